@@ -1,0 +1,1 @@
+"""The field's words as frozen dataclasses; standard library only."""
