@@ -1,0 +1,70 @@
+"""The commands of `run.py`; standard library only."""
+
+import os
+import shutil
+import sys
+from typing import NoReturn
+
+from tools import checks, demo
+from tools.environment import ROOT, VENV, NextStep, ensure, environ, say, tool
+
+__all__ = ["main"]
+
+USAGE = """\
+usage: python3 run.py COMMAND
+
+  demo [--once]         analyse the bundled incident and serve its page; --once prints and ends
+  triage ARGUMENTS...   the command itself, for example: triage analyze DIR
+  test [OPTIONS...]     all checks; the options go to pytest
+  clean                 remove .venv and var
+
+The first run makes an environment in .venv from the locked packages; later ones are instant.
+"""
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command; exit status 2 for wrong usage, 1 for a failure, else the command's own."""
+    try:
+        return dispatch(arguments)
+    except NextStep as why:
+        say(str(why))
+        return 1
+    except KeyboardInterrupt:
+        say("stopped; the same command starts again where it is safe to")
+        return 130
+
+
+def dispatch(arguments: list[str]) -> int:
+    """Choose the command that the arguments name."""
+    match arguments:
+        case ["-h" | "--help" | "help"]:
+            print(USAGE, end="")
+            return 0
+        case ["demo"] | ["demo", "--once"]:
+            ensure("core")
+            return demo.show(once="--once" in arguments)
+        case ["test", *options]:
+            ensure("dev")
+            return checks.run(options)
+        case ["triage", *rest]:
+            ensure("core")
+            return become_triage(rest)
+        case ["clean"]:
+            return clean()
+        case _:
+            print(USAGE, end="", file=sys.stderr)
+            return 2
+
+
+def become_triage(arguments: list[str]) -> NoReturn:
+    """Give this process over to the command, so that its exit status and signals are the user's."""
+    os.execve(tool("triage"), ["triage", *arguments], environ())
+
+
+def clean() -> int:
+    """Remove what `run.py` made."""
+    for made in (VENV, ROOT / "var"):
+        if made.exists():
+            say(f"removing {made.name}")
+            shutil.rmtree(made)
+    return 0
