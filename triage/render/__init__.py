@@ -1,0 +1,1 @@
+"""Render: one Answer as text, JSON, HTML and DataFrames, by pure functions."""

@@ -1,0 +1,67 @@
+r"""Clean: foreign text made safe to show.
+
+Names, paths and log lines come from machines that may be compromised. An escape
+sequence drives a terminal, a bidi override turns a sentence round, a newline forges
+a line of the report. All of them are shown as what they are: ``\x1b``, ``\u202e``.
+"""
+
+import unicodedata
+from functools import lru_cache
+
+__all__ = ["ELLIPSIS", "cells", "cut", "encodable", "one_line"]
+
+ELLIPSIS = "..."
+
+# Cc: C0, DEL, C1. Cf: bidi controls, zero width, soft hyphen, tags. Cs: lone surrogates
+# (file names that are not UTF-8). Zl, Zp: line and paragraph separators. Co, Cn: unassigned.
+_SHOWN_AS_ESCAPE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"})
+_AS_BLANK = frozenset("\t\n\v\f\r ")
+
+
+def one_line(text: str) -> str:
+    """``text`` on one line: runs of white space are one blank, controls are written out."""
+    if text.isascii() and text.isprintable():
+        return " ".join(text.split())
+    return " ".join("".join(map(_visible, text)).split())
+
+
+def encodable(text: str) -> str:
+    r"""``text`` that UTF-8 can hold: a lone surrogate is written out as ``\udcff``."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def cells(text: str) -> int:
+    """Columns of a terminal that clean ``text`` takes."""
+    return len(text) if text.isascii() else sum(map(_width, text))
+
+
+def cut(text: str, width: int) -> str:
+    """Clean ``text`` in at most ``width`` columns, with an ellipsis where it was cut."""
+    if cells(text) <= width:
+        return text
+    kept, used = [], len(ELLIPSIS)
+    for char in text:
+        used += _width(char)
+        if used > width:
+            break
+        kept.append(char)
+    return "".join(kept).rstrip() + ELLIPSIS
+
+
+@lru_cache(maxsize=4096)
+def _visible(char: str) -> str:
+    if char in _AS_BLANK:
+        return " "
+    if unicodedata.category(char) not in _SHOWN_AS_ESCAPE:
+        return char
+    point = ord(char)
+    if point < 0x100:
+        return f"\\x{point:02x}"
+    return f"\\u{point:04x}" if point < 0x10000 else f"\\U{point:08x}"
+
+
+@lru_cache(maxsize=4096)
+def _width(char: str) -> int:
+    if unicodedata.combining(char):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in "WF" else 1

@@ -1,0 +1,80 @@
+"""Ranges: many ranks or node names in a few characters.
+
+``0-4,6,8-63`` for ranks; ``n[0-7],login1`` for node names, the way Slurm writes them.
+"""
+
+import re
+from collections.abc import Iterable, Sequence
+from itertools import groupby
+
+__all__ = ["condense", "condense_names", "runs"]
+
+# n12, gpu-007: what counts up, and how wide it is written. Longer numbers are not counters.
+_COUNTED = re.compile(r"(?P<stem>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
+
+
+def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
+    """``numbers``, in any order and with repeats, as ascending (first, last) runs."""
+    found: list[tuple[int, int]] = []
+    for number in sorted(set(numbers)):
+        if found and number == found[-1][1] + 1:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found
+
+
+def condense(numbers: Iterable[int], *, max_chars: int | None = None) -> str:
+    """``0-4,6,8-63``; past ``max_chars`` it ends in ``... and N more`` (N numbers).
+
+    At least one run is always shown. Nothing gives an empty text.
+    """
+    parts = [(_span(first, last), last - first + 1) for first, last in runs(numbers)]
+    return _bounded(parts, max_chars)
+
+
+def condense_names(names: Iterable[str], *, max_chars: int | None = None) -> str:
+    """``n[0-7],login1``; names that only count up share one bracket.
+
+    Names keep their order of first number within a stem, stems are sorted.
+    """
+    parts: list[tuple[str, int]] = []
+    for (stem, width), members in groupby(sorted(map(_counted, set(names))), key=lambda m: m[:2]):
+        numbers = [number for _, _, number in members]
+        if width == 0:
+            parts.append((stem, 1))
+            continue
+        spans = [_span(first, last, width) for first, last in runs(numbers)]
+        inside = ",".join(spans)
+        bracket = f"{stem}{inside}" if len(numbers) == 1 else f"{stem}[{inside}]"
+        parts.append((bracket, len(numbers)))
+    return _bounded(parts, max_chars)
+
+
+def _counted(name: str) -> tuple[str, int, int]:
+    """(stem, written width, number); width 0 for a name without a number at its end."""
+    match = _COUNTED.fullmatch(name)
+    if match is None:
+        return name, 0, 0
+    number = match["number"]
+    padded = len(number) if number.startswith("0") and len(number) > 1 else 1
+    return match["stem"], padded, int(number)
+
+
+def _span(first: int, last: int, width: int = 1) -> str:
+    return f"{first:0{width}d}" if first == last else f"{first:0{width}d}-{last:0{width}d}"
+
+
+def _bounded(parts: Sequence[tuple[str, int]], max_chars: int | None) -> str:
+    whole = ",".join(text for text, _ in parts)
+    if max_chars is None or len(whole) <= max_chars or len(parts) < 2:
+        return whole
+    total = sum(count for _, count in parts)
+    shown, used, kept = [parts[0][0]], parts[0][1], len(parts[0][0])
+    for text, count in parts[1:]:
+        tail = len(f" ... and {total - used - count} more")
+        if kept + 1 + len(text) + tail > max_chars:
+            break
+        shown.append(text)
+        used, kept = used + count, kept + 1 + len(text)
+    return f"{','.join(shown)} ... and {total - used} more"
