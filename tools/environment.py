@@ -116,10 +116,10 @@ def install(kind: str, *, fresh: bool) -> None:
     uv = shutil.which("uv")
     if fresh:
         make_venv(uv)
-    for installer in installers(uv):
+    for name, installer in installers(uv):
         locked = [*installer, "--require-hashes", "-r", str(lock_of(kind))]
         itself = [*installer, "--no-deps", "--no-build-isolation", "-e", str(ROOT)]
-        if attempt(f"installing the locked packages ({kind}) with {installer[0]}", locked) and (
+        if attempt(f"installing the locked packages ({kind}) with {name}", locked) and (
             attempt("installing this checkout", itself)
         ):
             return
@@ -130,22 +130,21 @@ def install(kind: str, *, fresh: bool) -> None:
     )
 
 
-def installers(uv: str | None) -> Iterator[list[str]]:
-    """Commands that install, fastest first; each is set up only when the one before has failed.
+def installers(uv: str | None) -> Iterator[tuple[str, list[str]]]:
+    """Names and commands that install, fastest first; each is set up when the one before failed.
 
     uv reads no pip configuration, so where a proxy or a mirror is set up for pip
     alone, pip is the one that works.
     """
     pip = [str(tool("python")), "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    fetch = [*pip, "--require-hashes", "-r", str(lock_of("uv"))]
-    if uv is None and attempt("fetching uv, the installer", fetch):
+    fetch_uv = [*pip, "--require-hashes", "-r", str(lock_of("uv"))]
+    if uv is None and attempt("fetching uv, the fast installer", fetch_uv):
         uv = str(tool("uv"))
     if uv is not None:
-        yield [uv, "pip", "install", "--quiet", "--python", str(tool("python"))]
+        yield "uv", [uv, "pip", "install", "--quiet", "--python", str(tool("python"))]
     if not tool("pip").exists():
         make_venv(None)
-    say("pip takes about a minute")
-    yield pip
+    yield "pip, in about a minute", pip
 
 
 def make_venv(uv: str | None) -> None:

@@ -1,0 +1,245 @@
+"""`run.py`: the guard for old Pythons, the environment and its stamp, the demo's port."""
+
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from tools import checks, commands, demo, environment
+
+RUN = environment.ROOT / "run.py"
+OLD_PYTHONS = ("python2.7", "python3.6", "python3.7", "python3.8", "python3.9", "python3.10")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout with locks and metadata, and an environment that looks made but has no stamp."""
+    for name in ("run.py", "pyproject.toml"):
+        (tmp_path / name).write_bytes((environment.ROOT / name).read_bytes())
+    (tmp_path / "requirements").mkdir()
+    for kind in ("core", "dev", "uv"):
+        (tmp_path / "requirements" / f"{kind}.txt").write_text(f"{kind}==1\n")
+    (tmp_path / ".venv" / "bin").mkdir(parents=True)
+    (tmp_path / ".venv" / "bin" / "python").touch()
+    for module in (environment, commands):
+        monkeypatch.setattr(module, "ROOT", tmp_path)
+        monkeypatch.setattr(module, "VENV", tmp_path / ".venv")
+    return tmp_path
+
+
+@pytest.fixture
+def installs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What would have been installed, and whether from nothing."""
+    done: list[str] = []
+
+    def install(kind: str, *, fresh: bool) -> None:
+        done.append(f"{kind} {'anew' if fresh else 'on top'}")
+
+    monkeypatch.setattr(environment, "install", install)
+    return done
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(RUN), *arguments], capture_output=True, text=True, check=False
+    )
+
+
+def interpreter_named(name: str) -> str | None:
+    """Where it is; a shim that pyenv puts on PATH for a version it does not run counts as nothing."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    for found in (shutil.which(name), *pyenv.glob(f"versions/*/bin/{name}")):
+        if found and not subprocess.run([found, "-V"], capture_output=True, check=False).returncode:
+            return str(found)
+    return None
+
+
+@pytest.mark.parametrize("old", OLD_PYTHONS)
+def test_an_old_python_says_which_one_is_needed(old: str) -> None:
+    interpreter = interpreter_named(old)
+    if interpreter is None:
+        pytest.skip(f"no {old} on PATH, nor kept by pyenv")
+
+    done = subprocess.run(
+        [interpreter, str(RUN), "test"], capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 2
+    assert "Python 3.11 or newer is needed, this is " + old.removeprefix("python") in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "SyntaxError" not in done.stderr
+
+
+def test_the_guard_keeps_to_syntax_of_every_python() -> None:
+    # No old interpreter may be at hand; what they choke on is known.
+    source = RUN.read_text("utf-8")
+
+    for too_new in ('f"', "f'", "->", ":=", "match ", "async ", "from __future__"):
+        assert too_new not in source
+    assert source.isascii()
+
+
+def test_help_goes_to_stdout_and_wrong_usage_to_stderr() -> None:
+    helped, wrong, nothing = run("-h"), run("brew", "coffee"), run()
+
+    assert helped.returncode == 0
+    assert "demo [--once]" in helped.stdout
+    for failed in (wrong, nothing):
+        assert failed.returncode == 2
+        assert "usage:" in failed.stderr
+        assert failed.stdout == ""
+
+
+def test_an_environment_is_made_once(checkout: Path, installs: list[str]) -> None:
+    environment.ensure("core")
+    environment.ensure("core")
+
+    assert installs == ["core anew"]
+
+
+def test_development_tools_come_on_top_and_serve_for_both(
+    checkout: Path, installs: list[str]
+) -> None:
+    for kind in ("core", "dev", "core", "dev"):
+        environment.ensure(kind)
+
+    assert installs == ["core anew", "dev on top"]
+
+
+def test_a_changed_lock_starts_the_environment_over(checkout: Path, installs: list[str]) -> None:
+    environment.ensure("core")
+    (checkout / "requirements" / "core.txt").write_text("core==2\n")
+    environment.ensure("core")
+
+    assert installs == ["core anew", "core anew"]
+
+
+def test_a_changed_lint_rule_does_not(checkout: Path, installs: list[str]) -> None:
+    environment.ensure("core")
+    metadata = (checkout / "pyproject.toml").read_text("utf-8")
+    (checkout / "pyproject.toml").write_text(metadata + "\n[tool.other]\nrule = 1\n")
+    environment.ensure("core")
+
+    assert installs == ["core anew"]
+
+
+def test_an_interrupted_install_is_started_over(
+    checkout: Path, installs: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupted(kind: str, *, fresh: bool) -> None:
+        raise KeyboardInterrupt
+
+    environment.ensure("core")
+    with monkeypatch.context() as patch:
+        patch.setattr(environment, "install", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            environment.ensure("dev")
+    environment.ensure("core")
+
+    assert installs == ["core anew", "core anew"]
+
+
+def test_a_second_run_waits_and_then_finds_the_work_done(
+    checkout: Path, installs: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("fcntl")
+    second = threading.Thread(target=environment.ensure, args=["core"])
+    with environment.alone():
+        second.start()
+        while "waiting" not in capfd.readouterr().err:
+            second.join(0.01)
+        (checkout / ".venv" / environment.STAMP).write_text(environment.digest("core"))
+    second.join()
+
+    assert installs == []
+
+
+def test_without_ensurepip_the_package_to_install_is_named(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+
+    with pytest.raises(environment.NextStep, match=r"apt install python3\.\d+-venv"):
+        environment.make_venv(None)
+
+
+def test_pip_is_tried_when_uv_fails_and_a_failure_says_the_next_step(
+    checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried: list[str] = []
+
+    def attempt(what: str | None, command: list[str]) -> bool:
+        tried.append(str(what))
+        return str(what).startswith("fetching")
+
+    monkeypatch.setattr(environment, "attempt", attempt)
+    monkeypatch.setattr(environment, "make_venv", lambda uv: None)
+    monkeypatch.setattr(environment.shutil, "which", lambda name: None)
+
+    with pytest.raises(environment.NextStep, match="PIP_FIND_LINKS"):
+        environment.install("core", fresh=True)
+    assert [what.split("with ")[-1] for what in tried] == [
+        "fetching uv, the fast installer",
+        "uv",
+        "pip, in about a minute",
+    ]
+
+
+def test_clean_removes_what_was_made_and_nothing_else(checkout: Path) -> None:
+    (checkout / "var" / "demo").mkdir(parents=True)
+
+    assert commands.main(["clean"]) == 0
+    assert commands.main(["clean"]) == 0
+
+    left = sorted(path.name for path in checkout.iterdir())
+    assert left == ["pyproject.toml", "requirements", "run.py"]
+
+
+def test_every_check_runs_and_the_failed_ones_are_named(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ran: list[str] = []
+
+    def passes(name: str, command: list[str]) -> bool:
+        ran.append(name)
+        return name not in {"lint", "types"}
+
+    monkeypatch.setattr(checks, "passes", passes)
+
+    assert checks.run([]) == 1
+    assert ran == ["format", "lint", "types", "imports", "tests"]
+    assert "failed: lint, types" in capsys.readouterr().err
+
+
+def test_options_after_test_go_to_pytest() -> None:
+    name, command = checks.steps(["-k", "hang"])[-1]
+
+    assert (name, command[-2:]) == ("tests", ["-k", "hang"])
+
+
+def test_the_demo_takes_the_next_port_and_serves_its_folder_alone(tmp_path: Path) -> None:
+    (tmp_path / "report.html").write_text("n1 it is")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        first = taken.getsockname()[1]
+        with demo.bind(tmp_path, first) as server:
+            threading.Thread(target=server.serve_forever, daemon=True).start()
+            address = f"http://127.0.0.1:{server.server_port}/report.html"
+            with urllib.request.urlopen(address) as answer:
+                page = answer.read()
+            server.shutdown()
+
+    assert server.server_port != first
+    assert server.server_address[0] == "127.0.0.1"
+    assert page == b"n1 it is"
+
+
+def test_the_bundled_incident_is_whole_and_holds_no_answer() -> None:
+    names = sorted(path.name for path in demo.INCIDENT.rglob("*") if path.is_file())
+
+    assert names == [*(f"comm_lib_trace_rank_{rank}" for rank in range(8)), "job.json"]
