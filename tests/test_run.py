@@ -52,7 +52,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def interpreter_named(name: str) -> str | None:
-    """Where it is; a shim that pyenv puts on PATH for a version it does not run counts as nothing."""
+    """Where it is; a pyenv shim for a version that it does not run counts as nothing."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     for found in (shutil.which(name), *pyenv.glob(f"versions/*/bin/{name}")):
         if found and not subprocess.run([found, "-V"], capture_output=True, check=False).returncode:

@@ -24,7 +24,7 @@ def steps(pytest_options: list[str]) -> list[tuple[str, list[str]]]:
         ("format", ["ruff", "format", "--check", "."]),
         ("lint", ["ruff", "check", "."]),
         ("types", ["mypy", "--strict", *typed]),
-        ("imports", ["lint-imports"]),
+        ("imports", ["lint-imports", "--no-logo"]),
         ("tests", ["pytest", "-n", "2", *pytest_options]),
     ]
 
