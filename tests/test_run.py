@@ -243,3 +243,21 @@ def test_the_bundled_incident_is_whole_and_holds_no_answer() -> None:
     names = sorted(path.name for path in demo.INCIDENT.rglob("*") if path.is_file())
 
     assert names == [*(f"comm_lib_trace_rank_{rank}" for rank in range(8)), "job.json"]
+
+
+def test_the_demo_names_the_node_of_the_rank_that_stopped() -> None:
+    if not environment.ready("core"):
+        pytest.skip("the environment of run.py is not made, or of another Python")
+
+    done = run("demo", "--once")
+
+    assert done.returncode == 0, done.stderr
+    assert "n1" in done.stdout
+    assert "<html" in demo.PAGE.read_text("utf-8")
+
+
+def test_the_readme_shows_the_two_commands() -> None:
+    readme = (environment.ROOT / "README.md").read_text("utf-8")
+
+    assert "python3 run.py demo" in readme
+    assert "python3 run.py test" in readme
