@@ -29,6 +29,9 @@ def main(arguments: list[str]) -> int:
     except NextStep as why:
         say(str(why))
         return 1
+    except OSError as why:
+        say(f"{why}. Next: see that this folder can be written to and has room, then try again")
+        return 1
     except KeyboardInterrupt:
         say("stopped; the same command starts again where it is safe to")
         return 130

@@ -148,19 +148,18 @@ def installers(uv: str | None) -> Iterator[tuple[str, list[str]]]:
 
 
 def make_venv(uv: str | None) -> None:
-    """Start `.venv` over, empty; without uv it holds pip."""
+    """Start `.venv` over, empty; made without uv, it holds pip."""
     say(f"making {VENV.name} with Python {sys.version.split()[0]}")
-    if uv is not None:
-        command = [uv, "venv", "--quiet", "--clear", "--python", BASE_PYTHON, str(VENV)]
-    elif importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip"):
-        command = [BASE_PYTHON, "-m", "venv", "--clear", str(VENV)]
-    else:
+    shutil.rmtree(VENV, ignore_errors=True)
+    if uv and attempt(None, [uv, "venv", "--quiet", "--python", BASE_PYTHON, str(VENV)]):
+        return
+    if not (importlib.util.find_spec("venv") and importlib.util.find_spec("ensurepip")):
         version = "{}.{}".format(*sys.version_info)
         raise NextStep(
             "this Python cannot make environments (its venv or ensurepip is missing). Next: on "
             f"Debian and Ubuntu `apt install python{version}-venv`, or put uv on PATH"
         )
-    if not attempt(None, command):
+    if not attempt(None, [BASE_PYTHON, "-m", "venv", "--clear", str(VENV)]):
         raise NextStep(f"{VENV} could not be made. Next: look at the last lines above")
 
 
@@ -168,18 +167,23 @@ def attempt(what: str | None, command: list[str]) -> bool:
     """Run a command quietly and say whether it worked; show the end of its output if not."""
     if what:
         say(what)
-    done = subprocess.run(
-        command,
-        cwd=ROOT,
-        env=environ(),
-        text=True,
-        errors="replace",
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        check=False,
-    )
+    name = Path(command[0]).name
+    try:
+        done = subprocess.run(
+            command,
+            cwd=ROOT,
+            env=environ(),
+            text=True,
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            check=False,
+        )
+    except OSError as why:
+        say(f"{name} could not be started: {why.strerror}")
+        return False
     if done.returncode:
         print("\n".join(done.stdout.splitlines()[-12:]), file=sys.stderr)
-        say(f"{Path(command[0]).name} failed with status {done.returncode}")
+        say(f"{name} failed with status {done.returncode}")
     return done.returncode == 0
