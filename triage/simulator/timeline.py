@@ -1,0 +1,123 @@
+"""A whole run: steps without a fault, the last section with it, and when the dumps are taken.
+
+Only the steps that can still be in a ring are run; the ones before them are
+alike, so their operations are counted and not simulated. All ranks meet at the
+end of every step, hence a fault in one section cannot leave it.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.simulator.operation import Part
+from triage.simulator.physics import NEVER, Clocks, Section, costs_of, first_of, run_section
+from triage.simulator.plan import Plan
+from triage.simulator.rendezvous import Meetings, meetings
+from triage.simulator.scene import Dumped, Fault
+from triage.simulator.topology import Ints, Topology
+
+__all__ = ["History", "Pace", "Timeline", "run_job"]
+
+TIMEOUT_MS = 600_000
+MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How the job runs: ``steps`` before the last section, of which ``kept`` are simulated."""
+
+    steps: int
+    kept: int
+    run_ahead: bool
+    timing: bool
+    delay_ms: float
+    seed: int
+
+
+@dataclass(slots=True)
+class History:
+    """The simulated steps before the last section, a row each; ``entered`` only with timing."""
+
+    created: Ints
+    entered: Ints
+    ended: Ints
+
+
+@dataclass(slots=True)
+class Timeline:
+    """Times are ns since the job's first simulated step; ``dump_at`` is one per rank."""
+
+    normal: Meetings
+    final: Meetings
+    before: Ints
+    history: History
+    last: Section
+    dump_at: Ints
+    skipped: int
+
+
+def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timeline:
+    """Run the steps, then the section with the fault, and choose the time of each dump."""
+    found, final = meetings(normal, topology), meetings(fault.plan, topology)
+    ranks = topology.shape.ranks
+    clocks = Clocks(np.zeros(ranks, np.int64), np.zeros(ranks, np.int64))
+    first = first_of(found)
+    size = (pace.kept, int(first[-1]))
+    history = History(
+        np.empty(size, np.int64),
+        np.empty(size if pace.timing else (pace.kept, 0), np.int64),
+        np.empty(size, np.int64),
+    )
+    costs = costs_of(found, run_ahead=pace.run_ahead)
+    chance = np.random.default_rng(pace.seed)
+    for step in range(pace.kept):
+        _fetch_data(clocks, fault, pace, chance)
+        section = run_section(found, costs, topology, clocks, pace.seed * 7919 + step)
+        history.created[step], history.ended[step] = section.created, section.ended
+        if pace.timing:
+            history.entered[step] = section.entered
+    _fetch_data(clocks, fault, pace, chance)
+    costs = costs_of(final, run_ahead=pace.run_ahead)
+    last = run_section(final, costs, topology, clocks, pace.seed * 7919 + pace.kept)
+    dump_at = _dump_times(final, last, fault.dumped, ranks, chance)
+    skipped = pace.steps - pace.kept
+    return Timeline(found, final, first, history, last, dump_at, skipped)
+
+
+def _fetch_data(clocks: Clocks, fault: Fault, pace: Pace, chance: np.random.Generator) -> None:
+    """Each host prepares its step; the straggler takes longer."""
+    own = chance.gamma(4.0, 0.4 * MILLISECOND, len(clocks.host))
+    clocks.host += own.astype(np.int64)
+    if fault.late_rank >= 0:
+        late = pace.delay_ms * MILLISECOND * chance.uniform(0.9, 1.1)
+        clocks.host[fault.late_rank] += int(late)
+
+
+def _dump_times(
+    final: Meetings, last: Section, dumped: Dumped, ranks: int, chance: np.random.Generator
+) -> Ints:
+    """The watchdog's timeout on the oldest operation that does not end, or a person's request.
+
+    Every rank's monitor looks about once a second for the order to dump.
+    """
+    ended = last.ended[last.ended < NEVER]
+    until = int(ended.max()) if len(ended) else int(last.created.min())
+    if dumped is Dumped.LIVE:
+        since = int(last.created.min())
+        at = since + int((until - since) * chance.uniform(0.3, 0.7))
+        return at + chance.integers(0, 8 * MILLISECOND, ranks)
+    if dumped is Dumped.AFTER:
+        return until + 3000 * MILLISECOND + chance.integers(0, 1000 * MILLISECOND, ranks)
+    open_since = last.created[_runs(final) & (last.created < NEVER) & (last.ended >= NEVER)]
+    since = int(open_since.min()) if len(open_since) else until
+    noticed = since + (TIMEOUT_MS + int(chance.integers(0, 100))) * MILLISECOND
+    return noticed + chance.integers(0, 1200 * MILLISECOND, ranks)
+
+
+def _runs(final: Meetings) -> npt.NDArray[np.bool_]:
+    """Per row of the section: whether the operation runs on the device (members do not)."""
+    runs = np.array([op.part is not Part.MEMBER for op in final.ops], np.bool_)
+    starts = final.program_start
+    per_program = [runs[final.op_of[starts[p] : starts[p + 1]]] for p in range(len(starts) - 1)]
+    return np.concatenate([per_program[int(p)] for p in final.program_of])
