@@ -1,0 +1,137 @@
+"""HTML: an Answer as one page that needs nothing else, and as a fragment for notebooks.
+
+The page loads nothing: no address of another place stands in it, and its policy allows
+only its own style sheet and its own script. Without the script it loses a hover line.
+"""
+
+from collections.abc import Sequence
+
+from triage.domain.report import Answer, RankState, Suspect, Waits
+from triage.render import graph, grid_svg
+from triage.render.clean import cut, one_line
+from triage.render.markup import Html, constant, el, join
+from triage.render.ranges import condense
+from triage.render.sections import (
+    collectives,
+    coverage,
+    next_steps,
+    suspects,
+    verdict,
+    victims,
+)
+from triage.render.style import CSS, POLICY, SCRIPT
+
+__all__ = ["render", "render_fragment"]
+
+_FRAGMENT_SUSPECTS = 10
+_HINT = "Point at a square to see its rank; the table below has them all."
+
+
+def render(answer: Answer, *, top: int | None = None) -> str:
+    """One self-contained page, with a newline at the end.
+
+    Order: verdict, suspects with their reasons, coverage, next step, then the pictures.
+    ``top`` is the number of suspects shown (50 when None).
+    """
+    title = cut(one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}"), 120)
+    head = el(
+        "head",
+        None,
+        el("meta", {"charset": "utf-8"}),
+        el("meta", {"http-equiv": "Content-Security-Policy", "content": constant(POLICY)}),
+        el("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        el("meta", {"name": "referrer", "content": "no-referrer"}),
+        el("title", None, title),
+        el("style", None, constant(CSS)),
+    )
+    body = el(
+        "body",
+        None,
+        el(
+            "main",
+            None,
+            el("header", None, verdict(answer)),
+            suspects(answer.suspects, top),
+            victims(answer.victims),
+            coverage(answer.coverage),
+            next_steps(answer),
+            _waits(answer.waits),
+            _ranks(answer.ranks),
+            collectives(answer.collectives),
+        ),
+        el("script", None, constant(SCRIPT)),
+    )
+    return f"<!DOCTYPE html>\n{el('html', {'lang': 'en'}, head, body)}\n"
+
+
+def render_fragment(answer: Answer) -> str:
+    """Verdict, suspects and wait-for graph without style sheet or script, for ``_repr_html_``."""
+    said = answer.verdict
+    shown = answer.suspects[:_FRAGMENT_SUSPECTS]
+    left = len(answer.suspects) - len(shown)
+    seen = answer.coverage
+    of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
+    line = f"{said.kind}, {said.category}, confidence {said.confidence:.2f}, action {said.action}"
+    return el(
+        "div",
+        {"class": "triage-report"},
+        el("p", None, el("b", None, said.summary)),
+        el("p", None, f"{line}; dumps read: {seen.dumps_read:,}{of_all}"),
+        _small_table(shown) if shown else el("p", None, "No suspects."),
+        el("p", None, f"and {left:,} more in .suspects") if left > 0 else None,
+        graph.as_svg(answer.waits),
+    )
+
+
+def _small_table(shown: Sequence[Suspect]) -> Html:
+    names = ("#", "node", "ranks", "cause", "score", "role", "because")
+    rows = (
+        el(
+            "tr",
+            None,
+            *(
+                el("td", None, cell)
+                for cell in (
+                    str(one.position),
+                    one.node or "unknown",
+                    condense(one.ranks, max_chars=40),
+                    str(one.category),
+                    f"{one.score:.2f}",
+                    str(one.role),
+                    cut(one_line(one.because[0].text), 160) if one.because else "",
+                )
+            ),
+        )
+        for one in shown
+    )
+    head = join(el("th", {"scope": "col"}, name) for name in names)
+    return el("table", None, el("thead", None, el("tr", None, head)), el("tbody", None, join(rows)))
+
+
+def _waits(waits: Waits) -> Html:
+    shown, omitted = graph.boxes(waits)
+    if not shown:
+        return constant("")
+    note = f"{omitted:,} smaller boxes are not drawn." if omitted else ""
+    return el(
+        "section",
+        None,
+        el("h2", None, "Who waits for whom"),
+        el("p", {"class": "soft"}, f"An arrow means \u201cwaits for\u201d. {note}"),
+        el("div", {"class": "scroll", "tabindex": 0}, graph.as_svg(waits)),
+        el("details", None, el("summary", None, "The same as text"), graph.as_list(waits)),
+    )
+
+
+def _ranks(ranks: Sequence[RankState]) -> Html:
+    if not ranks:
+        return constant("")
+    return el(
+        "section",
+        None,
+        el("h2", None, "Ranks"),
+        el("div", {"class": "scroll", "tabindex": 0}, grid_svg.as_svg(ranks)),
+        el("p", {"id": "tip", "class": "soft"}, _HINT),
+        el("div", {"class": "scroll"}, grid_svg.legend(ranks)),
+        grid_svg.late_table(ranks),
+    )
