@@ -141,8 +141,9 @@ def put_string(out: Bytes, at: int, number: int, words: Words, memo: Ints, used:
     begin, end = words.start[number], words.start[number + 1]
     out[at] = BINUNICODE
     at = put_little(out, at + 1, end - begin, 4)
-    out[at : at + end - begin] = words.text[begin:end]
-    at += end - begin
+    for place in range(begin, end):
+        out[at] = words.text[place]
+        at += 1
     memo[number] = used[0]
     used[2 + used[1]] = number
     used[0] += 1

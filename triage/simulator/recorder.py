@@ -16,7 +16,7 @@ from triage.simulator.tables import OpTable
 from triage.simulator.topology import Ints
 
 __all__ = ["COLLECTIVE", "COMPLETED", "OP", "P2P", "RETIRED", "SCHEDULED", "STARTED", "Moments",
-           "count", "judge"]  # fmt: skip
+           "count", "judge", "next_poll"]  # fmt: skip
 
 SCHEDULED, STARTED, COMPLETED, RETIRED = 0, 1, 2, 3
 COLLECTIVE, P2P, OP = 0, 1, 2
@@ -53,6 +53,13 @@ def count(counters: Ints, previous: int, ops: OpTable, op: int) -> None:
 
 
 @compiled
+def next_poll(rank: int, slot: int, time: int) -> int:
+    """When the watchdog of the rank's group in ``slot`` looks next after ``time``."""
+    phase = int(POLL_NS * noise(np.uint64(40503), rank * NUM_SLOTS + slot))
+    return int(((time - phase) // POLL_NS + 1) * POLL_NS + phase)
+
+
+@compiled
 def judge(
     rank: int, slot: int, entered: int, ended: int, dump_at: int, timing: int, noticed: Ints
 ) -> tuple[int, int]:
@@ -64,8 +71,7 @@ def judge(
         if timing and entered <= dump_at:
             return STARTED, -1
         return SCHEDULED, -1
-    phase = int(POLL_NS * noise(np.uint64(40503), rank * NUM_SLOTS + slot))
-    poll = ((ended - phase) // POLL_NS + 1) * POLL_NS + phase
+    poll = next_poll(rank, slot, ended)
     seen = max(poll + 3_000, noticed[slot] + 900 + int(500 * noise(np.uint64(9973), ended)))
     if seen > dump_at:
         return COMPLETED, -1
