@@ -5,7 +5,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["compiled"]
+__all__ = ["compiled", "compiled_plain"]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -13,3 +13,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 def compiled(function: F) -> F:
     """``function`` as numba compiles it; the caller sees the same signature."""
     return cast(F, numba.njit(nogil=True, cache=True)(function))
+
+
+def compiled_plain(function: F) -> F:
+    """``function`` compiled without reference counts, for code that makes no arrays.
+
+    Arrays are only lent to it. Counting each of them at every small call would
+    take ten times as long as writing the bytes.
+    """
+    return cast(F, numba.njit(nogil=True, cache=True, _nrt=False)(function))

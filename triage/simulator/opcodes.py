@@ -7,7 +7,7 @@ other containers are not. Each function writes at ``at`` and returns what follow
 import numpy as np
 import numpy.typing as npt
 
-from triage.simulator.compiled import compiled
+from triage.simulator.compiled import compiled_plain
 from triage.simulator.strings import Bytes
 from triage.simulator.tables import Words
 from triage.simulator.topology import Ints
@@ -58,7 +58,7 @@ LONG_BINPUT = 0x72
 LONG1 = 0x8A
 
 
-@compiled
+@compiled_plain
 def open_dict(out: Bytes, at: int) -> int:
     """An empty dict and the mark before its items."""
     out[at] = EMPTY_DICT
@@ -66,7 +66,7 @@ def open_dict(out: Bytes, at: int) -> int:
     return at + 2
 
 
-@compiled
+@compiled_plain
 def open_list(out: Bytes, at: int) -> int:
     """An empty list and the mark before its items."""
     out[at] = EMPTY_LIST
@@ -74,7 +74,7 @@ def open_list(out: Bytes, at: int) -> int:
     return at + 2
 
 
-@compiled
+@compiled_plain
 def put_little(out: Bytes, at: int, value: int, width: int) -> int:
     """``value`` in ``width`` bytes, little end first, two's complement."""
     for turn in range(width):
@@ -82,7 +82,7 @@ def put_little(out: Bytes, at: int, value: int, width: int) -> int:
     return at + width
 
 
-@compiled
+@compiled_plain
 def put_int(out: Bytes, at: int, value: int) -> int:
     """The shortest of the pickler's integer forms."""
     if 0 <= value <= 0xFF:
@@ -99,7 +99,7 @@ def put_int(out: Bytes, at: int, value: int) -> int:
     return put_little(out, at + 2, value, 8)
 
 
-@compiled
+@compiled_plain
 def put_time(out: Bytes, at: int, value: int) -> int:
     """A stamp, or None for a negative one."""
     if value < 0:
@@ -108,7 +108,7 @@ def put_time(out: Bytes, at: int, value: int) -> int:
     return put_int(out, at, value)
 
 
-@compiled
+@compiled_plain
 def put_float(out: Bytes, at: int, value: float, scratch: Floats) -> int:
     """A double, big end first; ``scratch`` is one float64."""
     scratch[0] = value
@@ -119,7 +119,7 @@ def put_float(out: Bytes, at: int, value: float, scratch: Floats) -> int:
     return at + 9
 
 
-@compiled
+@compiled_plain
 def put_memo(out: Bytes, at: int, slot: int, get: bool) -> int:
     """Store to, or with ``get`` fetch from, memo ``slot``."""
     if slot <= 0xFF:
@@ -129,7 +129,7 @@ def put_memo(out: Bytes, at: int, slot: int, get: bool) -> int:
     return put_little(out, at + 1, slot, 4)
 
 
-@compiled
+@compiled_plain
 def put_string(out: Bytes, at: int, number: int, words: Words, memo: Ints, used: Ints) -> int:
     """String ``number``: in full the first time, then by its memo slot.
 
@@ -151,7 +151,7 @@ def put_string(out: Bytes, at: int, number: int, words: Words, memo: Ints, used:
     return put_memo(out, at, memo[number], False)
 
 
-@compiled
+@compiled_plain
 def put_sizes(out: Bytes, at: int, sizes: Ints, begin: int) -> tuple[int, int]:
     """The shapes of one side of an operation; also returns where the next side begins."""
     tensors = sizes[begin]
@@ -169,7 +169,7 @@ def put_sizes(out: Bytes, at: int, sizes: Ints, begin: int) -> tuple[int, int]:
     return at + 1, begin
 
 
-@compiled
+@compiled_plain
 def put_dtypes(
     out: Bytes, at: int, count: int, dtype: int, words: Words, memo: Ints, used: Ints
 ) -> int:

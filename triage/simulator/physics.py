@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from triage.simulator.compiled import compiled
+from triage.simulator.compiled import compiled, compiled_plain
 from triage.simulator.operation import Part
 from triage.simulator.rendezvous import Flags, Meetings, meeting_of
 from triage.simulator.topology import Ints, Topology
@@ -123,7 +123,7 @@ def run_section(
     return section
 
 
-@compiled
+@compiled_plain
 def noise(seed: np.uint64, number: int) -> float:
     """A number in [0, 1) that depends on its arguments alone (splitmix64)."""
     x = np.uint64(seed) + np.uint64(number) * np.uint64(0x9E3779B97F4A7C15)

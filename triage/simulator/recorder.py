@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from triage.simulator.compiled import compiled
+from triage.simulator.compiled import compiled_plain
 from triage.simulator.physics import NEVER, noise
 from triage.simulator.slots import NUM_SLOTS
 from triage.simulator.tables import OpTable
@@ -36,7 +36,7 @@ class Moments(NamedTuple):
     ended: Ints
 
 
-@compiled
+@compiled_plain
 def count(counters: Ints, previous: int, ops: OpTable, op: int) -> None:
     """Advance the group's sequence numbers by ``op``; ``previous`` is the entry before, or -1.
 
@@ -52,14 +52,14 @@ def count(counters: Ints, previous: int, ops: OpTable, op: int) -> None:
         counters[slot, P2P] += 1
 
 
-@compiled
+@compiled_plain
 def next_poll(rank: int, slot: int, time: int) -> int:
     """When the watchdog of the rank's group in ``slot`` looks next after ``time``."""
     phase = int(POLL_NS * noise(np.uint64(40503), rank * NUM_SLOTS + slot))
     return int(((time - phase) // POLL_NS + 1) * POLL_NS + phase)
 
 
-@compiled
+@compiled_plain
 def judge(
     rank: int, slot: int, entered: int, ended: int, dump_at: int, timing: int, noticed: Ints
 ) -> tuple[int, int]:

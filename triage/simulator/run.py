@@ -6,7 +6,7 @@ import numpy as np
 
 from triage.simulator.callsites import Frame
 from triage.simulator.operation import Op, Part
-from triage.simulator.physics import Section
+from triage.simulator.physics import Floats, Section
 from triage.simulator.recorder import COLLECTIVE, OP, P2P, Moments
 from triage.simulator.rendezvous import Meetings
 from triage.simulator.slots import NUM_SLOTS
@@ -38,6 +38,10 @@ class Desk:
     memo: Ints
     used: Ints
     frame_memo: Ints
+    counters: Ints
+    status: Ints
+    noticed: Ints
+    scratch: Floats
 
 
 class Run:
@@ -93,6 +97,10 @@ class Run:
             np.full(strings, -1, np.int64),
             np.zeros(strings + 2, np.int64),
             np.full(len(self._job.frame_name), -1, np.int64),
+            np.zeros((NUM_SLOTS, 3), np.int64),
+            np.zeros((NUM_SLOTS, 4), np.int64),
+            np.zeros(NUM_SLOTS, np.int64),
+            np.zeros(1, np.float64),
         )
 
     def dump(self, rank: int, desk: Desk) -> memoryview:
@@ -116,6 +124,10 @@ class Run:
             desk.memo,
             desk.used,
             desk.frame_memo,
+            desk.counters,
+            desk.status,
+            desk.noticed,
+            desk.scratch,
         )
         return desk.out[:length].data
 

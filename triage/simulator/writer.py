@@ -6,7 +6,7 @@ the second writes the entries that are still in the ring.
 
 import numpy as np
 
-from triage.simulator.compiled import compiled
+from triage.simulator.compiled import compiled_plain
 from triage.simulator.opcodes import (
     APPENDS,
     NEWFALSE,
@@ -62,7 +62,7 @@ STARTED_AT, COMPLETED_AT, IS_RETIRED, TIMEOUT, IS_P2P, STATE_WORD = 30, 31, 32, 
 MEMBER, CLOSER = 1, 2
 
 
-@compiled
+@compiled_plain
 def put_frames(
     out: Bytes, at: int, ops: OpTable, op: int, job: Job, words: Words,
     memo: Ints, used: Ints, frame_memo: Ints,
@@ -90,7 +90,7 @@ def put_frames(
     return at + 1
 
 
-@compiled
+@compiled_plain
 def put_entry(
     out: Bytes, at: int, rank: int, record: int, counters: Ints, ops: OpTable, op: int,
     created: int, started: int, completed: int, duration: float, state: int,
@@ -167,7 +167,7 @@ def put_entry(
     return at + 1
 
 
-@compiled
+@compiled_plain
 def put_groups(
     out: Bytes, at: int, rank: int, status: Ints, job: Job, words: Words, key: int,
     memo: Ints, used: Ints,
@@ -199,7 +199,7 @@ def put_groups(
     return at + 1
 
 
-@compiled
+@compiled_plain
 def put_head(
     out: Bytes, rank: int, status: Ints, job: Job, words: Words, style: Style,
     memo: Ints, used: Ints,
@@ -219,7 +219,7 @@ def put_head(
     return open_list(out, at)
 
 
-@compiled
+@compiled_plain
 def survey(
     rank: int, moments: Moments, ops: OpTable, timing: int, dump_at: int,
     counters: Ints, status: Ints, noticed: Ints,
@@ -255,7 +255,7 @@ def survey(
     return made
 
 
-@compiled
+@compiled_plain
 def put_stretch(
     out: Bytes, at: int, rank: int, record: int, keep_from: int, moments: Moments, ops: OpTable,
     offset_ns: int, dump_at: int, job: Job, words: Words, style: Style, counters: Ints,
@@ -299,7 +299,7 @@ def put_stretch(
     return at, record
 
 
-@compiled
+@compiled_plain
 def reset(base: Ints, counters: Ints, noticed: Ints) -> None:
     """Start over with ``counters`` at ``base`` (slot by collective, p2p, op)."""
     for slot in range(NUM_SLOTS):
@@ -308,22 +308,20 @@ def reset(base: Ints, counters: Ints, noticed: Ints) -> None:
             counters[slot, which] = base[slot, which]
 
 
-@compiled
+@compiled_plain
 def write_dump(
     out: Bytes, rank: int, offset_ns: int, dump_at: int, base: Ints, skipped_entries: int,
     before: Moments, before_ops: OpTable, last: Moments, last_ops: OpTable,
-    job: Job, words: Words, style: Style, memo: Ints, used: Ints, frame_memo: Ints,
+    job: Job, words: Words, style: Style,
+    memo: Ints, used: Ints, frame_memo: Ints,
+    counters: Ints, status: Ints, noticed: Ints, scratch: Floats,
 ) -> int:  # fmt: skip
     """The whole dump into ``out``; returns its length.
 
     ``base`` are the counters (slot by collective, p2p, op) and ``skipped_entries``
-    the records of the steps that were not simulated. ``memo``, ``used`` and
-    ``frame_memo`` are scratch, and are left clean.
+    the records of the steps that were not simulated. What comes after ``style`` is
+    scratch; ``memo``, ``used`` and ``frame_memo`` are left clean.
     """
-    scratch = np.zeros(1, np.float64)
-    status = np.empty((NUM_SLOTS, 4), np.int64)
-    counters = np.empty_like(base)
-    noticed = np.empty(NUM_SLOTS, np.int64)
     reset(base, counters, noticed)
     for slot in range(NUM_SLOTS):
         for which in range(4):
