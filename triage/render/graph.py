@@ -18,7 +18,7 @@ MAX_BOXES = 60
 # Beyond this many arrows their numbers would lie on each other; the list has them.
 _MAX_LABELLED = 24
 _CORNER = 10
-_LABEL_CELLS, _DETAIL_CELLS = 29, 33
+_LABEL_CELLS, _DETAIL_CELLS = 25, 30
 
 _KIND_WORD = {"culprit": "CULPRIT", "possible": "POSSIBLE", "no_dump": "NO DUMP"}
 _KIND_ORDER = ("culprit", "possible", "no_dump")
@@ -118,7 +118,8 @@ def _ranks(node: WaitNode, max_chars: int) -> str:
         return "no rank"
     if len(node.ranks) == 1:
         return f"rank {node.ranks[0]}"
-    return f"{len(node.ranks):,} ranks: {condense(node.ranks, max_chars=max_chars)}"
+    which, cut_off, _ = condense(node.ranks, max_chars=max_chars).partition(" ... and ")
+    return f"{len(node.ranks):,} ranks: {which}{', ...' if cut_off else ''}"
 
 
 def _drawn(edge: WaitEdge, placed: Placed) -> bool:
@@ -197,19 +198,30 @@ def _number(edge: WaitEdge, placed: Placed) -> Html:
 def _curve(edge: WaitEdge, placed: Placed) -> tuple[str, tuple[int, int]]:
     """Path of an arrow and the middle of it."""
     (ax, ay), (bx, by) = placed.corners[edge.source], placed.corners[edge.target]
-    if placed.downward:
-        start, end, bend = (ax + BOX_WIDTH // 2, ay + BOX_HEIGHT), (bx + BOX_WIDTH // 2, by), (0, 1)
-        forward = by > ay
+    if placed.upward:
+        start, end = (ax + BOX_WIDTH // 2, ay), (bx + BOX_WIDTH // 2, by + BOX_HEIGHT)
+        forward, bend, lane = by < ay, (0, -1), (0, BOX_HEIGHT)
     else:
-        start, end, bend = (
-            (ax + BOX_WIDTH, ay + BOX_HEIGHT // 2),
-            (bx, by + BOX_HEIGHT // 2),
-            (1, 0),
-        )
-        forward = bx > ax
+        start, end = (ax, ay + BOX_HEIGHT // 2), (bx + BOX_WIDTH, by + BOX_HEIGHT // 2)
+        forward, bend, lane = bx < ax, (-1, 0), (BOX_WIDTH, 0)
     if not forward:
         return _detour(edge, placed)
-    reach = max(24, (end[0] - start[0]) // 2 if bend[0] else (end[1] - start[1]) // 2)
+    stops = [start]
+    for x, y in placed.lanes.get((edge.source, edge.target), ()):
+        stops += [(x + lane[0], y + lane[1]), (x, y)]
+    stops.append(end)
+    d, middle = _bent(stops[0], stops[1], bend)
+    for leave, enter in zip(stops[2::2], stops[3::2], strict=True):
+        # Straight through the lane, then bent to the next layer.
+        d += f"L{leave[0]} {leave[1]}{_bent(leave, enter, bend)[0]}"
+    return f"M{start[0]} {start[1]}{d}", middle
+
+
+def _bent(
+    start: tuple[int, int], end: tuple[int, int], bend: tuple[int, int]
+) -> tuple[str, tuple[int, int]]:
+    """From layer to layer: it leaves and enters along the direction of the layers."""
+    reach = max(20, abs(end[0] - start[0] if bend[0] else end[1] - start[1]) // 2)
     c1 = (start[0] + bend[0] * reach, start[1] + bend[1] * reach)
     c2 = (end[0] - bend[0] * reach, end[1] - bend[1] * reach)
     return _cubic(start, c1, c2, end)
@@ -218,17 +230,19 @@ def _curve(edge: WaitEdge, placed: Placed) -> tuple[str, tuple[int, int]]:
 def _detour(edge: WaitEdge, placed: Placed) -> tuple[str, tuple[int, int]]:
     """An arrow back, or within a layer: around the far side of the boxes."""
     (ax, ay), (bx, by) = placed.corners[edge.source], placed.corners[edge.target]
-    sideways = placed.downward or ax == bx
+    sideways = placed.upward or ax == bx
     if sideways:
         start, end = (ax + BOX_WIDTH, ay + BOX_HEIGHT - 12), (bx + BOX_WIDTH, by + 12)
         far = max(start[0], end[0]) + 48
-        return _cubic(start, (far, start[1]), (far, end[1]), end)
+        d, middle = _cubic(start, (far, start[1]), (far, end[1]), end)
+        return f"M{start[0]} {start[1]}{d}", middle
     start, end = (ax + BOX_WIDTH // 2, ay + BOX_HEIGHT), (bx + BOX_WIDTH // 2, by + BOX_HEIGHT)
     far = max(start[1], end[1]) + 48
-    return _cubic(start, (start[0], far), (end[0], far), end)
+    d, middle = _cubic(start, (start[0], far), (end[0], far), end)
+    return f"M{start[0]} {start[1]}{d}", middle
 
 
 def _cubic(*points: tuple[int, int]) -> tuple[str, tuple[int, int]]:
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = points
     middle = ((x0 + 3 * x1 + 3 * x2 + x3) // 8, (y0 + 3 * y1 + 3 * y2 + y3) // 8)
-    return f"M{x0} {y0}C{x1} {y1} {x2} {y2} {x3} {y3}", middle
+    return f"C{x1} {y1} {x2} {y2} {x3} {y3}", middle

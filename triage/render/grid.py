@@ -33,6 +33,8 @@ _MAX_PER_NODE = 32
 _WIDTH = 960
 _MIN_SIZE, _MAX_SIZE = 4, 24
 _LABEL_HEIGHT, _LABEL_WIDTH = 18, 52
+# Room above the first row for a ring around its squares.
+_RING = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,12 +127,12 @@ def _by_row(ordered: Sequence[RankState]) -> Grid:
     rows = [(row, list(m)) for row, m in groupby(ordered, lambda s: s.rank // num_columns)]
     every = max(1, -(-len(rows) // 32))
     for number, (row, members) in enumerate(rows):
-        y = number * size
+        y = _RING + number * size
         if number % every == 0:
             labels.append((0, y + min(size, 12), str(row * num_columns)))
         cells += [Cell(s, _LABEL_WIDTH + s.rank % num_columns * size, y) for s in members]
     widest = max(cell.x for cell in cells) + size
-    return Grid(tuple(cells), size, widest, len(rows) * size + 2, tuple(labels), num_columns)
+    return Grid(tuple(cells), size, widest, _RING + len(rows) * size, tuple(labels), num_columns)
 
 
 def spans(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, int, int]]:

@@ -61,6 +61,8 @@ def as_svg(ranks: Sequence[RankState]) -> Html:
     grid = arrange(ranks)
     if grid is None:
         return constant("")
+    # A ring around a small square at the edge needs room.
+    edge = 1 if grid.size >= _SIGN_SIZE else 12
     order = "a column a node, local rank 0 on top" if not grid.columns else "in rows, rank 0 first"
     title = f"{len(ranks):,} ranks, {order}"
     return el(
@@ -70,9 +72,9 @@ def as_svg(ranks: Sequence[RankState]) -> Html:
             "class": "grid",
             "role": "img",
             "aria-label": title,
-            "viewBox": f"-1 -1 {grid.width + 2} {grid.height + 2}",
-            "width": grid.width + 2,
-            "height": grid.height + 2,
+            "viewBox": f"-{edge} 0 {grid.width + 2 * edge} {grid.height + edge}",
+            "width": grid.width + 2 * edge,
+            "height": grid.height + edge,
             "data-cells": _hover(grid),
         },
         el("title", None, title),

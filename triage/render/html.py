@@ -24,7 +24,7 @@ from triage.render.style import CSS, POLICY, SCRIPT
 __all__ = ["render", "render_fragment"]
 
 _FRAGMENT_SUSPECTS = 10
-_HINT = "Point at a square to see its rank; the table below has them all."
+_HINT = "Point at a square to see its rank; the table above has them all."
 
 
 def render(answer: Answer, *, top: int | None = None) -> str:
@@ -130,8 +130,8 @@ def _ranks(ranks: Sequence[RankState]) -> Html:
         "section",
         None,
         el("h2", None, "Ranks"),
+        el("div", {"class": "scroll"}, grid_svg.legend(ranks)),
         el("div", {"class": "scroll", "tabindex": 0}, grid_svg.as_svg(ranks)),
         el("p", {"id": "tip", "class": "soft"}, _HINT),
-        el("div", {"class": "scroll"}, grid_svg.legend(ranks)),
         grid_svg.late_table(ranks),
     )

@@ -1,21 +1,24 @@
-"""Layout: the boxes of a wait-for graph in layers, what is waited for last.
+"""Layout: the boxes of a wait-for graph in layers, what is waited for first.
 
 Sugiyama's steps in small: drop the edges that close a cycle, give each box the longest
-path to a sink as its layer, then order each layer by the middle of its neighbours.
-Deterministic: ties keep the order of the answer.
+path to a sink as its layer, give arrows that skip layers a lane between the boxes, then
+order each layer by the middle of its neighbours. Deterministic: ties keep the order of the answer.
 """
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import TypeAlias
 
 from triage.domain.report import WaitEdge
 
 __all__ = ["BOX_HEIGHT", "BOX_WIDTH", "Placed", "place"]
 
-BOX_WIDTH, BOX_HEIGHT = 212, 62
-_BETWEEN_LAYERS, _BETWEEN_BOXES = 76, 20
-_MARGIN = 12
+BOX_WIDTH, BOX_HEIGHT = 206, 62
+# Four layers stand side by side on the page's width.
+_BETWEEN_LAYERS, _BETWEEN_BOXES = 56, 18
+_MARGIN = 6
+_LANE_WIDTH = 12
 # Room beside the boxes for edges that run backwards.
 _DETOUR = 44
 # A layer of 60 boxes would be a tower; it is cut into stacks that stand side by side.
@@ -24,39 +27,70 @@ _SWEEPS = 4
 # A pipeline of many stages with one box each reads better from top to bottom.
 _LONG, _SLIM = 5, 3
 
+Lane: TypeAlias = tuple[int, str]
+"""The gap in a layer through which the arrows to one box pass: (layer, box)."""
+Slot: TypeAlias = str | Lane
+"""What stands in a layer: a box by its key, or a lane."""
+
 
 @dataclass(frozen=True, slots=True)
 class Placed:
     """Top left corners of the boxes by key, and the size of the whole picture.
 
-    ``downward`` says that layers run from top to bottom, else from left to right.
+    What is waited for stands first: arrows run up, or from right to left. ``lanes``
+    holds, by (source, target), the top left end of each lane that an arrow passes.
+    ``upward`` says that layers lie on each other, else they stand side by side.
     """
 
     corners: Mapping[str, tuple[int, int]]
+    lanes: Mapping[tuple[str, str], tuple[tuple[int, int], ...]]
     width: int
     height: int
-    downward: bool
+    upward: bool
 
 
 def place(keys: Sequence[str], edges: Sequence[WaitEdge]) -> Placed:
     """Where each box stands. Edges to unknown keys and to the box itself are ignored."""
     known = set(keys)
     links = [(e.source, e.target) for e in edges if {e.source, e.target} <= known]
-    layers = _ordered(_layers(keys, [link for link in links if link[0] != link[1]]), links)
-    stacks = [stack for layer in layers for stack in _cut(layer)]
+    links = [link for link in links if link[0] != link[1]]
+    layers = _layers(keys, links)
+    layer_of = {
+        slot: number
+        for number, layer in enumerate(layers)
+        for slot in layer
+        if isinstance(slot, str)
+    }
+    lanes = {link: _lane(link, layer_of) for link in links}
+    for keys_of_lane in lanes.values():
+        for lane in keys_of_lane:
+            number, _ = lane
+            if lane not in layers[number]:
+                layers[number].append(lane)
+    chains: list[tuple[Slot, Slot]] = []
+    for link in links:
+        slots: list[Slot] = [link[0], *lanes[link], link[1]]
+        chains += pairwise(slots)
+    stacks = [stack for layer in _ordered(layers, chains) for stack in _cut(layer)]
     slim = max((len(stack) for stack in stacks), default=0) <= _SLIM
-    return _corners(stacks, downward=len(stacks) > _LONG and slim)
+    back = [link for link in links if layer_of[link[0]] <= layer_of[link[1]]]
+    return _corners(stacks, lanes, upward=len(stacks) > _LONG and slim, detour=bool(back))
 
 
-def _layers(keys: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[str]]:
+def _lane(link: tuple[str, str], layer_of: Mapping[str, int]) -> tuple[Lane, ...]:
+    """The lanes of an arrow that skips layers. Arrows to one box share its lanes."""
+    source, target = link
+    return tuple((layer, target) for layer in range(layer_of[source] - 1, layer_of[target], -1))
+
+
+def _layers(keys: Sequence[str], links: Sequence[tuple[str, str]]) -> list[list[Slot]]:
     targets: dict[str, list[str]] = {key: [] for key in keys}
     for source, target in links:
         targets[source].append(target)
     height = _heights(keys, targets)
-    top = max(height.values(), default=0)
-    layers: list[list[str]] = [[] for _ in range(top + 1)]
+    layers: list[list[Slot]] = [[] for _ in range(max(height.values(), default=0) + 1)]
     for key in keys:
-        layers[top - height[key]].append(key)
+        layers[height[key]].append(key)
     return layers
 
 
@@ -84,20 +118,20 @@ def _heights(keys: Sequence[str], targets: Mapping[str, list[str]]) -> dict[str,
     return height
 
 
-def _ordered(layers: list[list[str]], links: Sequence[tuple[str, str]]) -> list[list[str]]:
-    beside: dict[str, list[str]] = {key: [] for layer in layers for key in layer}
-    for source, target in links:
+def _ordered(layers: list[list[Slot]], chains: Sequence[tuple[Slot, Slot]]) -> list[list[Slot]]:
+    beside: dict[Slot, list[Slot]] = {slot: [] for layer in layers for slot in layer}
+    for source, target in chains:
         beside[source].append(target)
         beside[target].append(source)
     for sweep in range(_SWEEPS):
-        order = layers if sweep % 2 else layers[::-1]
+        order = layers[::-1] if sweep % 2 else layers
         for before, layer in pairwise(order):
             _sort_by_neighbours(layer, before, beside)
     return layers
 
 
 def _sort_by_neighbours(
-    layer: list[str], before: Sequence[str], beside: Mapping[str, Sequence[str]]
+    layer: list[Slot], before: Sequence[Slot], beside: Mapping[Slot, Sequence[Slot]]
 ) -> None:
     at = {key: index / max(1, len(before) - 1) for index, key in enumerate(before)}
     middle = {key: _middle([at[other] for other in beside[key] if other in at]) for key in layer}
@@ -108,24 +142,44 @@ def _middle(places: Sequence[float]) -> float:
     return sum(places) / len(places) if places else 0.5
 
 
-def _cut(layer: Sequence[str]) -> list[Sequence[str]]:
+def _cut(layer: Sequence[Slot]) -> list[Sequence[Slot]]:
     num_stacks = -(-len(layer) // _MAX_STACK)
     size = -(-len(layer) // max(1, num_stacks))
     return [layer[i : i + size] for i in range(0, len(layer), size)] if layer else []
 
 
-def _corners(stacks: Sequence[Sequence[str]], *, downward: bool) -> Placed:
-    box_along, box_across = (BOX_HEIGHT, BOX_WIDTH) if downward else (BOX_WIDTH, BOX_HEIGHT)
-    tallest = max((len(stack) for stack in stacks), default=1)
-    across = tallest * (box_across + _BETWEEN_BOXES) - _BETWEEN_BOXES
-    corners: dict[str, tuple[int, int]] = {}
+def _corners(
+    stacks: Sequence[Sequence[Slot]],
+    lanes: Mapping[tuple[str, str], tuple[Lane, ...]],
+    *,
+    upward: bool,
+    detour: bool,
+) -> Placed:
+    box_along, box_across = (BOX_HEIGHT, BOX_WIDTH) if upward else (BOX_WIDTH, BOX_HEIGHT)
+
+    def breadth(slot: Slot) -> int:
+        return box_across if isinstance(slot, str) else _LANE_WIDTH
+
+    def extent(stack: Sequence[Slot]) -> int:
+        return sum(map(breadth, stack)) + (len(stack) - 1) * _BETWEEN_BOXES
+
+    across = max(map(extent, stacks), default=0)
+    corners: dict[Slot, tuple[int, int]] = {}
     for number, stack in enumerate(stacks):
         along = _MARGIN + number * (box_along + _BETWEEN_LAYERS)
-        free = across - (len(stack) * (box_across + _BETWEEN_BOXES) - _BETWEEN_BOXES)
-        for index, key in enumerate(stack):
-            beside = _MARGIN + free // 2 + index * (box_across + _BETWEEN_BOXES)
-            corners[key] = (beside, along) if downward else (along, beside)
+        beside = _MARGIN + (across - extent(stack)) // 2
+        for slot in stack:
+            middle = beside if isinstance(slot, str) else beside + _LANE_WIDTH // 2
+            corners[slot] = (middle, along) if upward else (along, middle)
+            beside += breadth(slot) + _BETWEEN_BOXES
+    spare = _DETOUR if detour else 0
     length = len(stacks) * (box_along + _BETWEEN_LAYERS) - _BETWEEN_LAYERS + 2 * _MARGIN
-    breadth = across + 2 * _MARGIN + _DETOUR
-    width, height = (breadth, length) if downward else (length + _DETOUR, breadth)
-    return Placed(corners, width, height, downward)
+    total = across + 2 * _MARGIN + spare
+    width, height = (total, length) if upward else (length + spare, total)
+    return Placed(
+        {slot: corner for slot, corner in corners.items() if isinstance(slot, str)},
+        {link: tuple(corners[lane] for lane in passed) for link, passed in lanes.items()},
+        width,
+        height,
+        upward,
+    )

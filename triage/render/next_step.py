@@ -42,7 +42,7 @@ def next_step(answer: Answer) -> str:
     if nodes:
         where = f" {condense_names((cut(one_line(node), 80) for node in nodes), max_chars=48)}"
     elif ranks:
-        where = f" of rank {condense(ranks, max_chars=48)}"
+        where = f" of {'rank' if len(ranks) == 1 else 'ranks'} {condense(ranks, max_chars=48)}"
     gpus = [gpu for suspect in best for gpu in suspect.gpus]
     step = _STEP[answer.verdict.action].format(
         where=_joined(answer.verdict.action, where),
@@ -83,7 +83,7 @@ def _joined(action: Action, where: str) -> str:
 
 def _caution(answer: Answer) -> str:
     if answer.verdict.action is Action.DRAIN_NODE and not answer.verdict.cordon:
-        return " Confirm it first: the evidence stays below what a cordon asks for (0.9)."
+        return " Confirm it first: no node is named as surely as a cordon asks for (0.9)."
     return ""
 
 
@@ -93,5 +93,7 @@ def _surer(answer: Answer) -> str:
         return ""
     missing = answer.coverage.ranks_without_dump
     if missing:
-        return f" Bring the dumps of ranks {condense(missing, max_chars=48)} and run it again."
+        return (
+            f" Bring the missing dumps (ranks {condense(missing, max_chars=48)}) and run it again."
+        )
     return " Bring kernel logs and job logs of the nodes and run it again."

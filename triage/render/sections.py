@@ -90,12 +90,7 @@ def suspects(ranked: Sequence[Suspect], top: int | None = None) -> Html:
 def _suspect(one: Suspect, num_columns: int) -> Html:
     reasons = join(reason(because) for because in one.because[:MAX_REASONS])
     left = _left_out(len(one.because) - MAX_REASONS, "more reason", tag="li")
-    cells = (
-        condense(one.ranks, max_chars=_CELL_CHARS),
-        ", ".join(one.gpus),
-        str(one.category),
-        _probability(one.score),
-    )
+    words = (str(one.category), _probability(one.score))
     return el(
         "tbody",
         {"class": str(one.role)},
@@ -104,9 +99,11 @@ def _suspect(one: Suspect, num_columns: int) -> Html:
             None,
             el("td", None, str(one.position)),
             el("th", {"scope": "row"}, one.node or "unknown"),
-            join(el("td", None, cell) for cell in cells),
-            el("td", {"class": "role"}, str(one.role)),
-            el("td", None, str(one.action)),
+            el("td", None, condense(one.ranks, max_chars=_CELL_CHARS)),
+            el("td", None, ", ".join(one.gpus)),
+            join(el("td", {"class": "short"}, word) for word in words),
+            el("td", {"class": "short role"}, str(one.role)),
+            el("td", {"class": "short"}, str(one.action)),
         ),
         el(
             "tr",
@@ -222,12 +219,14 @@ def collectives(stuck: Sequence[CollectiveAtFrontier]) -> Html:
 
 
 def _collective(one: CollectiveAtFrontier) -> Html:
-    group = one.desc if not one.pg or one.pg == one.desc else f"{one.desc} ({one.pg})"
+    group = one.desc or f"group {one.pg}"
+    if one.desc and one.pg and one.pg != one.desc:
+        group += f" ({one.pg})"
     members = (one.missing, one.mismatched, one.waiting)
     return el(
         "tr",
         None,
-        el("th", {"scope": "row"}, group.strip()),
+        el("th", {"scope": "row"}, group),
         el("td", None, f"{one.op} #{one.seq_id}"),
         join(
             el("td", {"class": "mono"}, condense(ranks, max_chars=_CELL_CHARS)) for ranks in members

@@ -51,6 +51,7 @@ td, tbody th { min-width: 4rem; }
 .suspects tbody.possible tr > :first-child { border-left: 4px dashed var(--may); }
 .suspects .culprit .role { color: var(--bad); font-weight: 600; }
 .suspects .possible .role { color: var(--may); font-weight: 600; }
+.short { white-space: nowrap; }
 .count { text-align: right; font-variant-numeric: tabular-nums; }
 .legend th[scope=row] { white-space: nowrap; }
 .legend svg { vertical-align: -2px; }
@@ -85,7 +86,11 @@ svg { display: block; }
 .grid .ring { fill: none; stroke-width: 3; pointer-events: none; }
 .grid .ring.culprit { stroke: var(--bad); }
 .grid .ring.possible { stroke: var(--may); stroke-dasharray: 5 3; }
-#tip { min-height: 1.5em; }
+#tip { position: sticky; bottom: 0; margin: 0; padding: .4rem 0; background: var(--page); }
+meter { width: 4.5rem; height: .9rem; vertical-align: -1px; }
+meter::-webkit-meter-bar { background: var(--panel); border: 1px solid var(--line); }
+meter::-webkit-meter-optimum-value { background: var(--soft); }
+meter::-moz-meter-bar { background: var(--soft); }
 @media print { body { max-width: none; } .scroll { overflow: visible; } }
 """
 
