@@ -1,0 +1,1 @@
+"""Facts to findings to suspects. Pure: no files, no network, no clock."""

@@ -1,0 +1,1 @@
+"""One way a job stops or slows down, one file. Detectors do not know each other."""

@@ -1,0 +1,103 @@
+"""Device stall: the host issued an operation, its device does not get through it.
+
+Either peers have finished a collective that needs everybody, and this rank has
+not; or (with timing on) peers have started it on the device and this rank has
+not reached it. Groups with send/recv are left out: there counters differ by right.
+"""
+
+from collections.abc import Iterator
+
+from triage.analysis.case import Case
+from triage.analysis.waits import Place, PlaceKind
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.parsers.flight_recorder.reduce import ROOTED_BIT, STARTED_BIT, U_FLAGS, U_STARTED
+
+__all__ = ["DeviceStall"]
+
+MISSING = -(1 << 63)
+
+
+class DeviceStall:
+    """One finding per end of the graph, naming the ranks whose device stopped.
+
+    Silent: when the stuck ranks are not the smaller part of the group.
+    """
+
+    name = "fr.device_stall"
+
+    def run(self, case: Case) -> Iterator[Finding]:
+        for end, places in case.ends():
+            place = places[0]
+            if len(places) > 1 or place.kind is not PlaceKind.COLLECTIVE:
+                continue
+            if place.missing or place.absent or place.held:
+                continue
+            if place.through:
+                if not rooted(case, place):
+                    yield from self.behind_their_peers(case, end, place)
+            else:
+                yield from self.not_reached(case, end, place)
+
+    def behind_their_peers(self, case: Case, end: int, place: Place) -> Iterator[Finding]:
+        if len(place.waiting) > len(place.through) + len(place.unknown):
+            return
+        text = (
+            f"{len(place.through)} of its peers have finished {case.place_text(place)};"
+            " this rank issued it and has not"
+        )
+        yield self.finding(case, end, place, tuple(place.waiting), text, 0.85)
+
+    def not_reached(self, case: Case, end: int, place: Place) -> Iterator[Finding]:
+        started, waiting = [], []
+        for rank in place.waiting:
+            digest = case.snapshot.digest_of(rank)
+            stuck = case.snapshot.stuck_of(rank)
+            if digest is None or stuck is None or stuck.row is None or not timed(digest.pending):
+                # Without a sign of timing, "scheduled" says nothing.
+                if digest is None or not any((row.started or -1) >= 0 for row in digest.counters):
+                    return
+            if stuck is None or stuck.row is None or digest is None:
+                return
+            on_device = int(digest.pending[stuck.row, U_FLAGS]) & STARTED_BIT
+            (started if on_device else waiting).append(rank)
+        if waiting and 2 * len(waiting) < len(place.waiting):
+            text = (
+                f"{len(started)} of its peers have started {case.place_text(place)} on the device;"
+                " on this rank it is issued and not started"
+            )
+            yield self.finding(case, end, place, tuple(waiting), text, 0.75)
+
+    def finding(
+        self, case: Case, end: int, place: Place, ranks: tuple[int, ...], text: str, strength: float
+    ) -> Finding:
+        reasons = []
+        for rank in ranks[:4]:
+            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
+            reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
+        return Finding(
+            detector=self.name,
+            kind=VerdictKind.HANG,
+            category=Category.GPU,
+            ranks=ranks,
+            strength=strength,
+            role=Role.CULPRIT,
+            summary=f"is stuck on the device in {case.place_text(place)}, which its peers got past",
+            because=tuple(reasons),
+            end=end,
+        )
+
+
+def timed(pending: object) -> bool:
+    rows = pending
+    return bool(len(rows)) and bool((rows[:, U_STARTED] != MISSING).any())  # type: ignore[arg-type,index]
+
+
+def rooted(case: Case, place: Place) -> bool:
+    """Broadcast, reduce and the like: some members finish early by right."""
+    for rank in place.waiting:
+        digest = case.snapshot.digest_of(rank)
+        stuck = case.snapshot.stuck_of(rank)
+        if digest is not None and stuck is not None and stuck.row is not None:
+            return bool(int(digest.pending[stuck.row, U_FLAGS]) & ROOTED_BIT)
+    return False

@@ -1,0 +1,50 @@
+"""Fabric stall: all members entered the same operation and none gets through.
+
+Nothing in the record tells one member from another: link, switch, NIC, NCCL
+itself, or a peer outside the dumps. Nobody is convicted.
+"""
+
+from collections.abc import Iterator
+
+from triage.analysis.case import Case
+from triage.analysis.waits import PlaceKind
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+
+__all__ = ["FabricStall"]
+
+
+class FabricStall:
+    """One finding on nobody per place that everyone entered.
+
+    Silent: when a member is missing, absent, or has finished it.
+    """
+
+    name = "fr.fabric_stall"
+
+    def run(self, case: Case) -> Iterator[Finding]:
+        for end, places in case.ends():
+            place = places[0]
+            if len(places) > 1 or place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
+                continue
+            if place.missing or place.absent or place.held:
+                continue
+            if place.through or place.unknown:
+                how = f"{len(place.through)} finished it, of {len(place.unknown)} nothing is known"
+            else:
+                how = "all its members entered it and none has finished"
+            text = f"{len(place.waiting)} ranks wait in {case.place_text(place)}; {how}"
+            witness = place.waiting[0]
+            yield Finding(
+                detector=self.name,
+                kind=VerdictKind.HANG,
+                category=Category.NCCL_TIMEOUT,
+                ranks=(),
+                strength=0.7,
+                role=Role.POSSIBLE,
+                summary=f"all ranks of {case.place_text(place)} entered it and none gets through",
+                because=(
+                    case.because(self.name, text, witness, at=case.stuck_since(witness)),
+                ),
+                end=end,
+            )

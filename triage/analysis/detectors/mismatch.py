@@ -1,0 +1,214 @@
+"""Mismatch: members of a group issue different operations at one sequence number.
+
+Compared are operation, dtypes and sizes, each of them where it must agree: sizes
+may differ by right in all-to-all, scatter, gather and uneven splits. The minority
+is the suspect. A tie is broken only by what other groups of the same kind did at
+that number, or by what each of the two did before; else nobody is convicted.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from triage.analysis.case import Case
+from triage.analysis.waits import Place, PlaceKind
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.parsers.flight_recorder.digest import OpDescription
+
+__all__ = ["Mismatch"]
+
+# How far behind or ahead the same operations are looked for.
+MAX_SHIFT = 4
+MAX_REASONS = 4
+MAX_SIBLINGS = 64
+
+Form = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Odd:
+    """Who differs at a place: ``ranks`` convicted, or all of the tied when undecided."""
+
+    ranks: tuple[int, ...]
+    decided: bool
+    how: str
+
+
+class Mismatch:
+    """One finding per place whose members disagree.
+
+    Silent: when fewer than two members' operations are known.
+    """
+
+    name = "fr.mismatch"
+
+    def run(self, case: Case) -> Iterator[Finding]:
+        for end, places in case.ends():
+            for place in places:
+                if place.kind is not PlaceKind.COLLECTIVE:
+                    continue
+                finding = self.at_place(case, end, place)
+                if finding is not None:
+                    yield finding
+                    break
+
+    def at_place(self, case: Case, end: int, place: Place) -> Finding | None:
+        sigs = {
+            rank: sig
+            for rank in (*place.waiting, *place.held, *place.through)
+            if (sig := case.snapshot.signature(rank, place.group, place.seq)) is not None
+        }
+        if len(set(sigs.values())) < 2:
+            return None
+        forms = {rank: form_of(case.snapshot.describe(sig)) for rank, sig in sigs.items()}
+        part, keys = first_difference(forms)
+        if part is None:
+            return None
+        odd = odd_ranks(case, place, keys)
+        return self.finding(case, end, place, part, odd, sigs)
+
+    def finding(
+        self, case: Case, end: int, place: Place, part: str, odd: Odd, sigs: dict[int, int]
+    ) -> Finding:
+        others = Counter(sig for rank, sig in sigs.items() if rank not in odd.ranks)
+        usual = others.most_common(1)[0][0] if others else None
+        reasons = []
+        shift = None
+        for rank in odd.ranks[:MAX_REASONS]:
+            mine = case.snapshot.describe(sigs.get(rank))
+            text = f"at {case.group_text(place.group)} {place.seq} it issued {mine}"
+            if usual is not None:
+                text += f", {len(sigs) - len(odd.ranks)} members {case.snapshot.describe(usual)}"
+            text += f"; {odd.how}"
+            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
+            if odd.decided:
+                shift = shifted(case, place, rank, sigs, odd.ranks)
+                if shift:
+                    reasons.append(case.because(self.name, shift, rank))
+            reasons += case.stack_reason(self.name, rank, "the operation came from")
+        return Finding(
+            detector=self.name,
+            kind=VerdictKind.DESYNC,
+            category=Category.COLLECTIVE_MISMATCH,
+            ranks=odd.ranks,
+            strength=0.95 if odd.decided else 0.45,
+            role=Role.CULPRIT if odd.decided else Role.POSSIBLE,
+            summary=summary(case, place, part, odd, shift),
+            because=tuple(reasons),
+            end=end,
+        )
+
+
+def summary(case: Case, place: Place, part: str, odd: Odd, shift: str | None) -> str:
+    where = f"{case.group_text(place.group)} at sequence number {place.seq}"
+    if not odd.decided:
+        return f"disagree on the {part} in {where}, and nothing tells which of them is wrong"
+    if shift and "swapped" in shift:
+        return f"issued two operations of {where} in swapped order"
+    if shift and "left out" in shift:
+        return f"left out an operation of {where}"
+    return f"called a collective of {where} with another {part} than its peers"
+
+
+def form_of(described: OpDescription | None) -> Form | None:
+    """What must agree between members: operation, dtypes, sizes."""
+    if described is None:
+        return None
+    sizes = "" if described.uneven else f"{described.sizes} -> {described.output_sizes}"
+    return described.op, described.dtypes, sizes
+
+
+def first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[int, str]]:
+    """The first part in which the known forms differ, and each rank's value of it."""
+    known = {rank: form for rank, form in forms.items() if form is not None}
+    for number, part in enumerate(("operation", "dtype", "size")):
+        keys = {rank: form[number] for rank, form in known.items()}
+        if len(set(keys.values())) > 1:
+            return part, keys
+    return None, {}
+
+
+def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
+    """The minority; on a tie, what siblings and the ranks' own past decide."""
+    counts = Counter(keys.values())
+    (top, most), *rest = counts.most_common()
+    if 2 * most > len(keys):
+        odd = tuple(sorted(rank for rank, key in keys.items() if key != top))
+        return Odd(odd, decided=True, how=f"{most} of {len(keys)} members agree")
+    tied = sorted(keys)
+    usual = sibling_form(case, place)
+    if usual is not None:
+        odd = tuple(rank for rank in tied if keys[rank] not in usual)
+        if odd and len(odd) < len(tied):
+            return Odd(odd, decided=True, how="groups of the same kind side with the others")
+    unusual = tuple(rank for rank in tied if novel(case, place, rank))
+    if unusual and len(unusual) < len(tied) and 2 * len(unusual) <= len(tied):
+        return Odd(unusual, decided=True, how="it never issued this before, the others did")
+    del rest
+    return Odd(tuple(tied), decided=False, how="no majority, and no other group to compare with")
+
+
+def sibling_form(case: Case, place: Place) -> Form | None:
+    """What other groups of this kind issued at this number, if they all agree."""
+    group = case.snapshot.groups[place.group]
+    forms: set[Form] = set()
+    seen = 0
+    for other in case.snapshot.groups:
+        if other.index == group.index or other.desc != group.desc or not group.desc:
+            continue
+        if len(other.ranks) != len(group.ranks):
+            continue
+        for rank in other.ranks[:2]:
+            sig = case.snapshot.signature(rank, other.index, place.seq)
+            form = form_of(case.snapshot.describe(sig))
+            if form is not None:
+                forms.add(form)
+                seen += 1
+        if seen >= MAX_SIBLINGS:
+            break
+    return forms.pop() if len(forms) == 1 else None
+
+
+def novel(case: Case, place: Place, rank: int) -> bool:
+    """Whether the rank issued an operation of this form for the first time in its record."""
+    index = case.snapshot.index_of[rank]
+    digest = case.snapshot.digests[index]
+    sig = case.snapshot.signature(rank, place.group, place.seq)
+    streams = case.snapshot.group_streams(index, place.group)
+    earlier = [
+        past
+        for stream, seq, past in zip(
+            digest.unit_stream.tolist(),
+            digest.unit_seq.tolist(),
+            digest.unit_sig.tolist(),
+            strict=True,
+        )
+        if stream in streams and seq < place.seq
+    ]
+    return len(earlier) >= 2 and sig not in earlier
+
+
+def shifted(
+    case: Case, place: Place, rank: int, sigs: dict[int, int], odd: Sequence[int]
+) -> str | None:
+    """Whether the difference is one of order: two swapped, one left out, one too many."""
+    peer = next((other for other in sigs if other not in odd), None)
+    if peer is None:
+        return None
+    mine = [case.snapshot.signature(rank, place.group, place.seq + k) for k in range(MAX_SHIFT)]
+    theirs = [case.snapshot.signature(peer, place.group, place.seq + k) for k in range(MAX_SHIFT)]
+    if None in (mine[0], mine[1], theirs[0], theirs[1]):
+        return None
+    if mine[0] == theirs[1] and mine[1] == theirs[0]:
+        return (
+            f"operations {place.seq} and {place.seq + 1} stand in swapped order: its first is what"
+            f" its peers issue second, and the other way round"
+        )
+    if mine[: MAX_SHIFT - 1] == theirs[1:] and None not in theirs:
+        return f"it left out operation {place.seq}: all it issues from there is one place early"
+    if mine[1:] == theirs[: MAX_SHIFT - 1] and None not in mine:
+        return f"operation {place.seq} is one too many: all after it is one place late"
+    return None
+
+

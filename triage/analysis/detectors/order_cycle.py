@@ -1,0 +1,136 @@
+"""Order: ranks wait for each other in a circle.
+
+Two groups whose operations are issued in different order on different ranks, or a
+rank that skipped an operation among equal ones. Nothing in one group tells who is
+wrong; but ranks that stand at the same operation should have the same past. The
+rank whose past differs from that of the others there is the suspect.
+"""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from triage.analysis.case import Case
+from triage.analysis.snapshot import Stuck
+from triage.analysis.waits import Place, progress
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+
+__all__ = ["OrderCycle"]
+
+MAX_REASONS = 4
+MAX_NAMED = 16
+
+
+class OrderCycle:
+    """One finding per circle.
+
+    Silent: when the graph's ends are single places.
+    """
+
+    name = "fr.order_cycle"
+
+    def run(self, case: Case) -> Iterator[Finding]:
+        pasts: dict[tuple[str, int], Counter[Past]] | None = None
+        for end, places in case.ends():
+            if len(places) < 2:
+                continue
+            if pasts is None:
+                pasts = pasts_by_place(case)
+            yield self.finding(case, end, places, pasts)
+
+    def finding(
+        self, case: Case, end: int, places: list[Place], pasts: "dict[tuple[str, int], Counter[Past]]"
+    ) -> Finding:
+        links = sorted(
+            {
+                rank
+                for place in places
+                for target, ranks in case.graph.waits_for[place.index].items()
+                if case.graph.component_of[target] == case.graph.component_of[place.index]
+                for rank in ranks
+            }
+        )
+        odd = []
+        details = {}
+        for rank in links:
+            difference = departs(case, rank, pasts)
+            if difference:
+                odd.append(rank)
+                details[rank] = difference
+        decided = 0 < len(odd) < max(2, len(links))
+        named = tuple(odd if decided else links)[:MAX_NAMED]
+        circle = " -> ".join(case.place_text(place) for place in places[:4])
+        reasons = []
+        for rank in named[:MAX_REASONS]:
+            text = f"waits in a circle: {circle}"
+            if rank in details and decided:
+                text += f"; {details[rank]}"
+            reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
+            reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
+        return Finding(
+            detector=self.name,
+            kind=VerdictKind.DESYNC,
+            category=Category.COLLECTIVE_MISMATCH,
+            ranks=named,
+            strength=0.9 if decided else 0.4,
+            role=Role.CULPRIT if decided else Role.POSSIBLE,
+            summary=(
+                "issued its operations in another order or number than the ranks beside it"
+                if decided
+                else f"wait for each other in a circle ({circle}), and nothing tells who is wrong"
+            ),
+            because=tuple(reasons),
+            end=end,
+        )
+
+
+Past = tuple[tuple[str, int], ...]
+
+
+def past_of(case: Case, rank: int, stuck: Stuck) -> Past:
+    """How many operations of each kind of group stand before the one a rank is stuck in."""
+    own = case.snapshot.groups[stuck.group].desc
+    counts: dict[str, int] = {}
+    for group in case.groups_of(rank):
+        desc = case.snapshot.groups[group].desc
+        row = case.snapshot.row(group, rank)
+        if desc == own or row < 0 or case.snapshot.has_p2p[row]:
+            continue
+        counts[desc] = max(counts.get(desc, -1), progress(case.snapshot, rank, group))
+    return tuple(sorted(counts.items()))
+
+
+def pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[Past]]:
+    """Of all ranks stuck at one number of one kind of group, how often each past occurs."""
+    found: dict[tuple[str, int], Counter[Past]] = {}
+    for index, stuck in enumerate(case.snapshot.stuck):
+        rank = int(case.snapshot.ranks[index])
+        if stuck is None or stuck.p2p or rank in case.snapshot.apart:
+            continue
+        key = (case.snapshot.groups[stuck.group].desc, stuck.seq)
+        found.setdefault(key, Counter())[past_of(case, rank, stuck)] += 1
+    return found
+
+
+def departs(
+    case: Case, rank: int, pasts: dict[tuple[str, int], Counter[Past]]
+) -> str | None:
+    """How a rank's past differs from the usual one at its place; None when it does not."""
+    stuck = case.snapshot.stuck_of(rank)
+    if stuck is None or stuck.p2p:
+        return None
+    here = pasts[case.snapshot.groups[stuck.group].desc, stuck.seq]
+    mine = past_of(case, rank, stuck)
+    usual, count = max(here.items(), key=lambda item: (item[1], item[0]))
+    if usual == mine or count <= here[mine] or 2 * count <= sum(here.values()):
+        return None
+    theirs = dict(usual)
+    for desc, number in mine:
+        if desc in theirs and theirs[desc] != number:
+            return (
+                f"it came to {case.place_text(case.graph.places[case.graph.place_of[rank]])} after"
+                f" {number} operations of {desc}, {count} ranks beside it after {theirs[desc]}"
+            )
+    return None
+
+

@@ -1,0 +1,86 @@
+"""Straggler: a rank that makes the others wait, step after step, in a job that does not hang.
+
+Assumes that a blocking collective ends together, so that whoever issues it last
+held up the others, unless it was held up itself (see lateness.py).
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from triage.analysis.case import Case
+from triage.analysis.lateness import Lateness, measure
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+
+__all__ = ["Straggler"]
+
+# Fewer matched operations than this decide nothing.
+MIN_MATCHED = 20
+# Below this, issue times differ by scheduling noise alone.
+MIN_DELAY_MS = 8.0
+# A straggler delays steps several times as much as any of its usual peers ...
+TIMES_USUAL = 5.0
+# ... and does so in most of them, not in one long pause.
+MIN_HELD_SHARE = 0.5
+MAX_NAMED = 8
+
+
+class Straggler:
+    """One finding per late rank, with the delay it causes.
+
+    Silent: when ranks are stuck, on fewer than 20 matched operations, and when no
+    rank stands out from the others.
+    """
+
+    name = "fr.straggler"
+
+    def run(self, case: Case) -> Iterator[Finding]:
+        if case.moving or (case.graph.places and not case.in_flight):
+            return
+        late = measure(case.snapshot, case.snapshot.node_of)
+        if late is None or late.num_steps < 5:
+            return
+        delay = late.delay_ms
+        enough = late.matched >= MIN_MATCHED
+        if enough.sum() < 2:
+            return
+        usual = usual_delay(delay[enough])
+        odd = enough & (delay > max(MIN_DELAY_MS, TIMES_USUAL * usual))
+        odd &= late.held_share >= MIN_HELD_SHARE
+        if not odd.any() or odd.sum() > max(1, len(delay) // 4):
+            return
+        top = delay[odd].max()
+        for index in np.argsort(-delay, kind="stable")[:MAX_NAMED].tolist():
+            if odd[index] and delay[index] >= top / 4:
+                yield self.finding(case, index, late, usual)
+
+    def finding(self, case: Case, index: int, late: Lateness, usual: float) -> Finding:
+        rank = int(case.snapshot.ranks[index])
+        ms = float(late.delay_ms[index])
+        text = (
+            f"holds up its groups by {ms:.0f} ms a step by its own doing ({usual:.1f} ms is usual"
+            f" here), in {late.held_share[index]:.0%} of {late.num_steps} steps,"
+            f" {int(late.matched[index])} operations compared"
+        )
+        if abs(late.offset_ms[index]) >= 1:
+            text += f"; its clock was taken to be {late.offset_ms[index]:+.0f} ms off"
+        return Finding(
+            detector=self.name,
+            kind=VerdictKind.STRAGGLER,
+            category=Category.STRAGGLER,
+            ranks=(rank,),
+            strength=0.9,
+            role=Role.CULPRIT,
+            summary=f"is late into its collectives and delays every step by {ms:.0f} ms",
+            because=(
+                case.because(self.name, text, rank),
+                *case.stack_reason(self.name, rank, "its last operation came from"),
+            ),
+            late_ms=ms,
+        )
+
+
+def usual_delay(delay: np.ndarray) -> float:
+    """What ranks that are not the latest cause: noise, shared out by chance."""
+    return float(np.median(delay)) if len(delay) > 2 else float(delay.min())

@@ -1,0 +1,220 @@
+"""How late ranks issue collectives, and whose doing it is.
+
+Only creation times are precise, and clocks differ between nodes. Offsets are
+estimated first: per node where a map is known (the ranks of a node share a
+clock, and one slow rank does not move their median), else per rank from when
+collectives end, which is at one moment for all members.
+
+A rank's *own gap* is the time from when it could go on (the last member of its
+previous collective had come) to its next issue. Lateness that is inherited has a
+short own gap. The *delay* a rank causes at a collective is the smaller of its
+excess gap and of how long the others had to wait for it.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.analysis.groups import MISSING
+from triage.analysis.snapshot import Snapshot
+from triage.parsers.flight_recorder.reduce import FINISHED, P2P
+
+__all__ = ["Lateness", "measure"]
+
+I64 = NDArray[np.int64]
+F64 = NDArray[np.float64]
+
+# All rows together; a few hundred operations per rank decide.
+MAX_ROWS: Final = 4_000_000
+MIN_UNITS: Final = 128
+# The watchdog looks every 100 ms, so ends are noticed that much late: offsets
+# below it cannot be told from its phase, and are taken for none.
+POLL_NS: Final = 100_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One row per (rank, collective): parallel arrays, in record order within a rank."""
+
+    digest: I64
+    group: I64
+    desc: I64
+    seq: I64
+    created: F64
+    completed: F64
+    follows: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Lateness:
+    """Per digest: delay caused in ms per step, matched operations, share of steps that
+    it held up, and the clock offset that was taken off, ms."""
+
+    delay_ms: F64
+    matched: I64
+    held_share: F64
+    offset_ms: F64
+    num_steps: int
+
+
+def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Lateness | None:
+    """Lateness over the newest finished collectives; None on too little data."""
+    rows = collect(snapshot)
+    count = len(snapshot.digests)
+    if count < 2 or len(rows.digest) < 40:
+        return None
+    base = rows.created.min()
+    created = rows.created - base
+    place = compact(rows.desc, rows.seq)
+    offsets = clock_offsets(snapshot, rows, created, place, node_of)
+    created = created - offsets[rows.digest]
+    key = compact(rows.group, rows.seq)
+    latest, second, size = last_two(key, created)
+    ready = np.empty(len(created))
+    ready[:] = np.nan
+    before = np.flatnonzero(rows.follows)
+    ready[before] = latest[before - 1]
+    own_before = np.empty(len(created))
+    own_before[:] = np.nan
+    own_before[before] = created[before - 1]
+    # Who issues before the others have come runs ahead: it waited for nobody.
+    gap = created - np.where(created >= ready, ready, own_before)
+    usual = group_median(place, gap)
+    excess = gap - usual
+    others = np.where(created >= latest, second, latest)
+    waited = np.where(size > 1, created - others, 0.0)
+    delay = np.clip(np.minimum(np.nan_to_num(excess, nan=0.0), waited), 0.0, None)
+    steps = count_steps(rows)
+    total = np.bincount(rows.digest, delay, count)
+    matched = np.bincount(rows.digest[size > 1], minlength=count)
+    noticeable = delay > 0.3 * total[rows.digest] / max(steps, 1)
+    held = np.bincount(rows.digest, noticeable & (delay > 0), count)
+    return Lateness(
+        delay_ms=total / max(steps, 1) / 1e6,
+        matched=matched,
+        held_share=np.minimum(held / max(steps, 1), 1.0),
+        offset_ms=offsets / 1e6,
+        num_steps=steps,
+    )
+
+
+def collect(snapshot: Snapshot) -> Rows:
+    """The newest finished collectives of every rank as flat arrays."""
+    keep = int(np.clip(MAX_ROWS // max(len(snapshot.digests), 1), MIN_UNITS, 1024))
+    descs: dict[str, int] = {}
+    desc_of = np.array(
+        [descs.setdefault(group.desc, len(descs)) for group in snapshot.groups] + [-1], np.int64
+    )
+    parts: list[tuple[I64, I64, I64, F64, F64, NDArray[np.bool_]]] = []
+    for index, digest in enumerate(snapshot.digests):
+        if int(snapshot.ranks[index]) in snapshot.apart or not len(digest.unit_seq):
+            continue
+        table = np.array([*snapshot.membership.stream_groups[index], -1], np.int64)
+        group = table[digest.unit_stream[-keep:]]
+        flags = digest.unit_flags[-keep:]
+        created = digest.unit_created[-keep:]
+        good = (group >= 0) & ((flags & P2P) == 0) & ((flags & FINISHED) != 0)
+        good &= created != MISSING
+        follows = np.zeros(len(good), np.bool_)
+        follows[1:] = good[1:] & good[:-1]
+        wait = digest.unit_wait_us[-keep:].astype(np.float64) * 1e3
+        completed = np.where(wait >= 0, created + wait, np.nan)
+        parts.append(
+            (
+                np.full(int(good.sum()), index, np.int64),
+                group[good],
+                digest.unit_seq[-keep:][good].astype(np.int64),
+                created[good].astype(np.float64),
+                completed[good],
+                follows[good],
+            )
+        )
+    if not parts:
+        empty = np.empty(0)
+        none = np.empty(0, np.int64)
+        return Rows(none, none, none, none, empty, empty, np.empty(0, np.bool_))
+    index_, group_, seq_, created_, completed_, follows_ = (
+        np.concatenate([part[k] for part in parts]) for k in range(6)
+    )
+    return Rows(index_, group_, desc_of[group_], seq_, created_, completed_, follows_)
+
+
+def compact(major: I64, minor: I64) -> I64:
+    """Pairs as dense numbers."""
+    low = int(minor.min())
+    width = int(minor.max()) - low + 1
+    return np.unique(major * width + (minor - low), return_inverse=True)[1].astype(np.int64)
+
+
+def group_median(key: I64, values: F64) -> F64:
+    """The median of ``values`` over rows of equal ``key``, for every row; NaNs left out."""
+    order = np.lexsort((values, key))
+    sorted_key = key[order]
+    sorted_values = values[order]
+    good = ~np.isnan(sorted_values)
+    counts = np.bincount(sorted_key[good], minlength=int(key.max()) + 1)
+    first = np.searchsorted(sorted_key, np.arange(len(counts)))
+    last = len(values) - 1
+    low = sorted_values[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
+    high = sorted_values[np.minimum(first + counts // 2, last)]
+    high = np.where(counts % 2 == 0, high, low)
+    return np.where(counts > 0, (low + high) / 2, np.nan)[key]
+
+
+def last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
+    """For every row: the latest and second latest member of its collective, and how many."""
+    order = np.lexsort((created, key))
+    counts = np.bincount(key)
+    ends = np.cumsum(counts) - 1
+    latest = created[order[ends]]
+    second = np.where(counts > 1, created[order[np.maximum(ends - 1, 0)]], latest)
+    return latest[key], second[key], counts[key]
+
+
+def clock_offsets(
+    snapshot: Snapshot,
+    rows: Rows,
+    created: F64,
+    place: I64,
+    node_of: Callable[[int], str | None],
+) -> F64:
+    """Per digest, ns that its clock is ahead of the others'."""
+    count = len(snapshot.digests)
+    nodes = [node_of(int(rank)) for rank in snapshot.ranks]
+    distinct = sorted({node for node in nodes if node is not None})
+    late = rank_median(rows.digest, created - group_median(place, created), count)
+    if len(distinct) > 1 and None not in nodes and len(distinct) * 2 <= count:
+        offsets = np.zeros(count)
+        where = np.array([distinct.index(str(node)) for node in nodes])
+        for k in range(len(distinct)):
+            offsets[where == k] = np.nanmedian(late[where == k])
+        return np.nan_to_num(offsets)
+    if np.isnan(rows.completed).all():
+        # Without ends, a late median over all operations is the best guess; it is
+        # trusted only beyond what a slow rank could be late by.
+        return np.where(np.abs(np.nan_to_num(late)) > 10 * POLL_NS, np.nan_to_num(late), 0.0)
+    ended = rows.completed - rows.created.min()
+    key = compact(rows.group, rows.seq)
+    noticed = rank_median(rows.digest, ended - group_median(key, ended), count)
+    noticed = np.nan_to_num(noticed)
+    return np.where(np.abs(noticed) > POLL_NS, noticed, 0.0)
+
+
+def rank_median(digest: I64, values: F64, count: int) -> F64:
+    out = np.full(count, np.nan)
+    medians = group_median(digest, values)
+    out[digest] = medians
+    return out
+
+
+def count_steps(rows: Rows) -> int:
+    """Operations of the rarest kind of group that still occurs often: one a step."""
+    fewest = 0
+    for desc in np.unique(rows.desc):
+        distinct = len(np.unique(rows.seq[rows.desc == desc]))
+        if distinct >= 5 and (fewest == 0 or distinct < fewest):
+            fewest = distinct
+    return fewest or max(len(np.unique(rows.seq)), 1)

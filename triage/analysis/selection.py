@@ -1,0 +1,141 @@
+"""Which of the dumps belong together: one per rank, of one job.
+
+Two dumps of one rank, a file of another job and a file that cannot be placed
+are set aside with a note. None of them accuses anybody.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from triage.domain.report import Refused
+from triage.parsers.flight_recorder.digest import RankDigest
+
+__all__ = ["Selection", "select"]
+
+SHOWN = 6
+
+
+@dataclass(slots=True)
+class Selection:
+    """One digest per rank, ascending; what was set aside and why."""
+
+    digests: list[RankDigest] = field(default_factory=list)
+    ranks: list[int] = field(default_factory=list)
+    set_aside: list[Refused] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def select(digests: Sequence[RankDigest]) -> Selection:
+    """Choose by content only, so that the order of the files does not matter."""
+    result = Selection()
+    ours = same_job(digests, result)
+    by_rank: dict[int, list[RankDigest]] = {}
+    for digest in ours:
+        rank = placed(digest, result)
+        if rank is not None:
+            by_rank.setdefault(rank, []).append(digest)
+    doubled: list[str] = []
+    for rank in sorted(by_rank):
+        best, *others = sorted(by_rank[rank], key=preference, reverse=True)
+        result.ranks.append(rank)
+        result.digests.append(best)
+        for other in others:
+            if not same_record(best, other):
+                result.set_aside.append(
+                    Refused(other.artifact, f"a second dump of rank {rank}; {best.artifact} is used")
+                )
+            doubled.append(f"rank {rank}: {best.artifact} used, {other.artifact} set aside")
+    if doubled:
+        more = f"; and {len(doubled) - SHOWN} more" if len(doubled) > SHOWN else ""
+        result.notes.append(f"two dumps of one rank: {'; '.join(doubled[:SHOWN])}{more}")
+    return result
+
+
+def preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
+    """The later record wins, then the whole one, then the one with stacks, then the name."""
+    return (
+        digest.last_created_ns or 0,
+        digest.partial is None,
+        digest.num_entries,
+        len(digest.stack),
+        digest.artifact,
+    )
+
+
+def same_record(one: RankDigest, other: RankDigest) -> bool:
+    """Whether two dumps hold the same entries (a pickle and its JSON form)."""
+    return (
+        one.num_entries == other.num_entries
+        and one.first_created_ns == other.first_created_ns
+        and one.last_created_ns == other.last_created_ns
+    )
+
+
+def default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
+    """The members of the default group as this dump lists them."""
+    for row in digest.groups:
+        if row.desc == "default_pg" and row.ranks:
+            return row.ranks
+    return None
+
+
+def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:
+    """The dumps whose default group most dumps share; the later one on a tie."""
+    worlds = [default_ranks(digest) for digest in digests]
+    counts: Counter[tuple[int, ...]] = Counter(world for world in worlds if world)
+    if len(counts) < 2:
+        return list(digests)
+    latest: dict[tuple[int, ...], int] = {}
+    for digest, world in zip(digests, worlds, strict=True):
+        if world:
+            latest[world] = max(latest.get(world, 0), digest.last_created_ns or 0)
+    chosen = max(counts, key=lambda world: (counts[world], latest[world], world))
+    kept = []
+    for digest, world in zip(digests, worlds, strict=True):
+        if world is None or world == chosen:
+            kept.append(digest)
+        else:
+            result.set_aside.append(
+                Refused(
+                    digest.artifact,
+                    f"of another job: its default group has {len(world)} ranks,"
+                    f" that of most dumps {len(chosen)}",
+                )
+            )
+    aside = len(digests) - len(kept)
+    result.notes.append(f"{aside} dumps of another job or another world size were set aside")
+    return kept
+
+
+def placed(digest: RankDigest, result: Selection) -> int | None:
+    """The rank of a dump: its file name's, checked against the groups it lists."""
+    members: set[int] | None = None
+    for row in digest.groups:
+        if row.ranks and len(row.ranks) > 1:
+            members = set(row.ranks) if members is None else members & set(row.ranks)
+        if members is not None and len(members) <= 1:
+            break
+    named = digest.rank if digest.rank >= 0 else None
+    if named is None:
+        if members is not None and len(members) == 1:
+            return members.pop()
+        result.set_aside.append(
+            Refused(
+                digest.artifact,
+                "no rank in its name and none that follows from its groups:"
+                " rename it so that the name ends in the rank",
+            )
+        )
+        return None
+    if members is not None and named not in members:
+        world = default_ranks(digest)
+        if world and named not in world:
+            why = f"its name says rank {named}, beyond the {len(world)} ranks of its job"
+        else:
+            why = f"its name says rank {named}, but that rank is in none of its smallest groups"
+            if len(members) == 1:
+                why += f"; by its groups it is rank {next(iter(members))}"
+        result.set_aside.append(Refused(digest.artifact, why))
+        return None
+    return named

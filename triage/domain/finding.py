@@ -1,0 +1,32 @@
+"""One detector's claim: on ranks, on nodes or on nobody, with its reasons."""
+
+from dataclasses import dataclass
+
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.report import Because
+
+__all__ = ["Finding"]
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a detector says.
+
+    ``ranks`` are global; empty for a claim on nobody. ``strength`` is the
+    probability that the claim is right when nothing else is known. ``kind`` and
+    ``category`` are what the whole incident is if this finding stands.
+    ``summary`` is a clause about the ranks ("stopped issuing work ...").
+    """
+
+    detector: str
+    kind: VerdictKind
+    category: Category
+    ranks: tuple[int, ...]
+    strength: float
+    role: Role
+    summary: str
+    because: tuple[Because, ...]
+    end: int | None = None
+    """The end of the wait-for graph that this explains; of two findings on one
+    end the detector that stands earlier in the registry is heard."""
+    late_ms: float | None = None

@@ -1,0 +1,115 @@
+"""Which rank sits on which node and GPU, as far as anything says it."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+__all__ = ["Job", "job_from_dict"]
+
+# "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
+BUS_ID = re.compile(
+    r"(?:(?P<domain>[0-9a-fA-F]{4,8}):)?(?P<bus>[0-9a-fA-F]{2}):(?P<device>[0-9a-fA-F]{2})"
+    r"(?:\.[0-9a-fA-F])?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """The contents of ``job.json``; whatever is absent or unusable is None or empty."""
+
+    job_id: str | None = None
+    world_size: int | None = None
+    gpus_per_node: int | None = None
+    nodes: tuple[str, ...] = ()
+    rank_to_node: dict[int, str] = field(default_factory=dict)
+    gpu_bus_ids: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    leaf_switch: dict[str, str] = field(default_factory=dict)
+    failed_at: str | None = None
+    exit_code: int | None = None
+    problems: tuple[str, ...] = ()
+
+    def node_of(self, rank: int) -> str | None:
+        """The node of a rank: the explicit map first, then the order of nodes."""
+        if rank in self.rank_to_node:
+            return self.rank_to_node[rank]
+        if self.nodes and self.gpus_per_node:
+            index = rank // self.gpus_per_node
+            return self.nodes[index] if index < len(self.nodes) else None
+        return None
+
+    def gpu_of(self, rank: int) -> str | None:
+        """The GPU of a rank as ``dddd:bb:dd``, where local rank and bus ids are known."""
+        node = self.node_of(rank)
+        if node is None or self.gpus_per_node is None or rank in self.rank_to_node:
+            local = self.local_rank(rank, node)
+        else:
+            local = rank % self.gpus_per_node
+        buses = self.gpu_bus_ids.get(node or "", ())
+        return buses[local] if local is not None and local < len(buses) else None
+
+    def local_rank(self, rank: int, node: str | None) -> int | None:
+        if node is None:
+            return None
+        mates = sorted(other for other, home in self.rank_to_node.items() if home == node)
+        return mates.index(rank) if rank in mates else None
+
+
+def bus_id(text: str) -> str | None:
+    """A PCI bus id as ``dddd:bb:dd`` in lower case; None when it is none."""
+    match = BUS_ID.fullmatch(text.strip())
+    if match is None:
+        return None
+    domain = int(match["domain"] or "0", 16) & 0xFFFF
+    return f"{domain:04x}:{match['bus'].lower()}:{match['device'].lower()}"
+
+
+def positive(value: Any) -> int | None:
+    if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10_000_000:
+        return value
+    return None
+
+
+def names(value: Any) -> tuple[str, ...]:
+    if isinstance(value, list):
+        return tuple(one for one in value if isinstance(one, str) and 0 < len(one) <= 256)
+    return ()
+
+
+def job_from_dict(raw: dict[str, Any]) -> Job:
+    """``job.json`` as a :class:`Job`. Unusable values are named in ``problems``, never fatal."""
+    problems = []
+    for key in ("world_size", "gpus_per_node"):
+        if raw.get(key) is not None and positive(raw[key]) is None:
+            problems.append(f'job.json: "{key}" is no positive integer and is not used')
+    rank_to_node: dict[int, str] = {}
+    table = raw.get("rank_to_node")
+    for key, node in table.items() if isinstance(table, dict) else ():
+        if re.fullmatch("[0-9]{1,7}", str(key)) and isinstance(node, str) and node:
+            rank_to_node[int(key)] = node[:256]
+        else:
+            problems.append('job.json: "rank_to_node" holds a row that is no rank and node')
+    buses = raw.get("gpu_bus_ids")
+    gpu_bus_ids = {
+        node: tuple(bus_id(one) or one[:40] for one in names(listed))
+        for node, listed in (buses.items() if isinstance(buses, dict) else ())
+    }
+    leaves = raw.get("leaf_switch")
+    job_id = raw.get("job_id")
+    exit_code = raw.get("exit_code")
+    failed_at = raw.get("failed_at")
+    return Job(
+        job_id=str(job_id)[:256] if isinstance(job_id, str | int) else None,
+        world_size=positive(raw.get("world_size")),
+        gpus_per_node=positive(raw.get("gpus_per_node")),
+        nodes=names(raw.get("nodes")),
+        rank_to_node=rank_to_node,
+        gpu_bus_ids=gpu_bus_ids,
+        leaf_switch={
+            node: leaf
+            for node, leaf in (leaves.items() if isinstance(leaves, dict) else ())
+            if isinstance(leaf, str)
+        },
+        failed_at=failed_at if isinstance(failed_at, str) else None,
+        exit_code=exit_code if type(exit_code) is int else None,
+        problems=tuple(dict.fromkeys(problems)),
+    )

@@ -1,0 +1,1 @@
+"""Bytes to facts: one format a file, no judgement."""

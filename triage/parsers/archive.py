@@ -1,0 +1,175 @@
+"""Files as bytes: plain, gzip, zstd, and tar of any of these.
+
+Compression is read as a stream with a running limit on size and ratio, never by
+a length that the file declares. Names inside a tar are display text; links,
+devices and names that leave the archive are refused one by one.
+"""
+
+import gzip
+import io
+import tarfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, Final
+
+import zstandard
+
+from triage.errors import ArtifactError, Corrupt, Forbidden
+
+__all__ = ["Expansion", "Member", "compression_of", "expand", "is_tar", "opened", "tar_members"]
+
+GZIP: Final = b"\x1f\x8b"
+ZSTD: Final = b"\x28\xb5\x2f\xfd"
+CHUNK: Final = 1 << 20
+MAX_MEMBERS: Final = 1_000_000
+# A window beyond 128 MiB is never needed for a dump; a header may ask for 2 GiB.
+ZSTD_WINDOW: Final = 1 << 27
+
+
+@dataclass(frozen=True, slots=True)
+class Expansion:
+    """Bounds on decompressing one file; sizes in bytes."""
+
+    max_bytes: int
+    ratio: int = 200
+    ratio_floor_bytes: int = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One file of a tar: its content, or why it is refused."""
+
+    name: str
+    data: bytes | None
+    why: str | None = None
+
+
+def compression_of(head: bytes) -> str | None:
+    """``gzip`` or ``zstd`` by the first bytes, else None."""
+    if head.startswith(GZIP):
+        return "gzip"
+    if head.startswith(ZSTD):
+        return "zstd"
+    return None
+
+
+def is_tar(head: bytes) -> bool:
+    """Whether the first 512 bytes are the header of a tar member."""
+    return len(head) >= 512 and head[257:262] == b"ustar"
+
+
+def expand(source: IO[bytes], compression: str | None, size: int, bounds: Expansion) -> bytes:
+    """All bytes of ``source``, decompressed; ``size`` is its compressed size.
+
+    Raises :class:`Forbidden` past a bound and :class:`Corrupt` for a stream that
+    breaks off before anything of it could be read. A stream that breaks off later
+    gives what came before: the dump inside is then a cut one.
+    """
+    reader = opened(source, compression)
+    parts: list[bytes] = []
+    total = 0
+    try:
+        while part := reader(CHUNK):
+            parts.append(part)
+            total += len(part)
+            check_bounds(total, size, compression, bounds)
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+        if not total:
+            raise Corrupt(f"{compression or 'file'} cannot be read: {error}") from error
+    return b"".join(parts)
+
+
+def opened(source: IO[bytes], compression: str | None) -> Callable[[int], bytes]:
+    """A function that reads up to so many decompressed bytes."""
+    if compression == "gzip":
+        return gzip.GzipFile(fileobj=source).read1
+    if compression == "zstd":
+        decompressor = zstandard.ZstdDecompressor(max_window_size=ZSTD_WINDOW)
+        return decompressor.stream_reader(source, read_across_frames=True).read
+    return source.read
+
+
+def check_bounds(total: int, size: int, compression: str | None, bounds: Expansion) -> None:
+    if total > bounds.max_bytes:
+        raise Forbidden(f"more than {bounds.max_bytes >> 20} MiB after decompression")
+    if compression and total > bounds.ratio_floor_bytes and total > bounds.ratio * max(size, 1):
+        raise Forbidden(f"expands more than {bounds.ratio}-fold: not read as a dump")
+
+
+class CountingReader(io.RawIOBase):
+    """Hands bytes on and stops a tar that expands without end."""
+
+    def __init__(self, read: Callable[[int], bytes], size: int, ratio: int) -> None:
+        self.read_some = read
+        self.size = size
+        self.ratio = ratio
+        self.total = 0
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: object) -> int:
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        part = self.read_some(len(view))
+        self.total += len(part)
+        if self.total > (256 << 20) and self.total > self.ratio * max(self.size, 1):
+            raise Forbidden(f"expands more than {self.ratio}-fold: not read")
+        view[: len(part)] = part
+        return len(part)
+
+
+def tar_members(
+    path: Path, compression: str | None, bounds: Expansion
+) -> Iterator[Member]:
+    """The regular files of a tar, in its order, each within ``bounds``."""
+    size = path.stat().st_size
+    with path.open("rb") as source:
+        stream = io.BufferedReader(
+            CountingReader(opened(source, compression), size, bounds.ratio), CHUNK
+        )
+        try:
+            with tarfile.open(fileobj=stream, mode="r|") as archive:
+                yield from regular_members(archive, bounds)
+        except (tarfile.TarError, OSError, EOFError, zlib.error, zstandard.ZstdError) as error:
+            yield Member("", None, f"the archive breaks off: {error}")
+        except ArtifactError as error:
+            yield Member("", None, str(error))
+
+
+def regular_members(archive: tarfile.TarFile, bounds: Expansion) -> Iterator[Member]:
+    count = 0
+    for info in archive:
+        archive.members = []  # type: ignore[attr-defined]  # streaming: forget what was read
+        count += 1
+        if count > MAX_MEMBERS:
+            yield Member("", None, f"more than {MAX_MEMBERS:,} files in the archive")
+            return
+        if info.isdir():
+            continue
+        name = info.name
+        if not info.isreg():
+            yield Member(name, None, "a link or device in an archive is not followed")
+            continue
+        if ".." in PurePosixPath(name).parts or name.startswith("/"):
+            yield Member(name, None, "its name leaves the archive")
+            continue
+        if info.size > bounds.max_bytes:
+            yield Member(name, None, f"{info.size:,} bytes; more than {bounds.max_bytes:,}")
+            continue
+        content = archive.extractfile(info)
+        if content is None:
+            continue
+        data = content.read(bounds.max_bytes + 1)
+        if len(data) < info.size:
+            yield Member(name, data, None)
+            yield Member("", None, "the archive breaks off in the middle of a file")
+            return
+        try:
+            packed = compression_of(data[:4])
+            if packed:
+                data = expand(io.BytesIO(data), packed, len(data), bounds)
+            yield Member(name, data)
+        except ArtifactError as error:
+            yield Member(name, None, str(error))

@@ -1,0 +1,1 @@
+"""PyTorch flight-recorder dumps to digests, without ``pickle``."""

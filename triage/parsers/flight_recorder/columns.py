@@ -1,0 +1,453 @@
+"""The interpreter's values as columns: one row per entry, one per group.
+
+The shape of a dump is fixed (dict -> list of entries -> dict of scalars and
+small lists), so this is a walk of fixed depth. Unknown keys are passed over;
+a value of the wrong type becomes MISSING and is counted, with the first place.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.parsers.flight_recorder.interpreter import (
+    BOOL,
+    DICT,
+    FLOAT,
+    INT,
+    LIST,
+    NONE,
+    STR,
+    TUPLE,
+)
+from triage.parsers.flight_recorder.jit import compiled, inlined
+
+__all__ = ["FIELDS", "MISSING", "WALK_NAMES", "known_names", "walk"]
+
+U8 = NDArray[np.uint8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+MISSING: Final = np.iinfo(np.int64).min
+
+# Columns of one entry. Times in ns since the epoch, timeout in ms; NAME, PG_NAME
+# and PG_DESC are string indexes; *_SIZES, *_DTYPES and FRAMES container indexes;
+# *_HASH hashes of content; STATE 0 scheduled, 1 started, 2 completed.
+RECORD_ID: Final = 0
+PG_ID: Final = 1
+PG_NAME: Final = 2
+PG_DESC: Final = 3
+COLLECTIVE_SEQ: Final = 4
+P2P_SEQ: Final = 5
+OP_ID: Final = 6
+NAME: Final = 7
+CREATED: Final = 8
+STARTED: Final = 9
+COMPLETED: Final = 10
+STATE: Final = 11
+RETIRED: Final = 12
+TIMEOUT: Final = 13
+IS_P2P: Final = 14
+INPUT_SIZES: Final = 15
+OUTPUT_SIZES: Final = 16
+INPUT_DTYPES: Final = 17
+OUTPUT_DTYPES: Final = 18
+FRAMES: Final = 19
+SIZES_HASH: Final = 20
+DTYPES_HASH: Final = 21
+FIELDS: Final = 22
+
+# Known strings. The first block are entry fields by column number.
+WALK_NAMES: Final = (
+    "record_id", "pg_id", "process_group", "", "collective_seq_id", "p2p_seq_id", "op_id",
+    "profiling_name", "time_created_ns", "time_discovered_started_ns",
+    "time_discovered_completed_ns", "state", "retired", "timeout_ms", "is_p2p",
+    "input_sizes", "output_sizes", "input_dtypes", "output_dtypes", "frames", "", "",
+    # 22: older names of fields
+    "seq_id", "time_created_us",
+    # 24: top level
+    "version", "pg_config", "pg_status", "comm_lib_version", "nccl_version", "entries",
+    "nccl_comm_state",
+    # 31: inside groups and counters
+    "name", "desc", "ranks",
+    "last_enqueued_collective", "last_started_collective", "last_completed_collective",
+    # 37: states
+    "scheduled", "started", "completed",
+)  # fmt: skip
+K_SEQ_ID: Final = 22
+K_CREATED_US: Final = 23
+K_VERSION: Final = 24
+K_PG_CONFIG: Final = 25
+K_PG_STATUS: Final = 26
+K_COMM_LIB: Final = 27
+K_NCCL_VERSION: Final = 28
+K_ENTRIES: Final = 29
+K_COMM_STATE: Final = 30
+K_NAME: Final = 31
+K_DESC: Final = 32
+K_RANKS: Final = 33
+K_ENQUEUED: Final = 34
+K_SCHEDULED: Final = 37
+
+# Slots of the walk's ``out``.
+OUT_ENTRIES: Final = 0
+OUT_GROUPS: Final = 1
+OUT_STATUS: Final = 2
+OUT_VERSION: Final = 3
+OUT_COMM_LIB: Final = 4
+OUT_SHAPE: Final = 5  # 0 is a dump; 1 not a dict or list; 2 neither version nor entries nor groups
+OUT_SKIPPED: Final = 6  # list items that are no entry
+OUT_BAD_VALUES: Final = 7
+OUT_BAD_ENTRY: Final = 8
+OUT_BAD_FIELD: Final = 9
+OUT_FULL: Final = 10  # 1 entries, 2 groups, 3 status: to be doubled
+OUT_HAS_ENTRIES: Final = 11
+OUT_EXTRA_KEYS: Final = 12
+OUT_WORK: Final = 13
+OUT_SLOTS: Final = 14
+
+# Cells visited per dump. A dump of 20,000 entries needs a million; lists shared
+# a thousandfold through the memo are small in memory and endless when walked.
+MAX_WORK: Final = 40_000_000
+
+
+def known_names() -> tuple[U8, I32]:
+    """``WALK_NAMES`` as one byte array and its offsets."""
+    raw = [name.encode() for name in WALK_NAMES]
+    offsets = np.zeros(len(raw) + 1, np.int32)
+    offsets[1:] = np.cumsum([len(one) for one in raw])
+    return np.frombuffer(b"".join(raw), np.uint8).copy(), offsets
+
+
+@inlined
+def mix(h: int, value: int) -> int:
+    """One step of the content hash of a list."""
+    x = (np.uint64(h) ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
+    return np.int64(x ^ (x >> np.uint64(31)))
+
+
+@compiled
+def key_of(
+    string: int, buf: U8, strings: I64, names: U8, name_offsets: I32, known: I32
+) -> int:
+    """Which known name a string is, -1 for none; remembered in ``known``."""
+    if known[string] != -2:
+        return known[string]
+    length = strings[string, 1]
+    start = strings[string, 0]
+    found = -1
+    for k in range(len(name_offsets) - 1):
+        low = name_offsets[k]
+        if name_offsets[k + 1] - low != length or length == 0:
+            continue
+        same = True
+        for b in range(length):
+            if buf[start + b] != names[low + b]:
+                same = False
+                break
+        if same:
+            found = k
+            break
+    known[string] = found
+    return found
+
+
+@inlined
+def list_hash(
+    tag: int, container: int, depth: int, cell_tag: U8, cell: I64,
+    containers: I32, chunks: I32, strings: I64, work: I64,
+) -> int:  # fmt: skip
+    """Content hash of a list of scalars, or of lists of scalars (``depth`` 1)."""
+    h = np.int64(1469598103934665603)
+    if tag != LIST and tag != TUPLE:
+        return h
+    chunk = containers[container, 0]
+    while chunk >= 0:
+        first = chunks[chunk, 0]
+        for k in range(first, first + chunks[chunk, 1]):
+            work[0] += 1
+            if work[0] > MAX_WORK:
+                return h
+            kind = cell_tag[k]
+            if kind == STR:
+                h = mix(h, strings[cell[k], 2])
+            elif (kind == LIST or kind == TUPLE) and depth > 0:
+                inner = np.int64(7)
+                sub = containers[cell[k], 0]
+                while sub >= 0:
+                    low = chunks[sub, 0]
+                    for j in range(low, low + chunks[sub, 1]):
+                        work[0] += 1
+                        if work[0] > MAX_WORK:
+                            return h
+                        inner = mix(inner, cell[j])
+                    sub = chunks[sub, 2]
+                h = mix(h, inner)
+            else:
+                h = mix(h, cell[k])
+        chunk = chunks[chunk, 2]
+    return h
+
+
+@compiled
+def frames_hash(
+    container: int, cell_tag: U8, cell: I64, containers: I32, chunks: I32, strings: I64, work: I64
+) -> int:
+    """Content hash of a stack: the strings and line numbers of its frame dicts."""
+    h = np.int64(88172645463325252)
+    chunk = containers[container, 0]
+    while chunk >= 0:
+        first = chunks[chunk, 0]
+        for k in range(first, first + chunks[chunk, 1]):
+            if cell_tag[k] == DICT:
+                sub = containers[cell[k], 0]
+                while sub >= 0:
+                    low = chunks[sub, 0]
+                    for j in range(low, low + chunks[sub, 1]):
+                        work[0] += 1
+                        if work[0] > MAX_WORK:
+                            return h
+                        if cell_tag[j] == STR:
+                            h = mix(h, strings[cell[j], 2])
+                        else:
+                            h = mix(h, cell[j])
+                    sub = chunks[sub, 2]
+        chunk = chunks[chunk, 2]
+    return h
+
+
+@compiled
+def walk_entry(
+    row: I64, container: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
+    strings: I64, names: U8, name_offsets: I32, known: I32, out: I64, work: I64, number: int,
+) -> None:  # fmt: skip
+    """Fill one entry's row from its dict."""
+    row[:] = MISSING
+    chunk = containers[container, 0]
+    while chunk >= 0:
+        first = chunks[chunk, 0]
+        for k in range(first, first + chunks[chunk, 1] - 1, 2):
+            work[0] += 1
+            if cell_tag[k] != STR:
+                continue
+            key = known[cell[k]]
+            if key == -2:
+                key = key_of(cell[k], buf, strings, names, name_offsets, known)
+            if key < 0 or key > K_CREATED_US:
+                continue
+            tag = cell_tag[k + 1]
+            value = cell[k + 1]
+            if tag == NONE:
+                continue
+            good = True
+            if key == PG_NAME:
+                good = (tag == TUPLE or tag == LIST) and containers[value, 2] >= 1
+                if good:
+                    at = chunks[containers[value, 0], 0]
+                    if cell_tag[at] == STR:
+                        row[PG_NAME] = cell[at]
+                    if chunks[containers[value, 0], 1] > 1 and cell_tag[at + 1] == STR:
+                        row[PG_DESC] = cell[at + 1]
+            elif key == NAME:
+                good = tag == STR
+                if good:
+                    row[NAME] = value
+            elif key == STATE:
+                good = tag == STR
+                if good:
+                    state = known[value]
+                    if state == -2:
+                        state = key_of(value, buf, strings, names, name_offsets, known)
+                    state -= K_SCHEDULED
+                    good = state >= 0
+                    if good:
+                        row[STATE] = state
+            elif key == RETIRED or key == IS_P2P:
+                good = tag == BOOL
+                if good:
+                    row[key] = value
+            elif key >= INPUT_SIZES and key <= FRAMES:
+                good = tag == LIST or tag == TUPLE
+                if good:
+                    row[key] = value
+            elif key == K_SEQ_ID:
+                good = tag == INT
+                if good and row[COLLECTIVE_SEQ] == MISSING:
+                    row[COLLECTIVE_SEQ] = value
+            elif key == K_CREATED_US:
+                good = tag == INT
+                if good and row[CREATED] == MISSING and value < np.int64(1) << 52:
+                    row[CREATED] = value * 1000
+            else:
+                good = tag == INT
+                if good:
+                    row[key] = value
+            if not good:
+                if out[OUT_BAD_VALUES] == 0:
+                    out[OUT_BAD_ENTRY] = number
+                    out[OUT_BAD_FIELD] = key
+                out[OUT_BAD_VALUES] += 1
+        chunk = chunks[chunk, 2]
+    # Stamps of 0 are how JSON says "none".
+    if row[STARTED] <= 0:
+        row[STARTED] = MISSING
+    if row[COMPLETED] <= 0:
+        row[COMPLETED] = MISSING
+    sizes = np.int64(3)
+    for key in (INPUT_SIZES, OUTPUT_SIZES):
+        if row[key] != MISSING:
+            tag = containers[row[key], 3]
+            sizes = mix(
+                sizes,
+                list_hash(tag, row[key], 1, cell_tag, cell, containers, chunks, strings, work),
+            )
+    row[SIZES_HASH] = sizes
+    dtypes = np.int64(5)
+    for key in (INPUT_DTYPES, OUTPUT_DTYPES):
+        if row[key] != MISSING:
+            tag = containers[row[key], 3]
+            dtypes = mix(
+                dtypes,
+                list_hash(tag, row[key], 0, cell_tag, cell, containers, chunks, strings, work),
+            )
+    row[DTYPES_HASH] = dtypes
+
+
+@compiled
+def walk_pairs(
+    table: I64, low_key: int, container: int, key_cell: int, count: int, buf: U8,
+    cell_tag: U8, cell: I64, containers: I32, chunks: I32, strings: I64, names: U8,
+    name_offsets: I32, known: I32,
+) -> None:  # fmt: skip
+    """One row of groups (name, desc, ranks) or of counters (three integers), with its key."""
+    table[count, 0] = cell[key_cell] if cell_tag[key_cell] == STR else -2 - cell[key_cell]
+    table[count, 1] = MISSING
+    table[count, 2] = MISSING
+    table[count, 3] = MISSING
+    want = STR if low_key == K_NAME else INT
+    chunk = containers[container, 0]
+    while chunk >= 0:
+        first = chunks[chunk, 0]
+        for k in range(first, first + chunks[chunk, 1] - 1, 2):
+            if cell_tag[k] == STR:
+                key = key_of(cell[k], buf, strings, names, name_offsets, known)
+                if low_key <= key < low_key + 3 and cell_tag[k + 1] == want:
+                    table[count, 1 + key - low_key] = cell[k + 1]
+        chunk = chunks[chunk, 2]
+
+
+@compiled
+def walk_table(
+    table: I64, low_key: int, container: int, buf: U8, cell_tag: U8, cell: I64,
+    containers: I32, chunks: I32, strings: I64, names: U8, name_offsets: I32, known: I32,
+) -> int:  # fmt: skip
+    """All rows of ``pg_config`` or ``pg_status``; -1 when ``table`` is too small."""
+    count = 0
+    chunk = containers[container, 0]
+    while chunk >= 0:
+        first = chunks[chunk, 0]
+        for k in range(first, first + chunks[chunk, 1] - 1, 2):
+            if cell_tag[k + 1] != DICT:
+                continue
+            if count >= len(table):
+                return -1
+            walk_pairs(
+                table, low_key, cell[k + 1], k, count, buf, cell_tag, cell,
+                containers, chunks, strings, names, name_offsets, known,
+            )  # fmt: skip
+            count += 1
+        chunk = chunks[chunk, 2]
+    return count
+
+
+@compiled
+def walk(
+    root_tag: int, root: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
+    strings: I64, num_strings: int, names: U8, name_offsets: I32,
+    entries: I64, groups: I64, status: I64, out: I64,
+) -> None:  # fmt: skip
+    """Fill the tables from the root value; ``out`` says how many rows and what was odd."""
+    out[:] = 0
+    out[OUT_VERSION] = -1
+    out[OUT_COMM_LIB] = -1
+    known = np.full(num_strings + 1, -2, np.int32)
+    work = np.zeros(1, np.int64)
+    listing = np.int64(-1)
+    if root_tag == LIST:
+        listing = np.int64(root)
+    elif root_tag == DICT:
+        ours = 0
+        chunk = containers[root, 0]
+        while chunk >= 0:
+            first = chunks[chunk, 0]
+            for k in range(first, first + chunks[chunk, 1] - 1, 2):
+                if cell_tag[k] != STR:
+                    continue
+                key = key_of(cell[k], buf, strings, names, name_offsets, known)
+                tag = cell_tag[k + 1]
+                value = cell[k + 1]
+                if key == K_VERSION and tag == STR:
+                    out[OUT_VERSION] = value
+                elif (key == K_COMM_LIB or key == K_NCCL_VERSION) and tag == STR:
+                    out[OUT_COMM_LIB] = value
+                elif key == K_ENTRIES and tag == LIST:
+                    listing = value
+                    ours += 1
+                elif key == K_PG_CONFIG and tag == DICT:
+                    ours += 1
+                    out[OUT_GROUPS] = walk_table(
+                        groups, K_NAME, value, buf, cell_tag, cell,
+                        containers, chunks, strings, names, name_offsets, known,
+                    )  # fmt: skip
+                    if out[OUT_GROUPS] < 0:
+                        out[OUT_FULL] = 2
+                        return
+                elif key == K_PG_STATUS and tag == DICT:
+                    ours += 1
+                    out[OUT_STATUS] = walk_table(
+                        status, K_ENQUEUED, value, buf, cell_tag, cell,
+                        containers, chunks, strings, names, name_offsets, known,
+                    )  # fmt: skip
+                    if out[OUT_STATUS] < 0:
+                        out[OUT_FULL] = 3
+                        return
+                elif key != K_COMM_STATE:
+                    out[OUT_EXTRA_KEYS] += 1
+            chunk = chunks[chunk, 2]
+        if ours == 0:
+            out[OUT_SHAPE] = 2
+            return
+    else:
+        out[OUT_SHAPE] = 1
+        return
+    if listing < 0:
+        return
+    out[OUT_HAS_ENTRIES] = 1
+    if containers[listing, 2] > len(entries):
+        out[OUT_FULL] = 1
+        out[OUT_ENTRIES] = containers[listing, 2]
+        return
+    count = 0
+    number = 0
+    chunk = containers[listing, 0]
+    while chunk >= 0:
+        first = chunks[chunk, 0]
+        for k in range(first, first + chunks[chunk, 1]):
+            if cell_tag[k] == DICT:
+                walk_entry(
+                    entries[count], cell[k], buf, cell_tag, cell, containers, chunks,
+                    strings, names, name_offsets, known, out, work, number,
+                )  # fmt: skip
+                if entries[count, NAME] != MISSING:
+                    count += 1
+                else:
+                    out[OUT_SKIPPED] += 1
+            else:
+                out[OUT_SKIPPED] += 1
+            number += 1
+            if work[0] > MAX_WORK:
+                out[OUT_WORK] = work[0]
+                return
+        chunk = chunks[chunk, 2]
+    out[OUT_ENTRIES] = count
+    out[OUT_WORK] = work[0]

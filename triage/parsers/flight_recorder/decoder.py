@@ -1,0 +1,491 @@
+"""One dump's bytes to its digest.
+
+A decoder belongs to one thread: it owns the scratch arrays. What many dumps
+share (rank lists of groups, stacks, descriptions of operations) is kept once,
+by content, in a :class:`Shared` that all threads use.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from triage.errors import Corrupt, Forbidden
+from triage.parsers.flight_recorder import columns as col
+from triage.parsers.flight_recorder import interpreter as ops
+from triage.parsers.flight_recorder import reduce as red
+from triage.parsers.flight_recorder.digest import (
+    Counters,
+    Frame,
+    GroupRow,
+    OpDescription,
+    RankDigest,
+)
+from triage.parsers.flight_recorder.json_dump import opcodes_of_json
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
+from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
+
+__all__ = ["HISTORY_UNITS", "Decoder", "Shared"]
+
+# Operations kept per rank for comparing issue times. Twenty decide a straggler;
+# a thousand at 16,384 ranks are 400 MB, the default ring's 2,000 twice that.
+HISTORY_UNITS: Final = 1024
+# Unfinished operations kept whole. The oldest one is where the rank is stuck;
+# the ones behind it show a swap.
+PENDING_UNITS: Final = 64
+MAX_RANK: Final = 10_000_000
+KNOWN_MINOR: Final = (2, 10)
+
+
+@dataclass(slots=True)
+class Shared:
+    """Values that many dumps repeat, kept once, keyed by hash of content."""
+
+    rank_lists: dict[tuple[int, int], list[tuple[bytes, tuple[int, ...] | None]]] = field(
+        default_factory=dict
+    )
+    stacks: dict[int, tuple[Frame, ...]] = field(default_factory=dict)
+    operations: dict[int, OpDescription] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+
+    def ranks(self, key: tuple[int, int], raw: bytes) -> tuple[int, ...] | None:
+        """The parsed rank list of this text. Two texts of one hash are kept apart."""
+        for text, ranks in self.rank_lists.get(key, ()):
+            if text == raw:
+                return ranks
+        ranks = parse_ranks(raw)
+        self.rank_lists.setdefault(key, []).append((raw, ranks))
+        return ranks
+
+
+def parse_ranks(raw: bytes) -> tuple[int, ...] | None:
+    """``"[0, 1, 2]"`` as a tuple of distinct ranks; None when it is anything else."""
+    try:
+        values = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+    if not isinstance(values, list) or len(set(map(str, values))) != len(values):
+        return None
+    for value in values:
+        if type(value) is not int or not 0 <= value < MAX_RANK:
+            return None
+    return tuple(values)
+
+
+class Decoder:
+    """Decodes dumps one after the other. Not to be shared between threads."""
+
+    def __init__(self, shared: Shared, limits: Limits = DEFAULT_LIMITS) -> None:
+        self.shared = shared
+        self.limits = limits
+        self.scratch = ops.Scratch()
+        self.names, self.name_offsets = col.known_names()
+        self.entries = np.empty((4096, col.FIELDS), np.int64)
+        self.groups = np.empty((256, 4), np.int64)
+        self.status = np.empty((256, 4), np.int64)
+        self.walked = np.zeros(col.OUT_SLOTS, np.int64)
+        self.streams = np.empty((red.MAX_STREAMS, red.STREAM_FIELDS), np.int64)
+        self.units = np.empty((4096, red.UNIT_FIELDS), np.int64)
+        self.members = np.empty((8192, red.MEMBER_FIELDS), np.int64)
+        self.reduced = np.zeros(red.OUT_SLOTS, np.int64)
+        self.buf: NDArray[np.uint8] = np.empty(0, np.uint8)
+
+    def decode(self, data: bytes | bytearray | memoryview, artifact: str, rank: int) -> RankDigest:
+        """The digest of one dump.
+
+        Raises :class:`Corrupt` or :class:`Forbidden` with the byte where reading
+        stopped. A dump that is cut short is no error: its whole entries are kept
+        and ``partial`` says why.
+        """
+        if len(data) > self.limits.file_bytes:
+            raise Forbidden(f"{len(data):,} bytes; at most {self.limits.file_bytes:,} are read")
+        if len(data) == 0:
+            raise Corrupt("the file is empty: the process ended before it could write its dump")
+        if data[0] != 0x80:
+            data = opcodes_of_json(bytes(data), self.limits)
+        self.buf = np.frombuffer(data, np.uint8)
+        partial = self.interpret()
+        self.walk()
+        return self.digest(artifact, rank, partial)
+
+    def interpret(self) -> str | None:
+        """Run the opcodes; what was cut off, or None when the dump is whole."""
+        scratch, limits = self.scratch, self.limits
+        while True:
+            scratch.out[:] = 0
+            ops.interpret(
+                self.buf, len(self.buf), limits.text_bytes, limits.open_containers,
+                scratch.stack_tag, scratch.stack, scratch.memo_tag, scratch.memo,
+                scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
+                scratch.strings, scratch.string_slots, scratch.out,
+            )  # fmt: skip
+            code = int(scratch.out[ops.OUT_CODE])
+            if not ops.FULL_STACK <= code <= ops.FULL_MEMO:
+                break
+            self.refuse_or_grow(code)
+        offset = int(scratch.out[ops.OUT_OFFSET])
+        detail = int(scratch.out[ops.OUT_DETAIL])
+        if code in ops.CODE_NAMES:
+            kind = Forbidden if code >= ops.BAD_OPCODE else Corrupt
+            raise kind(ops.CODE_NAMES[code].format(detail=detail), offset=offset)
+        if code == ops.CUT:
+            if scratch.out[ops.OUT_ROOT_TAG] not in (ops.DICT, ops.LIST):
+                raise Corrupt("cut off before the first group or entry", offset=offset)
+            zeros = "only zeros follow" if offset < len(self.buf) - 1 else "the file ends"
+            return f"cut short: {zeros} at byte {offset:,}"
+        return None
+
+    def refuse_or_grow(self, code: int) -> None:
+        scratch, limits = self.scratch, self.limits
+        held, most, what = {
+            ops.FULL_STACK: (len(scratch.stack), limits.stack, "values under construction"),
+            ops.FULL_CELLS: (len(scratch.cell), limits.values, "values"),
+            ops.FULL_CONTAINERS: (len(scratch.containers), limits.containers, "containers"),
+            ops.FULL_STRINGS: (len(scratch.strings), limits.strings, "distinct strings"),
+            ops.FULL_MEMO: (len(scratch.memo), limits.memo, "memo entries"),
+        }[code]
+        if held >= most:
+            raise Forbidden(f"more than {held:,} {what}", offset=int(scratch.out[ops.OUT_OFFSET]))
+        scratch.grow(code)
+
+    def walk(self) -> None:
+        """The values as tables."""
+        scratch = self.scratch
+        while True:
+            col.walk(
+                int(scratch.out[ops.OUT_ROOT_TAG]), int(scratch.out[ops.OUT_ROOT]), self.buf,
+                scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
+                scratch.strings, int(scratch.out[ops.OUT_STRINGS]), self.names, self.name_offsets,
+                self.entries, self.groups, self.status, self.walked,
+            )  # fmt: skip
+            full = int(self.walked[col.OUT_FULL])
+            if full == 0:
+                break
+            if full == 1:
+                wanted = int(self.walked[col.OUT_ENTRIES])
+                if wanted > self.limits.entries:
+                    raise Forbidden(
+                        f"{wanted:,} entries; at most {self.limits.entries:,} are read"
+                    )
+                self.entries = np.empty((wanted + 1024, col.FIELDS), np.int64)
+            else:
+                table = self.groups if full == 2 else self.status
+                if len(table) > 1 << 18:
+                    raise Forbidden(f"more than {len(table):,} process groups")
+                if full == 2:
+                    self.groups = np.empty((len(table) * 4, 4), np.int64)
+                else:
+                    self.status = np.empty((len(table) * 4, 4), np.int64)
+        if self.walked[col.OUT_WORK] > col.MAX_WORK:
+            raise Forbidden("lists shared so often that reading them would not end")
+        if self.walked[col.OUT_SHAPE] == 1:
+            raise Corrupt("neither a dict nor a list at the top: no flight-recorder dump")
+        if self.walked[col.OUT_SHAPE] == 2:
+            raise Corrupt('no "entries", "pg_config" or "pg_status": no flight-recorder dump')
+        if not self.walked[col.OUT_ENTRIES] and self.walked[col.OUT_SKIPPED]:
+            raise Corrupt(
+                f"none of its {int(self.walked[col.OUT_SKIPPED]):,} list items is an entry with"
+                ' a "profiling_name": no flight-recorder dump'
+            )
+
+    def text(self, index: int) -> str:
+        """String ``index`` of the present dump."""
+        offset, length, _ = self.scratch.strings[index].tolist()
+        return self.buf[offset : offset + length].tobytes().decode("utf-8", "replace")
+
+    def short_text(self, index: int) -> str:
+        """The same for names that every dump repeats: decoded once per content."""
+        offset, length, key = self.scratch.strings[index].tolist()
+        if length > 512:
+            return self.text(index)[:512]
+        raw = self.buf[offset : offset + length].tobytes()
+        known = self.shared.names.get(key)
+        if known is None or len(known) != length or known.encode("utf-8", "replace") != raw:
+            known = raw.decode("utf-8", "replace")
+            if len(self.shared.names) < 200_000:
+                self.shared.names[key] = known
+        return known
+
+    def digest(self, artifact: str, rank: int, partial: str | None) -> RankDigest:
+        """Reduce the tables to the digest."""
+        walked = self.walked
+        count = int(walked[col.OUT_ENTRIES])
+        entries = self.entries[:count]
+        names, eventless = self.op_names(entries)
+        self.reduce(entries, names, eventless)
+        reduced = self.reduced
+        num_units = int(reduced[red.OUT_UNITS])
+        units = self.units[:num_units]
+        open_units = np.flatnonzero((units[:, red.U_FLAGS] & red.FINISHED) == 0)
+        kept = open_units[:PENDING_UNITS]
+        recent = units[max(0, num_units - HISTORY_UNITS) :]
+        streams = self.streams[: int(reduced[red.OUT_STREAMS])].copy()
+        self.measure_groups(entries, streams)
+        last = tuple(units[-1].tolist()) if num_units else None
+        shown = units[kept[0]] if len(kept) else (units[-1] if num_units else None)
+        for unit in units[kept[:16]].tolist() + ([list(last)] if last else []):
+            self.describe(unit[red.U_SIG], entries, unit[red.U_ENTRY])
+        return RankDigest(
+            artifact=artifact,
+            rank=rank,
+            version=self.optional_text(walked[col.OUT_VERSION]),
+            comm_lib=self.optional_text(walked[col.OUT_COMM_LIB]),
+            groups=self.group_rows(),
+            counters=self.counter_rows(),
+            stream_names=tuple(
+                (self.optional_text(row[red.S_NAME]), self.optional_text(row[red.S_DESC]))
+                for row in streams.tolist()
+            ),
+            streams=streams,
+            unit_stream=recent[:, red.U_STREAM].astype(np.int16),
+            unit_seq=recent[:, red.U_SEQ].astype(np.int32),
+            unit_sig=recent[:, red.U_SIG].copy(),
+            unit_created=recent[:, red.U_CREATED].copy(),
+            unit_flags=recent[:, red.U_FLAGS].astype(np.uint8),
+            unit_wait_us=waits_us(recent),
+            pending=units[kept].copy(),
+            members=self.kept_members(kept),
+            pending_total=len(open_units),
+            last_unit=last,
+            stack=self.stack(entries, shown),
+            num_entries=count,
+            first_record_id=int(entries[0, col.RECORD_ID]) if count else 0,
+            first_created_ns=present(reduced[red.OUT_FIRST_CREATED]),
+            last_created_ns=present(reduced[red.OUT_LAST_CREATED]),
+            last_stamp_ns=present(reduced[red.OUT_LAST_STAMP]),
+            max_gap_ns=int(reduced[red.OUT_MAX_GAP]),
+            eventless=eventless,
+            has_entries=bool(walked[col.OUT_HAS_ENTRIES]),
+            block_open=bool(reduced[red.OUT_BLOCK_OPEN]),
+            partial=partial,
+            notes=self.notes(),
+        )
+
+    def op_names(self, entries: NDArray[np.int64]) -> tuple[dict[int, OpName], bool]:
+        """The distinct names of the dump, and whether its backend records no events."""
+        used = np.unique(entries[:, col.NAME]) if len(entries) else entries[:, 0]
+        names = {int(index): parse_op_name(self.short_text(int(index))) for index in used}
+        backends = {name.backend for name in names.values()}
+        if backends == {"gloo"}:
+            return names, True
+        silent = bool(len(entries)) and not (entries[:, col.STATE] > 0).any()
+        no_stamps = silent and not (entries[:, col.COMPLETED] != col.MISSING).any()
+        return names, no_stamps and bool((entries[:, col.RETIRED] == 1).any())
+
+    def reduce(
+        self, entries: NDArray[np.int64], names: dict[int, OpName], eventless: bool
+    ) -> None:
+        size = int(self.scratch.out[ops.OUT_STRINGS]) + 1
+        kinds = np.zeros(size, np.int8)
+        uneven = np.zeros(size, np.int8)
+        own = np.full(size, -1, np.int32)
+        peer = np.full(size, -1, np.int32)
+        op_hash = np.zeros(size, np.int64)
+        for index, name in names.items():
+            kinds[index] = name.kind
+            uneven[index] = name.uneven
+            own[index] = name.own
+            peer[index] = name.peer
+            op_hash[index] = self.scratch.strings[index, 2]
+        if len(self.units) < len(entries):
+            self.units = np.empty((len(entries) + 1024, red.UNIT_FIELDS), np.int64)
+        red.reduce_entries(
+            entries, len(entries), kinds, uneven, own, peer, op_hash, eventless,
+            self.streams, self.units, self.members, self.reduced,
+        )  # fmt: skip
+        if self.reduced[red.OUT_FULL] == 1:
+            raise Forbidden(f"entries of more than {red.MAX_STREAMS:,} process groups")
+
+    def kept_members(self, kept: NDArray[np.intp]) -> NDArray[np.int64]:
+        members = self.members[: int(self.reduced[red.OUT_MEMBERS])]
+        if not len(kept) or not len(members):
+            return np.empty((0, red.MEMBER_FIELDS), np.int64)
+        at = np.searchsorted(kept, members[:, red.M_UNIT])
+        inside = (at < len(kept)) & (kept[np.minimum(at, len(kept) - 1)] == members[:, red.M_UNIT])
+        chosen = members[inside].copy()
+        chosen[:, red.M_UNIT] = at[inside]
+        return chosen
+
+    def measure_groups(self, entries: NDArray[np.int64], streams: NDArray[np.int64]) -> None:
+        """Sizes of groups whose table is empty (gloo), from all-gathers: output over input."""
+        if self.walked[col.OUT_GROUPS] > 1 or len(streams) > 64:
+            return
+        for stream in streams:
+            rows = entries[
+                (entries[:, col.PG_NAME] == stream[red.S_NAME])
+                & (entries[:, col.PG_DESC] == stream[red.S_DESC])
+            ]
+            for index in np.unique(rows[:, col.NAME]).tolist():
+                if "gather" not in self.short_text(index):
+                    continue
+                row = rows[np.flatnonzero(rows[:, col.NAME] == index)[0]]
+                ratio = self.elements(row, col.OUTPUT_SIZES), self.elements(row, col.INPUT_SIZES)
+                if ratio[1] > 0 and ratio[0] % ratio[1] == 0:
+                    stream[red.S_RATIO] = ratio[0] // ratio[1]
+
+    def elements(self, row: NDArray[np.int64], column: int) -> int:
+        if row[column] == col.MISSING:
+            return 0
+        sizes = self.plain(ops.LIST, int(row[column]), 2)
+        total = 0
+        for shape in sizes if isinstance(sizes, list) else []:
+            if isinstance(shape, list) and all(isinstance(n, int) for n in shape):
+                number = 1
+                for n in shape:
+                    number *= n
+                total += number
+        return total
+
+    def optional_text(self, index: int) -> str | None:
+        return None if index < 0 else self.short_text(int(index))
+
+    def key_text(self, index: int) -> str:
+        return self.short_text(index) if index >= 0 else str(-2 - index)
+
+    def group_rows(self) -> tuple[GroupRow, ...]:
+        rows = []
+        for key, name, desc, ranks in self.groups[: int(self.walked[col.OUT_GROUPS])].tolist():
+            named = self.optional_text(name)
+            rows.append(
+                GroupRow(
+                    key=self.key_text(key),
+                    name=self.key_text(key) if named is None else named,
+                    desc=self.optional_text(desc) or "",
+                    ranks=self.rank_list(ranks) if ranks >= 0 else None,
+                )
+            )
+        return tuple(rows)
+
+    def rank_list(self, index: int) -> tuple[int, ...] | None:
+        offset, length, key = self.scratch.strings[index].tolist()
+        return self.shared.ranks((key, length), self.buf[offset : offset + length].tobytes())
+
+    def counter_rows(self) -> tuple[Counters, ...]:
+        rows = self.status[: int(self.walked[col.OUT_STATUS])].tolist()
+        return tuple(
+            Counters(self.key_text(key), present(enqueued), present(started), present(completed))
+            for key, enqueued, started, completed in rows
+        )
+
+    def describe(self, sig: int, entries: NDArray[np.int64], entry: int) -> None:
+        """Remember in words what the operation with signature ``sig`` is."""
+        if sig in self.shared.operations:
+            return
+        row = entries[entry]
+        name = parse_op_name(self.short_text(int(row[col.NAME])))
+        self.shared.operations[sig] = OpDescription(
+            op=name.op,
+            sizes=self.list_text(row, col.INPUT_SIZES),
+            dtypes=self.list_text(row, col.INPUT_DTYPES),
+            output_sizes=self.list_text(row, col.OUTPUT_SIZES),
+            uneven=name.uneven,
+        )
+
+    def list_text(self, row: NDArray[np.int64], column: int) -> str:
+        if row[column] == col.MISSING:
+            return ""
+        values = self.plain(ops.LIST, int(row[column]), 2)
+        if not isinstance(values, list) or not values:
+            return ""
+        shown = ", ".join(str(value) for value in values[:4])
+        return shown if len(values) <= 4 else f"{shown} and {len(values) - 4} more"
+
+    def plain(self, tag: int, payload: int, depth: int) -> Any:
+        """A value of the present dump as Python sees it; at most 64 items of a container."""
+        if tag == ops.STR:
+            return self.short_text(payload)
+        if tag == ops.FLOAT:
+            return float(np.int64(payload).view(np.float64))
+        if tag not in (ops.LIST, ops.TUPLE, ops.DICT):
+            return None if tag == ops.NONE else payload
+        if depth == 0:
+            return None
+        scratch = self.scratch
+        found: list[Any] = []
+        chunk = int(scratch.containers[payload, 0])
+        while chunk >= 0 and len(found) < 64:
+            first, length, chunk = scratch.chunks[chunk].tolist()
+            for k in range(first, first + min(length, 64 - len(found))):
+                kind, value = int(scratch.cell_tag[k]), int(scratch.cell[k])
+                found.append(self.plain(kind, value, depth - 1))
+        if tag == ops.DICT:
+            return dict(zip(found[::2], found[1::2], strict=False))
+        return found
+
+    def stack(
+        self, entries: NDArray[np.int64], unit: NDArray[np.int64] | None
+    ) -> tuple[Frame, ...]:
+        """The stack of a unit, innermost call first."""
+        if unit is None:
+            return ()
+        container = int(entries[unit[red.U_ENTRY], col.FRAMES])
+        if container == col.MISSING:
+            return ()
+        scratch = self.scratch
+        key = int(
+            col.frames_hash(
+                container, scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
+                scratch.strings, np.zeros(1, np.int64),
+            )  # fmt: skip
+        )
+        known = self.shared.stacks.get(key)
+        if known is None:
+            frames = self.plain(ops.LIST, container, 2)
+            known = tuple(frame_of(one) for one in frames if isinstance(one, dict))
+            self.shared.stacks[key] = known
+        return known
+
+    def notes(self) -> tuple[str, ...]:
+        """What was odd in a dump that was read all the same."""
+        walked, reduced = self.walked, self.reduced
+        notes = []
+        version = self.optional_text(walked[col.OUT_VERSION])
+        if version is not None and (parsed := parse_version(version)) is not None:
+            if parsed > KNOWN_MINOR:
+                notes.append(f"dump format {version} is newer than those known (up to 2.10)")
+        elif version is not None:
+            notes.append(f'dump format "{version[:40]}" is no version number')
+        if walked[col.OUT_SKIPPED]:
+            notes.append(f"{int(walked[col.OUT_SKIPPED])} items are no entries and were left out")
+        if walked[col.OUT_BAD_VALUES]:
+            field_name = col.WALK_NAMES[int(walked[col.OUT_BAD_FIELD])]
+            notes.append(
+                f"{int(walked[col.OUT_BAD_VALUES])} values of an unexpected type were left out,"
+                f' the first in entry {int(walked[col.OUT_BAD_ENTRY])}, "{field_name}"'
+            )
+        if reduced[red.OUT_NO_SEQ]:
+            notes.append(f"{int(reduced[red.OUT_NO_SEQ])} entries lack a sequence number")
+        if self.scratch.out[ops.OUT_ZERO_TAIL]:
+            notes.append("zeros follow the end of the dump")
+        return tuple(notes)
+
+
+def waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
+    """From creation to the moment its end was noticed; -1 where either is unknown."""
+    created, completed = units[:, red.U_CREATED], units[:, red.U_COMPLETED]
+    known = (created != col.MISSING) & (completed != col.MISSING) & (completed >= created)
+    waits = np.where(known, completed, 0) - np.where(known, created, 0)
+    return np.where(known, np.minimum(waits // 1000, (1 << 31) - 1), -1).astype(np.int32)
+
+
+def frame_of(value: dict[Any, Any]) -> Frame:
+    line = value.get("line")
+    return Frame(
+        name=str(value.get("name", "?"))[:200],
+        filename=str(value.get("filename", "?"))[:400],
+        line=line if isinstance(line, int) else 0,
+    )
+
+
+def parse_version(text: str) -> tuple[int, int] | None:
+    """``"2.10"`` as (2, 10): minor numbers are integers, not decimals."""
+    major, dot, minor = text.partition(".")
+    if dot and major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit():
+        return int(major[:6]), int(minor[:6])
+    return None
+
+
+def present(value: Any) -> int | None:
+    return None if value == col.MISSING else int(value)

@@ -1,0 +1,588 @@
+"""The pickle opcodes that dumps use, run over plain integer arrays.
+
+A dump is a pickle written by C++ (protocol 2), or rewritten by a Python tool
+(protocols 2 to 5). Nothing here can call, hash a tuple, recurse or allocate by
+a declared length: an opcode either appends to bounded arrays or ends the run
+with a code and the byte where it stands.
+
+Values are pairs ``(tag, payload)``. The payload of a container is its index;
+its items lie in ``cell_*``, in chunks chained by ``chunk_next`` because a list
+may be appended to in several batches. Strings are interned by content, so two
+equal strings have one index however often the writer repeated them.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.parsers.flight_recorder.jit import checked, inlined
+
+__all__ = [
+    "CODE_NAMES",
+    "DICT",
+    "FLOAT",
+    "INT",
+    "LIST",
+    "NONE",
+    "STR",
+    "TUPLE",
+    "Scratch",
+    "interpret",
+]
+
+U8 = NDArray[np.uint8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+# Tags of values. BOOL is kept apart from INT: JSON and pickle agree on it.
+NONE: Final = 0
+BOOL: Final = 1
+INT: Final = 2
+FLOAT: Final = 3
+STR: Final = 4
+LIST: Final = 5
+TUPLE: Final = 6
+DICT: Final = 7
+
+# How a run ended.
+OK: Final = 0
+CUT: Final = 1  # the bytes end before STOP, or only zeros follow: whole entries are kept
+FULL_STACK: Final = 10  # scratch arrays to be doubled, then the run is repeated
+FULL_CELLS: Final = 11
+FULL_CONTAINERS: Final = 12
+FULL_STRINGS: Final = 13
+FULL_MEMO: Final = 14
+BAD_OPCODE: Final = 20
+BAD_PROTOCOL: Final = 21
+BAD_MEMO: Final = 22
+BAD_STACK: Final = 23
+BAD_KEY: Final = 24
+BAD_INTEGER: Final = 25
+BAD_TARGET: Final = 26
+TRAILING: Final = 27
+TOO_LONG_TEXT: Final = 31
+TOO_DEEP: Final = 32
+
+CODE_NAMES: Final = {
+    BAD_OPCODE: "opcode 0x{detail:02x} is not one that dumps use",
+    BAD_PROTOCOL: "pickle protocol {detail} is not 2 to 5",
+    BAD_MEMO: "memo index {detail} was never stored, or is not the next one",
+    BAD_STACK: "an opcode takes more values than there are",
+    BAD_KEY: "a dict key is neither text nor a small integer",
+    BAD_INTEGER: "an integer of {detail} bytes; at most 8 are read",
+    BAD_TARGET: "items are added to something that is no list or dict",
+    TRAILING: "{detail} bytes follow the end of the dump",
+    TOO_LONG_TEXT: "a string of {detail:,} bytes",
+    TOO_DEEP: "containers nested more than {detail} deep",
+}
+
+# Slots of the ``out`` array.
+OUT_CODE: Final = 0
+OUT_OFFSET: Final = 1
+OUT_DETAIL: Final = 2
+OUT_STRINGS: Final = 3
+OUT_CONTAINERS: Final = 4
+OUT_CELLS: Final = 5
+OUT_ROOT_TAG: Final = 6
+OUT_ROOT: Final = 7
+OUT_ZERO_TAIL: Final = 8
+OUT_SLOTS: Final = 9
+
+
+class Scratch:
+    """The arrays of one decoding thread, reused from dump to dump."""
+
+    def __init__(self) -> None:
+        self.stack_tag: U8 = np.empty(1 << 14, np.uint8)
+        self.stack: I64 = np.empty(1 << 14, np.int64)
+        self.memo_tag: U8 = np.empty(1 << 12, np.uint8)
+        self.memo: I64 = np.empty(1 << 12, np.int64)
+        self.cell_tag: U8 = np.empty(1 << 17, np.uint8)
+        self.cell: I64 = np.empty(1 << 17, np.int64)
+        self.containers: I32 = np.empty((1 << 15, 4), np.int32)
+        self.chunks: I32 = np.empty((1 << 15, 3), np.int32)
+        self.strings: I64 = np.empty((1 << 10, 3), np.int64)
+        self.string_slots: I32 = np.empty(1 << 12, np.int32)
+        self.out: I64 = np.zeros(OUT_SLOTS, np.int64)
+
+    def grow(self, code: int) -> None:
+        """Double the array that ``code`` says is full."""
+        if code == FULL_STACK:
+            size = len(self.stack) * 2
+            self.stack_tag, self.stack = np.empty(size, np.uint8), np.empty(size, np.int64)
+        elif code == FULL_CELLS:
+            size = len(self.cell) * 2
+            self.cell_tag, self.cell = np.empty(size, np.uint8), np.empty(size, np.int64)
+        elif code == FULL_CONTAINERS:
+            size = len(self.containers) * 2
+            self.containers = np.empty((size, 4), np.int32)
+            self.chunks = np.empty((size, 3), np.int32)
+        elif code == FULL_STRINGS:
+            size = len(self.strings) * 2
+            self.strings = np.empty((size, 3), np.int64)
+            self.string_slots = np.empty(size * 4, np.int32)
+        elif code == FULL_MEMO:
+            size = len(self.memo) * 2
+            self.memo_tag, self.memo = np.empty(size, np.uint8), np.empty(size, np.int64)
+
+
+@checked
+def hash_bytes(buf: U8, start: int, length: int) -> int:
+    """A 64-bit content hash, eight bytes at a time; for tables, not for secrets."""
+    h = np.uint64(0x9E3779B97F4A7C15) ^ (np.uint64(length) * np.uint64(0xFF51AFD7ED558CCD))
+    words = length >> 3
+    for w in range(words):
+        base = start + (w << 3)
+        word = np.uint64(0)
+        for b in range(8):
+            word |= np.uint64(buf[base + b]) << np.uint64(8 * b)
+        h = (h ^ word) * np.uint64(0xC4CEB9FE1A85EC53)
+        h ^= h >> np.uint64(29)
+    word = np.uint64(0)
+    for b in range(length & 7):
+        word |= np.uint64(buf[start + (words << 3) + b]) << np.uint64(8 * b)
+    h = (h ^ word) * np.uint64(0xC4CEB9FE1A85EC53)
+    h ^= h >> np.uint64(32)
+    return np.int64(h)
+
+
+@checked
+def intern_string(
+    buf: U8, start: int, length: int, strings: I64, slots: I32, count: int
+) -> int:
+    """Index of the string with this content; ``count`` when it is new, -1 when the table is full."""
+    h = hash_bytes(buf, start, length)
+    mask = len(slots) - 1
+    slot = h & mask
+    while slots[slot] >= 0:
+        known = slots[slot]
+        if strings[known, 2] == h and strings[known, 1] == length:
+            same = True
+            other = strings[known, 0]
+            for b in range(length):
+                if buf[start + b] != buf[other + b]:
+                    same = False
+                    break
+            if same:
+                return known
+        slot = (slot + 1) & mask
+    if count >= len(strings):
+        return -1
+    strings[count, 0] = start
+    strings[count, 1] = length
+    strings[count, 2] = h
+    slots[slot] = count
+    return count
+
+
+@inlined
+def append_cells(
+    target: int, base: int, top: int, stack_tag: U8, stack: I64, cell_tag: U8, cell: I64,
+    containers: I32, chunks: I32, num_chunks: int, num_cells: int,
+) -> None:  # fmt: skip
+    """Move ``stack[base:top]`` into a new chunk of container ``target``."""
+    for k in range(top - base):
+        cell_tag[num_cells + k] = stack_tag[base + k]
+        cell[num_cells + k] = stack[base + k]
+    chunks[num_chunks, 0] = num_cells
+    chunks[num_chunks, 1] = top - base
+    chunks[num_chunks, 2] = -1
+    if containers[target, 0] < 0:
+        containers[target, 0] = num_chunks
+    else:
+        chunks[containers[target, 1], 2] = num_chunks
+    containers[target, 1] = num_chunks
+    containers[target, 2] += top - base
+
+
+@checked
+def only_zeros(buf: U8, start: int, end: int) -> bool:
+    """Whether the tail is what a node that lost power leaves behind."""
+    for k in range(start, end):  # noqa: SIM110 - compiled by numba
+        if buf[k] != 0:
+            return False
+    return True
+
+
+@checked
+def interpret(  # noqa: PLR0912, PLR0915 - one opcode table, kept in one place
+    buf: U8, size: int, max_text: int, max_depth: int,
+    stack_tag: U8, stack: I64, memo_tag: U8, memo: I64, cell_tag: U8, cell: I64,
+    containers: I32, chunks: I32, strings: I64, slots: I32, out: I64,
+) -> None:  # fmt: skip
+    """Run the opcodes of ``buf[:size]``; ``out`` says how it ended and where.
+
+    ``containers`` rows are (first chunk, last chunk, items, tag); ``chunks``
+    rows (first cell, cells, next chunk); ``strings`` rows (offset, length, hash).
+    """
+    slots[:] = -1
+    marks = np.empty(max_depth + 1, np.int64)
+    num_marks = 0
+    sp = 0
+    pos = 2
+    num_memo = 0
+    num_cells = 0
+    num_containers = 0
+    num_chunks = 0
+    num_strings = 0
+    code = CUT
+    detail = 0
+    at = 0
+    if size >= 2 and (buf[1] < 2 or buf[1] > 5):
+        code = BAD_PROTOCOL
+        detail = buf[1]
+        pos = size
+        at = 1
+    room = len(stack) - 4
+    cells_room = len(cell)
+    while pos < size:
+        at = pos
+        op = buf[pos]
+        pos += 1
+        if sp >= room:
+            code = FULL_STACK
+            break
+        if op == 0x68:  # BINGET; they come in runs: a stack is nothing else
+            bad = False
+            while True:
+                if pos + 1 > size:
+                    break
+                index = np.int64(buf[pos])
+                if index >= num_memo:
+                    bad = True
+                    break
+                pos += 1
+                stack_tag[sp] = memo_tag[index]
+                stack[sp] = memo[index]
+                sp += 1
+                if pos >= size or buf[pos] != 0x68 or sp >= room:
+                    break
+                at = pos
+                pos += 1
+            if bad:
+                code = BAD_MEMO
+                detail = index
+                break
+            if pos >= size:
+                break
+        elif op == 0x4B:  # BININT1
+            if pos + 1 > size:
+                break
+            stack_tag[sp] = INT
+            stack[sp] = buf[pos]
+            sp += 1
+            pos += 1
+        elif op == 0x6A:  # LONG_BINGET
+            if pos + 4 > size:
+                break
+            index = (
+                np.int64(buf[pos])
+                | np.int64(buf[pos + 1]) << 8
+                | np.int64(buf[pos + 2]) << 16
+                | np.int64(buf[pos + 3]) << 24
+            )
+            pos += 4
+            if index >= num_memo:
+                code = BAD_MEMO
+                detail = index
+                break
+            stack_tag[sp] = memo_tag[index]
+            stack[sp] = memo[index]
+            sp += 1
+        elif op == 0x28:  # MARK
+            if num_marks >= max_depth:
+                code = TOO_DEEP
+                detail = max_depth
+                break
+            marks[num_marks] = sp
+            num_marks += 1
+        elif op == 0x5D or op == 0x7D or op == 0x29:  # EMPTY_LIST, EMPTY_DICT, EMPTY_TUPLE
+            if num_containers >= len(containers):
+                code = FULL_CONTAINERS
+                break
+            tag = LIST if op == 0x5D else (DICT if op == 0x7D else TUPLE)
+            containers[num_containers, 0] = -1
+            containers[num_containers, 1] = -1
+            containers[num_containers, 2] = 0
+            containers[num_containers, 3] = tag
+            stack_tag[sp] = tag
+            stack[sp] = num_containers
+            sp += 1
+            num_containers += 1
+        elif op == 0x65 or op == 0x75 or op == 0x61 or op == 0x73:
+            # APPENDS, SETITEMS, APPEND, SETITEM
+            if op == 0x65 or op == 0x75:
+                if num_marks == 0:
+                    code = BAD_STACK
+                    break
+                num_marks -= 1
+                base = marks[num_marks]
+            else:
+                base = sp - 1 if op == 0x61 else sp - 2
+            floor = marks[num_marks - 1] if num_marks > 0 else 0
+            if base - 1 < floor or base > sp:
+                code = BAD_STACK
+                break
+            want = LIST if op == 0x65 or op == 0x61 else DICT
+            if stack_tag[base - 1] != want:
+                code = BAD_TARGET
+                break
+            if want == DICT:
+                if (sp - base) & 1:
+                    code = BAD_STACK
+                    break
+                bad_key = False
+                for k in range(base, sp, 2):
+                    if stack_tag[k] != STR and stack_tag[k] != INT:
+                        bad_key = True
+                        break
+                if bad_key:
+                    code = BAD_KEY
+                    break
+            if num_cells + (sp - base) > cells_room:
+                code = FULL_CELLS
+                break
+            if num_chunks >= len(chunks):
+                code = FULL_CONTAINERS
+                break
+            append_cells(
+                stack[base - 1], base, sp, stack_tag, stack, cell_tag, cell,
+                containers, chunks, num_chunks, num_cells,
+            )  # fmt: skip
+            num_chunks += 1
+            num_cells += sp - base
+            sp = base
+        elif op == 0x85 or op == 0x86 or op == 0x87 or op == 0x74:  # TUPLE1, 2, 3, TUPLE
+            if op == 0x74:
+                if num_marks == 0:
+                    code = BAD_STACK
+                    break
+                num_marks -= 1
+                base = marks[num_marks]
+            else:
+                base = sp - (op - 0x84)
+            floor = marks[num_marks - 1] if num_marks > 0 else 0
+            if base < floor or base > sp:
+                code = BAD_STACK
+                break
+            if num_containers >= len(containers) or num_chunks >= len(chunks):
+                code = FULL_CONTAINERS
+                break
+            if num_cells + (sp - base) > cells_room:
+                code = FULL_CELLS
+                break
+            containers[num_containers, 0] = -1
+            containers[num_containers, 1] = -1
+            containers[num_containers, 2] = 0
+            containers[num_containers, 3] = TUPLE
+            append_cells(
+                num_containers, base, sp, stack_tag, stack, cell_tag, cell,
+                containers, chunks, num_chunks, num_cells,
+            )  # fmt: skip
+            num_chunks += 1
+            num_cells += sp - base
+            sp = base
+            stack_tag[sp] = TUPLE
+            stack[sp] = num_containers
+            sp += 1
+            num_containers += 1
+        elif op == 0x8A or op == 0x8B:  # LONG1, LONG4
+            width = 1 if op == 0x8A else 4
+            if pos + width > size:
+                break
+            length = np.int64(buf[pos])
+            if width == 4:
+                length |= (
+                    np.int64(buf[pos + 1]) << 8
+                    | np.int64(buf[pos + 2]) << 16
+                    | np.int64(buf[pos + 3]) << 24
+                )
+            pos += width
+            if length > 8:
+                code = BAD_INTEGER
+                detail = length
+                break
+            if pos + length > size:
+                break
+            value = np.int64(0)
+            for k in range(length):
+                value |= np.int64(buf[pos + k]) << (8 * k)
+            if 0 < length < 8 and buf[pos + length - 1] & 0x80:
+                value -= np.int64(1) << (8 * length)
+            pos += length
+            stack_tag[sp] = INT
+            stack[sp] = value
+            sp += 1
+        elif op == 0x4E:  # NONE
+            stack_tag[sp] = NONE
+            stack[sp] = 0
+            sp += 1
+        elif op == 0x88 or op == 0x89:  # NEWTRUE, NEWFALSE
+            stack_tag[sp] = BOOL
+            stack[sp] = 1 if op == 0x88 else 0
+            sp += 1
+        elif op == 0x4A:  # BININT
+            if pos + 4 > size:
+                break
+            value = (
+                np.int64(buf[pos])
+                | np.int64(buf[pos + 1]) << 8
+                | np.int64(buf[pos + 2]) << 16
+                | np.int64(buf[pos + 3]) << 24
+            )
+            if value >= 1 << 31:
+                value -= np.int64(1) << 32
+            pos += 4
+            stack_tag[sp] = INT
+            stack[sp] = value
+            sp += 1
+        elif op == 0x4D:  # BININT2
+            if pos + 2 > size:
+                break
+            stack_tag[sp] = INT
+            stack[sp] = np.int64(buf[pos]) | np.int64(buf[pos + 1]) << 8
+            sp += 1
+            pos += 2
+        elif op == 0x47:  # BINFLOAT, big-endian: kept as its bits
+            if pos + 8 > size:
+                break
+            value = np.int64(0)
+            for k in range(8):
+                value = (value << 8) | np.int64(buf[pos + k])
+            pos += 8
+            stack_tag[sp] = FLOAT
+            stack[sp] = value
+            sp += 1
+        elif op == 0x58 or op == 0x8C or op == 0x8D:  # BINUNICODE, SHORT_, BINUNICODE8
+            width = 4 if op == 0x58 else (1 if op == 0x8C else 8)
+            if pos + width > size:
+                break
+            length = np.int64(0)
+            for k in range(width):
+                length |= np.int64(buf[pos + k]) << (8 * k)
+            pos += width
+            if length < 0 or length > max_text:
+                code = TOO_LONG_TEXT
+                detail = length
+                break
+            if pos + length > size:
+                break
+            index = intern_string(buf, pos, length, strings, slots, num_strings)
+            if index < 0:
+                code = FULL_STRINGS
+                break
+            if index == num_strings:
+                num_strings += 1
+            pos += length
+            stack_tag[sp] = STR
+            stack[sp] = index
+            sp += 1
+        elif op == 0x71 or op == 0x72 or op == 0x94:  # BINPUT, LONG_BINPUT, MEMOIZE
+            if op == 0x71:
+                if pos + 1 > size:
+                    break
+                index = np.int64(buf[pos])
+                pos += 1
+            elif op == 0x72:
+                if pos + 4 > size:
+                    break
+                index = (
+                    np.int64(buf[pos])
+                    | np.int64(buf[pos + 1]) << 8
+                    | np.int64(buf[pos + 2]) << 16
+                    | np.int64(buf[pos + 3]) << 24
+                )
+                pos += 4
+            else:
+                index = num_memo
+            floor = marks[num_marks - 1] if num_marks > 0 else 0
+            if sp <= floor:
+                code = BAD_STACK
+                break
+            if index > num_memo:
+                code = BAD_MEMO
+                detail = index
+                break
+            if index >= len(memo):
+                code = FULL_MEMO
+                break
+            memo_tag[index] = stack_tag[sp - 1]
+            memo[index] = stack[sp - 1]
+            if index == num_memo:
+                num_memo += 1
+        elif op == 0x95:  # FRAME: a hint for readers of files; the bytes are here
+            if pos + 8 > size:
+                break
+            pos += 8
+        elif op == 0x80:  # PROTO once more, at the start of a frame
+            if pos + 1 > size:
+                break
+            if buf[pos] < 2 or buf[pos] > 5:
+                code = BAD_PROTOCOL
+                detail = buf[pos]
+                break
+            pos += 1
+        elif op == 0x2E:  # STOP
+            if sp != 1 or num_marks != 0:
+                code = BAD_STACK
+                break
+            code = OK
+            if pos < size:
+                if only_zeros(buf, pos, size):
+                    out[OUT_ZERO_TAIL] = 1
+                else:
+                    code = TRAILING
+                    detail = size - pos
+                    at = pos
+            break
+        else:
+            if op == 0 and only_zeros(buf, at, size):
+                break
+            code = BAD_OPCODE
+            detail = op
+            break
+    if code == CUT:
+        # Close what was open, from the inside out: the top level and the list of
+        # entries (or the table of groups) keep their whole items; what is deeper
+        # is an item that was being written, and goes.
+        keep = 2 if num_marks > 0 and marks[0] > 0 and stack_tag[marks[0] - 1] == DICT else 1
+        if num_marks > keep:
+            sp = marks[keep] - 1
+            num_marks = keep
+        while num_marks > 0:
+            num_marks -= 1
+            base = marks[num_marks]
+            if base < 1 or base > sp:
+                sp = min(sp, base)
+                continue
+            tag = stack_tag[base - 1]
+            if tag == DICT and (sp - base) & 1:
+                sp -= 1
+            whole = tag == DICT or tag == LIST
+            if tag == DICT:
+                for k in range(base, sp, 2):
+                    if stack_tag[k] != STR and stack_tag[k] != INT:
+                        whole = False
+            if num_cells + (sp - base) > cells_room:
+                code = FULL_CELLS
+                break
+            if num_chunks >= len(chunks):
+                code = FULL_CONTAINERS
+                break
+            if whole:
+                append_cells(
+                    stack[base - 1], base, sp, stack_tag, stack, cell_tag, cell,
+                    containers, chunks, num_chunks, num_cells,
+                )  # fmt: skip
+                num_chunks += 1
+                num_cells += sp - base
+            sp = base
+    out[OUT_CODE] = code
+    out[OUT_OFFSET] = at
+    out[OUT_DETAIL] = detail
+    out[OUT_STRINGS] = num_strings
+    out[OUT_CONTAINERS] = num_containers
+    out[OUT_CELLS] = num_cells
+    out[OUT_ROOT_TAG] = stack_tag[0] if sp > 0 else NONE
+    out[OUT_ROOT] = stack[0] if sp > 0 else 0

@@ -1,0 +1,181 @@
+"""JSON dumps: the same dump in another spelling, so it takes the same road.
+
+The object is read by orjson (strict: no NaN, no lone surrogates), after a scan
+that bounds its depth and its number of values, and is then written as the
+opcodes that the interpreter reads. One decoder, one set of rules.
+"""
+
+from typing import Any, Final
+
+import numpy as np
+import orjson
+from numpy.typing import NDArray
+
+from triage.errors import Corrupt, Forbidden
+from triage.parsers.flight_recorder.columns import WALK_NAMES
+from triage.parsers.flight_recorder.jit import compiled
+from triage.parsers.flight_recorder.limits import Limits
+
+__all__ = ["opcodes_of_json"]
+
+MAX_DEPTH: Final = 24
+KNOWN: Final = frozenset(WALK_NAMES)
+TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
+
+
+@compiled
+def scan(buf: NDArray[np.uint8]) -> tuple[int, int]:
+    """(deepest nesting, number of values) of a JSON text, by counting outside strings."""
+    depth = 0
+    deepest = 0
+    values = 1
+    in_string = False
+    skip = False
+    for k in range(len(buf)):
+        c = buf[k]
+        if in_string:
+            if skip:
+                skip = False
+            elif c == 0x5C:
+                skip = True
+            elif c == 0x22:
+                in_string = False
+        elif c == 0x22:
+            in_string = True
+        elif c == 0x5B or c == 0x7B:
+            depth += 1
+            values += 1
+            deepest = max(deepest, depth)
+        elif c == 0x5D or c == 0x7D:
+            depth -= 1
+        elif c == 0x2C or c == 0x3A:
+            values += 1
+    return deepest, values
+
+
+class OpcodeWriter:
+    """Writes plain values as the subset of opcodes that the interpreter knows."""
+
+    def __init__(self) -> None:
+        self.out = bytearray(b"\x80\x02")
+        self.memo: dict[str, bytes] = {}
+
+    def text(self, value: str) -> None:
+        """A string; the second time by reference."""
+        known = self.memo.get(value)
+        if known is not None:
+            self.out += known
+            return
+        raw = value.encode("utf-8", "surrogatepass")
+        index = len(self.memo)
+        self.memo[value] = b"j" + index.to_bytes(4, "little")
+        self.out += b"X" + len(raw).to_bytes(4, "little") + raw
+        self.out += b"r" + index.to_bytes(4, "little")
+
+    def value(self, value: Any) -> None:
+        """Any JSON value; numbers beyond 64 bits become None."""
+        if value is None:
+            self.out += b"N"
+        elif value is True:
+            self.out += b"\x88"
+        elif value is False:
+            self.out += b"\x89"
+        elif isinstance(value, int):
+            if 0 <= value < 256:
+                self.out += b"K" + value.to_bytes(1, "little")
+            elif -(2**63) <= value < 2**63:
+                self.out += b"\x8a\x08" + value.to_bytes(8, "little", signed=True)
+            else:
+                self.out += b"N"
+        elif isinstance(value, float):
+            self.out += b"G" + np.float64(value).byteswap().tobytes()
+        elif isinstance(value, str):
+            self.text(value)
+        elif isinstance(value, list):
+            self.items(value)
+        elif isinstance(value, dict):
+            self.out += b"}("
+            for key, item in value.items():
+                self.text(key)
+                self.value(item)
+            self.out += b"u"
+
+    def items(self, values: list[Any]) -> None:
+        """A list."""
+        self.out += b"]("
+        for item in values:
+            self.value(item)
+        self.out += b"e"
+
+
+def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
+    """The JSON dump ``data`` as opcodes for the interpreter.
+
+    Raises :class:`Corrupt` for text that is no JSON, with the place, and
+    :class:`Forbidden` for text that is nested too deep or holds too many values.
+    """
+    deepest, values = scan(np.frombuffer(data, np.uint8))
+    if deepest > MAX_DEPTH:
+        raise Forbidden(f"JSON nested {deepest:,} deep; a dump needs five")
+    if values > limits.json_values:
+        raise Forbidden(f"JSON of {values:,} values; at most {limits.json_values:,} are read")
+    try:
+        top = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise Corrupt(f"not valid JSON: {error.msg}", offset=error.pos) from error
+    writer = OpcodeWriter()
+    if isinstance(top, list):
+        write_entries(writer, top)
+    elif isinstance(top, dict):
+        write_top(writer, top)
+    else:
+        raise Corrupt("JSON, but neither an object nor a list: no flight-recorder dump")
+    writer.out += b"."
+    return writer.out
+
+
+def write_top(writer: OpcodeWriter, top: dict[str, Any]) -> None:
+    writer.out += b"}("
+    for key in TOP_LEVEL:
+        if key in top:
+            writer.text(key)
+            writer.value(counters_as_integers(top[key]) if key == "pg_status" else top[key])
+    if isinstance(top.get("entries"), list):
+        writer.text("entries")
+        write_entries(writer, top["entries"])
+    writer.out += b"u"
+
+
+def write_entries(writer: OpcodeWriter, entries: list[Any]) -> None:
+    writer.out += b"]("
+    for entry in entries:
+        if not isinstance(entry, dict):
+            writer.value(None)
+            continue
+        writer.out += b"}("
+        for key, value in entry.items():
+            if key in KNOWN:
+                writer.text(key)
+                writer.value(value)
+        writer.out += b"u"
+    writer.out += b"e"
+
+
+def counters_as_integers(status: Any) -> Any:
+    """``pg_status`` of a JSON dump holds its integers as text."""
+    if not isinstance(status, dict):
+        return status
+    return {
+        key: {name: as_integer(value) for name, value in row.items()}
+        for key, row in status.items()
+        if isinstance(row, dict)
+    }
+
+
+def as_integer(value: Any) -> Any:
+    if isinstance(value, str):
+        try:
+            return int(value[:20])
+        except ValueError:
+            return None
+    return value

@@ -1,0 +1,41 @@
+"""Rank and node from where a dump lies: a dump does not say who wrote it.
+
+The rank is the last run of digits of the file's stem: ``comm_lib_trace_rank_12``,
+``nccl_trace_rank_gpu07_5``, ``_dump_3.json.gz``. The node is the folder below
+``nodes/``, or the host between ``rank_`` and the rank.
+"""
+
+import re
+from pathlib import PurePosixPath
+
+__all__ = ["node_in_name", "rank_in_name"]
+
+# Endings that collectors and tools add; the stem is what stands before them.
+ENDINGS = re.compile(
+    r"(\.(gz|zst|zstd|json|pkl|pickle|bin|dump|trace|txt|log|out|dat|partial|tmp|bak))+$", re.I
+)
+LAST_DIGITS = re.compile(r"([0-9]+)[^0-9]*$")
+# "nccl_trace_rank_gpu07_5", "comm_lib_trace_rank_node-3.cluster_12"
+HOST_BEFORE_RANK = re.compile(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
+
+
+def stem_of(artifact: str) -> str:
+    return ENDINGS.sub("", PurePosixPath(artifact).name)
+
+
+def rank_in_name(artifact: str) -> int | None:
+    """The rank that a file's name claims; None without digits, or with more than seven."""
+    match = LAST_DIGITS.search(stem_of(artifact))
+    if match is None or len(match[1].lstrip("0")) > 7:
+        return None
+    return int(match[1])
+
+
+def node_in_name(artifact: str) -> str | None:
+    """The node that a file's folder or name claims, if any."""
+    parts = PurePosixPath(artifact).parts
+    for folder, below in zip(parts, parts[1:-1], strict=False):
+        if folder == "nodes":
+            return below
+    match = HOST_BEFORE_RANK.search(stem_of(artifact))
+    return match["host"] if match else None

@@ -1,0 +1,222 @@
+"""Folders of dumps to digests, on all cores.
+
+Decoding holds no interpreter lock, so threads do. A bad file is refused with its
+reason and never stops the rest; the result does not depend on who was first.
+"""
+
+import io
+import os
+import re
+import threading
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Final
+
+import zstandard
+
+from triage.domain.report import Refused
+from triage.errors import ArtifactError
+from triage.parsers.archive import (
+    Expansion,
+    compression_of,
+    expand,
+    is_tar,
+    opened,
+    tar_members,
+)
+from triage.parsers.flight_recorder.decoder import Decoder, Shared
+from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
+from triage.parsers.flight_recorder.naming import rank_in_name
+from triage.parsers.inputs import InputFile
+
+__all__ = ["DumpSet", "read_dumps"]
+
+HEAD_BYTES: Final = 4096
+# The keys that only a flight-recorder dump has, near the start of a JSON object.
+JSON_DUMP = re.compile(
+    rb'"(entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
+    rb'collective_seq_id|record_id|nccl_comm_state)"\s*:'
+)
+# A file that is named like a dump and cannot be one is refused, not passed over.
+DUMP_NAME = re.compile(r"(trace|_dump_?|rank_?)[^/]*\d+(\.(gz|zst|json|pkl|pickle))*$", re.I)
+UNKNOWN_RANK: Final = -1
+FILES_PER_TASK: Final = 8
+TASKS_AHEAD: Final = 64
+
+
+@dataclass(slots=True)
+class DumpSet:
+    """What came out of the files: one digest a dump, in the order of their names."""
+
+    digests: list[RankDigest] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    foreign: list[str] = field(default_factory=list)
+    """Files that are no dumps."""
+    operations: dict[int, OpDescription] = field(default_factory=dict)
+
+
+Outcome = RankDigest | Refused | str
+
+
+class Reader:
+    """Reads one file after the other; one decoder and one buffer per thread."""
+
+    def __init__(self, shared: Shared, limits: Limits) -> None:
+        self.shared = shared
+        self.limits = limits
+        self.bounds = Expansion(limits.file_bytes, limits.ratio, limits.ratio_floor_bytes)
+        self.local = threading.local()
+
+    def decoder(self) -> Decoder:
+        known: Decoder | None = getattr(self.local, "decoder", None)
+        if known is None:
+            known = self.local.decoder = Decoder(self.shared, self.limits)
+            self.local.buffer = bytearray(1 << 20)
+        return known
+
+    def files(self, files: Sequence[InputFile]) -> list[Outcome]:
+        """Outcomes of plain files, and of tars their members'."""
+        outcomes: list[Outcome] = []
+        for file in files:
+            try:
+                outcomes.extend(self.file(file))
+            except ArtifactError as error:
+                outcomes.append(Refused(file.artifact, str(error)))
+            except OSError as error:
+                outcomes.append(Refused(file.artifact, f"cannot be read: {error.strerror}"))
+            except MemoryError:
+                outcomes.append(Refused(file.artifact, "needs more memory than there is"))
+        return outcomes
+
+    def file(self, file: InputFile) -> Iterator[Outcome]:
+        decoder = self.decoder()
+        with file.path.open("rb", buffering=0) as source:
+            head = source.read(HEAD_BYTES)
+            compression = compression_of(head)
+            if compression:
+                source.seek(0)
+                first = peek(source, compression)
+                if is_tar(first):
+                    yield from self.archive(file, compression)
+                    return
+                if claimed(first, file.artifact):
+                    source.seek(0)
+                    data = expand(source, compression, file.size_bytes, self.bounds)
+                    yield self.dump(decoder, data, file.artifact)
+                    return
+            elif is_tar(head):
+                yield from self.archive(file, None)
+                return
+            elif claimed(head, file.artifact):
+                if file.size_bytes > self.limits.file_bytes:
+                    why = f"{file.size_bytes:,} bytes; at most {self.limits.file_bytes:,} are read"
+                    yield Refused(file.artifact, why)
+                    return
+                source.seek(0)
+                yield self.dump(decoder, self.whole(source, file.size_bytes), file.artifact)
+                return
+        yield file.artifact
+
+    def whole(self, source: io.FileIO, size: int) -> memoryview:
+        """The file's bytes in this thread's buffer."""
+        if len(self.local.buffer) < size + 1:
+            self.local.buffer = bytearray(size + (size >> 2) + 1)
+        view = memoryview(self.local.buffer)
+        filled = 0
+        while filled < len(view) and (got := source.readinto(view[filled:])):
+            filled += got
+        return view[:filled]
+
+    def archive(self, file: InputFile, compression: str | None) -> Iterator[Outcome]:
+        decoder = self.decoder()
+        for member in tar_members(file.path, compression, self.bounds):
+            artifact = f"{file.artifact}/{member.name}" if member.name else file.artifact
+            if member.data is None:
+                yield Refused(artifact, member.why or "cannot be read")
+            elif claimed(member.data[:HEAD_BYTES], artifact):
+                yield self.dump(decoder, member.data, artifact)
+            else:
+                yield artifact
+
+    def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
+        rank = rank_in_name(artifact)
+        try:
+            return decoder.decode(data, artifact, UNKNOWN_RANK if rank is None else rank)
+        except ArtifactError as error:
+            return Refused(artifact, str(error))
+
+
+def peek(source: io.FileIO, compression: str) -> bytes:
+    """The first bytes behind the compression; nothing when it is damaged."""
+    try:
+        return opened(io.BytesIO(source.read(1 << 16)), compression)(HEAD_BYTES)
+    except (OSError, EOFError, zlib.error, zstandard.ZstdError):
+        return b""
+
+
+def claimed(head: bytes, artifact: str) -> bool:
+    """Whether the content is a dump's: a pickle, or JSON with a dump's keys.
+
+    An empty file, or one of zeros, that is named like a dump is claimed too: the
+    process ended before it could write, and that belongs into the report.
+    """
+    if len(head) >= 2 and head[0] == 0x80 and head[1] <= 5:
+        return True
+    start = head.lstrip()[:1]
+    if start in (b"{", b"["):
+        return JSON_DUMP.search(head) is not None
+    named = DUMP_NAME.search(artifact) is not None
+    return named and (not head or head[0] in (0, 0x80) or not head.isascii())
+
+
+def read_dumps(
+    files: Sequence[InputFile],
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> DumpSet:
+    """Digests of every dump among ``files``.
+
+    ``progress`` is called with (files done, files in all). ``threads`` defaults to
+    the number of cores. Files that are no dumps are listed, not read on.
+    """
+    shared = Shared()
+    reader = Reader(shared, limits)
+    result = DumpSet(operations=shared.operations)
+    batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
+    done = 0
+    for batch, outcomes in ordered(reader, batches, threads or os.cpu_count() or 1):
+        for outcome in outcomes:
+            if isinstance(outcome, RankDigest):
+                result.digests.append(outcome)
+            elif isinstance(outcome, Refused):
+                result.refused.append(outcome)
+            else:
+                result.foreign.append(outcome)
+        done += len(batch)
+        if progress:
+            progress(done, len(files))
+    return result
+
+
+def ordered(
+    reader: Reader, batches: Sequence[Sequence[InputFile]], threads: int
+) -> Iterable[tuple[Sequence[InputFile], list[Outcome]]]:
+    """Outcomes batch by batch in the given order, some batches ahead."""
+    if len(batches) <= 1:
+        for batch in batches:
+            yield batch, reader.files(batch)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="decode") as pool:
+        ahead: list[tuple[Sequence[InputFile], Future[list[Outcome]]]] = []
+        for batch in batches:
+            ahead.append((batch, pool.submit(reader.files, batch)))
+            if len(ahead) > TASKS_AHEAD:
+                first, future = ahead.pop(0)
+                yield first, future.result()
+        for first, future in ahead:
+            yield first, future.result()

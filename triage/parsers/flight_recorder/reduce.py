@@ -1,0 +1,309 @@
+"""Columns of one rank to what the analysis needs: streams and units.
+
+A *stream* is one process group as this rank sees it. A *unit* is one operation
+on it: a plain entry, or a coalesced block, whose members never finish in the
+record, so that the closing entry speaks for them. A block without its closer
+was being built when the dump was taken, or (only-active dumps) has finished and
+lost it; it is no unit.
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.parsers.flight_recorder.columns import (
+    COLLECTIVE_SEQ,
+    COMPLETED,
+    CREATED,
+    DTYPES_HASH,
+    IS_P2P,
+    MISSING,
+    NAME,
+    P2P_SEQ,
+    PG_DESC,
+    PG_ID,
+    PG_NAME,
+    RETIRED,
+    SIZES_HASH,
+    STARTED,
+    STATE,
+    mix,
+)
+from triage.parsers.flight_recorder.jit import compiled
+
+__all__ = ["reduce_entries"]
+
+I8 = NDArray[np.int8]
+I32 = NDArray[np.int32]
+I64 = NDArray[np.int64]
+
+# Kinds of operation names, from the table of names (see opnames.py).
+SYNC: Final = 0  # a collective that no member finishes before all have entered
+ROOTED: Final = 1  # broadcast, reduce, scatter, gather: some members may finish early
+SEND: Final = 2
+RECV: Final = 3
+P2P_CLOSER: Final = 4
+COLLECTIVE_CLOSER: Final = 5
+
+# Bits of a unit's flags.
+FINISHED: Final = 1
+STARTED_BIT: Final = 2
+P2P: Final = 4
+COALESCED: Final = 8
+RETIRED_BIT: Final = 16
+UNEVEN: Final = 32  # member sizes may differ by right
+ROOTED_BIT: Final = 64
+
+# Columns of a stream.
+S_NAME: Final = 0
+S_DESC: Final = 1
+S_PG_ID: Final = 2
+S_FIRST: Final = 3  # first collective seq in the window, MISSING when it holds none
+S_LAST: Final = 4
+S_PENDING: Final = 5  # oldest unfinished collective seq, MISSING when none
+S_UNITS: Final = 6
+S_P2P: Final = 7  # p2p units
+S_DONE: Final = 8  # highest finished seq of a collective that needs all members, or MISSING
+S_RATIO: Final = 9  # output over input elements of an all-gather: the group's size
+S_FINISHED: Final = 10  # highest finished collective seq of any kind, or MISSING
+STREAM_FIELDS: Final = 11
+
+# Columns of a unit.
+U_STREAM: Final = 0
+U_SEQ: Final = 1
+U_SIG: Final = 2
+U_CREATED: Final = 3
+U_FLAGS: Final = 4
+U_ENTRY: Final = 5
+U_STARTED: Final = 6
+U_COMPLETED: Final = 7
+UNIT_FIELDS: Final = 8
+
+# Columns of a p2p member of an unfinished unit.
+M_UNIT: Final = 0
+M_SEND: Final = 1
+M_OWN: Final = 2
+M_PEER: Final = 3
+M_SIG: Final = 4
+MEMBER_FIELDS: Final = 5
+
+OUT_STREAMS: Final = 0
+OUT_UNITS: Final = 1
+OUT_MEMBERS: Final = 2
+OUT_FIRST_CREATED: Final = 3
+OUT_LAST_CREATED: Final = 4
+OUT_LAST_STAMP: Final = 5
+OUT_BLOCK_OPEN: Final = 6  # 1 when the record ends inside a coalesced block
+OUT_FULL: Final = 7
+OUT_NO_SEQ: Final = 8
+OUT_MAX_GAP: Final = 9
+OUT_SLOTS: Final = 10
+
+MAX_STREAMS: Final = 4096
+
+
+@compiled
+def stream_of(row: I64, streams: I64, count: int, last: int) -> int:
+    """Index of the entry's stream; ``count`` when it is new."""
+    name = row[PG_NAME]
+    for attempt in range(count + 1):
+        k = last if attempt == 0 else attempt - 1
+        if k >= count:
+            continue
+        if streams[k, S_NAME] != name:
+            continue
+        # Without a name (formats before 2.0) the process-local id is all there is.
+        if name == MISSING and streams[k, S_PG_ID] != row[PG_ID]:
+            continue
+        if streams[k, S_DESC] == row[PG_DESC]:
+            return k
+    return count
+
+
+@compiled
+def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in order
+    entries: I64, count: int, kinds: I8, uneven: I8, own: I32, peer: I32, op_hash: I64,
+    eventless: bool, streams: I64, units: I64, members: I64, out: I64,
+) -> None:  # fmt: skip
+    """Fill ``streams``, ``units`` (record order) and ``members`` from ``entries[:count]``.
+
+    ``kinds``, ``uneven``, ``own``, ``peer`` and ``op_hash`` are indexed by the
+    name's string. ``eventless``: the backend records no events (gloo), so
+    ``retired`` is the only sign that an operation ended.
+    """
+    out[:] = 0
+    out[OUT_FIRST_CREATED] = MISSING
+    out[OUT_LAST_CREATED] = MISSING
+    out[OUT_LAST_STAMP] = MISSING
+    stream = np.empty(count, np.int32)
+    before = np.full(count, -1, np.int64)  # previous entry of the same stream
+    closer = np.full(count, -1, np.int64)  # the closing entry of a member
+    newest = np.full(MAX_STREAMS, -1, np.int64)
+    num_streams = 0
+    last = 0
+    for i in range(count):
+        row = entries[i]
+        k = stream_of(row, streams, num_streams, last)
+        if k == num_streams:
+            if num_streams >= min(MAX_STREAMS, len(streams)):
+                out[OUT_FULL] = 1
+                return
+            streams[k, :] = MISSING
+            streams[k, S_NAME] = row[PG_NAME]
+            streams[k, S_DESC] = row[PG_DESC]
+            streams[k, S_PG_ID] = row[PG_ID]
+            streams[k, S_UNITS] = 0
+            streams[k, S_P2P] = 0
+            num_streams += 1
+        last = k
+        stream[i] = k
+        before[i] = newest[k]
+        newest[k] = i
+        kind = kinds[row[NAME]]
+        if kind == P2P_CLOSER or kind == COLLECTIVE_CLOSER:
+            j = before[i]
+            by_p2p = kind == P2P_CLOSER and j >= 0 and kinds[entries[j, NAME]] in (SEND, RECV)
+            while j >= 0 and closer[j] < 0:
+                other = kinds[entries[j, NAME]]
+                if other == P2P_CLOSER or other == COLLECTIVE_CLOSER:
+                    break
+                is_p2p = other == SEND or other == RECV
+                if is_p2p != by_p2p:
+                    break
+                key = P2P_SEQ if by_p2p else COLLECTIVE_SEQ
+                if entries[j, key] != row[key]:
+                    break
+                # A member carries no events of its own; an operation that does
+                # is a plain one which happens to share the number.
+                if entries[j, STATE] != 0 or entries[j, RETIRED] == 1:
+                    break
+                closer[j] = i
+                j = before[j]
+    # Members without a closer: at least two in a row with one number.
+    orphan = np.zeros(count, np.bool_)
+    for i in range(count):
+        j = before[i]
+        if closer[i] >= 0 or j < 0 or closer[j] >= 0:
+            continue
+        kind = kinds[entries[i, NAME]]
+        other = kinds[entries[j, NAME]]
+        if kind == P2P_CLOSER or kind == COLLECTIVE_CLOSER:
+            continue
+        if other == P2P_CLOSER or other == COLLECTIVE_CLOSER:
+            continue
+        is_p2p = kind == SEND or kind == RECV
+        if is_p2p != (other == SEND or other == RECV):
+            continue
+        key = P2P_SEQ if is_p2p else COLLECTIVE_SEQ
+        if entries[i, key] == MISSING or entries[i, key] != entries[j, key]:
+            continue
+        if entries[i, STATE] == 0 and entries[j, STATE] == 0:
+            if entries[i, RETIRED] != 1 and entries[j, RETIRED] != 1:
+                orphan[i] = True
+                orphan[j] = True
+    if count > 0 and orphan[count - 1]:
+        out[OUT_BLOCK_OPEN] = 1
+    num_units = 0
+    num_members = 0
+    previous_created = np.int64(MISSING)
+    for i in range(count):
+        row = entries[i]
+        created = row[CREATED]
+        if created != MISSING:
+            if out[OUT_FIRST_CREATED] == MISSING or created < out[OUT_FIRST_CREATED]:
+                out[OUT_FIRST_CREATED] = created
+            if out[OUT_LAST_CREATED] == MISSING or created > out[OUT_LAST_CREATED]:
+                out[OUT_LAST_CREATED] = created
+            if previous_created != MISSING:
+                out[OUT_MAX_GAP] = max(out[OUT_MAX_GAP], created - previous_created)
+            previous_created = created
+        out[OUT_LAST_STAMP] = max(out[OUT_LAST_STAMP], row[STARTED], row[COMPLETED])
+        if closer[i] >= 0 or orphan[i]:
+            continue
+        kind = kinds[row[NAME]]
+        is_block = kind == P2P_CLOSER or kind == COLLECTIVE_CLOSER
+        p2p = kind == SEND or kind == RECV
+        sig = mix(mix(op_hash[row[NAME]], row[SIZES_HASH]), row[DTYPES_HASH])
+        if is_block:
+            j = before[i]
+            while j >= 0 and closer[j] == i:
+                other = kinds[entries[j, NAME]]
+                p2p = p2p or other == SEND or other == RECV
+                part = mix(op_hash[entries[j, NAME]], entries[j, SIZES_HASH])
+                sig = mix(sig, mix(part, entries[j, DTYPES_HASH]))
+                if created == MISSING or entries[j, CREATED] < created:
+                    created = entries[j, CREATED]
+                j = before[j]
+            if kind == P2P_CLOSER and before[i] < 0:
+                p2p = True
+            elif kind == P2P_CLOSER and closer[before[i]] != i:
+                p2p = True  # the members have left the ring
+        if row[IS_P2P] == 1:
+            p2p = True
+        seq = row[P2P_SEQ] if p2p else row[COLLECTIVE_SEQ]
+        if seq == MISSING or seq < 0 or seq >= np.int64(1) << 31:
+            out[OUT_NO_SEQ] += 1
+            continue
+        done = row[STATE] == 2 or (eventless and row[RETIRED] == 1)
+        flags = 0
+        if done:
+            flags |= FINISHED
+        if row[STATE] == 1:
+            flags |= STARTED_BIT
+        if p2p:
+            flags |= P2P
+        if is_block:
+            flags |= COALESCED
+        if row[RETIRED] == 1:
+            flags |= RETIRED_BIT
+        if uneven[row[NAME]] != 0:
+            flags |= UNEVEN
+        if kind == ROOTED:
+            flags |= ROOTED_BIT
+        if num_units >= len(units):
+            out[OUT_FULL] = 2
+            return
+        units[num_units, U_STREAM] = stream[i]
+        units[num_units, U_SEQ] = seq
+        units[num_units, U_SIG] = sig
+        units[num_units, U_CREATED] = created
+        units[num_units, U_FLAGS] = flags
+        units[num_units, U_ENTRY] = i
+        units[num_units, U_STARTED] = row[STARTED]
+        units[num_units, U_COMPLETED] = row[COMPLETED]
+        s = streams[stream[i]]
+        s[S_UNITS] += 1
+        if p2p:
+            s[S_P2P] += 1
+            if not done:
+                j = before[i] if is_block else np.int64(i)
+                while j >= 0 and (j == i or closer[j] == i):
+                    name = entries[j, NAME]
+                    if peer[name] >= 0 and num_members < len(members):
+                        members[num_members, M_UNIT] = num_units
+                        members[num_members, M_SEND] = 1 if kinds[name] == SEND else 0
+                        members[num_members, M_OWN] = own[name]
+                        members[num_members, M_PEER] = peer[name]
+                        members[num_members, M_SIG] = mix(
+                            entries[j, SIZES_HASH], entries[j, DTYPES_HASH]
+                        )
+                        num_members += 1
+                    if not is_block:
+                        break
+                    j = before[j]
+        else:
+            if s[S_FIRST] == MISSING:
+                s[S_FIRST] = seq
+            if s[S_LAST] == MISSING or seq > s[S_LAST]:
+                s[S_LAST] = seq
+            if done:
+                s[S_FINISHED] = max(s[S_FINISHED], seq)
+                if kind != ROOTED:
+                    s[S_DONE] = max(s[S_DONE], seq)
+            elif s[S_PENDING] == MISSING or seq < s[S_PENDING]:
+                s[S_PENDING] = seq
+        num_units += 1
+    out[OUT_STREAMS] = num_streams
+    out[OUT_UNITS] = num_units
+    out[OUT_MEMBERS] = num_members
