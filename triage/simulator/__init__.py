@@ -1,7 +1,25 @@
-"""Simulated jobs with known faults: drills, tests and benchmarks."""
+"""Simulated jobs with known faults: drills, tests and benchmarks.
 
-from triage.simulator.kinds import KINDS
-from triage.simulator.simulate import simulate
-from triage.simulator.truth import Truth, truth_path
+Importing this package loads nothing heavy; numba comes with the first use.
+"""
 
-__all__ = ["KINDS", "Truth", "simulate", "truth_path"]
+from typing import TYPE_CHECKING
+
+from triage.simulator.names import NAMES
+
+if TYPE_CHECKING:
+    from triage.simulator.incident import simulate
+    from triage.simulator.kinds import KINDS
+    from triage.simulator.truth import Truth, truth_path
+
+__all__ = ["KINDS", "NAMES", "Truth", "simulate", "truth_path"]
+
+HOME = {"KINDS": "kinds", "simulate": "incident", "Truth": "truth", "truth_path": "truth"}
+
+
+def __getattr__(name: str) -> object:
+    if name in HOME:
+        from importlib import import_module
+
+        return getattr(import_module(f"triage.simulator.{HOME[name]}"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -1,0 +1,115 @@
+"""What was asked of the simulator, checked, and what follows from it by chance.
+
+Every choice has its own source of chance, by kind, seed and purpose: a new
+choice does not change the others.
+"""
+
+import math
+import random
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from triage.errors import UsageError
+from triage.simulator.kinds import Kind
+from triage.simulator.plan import Plan
+from triage.simulator.program import StepStyle, step_program
+from triage.simulator.run import Format
+from triage.simulator.timeline import Pace
+from triage.simulator.topology import Ints, Shape
+
+__all__ = ["SECOND", "Request", "ranks_in"]
+
+SECOND = 1_000_000_000
+EPOCH_NS = 1_795_225_200 * SECOND
+"""2026-11-21 01:00 UTC: about when the simulated jobs run."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What was asked for."""
+
+    kind: Kind
+    shape: Shape
+    culprit: int | None
+    seed: int
+    entries: int
+    steps: int | None
+    frames: int
+    timing: bool
+    run_ahead: bool
+    batched_p2p: bool
+    gpus_per_node: int
+    skew_ms: float
+    delay_ms: float
+    missing: tuple[int, ...]
+    cut: tuple[int, ...]
+    empty: tuple[int, ...]
+    only_active: bool
+    version: str
+
+    def check(self) -> None:
+        """Refuse numbers that make no job."""
+        least = {
+            "entries": 1, "frames": 0, "gpus_per_node": 1, "skew_ms": 0, "delay_ms": 0, "seed": 0,
+        }  # fmt: skip
+        for name, value in least.items():
+            if getattr(self, name) < value:
+                raise UsageError(f"{name} is {getattr(self, name)}: give {value} or more")
+        if self.steps is not None and self.steps < 1:
+            raise UsageError(f"steps is {self.steps}: give 1 or more steps before the fault")
+        if self.frames > 128:
+            raise UsageError(f"frames is {self.frames}: give 128 or fewer")
+        if self.culprit is not None:
+            ranks_in("culprit", (self.culprit,), self.shape.ranks)
+
+    def chance(self, purpose: str) -> random.Random:
+        """Random choices that depend on the seed and on what they are for."""
+        return random.Random(f"{self.kind.name}/{self.seed}/{purpose}")
+
+    def style(self) -> StepStyle:
+        """How a step is driven; with local SGD one outer step outlasts the ring."""
+        inner = 1
+        if self.kind.local_sgd:
+            once, twice = (
+                len(step_program(self.shape, 0, 0, StepStyle(self.batched_p2p, inner=inner)))
+                for inner in (2, 3)
+            )
+            inner = 2 + math.ceil(1.25 * self.entries / max(twice - once, 1))
+        return StepStyle(self.batched_p2p, inner)
+
+    def pace(self, plan: Plan) -> Pace:
+        """How many steps run, and how many of them can still be in a ring."""
+        shortest = min(len(program) for program in plan.programs)
+        fill = 1 if self.kind.local_sgd else math.ceil(self.entries / max(shortest, 1)) + 1
+        steps = self.steps or fill + self.chance("steps").randrange(200)
+        return Pace(steps, min(steps, fill), self.run_ahead, self.timing, self.delay_ms, self.seed)
+
+    def format(self) -> Format:
+        """How the dumps are written."""
+        return Format(self.version, self.frames, self.timing, self.entries, self.only_active)
+
+    def offsets(self) -> Ints:
+        """Per rank, what its node's clock adds to the time of the run, ns."""
+        chance = self.chance("clocks")
+        nodes = self.shape.ranks // self.gpus_per_node + 1
+        skew = [int(1e6 * chance.uniform(-self.skew_ms, self.skew_ms)) for _ in range(nodes)]
+        start = EPOCH_NS + chance.randrange(3600 * SECOND)
+        node_of = np.arange(self.shape.ranks) // self.gpus_per_node
+        return start + np.array(skew, np.int64)[node_of]
+
+    def lengths(self) -> dict[int, float]:
+        """What part of its dump each rank wrote before it was cut off."""
+        chance = self.chance("cut")
+        lengths = {rank: chance.uniform(0.05, 0.98) for rank in self.cut}
+        return lengths | dict.fromkeys(self.empty, 0.0)
+
+
+def ranks_in(name: str, given: Iterable[int], ranks: int) -> tuple[int, ...]:
+    """``given``, ascending and each once; refuses what is not a rank of the job."""
+    chosen = tuple(sorted(set(given)))
+    for rank in chosen:
+        if not 0 <= rank < ranks:
+            raise UsageError(f"{name} rank {rank} is not in the job: give 0 to {ranks - 1}")
+    return chosen
