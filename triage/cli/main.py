@@ -1,0 +1,143 @@
+"""The command ``triage``: its first screen, its exit statuses, its one-sentence errors.
+
+0 is an answer, 2 wrong usage or nothing readable, 130 an interrupt, 1 a fault of ours.
+Nothing heavy is imported before a command runs, so that ``--help`` is there at once.
+"""
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+
+from triage import __version__
+from triage.cli.analyze import HELP as ANALYZE_HELP
+from triage.cli.analyze import analyze
+from triage.cli.parse import HELP as PARSE_HELP
+from triage.cli.parse import parse
+from triage.errors import TriageError
+from triage.render.clean import one_line
+
+__all__ = ["app", "main"]
+
+_HELP = """
+Says which rank, node or GPU stopped a distributed training job, and why.
+
+The command you need, on a folder of flight-recorder dumps and logs:
+
+\b
+    triage analyze incident/
+
+\b
+Any shape works: a flat folder of dumps, one log of all ranks, a .tar.gz,
+.gz or .zst files. Files are known by their content, never by name alone.
+"""
+
+app = typer.Typer(
+    name="triage",
+    help=_HELP,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"nccl-triage {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_show_version, is_eager=True, help="Print the version and exit."
+        ),
+    ] = False,
+) -> None:
+    """Options before the command; the help of the command stands in ``_HELP``."""
+
+
+app.command("analyze", help=ANALYZE_HELP)(analyze)
+app.command("parse", help=PARSE_HELP, short_help="Print what was read out of each file.")(parse)
+
+
+def _add_simulate() -> None:
+    """The simulator is a part that an installation may leave out."""
+    try:
+        from triage.cli.simulate import simulate
+    except ModuleNotFoundError as error:
+        if error.name != "triage.cli.simulate":
+            raise
+    else:
+        app.command("simulate")(simulate)
+
+
+_add_simulate()
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command with ``argv`` (the process's own when None); its exit status.
+
+    Whatever happens is one sentence on stderr. ``TRIAGE_TRACEBACK=1`` shows where an
+    error of ours came from.
+    """
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        status = _run(arguments or ["--help"])
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _drop_stdout()
+        return 0
+    return status
+
+
+def _run(arguments: list[str]) -> int:
+    try:
+        status = app(arguments, prog_name="triage", standalone_mode=False)
+    except TriageError as error:
+        return _say(str(error), 2)
+    except (KeyboardInterrupt, typer.Abort):
+        return _say("interrupted", 130)
+    except SystemExit as error:
+        return error.code if isinstance(error.code, int) else 0
+    except BrokenPipeError:
+        raise
+    except MemoryError:
+        return _say("out of memory; give fewer files, or run it on a larger machine", 1)
+    except Exception as error:  # noqa: BLE001 - the edge: a person gets a sentence
+        return _explain(error)
+    return status if isinstance(status, int) else 0
+
+
+def _explain(error: Exception) -> int:
+    # Usage errors of the option parser; its module differs between versions of typer.
+    wording = getattr(error, "format_message", None)
+    if callable(wording):
+        context = getattr(error, "ctx", None)
+        command = getattr(context, "command_path", "triage")
+        return _say(f"{str(wording()).rstrip('.')}. See '{command} --help'.", 2)
+    if os.environ.get("TRIAGE_TRACEBACK"):
+        raise error
+    if isinstance(error, OSError):
+        return _say(f"{error.filename or 'input or output'}: {error.strerror or error}", 2)
+    what = f"{type(error).__name__}: {error}"
+    return _say(f"internal error, please report it ({what}); TRIAGE_TRACEBACK=1 shows where", 1)
+
+
+def _say(sentence: str, status: int) -> int:
+    sys.stderr.write(f"triage: {one_line(sentence)}\n")
+    return status
+
+
+def _drop_stdout() -> None:
+    """The reader went away: nothing more is written, not even when Python shuts down."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,108 @@
+"""``triage parse``: what was read out of each file, before any judgement."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from triage.cli.analyze import emit, existing
+from triage.render.clean import cells, encodable, one_line
+
+__all__ = ["HELP", "RowFormat", "parse"]
+
+HELP = """
+Print what was read out of each file, one row of evidence a line.
+
+The tool to see why a line did or did not count.
+
+\b
+Examples:
+  triage parse incident/ --format text
+  triage parse kern.log | jq 'select(.kind == "xid")'
+"""
+
+# Rows are handed on in pieces of about this size, so that a pager shows the first at once.
+_PIECE_BYTES = 64 * 1024
+
+# Column of the text form and its width; what is longer pushes the rest to the right.
+_COLUMNS = (
+    ("at", 24),
+    ("node", 10),
+    ("rank", 5),
+    ("kind", 10),
+    ("code", 4),
+    ("gpu", 12),
+    ("role", 11),
+    ("category", 16),
+)
+
+
+class RowFormat(StrEnum):
+    """How the rows are printed."""
+
+    JSONL = "jsonl"
+    TEXT = "text"
+
+
+def parse(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(metavar="PATH", help="Folders, files or tar archives.", show_default=False),
+    ],
+    format_: Annotated[
+        RowFormat, typer.Option("--format", "-f", help="One JSON object a line, or aligned text.")
+    ] = RowFormat.JSONL,
+) -> None:
+    """Print the rows of ``paths``; ``HELP`` is what people read of it."""
+    inputs = existing(paths)
+
+    from triage.report import read_rows
+
+    rows = read_rows(inputs)
+    lines = _json_lines(rows) if format_ is RowFormat.JSONL else _text_lines(rows)
+    _emit_in_pieces(lines)
+
+
+def _emit_in_pieces(lines: Iterable[bytes]) -> None:
+    piece, size = [], 0
+    for line in lines:
+        piece.append(line)
+        size += len(line)
+        if size >= _PIECE_BYTES:
+            emit(b"".join(piece))
+            piece, size = [], 0
+    emit(b"".join(piece))
+
+
+def _json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    from triage.render.wire import encode_line
+
+    return map(encode_line, rows)
+
+
+def _text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+    for number, row in enumerate(rows):
+        if number == 0:
+            yield _line([name for name, _ in _COLUMNS], "place", "text")
+        place = _shown(row.get("artifact"))
+        if row.get("line") is not None:
+            place += f":{row['line']}"
+        text = _shown(row.get("text"))
+        repeated = row.get("count")
+        if isinstance(repeated, int) and repeated > 1:
+            text += f" ({repeated} times)"
+        yield _line([_shown(row.get(name)) for name, _ in _COLUMNS], place, text)
+
+
+def _line(values: Iterable[str], place: str, text: str) -> bytes:
+    padded = (
+        value + " " * (width - cells(value))
+        for value, (_, width) in zip(values, _COLUMNS, strict=True)
+    )
+    return f"{' '.join(padded)} {place}  {text}".rstrip().encode("utf-8") + b"\n"
+
+
+def _shown(value: object) -> str:
+    return "-" if value is None else encodable(one_line(str(value)))
