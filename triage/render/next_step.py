@@ -29,7 +29,13 @@ _STEP = {
     Action.DRAIN_NODE: "Drain{where}, then restart the job without it.",
     Action.CHECK_NETWORK: "Check links, NICs and switch ports{where} before the next start.",
     Action.CHECK_STORAGE: "Check the file system and the checkpoint store before the next start.",
-    Action.INVESTIGATE: "Look at the reasons above{where}; the evidence does not settle it.",
+    Action.INVESTIGATE: "Look at{where}: the reasons above say what is known of it.",
+}
+
+_NOWHERE = {
+    Action.REBOOT_NODE: " the node",
+    Action.DRAIN_NODE: " the node",
+    Action.INVESTIGATE: " the evidence",
 }
 
 
@@ -71,9 +77,11 @@ def _best_suspects(answer: Answer) -> tuple[Suspect, ...]:
 
 def _joined(action: Action, where: str) -> str:
     if not where:
-        return " the node" if action in (Action.REBOOT_NODE, Action.DRAIN_NODE) else ""
-    if action in (Action.CHECK_NETWORK, Action.INVESTIGATE):
+        return _NOWHERE.get(action, "")
+    if action is Action.CHECK_NETWORK:
         return f", beginning with{where.removeprefix(' of')}"
+    if action is Action.INVESTIGATE:
+        return f"{where.removeprefix(' of')} first"
     if action is Action.RESET_GPU and not where.startswith(" of"):
         return f" on{where}"
     if action in (Action.REBOOT_NODE, Action.DRAIN_NODE) and where.startswith(" of"):

@@ -27,7 +27,7 @@ __all__ = ["DEFAULT_TOP", "render"]
 DEFAULT_TOP = 10
 MAX_REASONS = 6
 MAX_COLLECTIVES = 5
-MAX_REFUSED = 8
+MAX_REFUSED = 5
 MAX_NOTES = 12
 # A reason or a name longer than this is an attack or a whole log.
 MAX_TEXT_CELLS = 400

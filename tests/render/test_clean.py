@@ -1,0 +1,69 @@
+"""Clean and wrap: no text of the input drives a terminal or leaves its line."""
+
+import unicodedata
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triage.render.clean import cells, cut, encodable, one_line
+from triage.render.wrap import wrap
+
+ANY_TEXT = st.text(st.characters(), max_size=200)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        pytest.param("n3", "n3", id="plain"),
+        pytest.param("a\tb\n\nc", "a b c", id="white space"),
+        pytest.param("\x1b[31mred", "\\x1b[31mred", id="ansi"),
+        pytest.param("\x9b31m", "\\x9b31m", id="c1"),
+        pytest.param("a\u202egnp.exe", "a\\u202egnp.exe", id="bidi override"),
+        pytest.param("a\u200bb", "a\\u200bb", id="zero width"),
+        pytest.param("f\udcffile", "f\\udcffile", id="file name that is not UTF-8"),
+        pytest.param("a\u2028b", "a\\u2028b", id="line separator"),
+        pytest.param("knoten-\u00fc", "knoten-\u00fc", id="letters stay"),
+        pytest.param("\x7f\x00", "\\x7f\\x00", id="del and nul"),
+    ],
+)
+def test_writes_controls_out(text, shown):
+    assert one_line(text) == shown
+
+
+@given(ANY_TEXT)
+def test_leaves_no_control_and_no_line_break(text):
+    clean = one_line(text)
+    assert not {unicodedata.category(char) for char in clean} & {"Cc", "Cf", "Cs", "Zl", "Zp"}
+    assert one_line(clean) == clean
+    clean.encode("utf-8")
+
+
+@given(ANY_TEXT)
+def test_any_text_can_be_encoded(text):
+    assert encodable(text).encode("utf-8").decode("utf-8") == encodable(text)
+
+
+@given(ANY_TEXT, st.integers(4, 40))
+def test_cut_keeps_to_its_width(text, width):
+    assert cells(cut(one_line(text), width)) <= width
+
+
+@given(ANY_TEXT, st.integers(20, 80))
+def test_wrap_keeps_to_its_width_and_loses_nothing(text, width):
+    clean = one_line(text)
+    lines = wrap(clean, width, first="  - ")
+    assert all(cells(line) <= width for line in lines)
+    shown = "".join(line[4:] for line in lines).replace(" ", "").replace("\u3000", "")
+    assert shown == "".join(clean.split())
+
+
+def test_breaks_a_long_path_at_a_slash():
+    path = "/".join(["folder"] * 20)
+    first, *_ = wrap(path, 40)
+    assert first.endswith("/")
+
+
+def test_wide_letters_count_twice():
+    assert cells("\u8282\u70b9") == 4
+    assert all(cells(line) <= 20 for line in wrap("\u8282" * 50, 20))
