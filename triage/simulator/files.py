@@ -36,14 +36,17 @@ class Folder:
     _lock: Lock = field(default_factory=Lock)
     _done: int = 0
 
-    def create(self) -> None:
-        """Make the folder; one that has something in it is refused."""
+    def check(self) -> None:
+        """Refuse a folder that has something in it."""
         if self.path.exists() and not self.path.is_dir():
             raise UsageError(f"{self.path} is a file: give a folder that is new or empty")
         if self.path.is_dir() and any(self.path.iterdir()):
             raise UsageError(f"{self.path} is not empty: give a folder that is new or empty")
         if self.layout not in ("flat", "nodes"):
             raise UsageError(f"there is no layout {self.layout!r}: give flat or nodes")
+
+    def create(self) -> None:
+        """Make the folder."""
         try:
             (self.path / ("fr" if self.layout == "flat" else "nodes")).mkdir(parents=True)
         except OSError as error:

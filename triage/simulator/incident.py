@@ -70,7 +70,7 @@ def simulate(
     )  # fmt: skip
     asked.check()
     folder = Folder(Path(out), layout, prefix, gpus_per_node, progress)
-    folder.create()
+    folder.check()
     return _write(asked, folder, job_json)
 
 
@@ -88,6 +88,7 @@ def _write(asked: Request, folder: Folder, job_json: bool) -> Truth:
     if fault.strangers is Strangers.STALE:
         stale = stale_rank(asked, {*fault.culprits, *missing, *asked.cut, *asked.empty})
     absent = missing if stale is None else {*missing, stale}
+    folder.create()
     here = [rank for rank in range(asked.shape.ranks) if rank not in absent]
     folder.write(run, here, asked.lengths())
     if stale is not None:

@@ -141,7 +141,7 @@ def two_culprits(scene: Scene) -> Fault:
     where = None
     for rank in (first, second):
         program = scene.plan.of(rank)
-        at = scene.chance.choice(_before_others(program) if far else [0])
+        at = scene.chance.choice(_before_others(program) if far and shape.ep == 1 else [0])
         where = where or scene.where(rank, at)
         scene.plan.give(rank, program[:at])
     culprits = tuple(sorted((first, second)))
