@@ -16,13 +16,12 @@ from triage.render.markup import constant, el
 
 EVERY = ["culprit", "tie", "healthy", "hostile", "large"]
 VOID = {"meta", "br"}
-OURS = frozenset(
-    """
-    html head meta title style body main header section h1 h2 p b span code dl dt dd ul li
-    table caption thead tbody tr th td meter div pre details summary script
-    svg desc defs marker pattern path g text circle
-    """.split()
-)
+OURS = {
+    "html", "head", "meta", "title", "style", "body", "main", "header", "section", "h1", "h2",
+    "p", "b", "span", "code", "dl", "dt", "dd", "ul", "li", "table", "caption", "thead", "tbody",
+    "tr", "th", "td", "meter", "div", "pre", "details", "summary", "script", "svg", "desc",
+    "defs", "marker", "pattern", "path", "g", "text", "circle",
+}  # fmt: skip
 
 
 class Page(HTMLParser):

@@ -1,0 +1,32 @@
+"""A brain that gives a ready answer, so that the command is tested alone."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import pytest
+
+from tests.render import answers
+
+
+@pytest.fixture
+def brain(monkeypatch):
+    """Stands for ``triage.report``; set ``answer``, ``rows``, ``error``; ``call`` is kept."""
+    module = ModuleType("triage.report")
+    module.answer, module.rows, module.error, module.call = answers.culprit(), [], None, None
+
+    def analyze(paths, *, job=None, at=None, progress=None):
+        module.call = SimpleNamespace(paths=paths, job=job, at=at, progress=progress)
+        if progress is not None:
+            progress(1, 2)
+        if module.error is not None:
+            raise module.error
+        return SimpleNamespace(answer=module.answer)
+
+    def read_rows(paths):
+        yield from module.rows
+        if module.error is not None:
+            raise module.error
+
+    module.analyze, module.read_rows = analyze, read_rows
+    monkeypatch.setitem(sys.modules, "triage.report", module)
+    return module

@@ -1,0 +1,155 @@
+"""The command as a whole: exit statuses, one sentence on stderr, a quick start."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import triage
+from triage.cli import main as command
+from triage.cli.main import main
+from triage.errors import TriageError
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def run(*arguments, **options):
+    return subprocess.run(
+        [sys.executable, "-m", "triage.cli.main", *arguments],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        **options,
+    )
+
+
+def test_the_first_screen_shows_the_one_command(capsys):
+    assert main([]) == 0
+    shown = capsys.readouterr().out
+    assert "triage analyze incident/" in shown
+    for name in ("analyze", "parse"):
+        assert f"\n  {name} " in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+@pytest.mark.parametrize("name", ["analyze", "parse"])
+def test_every_command_has_examples(name, capsys):
+    assert main([name, "--help"]) == 0
+    shown = capsys.readouterr().out
+    assert f"  triage {name} " in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_says_its_version(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"nccl-triage {triage.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        pytest.param(["nonsense"], id="no such command"),
+        pytest.param(["--nonsense"], id="no such option"),
+        pytest.param(["analyze"], id="no path"),
+        pytest.param(["analyze", ".", "--format", "xml"], id="no such format"),
+        pytest.param(["analyze", ".", "--top", "many"], id="no number"),
+        pytest.param(["parse", ".", "--format", "html"], id="no such row format"),
+    ],
+)
+def test_wrong_usage_is_one_sentence_and_2(arguments, capsys):
+    assert main(arguments) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("triage: ")
+    assert "--help'." in err
+    assert err.count("\n") == 1
+
+
+@pytest.fixture
+def failing(monkeypatch):
+    """The command fails with the given error."""
+
+    def fail_with(error):
+        def app(*_, **__):
+            raise error
+
+        monkeypatch.setattr(command, "app", app)
+
+    return fail_with
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "sentence"),
+    [
+        pytest.param(TriageError("no dump"), 2, "triage: no dump\n", id="ours"),
+        pytest.param(TriageError("a\n\x1b[2Jb"), 2, "triage: a \\x1b[2Jb\n", id="hostile"),
+        pytest.param(KeyboardInterrupt(), 130, "triage: interrupted\n", id="interrupt"),
+        pytest.param(OSError(28, "No space left", "x"), 2, "triage: x: No space left\n", id="disk"),
+    ],
+)
+def test_errors_are_one_sentence(error, status, sentence, failing, capsys):
+    failing(error)
+    assert main(["analyze", "."]) == status
+    assert capsys.readouterr().err == sentence
+
+
+def test_a_fault_of_ours_is_no_traceback(failing, capsys, monkeypatch):
+    monkeypatch.delenv("TRIAGE_TRACEBACK", raising=False)
+    failing(KeyError("x"))
+    assert main(["analyze", "."]) == 1
+    err = capsys.readouterr().err
+    assert err.startswith("triage: internal error, please report it (KeyError: 'x')")
+    assert err.count("\n") == 1
+
+
+def test_a_fault_of_ours_shows_its_place_when_asked(failing, monkeypatch):
+    monkeypatch.setenv("TRIAGE_TRACEBACK", "1")
+    failing(KeyError("x"))
+    with pytest.raises(KeyError):
+        main(["analyze", "."])
+
+
+def test_out_of_memory_says_what_to_do(failing, capsys):
+    failing(MemoryError())
+    assert main(["analyze", "."]) == 1
+    assert "fewer files" in capsys.readouterr().err
+
+
+def test_help_loads_nothing_heavy():
+    code = (
+        "import sys; from triage.cli.main import main; main(['--help']);"
+        "print(*sys.modules, file=sys.stderr)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert not {"numba", "numpy", "pandas", "rich", "triage.report"} & set(done.stderr.split())
+
+
+def test_a_reader_that_goes_away_is_no_error():
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "wb") as closed:
+        done = subprocess.run(
+            [sys.executable, "-m", "triage.cli.main", "--help"],
+            cwd=ROOT,
+            stdout=closed,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    assert done.stderr == ""
+
+
+def test_a_missing_path_is_said_by_the_process_too():
+    done = run("analyze", "/nowhere/at/all")
+    assert done.returncode == 2
+    assert done.stdout == ""
+    assert done.stderr == (
+        "triage: cannot find /nowhere/at/all; give a folder, a file or a tar archive\n"
+    )
