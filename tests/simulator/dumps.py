@@ -15,7 +15,7 @@ Key = tuple[str, tuple[int, ...], int]
 
 def job(path: Path, kind: str, **options: Any) -> tuple[Truth, Dumps]:
     """Simulate a small job and load what it left."""
-    options = {"ranks": 16, "entries": 300, "frames": 3, **options}
+    options = {"ranks": 16, "entries": 160, "frames": 3, **options}
     truth = simulate(kind, path / kind, **options)
     return truth, load(path / kind)
 

@@ -1,7 +1,7 @@
 """Each kind of fault leaves the state that its physics says, at 16 and 64 ranks."""
 
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median
 from typing import Any
 
 import pytest
@@ -216,7 +216,7 @@ def test_a_send_of_another_size(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("way", ["as it comes", "no run-ahead"])
 def test_a_straggler_is_late_and_its_lateness_is_inherited(way: str, tmp_path: Path) -> None:
-    truth, dumps = job(tmp_path, "straggler", skew_ms=0.0, entries=2000, **WAYS[way])
+    truth, dumps = job(tmp_path, "straggler", entries=900, **WAYS[way])
 
     (culprit,) = truth.culprit_ranks
     late: dict[int, list[float]] = {rank: [] for rank in dumps}
@@ -225,11 +225,11 @@ def test_a_straggler_is_late_and_its_lateness_is_inherited(way: str, tmp_path: P
             middle = median(entry["time_created_ns"] for entry in entries.values())
             for rank, entry in entries.items():
                 late[rank].append((entry["time_created_ns"] - middle) / 1e6)
-    medians = {rank: median(values) for rank, values in late.items()}
-    assert max(medians, key=lambda rank: medians[rank]) == culprit
+    means = {rank: fmean(values) for rank, values in late.items()}
+    assert max(means, key=lambda rank: means[rank]) == culprit
     if WAYS[way].get("run_ahead", True):
-        assert 50 < medians.pop(culprit) < 70
-        assert max(medians.values()) < 10
+        assert 50 < means.pop(culprit) < 70
+        assert max(means.values()) < 10
 
 
 def test_an_early_stall_has_left_the_rings_of_its_peers(tmp_path: Path) -> None:
@@ -242,7 +242,7 @@ def test_an_early_stall_has_left_the_rings_of_its_peers(tmp_path: Path) -> None:
         dumps[peer]["entries"][0]["time_created_ns"]
         > dumps[culprit]["entries"][-1]["time_created_ns"]
     )
-    assert len(dumps[peer]["entries"]) == 300
+    assert len(dumps[peer]["entries"]) == 160
 
 
 def test_a_stale_dump_is_two_hours_old(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timel
     _fetch_data(clocks, fault, pace, chance)
     costs = costs_of(final, run_ahead=pace.run_ahead)
     last = run_section(final, costs, topology, clocks, pace.seed * 7919 + pace.kept)
-    dump_at = _dump_times(final, last, fault.dumped, ranks, chance)
+    dump_at = _dump_times(final, last, clocks, fault.dumped, chance)
     skipped = pace.steps - pace.kept
     return Timeline(found, final, first, history, last, dump_at, skipped)
 
@@ -95,14 +95,15 @@ def _fetch_data(clocks: Clocks, fault: Fault, pace: Pace, chance: np.random.Gene
 
 
 def _dump_times(
-    final: Meetings, last: Section, dumped: Dumped, ranks: int, chance: np.random.Generator
+    final: Meetings, last: Section, clocks: Clocks, dumped: Dumped, chance: np.random.Generator
 ) -> Ints:
     """The watchdog's timeout on the oldest operation that does not end, or a person's request.
 
     Every rank's monitor looks about once a second for the order to dump.
     """
+    ranks = len(clocks.host)
     ended = last.ended[last.ended < NEVER]
-    until = int(ended.max()) if len(ended) else int(last.created.min())
+    until = int(ended.max()) if len(ended) else int(clocks.host.max())
     if dumped is Dumped.LIVE:
         since = int(last.created.min())
         at = since + int((until - since) * chance.uniform(0.3, 0.7))
