@@ -124,7 +124,7 @@ def _explain(error: Exception) -> int:
     if os.environ.get("TRIAGE_TRACEBACK"):
         raise error
     if isinstance(error, OSError):
-        return _say(f"{error.filename or 'input or output'}: {error.strerror or error}", 2)
+        return _say(f"{error.filename or 'cannot read or write'}: {error.strerror or error}", 2)
     what = f"{type(error).__name__}: {error}"
     return _say(f"internal error, please report it ({what}); TRIAGE_TRACEBACK=1 shows where", 1)
 

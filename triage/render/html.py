@@ -72,7 +72,7 @@ def render_fragment(answer: Answer) -> str:
     seen = answer.coverage
     of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
     line = f"{said.kind}, {said.category}, confidence {said.confidence:.2f}, action {said.action}"
-    return el(
+    fragment = el(
         "div",
         {"class": "triage-report"},
         el("p", None, el("b", None, said.summary)),
@@ -81,6 +81,7 @@ def render_fragment(answer: Answer) -> str:
         el("p", None, f"and {left:,} more in .suspects") if left > 0 else None,
         graph.as_svg(answer.waits),
     )
+    return str(fragment)
 
 
 def _small_table(shown: Sequence[Suspect]) -> Html:
