@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from triage.simulator.compiled import compiled_plain
+from triage.simulator.operation import Part
 from triage.simulator.physics import NEVER, noise
 from triage.simulator.slots import NUM_SLOTS
 from triage.simulator.tables import OpTable
@@ -21,7 +22,7 @@ __all__ = ["COLLECTIVE", "COMPLETED", "OP", "P2P", "RETIRED", "SCHEDULED", "STAR
 SCHEDULED, STARTED, COMPLETED, RETIRED = 0, 1, 2, 3
 COLLECTIVE, P2P, OP = 0, 1, 2
 POLL_NS = 100_000_000
-MEMBER, CLOSER = 1, 2
+MEMBER, CLOSER = int(Part.MEMBER), int(Part.CLOSER)
 
 
 class Moments(NamedTuple):
