@@ -13,7 +13,7 @@ excess gap and of how long the others had to wait for it.
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +37,11 @@ POLL_NS: Final = 100_000_000
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """One row per (rank, collective): parallel arrays, in record order within a rank."""
+    """One row per finished operation: parallel arrays, in record order within a rank.
+
+    Send/recv is there for the gap before it; who waited for whom in it is not told,
+    so the gap behind it counts for nothing.
+    """
 
     digest: I64
     group: I64
@@ -45,7 +49,9 @@ class Rows:
     seq: I64
     created: F64
     completed: F64
-    follows: NDArray[np.bool_]
+    p2p: NDArray[np.bool_]
+    first: NDArray[np.bool_]
+    """The first row of its rank, or one after an operation that is not compared."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,30 +72,19 @@ def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Latenes
     count = len(snapshot.digests)
     if count < 2 or len(rows.digest) < 40:
         return None
-    base = rows.created.min()
-    created = rows.created - base
-    place = compact(rows.desc, rows.seq)
+    created = rows.created - rows.created.min()
+    place = places(rows)
     offsets = clock_offsets(snapshot, rows, created, place, node_of)
     created = created - offsets[rows.digest]
-    key = compact(rows.group, rows.seq)
+    key = members_together(rows)
     latest, second, size = last_two(key, created)
-    ready = np.empty(len(created))
-    ready[:] = np.nan
-    before = np.flatnonzero(rows.follows)
-    ready[before] = latest[before - 1]
-    own_before = np.empty(len(created))
-    own_before[:] = np.nan
-    own_before[before] = created[before - 1]
-    # Who issues before the others have come runs ahead: it waited for nobody.
-    gap = created - np.where(created >= ready, ready, own_before)
-    usual = group_median(place, gap)
-    excess = gap - usual
+    excess = own_excess(rows, created, latest, place)
     others = np.where(created >= latest, second, latest)
-    waited = np.where(size > 1, created - others, 0.0)
-    delay = np.clip(np.minimum(np.nan_to_num(excess, nan=0.0), waited), 0.0, None)
+    waited = np.where((size > 1) & ~rows.p2p, created - others, 0.0)
+    delay = np.clip(np.minimum(carried(rows, excess), waited), 0.0, None)
     steps = count_steps(rows)
     total = np.bincount(rows.digest, delay, count)
-    matched = np.bincount(rows.digest[size > 1], minlength=count)
+    matched = np.bincount(rows.digest[(size > 1) & ~rows.p2p], minlength=count)
     noticeable = delay > 0.3 * total[rows.digest] / max(steps, 1)
     held = np.bincount(rows.digest, noticeable & (delay > 0), count)
     return Lateness(
@@ -101,6 +96,49 @@ def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Latenes
     )
 
 
+def places(rows: Rows) -> I64:
+    """Where in the program a row stands, over all ranks: kind of group and number; for
+    send/recv, whose numbers are local, the operation before it."""
+    place = compact(rows.desc, rows.seq)
+    at = np.flatnonzero(rows.p2p & ~rows.first)
+    fresh = int(place.max()) + 1
+    place[rows.p2p] = fresh
+    place[at] = fresh + 1 + place[at - 1]
+    return place
+
+
+def members_together(rows: Rows) -> I64:
+    """The same number for all members of one collective; send/recv rows stand alone."""
+    key = compact(rows.group, rows.seq)
+    alone = np.flatnonzero(rows.p2p)
+    key[alone] = int(key.max()) + 1 + np.arange(len(alone))
+    return compact(key, np.zeros(len(key), np.int64))
+
+
+def own_excess(rows: Rows, created: F64, latest: F64, place: I64) -> F64:
+    """How much longer than usual at its place a rank took by itself before each row, ns."""
+    gap = np.full(len(created), np.nan)
+    behind = ~rows.first
+    behind[1:] &= ~rows.p2p[:-1]
+    at = np.flatnonzero(behind)
+    ready, before = latest[at - 1], created[at - 1]
+    # Who issues before the others have come runs ahead: it waited for nobody.
+    gap[at] = created[at] - np.where(created[at] >= ready, ready, before)
+    return np.nan_to_num(gap - group_median(place, gap), nan=0.0)
+
+
+def carried(rows: Rows, excess: F64) -> F64:
+    """The excess at each collective, with what gathered at the send/recv right before it."""
+    own = np.clip(excess, 0.0, None)
+    total = np.cumsum(own)
+    # The last row of this rank, before this one, that was compared.
+    marks = np.where(~rows.p2p, np.arange(len(own)), -1)
+    before = np.concatenate([[-1], np.maximum.accumulate(marks)[:-1]])
+    first_of_rank = np.searchsorted(rows.digest, rows.digest)
+    start = np.maximum(before, first_of_rank - 1)
+    return total - np.where(start >= 0, total[start], 0.0)
+
+
 def collect(snapshot: Snapshot) -> Rows:
     """The newest finished collectives of every rank as flat arrays."""
     keep = int(np.clip(MAX_ROWS // max(len(snapshot.digests), 1), MIN_UNITS, 1024))
@@ -108,7 +146,7 @@ def collect(snapshot: Snapshot) -> Rows:
     desc_of = np.array(
         [descs.setdefault(group.desc, len(descs)) for group in snapshot.groups] + [-1], np.int64
     )
-    parts: list[tuple[I64, I64, I64, F64, F64, NDArray[np.bool_]]] = []
+    parts: list[tuple[NDArray[Any], ...]] = []
     for index, digest in enumerate(snapshot.digests):
         if int(snapshot.ranks[index]) in snapshot.apart or not len(digest.unit_seq):
             continue
@@ -116,10 +154,9 @@ def collect(snapshot: Snapshot) -> Rows:
         group = table[digest.unit_stream[-keep:]]
         flags = digest.unit_flags[-keep:]
         created = digest.unit_created[-keep:]
-        good = (group >= 0) & ((flags & P2P) == 0) & ((flags & FINISHED) != 0)
-        good &= created != MISSING
-        follows = np.zeros(len(good), np.bool_)
-        follows[1:] = good[1:] & good[:-1]
+        good = (group >= 0) & ((flags & FINISHED) != 0) & (created != MISSING)
+        first = np.ones(len(good), np.bool_)
+        first[1:] = ~good[:-1]
         wait = digest.unit_wait_us[-keep:].astype(np.float64) * 1e3
         completed = np.where(wait >= 0, created + wait, np.nan)
         parts.append(
@@ -129,17 +166,17 @@ def collect(snapshot: Snapshot) -> Rows:
                 digest.unit_seq[-keep:][good].astype(np.int64),
                 created[good].astype(np.float64),
                 completed[good],
-                follows[good],
+                (flags[good] & P2P) != 0,
+                first[good],
             )
         )
     if not parts:
-        empty = np.empty(0)
         none = np.empty(0, np.int64)
-        return Rows(none, none, none, none, empty, empty, np.empty(0, np.bool_))
-    index_, group_, seq_, created_, completed_, follows_ = (
-        np.concatenate([part[k] for part in parts]) for k in range(6)
+        return Rows(none, none, none, none, np.empty(0), np.empty(0), none > 0, none > 0)
+    index_, group_, seq_, created_, completed_, p2p_, first_ = (
+        np.concatenate([part[k] for part in parts]) for k in range(7)
     )
-    return Rows(index_, group_, desc_of[group_], seq_, created_, completed_, follows_)
+    return Rows(index_, group_, desc_of[group_], seq_, created_, completed_, p2p_, first_)
 
 
 def compact(major: I64, minor: I64) -> I64:
@@ -185,7 +222,8 @@ def clock_offsets(
     count = len(snapshot.digests)
     nodes = [node_of(int(rank)) for rank in snapshot.ranks]
     distinct = sorted({node for node in nodes if node is not None})
-    late = rank_median(rows.digest, created - group_median(place, created), count)
+    collective = np.where(rows.p2p, np.nan, created)
+    late = rank_median(rows.digest, collective - group_median(place, collective), count)
     if len(distinct) > 1 and None not in nodes and len(distinct) * 2 <= count:
         offsets = np.zeros(count)
         where = np.array([distinct.index(str(node)) for node in nodes])
@@ -196,8 +234,8 @@ def clock_offsets(
         # Without ends, a late median over all operations is the best guess; it is
         # trusted only beyond what a slow rank could be late by.
         return np.where(np.abs(np.nan_to_num(late)) > 10 * POLL_NS, np.nan_to_num(late), 0.0)
-    ended = rows.completed - rows.created.min()
-    key = compact(rows.group, rows.seq)
+    ended = np.where(rows.p2p, np.nan, rows.completed - rows.created.min())
+    key = members_together(rows)
     noticed = rank_median(rows.digest, ended - group_median(key, ended), count)
     noticed = np.nan_to_num(noticed)
     return np.where(np.abs(noticed) > POLL_NS, noticed, 0.0)
@@ -214,7 +252,7 @@ def count_steps(rows: Rows) -> int:
     """Operations of the rarest kind of group that still occurs often: one a step."""
     fewest = 0
     for desc in np.unique(rows.desc):
-        distinct = len(np.unique(rows.seq[rows.desc == desc]))
+        distinct = len(np.unique(rows.seq[(rows.desc == desc) & ~rows.p2p]))
         if distinct >= 5 and (fewest == 0 or distinct < fewest):
             fewest = distinct
     return fewest or max(len(np.unique(rows.seq)), 1)

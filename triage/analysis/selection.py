@@ -31,8 +31,9 @@ def select(digests: Sequence[RankDigest]) -> Selection:
     result = Selection()
     ours = same_job(digests, result)
     by_rank: dict[int, list[RankDigest]] = {}
+    sets: dict[int, frozenset[int]] = {}
     for digest in ours:
-        rank = placed(digest, result)
+        rank = placed(digest, result, sets)
         if rank is not None:
             by_rank.setdefault(rank, []).append(digest)
     doubled: list[str] = []
@@ -82,14 +83,24 @@ def default_ranks(digest: RankDigest) -> tuple[int, ...] | None:
 
 def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDigest]:
     """The dumps whose default group most dumps share; the later one on a tie."""
+    # Dumps of one job share one tuple, so it is counted by identity first: hashing
+    # 16,384 ranks once per dump would cost more than reading the dump.
     worlds = [default_ranks(digest) for digest in digests]
-    counts: Counter[tuple[int, ...]] = Counter(world for world in worlds if world)
+    by_identity = Counter(id(world) for world in worlds if world)
+    tuples = {id(world): world for world in worlds if world}
+    counts: Counter[tuple[int, ...]] = Counter()
+    for key, count in by_identity.items():
+        counts[tuples[key]] += count
     if len(counts) < 2:
         return list(digests)
     latest: dict[tuple[int, ...], int] = {}
-    for digest, world in zip(digests, worlds, strict=True):
-        if world:
-            latest[world] = max(latest.get(world, 0), digest.last_created_ns or 0)
+    for key, world in tuples.items():
+        ends = [
+            digest.last_created_ns or 0
+            for digest, other in zip(digests, worlds, strict=True)
+            if id(other) == key
+        ]
+        latest[world] = max(latest.get(world, 0), *ends)
     chosen = max(counts, key=lambda world: (counts[world], latest[world], world))
     kept = []
     for digest, world in zip(digests, worlds, strict=True):
@@ -108,18 +119,29 @@ def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDiges
     return kept
 
 
-def placed(digest: RankDigest, result: Selection) -> int | None:
-    """The rank of a dump: its file name's, checked against the groups it lists."""
-    members: set[int] | None = None
-    for row in digest.groups:
-        if row.ranks and len(row.ranks) > 1:
-            members = set(row.ranks) if members is None else members & set(row.ranks)
-        if members is not None and len(members) <= 1:
+def smallest_common(digest: RankDigest, sets: dict[int, frozenset[int]]) -> frozenset[int] | None:
+    """The ranks that all groups of a dump have in common: the writer is one of them."""
+    common: frozenset[int] | None = None
+    rows = [row.ranks for row in digest.groups if row.ranks and len(row.ranks) > 1]
+    for ranks in sorted(rows, key=len):
+        members = sets.get(id(ranks))
+        if members is None:
+            members = sets[id(ranks)] = frozenset(ranks)
+        common = members if common is None else common & members
+        if len(common) <= 1:
             break
+    return common
+
+
+def placed(
+    digest: RankDigest, result: Selection, sets: dict[int, frozenset[int]]
+) -> int | None:
+    """The rank of a dump: its file name's, checked against the groups it lists."""
+    members = smallest_common(digest, sets)
     named = digest.rank if digest.rank >= 0 else None
     if named is None:
         if members is not None and len(members) == 1:
-            return members.pop()
+            return next(iter(members))
         result.set_aside.append(
             Refused(
                 digest.artifact,

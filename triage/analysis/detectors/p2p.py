@@ -9,6 +9,8 @@ is the suspect; else the one whose block is unlike any it issued before.
 from collections import Counter
 from collections.abc import Iterator
 
+import numpy as np
+
 from triage.analysis.case import Case
 from triage.analysis.p2p import Channel
 from triage.analysis.waits import Place, PlaceKind
@@ -19,6 +21,9 @@ from triage.parsers.flight_recorder.reduce import FINISHED, P2P, U_SIG, U_STREAM
 __all__ = ["P2pMismatch"]
 
 MAX_REASONS = 4
+MAX_SIBLINGS = 32
+# How many of a rank's last blocks are held against its siblings'.
+NEWEST = 6
 
 
 class P2pMismatch:
@@ -96,10 +101,101 @@ def blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | N
     if most > 1 and (not rest or rest[0][1] < most):
         return (top,), f"{most} such transfers have rank {top} in common"
     ranks = tuple(sorted(counts))
+    alone = [rank for rank in ranks if unlike_siblings(case, rank, defects[0].group)]
+    if len(alone) == 1:
+        return (alone[0],), "the same stage of the other pipelines issued something else there"
     unusual = [rank for rank in ranks if novel_block(case, rank)]
     if len(unusual) == 1:
         return (unusual[0],), "its peers' blocks are as in earlier steps, its own is new"
     return ranks, None
+
+
+def unlike_siblings(case: Case, rank: int, number: int) -> bool:
+    """Whether a rank's newest blocks differ from those of the same member of other groups
+    of this kind: pipelines side by side do the same."""
+    snapshot = case.snapshot
+    group = snapshot.groups[number]
+    member = group.ranks.index(rank) if rank in group.ranks else None
+    if member is None or not group.desc:
+        return False
+    if unlike_count(case, rank, number, member):
+        return True
+    mine = newest_blocks(case, rank, number)
+    for seq in sorted(mine):
+        theirs: Counter[int] = Counter()
+        for other in snapshot.groups:
+            if other.index == number or other.desc != group.desc:
+                continue
+            if len(other.ranks) != len(group.ranks):
+                continue
+            block = block_at(case, other.ranks[member], other.index, seq)
+            if block is not None:
+                theirs[block] += 1
+            if theirs.total() >= MAX_SIBLINGS:
+                break
+        if theirs:
+            usual, count = theirs.most_common(1)[0]
+            if usual != mine[seq] and 2 * count > theirs.total():
+                return True
+    return False
+
+
+def unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
+    """Whether a rank came to the collective it is stuck in after fewer or more send/recvs
+    than the same stage of the other pipelines."""
+    stuck = case.snapshot.stuck_of(rank)
+    if stuck is None or stuck.p2p:
+        return False
+    group = case.snapshot.groups[number]
+    place = (case.snapshot.groups[stuck.group].desc, stuck.seq)
+    counts: Counter[int] = Counter()
+    for other in case.snapshot.groups:
+        if other.index == number or other.desc != group.desc:
+            continue
+        if len(other.ranks) != len(group.ranks):
+            continue
+        sibling = case.snapshot.stuck_of(other.ranks[member])
+        if sibling is None or sibling.p2p:
+            continue
+        if (case.snapshot.groups[sibling.group].desc, sibling.seq) == place:
+            counts[last_finished(case, other.ranks[member], other.index)] += 1
+        if counts.total() >= MAX_SIBLINGS:
+            break
+    if not counts:
+        return False
+    usual, count = counts.most_common(1)[0]
+    return 2 * count > counts.total() and usual != last_finished(case, rank, number)
+
+
+def last_finished(case: Case, rank: int, number: int) -> int:
+    """The number of a rank's last finished send/recv: all before the one it is stuck in."""
+    digest = case.snapshot.digests[case.snapshot.index_of[rank]]
+    streams = case.snapshot.group_streams(case.snapshot.index_of[rank], number)
+    done = P2P | FINISHED
+    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & done) == done)
+    return int(digest.unit_seq[ours].max(initial=-1))
+
+
+def newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
+    """p2p sequence number -> signature of the newest send/recv of a rank in one group."""
+    index = case.snapshot.index_of[rank]
+    digest = case.snapshot.digests[index]
+    streams = case.snapshot.group_streams(index, number)
+    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & P2P) != 0)
+    seqs, sigs = digest.unit_seq[ours][-NEWEST:], digest.unit_sig[ours][-NEWEST:]
+    return dict(zip(seqs.tolist(), sigs.tolist(), strict=True))
+
+
+def block_at(case: Case, rank: int, number: int, seq: int) -> int | None:
+    """Signature of a rank's send/recv with this p2p sequence number."""
+    index = case.snapshot.index_of.get(rank)
+    if index is None:
+        return None
+    digest = case.snapshot.digests[index]
+    streams = case.snapshot.group_streams(index, number)
+    hit = np.isin(digest.unit_stream, streams) & (digest.unit_seq == seq)
+    hit &= (digest.unit_flags & P2P) != 0
+    return int(digest.unit_sig[np.argmax(hit)]) if hit.any() else None
 
 
 def novel_block(case: Case, rank: int) -> bool:

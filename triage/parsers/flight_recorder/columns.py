@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from triage.parsers.flight_recorder.interpreter import (
     BOOL,
     DICT,
-    FLOAT,
     INT,
     LIST,
     NONE,
@@ -88,6 +87,16 @@ K_DESC: Final = 32
 K_RANKS: Final = 33
 K_ENQUEUED: Final = 34
 K_SCHEDULED: Final = 37
+
+# The tag that each field's value is stored as it is with; 255 for fields that need more.
+SPECIAL: Final = 255
+WANTED: Final = np.array(
+    [
+        INT, INT, SPECIAL, SPECIAL, INT, INT, INT, STR, INT, INT, INT, SPECIAL, BOOL, INT, BOOL,
+        LIST, LIST, LIST, LIST, LIST, SPECIAL, SPECIAL, SPECIAL, SPECIAL,
+    ],
+    np.uint8,
+)  # fmt: skip
 
 # Slots of the walk's ``out``.
 OUT_ENTRIES: Final = 0
@@ -237,10 +246,15 @@ def walk_entry(
                 continue
             tag = cell_tag[k + 1]
             value = cell[k + 1]
-            if tag == NONE:
-                continue
+            want = WANTED[key]
             good = True
-            if key == PG_NAME:
+            if tag == want:
+                row[key] = value
+            elif tag == NONE:
+                continue
+            elif want == LIST and tag == TUPLE:
+                row[key] = value
+            elif key == PG_NAME:
                 good = (tag == TUPLE or tag == LIST) and containers[value, 2] >= 1
                 if good:
                     at = chunks[containers[value, 0], 0]
@@ -248,40 +262,22 @@ def walk_entry(
                         row[PG_NAME] = cell[at]
                     if chunks[containers[value, 0], 1] > 1 and cell_tag[at + 1] == STR:
                         row[PG_DESC] = cell[at + 1]
-            elif key == NAME:
-                good = tag == STR
+            elif key == STATE and tag == STR:
+                state = known[value]
+                if state == -2:
+                    state = key_of(value, buf, strings, names, name_offsets, known)
+                state -= K_SCHEDULED
+                good = state >= 0
                 if good:
-                    row[NAME] = value
-            elif key == STATE:
-                good = tag == STR
-                if good:
-                    state = known[value]
-                    if state == -2:
-                        state = key_of(value, buf, strings, names, name_offsets, known)
-                    state -= K_SCHEDULED
-                    good = state >= 0
-                    if good:
-                        row[STATE] = state
-            elif key == RETIRED or key == IS_P2P:
-                good = tag == BOOL
-                if good:
-                    row[key] = value
-            elif key >= INPUT_SIZES and key <= FRAMES:
-                good = tag == LIST or tag == TUPLE
-                if good:
-                    row[key] = value
-            elif key == K_SEQ_ID:
-                good = tag == INT
-                if good and row[COLLECTIVE_SEQ] == MISSING:
+                    row[STATE] = state
+            elif key == K_SEQ_ID and tag == INT:
+                if row[COLLECTIVE_SEQ] == MISSING:
                     row[COLLECTIVE_SEQ] = value
-            elif key == K_CREATED_US:
-                good = tag == INT
-                if good and row[CREATED] == MISSING and value < np.int64(1) << 52:
+            elif key == K_CREATED_US and tag == INT:
+                if row[CREATED] == MISSING and value < np.int64(1) << 52:
                     row[CREATED] = value * 1000
             else:
-                good = tag == INT
-                if good:
-                    row[key] = value
+                good = False
             if not good:
                 if out[OUT_BAD_VALUES] == 0:
                     out[OUT_BAD_ENTRY] = number
