@@ -359,15 +359,15 @@ def walk_table(
 @compiled
 def walk(
     root_tag: int, root: int, buf: U8, cell_tag: U8, cell: I64, containers: I32, chunks: I32,
-    strings: I64, num_strings: int, names: U8, name_offsets: I32,
+    strings: I64, names: U8, name_offsets: I32, known: I32, work: I64,
     entries: I64, groups: I64, status: I64, out: I64,
 ) -> None:  # fmt: skip
     """Fill the tables from the root value; ``out`` says how many rows and what was odd."""
     out[:] = 0
     out[OUT_VERSION] = -1
     out[OUT_COMM_LIB] = -1
-    known = np.full(num_strings + 1, -2, np.int32)
-    work = np.zeros(1, np.int64)
+    known[:] = -2
+    work[0] = 0
     listing = np.int64(-1)
     if root_tag == LIST:
         listing = np.int64(root)

@@ -85,10 +85,14 @@ class Decoder:
         self.entries = np.empty((4096, col.FIELDS), np.int64)
         self.groups = np.empty((256, 4), np.int64)
         self.status = np.empty((256, 4), np.int64)
+        self.known = np.empty(4096, np.int32)
+        self.work = np.zeros(1, np.int64)
         self.walked = np.zeros(col.OUT_SLOTS, np.int64)
         self.streams = np.empty((red.MAX_STREAMS, red.STREAM_FIELDS), np.int64)
         self.units = np.empty((4096, red.UNIT_FIELDS), np.int64)
         self.members = np.empty((8192, red.MEMBER_FIELDS), np.int64)
+        self.marks = np.empty((4096, red.MARK_FIELDS), np.int64)
+        self.newest = np.empty(red.MAX_STREAMS, np.int64)
         self.reduced = np.zeros(red.OUT_SLOTS, np.int64)
         self.buf: NDArray[np.uint8] = np.empty(0, np.uint8)
 
@@ -119,7 +123,7 @@ class Decoder:
                 self.buf, len(self.buf), limits.text_bytes, limits.open_containers,
                 scratch.stack_tag, scratch.stack, scratch.memo_tag, scratch.memo,
                 scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
-                scratch.strings, scratch.string_slots, scratch.out,
+                scratch.strings, scratch.string_slots, scratch.marks, scratch.out,
             )  # fmt: skip
             code = int(scratch.out[ops.OUT_CODE])
             if not ops.FULL_STACK <= code <= ops.FULL_MEMO:
@@ -153,11 +157,14 @@ class Decoder:
     def walk(self) -> None:
         """The values as tables."""
         scratch = self.scratch
+        num_strings = int(scratch.out[ops.OUT_STRINGS])
+        if len(self.known) < num_strings + 1:
+            self.known = np.empty(num_strings + 1024, np.int32)
         while True:
             col.walk(
                 int(scratch.out[ops.OUT_ROOT_TAG]), int(scratch.out[ops.OUT_ROOT]), self.buf,
                 scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
-                scratch.strings, int(scratch.out[ops.OUT_STRINGS]), self.names, self.name_offsets,
+                scratch.strings, self.names, self.name_offsets, self.known, self.work,
                 self.entries, self.groups, self.status, self.walked,
             )  # fmt: skip
             full = int(self.walked[col.OUT_FULL])
@@ -291,9 +298,10 @@ class Decoder:
             op_hash[index] = self.scratch.strings[index, 2]
         if len(self.units) < len(entries):
             self.units = np.empty((len(entries) + 1024, red.UNIT_FIELDS), np.int64)
+            self.marks = np.empty((len(entries) + 1024, red.MARK_FIELDS), np.int64)
         red.reduce_entries(
             entries, len(entries), kinds, uneven, own, peer, op_hash, eventless,
-            self.streams, self.units, self.members, self.reduced,
+            self.marks, self.newest, self.streams, self.units, self.members, self.reduced,
         )  # fmt: skip
         if self.reduced[red.OUT_FULL] == 1:
             raise Forbidden(f"entries of more than {red.MAX_STREAMS:,} process groups")
@@ -424,10 +432,11 @@ class Decoder:
         if container == col.MISSING:
             return ()
         scratch = self.scratch
+        self.work[0] = 0
         key = int(
             col.frames_hash(
                 container, scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
-                scratch.strings, np.zeros(1, np.int64),
+                scratch.strings, self.work,
             )  # fmt: skip
         )
         known = self.shared.stacks.get(key)

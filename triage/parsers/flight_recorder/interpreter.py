@@ -104,6 +104,7 @@ class Scratch:
         self.chunks: I32 = np.empty((1 << 15, 3), np.int32)
         self.strings: I64 = np.empty((1 << 10, 3), np.int64)
         self.string_slots: I32 = np.empty(1 << 12, np.int32)
+        self.marks: I64 = np.empty(256, np.int64)
         self.out: I64 = np.zeros(OUT_SLOTS, np.int64)
 
     def grow(self, code: int) -> None:
@@ -209,15 +210,15 @@ def only_zeros(buf: U8, start: int, end: int) -> bool:
 def interpret(  # noqa: PLR0912, PLR0915 - one opcode table, kept in one place
     buf: U8, size: int, max_text: int, max_depth: int,
     stack_tag: U8, stack: I64, memo_tag: U8, memo: I64, cell_tag: U8, cell: I64,
-    containers: I32, chunks: I32, strings: I64, slots: I32, out: I64,
+    containers: I32, chunks: I32, strings: I64, slots: I32, marks: I64, out: I64,
 ) -> None:  # fmt: skip
     """Run the opcodes of ``buf[:size]``; ``out`` says how it ended and where.
 
     ``containers`` rows are (first chunk, last chunk, items, tag); ``chunks``
-    rows (first cell, cells, next chunk); ``strings`` rows (offset, length, hash).
+    rows (first cell, cells, next chunk); ``strings`` rows (offset, length, hash);
+    ``marks`` holds one height of the stack per open container.
     """
     slots[:] = -1
-    marks = np.empty(max_depth + 1, np.int64)
     num_marks = 0
     sp = 0
     pos = 2

@@ -1,8 +1,11 @@
 """How the hot loops are compiled: no GIL, cached beside the source.
 
+Their arrays are lent to them, so numba's reference counting is switched off: it
+counted every array at every call among them, and took longer than the work.
+That forbids making arrays inside, which is why callers hand in scratch space.
+
 What meets foreign bytes (the interpreter) is bounds-checked. What walks the
-interpreter's own arrays is not: every index it follows was made there, and the
-checks double its time.
+interpreter's own arrays is not: every index it follows was made there.
 
 The first use after an installation compiles for some seconds; later processes
 load the result in a tenth of a second. Where neither the package's folder nor
@@ -10,7 +13,7 @@ the user's cache can be written, numba refuses to cache: then it compiles anew.
 """
 
 from collections.abc import Callable
-from typing import TypeVar
+from typing import Any, TypeVar, cast
 
 import numba
 
@@ -18,25 +21,29 @@ __all__ = ["checked", "compiled", "inlined"]
 
 F = TypeVar("F", bound=Callable[..., object])
 
+# Typed away: numba's stubs do not know `_nrt`.
+njit = cast(Any, numba).njit
+
 
 def checked(function: F) -> F:
     """``function`` as a native one with every array index checked."""
-    return compile_with(function, {"nogil": True, "boundscheck": True})
+    return compile_with(function, boundscheck=True)
 
 
 def compiled(function: F) -> F:
     """``function`` as a native one, for arrays of our own making."""
-    return compile_with(function, {"nogil": True})
+    return compile_with(function)
 
 
 def inlined(function: F) -> F:
     """For what native code calls per value: handing over five arrays
     costs more than what it does with them. Unchecked: the caller sees to the room."""
-    return compile_with(function, {"nogil": True, "forceinline": True})
+    return compile_with(function, forceinline=True)
 
 
-def compile_with(function: F, options: dict[str, bool]) -> F:
+def compile_with(function: F, **options: bool) -> F:
+    """``function`` compiled and cached, or compiled alone where nothing can be cached."""
     try:
-        return numba.njit(cache=True, **options)(function)
+        return cast(F, njit(cache=True, nogil=True, _nrt=False, **options)(function))
     except RuntimeError:  # "cannot cache function: no locator available"
-        return numba.njit(**options)(function)
+        return cast(F, njit(nogil=True, _nrt=False, **options)(function))

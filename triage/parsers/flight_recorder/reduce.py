@@ -88,6 +88,13 @@ M_PEER: Final = 3
 M_SIG: Final = 4
 MEMBER_FIELDS: Final = 5
 
+# Scratch columns of an entry.
+K_STREAM: Final = 0
+K_BEFORE: Final = 1  # the previous entry of the same stream
+K_CLOSER: Final = 2  # the closing entry of a member of a block
+K_ORPHAN: Final = 3  # 1 for a member whose closing entry is not there
+MARK_FIELDS: Final = 4
+
 OUT_STREAMS: Final = 0
 OUT_UNITS: Final = 1
 OUT_MEMBERS: Final = 2
@@ -124,22 +131,21 @@ def stream_of(row: I64, streams: I64, count: int, last: int) -> int:
 @compiled
 def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in order
     entries: I64, count: int, kinds: I8, uneven: I8, own: I32, peer: I32, op_hash: I64,
-    eventless: bool, streams: I64, units: I64, members: I64, out: I64,
+    eventless: bool, marks: I64, newest: I64, streams: I64, units: I64, members: I64, out: I64,
 ) -> None:  # fmt: skip
     """Fill ``streams``, ``units`` (record order) and ``members`` from ``entries[:count]``.
 
     ``kinds``, ``uneven``, ``own``, ``peer`` and ``op_hash`` are indexed by the
     name's string. ``eventless``: the backend records no events (gloo), so
-    ``retired`` is the only sign that an operation ended.
+    ``retired`` is the only sign that an operation ended. ``marks`` and ``newest`` are
+    scratch space of one row per entry and per stream.
     """
     out[:] = 0
     out[OUT_FIRST_CREATED] = MISSING
     out[OUT_LAST_CREATED] = MISSING
     out[OUT_LAST_STAMP] = MISSING
-    stream = np.empty(count, np.int32)
-    before = np.full(count, -1, np.int64)  # previous entry of the same stream
-    closer = np.full(count, -1, np.int64)  # the closing entry of a member
-    newest = np.full(MAX_STREAMS, -1, np.int64)
+    marks[:count] = -1
+    newest[:] = -1
     num_streams = 0
     last = 0
     for i in range(count):
@@ -157,14 +163,14 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
             streams[k, S_P2P] = 0
             num_streams += 1
         last = k
-        stream[i] = k
-        before[i] = newest[k]
+        marks[i, K_STREAM] = k
+        marks[i, K_BEFORE] = newest[k]
         newest[k] = i
         kind = kinds[row[NAME]]
         if kind == P2P_CLOSER or kind == COLLECTIVE_CLOSER:
-            j = before[i]
+            j = marks[i, K_BEFORE]
             by_p2p = kind == P2P_CLOSER and j >= 0 and kinds[entries[j, NAME]] in (SEND, RECV)
-            while j >= 0 and closer[j] < 0:
+            while j >= 0 and marks[j, K_CLOSER] < 0:
                 other = kinds[entries[j, NAME]]
                 if other == P2P_CLOSER or other == COLLECTIVE_CLOSER:
                     break
@@ -178,13 +184,12 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
                 # is a plain one which happens to share the number.
                 if entries[j, STATE] != 0 or entries[j, RETIRED] == 1:
                     break
-                closer[j] = i
-                j = before[j]
+                marks[j, K_CLOSER] = i
+                j = marks[j, K_BEFORE]
     # Members without a closer: at least two in a row with one number.
-    orphan = np.zeros(count, np.bool_)
     for i in range(count):
-        j = before[i]
-        if closer[i] >= 0 or j < 0 or closer[j] >= 0:
+        j = marks[i, K_BEFORE]
+        if marks[i, K_CLOSER] >= 0 or j < 0 or marks[j, K_CLOSER] >= 0:
             continue
         kind = kinds[entries[i, NAME]]
         other = kinds[entries[j, NAME]]
@@ -200,9 +205,9 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
             continue
         if entries[i, STATE] == 0 and entries[j, STATE] == 0:
             if entries[i, RETIRED] != 1 and entries[j, RETIRED] != 1:
-                orphan[i] = True
-                orphan[j] = True
-    if count > 0 and orphan[count - 1]:
+                marks[i, K_ORPHAN] = 1
+                marks[j, K_ORPHAN] = 1
+    if count > 0 and marks[count - 1, K_ORPHAN] == 1:
         out[OUT_BLOCK_OPEN] = 1
     num_units = 0
     num_members = 0
@@ -219,25 +224,25 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
                 out[OUT_MAX_GAP] = max(out[OUT_MAX_GAP], created - previous_created)
             previous_created = created
         out[OUT_LAST_STAMP] = max(out[OUT_LAST_STAMP], row[STARTED], row[COMPLETED])
-        if closer[i] >= 0 or orphan[i]:
+        if marks[i, K_CLOSER] >= 0 or marks[i, K_ORPHAN] == 1:
             continue
         kind = kinds[row[NAME]]
         is_block = kind == P2P_CLOSER or kind == COLLECTIVE_CLOSER
         p2p = kind == SEND or kind == RECV
         sig = mix(mix(op_hash[row[NAME]], row[SIZES_HASH]), row[DTYPES_HASH])
         if is_block:
-            j = before[i]
-            while j >= 0 and closer[j] == i:
+            j = marks[i, K_BEFORE]
+            while j >= 0 and marks[j, K_CLOSER] == i:
                 other = kinds[entries[j, NAME]]
                 p2p = p2p or other == SEND or other == RECV
                 part = mix(op_hash[entries[j, NAME]], entries[j, SIZES_HASH])
                 sig = mix(sig, mix(part, entries[j, DTYPES_HASH]))
                 if created == MISSING or entries[j, CREATED] < created:
                     created = entries[j, CREATED]
-                j = before[j]
-            if kind == P2P_CLOSER and before[i] < 0:
+                j = marks[j, K_BEFORE]
+            if kind == P2P_CLOSER and marks[i, K_BEFORE] < 0:
                 p2p = True
-            elif kind == P2P_CLOSER and closer[before[i]] != i:
+            elif kind == P2P_CLOSER and marks[marks[i, K_BEFORE], K_CLOSER] != i:
                 p2p = True  # the members have left the ring
         if row[IS_P2P] == 1:
             p2p = True
@@ -264,7 +269,7 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
         if num_units >= len(units):
             out[OUT_FULL] = 2
             return
-        units[num_units, U_STREAM] = stream[i]
+        units[num_units, U_STREAM] = marks[i, K_STREAM]
         units[num_units, U_SEQ] = seq
         units[num_units, U_SIG] = sig
         units[num_units, U_CREATED] = created
@@ -272,13 +277,13 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
         units[num_units, U_ENTRY] = i
         units[num_units, U_STARTED] = row[STARTED]
         units[num_units, U_COMPLETED] = row[COMPLETED]
-        s = streams[stream[i]]
+        s = streams[marks[i, K_STREAM]]
         s[S_UNITS] += 1
         if p2p:
             s[S_P2P] += 1
             if not done:
-                j = before[i] if is_block else np.int64(i)
-                while j >= 0 and (j == i or closer[j] == i):
+                j = marks[i, K_BEFORE] if is_block else np.int64(i)
+                while j >= 0 and (j == i or marks[j, K_CLOSER] == i):
                     name = entries[j, NAME]
                     if peer[name] >= 0 and num_members < len(members):
                         members[num_members, M_UNIT] = num_units
@@ -291,7 +296,7 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
                         num_members += 1
                     if not is_block:
                         break
-                    j = before[j]
+                    j = marks[j, K_BEFORE]
         else:
             if s[S_FIRST] == MISSING:
                 s[S_FIRST] = seq
