@@ -141,7 +141,10 @@ def installers(uv: str | None) -> Iterator[tuple[str, list[str]]]:
     if uv is None and attempt("fetching uv, the fast installer", fetch_uv):
         uv = str(tool("uv"))
     if uv is not None:
-        yield "uv", [uv, "pip", "install", "--quiet", "--python", str(tool("python"))]
+        # Bytecode now, as pip does it: else every start of a user whose Python writes
+        # none (PYTHONDONTWRITEBYTECODE) compiles numba and numpy again, for a second.
+        compiling = "--compile-bytecode"
+        yield "uv", [uv, "pip", "install", "--quiet", compiling, "--python", str(tool("python"))]
     if not tool("pip").exists():
         make_venv(None)
     yield "pip, in about a minute", pip
