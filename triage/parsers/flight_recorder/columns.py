@@ -313,18 +313,26 @@ def walk_entry(
 def walk_pairs(
     table: I64, low_key: int, container: int, key_cell: int, count: int, buf: U8,
     cell_tag: U8, cell: I64, containers: I32, chunks: I32, strings: I64, names: U8,
-    name_offsets: I32, known: I32,
+    name_offsets: I32, known: I32, work: I64,
 ) -> None:  # fmt: skip
     """One row of groups (name, desc, ranks) or of counters (three integers), with its key."""
-    table[count, 0] = cell[key_cell] if cell_tag[key_cell] == STR else -2 - cell[key_cell]
+    # Text by its index, the ids of older formats as -2 and below; no id is negative.
+    table[count, 0] = -1
+    if cell_tag[key_cell] == STR:
+        table[count, 0] = cell[key_cell]
+    elif cell[key_cell] >= 0:
+        table[count, 0] = -2 - cell[key_cell]
     table[count, 1] = MISSING
     table[count, 2] = MISSING
     table[count, 3] = MISSING
     want = STR if low_key == K_NAME else INT
     chunk = containers[container, 0]
-    while chunk >= 0:
+    while chunk >= 0 and work[0] <= MAX_WORK:
         first = chunks[chunk, 0]
         for k in range(first, first + chunks[chunk, 1] - 1, 2):
+            work[0] += 1
+            if work[0] > MAX_WORK:
+                return
             if cell_tag[k] == STR:
                 key = key_of(cell[k], buf, strings, names, name_offsets, known)
                 if low_key <= key < low_key + 3 and cell_tag[k + 1] == want:
@@ -336,6 +344,7 @@ def walk_pairs(
 def walk_table(
     table: I64, low_key: int, container: int, buf: U8, cell_tag: U8, cell: I64,
     containers: I32, chunks: I32, strings: I64, names: U8, name_offsets: I32, known: I32,
+    work: I64,
 ) -> int:  # fmt: skip
     """All rows of ``pg_config`` or ``pg_status``; -1 when ``table`` is too small."""
     count = 0
@@ -343,13 +352,16 @@ def walk_table(
     while chunk >= 0:
         first = chunks[chunk, 0]
         for k in range(first, first + chunks[chunk, 1] - 1, 2):
+            work[0] += 1
+            if work[0] > MAX_WORK:
+                return count
             if cell_tag[k + 1] != DICT:
                 continue
             if count >= len(table):
                 return -1
             walk_pairs(
                 table, low_key, cell[k + 1], k, count, buf, cell_tag, cell,
-                containers, chunks, strings, names, name_offsets, known,
+                containers, chunks, strings, names, name_offsets, known, work,
             )  # fmt: skip
             count += 1
         chunk = chunks[chunk, 2]
@@ -377,6 +389,10 @@ def walk(
         while chunk >= 0:
             first = chunks[chunk, 0]
             for k in range(first, first + chunks[chunk, 1] - 1, 2):
+                work[0] += 1
+                if work[0] > MAX_WORK:
+                    out[OUT_WORK] = work[0]
+                    return
                 if cell_tag[k] != STR:
                     continue
                 key = key_of(cell[k], buf, strings, names, name_offsets, known)
@@ -393,7 +409,7 @@ def walk(
                     ours += 1
                     out[OUT_GROUPS] = walk_table(
                         groups, K_NAME, value, buf, cell_tag, cell,
-                        containers, chunks, strings, names, name_offsets, known,
+                        containers, chunks, strings, names, name_offsets, known, work,
                     )  # fmt: skip
                     if out[OUT_GROUPS] < 0:
                         out[OUT_FULL] = 2
@@ -402,7 +418,7 @@ def walk(
                     ours += 1
                     out[OUT_STATUS] = walk_table(
                         status, K_ENQUEUED, value, buf, cell_tag, cell,
-                        containers, chunks, strings, names, name_offsets, known,
+                        containers, chunks, strings, names, name_offsets, known, work,
                     )  # fmt: skip
                     if out[OUT_STATUS] < 0:
                         out[OUT_FULL] = 3
@@ -416,6 +432,7 @@ def walk(
     else:
         out[OUT_SHAPE] = 1
         return
+    out[OUT_WORK] = work[0]
     if listing < 0:
         return
     out[OUT_HAS_ENTRIES] = 1

@@ -36,6 +36,8 @@ HISTORY_UNITS: Final = 1024
 # the ones behind it show a swap.
 PENDING_UNITS: Final = 64
 MAX_RANK: Final = 10_000_000
+# All-gathers looked at to learn the sizes of groups; a job has a handful.
+MAX_MEASURED: Final = 256
 KNOWN_MINOR: Final = (2, 10)
 
 
@@ -66,12 +68,12 @@ def parse_ranks(raw: bytes) -> tuple[int, ...] | None:
         values = orjson.loads(raw)
     except orjson.JSONDecodeError:
         return None
-    if not isinstance(values, list) or len(set(map(str, values))) != len(values):
+    if not isinstance(values, list):
         return None
     for value in values:
         if type(value) is not int or not 0 <= value < MAX_RANK:
             return None
-    return tuple(values)
+    return tuple(values) if len(set(values)) == len(values) else None
 
 
 class Decoder:
@@ -197,16 +199,14 @@ class Decoder:
                 ' a "profiling_name": no flight-recorder dump'
             )
 
-    def text(self, index: int) -> str:
-        """String ``index`` of the present dump."""
-        offset, length, _ = self.scratch.strings[index].tolist()
-        return self.buf[offset : offset + length].tobytes().decode("utf-8", "replace")
-
     def short_text(self, index: int) -> str:
-        """The same for names that every dump repeats: decoded once per content."""
+        """String ``index`` of the present dump, its first 512 characters; decoded once
+        per content, since every dump repeats its names."""
         offset, length, key = self.scratch.strings[index].tolist()
         if length > 512:
-            return self.text(index)[:512]
+            # At most four bytes a character: what is cut off is not decoded either.
+            raw = self.buf[offset : offset + min(length, 2048)].tobytes()
+            return raw.decode("utf-8", "replace")[:512]
         raw = self.buf[offset : offset + length].tobytes()
         known = self.shared.names.get(key)
         if known is None or len(known) != length or known.encode("utf-8", "replace") != raw:
@@ -320,18 +320,21 @@ class Decoder:
         """Sizes of groups whose table is empty (gloo), from all-gathers: output over input."""
         if self.walked[col.OUT_GROUPS] > 1 or len(streams) > 64:
             return
+        looks = MAX_MEASURED
         for stream in streams:
             rows = entries[
                 (entries[:, col.PG_NAME] == stream[red.S_NAME])
                 & (entries[:, col.PG_DESC] == stream[red.S_DESC])
             ]
-            for index in np.unique(rows[:, col.NAME]).tolist():
-                if "gather" not in self.short_text(index):
+            indexes, first = np.unique(rows[:, col.NAME], return_index=True)
+            for index, at in zip(indexes.tolist(), first.tolist(), strict=True):
+                if looks == 0 or "gather" not in self.short_text(index):
                     continue
-                row = rows[np.flatnonzero(rows[:, col.NAME] == index)[0]]
-                ratio = self.elements(row, col.OUTPUT_SIZES), self.elements(row, col.INPUT_SIZES)
-                if ratio[1] > 0 and ratio[0] % ratio[1] == 0:
-                    stream[red.S_RATIO] = ratio[0] // ratio[1]
+                looks -= 1
+                gathered = self.elements(rows[at], col.OUTPUT_SIZES)
+                given = self.elements(rows[at], col.INPUT_SIZES)
+                if given > 0 and gathered % given == 0 and 0 < gathered // given < MAX_RANK:
+                    stream[red.S_RATIO] = gathered // given
 
     def elements(self, row: NDArray[np.int64], column: int) -> int:
         if row[column] == col.MISSING:
@@ -354,14 +357,18 @@ class Decoder:
 
     def group_rows(self) -> tuple[GroupRow, ...]:
         rows = []
+        lists: dict[int, tuple[int, ...] | None] = {-1: None}
         for key, name, desc, ranks in self.groups[: int(self.walked[col.OUT_GROUPS])].tolist():
             named = self.optional_text(name)
+            ranks = max(ranks, -1)
+            if ranks not in lists:
+                lists[ranks] = self.rank_list(ranks)
             rows.append(
                 GroupRow(
                     key=self.key_text(key),
                     name=self.key_text(key) if named is None else named,
                     desc=self.optional_text(desc) or "",
-                    ranks=self.rank_list(ranks) if ranks >= 0 else None,
+                    ranks=lists[ranks],
                 )
             )
         return tuple(rows)

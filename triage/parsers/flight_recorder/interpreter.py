@@ -63,6 +63,7 @@ BAD_TARGET: Final = 26
 TRAILING: Final = 27
 TOO_LONG_TEXT: Final = 31
 TOO_DEEP: Final = 32
+COLLIDING: Final = 33
 
 CODE_NAMES: Final = {
     BAD_OPCODE: "opcode 0x{detail:02x} is not one that dumps use",
@@ -75,7 +76,12 @@ CODE_NAMES: Final = {
     TRAILING: "{detail} bytes follow the end of the dump",
     TOO_LONG_TEXT: "a string of {detail:,} bytes",
     TOO_DEEP: "containers nested more than {detail} deep",
+    COLLIDING: "strings made to collide in the table of strings",
 }
+
+# Slots looked at for one string. The table is at most a quarter full, where a
+# run of thirty is rare; the hash has no key, so strings can be made to share it.
+MAX_PROBES: Final = 500
 
 # Slots of the ``out`` array.
 OUT_CODE: Final = 0
@@ -152,11 +158,16 @@ def hash_bytes(buf: U8, start: int, length: int) -> int:
 def intern_string(
     buf: U8, start: int, length: int, strings: I64, slots: I32, count: int
 ) -> int:
-    """Index of the string with this content; ``count`` when it is new, -1 when the table is full."""
+    """Index of the string with this content; ``count`` when it is new, -1 when the
+    table is full, -2 when too many strings share its place in the table."""
     h = hash_bytes(buf, start, length)
     mask = len(slots) - 1
     slot = h & mask
+    probes = 0
     while slots[slot] >= 0:
+        probes += 1
+        if probes > MAX_PROBES:
+            return -2
         known = slots[slot]
         if strings[known, 2] == h and strings[known, 1] == length:
             same = True
@@ -341,6 +352,8 @@ def interpret(  # noqa: PLR0912, PLR0915 - one opcode table, kept in one place
                 if bad_key:
                     code = BAD_KEY
                     break
+            if sp == base:
+                continue  # an empty batch would be a step that no walk counts
             if num_cells + (sp - base) > cells_room:
                 code = FULL_CELLS
                 break
@@ -471,7 +484,7 @@ def interpret(  # noqa: PLR0912, PLR0915 - one opcode table, kept in one place
                 break
             index = intern_string(buf, pos, length, strings, slots, num_strings)
             if index < 0:
-                code = FULL_STRINGS
+                code = FULL_STRINGS if index == -1 else COLLIDING
                 break
             if index == num_strings:
                 num_strings += 1
