@@ -126,6 +126,8 @@ def suspect(
     gpu_of: Callable[[int], str | None],
 ) -> Suspect:
     best = max((finding for finding, _ in claims), key=lambda f: (f.strength, f.late_ms or 0))
+    # A rank that is only possible does not share the row of a convicted one.
+    claims = [claim for claim in claims if claim[0].role is best.role]
     ranks = tuple(dict.fromkeys(rank for _, rank in sorted(claims, key=claim_order)))
     own = tuple(dict.fromkeys(reason for f, rank in claims for reason in f.because))
     return Suspect(
@@ -210,7 +212,7 @@ def judge(
 def nothing_found(case: Case, coverage: float, *, failed: bool) -> Verdict:
     """Nobody is stuck and nobody is late."""
     read = len(case.snapshot.digests)
-    if case.moving:
+    if case.moving and not case.in_flight:
         why = "The dumps are of different moments of a running job and contradict each other"
         return Verdict(
             VerdictKind.INCONCLUSIVE, Category.NONE, 0.5,

@@ -18,9 +18,11 @@ from triage.analysis.groups import MISSING, Group, Membership
 from triage.domain.fleet import Job
 from triage.parsers.flight_recorder.digest import Counters, OpDescription, RankDigest
 from triage.parsers.flight_recorder.reduce import (
+    FINISHED,
     P2P,
     S_DONE,
     S_FINISHED,
+    S_FIRST,
     S_LAST,
     S_P2P,
     S_PENDING,
@@ -182,9 +184,11 @@ def build_snapshot(
     for group in membership.groups:
         places = [index_of.get(rank, -1) for rank in group.ranks]
         snapshot.member_digest[snapshot.rows(group.index)] = places
+    snapshot.has_p2p[:] = groups_with_p2p(snapshot)
     inferred = 0
     for index, digest in enumerate(digests):
         inferred += fill(snapshot, index, digest)
+    forget_p2p_counters(snapshot)
     never_entered(snapshot)
     if inferred:
         snapshot.notes.append(
@@ -195,6 +199,43 @@ def build_snapshot(
     prefer_shared_places(snapshot)
     break_gloo(snapshot)
     return snapshot
+
+
+def groups_with_p2p(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Rows of groups that carry send/recv on any rank: their counters mix two counts.
+
+    An only-active dump of one stage may show none, so groups of the same kind count.
+    """
+    descs = set()
+    found = set()
+    for digest, groups in zip(snapshot.digests, snapshot.membership.stream_groups, strict=True):
+        for k in np.flatnonzero(digest.streams[:, S_P2P] > 0).tolist():
+            if groups[k] >= 0:
+                found.add(groups[k])
+                descs.add(snapshot.groups[groups[k]].desc)
+    mixed = np.zeros(len(snapshot.issued), np.bool_)
+    for group in snapshot.groups:
+        if group.index in found or (group.desc and group.desc in descs):
+            mixed[snapshot.rows(group.index)] = True
+    return mixed
+
+
+def forget_p2p_counters(snapshot: Snapshot) -> None:
+    """Groups that are known by counters alone, which contradict each other: send/recv.
+
+    Of collectives nobody finishes one that another member has not issued.
+    """
+    shown = {group for groups in snapshot.membership.stream_groups for group in groups}
+    for group in snapshot.groups:
+        rows = snapshot.rows(group.index)
+        known = snapshot.issued[rows] != UNKNOWN
+        if group.index in shown or not known.any():
+            continue
+        if snapshot.done[rows].max() > snapshot.issued[rows][known].min():
+            snapshot.has_p2p[rows] = True
+            snapshot.issued[rows] = UNKNOWN
+            snapshot.pending[rows] = NOTHING
+            snapshot.done[rows] = UNKNOWN
 
 
 def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
@@ -212,8 +253,7 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
             continue
         filled.add(group)
         counter = counters.pop(str(values[S_PG_ID]), None)
-        mixed = values[S_P2P] > 0
-        snapshot.has_p2p[row] = mixed
+        mixed = bool(snapshot.has_p2p[row])
         issued = max(snapshot.issued[row], values[S_LAST])
         if counter is not None and not mixed:
             issued = max(issued, counter.enqueued or 0)
@@ -229,10 +269,19 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
             if last[U_STREAM] < len(groups) and groups[last[U_STREAM]] == group:
                 snapshot.done[row] = min(snapshot.done[row], last[U_SEQ] - 1)
         if counter is not None and not mixed and not digest.eventless:
+            snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
+            if out_of_ring(digest, values) and counter.completed is not None:
+                snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
             lost = digest.partial is not None or not digest.has_entries
             if lost and counter.completed is not None and counter.enqueued is not None:
                 open_from_counters(snapshot, row, counter)
     return fill_from_counters(snapshot, index, digest, counters, filled)
+
+
+def out_of_ring(digest: RankDigest, stream: list[int]) -> bool:
+    """Whether the ring may have lost this group's oldest unfinished operation: it has
+    wrapped, and nothing that it still holds of the group is finished."""
+    return digest.first_record_id > 0 and stream[S_PENDING] in (stream[S_FIRST], MISSING)
 
 
 def never_entered(snapshot: Snapshot) -> None:
@@ -285,7 +334,7 @@ def fill_from_counters(
     paired = len(rest) == len(open_groups) and (filled or len(rest) > 0)
     for position, (_, group) in enumerate(open_groups):
         row = snapshot.row(group, rank)
-        if row < 0:
+        if row < 0 or snapshot.has_p2p[row]:
             continue
         if not paired:
             # Entries in the ring, none of them of this group, and no counter:
@@ -310,6 +359,8 @@ def stuck_in(snapshot: Snapshot, index: int) -> Stuck | None:
     """The oldest unfinished operation of one rank."""
     digest = snapshot.digests[index]
     groups = snapshot.membership.stream_groups[index]
+    if all_unfinished(digest) and (candidates := counter_places(snapshot, index)):
+        return candidates[0]
     for row, unit in enumerate(digest.pending.tolist()):
         group = groups[unit[U_STREAM]] if unit[U_STREAM] < len(groups) else -1
         if group < 0:
@@ -322,6 +373,13 @@ def stuck_in(snapshot: Snapshot, index: int) -> Stuck | None:
         return None
     candidates = counter_places(snapshot, index)
     return candidates[0] if candidates else None
+
+
+def all_unfinished(digest: RankDigest) -> bool:
+    """Whether the ring has wrapped and holds nothing that is finished: then what the
+    rank is stuck in may have left it, and the counters know better."""
+    done = (digest.unit_flags & FINISHED) != 0
+    return digest.first_record_id > 0 and not digest.eventless and not done.any()
 
 
 def everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) -> bool:
@@ -337,7 +395,8 @@ def everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) 
 
 
 def counter_places(snapshot: Snapshot, index: int) -> list[Stuck]:
-    """Unfinished operations that only the counters of a rank tell of, started ones first."""
+    """Unfinished operations that only the counters of a rank tell of. Started ones first, then
+    those that a member has not issued, then those of small groups: they stand further in."""
     rank = int(snapshot.ranks[index])
     found = []
     for group in sorted(set(snapshot.membership.listed[index].values())):
@@ -345,9 +404,12 @@ def counter_places(snapshot: Snapshot, index: int) -> list[Stuck]:
         if row < 0 or snapshot.pending[row] == NOTHING or snapshot.has_p2p[row]:
             continue
         seq = int(snapshot.pending[row])
-        started = snapshot.started[row] >= seq
-        found.append((not started, group, Stuck(group, seq, p2p=False, inferred=True)))
-    return [place for *_, place in sorted(found, key=lambda one: one[:2])]
+        started = bool(snapshot.started[row] >= seq)
+        rows = snapshot.rows(group)
+        complete = bool((snapshot.issued[rows] >= seq).all())
+        order = (not started, complete, rows.stop - rows.start, group)
+        found.append((order, Stuck(group, seq, p2p=False, inferred=True)))
+    return [place for _, place in sorted(found, key=lambda one: one[0])]
 
 
 def prefer_shared_places(snapshot: Snapshot) -> None:

@@ -97,13 +97,13 @@ def blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | N
     """The rank that the defects have in common, else the one that departs from its past."""
     pairs = {tuple(sorted((c.rank, c.peer))) for c in defects}
     counts = Counter(rank for pair in pairs for rank in pair)
-    (top, most), *rest = counts.most_common()
-    if most > 1 and (not rest or rest[0][1] < most):
-        return (top,), f"{most} such transfers have rank {top} in common"
     ranks = tuple(sorted(counts))
     alone = [rank for rank in ranks if unlike_siblings(case, rank, defects[0].group)]
     if len(alone) == 1:
         return (alone[0],), "the same stage of the other pipelines issued something else there"
+    (top, most), *rest = counts.most_common()
+    if most > 1 and (not rest or rest[0][1] < most):
+        return (top,), f"{most} such transfers have rank {top} in common"
     unusual = [rank for rank in ranks if novel_block(case, rank)]
     if len(unusual) == 1:
         return (unusual[0],), "its peers' blocks are as in earlier steps, its own is new"

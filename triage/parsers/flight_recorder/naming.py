@@ -26,9 +26,10 @@ def stem_of(artifact: str) -> str:
 def rank_in_name(artifact: str) -> int | None:
     """The rank that a file's name claims; None without digits, or with more than seven."""
     match = LAST_DIGITS.search(stem_of(artifact))
-    if match is None or len(match[1].lstrip("0")) > 7:
+    digits = match[1].lstrip("0") if match else ""
+    if match is None or len(digits) > 7:
         return None
-    return int(match[1])
+    return int(digits or "0")
 
 
 def node_in_name(artifact: str) -> str | None:

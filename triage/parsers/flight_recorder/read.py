@@ -41,7 +41,8 @@ JSON_DUMP = re.compile(
     rb'collective_seq_id|record_id|nccl_comm_state)"\s*:'
 )
 # A file that is named like a dump and cannot be one is refused, not passed over.
-DUMP_NAME = re.compile(r"(trace|_dump_?|rank_?)[^/]*\d+(\.(gz|zst|json|pkl|pickle))*$", re.I)
+DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
+DUMP_ENDINGS = (".gz", ".zst", ".json", ".pkl", ".pickle")
 UNKNOWN_RANK: Final = -1
 FILES_PER_TASK: Final = 8
 TASKS_AHEAD: Final = 64
@@ -168,8 +169,15 @@ def claimed(head: bytes, artifact: str) -> bool:
     start = head.lstrip()[:1]
     if start in (b"{", b"["):
         return JSON_DUMP.search(head) is not None
-    named = DUMP_NAME.search(artifact) is not None
-    return named and (not head or head[0] in (0, 0x80) or not head.isascii())
+    return named(artifact) and (not head or head[0] in (0, 0x80) or not head.isascii())
+
+
+def named(artifact: str) -> bool:
+    """Whether a name is a dump's: ``..._trace_rank_3``, ``_dump_3.json.gz``."""
+    stem = artifact.rpartition("/")[2].lower()
+    while stem.endswith(DUMP_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    return stem[-1:].isdecimal() and DUMP_NAME.search(stem[:-1]) is not None
 
 
 def read_dumps(

@@ -24,13 +24,14 @@ from triage.parsers.flight_recorder.columns import (
     PG_DESC,
     PG_ID,
     PG_NAME,
+    RECORD_ID,
     RETIRED,
     SIZES_HASH,
     STARTED,
     STATE,
     mix,
 )
-from triage.parsers.flight_recorder.jit import compiled
+from triage.parsers.flight_recorder.jit import compiled, inlined
 
 __all__ = ["reduce_entries"]
 
@@ -63,7 +64,7 @@ S_FIRST: Final = 3  # first collective seq in the window, MISSING when it holds 
 S_LAST: Final = 4
 S_PENDING: Final = 5  # oldest unfinished collective seq, MISSING when none
 S_UNITS: Final = 6
-S_P2P: Final = 7  # p2p units
+S_P2P: Final = 7  # p2p entries: then the group's counters mix two counts
 S_DONE: Final = 8  # highest finished seq of a collective that needs all members, or MISSING
 S_RATIO: Final = 9  # output over input elements of an all-gather: the group's size
 S_FINISHED: Final = 10  # highest finished collective seq of any kind, or MISSING
@@ -126,6 +127,45 @@ def stream_of(row: I64, streams: I64, count: int, last: int) -> int:
         if streams[k, S_DESC] == row[PG_DESC]:
             return k
     return count
+
+
+@compiled
+def lone_members(entries: I64, count: int, kinds: I8, marks: I64) -> None:
+    """Single members of blocks whose closing entry an only-active dump has left out.
+
+    Such a dump drops what is finished, so it has gaps; and the closing entry would
+    be the very next record. A job that shows it builds blocks (closing entries,
+    several members in a row, or many gaps right behind sends) is taken at its word.
+    """
+    closers = 0
+    lone = 0
+    holes = 0
+    for i in range(count):
+        kind = kinds[entries[i, NAME]]
+        if kind == P2P_CLOSER or marks[i, K_ORPHAN] == 1:
+            closers += 1
+        if i + 1 < count and entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1:
+            holes += 1
+            if is_lone(entries, i, kinds, marks):
+                lone += 1
+    if holes == 0 or (closers == 0 and lone < 3):
+        return
+    for i in range(count):
+        last = i + 1 == count
+        if last or entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1:
+            if is_lone(entries, i, kinds, marks):
+                marks[i, K_ORPHAN] = 1
+
+
+@inlined
+def is_lone(entries: I64, i: int, kinds: I8, marks: I64) -> bool:
+    """A send or receive without events that belongs to no block in sight."""
+    kind = kinds[entries[i, NAME]]
+    if kind != SEND and kind != RECV:
+        return False
+    if marks[i, K_CLOSER] >= 0 or marks[i, K_ORPHAN] == 1:
+        return False
+    return entries[i, STATE] == 0 and entries[i, RETIRED] != 1
 
 
 @compiled
@@ -207,6 +247,7 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
             if entries[i, RETIRED] != 1 and entries[j, RETIRED] != 1:
                 marks[i, K_ORPHAN] = 1
                 marks[j, K_ORPHAN] = 1
+    lone_members(entries, count, kinds, marks)
     if count > 0 and marks[count - 1, K_ORPHAN] == 1:
         out[OUT_BLOCK_OPEN] = 1
     num_units = 0
@@ -224,6 +265,8 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
                 out[OUT_MAX_GAP] = max(out[OUT_MAX_GAP], created - previous_created)
             previous_created = created
         out[OUT_LAST_STAMP] = max(out[OUT_LAST_STAMP], row[STARTED], row[COMPLETED])
+        if kinds[row[NAME]] == SEND or kinds[row[NAME]] == RECV:
+            streams[marks[i, K_STREAM], S_P2P] += 1
         if marks[i, K_CLOSER] >= 0 or marks[i, K_ORPHAN] == 1:
             continue
         kind = kinds[row[NAME]]
@@ -280,7 +323,8 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
         s = streams[marks[i, K_STREAM]]
         s[S_UNITS] += 1
         if p2p:
-            s[S_P2P] += 1
+            if is_block:
+                s[S_P2P] += 1
             if not done:
                 j = marks[i, K_BEFORE] if is_block else np.int64(i)
                 while j >= 0 and (j == i or marks[j, K_CLOSER] == i):
