@@ -33,6 +33,8 @@ MIN_UNITS: Final = 128
 # The watchdog looks every 100 ms, so ends are noticed that much late: offsets
 # below it cannot be told from its phase, and are taken for none.
 POLL_NS: Final = 100_000_000
+# Fewer steps than this decide nothing.
+MIN_STEPS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +76,7 @@ def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Latenes
         return None
     created = rows.created - rows.created.min()
     place = places(rows)
-    offsets = clock_offsets(snapshot, rows, created, place, node_of)
+    offsets = clock_offsets(snapshot, rows, created, node_of)
     created = created - offsets[rows.digest]
     key = members_together(rows)
     latest, second, size = last_two(key, created)
@@ -212,33 +214,46 @@ def last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
 
 
 def clock_offsets(
-    snapshot: Snapshot,
-    rows: Rows,
-    created: F64,
-    place: I64,
-    node_of: Callable[[int], str | None],
+    snapshot: Snapshot, rows: Rows, created: F64, node_of: Callable[[int], str | None]
 ) -> F64:
-    """Per digest, ns that its clock is ahead of the others'."""
+    """Per digest, ns that its clock is ahead of the others'.
+
+    A collective ends at one moment for all members, so when its end was noticed
+    tells clocks apart, to within the watchdog's phase. Where no ends are
+    recorded (gloo), issue times have to do.
+    """
     count = len(snapshot.digests)
     nodes = [node_of(int(rank)) for rank in snapshot.ranks]
     distinct = sorted({node for node in nodes if node is not None})
-    collective = np.where(rows.p2p, np.nan, created)
-    late = rank_median(rows.digest, collective - group_median(place, collective), count)
-    if len(distinct) > 1 and None not in nodes and len(distinct) * 2 <= count:
-        offsets = np.zeros(count)
-        where = np.array([distinct.index(str(node)) for node in nodes])
-        for k in range(len(distinct)):
-            offsets[where == k] = np.nanmedian(late[where == k])
-        return np.nan_to_num(offsets)
-    if np.isnan(rows.completed).all():
-        # Without ends, a late median over all operations is the best guess; it is
-        # trusted only beyond what a slow rank could be late by.
-        return np.where(np.abs(np.nan_to_num(late)) > 10 * POLL_NS, np.nan_to_num(late), 0.0)
-    ended = np.where(rows.p2p, np.nan, rows.completed - rows.created.min())
+    ended = rows.completed - rows.created.min()
+    recorded = not bool(np.isnan(ended).all())
+    seen = ended if recorded else created
     key = members_together(rows)
-    noticed = rank_median(rows.digest, ended - group_median(key, ended), count)
-    noticed = np.nan_to_num(noticed)
-    return np.where(np.abs(noticed) > POLL_NS, noticed, 0.0)
+    seen = np.where(rows.p2p, np.nan, seen)
+    if len(distinct) < 2 or None in nodes or len(distinct) * 2 > count:
+        apart = np.nan_to_num(rank_median(rows.digest, seen - group_median(key, seen), count))
+        return np.where(np.abs(apart) > POLL_NS * (1 if recorded else 10), apart, 0.0)
+    number = {node: k for k, node in enumerate(distinct)}
+    where = np.array([number[str(node)] for node in nodes])
+    seen = np.where(between_nodes(rows, where), seen, np.nan)
+    apart = rank_median(rows.digest, seen - group_median(key, seen), count)
+    offsets = np.zeros(count)
+    for k in range(len(distinct)):
+        here = apart[where == k]
+        if not np.isnan(here).all():
+            offsets[where == k] = np.nanmedian(here)
+    return np.where(np.abs(offsets) > POLL_NS / (4 if recorded else 1), offsets, 0.0)
+
+
+def between_nodes(rows: Rows, where: I64) -> NDArray[np.bool_]:
+    """Rows of groups with members on more than one node."""
+    node = where[rows.digest]
+    groups = int(rows.group.max()) + 1
+    low = np.full(groups, len(where) + 1)
+    high = np.full(groups, -1)
+    np.minimum.at(low, rows.group, node)
+    np.maximum.at(high, rows.group, node)
+    return (high > low)[rows.group]
 
 
 def rank_median(digest: I64, values: F64, count: int) -> F64:
@@ -249,10 +264,13 @@ def rank_median(digest: I64, values: F64, count: int) -> F64:
 
 
 def count_steps(rows: Rows) -> int:
-    """Operations of the rarest kind of group that still occurs often: one a step."""
-    fewest = 0
-    for desc in np.unique(rows.desc):
-        distinct = len(np.unique(rows.seq[(rows.desc == desc) & ~rows.p2p]))
-        if distinct >= 5 and (fewest == 0 or distinct < fewest):
-            fewest = distinct
-    return fewest or max(len(np.unique(rows.seq)), 1)
+    """Steps that a rank's record spans: operations of its rarest kind of group that recurs."""
+    kinds = int(rows.desc.max()) + 1
+    collective = ~rows.p2p
+    counts = np.bincount(rows.digest[collective] * kinds + rows.desc[collective])
+    table = np.zeros((int(rows.digest.max()) + 1) * kinds, np.int64)
+    table[: len(counts)] = counts
+    fewest = np.where(table.reshape(-1, kinds) >= MIN_STEPS, table.reshape(-1, kinds), 1 << 40)
+    lowest = fewest.min(axis=1)
+    lowest = lowest[lowest < 1 << 40]
+    return int(np.median(lowest)) if len(lowest) else 0

@@ -281,7 +281,8 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
 def out_of_ring(digest: RankDigest, stream: list[int]) -> bool:
     """Whether the ring may have lost this group's oldest unfinished operation: it has
     wrapped, and nothing that it still holds of the group is finished."""
-    return digest.first_record_id > 0 and stream[S_PENDING] in (stream[S_FIRST], MISSING)
+    wrapped = digest.first_record_id > 0 and not digest.gaps
+    return wrapped and stream[S_PENDING] in (stream[S_FIRST], MISSING)
 
 
 def never_entered(snapshot: Snapshot) -> None:
@@ -379,7 +380,8 @@ def all_unfinished(digest: RankDigest) -> bool:
     """Whether the ring has wrapped and holds nothing that is finished: then what the
     rank is stuck in may have left it, and the counters know better."""
     done = (digest.unit_flags & FINISHED) != 0
-    return digest.first_record_id > 0 and not digest.eventless and not done.any()
+    wrapped = digest.first_record_id > 0 and not digest.gaps
+    return wrapped and not digest.eventless and not done.any()
 
 
 def everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) -> bool:

@@ -39,7 +39,7 @@ class Straggler:
         if case.moving or (case.graph.places and not case.in_flight):
             return
         late = measure(case.snapshot, case.snapshot.node_of)
-        if late is None or late.num_steps < 5:
+        if late is None or late.num_steps < 3:
             return
         delay = late.delay_ms
         enough = late.matched >= MIN_MATCHED

@@ -259,6 +259,8 @@ class Decoder:
             stack=self.stack(entries, shown),
             num_entries=count,
             first_record_id=int(entries[0, col.RECORD_ID]) if count else 0,
+            gaps=bool(count)
+            and int(entries[-1, col.RECORD_ID] - entries[0, col.RECORD_ID]) + 1 != count,
             first_created_ns=present(reduced[red.OUT_FIRST_CREATED]),
             last_created_ns=present(reduced[red.OUT_LAST_CREATED]),
             last_stamp_ns=present(reduced[red.OUT_LAST_STAMP]),

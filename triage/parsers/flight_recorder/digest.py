@@ -95,6 +95,8 @@ class RankDigest:
     """Stack of the oldest unfinished operation, else of the last one issued."""
     num_entries: int
     first_record_id: int
+    gaps: bool
+    """Records are missing in between: a dump of unfinished operations only."""
     first_created_ns: int | None
     last_created_ns: int | None
     last_stamp_ns: int | None

@@ -5,6 +5,7 @@ that bounds its depth and its number of values, and is then written as the
 opcodes that the interpreter reads. One decoder, one set of rules.
 """
 
+import struct
 from typing import Any, Final
 
 import numpy as np
@@ -20,6 +21,7 @@ __all__ = ["opcodes_of_json"]
 
 MAX_DEPTH: Final = 24
 KNOWN: Final = frozenset(WALK_NAMES)
+DOUBLE: Final = struct.Struct(">d")
 TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
 
 
@@ -88,7 +90,7 @@ class OpcodeWriter:
             else:
                 self.out += b"N"
         elif isinstance(value, float):
-            self.out += b"G" + np.float64(value).byteswap().tobytes()
+            self.out += b"G" + DOUBLE.pack(value)
         elif isinstance(value, str):
             self.text(value)
         elif isinstance(value, list):
@@ -122,7 +124,9 @@ def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
     try:
         top = orjson.loads(data)
     except orjson.JSONDecodeError as error:
-        raise Corrupt(f"not valid JSON: {error.msg}", offset=error.pos) from error
+        # The error counts characters.
+        offset = len(error.doc[: error.pos].encode("utf-8", "replace"))
+        raise Corrupt(f"not valid JSON: {error.msg}", offset=offset) from error
     writer = OpcodeWriter()
     if isinstance(top, list):
         write_entries(writer, top)

@@ -152,10 +152,15 @@ class Reader:
 
 def peek(source: io.FileIO, compression: str) -> bytes:
     """The first bytes behind the compression; nothing when it is damaged."""
+    head = b""
     try:
-        return opened(io.BytesIO(source.read(1 << 16)), compression)(HEAD_BYTES)
+        read = opened(io.BytesIO(source.read(1 << 16)), compression)
+        # One call may give less: the first part of a file in many parts can be a byte.
+        while len(head) < HEAD_BYTES and (part := read(HEAD_BYTES - len(head))):
+            head += part
     except (OSError, EOFError, zlib.error, zstandard.ZstdError):
-        return b""
+        pass
+    return head
 
 
 def claimed(head: bytes, artifact: str) -> bool:
