@@ -12,7 +12,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from triage.errors import Corrupt, Forbidden
+from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.parsers.flight_recorder import columns as col
 from triage.parsers.flight_recorder import interpreter as ops
 from triage.parsers.flight_recorder import reduce as red
@@ -109,10 +109,16 @@ class Decoder:
             raise Forbidden(f"{len(data):,} bytes; at most {self.limits.file_bytes:,} are read")
         if len(data) == 0:
             raise Corrupt("the file is empty: the process ended before it could write its dump")
-        if data[0] != 0x80:
+        is_json = data[0] != 0x80
+        if is_json:
             data = opcodes_of_json(bytes(data), self.limits)
         self.buf = np.frombuffer(data, np.uint8)
-        partial = self.interpret()
+        try:
+            partial = self.interpret()
+        except ArtifactError as error:
+            if is_json:  # the place is one in our own opcodes
+                raise type(error)(error.why) from error
+            raise
         self.walk()
         return self.digest(artifact, rank, partial)
 
@@ -175,9 +181,7 @@ class Decoder:
             if full == 1:
                 wanted = int(self.walked[col.OUT_ENTRIES])
                 if wanted > self.limits.entries:
-                    raise Forbidden(
-                        f"{wanted:,} entries; at most {self.limits.entries:,} are read"
-                    )
+                    raise Forbidden(f"{wanted:,} entries; at most {self.limits.entries:,} are read")
                 self.entries = np.empty((wanted + 1024, col.FIELDS), np.int64)
             else:
                 table = self.groups if full == 2 else self.status
@@ -201,7 +205,8 @@ class Decoder:
 
     def short_text(self, index: int) -> str:
         """String ``index`` of the present dump, its first 512 characters; decoded once
-        per content, since every dump repeats its names."""
+        per content, since every dump repeats its names.
+        """
         offset, length, key = self.scratch.strings[index].tolist()
         if length > 512:
             # At most four bytes a character: what is cut off is not decoded either.
@@ -283,9 +288,7 @@ class Decoder:
         no_stamps = silent and not (entries[:, col.COMPLETED] != col.MISSING).any()
         return names, no_stamps and bool((entries[:, col.RETIRED] == 1).any())
 
-    def reduce(
-        self, entries: NDArray[np.int64], names: dict[int, OpName], eventless: bool
-    ) -> None:
+    def reduce(self, entries: NDArray[np.int64], names: dict[int, OpName], eventless: bool) -> None:
         size = int(self.scratch.out[ops.OUT_STRINGS]) + 1
         kinds = np.zeros(size, np.int8)
         uneven = np.zeros(size, np.int8)
@@ -444,8 +447,13 @@ class Decoder:
         self.work[0] = 0
         key = int(
             col.frames_hash(
-                container, scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
-                scratch.strings, self.work,
+                container,
+                scratch.cell_tag,
+                scratch.cell,
+                scratch.containers,
+                scratch.chunks,
+                scratch.strings,
+                self.work,
             )  # fmt: skip
         )
         known = self.shared.stacks.get(key)
