@@ -141,7 +141,11 @@ def load_job(inputs: Inputs, given: Path | None) -> tuple[Job, list[str], Path |
         return Job(), [], None
     first = min(found, key=lambda file: (file.artifact.count("/"), file.artifact))
     if first.size_bytes > MAX_JOB_BYTES:
-        return Job(), [f"{first.artifact} is too large to be a job.json and is not used"], first.path
+        return (
+            Job(),
+            [f"{first.artifact} is too large to be a job.json and is not used"],
+            first.path,
+        )
     try:
         facts, problem = parse_job(first.path.read_bytes())
     except OSError as error:
@@ -248,8 +252,9 @@ def before(
 def node_map(
     digests: "Sequence[RankDigest]", ranks: Sequence[int], facts: Job
 ) -> Callable[[int], str | None]:
-    """rank -> node: from job.json, else from folders ``nodes/<node>/`` or hosts in file names,
-    else from one folder per node."""
+    """Rank -> node: from job.json, else from folders ``nodes/<node>/`` or hosts in file names,
+    else from one folder per node.
+    """
     from triage.parsers.flight_recorder.naming import node_in_name
 
     found: dict[int, str] = {}
@@ -392,5 +397,3 @@ def refused_row(refused: Refused) -> dict[str, Any]:
         "text": refused.why,
         "count": 1,
     }
-
-

@@ -19,7 +19,7 @@ PAUSES = 3
 
 
 def timestamp(ns: int | None) -> datetime | None:
-    """ns since the epoch as a UTC time; None when absent or not of this era."""
+    """Ns since the epoch as a UTC time; None when absent or not of this era."""
     if ns is None or not 0 < ns < 4_102_444_800_000_000_000:
         return None
     return datetime.fromtimestamp(ns / 1e9, UTC)

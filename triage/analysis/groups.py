@@ -7,6 +7,7 @@ with ranks that left no dump where the group's known size has a hole.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -28,6 +29,7 @@ class Group:
     ranks: tuple[int, ...]
     first: int
     inferred: bool
+
     def global_rank(self, group_rank: int) -> int | None:
         """The global rank of a rank within the group."""
         return self.ranks[group_rank] if 0 <= group_rank < len(self.ranks) else None
@@ -89,9 +91,8 @@ def resolve_groups(
     inferred: dict[tuple[str, str], int] = {}
     if orphans:
         world_ranks = expected_ranks(world, told_world, ranks, orphans)
-        for (name, desc), (members, size) in infer_members(orphans, world_ranks).items():
-            inferred[name, desc] = builder.group(name, desc, members, inferred=True)
-            del size
+        for (label, kind), members in infer_members(orphans, world_ranks).items():
+            inferred[label, kind] = builder.group(label, kind, members, inferred=True)
         if world is None:
             world = len(world_ranks)
         notes.append(
@@ -103,8 +104,7 @@ def resolve_groups(
         found = []
         for k, (name, desc) in enumerate(digest.stream_names):
             key = stream_key(digest, k, name, desc)
-            by_table = rows.get(key[0]) if name is not None or key[0] in rows else None
-            found.append(inferred.get(key, -1) if by_table is None else by_table)
+            found.append(rows.get(key[0], inferred.get(key, -1)))
         stream_groups.append(tuple(found))
     return Membership(builder.groups, stream_groups, listed, world, notes)
 
@@ -170,7 +170,7 @@ def expected_ranks(
 
 def infer_members(
     orphans: Orphans, world: tuple[int, ...]
-) -> dict[tuple[str, str], tuple[tuple[int, ...], int]]:
+) -> dict[tuple[str, str], tuple[int, ...]]:
     """Complete the groups that are short of members with the ranks nobody saw."""
     by_desc: dict[str, list[tuple[str, str]]] = {}
     for key in sorted(orphans):
@@ -187,27 +187,18 @@ def infer_members(
         for key in keys:
             members = sorted(orphans[key][0])
             hole = width - len(members)
-            if 0 < hole:
+            if hole > 0:
                 fitting = absent if len(short) == 1 else fit(members, absent, width, stride)
                 members = sorted({*members, *fitting[:hole]})
-            found[key] = (tuple(members), width)
+            found[key] = tuple(members)
     return found
 
 
 def common_stride(groups: Sequence[Sequence[int]], width: int) -> int | None:
     """The step between neighbours of the groups that are whole, if they agree."""
-    steps = {
-        high - low
-        for group in groups
-        if len(group) == width
-        for low, high in zip(group, group[1:], strict=False)
-    }
+    steps = {high - low for group in groups if len(group) == width for low, high in pairwise(group)}
     if not steps:
-        steps = {
-            high - low
-            for group in groups
-            for low, high in zip(group, group[1:], strict=False)
-        }
+        steps = {high - low for group in groups for low, high in pairwise(group)}
         return min(steps) if steps else None
     return steps.pop() if len(steps) == 1 else None
 

@@ -59,7 +59,8 @@ class Rows:
 @dataclass(frozen=True, slots=True)
 class Lateness:
     """Per digest: delay caused in ms per step, matched operations, share of steps that
-    it held up, and the clock offset that was taken off, ms."""
+    it held up, and the clock offset that was taken off, ms.
+    """
 
     delay_ms: F64
     matched: I64
@@ -100,7 +101,8 @@ def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Latenes
 
 def places(rows: Rows) -> I64:
     """Where in the program a row stands, over all ranks: kind of group and number; for
-    send/recv, whose numbers are local, the operation before it."""
+    send/recv, whose numbers are local, the operation before it.
+    """
     place = compact(rows.desc, rows.seq)
     at = np.flatnonzero(rows.p2p & ~rows.first)
     fresh = int(place.max()) + 1
@@ -185,7 +187,8 @@ def compact(major: I64, minor: I64) -> I64:
     """Pairs as dense numbers."""
     low = int(minor.min())
     width = int(minor.max()) - low + 1
-    return np.unique(major * width + (minor - low), return_inverse=True)[1].astype(np.int64)
+    dense: I64 = np.unique(major * width + (minor - low), return_inverse=True)[1].astype(np.int64)
+    return dense
 
 
 def group_median(key: I64, values: F64) -> F64:

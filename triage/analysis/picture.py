@@ -74,11 +74,15 @@ def box(case: Case, key: str, places: Sequence[Place], roles: Mapping[int, str])
     ranks = tuple(sorted(rank for place in places for rank in place.waiting))
     first = places[0]
     if first.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
-        desc = case.snapshot.groups[first.group].desc or f"pg {case.snapshot.groups[first.group].name}"
+        desc = (
+            case.snapshot.groups[first.group].desc or f"pg {case.snapshot.groups[first.group].name}"
+        )
         seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
         op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
         groups = f"{len(places)} groups" if len(places) > 1 else "1 group"
-        return WaitNode(key, "collective", f"{desc} {op}{seq}", f"{len(ranks)} ranks, {groups}", ranks)
+        return WaitNode(
+            key, "collective", f"{desc} {op}{seq}", f"{len(ranks)} ranks, {groups}", ranks
+        )
     role = roles.get(ranks[0], "no_dump" if first.kind is PlaceKind.NO_DUMP else "possible")
     detail = {
         PlaceKind.IDLE: "all done, issues nothing",
@@ -161,7 +165,14 @@ def collectives_at_frontier(
         op = case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else p2p_name(case, place)
         rows.append(
             (
-                (not direct, -len(place.waiting), group.desc, group.name, place.seq, place.waiting[:1]),
+                (
+                    not direct,
+                    -len(place.waiting),
+                    group.desc,
+                    group.name,
+                    place.seq,
+                    place.waiting[:1],
+                ),
                 CollectiveAtFrontier(
                     pg=group.name,
                     desc=group.desc,

@@ -86,9 +86,7 @@ def hear(case: Case) -> list[Finding]:
         heard += [f for f in found if f.end is None or f.end not in claimed]
         claimed |= {finding.end for finding in found if finding.end is not None}
     order = {detector.name: place for place, detector in enumerate(DETECTORS)}
-    return sorted(
-        heard, key=lambda f: (-f.strength, -(f.late_ms or 0), order[f.detector], f.ranks)
-    )
+    return sorted(heard, key=lambda f: (-f.strength, -(f.late_ms or 0), order[f.detector], f.ranks))
 
 
 def rank_suspects(
@@ -229,7 +227,9 @@ def nothing_found(case: Case, coverage: float, *, failed: bool) -> Verdict:
             f"In {read} dumps every operation is done and no rank is late, but {why}:"
             " look at the logs of the processes.", Action.INVESTIGATE,
         )  # fmt: skip
-    doing = "what is unfinished was only just issued" if case.in_flight else "all work issued is done"
+    doing = (
+        "what is unfinished was only just issued" if case.in_flight else "all work issued is done"
+    )
     return Verdict(
         VerdictKind.HEALTHY, Category.NONE, 0.9 * (0.5 + 0.5 * coverage),
         f"No rank is stuck or late: in {read} dumps {doing}.", Action.NONE,

@@ -44,7 +44,9 @@ def select(digests: Sequence[RankDigest]) -> Selection:
         for other in others:
             if not same_record(best, other):
                 result.set_aside.append(
-                    Refused(other.artifact, f"a second dump of rank {rank}; {best.artifact} is used")
+                    Refused(
+                        other.artifact, f"a second dump of rank {rank}; {best.artifact} is used"
+                    )
                 )
             doubled.append(f"rank {rank}: {best.artifact} used, {other.artifact} set aside")
     if doubled:
@@ -94,13 +96,13 @@ def same_job(digests: Sequence[RankDigest], result: Selection) -> list[RankDiges
     if len(counts) < 2:
         return list(digests)
     latest: dict[tuple[int, ...], int] = {}
-    for key, world in tuples.items():
+    for key, members in tuples.items():
         ends = [
             digest.last_created_ns or 0
             for digest, other in zip(digests, worlds, strict=True)
             if id(other) == key
         ]
-        latest[world] = max(latest.get(world, 0), *ends)
+        latest[members] = max(latest.get(members, 0), *ends)
     chosen = max(counts, key=lambda world: (counts[world], latest[world], world))
     kept = []
     for digest, world in zip(digests, worlds, strict=True):
@@ -133,9 +135,7 @@ def smallest_common(digest: RankDigest, sets: dict[int, frozenset[int]]) -> froz
     return common
 
 
-def placed(
-    digest: RankDigest, result: Selection, sets: dict[int, frozenset[int]]
-) -> int | None:
+def placed(digest: RankDigest, result: Selection, sets: dict[int, frozenset[int]]) -> int | None:
     """The rank of a dump: its file name's, checked against the groups it lists."""
     members = smallest_common(digest, sets)
     named = digest.rank if digest.rank >= 0 else None

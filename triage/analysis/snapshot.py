@@ -280,7 +280,8 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
 
 def out_of_ring(digest: RankDigest, stream: list[int]) -> bool:
     """Whether the ring may have lost this group's oldest unfinished operation: it has
-    wrapped, and nothing that it still holds of the group is finished."""
+    wrapped, and nothing that it still holds of the group is finished.
+    """
     wrapped = digest.first_record_id > 0 and not digest.gaps
     return wrapped and stream[S_PENDING] in (stream[S_FIRST], MISSING)
 
@@ -378,7 +379,8 @@ def stuck_in(snapshot: Snapshot, index: int) -> Stuck | None:
 
 def all_unfinished(digest: RankDigest) -> bool:
     """Whether the ring has wrapped and holds nothing that is finished: then what the
-    rank is stuck in may have left it, and the counters know better."""
+    rank is stuck in may have left it, and the counters know better.
+    """
     done = (digest.unit_flags & FINISHED) != 0
     wrapped = digest.first_record_id > 0 and not digest.gaps
     return wrapped and not digest.eventless and not done.any()
@@ -386,7 +388,8 @@ def all_unfinished(digest: RankDigest) -> bool:
 
 def everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) -> bool:
     """Gloo marks an operation retired a little after the caller went on: when all
-    members have entered it and some have retired it, it is over."""
+    members have entered it and some have retired it, it is over.
+    """
     if p2p:
         return False
     rows = snapshot.rows(group)
@@ -398,7 +401,8 @@ def everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) 
 
 def counter_places(snapshot: Snapshot, index: int) -> list[Stuck]:
     """Unfinished operations that only the counters of a rank tell of. Started ones first, then
-    those that a member has not issued, then those of small groups: they stand further in."""
+    those that a member has not issued, then those of small groups: they stand further in.
+    """
     rank = int(snapshot.ranks[index])
     found = []
     for group in sorted(set(snapshot.membership.listed[index].values())):
@@ -428,7 +432,8 @@ def prefer_shared_places(snapshot: Snapshot) -> None:
 
 def break_gloo(snapshot: Snapshot) -> None:
     """Gloo retires an operation with an error when a peer goes away. A rank whose last
-    operation lacks a member is stuck there, however the record ends."""
+    operation lacks a member is stuck there, however the record ends.
+    """
     for index, digest in enumerate(snapshot.digests):
         if not digest.eventless or snapshot.stuck[index] is not None or digest.last_unit is None:
             continue
@@ -449,7 +454,7 @@ def break_gloo(snapshot: Snapshot) -> None:
 def finished_elsewhere(snapshot: Snapshot, index: int) -> bool:
     """Whether no rank issued anything beyond this one: then the job may simply have ended."""
     return all(
-        stuck is None or snapshot.digests[k].eventless and stuck.broken
+        stuck is None or (snapshot.digests[k].eventless and stuck.broken)
         for k, stuck in enumerate(snapshot.stuck)
         if k != index
     ) and same_end(snapshot)

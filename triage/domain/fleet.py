@@ -48,6 +48,7 @@ class Job:
         return buses[local] if local is not None and local < len(buses) else None
 
     def local_rank(self, rank: int, node: str | None) -> int | None:
+        """The place of a rank among the mapped ranks of its node."""
         if node is None:
             return None
         mates = sorted(other for other, home in self.rank_to_node.items() if home == node)
@@ -63,13 +64,13 @@ def bus_id(text: str) -> str | None:
     return f"{domain:04x}:{match['bus'].lower()}:{match['device'].lower()}"
 
 
-def positive(value: Any) -> int | None:
+def positive(value: object) -> int | None:
     if isinstance(value, int) and not isinstance(value, bool) and 0 < value <= 10_000_000:
         return value
     return None
 
 
-def names(value: Any) -> tuple[str, ...]:
+def names(value: object) -> tuple[str, ...]:
     if isinstance(value, list):
         return tuple(one for one in value if isinstance(one, str) and 0 < len(one) <= 256)
     return ()
@@ -77,10 +78,11 @@ def names(value: Any) -> tuple[str, ...]:
 
 def job_from_dict(raw: dict[str, Any]) -> Job:
     """``job.json`` as a :class:`Job`. Unusable values are named in ``problems``, never fatal."""
-    problems = []
-    for key in ("world_size", "gpus_per_node"):
-        if raw.get(key) is not None and positive(raw[key]) is None:
-            problems.append(f'job.json: "{key}" is no positive integer and is not used')
+    problems = [
+        f'job.json: "{key}" is no positive integer and is not used'
+        for key in ("world_size", "gpus_per_node")
+        if raw.get(key) is not None and positive(raw[key]) is None
+    ]
     rank_to_node: dict[int, str] = {}
     table = raw.get("rank_to_node")
     for key, node in table.items() if isinstance(table, dict) else ():

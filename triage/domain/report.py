@@ -244,7 +244,7 @@ class WaitEdge:
 
 @dataclass(frozen=True, slots=True)
 class Waits:
-    """The wait-for graph condensed to at most a few dozen boxes; ``omitted`` says how many fell out."""
+    """The wait-for graph condensed to a few dozen boxes; ``omitted`` is how many fell out."""
 
     nodes: tuple[WaitNode, ...] = ()
     edges: tuple[WaitEdge, ...] = ()

@@ -139,7 +139,8 @@ class Header(tarfile.TarInfo):
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "Header":
         """Raises :class:`Corrupt` where tarfile would end as if the archive did, and
-        :class:`Forbidden` for what it would read whole, or seek backwards for."""
+        :class:`Forbidden` for what it would read whole, or seek backwards for.
+        """
         if len(buf) != tarfile.BLOCKSIZE:
             raise Corrupt("the archive ends without its end mark: files may be missing")
         try:
@@ -161,9 +162,7 @@ ATTRIBUTES: Final = (
 )  # fmt: skip
 
 
-def tar_members(
-    path: Path, compression: str | None, bounds: Expansion
-) -> Iterator[Member]:
+def tar_members(path: Path, compression: str | None, bounds: Expansion) -> Iterator[Member]:
     """The regular files of a tar, in its order, each within ``bounds``."""
     size = path.stat().st_size
     with path.open("rb") as source:

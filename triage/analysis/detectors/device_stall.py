@@ -8,14 +8,14 @@ not reached it. Groups with send/recv are left out: there counters differ by rig
 from collections.abc import Iterator
 
 from triage.analysis.case import Case
+from triage.analysis.groups import MISSING
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
+from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.reduce import ROOTED_BIT, STARTED_BIT, U_FLAGS, U_STARTED
 
 __all__ = ["DeviceStall"]
-
-MISSING = -(1 << 63)
 
 
 class DeviceStall:
@@ -27,6 +27,7 @@ class DeviceStall:
     name = "fr.device_stall"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         for end, places in case.ends():
             place = places[0]
             if len(places) > 1 or place.kind is not PlaceKind.COLLECTIVE:
@@ -40,6 +41,7 @@ class DeviceStall:
                 yield from self.not_reached(case, end, place)
 
     def behind_their_peers(self, case: Case, end: int, place: Place) -> Iterator[Finding]:
+        """Ranks that have not finished what most of their group has."""
         if len(place.waiting) > len(place.through) + len(place.unknown):
             return
         text = (
@@ -49,15 +51,13 @@ class DeviceStall:
         yield self.finding(case, end, place, tuple(place.waiting), text, 0.85)
 
     def not_reached(self, case: Case, end: int, place: Place) -> Iterator[Finding]:
-        started, waiting = [], []
+        """Ranks whose device has not started what their peers' devices have."""
+        started: list[int] = []
+        waiting: list[int] = []
         for rank in place.waiting:
             digest = case.snapshot.digest_of(rank)
             stuck = case.snapshot.stuck_of(rank)
-            if digest is None or stuck is None or stuck.row is None or not timed(digest.pending):
-                # Without a sign of timing, "scheduled" says nothing.
-                if digest is None or not any((row.started or -1) >= 0 for row in digest.counters):
-                    return
-            if stuck is None or stuck.row is None or digest is None:
+            if digest is None or stuck is None or stuck.row is None or not timed(digest):
                 return
             on_device = int(digest.pending[stuck.row, U_FLAGS]) & STARTED_BIT
             (started if on_device else waiting).append(rank)
@@ -71,6 +71,7 @@ class DeviceStall:
     def finding(
         self, case: Case, end: int, place: Place, ranks: tuple[int, ...], text: str, strength: float
     ) -> Finding:
+        """The claim in words, with its reasons."""
         reasons = []
         for rank in ranks[:4]:
             reasons.append(case.because(self.name, text, rank, at=case.stuck_since(rank)))
@@ -88,9 +89,10 @@ class DeviceStall:
         )
 
 
-def timed(pending: object) -> bool:
-    rows = pending
-    return bool(len(rows)) and bool((rows[:, U_STARTED] != MISSING).any())  # type: ignore[arg-type,index]
+def timed(digest: RankDigest) -> bool:
+    """Whether the rank records when its device starts: else "scheduled" says nothing."""
+    stamped = bool((digest.pending[:, U_STARTED] != MISSING).any())
+    return stamped or any((row.started or -1) >= 0 for row in digest.counters)
 
 
 def rooted(case: Case, place: Place) -> bool:

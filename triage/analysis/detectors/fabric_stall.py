@@ -23,6 +23,7 @@ class FabricStall:
     name = "fr.fabric_stall"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         for end, places in case.ends():
             place = places[0]
             if len(places) > 1 or place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
@@ -43,8 +44,6 @@ class FabricStall:
                 strength=0.7,
                 role=Role.POSSIBLE,
                 summary=f"all ranks of {case.place_text(place)} entered it and none gets through",
-                because=(
-                    case.because(self.name, text, witness, at=case.stuck_since(witness)),
-                ),
+                because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),
                 end=end,
             )

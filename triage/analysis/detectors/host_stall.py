@@ -28,11 +28,13 @@ class HostStall:
     name = "fr.host_stall"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         idle = [(end, places[0]) for end, places in case.ends() if places[0].kind is PlaceKind.IDLE]
         for end, place in idle:
             yield self.finding(case, end, place, convicted=len(idle) <= MAX_CULPRITS)
 
     def finding(self, case: Case, end: int, place: Place, *, convicted: bool) -> Finding:
+        """The claim in words, with its reasons."""
         rank = place.waiting[0]
         digest = case.snapshot.digest_of(rank)
         reasons = []

@@ -44,6 +44,7 @@ class Mismatch:
     name = "fr.mismatch"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         for end, places in case.ends():
             for place in places:
                 if place.kind is not PlaceKind.COLLECTIVE:
@@ -54,6 +55,7 @@ class Mismatch:
                     break
 
     def at_place(self, case: Case, end: int, place: Place) -> Finding | None:
+        """The finding on one collective, None when its members agree."""
         sigs = {
             rank: sig
             for rank in (*place.waiting, *place.held, *place.through)
@@ -71,6 +73,7 @@ class Mismatch:
     def finding(
         self, case: Case, end: int, place: Place, part: str, odd: Odd, sigs: dict[int, int]
     ) -> Finding:
+        """The claim in words, with its reasons."""
         others = Counter(sig for rank, sig in sigs.items() if rank not in odd.ranks)
         usual = others.most_common(1)[0][0] if others else None
         reasons = []
@@ -210,5 +213,3 @@ def shifted(
     if mine[1:] == theirs[: MAX_SHIFT - 1] and None not in mine:
         return f"operation {place.seq} is one too many: all after it is one place late"
     return None
-
-

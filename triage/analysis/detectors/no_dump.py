@@ -28,6 +28,7 @@ class NoDump:
     name = "fr.no_dump"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         absent = {
             end: places[0]
             for end, places in case.ends()
@@ -54,6 +55,7 @@ class NoDump:
     def finding(
         self, case: Case, end: int, place: Place, waiters: list[Place], *, accused: int, many: bool
     ) -> Finding:
+        """The claim in words, with its reasons."""
         rank = place.waiting[0]
         apart = case.snapshot.apart.get(rank)
         reasons = []
@@ -84,9 +86,7 @@ class NoDump:
         )
 
 
-def explanations(
-    case: Case, end: int, place: Place, at: dict[int, list[Place]]
-) -> set[int]:
+def explanations(case: Case, end: int, place: Place, at: dict[int, list[Place]]) -> set[int]:
     """Ends that account for all waits on this rank: it would be stuck without any fault."""
     rank = place.waiting[0]
     common: set[int] | None = None

@@ -30,6 +30,7 @@ class OrderCycle:
     name = "fr.order_cycle"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         pasts: dict[tuple[str, int], Counter[Past]] | None = None
         for end, places in case.ends():
             if len(places) < 2:
@@ -39,8 +40,13 @@ class OrderCycle:
             yield self.finding(case, end, places, pasts)
 
     def finding(
-        self, case: Case, end: int, places: list[Place], pasts: "dict[tuple[str, int], Counter[Past]]"
+        self,
+        case: Case,
+        end: int,
+        places: list[Place],
+        pasts: "dict[tuple[str, int], Counter[Past]]",
     ) -> Finding:
+        """The claim in words, with its reasons."""
         links = sorted(
             {
                 rank
@@ -112,9 +118,7 @@ def pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[Past]]:
     return found
 
 
-def departs(
-    case: Case, rank: int, pasts: dict[tuple[str, int], Counter[Past]]
-) -> str | None:
+def departs(case: Case, rank: int, pasts: dict[tuple[str, int], Counter[Past]]) -> str | None:
     """How a rank's past differs from the usual one at its place; None when it does not."""
     stuck = case.snapshot.stuck_of(rank)
     if stuck is None or stuck.p2p:
@@ -132,5 +136,3 @@ def departs(
                 f" {number} operations of {desc}, {count} ranks beside it after {theirs[desc]}"
             )
     return None
-
-

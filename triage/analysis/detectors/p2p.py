@@ -2,8 +2,10 @@
 
 Ends are matched by channel (source, destination) and order. An end that no peer
 will ever meet is a defect when both sides are stuck in a circle, or when the peer
-stands in a send/recv block that lacks it. The rank that most defects have in common
-is the suspect; else the one whose block is unlike any it issued before.
+stands in a send/recv block that lacks it. The suspect is the rank that did
+something else there than the same stage of the pipelines beside it; else the one
+whose block is unlike any it issued before. That many wait for one rank proves
+nothing: it may wait itself.
 """
 
 from collections import Counter
@@ -13,7 +15,7 @@ import numpy as np
 
 from triage.analysis.case import Case
 from triage.analysis.p2p import Channel
-from triage.analysis.waits import Place, PlaceKind
+from triage.analysis.waits import PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.parsers.flight_recorder.reduce import FINISHED, P2P, U_SIG, U_STREAM
@@ -35,6 +37,7 @@ class P2pMismatch:
     name = "fr.p2p_mismatch"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         for end, places in case.ends():
             if not any(place.kind is PlaceKind.P2P for place in places):
                 continue
@@ -43,20 +46,23 @@ class P2pMismatch:
             sizes = [c for c in of_end if c.same_size is False]
             lonely = [c for c in of_end if unmet(c) and c.peer in ranks]
             if lonely and (len(places) > 1 or self.block_lacks_it(case, lonely)):
-                yield self.finding(case, end, places, lonely, "lacks its other end")
+                # A peer that stands in a send/recv itself may still come; one that
+                # stands behind its send/recvs will not.
+                past = [c for c in lonely if not stands_in_p2p(case, c.peer)]
+                yield self.finding(case, end, past or lonely, "lacks its other end")
             elif sizes:
-                yield self.finding(case, end, places, sizes, "differs in size or dtype")
+                yield self.finding(case, end, sizes, "differs in size or dtype")
 
     def block_lacks_it(self, case: Case, lonely: list[Channel]) -> bool:
+        """Whether a peer stands in a send/recv of the same group that lacks the other end."""
         for channel in lonely:
             stuck = case.snapshot.stuck_of(channel.peer)
             if stuck is not None and stuck.p2p and stuck.group == channel.group:
                 return True
         return False
 
-    def finding(
-        self, case: Case, end: int, places: list[Place], defects: list[Channel], what: str
-    ) -> Finding:
+    def finding(self, case: Case, end: int, defects: list[Channel], what: str) -> Finding:
+        """The claim in words, with its reasons."""
         odd, how = blamed(case, defects)
         decided = how is not None
         reasons = []
@@ -71,7 +77,6 @@ class P2pMismatch:
             )
         for rank in odd[:2]:
             reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
-        del places
         return Finding(
             detector=self.name,
             kind=VerdictKind.DESYNC,
@@ -89,6 +94,11 @@ class P2pMismatch:
         )
 
 
+def stands_in_p2p(case: Case, rank: int) -> bool:
+    stuck = case.snapshot.stuck_of(rank)
+    return stuck is not None and stuck.p2p
+
+
 def unmet(channel: Channel) -> bool:
     return not channel.matched and not channel.later and channel.peer_has_dump
 
@@ -101,18 +111,18 @@ def blamed(case: Case, defects: list[Channel]) -> tuple[tuple[int, ...], str | N
     alone = [rank for rank in ranks if unlike_siblings(case, rank, defects[0].group)]
     if len(alone) == 1:
         return (alone[0],), "the same stage of the other pipelines issued something else there"
-    (top, most), *rest = counts.most_common()
-    if most > 1 and (not rest or rest[0][1] < most):
-        return (top,), f"{most} such transfers have rank {top} in common"
     unusual = [rank for rank in ranks if novel_block(case, rank)]
     if len(unusual) == 1:
-        return (unusual[0],), "its peers' blocks are as in earlier steps, its own is new"
+        shared = f"; {counts[unusual[0]]} such transfers have it in common"
+        why = "its own block is new, its peers' are as in earlier steps"
+        return (unusual[0],), why + (shared if counts[unusual[0]] > 1 else "")
     return ranks, None
 
 
 def unlike_siblings(case: Case, rank: int, number: int) -> bool:
     """Whether a rank's newest blocks differ from those of the same member of other groups
-    of this kind: pipelines side by side do the same."""
+    of this kind: pipelines side by side do the same.
+    """
     snapshot = case.snapshot
     group = snapshot.groups[number]
     member = group.ranks.index(rank) if rank in group.ranks else None
@@ -142,7 +152,8 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
 
 def unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
     """Whether a rank came to the collective it is stuck in after fewer or more send/recvs
-    than the same stage of the other pipelines."""
+    than the same stage of the other pipelines.
+    """
     stuck = case.snapshot.stuck_of(rank)
     if stuck is None or stuck.p2p:
         return False

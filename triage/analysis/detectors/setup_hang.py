@@ -29,6 +29,7 @@ class SetupHang:
     name = "fr.setup_hang"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         idle = {
             end: places[0].waiting[0]
             for end, places in case.ends()

@@ -36,6 +36,7 @@ class Straggler:
     name = "fr.straggler"
 
     def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
         if case.moving or (case.graph.places and not case.in_flight):
             return
         late = measure(case.snapshot, case.snapshot.node_of)
@@ -56,6 +57,7 @@ class Straggler:
                 yield self.finding(case, index, late, usual)
 
     def finding(self, case: Case, index: int, late: Lateness, usual: float) -> Finding:
+        """The claim in words, with its reasons."""
         rank = int(case.snapshot.ranks[index])
         ms = float(late.delay_ms[index])
         text = (

@@ -19,7 +19,7 @@ from triage.parsers.flight_recorder.interpreter import (
     STR,
     TUPLE,
 )
-from triage.parsers.flight_recorder.jit import compiled, inlined
+from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 
 __all__ = ["FIELDS", "MISSING", "WALK_NAMES", "known_names", "walk"]
 
@@ -129,16 +129,14 @@ def known_names() -> tuple[U8, I32]:
 
 
 @inlined
-def mix(h: int, value: int) -> int:
+def mix(h: Word, value: Word) -> Word:
     """One step of the content hash of a list."""
     x = (np.uint64(h) ^ np.uint64(value)) * np.uint64(0x9E3779B97F4A7C15)
     return np.int64(x ^ (x >> np.uint64(31)))
 
 
 @compiled
-def key_of(
-    string: int, buf: U8, strings: I64, names: U8, name_offsets: I32, known: I32
-) -> int:
+def key_of(string: int, buf: U8, strings: I64, names: U8, name_offsets: I32, known: I32) -> Word:
     """Which known name a string is, -1 for none; remembered in ``known``."""
     if known[string] != -2:
         return known[string]
@@ -165,9 +163,9 @@ def key_of(
 def list_hash(
     tag: int, container: int, depth: int, cell_tag: U8, cell: I64,
     containers: I32, chunks: I32, strings: I64, work: I64,
-) -> int:  # fmt: skip
+) -> Word:  # fmt: skip
     """Content hash of a list of scalars, or of lists of scalars (``depth`` 1)."""
-    h = np.int64(1469598103934665603)
+    h: Word = np.int64(1469598103934665603)
     if tag != LIST and tag != TUPLE:
         return h
     chunk = containers[container, 0]
@@ -181,7 +179,7 @@ def list_hash(
             if kind == STR:
                 h = mix(h, strings[cell[k], 2])
             elif (kind == LIST or kind == TUPLE) and depth > 0:
-                inner = np.int64(7)
+                inner: Word = np.int64(7)
                 sub = containers[cell[k], 0]
                 while sub >= 0:
                     low = chunks[sub, 0]
@@ -201,9 +199,9 @@ def list_hash(
 @compiled
 def frames_hash(
     container: int, cell_tag: U8, cell: I64, containers: I32, chunks: I32, strings: I64, work: I64
-) -> int:
+) -> Word:
     """Content hash of a stack: the strings and line numbers of its frame dicts."""
-    h = np.int64(88172645463325252)
+    h: Word = np.int64(88172645463325252)
     chunk = containers[container, 0]
     while chunk >= 0:
         first = chunks[chunk, 0]
@@ -289,7 +287,7 @@ def walk_entry(
         row[STARTED] = MISSING
     if row[COMPLETED] <= 0:
         row[COMPLETED] = MISSING
-    sizes = np.int64(3)
+    sizes: Word = np.int64(3)
     for key in (INPUT_SIZES, OUTPUT_SIZES):
         if row[key] != MISSING:
             tag = containers[row[key], 3]
@@ -298,7 +296,7 @@ def walk_entry(
                 list_hash(tag, row[key], 1, cell_tag, cell, containers, chunks, strings, work),
             )
     row[SIZES_HASH] = sizes
-    dtypes = np.int64(5)
+    dtypes: Word = np.int64(5)
     for key in (INPUT_DTYPES, OUTPUT_DTYPES):
         if row[key] != MISSING:
             tag = containers[row[key], 3]
@@ -345,7 +343,7 @@ def walk_table(
     table: I64, low_key: int, container: int, buf: U8, cell_tag: U8, cell: I64,
     containers: I32, chunks: I32, strings: I64, names: U8, name_offsets: I32, known: I32,
     work: I64,
-) -> int:  # fmt: skip
+) -> Word:  # fmt: skip
     """All rows of ``pg_config`` or ``pg_status``; -1 when ``table`` is too small."""
     count = 0
     chunk = containers[container, 0]

@@ -150,6 +150,7 @@ class Decoder:
         return None
 
     def refuse_or_grow(self, code: int) -> None:
+        """Double the array that is full, unless it is at its limit."""
         scratch, limits = self.scratch, self.limits
         held, most, what = {
             ops.FULL_STACK: (len(scratch.stack), limits.stack, "values under construction"),
@@ -289,6 +290,7 @@ class Decoder:
         return names, no_stamps and bool((entries[:, col.RETIRED] == 1).any())
 
     def reduce(self, entries: NDArray[np.int64], names: dict[int, OpName], eventless: bool) -> None:
+        """Streams and units of the entries."""
         size = int(self.scratch.out[ops.OUT_STRINGS]) + 1
         kinds = np.zeros(size, np.int8)
         uneven = np.zeros(size, np.int8)
@@ -312,12 +314,13 @@ class Decoder:
             raise Forbidden(f"entries of more than {red.MAX_STREAMS:,} process groups")
 
     def kept_members(self, kept: NDArray[np.intp]) -> NDArray[np.int64]:
+        """The p2p members of the kept pending units, renumbered to them."""
         members = self.members[: int(self.reduced[red.OUT_MEMBERS])]
         if not len(kept) or not len(members):
             return np.empty((0, red.MEMBER_FIELDS), np.int64)
         at = np.searchsorted(kept, members[:, red.M_UNIT])
         inside = (at < len(kept)) & (kept[np.minimum(at, len(kept) - 1)] == members[:, red.M_UNIT])
-        chosen = members[inside].copy()
+        chosen: NDArray[np.int64] = members[inside].copy()
         chosen[:, red.M_UNIT] = at[inside]
         return chosen
 
@@ -342,6 +345,7 @@ class Decoder:
                     stream[red.S_RATIO] = gathered // given
 
     def elements(self, row: NDArray[np.int64], column: int) -> int:
+        """Elements of all tensors in a list of shapes."""
         if row[column] == col.MISSING:
             return 0
         sizes = self.plain(ops.LIST, int(row[column]), 2)
@@ -355,12 +359,15 @@ class Decoder:
         return total
 
     def optional_text(self, index: int) -> str | None:
+        """The string, or None for an index that stands for none."""
         return None if index < 0 else self.short_text(int(index))
 
     def key_text(self, index: int) -> str:
+        """A dict key as text; integers are stored as negative indexes."""
         return self.short_text(index) if index >= 0 else str(-2 - index)
 
     def group_rows(self) -> tuple[GroupRow, ...]:
+        """The rows of ``pg_config``."""
         rows = []
         lists: dict[int, tuple[int, ...] | None] = {-1: None}
         for key, name, desc, ranks in self.groups[: int(self.walked[col.OUT_GROUPS])].tolist():
@@ -379,10 +386,12 @@ class Decoder:
         return tuple(rows)
 
     def rank_list(self, index: int) -> tuple[int, ...] | None:
+        """The ranks of a group, parsed once per text."""
         offset, length, key = self.scratch.strings[index].tolist()
         return self.shared.ranks((key, length), self.buf[offset : offset + length].tobytes())
 
     def counter_rows(self) -> tuple[Counters, ...]:
+        """The rows of ``pg_status``."""
         rows = self.status[: int(self.walked[col.OUT_STATUS])].tolist()
         return tuple(
             Counters(self.key_text(key), present(enqueued), present(started), present(completed))
@@ -404,6 +413,7 @@ class Decoder:
         )
 
     def list_text(self, row: NDArray[np.int64], column: int) -> str:
+        """The first items of a list, for people."""
         if row[column] == col.MISSING:
             return ""
         values = self.plain(ops.LIST, int(row[column]), 2)
@@ -454,7 +464,7 @@ class Decoder:
                 scratch.chunks,
                 scratch.strings,
                 self.work,
-            )  # fmt: skip
+            )
         )
         known = self.shared.stacks.get(key)
         if known is None:

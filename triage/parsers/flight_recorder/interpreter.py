@@ -16,7 +16,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from triage.parsers.flight_recorder.jit import checked, inlined
+from triage.parsers.flight_recorder.jit import Word, checked, inlined
 
 __all__ = [
     "CODE_NAMES",
@@ -135,7 +135,7 @@ class Scratch:
 
 
 @checked
-def hash_bytes(buf: U8, start: int, length: int) -> int:
+def hash_bytes(buf: U8, start: Word, length: Word) -> Word:
     """A 64-bit content hash, eight bytes at a time; for tables, not for secrets."""
     h = np.uint64(0x9E3779B97F4A7C15) ^ (np.uint64(length) * np.uint64(0xFF51AFD7ED558CCD))
     words = length >> 3
@@ -156,10 +156,11 @@ def hash_bytes(buf: U8, start: int, length: int) -> int:
 
 @checked
 def intern_string(
-    buf: U8, start: int, length: int, strings: I64, slots: I32, count: int
-) -> int:
+    buf: U8, start: Word, length: Word, strings: I64, slots: I32, count: Word
+) -> Word:
     """Index of the string with this content; ``count`` when it is new, -1 when the
-    table is full, -2 when too many strings share its place in the table."""
+    table is full, -2 when too many strings share its place in the table.
+    """
     h = hash_bytes(buf, start, length)
     mask = len(slots) - 1
     slot = h & mask
@@ -218,7 +219,7 @@ def only_zeros(buf: U8, start: int, end: int) -> bool:
 
 
 @checked
-def interpret(  # noqa: PLR0912, PLR0915 - one opcode table, kept in one place
+def interpret(
     buf: U8, size: int, max_text: int, max_depth: int,
     stack_tag: U8, stack: I64, memo_tag: U8, memo: I64, cell_tag: U8, cell: I64,
     containers: I32, chunks: I32, strings: I64, slots: I32, marks: I64, out: I64,
@@ -239,7 +240,10 @@ def interpret(  # noqa: PLR0912, PLR0915 - one opcode table, kept in one place
     num_chunks = 0
     num_strings = 0
     code = CUT
-    detail = 0
+    index: Word = 0
+    value: Word = 0
+    length: Word = 0
+    detail: Word = 0
     at = 0
     if size >= 2 and (buf[1] < 2 or buf[1] > 5):
         code = BAD_PROTOCOL

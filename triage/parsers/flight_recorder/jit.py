@@ -17,9 +17,12 @@ from typing import Any, TypeVar, cast
 
 import numba
 
-__all__ = ["checked", "compiled", "inlined"]
+__all__ = ["Word", "checked", "compiled", "inlined"]
 
 F = TypeVar("F", bound=Callable[..., object])
+
+# A 64-bit integer of compiled code: there ``int`` and ``np.int64`` are one type.
+Word = Any
 
 # Typed away: numba's stubs do not know `_nrt`.
 njit = cast(Any, numba).njit
@@ -37,7 +40,8 @@ def compiled(function: F) -> F:
 
 def inlined(function: F) -> F:
     """For what native code calls per value: handing over five arrays
-    costs more than what it does with them. Unchecked: the caller sees to the room."""
+    costs more than what it does with them. Unchecked: the caller sees to the room.
+    """
     return compile_with(function, forceinline=True)
 
 

@@ -6,6 +6,7 @@ The rank is the last run of digits of the file's stem: ``comm_lib_trace_rank_12`
 """
 
 import re
+from itertools import pairwise
 from pathlib import PurePosixPath
 
 __all__ = ["node_in_name", "rank_in_name"]
@@ -35,7 +36,7 @@ def rank_in_name(artifact: str) -> int | None:
 def node_in_name(artifact: str) -> str | None:
     """The node that a file's folder or name claims, if any."""
     parts = PurePosixPath(artifact).parts
-    for folder, below in zip(parts, parts[1:-1], strict=False):
+    for folder, below in pairwise(parts[:-1]):
         if folder == "nodes":
             return below
     match = HOST_BEFORE_RANK.search(stem_of(artifact))

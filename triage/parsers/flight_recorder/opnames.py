@@ -24,7 +24,9 @@ __all__ = ["OpName", "parse_op_name"]
 NAME = re.compile(r"([^:]{1,40}):(\S{1,120})(?: (\d{1,9})(->|<-)(\d{1,9}))?")
 # "ALLGATHER_coalesced": the closing entry of a coalesced block of collectives
 COLLECTIVE_BLOCK = re.compile(r"[A-Z][A-Z_]*_coalesced")
-ROOTED_OPS = frozenset({"broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "scatter", "gather"})
+ROOTED_OPS = frozenset(
+    {"broadcast", "_broadcast_oop", "reduce", "_reduce_oop", "scatter", "gather"}
+)
 # Members may pass different sizes by right: split sizes and roots.
 UNEVEN_OPS = re.compile(r"all_?to_?all|alltoall|scatter$|gather$|_v$|^reduce_scatter$|^all_gather$")
 EVEN_OPS = frozenset({"_all_gather_base", "_reduce_scatter_base", "all_gather_into_tensor"})

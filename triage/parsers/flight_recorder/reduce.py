@@ -31,7 +31,7 @@ from triage.parsers.flight_recorder.columns import (
     STATE,
     mix,
 )
-from triage.parsers.flight_recorder.jit import compiled, inlined
+from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 
 __all__ = ["reduce_entries"]
 
@@ -152,13 +152,13 @@ def lone_members(entries: I64, count: int, kinds: I8, marks: I64) -> None:
         return
     for i in range(count):
         last = i + 1 == count
-        if last or entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1:
-            if is_lone(entries, i, kinds, marks):
-                marks[i, K_ORPHAN] = 1
+        gap = last or entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1
+        if gap and is_lone(entries, i, kinds, marks):
+            marks[i, K_ORPHAN] = 1
 
 
 @inlined
-def is_lone(entries: I64, i: int, kinds: I8, marks: I64) -> bool:
+def is_lone(entries: I64, i: int, kinds: I8, marks: I64) -> Word:
     """A send or receive without events that belongs to no block in sight."""
     kind = kinds[entries[i, NAME]]
     if kind != SEND and kind != RECV:
@@ -169,7 +169,7 @@ def is_lone(entries: I64, i: int, kinds: I8, marks: I64) -> bool:
 
 
 @compiled
-def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in order
+def reduce_entries(
     entries: I64, count: int, kinds: I8, uneven: I8, own: I32, peer: I32, op_hash: I64,
     eventless: bool, marks: I64, newest: I64, streams: I64, units: I64, members: I64, out: I64,
 ) -> None:  # fmt: skip
@@ -243,10 +243,10 @@ def reduce_entries(  # noqa: PLR0912, PLR0915 - one pass over the entries, in or
         key = P2P_SEQ if is_p2p else COLLECTIVE_SEQ
         if entries[i, key] == MISSING or entries[i, key] != entries[j, key]:
             continue
-        if entries[i, STATE] == 0 and entries[j, STATE] == 0:
-            if entries[i, RETIRED] != 1 and entries[j, RETIRED] != 1:
-                marks[i, K_ORPHAN] = 1
-                marks[j, K_ORPHAN] = 1
+        silent = entries[i, STATE] == 0 and entries[j, STATE] == 0
+        if silent and entries[i, RETIRED] != 1 and entries[j, RETIRED] != 1:
+            marks[i, K_ORPHAN] = 1
+            marks[j, K_ORPHAN] = 1
     lone_members(entries, count, kinds, marks)
     if count > 0 and marks[count - 1, K_ORPHAN] == 1:
         out[OUT_BLOCK_OPEN] = 1
