@@ -12,7 +12,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
-from typing import IO, Final
+from typing import IO, Any, Final
 
 import zstandard
 
@@ -26,7 +26,10 @@ CHUNK: Final = 1 << 20
 # Five seconds of reading headers; 16,384 ranks leave 20,000 files.
 MAX_MEMBERS: Final = 100_000
 # A long name or a table of attributes; tarfile reads it into memory as a whole.
-MAX_TAR_HEADER: Final = 1 << 16
+MAX_TAR_HEADER: Final = 1 << 13
+# Of their sizes squared, over the archive: older versions of tarfile search each of
+# them in quadratic time. 20,000 ordinary ones take a quarter of it.
+MAX_TAR_SQUARES: Final = 3 << 30
 MAX_PATH: Final = 4096
 MAX_NAME: Final = 255
 # A tar may expand this far whatever its ratio.
@@ -134,7 +137,9 @@ class CountingReader(io.RawIOBase):
 
 
 class Header(tarfile.TarInfo):
-    """A header that is looked at before tarfile follows it."""
+    """A header that is looked at before tarfile follows it; one class an archive."""
+
+    squares = 0
 
     @classmethod
     def frombuf(cls, buf: bytes | bytearray, encoding: str, errors: str) -> "Header":
@@ -153,6 +158,10 @@ class Header(tarfile.TarInfo):
             raise Forbidden("a file of negative size in the archive")
         if info.type in ATTRIBUTES and info.size > MAX_TAR_HEADER:
             raise Forbidden(f"a name or attributes of {info.size:,} bytes in the archive")
+        if info.type in ATTRIBUTES:
+            cls.squares += info.size**2
+            if cls.squares > MAX_TAR_SQUARES:
+                raise Forbidden("too many long attributes in the archive")
         return info
 
 
@@ -169,10 +178,11 @@ def tar_members(path: Path, compression: str | None, bounds: Expansion) -> Itera
         stream = io.BufferedReader(
             CountingReader(opened(source, compression), size, bounds.ratio), CHUNK
         )
+        header = type("Header", (Header,), {"squares": 0})
         # No archive can hold a file that ends behind this.
         end = max(TAR_FLOOR, bounds.ratio * size) if compression else size
         try:
-            with tarfile.open(fileobj=stream, mode="r|", tarinfo=Header) as archive:
+            with tarfile.open(fileobj=stream, mode="r|", tarinfo=header) as archive:
                 yield from regular_members(archive, bounds, end)
         except (tarfile.TarError, *BROKEN) as error:
             yield Member("", None, f"the archive breaks off: {error}")
@@ -184,9 +194,7 @@ def tar_members(path: Path, compression: str | None, bounds: Expansion) -> Itera
 
 
 def regular_members(archive: tarfile.TarFile, bounds: Expansion, end: int) -> Iterator[Member]:
-    stream = archive.fileobj
-    if stream is None:
-        return
+    stream: Any = archive.fileobj
     count = 0
     for info in archive:
         archive.members = []  # type: ignore[attr-defined]  # streaming: forget what was read

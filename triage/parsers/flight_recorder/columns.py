@@ -314,11 +314,11 @@ def walk_pairs(
     name_offsets: I32, known: I32, work: I64,
 ) -> None:  # fmt: skip
     """One row of groups (name, desc, ranks) or of counters (three integers), with its key."""
-    # Text by its index, the ids of older formats as -2 and below; no id is negative.
+    # Text by its index, the ids of older formats as -2 and below; others are no ids.
     table[count, 0] = -1
     if cell_tag[key_cell] == STR:
         table[count, 0] = cell[key_cell]
-    elif cell[key_cell] >= 0:
+    elif 0 <= cell[key_cell] < 1 << 31:
         table[count, 0] = -2 - cell[key_cell]
     table[count, 1] = MISSING
     table[count, 2] = MISSING

@@ -113,6 +113,9 @@ class Decoder:
         if is_json:
             data = opcodes_of_json(bytes(data), self.limits)
         self.buf = np.frombuffer(data, np.uint8)
+        if not self.buf.flags.writeable:
+            # Arrays that may not be written to are another type: all would be compiled twice.
+            self.buf = self.buf.copy()
         try:
             partial = self.interpret()
         except ArtifactError as error:
@@ -145,7 +148,7 @@ class Decoder:
         if code == ops.CUT:
             if scratch.out[ops.OUT_ROOT_TAG] not in (ops.DICT, ops.LIST):
                 raise Corrupt("cut off before the first group or entry", offset=offset)
-            zeros = "only zeros follow" if offset < len(self.buf) - 1 else "the file ends"
+            zeros = "only zeros follow" if scratch.out[ops.OUT_ZERO_TAIL] else "the file ends"
             return f"cut short: {zeros} at byte {offset:,}"
         return None
 
@@ -186,7 +189,7 @@ class Decoder:
                 self.entries = np.empty((wanted + 1024, col.FIELDS), np.int64)
             else:
                 table = self.groups if full == 2 else self.status
-                if len(table) > 1 << 18:
+                if len(table) >= 1 << 18:
                     raise Forbidden(f"more than {len(table):,} process groups")
                 if full == 2:
                     self.groups = np.empty((len(table) * 4, 4), np.int64)
@@ -266,7 +269,7 @@ class Decoder:
             num_entries=count,
             first_record_id=int(entries[0, col.RECORD_ID]) if count else 0,
             gaps=bool(count)
-            and int(entries[-1, col.RECORD_ID] - entries[0, col.RECORD_ID]) + 1 != count,
+            and int(entries[-1, col.RECORD_ID]) - int(entries[0, col.RECORD_ID]) + 1 != count,
             first_created_ns=present(reduced[red.OUT_FIRST_CREATED]),
             last_created_ns=present(reduced[red.OUT_LAST_CREATED]),
             last_stamp_ns=present(reduced[red.OUT_LAST_STAMP]),
@@ -493,7 +496,7 @@ class Decoder:
             )
         if reduced[red.OUT_NO_SEQ]:
             notes.append(f"{int(reduced[red.OUT_NO_SEQ])} entries lack a sequence number")
-        if self.scratch.out[ops.OUT_ZERO_TAIL]:
+        if self.scratch.out[ops.OUT_ZERO_TAIL] and self.scratch.out[ops.OUT_CODE] != ops.CUT:
             notes.append("zeros follow the end of the dump")
         return tuple(notes)
 

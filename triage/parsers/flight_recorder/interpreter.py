@@ -556,6 +556,7 @@ def interpret(
             break
         else:
             if op == 0 and only_zeros(buf, at, size):
+                out[OUT_ZERO_TAIL] = 1
                 break
             code = BAD_OPCODE
             detail = op
