@@ -40,7 +40,7 @@ def value(one: Any) -> bytes:
     if isinstance(one, int):
         if -(2**31) <= one < 2**31:
             return b"J" + struct.pack("<i", one)
-        width = max(8, (one.bit_length() + 8) // 8)
+        width = 8 if -(2**63) <= one < 2**63 else (one.bit_length() + 8) // 8
         head = b"\x8a" + bytes([width]) if width < 256 else b"\x8b" + struct.pack("<I", width)
         return head + one.to_bytes(width, "little", signed=True)
     if isinstance(one, float):
