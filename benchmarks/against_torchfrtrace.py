@@ -142,14 +142,19 @@ def torch_says(sets: Sequence[set[int]], cost: Cost, guilty: set[int]) -> str:
     if guilty and everyone == guilty:
         return f"the culprit alone{ended}"
     if not guilty:
-        return f"names {len(everyone)} ranks, none is guilty{ended}"
+        return f"names {counted(everyone)}, none is guilty{ended}"
     if sets[0] == guilty:
         how = "the culprit first"
     elif guilty <= everyone:
         how = "the culprit among others"
     else:
         how = "innocent ranks only"
-    return f"{how} ({len(everyone)} ranks named){ended}"
+    return f"{how} ({counted(everyone)} named){ended}"
+
+
+def counted(ranks: set[int]) -> str:
+    """How many ranks."""
+    return "1 rank" if len(ranks) == 1 else f"{len(ranks)} ranks"
 
 
 def last_error(output: str) -> str:
