@@ -20,7 +20,7 @@ GOOD = whole(dump())
 def squeeze(head: bytes, zeros: int, kind: str) -> bytes:
     """``head`` and so many zeros, compressed without holding them."""
     out = io.BytesIO()
-    made = gzip.GzipFile(fileobj=out, mode="wb", mtime=0) if kind == "gzip" else zstandard.ZstdCompressor().stream_writer(out, closefd=False)
+    made = gzip.GzipFile(fileobj=out, mode="wb", mtime=0, compresslevel=1) if kind == "gzip" else zstandard.ZstdCompressor().stream_writer(out, closefd=False)
     with made as writer:
         writer.write(head)
         for _ in range(zeros // MIB):
