@@ -35,6 +35,10 @@ from triage.parsers.inputs import InputFile
 __all__ = ["DumpSet", "read_dumps"]
 
 HEAD_BYTES: Final = 4096
+# Compressed bytes looked at for the first ones behind them: a block of zstd is up to 128 KiB.
+PEEK_BYTES: Final = 1 << 20
+# Longer than any compressed file of nothing.
+EMPTY_BYTES: Final = 512
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
 JSON_DUMP = re.compile(
     rb'"(entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
@@ -108,6 +112,10 @@ class Reader:
                     data = expand(source, compression, file.size_bytes, self.bounds)
                     yield self.dump(decoder, data, file.artifact)
                     return
+                if not first and file.size_bytes > EMPTY_BYTES:
+                    why = f"{compression} cannot be read: damaged, or cut off at the start"
+                    yield Refused(file.artifact, why)
+                    return
             elif is_tar(head):
                 yield from self.archive(file, None)
                 return
@@ -154,7 +162,7 @@ def peek(source: io.FileIO, compression: str) -> bytes:
     """The first bytes behind the compression; nothing when it is damaged."""
     head = b""
     try:
-        read = opened(io.BytesIO(source.read(1 << 16)), compression)
+        read = opened(io.BytesIO(source.read(PEEK_BYTES)), compression)
         # One call may give less: the first part of a file in many parts can be a byte.
         while len(head) < HEAD_BYTES and (part := read(HEAD_BYTES - len(head))):
             head += part
