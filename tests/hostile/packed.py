@@ -146,6 +146,13 @@ def tars() -> Iterator[Hostile]:
         "a folder": tarfile.DIRTYPE, "a multi-volume part": b"M", "a volume label": b"V",
     }.items():  # fmt: skip
         yield hostile("tar", f"a member is {name}", header(RANK, 0, kind, link="/etc/passwd") + member(RANK) + END, "any")
+    for name, path, kind in (
+        ("a link", RANK, tarfile.SYMTYPE), ("of no known kind", RANK, b"Z"),
+        ("a folder", RANK, tarfile.DIRTYPE), ("outside", f"../{RANK}", tarfile.REGTYPE),
+    ):  # fmt: skip
+        lie = header(path, 1 << 50, kind) + member(RANK) + END
+        yield hostile("tar", f"a petabyte that is {name}", lie, "any")
+        yield hostile("tar", f"a petabyte behind gzip that is {name}", gzip.compress(lie, mtime=0), "any")
     for size in (65 * MIB, 8 << 30, 1 << 40, (1 << 62) - 1, -1, -512, -(1 << 40)):
         yield hostile("tar", f"a member declares {size} bytes", header(RANK, size) + block(GOOD) + END, "any")
         yield hostile("tar", f"attributes declare {size} bytes", header("pax", size, tarfile.XHDTYPE) + block(b"9 a=bcde\n") + member(RANK) + END, "any")

@@ -175,14 +175,16 @@ def tar_members(path: Path, compression: str | None, bounds: Expansion) -> Itera
     """The regular files of a tar, in its order, each within ``bounds``."""
     size = path.stat().st_size
     with path.open("rb") as source:
-        stream = io.BufferedReader(
-            CountingReader(opened(source, compression), size, bounds.ratio), CHUNK
-        )
+        stream: IO[bytes] = source  # a plain one is not read where it is skipped
+        if compression:
+            reader = CountingReader(opened(source, compression), size, bounds.ratio)
+            stream = io.BufferedReader(reader, CHUNK)
         header = type("Header", (Header,), {"squares": 0})
         # No archive can hold a file that ends behind this.
         end = max(TAR_FLOOR, bounds.ratio * size) if compression else size
         try:
-            with tarfile.open(fileobj=stream, mode="r|", tarinfo=header) as archive:
+            mode: Any = "r|" if compression else "r:"
+            with tarfile.open(fileobj=stream, mode=mode, tarinfo=header) as archive:
                 yield from regular_members(archive, bounds, end)
         except (tarfile.TarError, *BROKEN) as error:
             yield Member("", None, f"the archive breaks off: {error}")
@@ -202,24 +204,17 @@ def regular_members(archive: tarfile.TarFile, bounds: Expansion, end: int) -> It
         if count > MAX_MEMBERS:
             yield Member("", None, f"more than {MAX_MEMBERS:,} files in the archive")
             return
-        if info.isdir():
-            continue
+        if archive.offset < info.offset_data:
+            yield Member("", None, "a file of negative size in the archive")
+            return
         name = info.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        if len(name) > MAX_PATH or any(len(part) > MAX_NAME for part in name.split("/")):
-            yield Member(f"{name[:MAX_NAME]}...", None, f"a name of {len(name):,} characters")
-            continue
-        if info.issparse():
-            yield Member(name, None, "a sparse file in an archive is not read")
-            continue
-        if not info.isreg():
-            yield Member(name, None, "a link or device in an archive is not followed")
-            continue
-        if ".." in PurePosixPath(name).parts or name.startswith("/"):
-            yield Member(name, None, "its name leaves the archive")
-            continue
-        if info.size > bounds.max_bytes:
-            yield Member(name, None, f"{info.size:,} bytes; more than {bounds.max_bytes:,}")
-            if info.offset_data + info.size > end:
+        why = None if info.isdir() else refusal(info, name, bounds)
+        if why is not None:
+            shown = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
+            yield Member(shown, None, why)
+        if why is not None or info.isdir():
+            # Where the next header would lie: the reader walks there block by block.
+            if archive.offset > end + tarfile.BLOCKSIZE:
                 yield Member("", None, "the archive breaks off in the middle of a file")
                 return
             continue
@@ -238,3 +233,18 @@ def regular_members(archive: tarfile.TarFile, bounds: Expansion, end: int) -> It
             yield Member(name, data)
         except ArtifactError as error:
             yield Member(name, None, str(error))
+
+
+def refusal(info: tarfile.TarInfo, name: str, bounds: Expansion) -> str | None:
+    """Why a member is not read, None when it is."""
+    if len(name) > MAX_PATH or any(len(part) > MAX_NAME for part in name.split("/")):
+        return f"a name of {len(name):,} characters"
+    if info.issparse():
+        return "a sparse file in an archive is not read"
+    if not info.isreg():
+        return "a link or device in an archive is not followed"
+    if ".." in PurePosixPath(name).parts or name.startswith("/"):
+        return "its name leaves the archive"
+    if info.size > bounds.max_bytes:
+        return f"{info.size:,} bytes; more than {bounds.max_bytes:,}"
+    return None
