@@ -53,8 +53,29 @@ OPCODES = [
     (0x8C, -1), (0x8D, 8), (0x71, 1), (0x72, 4), (0x94, 0), (0x68, 1), (0x6A, 4), (0x2E, 0),
     (0x30, 0), (0x32, 0), (0x63, 0), (0x52, 0), (0x8F, 0),
 ]  # fmt: skip
-EDGES = [0, 1, 2, 7, 8, 9, 127, 128, 255, 256, 2**15, 2**16, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1]
-WORDS = [name.encode() for name in [*entry(), *dump(), "name", "desc", "ranks", "seq_id", "completed"]]
+EDGES = [
+    0,
+    1,
+    2,
+    7,
+    8,
+    9,
+    127,
+    128,
+    255,
+    256,
+    2**15,
+    2**16,
+    2**31 - 1,
+    2**31,
+    2**32 - 1,
+    2**63 - 1,
+    2**63,
+    2**64 - 1,
+]
+WORDS = [
+    name.encode() for name in [*entry(), *dump(), "name", "desc", "ranks", "seq_id", "completed"]
+]
 
 
 def opcode(dice: random.Random) -> bytes:
@@ -156,7 +177,9 @@ def with_checksums(data: bytes) -> bytes:
     for at in range(0, len(made) - 511, 512):
         if made[at + 257 : at + 262] == b"ustar":
             made[at + 148 : at + 156] = b" " * 8
-            made[at + 148 : at + 156] = b"%06o\0 " % int(np.sum(np.frombuffer(made, np.uint8, 512, at)))
+            made[at + 148 : at + 156] = b"%06o\0 " % int(
+                np.sum(np.frombuffer(made, np.uint8, 512, at))
+            )
     return bytes(made)
 
 
@@ -274,12 +297,16 @@ def run(minutes: float, seed: int, folder: Path, say: Callable[[str], None]) -> 
 
 def main() -> int:
     """The command line."""
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=10.0)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, default=ROOT / "var" / "fuzz")
     arguments = parser.parse_args()
-    found = run(arguments.minutes, arguments.seed, arguments.keep, lambda line: print(line, flush=True))
+    found = run(
+        arguments.minutes, arguments.seed, arguments.keep, lambda line: print(line, flush=True)
+    )
     return 1 if found else 0
 
 

@@ -29,7 +29,9 @@ def cuts() -> Iterator[Hostile]:
     yield hostile("cut", "and a megabyte of zeros", data[:at] + bytes(1 << 20), "any")
     yield hostile("cut", "and its end again", data[:at] + data[at // 2 :], "any")
     yield hostile("cut", "at the front", data[100:], "any")
-    yield hostile("cut", "a page of zeros in the middle", data[:8192] + bytes(4096) + data[12288:], "any")
+    yield hostile(
+        "cut", "a page of zeros in the middle", data[:8192] + bytes(4096) + data[12288:], "any"
+    )
 
 
 def mutate(data: bytes, dice: random.Random, kind: str) -> bytes:
@@ -43,7 +45,9 @@ def mutate(data: bytes, dice: random.Random, kind: str) -> bytes:
             changed[dice.randrange(len(data))] ^= 1 << dice.randrange(8)
     elif kind == "byte":
         for _ in range(dice.choice((1, 1, 4))):
-            changed[dice.randrange(len(data))] = dice.choice((0, 0x28, 0x2E, 0x65, 0x75, 0x7F, 0x80, 0xFF))
+            changed[dice.randrange(len(data))] = dice.choice(
+                (0, 0x28, 0x2E, 0x65, 0x75, 0x7F, 0x80, 0xFF)
+            )
     elif kind == "swap":
         other = dice.randrange(len(data))
         changed[at], changed[other] = changed[other], changed[at]
@@ -70,11 +74,17 @@ def inputs() -> Iterator[Hostile]:
     dice = random.Random(SEED)
     for kind in KINDS:
         for number in range(12):
-            folder, rank = dice.choice((("nccl-healthy-w8", 3), ("nccl-p2p-mismatch-w8", 2), ("gloo-crash-w4", 1)))
-            yield hostile("damage", f"{kind} {number}", mutate(real(folder, rank), dice, kind), "any")
-    two = real() [: len(real()) // 2] + real("nccl-p2p-mismatch-w8", 2)[10_000:]
+            folder, rank = dice.choice(
+                (("nccl-healthy-w8", 3), ("nccl-p2p-mismatch-w8", 2), ("gloo-crash-w4", 1))
+            )
+            yield hostile(
+                "damage", f"{kind} {number}", mutate(real(folder, rank), dice, kind), "any"
+            )
+    two = real()[: len(real()) // 2] + real("nccl-p2p-mismatch-w8", 2)[10_000:]
     yield hostile("damage", "two dumps in one file", two, "any")
     yield hostile("damage", "noise alone", b"\x80\x02" + dice.randbytes(50_000), "any")
-    yield hostile("damage", "with line ends of another system", real().replace(b"\n", b"\r\n"), "any")
+    yield hostile(
+        "damage", "with line ends of another system", real().replace(b"\n", b"\r\n"), "any"
+    )
     text = real().decode("utf-8", "replace").encode()
     yield hostile("damage", "sent as text", text, "any")

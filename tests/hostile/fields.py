@@ -38,7 +38,8 @@ TEXT_TO_BEWARE_OF = {
 RANKS = {
     "no JSON": "0, 1, 2", "nothing": "", "a number": "5", "an object": '{"0": 1}', "null": "null",
     "a text in the list": '["0", "1"]', "a float": "[0.0, 1.0]", "true": "[true, false]",
-    "NaN": "[NaN]", "the same twice": "[0, 0, 1]", "negative": "[-1, 0]", "huge": "[0, 99999999999]",
+    "NaN": "[NaN]", "the same twice": "[0, 0, 1]", "negative": "[-1, 0]",
+    "huge": "[0, 99999999999]",
     "5,000 digits": "[" + "9" * 5000 + "]", "lists": "[[0], [1]]", "deep": "[" * 1020 + "]" * 1020,
     "deeper": "[" * 100_000, "cut": "[0, 1, 2", "python": "range(8)", "a trailing comma": "[0, 1,]",
     "code": "__import__('os')", "spaces": "[" + " " * ((2 << 20) - 2) + "]", "bad UTF-8": b"[\xff]",
@@ -84,7 +85,9 @@ def missing() -> Iterator[Hostile]:
     for key in dump():
         kept = {name: item for name, item in dump().items() if name != key}
         yield hostile("missing", f"{key} at the top", whole(kept), "read")
-    yield hostile("missing", "everything but a name", whole(dump([{"profiling_name": "x"}])), "read")
+    yield hostile(
+        "missing", "everything but a name", whole(dump([{"profiling_name": "x"}])), "read"
+    )
     yield hostile("missing", "entries", whole(dump([])), "read")
     pairs = Pairs([*entry().items(), *entry(5).items()])
     yield hostile("missing", "nothing: each key twice", whole(dump([pairs])), "read")
@@ -102,7 +105,9 @@ def extremes() -> Iterator[Hostile]:
         yield hostile("extreme", f"sizes are {name}", one(input_sizes=[[number] * 4]), "read")
         gathers = [entry(0, profiling_name="gloo:all_gather", retired=True,
                          input_sizes=[[1]], output_sizes=[[number] * 64] * 64)]  # fmt: skip
-        yield hostile("extreme", f"gathered sizes are {name}", whole(dump(gathers, pg_config={})), "read")
+        yield hostile(
+            "extreme", f"gathered sizes are {name}", whole(dump(gathers, pg_config={})), "read"
+        )
         keys = Pairs([(number, {"name": "0", "desc": "default_pg", "ranks": "[0]"})])
         yield hostile("extreme", f"a group's key is {name}", whole(dump(pg_config=keys)), "read")
         yield hostile("extreme", f"a counter's key is {name}", whole(dump(pg_status=keys)), "read")
@@ -120,15 +125,34 @@ def texts() -> Iterator[Hostile]:
             heavy = len(bad) > 10_000
             yield hostile("text", f"{field} is {name}", one(**{field: bad}), "read", heavy=heavy)
         everywhere = dump(
-            [entry(0, process_group=(bad, bad), thread_name=bad, input_dtypes=[bad], state="started",
+            [entry(0, process_group=(bad, bad), thread_name=bad, input_dtypes=[bad],
+                   state="started",
                    frames=[{"name": bad, "filename": bad, "line": 1}])],
             version=bad, comm_lib_version=bad,
             pg_config={bad: {"name": bad, "desc": bad, "ranks": "[0, 1]"}},
             pg_status={bad: {"last_enqueued_collective": 1}},
         )  # fmt: skip
-        yield hostile("text", f"{name} everywhere", whole(everywhere), "read", heavy=len(bad) > 10_000)
-        yield hostile("text", f"a key is {name}", whole(dump([{**entry(), bad: 1}])), "read", heavy=len(bad) > 10_000)
-    for version in ("3.0", "2.99", "0.1", "2", "2.x", "9" * 400 + ".1", "-1.0", "2.10.1", "\u0662.1"):
+        yield hostile(
+            "text", f"{name} everywhere", whole(everywhere), "read", heavy=len(bad) > 10_000
+        )
+        yield hostile(
+            "text",
+            f"a key is {name}",
+            whole(dump([{**entry(), bad: 1}])),
+            "read",
+            heavy=len(bad) > 10_000,
+        )
+    for version in (
+        "3.0",
+        "2.99",
+        "0.1",
+        "2",
+        "2.x",
+        "9" * 400 + ".1",
+        "-1.0",
+        "2.10.1",
+        "\u0662.1",
+    ):
         yield hostile("text", f"version {version[:20]}", whole(dump(version=version)), "read")
 
 
@@ -151,7 +175,9 @@ def groups() -> Iterator[Hostile]:
         return whole(dump(pg_config=table))
 
     def counters(count: int) -> bytes:
-        return whole(dump(pg_status={str(n): {"last_enqueued_collective": n} for n in range(count)}))
+        return whole(
+            dump(pg_status={str(n): {"last_enqueued_collective": n} for n in range(count)})
+        )
 
     def many_lists() -> bytes:
         text = [str(n) for n in range(250_000)]
@@ -166,12 +192,23 @@ def groups() -> Iterator[Hostile]:
     shared = Raw(value({"name": "a", "ranks": "[0]"}) + b"q\x00")
     again = Raw(b"h\x00")
     table = Pairs([(0, shared)] + [(0, again)] * 600_000)
-    yield hostile("groups", "600,000 groups", lambda: whole(dump(pg_config=table)), says="groups", heavy=True)
+    yield hostile(
+        "groups", "600,000 groups", lambda: whole(dump(pg_config=table)), says="groups", heavy=True
+    )
     streams = [entry(n, process_group=(str(n), "x")) for n in range(4097)]
-    yield hostile("groups", "entries of 4,097 groups", lambda: whole(dump(streams)), says="4,096", heavy=True)
+    yield hostile(
+        "groups", "entries of 4,097 groups", lambda: whole(dump(streams)), says="4,096", heavy=True
+    )
 
     def crossing() -> bytes:
-        made = [Raw(value(entry(n, process_group=(str(n), "x"), frames=[])) + b"r" + n.to_bytes(4, "little")) for n in range(4000)]
+        made = [
+            Raw(
+                value(entry(n, process_group=(str(n), "x"), frames=[]))
+                + b"r"
+                + n.to_bytes(4, "little")
+            )
+            for n in range(4000)
+        ]
         again = [Raw(b"j" + (n % 4000).to_bytes(4, "little")) for n in range(396_000)]
         return whole(dump(made + again))
 
@@ -179,12 +216,32 @@ def groups() -> Iterator[Hostile]:
 
     def gathers() -> bytes:
         small = {"process_group": ("0", "x"), "collective_seq_id": 1, "frames": []}
-        made = [{"profiling_name": f"gloo:gather{n}", **small} for n in range(200_000)]
+        made = [{"profiling_name": f"gloo:gather{n}", **small} for n in range(60_000)]
         return whole(dump(made, pg_config={}))
 
-    yield hostile("groups", "200,000 kinds of gathers", gathers, "read", heavy=True)
-    members = [entry(n, profiling_name="nccl:send 0->1", state="scheduled", retired=False, p2p_seq_id=1, is_p2p=True) for n in range(20_000)]
-    yield hostile("groups", "a block of 20,000 sends", lambda: whole(dump([*members, entry(1, profiling_name="nccl:coalesced", p2p_seq_id=1, state="started")])), "read", heavy=True)
+    yield hostile("groups", "60,000 kinds of gathers", gathers, "read", heavy=True)
+    members = [
+        entry(
+            n,
+            profiling_name="nccl:send 0->1",
+            state="scheduled",
+            retired=False,
+            p2p_seq_id=1,
+            is_p2p=True,
+        )
+        for n in range(20_000)
+    ]
+    yield hostile(
+        "groups",
+        "a block of 20,000 sends",
+        lambda: whole(
+            dump(
+                [*members, entry(1, profiling_name="nccl:coalesced", p2p_seq_id=1, state="started")]
+            )
+        ),
+        "read",
+        heavy=True,
+    )
 
 
 def inputs() -> Iterator[Hostile]:

@@ -23,7 +23,9 @@ SECONDS = 5.0
 PEAK_MIB = 1024
 
 ALL = tuple(everything())
-LIGHT = {row: list(group) for row, group in groupby((h for h in ALL if not h.heavy), lambda h: h.row)}
+LIGHT = {
+    row: list(group) for row, group in groupby((h for h in ALL if not h.heavy), lambda h: h.row)
+}
 HEAVY = [one for one in ALL if one.heavy]
 NO_REASON = re.compile(r"\w(Error|Exception)\b|Traceback|more memory than|cannot be read: None")
 KEPT = {"read", "partial"}
@@ -213,6 +215,10 @@ def test_the_command_lists_every_file_it_refused_with_the_reason(incident: Path)
     for path in sorted((incident / "bad").iterdir()):
         if path.is_file() and path.stat().st_size < 1 << 30:
             heads[str(path.relative_to(incident))] = path.read_bytes()[:4]
-    silent = [name for name, head in heads.items() if head[:1] == b"\x80" and name.isascii() and name.isprintable() and name not in listed]
+    silent = [
+        name
+        for name, head in heads.items()
+        if head[:1] == b"\x80" and name.isascii() and name.isprintable() and name not in listed
+    ]
     assert silent == []
     assert all(len(why) > 10 for why in listed.values())

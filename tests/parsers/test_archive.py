@@ -40,7 +40,9 @@ def read(path: Path) -> DumpSet:
     return read_dumps(find_inputs([path]).files)
 
 
-def members(data: bytes, path: Path, compression: str | None = None) -> list[tuple[str, int | None, str | None]]:
+def members(
+    data: bytes, path: Path, compression: str | None = None
+) -> list[tuple[str, int | None, str | None]]:
     path.write_bytes(data)
     return [
         (one.name, None if one.data is None else len(one.data), one.why)

@@ -55,7 +55,10 @@ def test_several_paths_share_what_they_have_in_common(tmp_path: Path) -> None:
     plant(tmp_path, "x/one/rank_1", "x/two/rank_1", "x/three/deep/rank_2")
 
     assert artifacts(tmp_path / "x/one", tmp_path / "x/two") == ["one/rank_1", "two/rank_1"]
-    assert artifacts(tmp_path / "x/one/rank_1", tmp_path / "x/three") == ["one/rank_1", "three/deep/rank_2"]
+    assert artifacts(tmp_path / "x/one/rank_1", tmp_path / "x/three") == [
+        "one/rank_1",
+        "three/deep/rank_2",
+    ]
 
 
 def test_a_file_given_twice_is_one_file(tmp_path: Path) -> None:

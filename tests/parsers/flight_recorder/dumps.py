@@ -103,9 +103,8 @@ class Recorder:
             else:
                 self.record("nccl:_all_gather_base", group, False)
         if closed:
-            empty: Value = dict.fromkeys(
-                ("input_sizes", "input_dtypes", "output_sizes", "output_dtypes"), []
-            )
+            lists = ("input_sizes", "input_dtypes", "output_sizes", "output_dtypes")
+            empty: Value = {key: [] for key in lists}
             name = "nccl:coalesced" if p2p else "nccl:ALLGATHER_coalesced"
             self.record(name, group, done, **empty)
             self.ops[group] -= 1

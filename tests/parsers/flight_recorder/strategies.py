@@ -11,7 +11,11 @@ NAMES = ("all_reduce", "broadcast", "_all_gather_base", "all_to_all", "barrier",
 def recorders(draw: st.DrawFn, most: int = 25) -> Recorder:
     """A rank that did a number of things, and stopped somewhere among them."""
     recorder = Recorder()
-    steps = draw(st.lists(st.tuples(st.integers(0, 5), st.sampled_from("01"), st.integers(0, 3)), max_size=most))
+    steps = draw(
+        st.lists(
+            st.tuples(st.integers(0, 5), st.sampled_from("01"), st.integers(0, 3)), max_size=most
+        )
+    )
     stop = draw(st.integers(0, most))
     for number, (kind, group, size) in enumerate(steps):
         done = number < stop

@@ -77,7 +77,8 @@ def test_the_node_is_the_folder_below_nodes_or_the_host_before_the_rank(
 @pytest.mark.parametrize(
     ("artifact", "is_one"),
     [
-        ("comm_lib_trace_rank_3", True), ("nccl_trace_rank_h_3.gz", True), ("_dump_3.json.gz", True),
+        ("comm_lib_trace_rank_3", True), ("nccl_trace_rank_h_3.gz", True),
+        ("_dump_3.json.gz", True),
         ("a/b/RANK7.pkl", True), ("fr_trace_12.json.zst", True), ("rank_\u0663", True),
         ("kern.log.3", False), ("core.12", False), ("rank_3.log", False), ("rank_", False),
         ("trace/out.3", False), ("3", False), ("", False), ("trace.json", False),

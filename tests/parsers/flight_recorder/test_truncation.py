@@ -44,15 +44,18 @@ def check(data: bytes, at: int, ends: list[int]) -> None:
     whole = sum(end <= at for end in ends)
     try:
         digest = decode(data[:at])
-    except Corrupt as error:
-        assert whole == 0, f"cut at {at}: {error}"
+    except Corrupt:
+        if whole:
+            raise
         return
     assert digest.num_entries == whole, f"cut at {at}"
     assert digest.partial is not None
     assert "the file ends at byte" in digest.partial
     kept = DECODER.entries[:whole, [col.RECORD_ID, col.COLLECTIVE_SEQ, col.CREATED]].tolist()
     decode(data)
-    assert DECODER.entries[:whole, [col.RECORD_ID, col.COLLECTIVE_SEQ, col.CREATED]].tolist() == kept
+    assert (
+        DECODER.entries[:whole, [col.RECORD_ID, col.COLLECTIVE_SEQ, col.CREATED]].tolist() == kept
+    )
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -99,7 +102,15 @@ def test_the_second_batch_of_a_pickler_is_kept_too(spelling: str) -> None:
     ends = ends_of_entries(data)
     assert len(ends) == 1500
 
-    for at in (ends[998], ends[999], ends[999] + 1, ends[999] + 3, ends[1200] + 5, ends[-1], len(data) - 1):
+    for at in (
+        ends[998],
+        ends[999],
+        ends[999] + 1,
+        ends[999] + 3,
+        ends[1200] + 5,
+        ends[-1],
+        len(data) - 1,
+    ):
         check(data, at, ends)
 
 
