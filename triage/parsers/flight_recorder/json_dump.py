@@ -58,7 +58,8 @@ def scan(buf: NDArray[np.uint8]) -> tuple[int, int]:
 class OpcodeWriter:
     """Writes plain values as the subset of opcodes that the interpreter knows."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: Limits) -> None:
+        self.max_text = limits.text_bytes
         self.out = bytearray(b"\x80\x02")
         self.memo: dict[str, bytes] = {}
 
@@ -68,6 +69,8 @@ class OpcodeWriter:
         if known is not None:
             self.out += known
             return
+        if len(value) > self.max_text:
+            raise Forbidden(f"a string of {len(value):,} characters")
         raw = value.encode("utf-8", "surrogatepass")
         index = len(self.memo)
         self.memo[value] = b"j" + index.to_bytes(4, "little")
@@ -127,7 +130,7 @@ def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
         # The error counts characters.
         offset = len(error.doc[: error.pos].encode("utf-8", "replace"))
         raise Corrupt(f"not valid JSON: {error.msg}", offset=offset) from error
-    writer = OpcodeWriter()
+    writer = OpcodeWriter(limits)
     if isinstance(top, list):
         write_entries(writer, top)
     elif isinstance(top, dict):

@@ -49,6 +49,10 @@ DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
 DUMP_ENDINGS = (".gz", ".zst", ".json", ".pkl", ".pickle")
 UNKNOWN_RANK: Final = -1
 FILES_PER_TASK: Final = 8
+# A dump of 20,000 entries has 5 MB. What is larger takes up to 700 MB to decode, so that is
+# done by one thread at a time, and the memory is given back.
+LARGE_BYTES: Final = 8 << 20
+LARGE_CELLS: Final = 1 << 22
 TASKS_AHEAD: Final = 64
 
 
@@ -74,12 +78,15 @@ class Reader:
         self.limits = limits
         self.bounds = Expansion(limits.file_bytes, limits.ratio, limits.ratio_floor_bytes)
         self.local = threading.local()
+        self.large = threading.Lock()
 
     def decoder(self) -> Decoder:
         known: Decoder | None = getattr(self.local, "decoder", None)
         if known is None:
             known = self.local.decoder = Decoder(self.shared, self.limits)
             self.local.buffer = bytearray(1 << 20)
+        elif len(known.scratch.cell) > LARGE_CELLS:
+            known = self.local.decoder = Decoder(self.shared, self.limits)
         return known
 
     def files(self, files: Sequence[InputFile]) -> list[Outcome]:
@@ -152,8 +159,13 @@ class Reader:
 
     def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
         rank = rank_in_name(artifact)
+        if rank is None:
+            rank = UNKNOWN_RANK
         try:
-            return decoder.decode(data, artifact, UNKNOWN_RANK if rank is None else rank)
+            if len(data) <= LARGE_BYTES:
+                return decoder.decode(data, artifact, rank)
+            with self.large:
+                return Decoder(self.shared, self.limits).decode(data, artifact, rank)
         except ArtifactError as error:
             return Refused(artifact, str(error))
 
