@@ -10,7 +10,7 @@ from triage.domain.report import Because
 from triage.parsers.flight_recorder.digest import OpDescription
 from triage.parsers.flight_recorder.reduce import U_CREATED, U_ENTRY, U_SEQ
 
-__all__ = ["Case", "build_case", "timestamp"]
+__all__ = ["Case", "build_case", "ranks_wait", "timestamp"]
 
 # A wait shorter than this is no hang, whatever the ring says.
 MIN_STUCK_NS = 1_000_000_000
@@ -23,6 +23,11 @@ def timestamp(ns: int | None) -> datetime | None:
     if ns is None or not 0 < ns < 4_102_444_800_000_000_000:
         return None
     return datetime.fromtimestamp(ns / 1e9, UTC)
+
+
+def ranks_wait(count: int) -> str:
+    """``1 rank waits``, ``7 ranks wait``."""
+    return f"{count} rank waits" if count == 1 else f"{count} ranks wait"
 
 
 @dataclass(slots=True)
@@ -41,6 +46,28 @@ class Case:
     def ends(self) -> Iterable[tuple[int, list[Place]]]:
         """All ends of the graph with their places."""
         return ((end, self.end_places(end)) for end in range(len(self.graph.ends)))
+
+    def troubled(self) -> Iterable[tuple[int, list[Place]]]:
+        """The ends, and what waits for nobody but ranks without a dump.
+
+        An absent member may stand there with the others; what is odd about those who
+        dumped is then the better explanation of that end.
+        """
+        yield from self.ends()
+        sinks = (PlaceKind.NO_DUMP, PlaceKind.APART)
+        for number, members in enumerate(self.graph.components):
+            places = [self.graph.places[k] for k in members]
+            if number in self.graph.ends or places[0].kind is PlaceKind.IDLE:
+                continue
+            beyond = {
+                target
+                for k in members
+                for target in self.graph.waits_for[k]
+                if self.graph.component_of[target] != number
+            }
+            if all(self.graph.places[target].kind in sinks for target in beyond):
+                for target in sorted(beyond):
+                    yield self.graph.ends.index(self.graph.component_of[target]), places
 
     def waiters(self, place: Place) -> list[Place]:
         """The places that wait directly for this one."""

@@ -264,9 +264,10 @@ def summarize(
     if victims.ranks:
         count = len(victims.ranks)
         sentence += f"; {count} other rank{' waits' if count == 1 else 's wait'}"
+    step = NEXT_STEPS.get(top.category) if convicted else None
+    sentence += f": {step}." if step else "."
     others = [finding for finding in shown if finding not in same]
     if others:
         more = ", ".join(f"rank {f.ranks[0]} {f.summary}" for f in others[:2])
-        sentence += f". Besides, {more}"
-    step = NEXT_STEPS.get(top.category) if convicted else None
-    return f"{sentence}: {step}." if step else f"{sentence}."
+        sentence += f" Besides, {more}."
+    return sentence

@@ -282,8 +282,9 @@ def out_of_ring(digest: RankDigest, stream: list[int]) -> bool:
     """Whether the ring may have lost this group's oldest unfinished operation: it has
     wrapped, and nothing that it still holds of the group is finished.
     """
-    wrapped = digest.first_record_id > 0 and not digest.gaps
-    return wrapped and stream[S_PENDING] in (stream[S_FIRST], MISSING)
+    if digest.first_record_id == 0 or digest.gaps or digest.partial is not None:
+        return False
+    return stream[S_PENDING] != MISSING and stream[S_PENDING] == stream[S_FIRST]
 
 
 def never_entered(snapshot: Snapshot) -> None:

@@ -186,7 +186,9 @@ def sort_members(snapshot: Snapshot, place: Place) -> None:
     place.missing = np.sort(ranks[missing]).tolist()
     place.held = np.sort(ranks[held]).tolist()
     place.through = np.sort(ranks[through]).tolist()
-    place.absent = np.sort(ranks[absent]).tolist()
+    # Of a collective that needs everybody, one member's end proves that all have come.
+    if int(snapshot.done[rows].max(initial=UNKNOWN)) < place.seq:
+        place.absent = np.sort(ranks[absent]).tolist()
     place.unknown = np.sort(ranks[unknown]).tolist()
 
 

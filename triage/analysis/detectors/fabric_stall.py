@@ -6,7 +6,7 @@ itself, or a peer outside the dumps. Nobody is convicted.
 
 from collections.abc import Iterator
 
-from triage.analysis.case import Case
+from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -34,7 +34,7 @@ class FabricStall:
                 how = f"{len(place.through)} finished it, of {len(place.unknown)} nothing is known"
             else:
                 how = "all its members entered it and none has finished"
-            text = f"{len(place.waiting)} ranks wait in {case.place_text(place)}; {how}"
+            text = f"{ranks_wait(len(place.waiting))} in {case.place_text(place)}; {how}"
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,

@@ -8,7 +8,7 @@ looks the same (see setup_hang.py).
 
 from collections.abc import Iterator
 
-from triage.analysis.case import Case
+from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -45,7 +45,7 @@ class HostStall:
             if waiter.kind is PlaceKind.P2P:
                 came = "it has not issued the other end"
             text = (
-                f"{len(waiter.waiting)} ranks wait in {case.place_text(waiter)}; {came},"
+                f"{ranks_wait(len(waiter.waiting))} in {case.place_text(waiter)}; {came},"
                 " and everything it issued is done"
             )
             reasons.append(case.because(self.name, text, rank, at=case.stopped_at(rank)))

@@ -45,7 +45,7 @@ class Mismatch:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
-        for end, places in case.ends():
+        for end, places in case.troubled():
             for place in places:
                 if place.kind is not PlaceKind.COLLECTIVE:
                     continue

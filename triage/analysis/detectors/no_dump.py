@@ -7,7 +7,7 @@ missed, is explained and not accused.
 
 from collections.abc import Iterator
 
-from triage.analysis.case import Case
+from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
@@ -48,7 +48,10 @@ class NoDump:
             # by another and does not explain it in turn falls.
             if all(end in explained_by[other] for other in others):
                 accused.append(end)
-        many = len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
+        # Where the records name a culprit of their own, a missing file is a gap, not a
+        # second one; and of many missing files, most were not collected.
+        others = len(case.graph.ends) > len(absent)
+        many = others or len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
         for end in accused:
             yield self.finding(case, end, absent[end], at[end], accused=len(accused), many=many)
 
@@ -61,7 +64,7 @@ class NoDump:
         reasons = []
         for waiter in waiters[:MAX_REASONS]:
             text = (
-                f"{len(waiter.waiting)} ranks wait for it in {case.place_text(waiter)},"
+                f"{ranks_wait(len(waiter.waiting))} for it in {case.place_text(waiter)},"
                 f" and it left {'no usable' if apart else 'no'} dump"
             )
             witness = waiter.waiting[0]
@@ -116,5 +119,6 @@ def stuck_places_with(case: Case, rank: int) -> list[Place]:
     return [
         place
         for place in case.graph.places
-        if place.kind is PlaceKind.COLLECTIVE and rank in case.snapshot.row_of[place.group]
+        if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P)
+        and rank in case.snapshot.row_of[place.group]
     ]

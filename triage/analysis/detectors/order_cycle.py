@@ -32,7 +32,7 @@ class OrderCycle:
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
         pasts: dict[tuple[str, int], Counter[Past]] | None = None
-        for end, places in case.ends():
+        for end, places in case.troubled():
             if len(places) < 2:
                 continue
             if pasts is None:

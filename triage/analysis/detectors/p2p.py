@@ -38,13 +38,13 @@ class P2pMismatch:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
-        for end, places in case.ends():
+        for end, places in case.troubled():
             if not any(place.kind is PlaceKind.P2P for place in places):
                 continue
             ranks = {rank for place in places for rank in place.waiting}
             of_end = [c for c in case.graph.channels if c.rank in ranks]
             sizes = [c for c in of_end if c.same_size is False]
-            lonely = [c for c in of_end if unmet(c) and c.peer in ranks]
+            lonely = [c for c in of_end if unmet(c) and c.peer in ranks and whole(case, c)]
             if lonely and (len(places) > 1 or self.block_lacks_it(case, lonely)):
                 # A peer that stands in a send/recv itself may still come; one that
                 # stands behind its send/recvs will not.
@@ -94,6 +94,12 @@ class P2pMismatch:
         )
 
 
+def whole(case: Case, channel: Channel) -> bool:
+    """Whether the peer's record is whole: what a cut file lacks proves nothing."""
+    digest = case.snapshot.digest_of(channel.peer)
+    return digest is not None and digest.partial is None
+
+
 def stands_in_p2p(case: Case, rank: int) -> bool:
     stuck = case.snapshot.stuck_of(rank)
     return stuck is not None and stuck.p2p
@@ -126,7 +132,8 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
     snapshot = case.snapshot
     group = snapshot.groups[number]
     member = group.ranks.index(rank) if rank in group.ranks else None
-    if member is None or not group.desc:
+    digest = snapshot.digest_of(rank)
+    if member is None or not group.desc or digest is None or digest.partial is not None:
         return False
     if unlike_count(case, rank, number, member):
         return True
