@@ -50,8 +50,8 @@ class NoDump:
                 accused.append(end)
         # Where the records name a culprit of their own, a missing file is a gap, not a
         # second one; and of many missing files, most were not collected.
-        others = len(case.graph.ends) > len(absent)
-        many = others or len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
+        named = len(case.graph.ends) > len(absent)
+        many = named or len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
         for end in accused:
             yield self.finding(case, end, absent[end], at[end], accused=len(accused), many=many)
 

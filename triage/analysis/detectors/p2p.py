@@ -222,6 +222,8 @@ def novel_block(case: Case, rank: int) -> bool:
     stuck = case.snapshot.stuck_of(rank)
     if digest is None or stuck is None or not stuck.p2p or stuck.row is None:
         return False
+    if digest.partial is not None:
+        return False
     unit = digest.pending[stuck.row]
     past = (digest.unit_stream == unit[U_STREAM]) & ((digest.unit_flags & P2P) != 0)
     past &= (digest.unit_flags & FINISHED) != 0

@@ -1,0 +1,68 @@
+"""Whole incidents: real dumps with known causes. A new field report is a new folder."""
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import triage
+
+INCIDENTS = Path(__file__).parents[1] / "incidents"
+FOLDERS = sorted(path.parent for path in INCIDENTS.glob("*/expected.json"))
+
+
+def expected_of(folder: Path) -> dict[str, Any]:
+    expected: dict[str, Any] = json.loads((folder / "expected.json").read_text())
+    return expected
+
+
+def dumps_of(folder: Path) -> list[Path]:
+    expected = expected_of(folder)
+    place = folder / expected["dumps"] if "dumps" in expected else folder / "fr"
+    return sorted(path for path in place.iterdir() if "rank_" in path.name)
+
+
+def convicted(report: triage.Report) -> list[int]:
+    return sorted(
+        rank
+        for suspect in report.answer.suspects
+        if suspect.role == "culprit"
+        for rank in suspect.ranks
+    )
+
+
+def test_there_are_incidents() -> None:
+    assert len(FOLDERS) >= 19
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_names_the_culprit_and_nobody_else(folder: Path) -> None:
+    expected = expected_of(folder)
+    report = triage.analyze(dumps_of(folder))
+    verdict = report.answer.verdict
+    assert convicted(report) == expected["culprit_ranks"], verdict.summary
+    assert (verdict.kind, verdict.category) == (expected["kind"], expected["category"])
+    assert report.answer.job.world_size == expected["world_size"]
+    if expected["culprit_ranks"]:
+        assert list(report.answer.suspects[0].ranks) == expected["culprit_ranks"]
+    else:
+        assert report.answer.suspects == ()
+    assert not set(report.answer.victims.ranks) & set(convicted(report))
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
+def test_order_and_names_of_files_change_nothing(folder: Path, tmp_path: Path) -> None:
+    dumps = dumps_of(folder)
+    report = triage.analyze(dumps)
+    shuffled = random.Random(7).sample(dumps, len(dumps))
+    assert triage.analyze(shuffled).to_dict() == report.to_dict()
+    for dump in dumps:
+        rank = dump.stem.rpartition("_")[2]
+        if dump.suffix != ".json":
+            shutil.copy(dump, tmp_path / f"nccl_trace_rank_gpu{9 - int(rank) // 2}_{rank}")
+    renamed = triage.analyze(tmp_path)
+    assert convicted(renamed) == convicted(report)
+    assert renamed.answer.verdict.kind == report.answer.verdict.kind
