@@ -130,3 +130,11 @@ def test_a_name_that_is_no_text_is_shown_as_far_as_it_goes(tmp_path: Path) -> No
     (tmp_path / os.fsdecode(b"\xff_rank_1")).write_bytes(b"x")
 
     assert artifacts(tmp_path) == ["\ufffd_rank_1"]
+
+
+def test_an_empty_folder_that_is_named_like_a_dump_is_said(tmp_path: Path) -> None:
+    (tmp_path / "comm_lib_trace_rank_3").mkdir()
+    (tmp_path / "notes").mkdir()
+    found = find_inputs([tmp_path])
+    assert [one.artifact for one in found.refused] == ["comm_lib_trace_rank_3"]
+    assert "named like a dump" in found.refused[0].why

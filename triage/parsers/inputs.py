@@ -5,6 +5,7 @@ one folder given, or to what several paths have in common.
 """
 
 import os
+import re
 import stat
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +15,10 @@ from triage.domain.report import Refused
 from triage.errors import UsageError
 
 __all__ = ["InputFile", "Inputs", "find_inputs"]
+
+
+# "comm_lib_trace_rank_3", "nccl_trace_rank_gpu07_5", "_dump_12"
+DUMP_NAME = re.compile(r"(trace|dump|rank)[^/]{0,300}[0-9]$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +84,8 @@ def walk(root: Path) -> Iterator[tuple[Path, os.stat_result | None, str | None]]
         except OSError as error:
             yield folder, None, f"the folder cannot be listed: {error.strerror}"
             continue
+        if not entries and DUMP_NAME.search(folder.name):
+            yield folder, None, "an empty folder that is named like a dump; no dump is in it"
         for entry in entries:
             if entry.is_dir(follow_symlinks=False):
                 folders.append(Path(entry.path))
