@@ -22,6 +22,8 @@ __all__ = ["Mismatch"]
 MAX_SHIFT = 4
 MAX_REASONS = 4
 MAX_SIBLINGS = 64
+# Operations before the difference that siblings must share.
+PAST = 6
 
 Form = tuple[str, ...]
 
@@ -140,11 +142,11 @@ def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
         odd = tuple(sorted(rank for rank, key in keys.items() if key != top))
         return Odd(odd, decided=True, how=f"{most} of {len(keys)} members agree")
     tied = sorted(keys)
-    usual = sibling_form(case, place)
-    if usual is not None:
-        odd = tuple(rank for rank in tied if keys[rank] not in usual)
-        if odd and len(odd) < len(tied):
-            return Odd(odd, decided=True, how="groups of the same kind side with the others")
+    at = (place.group, place.seq)
+    usual = sibling_signature(case, place)
+    odd = tuple(rank for rank in tied if case.snapshot.signature(rank, *at) != usual)
+    if 0 < len(odd) < len(tied):
+        return Odd(odd, decided=True, how="groups of the same kind side with the others")
     unusual = tuple(rank for rank in tied if novel(case, place, rank))
     if unusual and len(unusual) < len(tied) and 2 * len(unusual) <= len(tied):
         return Odd(unusual, decided=True, how="it never issued this before, the others did")
@@ -152,11 +154,15 @@ def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
     return Odd(tuple(tied), decided=False, how="no majority, and no other group to compare with")
 
 
-def sibling_form(case: Case, place: Place) -> Form | None:
-    """What other groups of this kind issued at this number, if they all agree."""
+def sibling_signature(case: Case, place: Place) -> int | None:
+    """What most members of other groups of this kind issued at this number."""
     group = case.snapshot.groups[place.group]
-    forms: set[Form] = set()
-    seen = 0
+    # Numbers of another stage of a pipeline mean other operations: only groups that
+    # did the same right before are compared.
+    past = before(case, place.waiting[0], place.group, place.seq)
+    if past.count(None) > PAST // 2:
+        return None
+    seen: Counter[int] = Counter()
     for other in case.snapshot.groups:
         if other.index == group.index or other.desc != group.desc or not group.desc:
             continue
@@ -164,13 +170,19 @@ def sibling_form(case: Case, place: Place) -> Form | None:
             continue
         for rank in other.ranks[:2]:
             sig = case.snapshot.signature(rank, other.index, place.seq)
-            form = form_of(case.snapshot.describe(sig))
-            if form is not None:
-                forms.add(form)
-                seen += 1
-        if seen >= MAX_SIBLINGS:
+            if sig is not None and before(case, rank, other.index, place.seq) == past:
+                seen[sig] += 1
+        if seen.total() >= MAX_SIBLINGS:
             break
-    return forms.pop() if len(forms) == 1 else None
+    if not seen:
+        return None
+    usual, count = seen.most_common(1)[0]
+    return usual if 2 * count > seen.total() else None
+
+
+def before(case: Case, rank: int, group: int, seq: int) -> tuple[int | None, ...]:
+    """The signatures of the operations right before a number."""
+    return tuple(case.snapshot.signature(rank, group, seq - k) for k in range(1, PAST + 1))
 
 
 def novel(case: Case, place: Place, rank: int) -> bool:
