@@ -136,19 +136,18 @@ def lone_members(entries: I64, count: int, kinds: I8, marks: I64) -> None:
     Such a dump drops what is finished, so it has gaps; and the closing entry would
     be the very next record. A job that shows it builds blocks (closing entries,
     several members in a row, or many gaps right behind sends) is taken at its word.
+    So is a record that ends behind a member: the block was being built, or the file is cut.
     """
     closers = 0
     lone = 0
-    holes = 0
     for i in range(count):
         kind = kinds[entries[i, NAME]]
         if kind == P2P_CLOSER or marks[i, K_ORPHAN] == 1:
             closers += 1
-        if i + 1 < count and entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1:
-            holes += 1
-            if is_lone(entries, i, kinds, marks):
-                lone += 1
-    if holes == 0 or (closers == 0 and lone < 3):
+        gap = i + 1 < count and entries[i + 1, RECORD_ID] != entries[i, RECORD_ID] + 1
+        if gap and is_lone(entries, i, kinds, marks):
+            lone += 1
+    if closers == 0 and lone < 3:
         return
     for i in range(count):
         last = i + 1 == count
