@@ -97,6 +97,8 @@ def analyze(
     dumps = read_dumps(files, progress=progress)
     if not dumps.digests:
         raise NothingToAnalyze(why_nothing(inputs, dumps, files))
+    if dumps.job_files and job_file is None:
+        facts, job_notes = job_of_archive(dumps)
     return Report(answer_from(dumps, facts, inputs.refused, job_notes, at))
 
 
@@ -154,6 +156,13 @@ def load_job(inputs: Inputs, given: Path | None) -> tuple[Job, list[str], Path |
     if len(found) > 1:
         notes.append(f"{len(found)} files are called job.json; {first.artifact} is used")
     return facts, notes, first.path
+
+
+def job_of_archive(dumps: "DumpSet") -> tuple[Job, list[str]]:
+    """The job's facts from the ``job.json`` nearest to the top of an archive."""
+    first = min(dumps.job_files, key=lambda one: (one.artifact.count("/"), one.artifact))
+    facts, problem = parse_job(first.data[:MAX_JOB_BYTES])
+    return facts, [f"{first.artifact} {problem}; it is not used"] if problem else [*facts.problems]
 
 
 def parse_job(raw: bytes) -> tuple[Job, str | None]:

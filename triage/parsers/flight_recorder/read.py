@@ -12,6 +12,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
+from pathlib import PurePosixPath
 from typing import Final
 
 import zstandard
@@ -65,9 +66,19 @@ class DumpSet:
     foreign: list[str] = field(default_factory=list)
     """Files that are no dumps."""
     operations: dict[int, OpDescription] = field(default_factory=dict)
+    job_files: "list[JobFile]" = field(default_factory=list)
+    """The ``job.json`` of each archive."""
 
 
-Outcome = RankDigest | Refused | str
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A ``job.json`` found inside an archive."""
+
+    artifact: str
+    data: bytes
+
+
+Outcome = RankDigest | Refused | JobFile | str
 
 
 class Reader:
@@ -152,6 +163,8 @@ class Reader:
             artifact = f"{file.artifact}/{member.name}" if member.name else file.artifact
             if member.data is None:
                 yield Refused(artifact, member.why or "cannot be read")
+            elif PurePosixPath(member.name).name == "job.json":
+                yield JobFile(artifact, member.data)
             elif claimed(member.data[:HEAD_BYTES], artifact):
                 yield self.dump(decoder, member.data, artifact)
             else:
@@ -224,7 +237,9 @@ def read_dumps(
     done = 0
     for batch, outcomes in ordered(reader, batches, threads or os.cpu_count() or 1):
         for outcome in outcomes:
-            if isinstance(outcome, RankDigest):
+            if isinstance(outcome, JobFile):
+                result.job_files.append(outcome)
+            elif isinstance(outcome, RankDigest):
                 result.digests.append(outcome)
             elif isinstance(outcome, Refused):
                 result.refused.append(outcome)
