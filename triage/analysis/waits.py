@@ -51,7 +51,6 @@ class Place:
     through: list[int] = field(default_factory=list)
     absent: list[int] = field(default_factory=list)
     unknown: list[int] = field(default_factory=list)
-    inferred: bool = False
 
 
 @dataclass(slots=True)
@@ -115,7 +114,6 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
             collectives[key] = add(places, PlaceKind.COLLECTIVE, *key)
         place = places[collectives[key]]
         place.waiting.append(rank)
-        place.inferred = place.inferred or stuck.inferred
         place_of[rank] = place.index
     for place in [places[index] for index in collectives.values()]:
         sort_members(snapshot, place)
