@@ -22,7 +22,7 @@ from triage.analysis.groups import MISSING
 from triage.analysis.snapshot import Snapshot
 from triage.parsers.flight_recorder.reduce import FINISHED, P2P
 
-__all__ = ["Lateness", "measure"]
+__all__ = ["Lateness", "measure", "node_clocks"]
 
 I64 = NDArray[np.int64]
 F64 = NDArray[np.float64]
@@ -97,6 +97,24 @@ def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Latenes
         offset_ms=offsets / 1e6,
         num_steps=steps,
     )
+
+
+def node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dict[str, int]:
+    """Node -> ns that its clock is ahead of the others'; only those that are told apart."""
+    if len(snapshot.digests) < 2:
+        return {}
+    rows = collect(snapshot)
+    if len(rows.digest) < 40:
+        return {}
+    created = rows.created - rows.created.min()
+    offsets = clock_offsets(snapshot, rows, created, node_of)
+    found: dict[str, list[float]] = {}
+    for rank, offset in zip(snapshot.ranks, offsets.tolist(), strict=True):
+        node = node_of(int(rank))
+        if node is not None:
+            found.setdefault(node, []).append(offset)
+    middle = {node: int(np.median(values)) for node, values in found.items()}
+    return {node: ns for node, ns in sorted(middle.items()) if ns}
 
 
 def places(rows: Rows) -> I64:

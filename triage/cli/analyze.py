@@ -19,7 +19,17 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     from triage.domain.report import Answer
 
-__all__ = ["HELP", "Format", "analyze", "emit", "existing", "parse_at"]
+__all__ = [
+    "HELP",
+    "Format",
+    "analyze",
+    "colours",
+    "emit",
+    "existing",
+    "parse_at",
+    "reading",
+    "width",
+]
 
 HELP = """
 Say which rank, node or GPU stopped the job, and why.
@@ -97,7 +107,7 @@ def analyze(
 
     from triage.report import analyze as run
 
-    with _progress() as progress:
+    with reading() as progress:
         report = run(inputs, job=known, at=stopped_at, progress=progress)
     emit(_rendered(report.answer, format_, top, to_file=output is not None), output)
 
@@ -185,21 +195,23 @@ def _rendered(answer: "Answer", format_: Format, top: int | None, *, to_file: bo
     from triage.render import text
 
     terminal = sys.stdout.isatty() and not to_file
-    shown = text.render(answer, colour=terminal and _colours(), width=_width(terminal), top=top)
+    shown = text.render(answer, colour=terminal and colours(), width=width(terminal), top=top)
     encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
     return shown.encode(encoding, "backslashreplace")
 
 
-def _colours() -> bool:
+def colours() -> bool:
+    """Whether a terminal wants colours."""
     return not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def _width(terminal: bool) -> int:
+def width(terminal: bool) -> int:
+    """Columns to fill: the terminal's, within reason; 80 into a file or a pipe."""
     return min(shutil.get_terminal_size((_WIDTH, 24)).columns, _WIDEST) if terminal else _WIDTH
 
 
 @contextmanager
-def _progress() -> Iterator[Progress | None]:
+def reading() -> Iterator[Progress | None]:
     """A bar on stderr while files are read; None, and nothing shown, without a terminal."""
     if not sys.stderr.isatty():
         yield None

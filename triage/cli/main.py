@@ -14,6 +14,8 @@ import typer
 from triage import __version__
 from triage.cli.analyze import HELP as ANALYZE_HELP
 from triage.cli.analyze import analyze
+from triage.cli.explain import HELP as EXPLAIN_HELP
+from triage.cli.explain import explain
 from triage.cli.parse import HELP as PARSE_HELP
 from triage.cli.parse import parse
 from triage.errors import TriageError
@@ -63,6 +65,9 @@ def options(
 
 
 app.command("analyze", help=ANALYZE_HELP)(analyze)
+app.command(
+    "explain", help=EXPLAIN_HELP, short_help="Say why each suspect stands where it stands."
+)(explain)
 app.command("parse", help=PARSE_HELP, short_help="Print what was read out of each file.")(parse)
 
 

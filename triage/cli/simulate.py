@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from triage.errors import TriageError
+from triage.errors import TriageError, UsageError
 from triage.simulator import NAMES
 
 if TYPE_CHECKING:
@@ -18,8 +18,16 @@ WRONG_USAGE = 2
 
 
 def simulate(
-    kind: Annotated[str, typer.Argument(help=f"The fault: {', '.join(NAMES)}.")],
-    out: Annotated[Path, typer.Option(help="Where to write; a folder that is new or empty.")],
+    kind: Annotated[
+        str | None,
+        typer.Argument(help=f"A fault of dumps ({', '.join(NAMES)}), or a scenario or category."),
+    ] = None,
+    folder: Annotated[
+        Path | None, typer.Argument(metavar="[OUT]", help="Where to write, as --out.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="Where to write; a folder that is new or empty.")
+    ] = None,
     ranks: Annotated[int, typer.Option(help="Ranks (GPUs) of the job.")] = 64,
     tp: Annotated[
         int | None, typer.Option(help="Tensor parallel size; chosen by kind and ranks if left out.")
@@ -78,14 +86,75 @@ def simulate(
         str, typer.Option(help="File name before the rank.")
     ] = "comm_lib_trace_rank_",
     job_json: Annotated[bool, typer.Option(help="Write job.json.")] = True,
+    listed: Annotated[
+        bool, typer.Option("--list", help="List kinds, scenarios and their categories, and end.")
+    ] = False,
+    campaign: Annotated[
+        str | None, typer.Option(help="Draw many incidents into OUT by a table: llama3.")
+    ] = None,
+    count: Annotated[int, typer.Option(help="Incidents of the campaign.")] = 419,
+    healthy: Annotated[int, typer.Option(help="Healthy jobs added to the campaign.")] = 0,
+    sizes: Annotated[
+        str, typer.Option(help="Ranks of a campaign's jobs, with commas between.")
+    ] = "16,64",
+    lost: Annotated[
+        float, typer.Option(help="The part of files that an incident lacks, 0 to 1.")
+    ] = 0.0,
+    skew_minutes: Annotated[
+        float, typer.Option(help="Node clocks of incidents are off by up to this, either way.")
+    ] = 0.05,
+    kernel_lines: Annotated[int, typer.Option(help="Benign kernel lines of a node.")] = 30,
+    job_lines: Annotated[int, typer.Option(help="Progress lines of an incident's job.")] = 40,
+    dumps: Annotated[bool, typer.Option(help="Write dumps with an incident.")] = True,
+    bury: Annotated[
+        int, typer.Option(help="Consequence lines added to an incident, to bury its cause.")
+    ] = 0,
 ) -> None:
-    """Write the flight-recorder dumps of a job with a known fault.
+    """Write a simulated job with a known fault: dumps alone, or a whole incident with its logs.
 
     What was done to the job is written beside the folder, as OUT.truth.json.
     """
     from triage.simulator import simulate as run_simulation
 
+    if listed:
+        _list()
+        return
+    out = out or folder
+    if campaign is not None and out is None and kind is not None:
+        out = Path(kind)
+    if out is None or (kind is None and campaign is None):
+        print("triage simulate: give what to simulate and --out DIR", file=sys.stderr)
+        raise typer.Exit(WRONG_USAGE)
     try:
+        if campaign is not None:
+            if campaign != "llama3":
+                raise UsageError(f"there is no campaign {campaign!r}: give llama3")
+            from triage.simulator.campaign import draw
+
+            written = list(
+                draw(
+                    out, count=count, seed=seed, ranks=[int(one) for one in sizes.split(",")],
+                    missing=lost, skew_s=60 * skew_minutes, healthy=healthy,
+                    kernel_lines=kernel_lines, job_lines=job_lines,
+                )
+            )  # fmt: skip
+            print(f"wrote {len(written):,} incidents to {out}; the truth lies beside each")
+            return
+        if kind is None:
+            raise UsageError("give what to simulate")
+        if kind.replace("_", "-") not in NAMES:
+            from triage.simulator.incidents.whole import Wish, simulate_incident
+
+            wish = Wish(
+                ranks, gpus_per_node, seed, culprit, 60 * skew_minutes, lost,
+                kernel_lines=kernel_lines, job_lines=job_lines, dumps=dumps, bury=bury,
+            )  # fmt: skip
+            told = simulate_incident(kind, out, wish)
+            print(
+                f"wrote an incident of {told.scenario} ({told.world_size:,} ranks, "
+                f"{told.num_nodes:,} nodes) to {out}; the truth is beside it"
+            )
+            return
         truth = run_simulation(
             kind,
             out,
@@ -140,3 +209,16 @@ def _show(done: int, total: int) -> None:
     if done % max(total // 200, 1) == 0 or done == total:
         end = "\n" if done == total else ""
         print(f"\r{done:,} of {total:,} dumps", end=end, file=sys.stderr, flush=True)
+
+
+def _list() -> None:
+    """All that can be simulated."""
+    from triage.simulator import KINDS
+    from triage.simulator.incidents.scenarios import SCENARIOS
+
+    print("kinds of fault, dumps alone:")
+    for kind in KINDS.values():
+        print(f"  {kind.name:<20} {kind.about}")
+    print("scenarios, whole incidents (a category's name gives one of its scenarios):")
+    for one in SCENARIOS.values():
+        print(f"  {one.name:<20} {one.category:<20} {one.about}")

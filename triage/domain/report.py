@@ -1,7 +1,8 @@
 """The answer to one incident: verdict, ranked suspects, evidence, coverage.
 
 These are plain values. ``Answer.to_dict`` is the wire form ``triage.report/1``;
-what stands beside it (``ranks`` and ``waits``) feeds the pictures.
+what stands beside it (``ranks``, ``waits``, ``timeline`` and ``missing``) feeds the pictures
+and the next step.
 """
 
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ __all__ = [
     "CollectiveAtFrontier",
     "Coverage",
     "JobFacts",
+    "Missing",
+    "Moment",
     "RankState",
     "Refused",
     "Suspect",
@@ -252,6 +255,40 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
+class Moment:
+    """One entry of the time line: the first root evidence of a node, or the stop itself.
+
+    ``kind`` is the family of the signature, or ``stop`` and ``end``; ``error_s`` is how
+    far the time may be off, in seconds.
+    """
+
+    at: datetime | None
+    node: str | None
+    rank: int | None
+    kind: str
+    category: Category | None
+    text: str
+    error_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Missing:
+    """What was not there to be read, and could make the answer surer.
+
+    ``kernel_logs_of`` are nodes of suspects of which no kernel log was read, ``dumps_of``
+    ranks that left no dump. ``dumps``, ``kernel_logs`` and ``job_logs`` say that there is
+    none at all, ``places`` that nothing tells which rank is on which node.
+    """
+
+    kernel_logs_of: tuple[str, ...] = ()
+    dumps_of: tuple[int, ...] = ()
+    dumps: bool = False
+    kernel_logs: bool = False
+    job_logs: bool = False
+    places: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Answer:
     """Everything that is said about one incident."""
 
@@ -263,6 +300,8 @@ class Answer:
     coverage: Coverage = field(default_factory=Coverage)
     ranks: tuple[RankState, ...] = ()
     waits: Waits = field(default_factory=Waits)
+    timeline: tuple[Moment, ...] = ()
+    missing: Missing = field(default_factory=Missing)
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form: exactly what ``triage analyze --format json`` prints."""

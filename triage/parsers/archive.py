@@ -18,7 +18,10 @@ import zstandard
 
 from triage.errors import ArtifactError, Corrupt, Forbidden
 
-__all__ = ["Expansion", "Member", "compression_of", "expand", "is_tar", "opened", "tar_members"]
+__all__ = [
+    "BROKEN", "HEAD_BYTES", "PEEK_BYTES", "Entry", "Expansion", "Member", "Window",
+    "compression_of", "expand", "is_tar", "opened", "peek", "tar_entries", "tar_members",
+]  # fmt: skip
 
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -36,6 +39,10 @@ MAX_NAME: Final = 255
 TAR_FLOOR: Final = 256 << 20
 # A window beyond 128 MiB is never needed for a dump; a header may ask for 2 GiB.
 ZSTD_WINDOW: Final = 1 << 27
+# What is looked at to tell what a file is, and the compressed bytes that may take: a
+# block of zstd is up to 128 KiB.
+HEAD_BYTES: Final = 4096
+PEEK_BYTES: Final = 1 << 20
 # What a damaged stream raises.
 BROKEN: Final = (OSError, EOFError, zlib.error, zstandard.ZstdError)
 
@@ -51,10 +58,48 @@ class Expansion:
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One file of a tar: its content, or why it is refused."""
+    """One file of a tar: its content, or why it is refused; neither where nobody wants it."""
 
     name: str
     data: bytes | None
+    why: str | None = None
+
+
+class Window(io.RawIOBase):
+    """The bytes of one file of a tar, to be read before the next one is asked for."""
+
+    def __init__(self, stream: IO[bytes], size: int) -> None:
+        self.stream = stream
+        self.left = size
+        self.short = False
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes; fewer at the end of the file, and where the archive ends."""
+        asked = self.left if size < 0 else min(size, self.left)
+        part = self.stream.read(asked)
+        self.short |= len(part) < asked
+        self.left -= len(part)
+        return part
+
+    def readinto(self, buffer: object) -> int:
+        """As :meth:`read`, into ``buffer``."""
+        view = memoryview(buffer)  # type: ignore[arg-type]
+        part = self.read(len(view))
+        view[: len(part)] = part
+        return len(part)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One file of a tar that is not read yet, or why it is refused."""
+
+    name: str
+    size: int
+    source: Window | None
     why: str | None = None
 
 
@@ -171,71 +216,119 @@ ATTRIBUTES: Final = (
 )  # fmt: skip
 
 
-def tar_members(path: Path, compression: str | None, bounds: Expansion) -> Iterator[Member]:
-    """The regular files of a tar, in its order, each within ``bounds``."""
+def tar_members(
+    path: Path,
+    compression: str | None,
+    bounds: Expansion,
+    wanted: Callable[[bytes, str], bool] | None = None,
+) -> Iterator[Member]:
+    """The regular files of a tar, in its order, each within ``bounds``.
+
+    ``wanted`` says by the first bytes and the name whether a file is read; others
+    come without content.
+    """
+    for entry in tar_entries(path, compression, bounds.ratio):
+        if entry.source is None:
+            yield Member(entry.name, None, entry.why)
+            continue
+        try:
+            yield member(entry, entry.source, bounds, wanted)
+        except ArtifactError as error:
+            yield Member(entry.name, None, str(error))
+
+
+def member(
+    entry: Entry,
+    source: Window,
+    bounds: Expansion,
+    wanted: Callable[[bytes, str], bool] | None,
+) -> Member:
+    head = b""
+    if wanted is not None:
+        head = source.read(HEAD_BYTES)
+        packed = compression_of(head)
+        first = head
+        if packed:
+            head += source.read(PEEK_BYTES)
+            first = peek(head, packed)
+        if not (packed and not first) and not wanted(first, entry.name):
+            return Member(entry.name, None)
+    if entry.size > bounds.max_bytes:
+        return Member(entry.name, None, f"{entry.size:,} bytes; more than {bounds.max_bytes:,}")
+    data = head + source.read()
+    packed = compression_of(data[:4])
+    if packed and not source.short:
+        data = expand(io.BytesIO(data), packed, len(data), bounds)
+    return Member(entry.name, data)
+
+
+def peek(data: bytes, compression: str) -> bytes:
+    """The first bytes behind the compression; nothing when it is damaged."""
+    head = b""
+    try:
+        read = opened(io.BytesIO(data), compression)
+        # One call may give less: the first part of a file in many parts can be a byte.
+        while len(head) < HEAD_BYTES and (part := read(HEAD_BYTES - len(head))):
+            head += part
+    except BROKEN:
+        pass
+    return head
+
+
+def tar_entries(path: Path, compression: str | None, ratio: int) -> Iterator[Entry]:
+    """The regular files of a tar, in its order; each is read, or not, before the next."""
     size = path.stat().st_size
     with path.open("rb") as source:
         stream: IO[bytes] = source  # a plain one is not read where it is skipped
         if compression:
-            reader = CountingReader(opened(source, compression), size, bounds.ratio)
+            reader = CountingReader(opened(source, compression), size, ratio)
             stream = io.BufferedReader(reader, CHUNK)
         header = type("Header", (Header,), {"squares": 0})
         # No archive can hold a file that ends behind this.
-        end = max(TAR_FLOOR, bounds.ratio * size) if compression else size
+        end = max(TAR_FLOOR, ratio * size) if compression else size
         try:
             mode: Any = "r|" if compression else "r:"
             with tarfile.open(fileobj=stream, mode=mode, tarinfo=header) as archive:
-                yield from regular_members(archive, bounds, end)
+                yield from regular_entries(archive, end)
         except (tarfile.TarError, *BROKEN) as error:
-            yield Member("", None, f"the archive breaks off: {error}")
+            yield Entry("", 0, None, f"the archive breaks off: {error}")
         except (ValueError, LookupError, RecursionError):
             # From the depths of tarfile: attributes that are no numbers, headers of headers.
-            yield Member("", None, "the archive breaks off: a damaged header")
+            yield Entry("", 0, None, "the archive breaks off: a damaged header")
         except ArtifactError as error:
-            yield Member("", None, str(error))
+            yield Entry("", 0, None, str(error))
 
 
-def regular_members(archive: tarfile.TarFile, bounds: Expansion, end: int) -> Iterator[Member]:
+def regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
     stream: Any = archive.fileobj
-    count = 0
-    for info in archive:
+    for count, info in enumerate(archive, start=1):
         archive.members = []  # type: ignore[attr-defined]  # streaming: forget what was read
-        count += 1
         if count > MAX_MEMBERS:
-            yield Member("", None, f"more than {MAX_MEMBERS:,} files in the archive")
+            yield Entry("", 0, None, f"more than {MAX_MEMBERS:,} files in the archive")
             return
-        if archive.offset < info.offset_data:
-            yield Member("", None, "a file of negative size in the archive")
+        if info.size < 0 or archive.offset < info.offset_data:
+            yield Entry("", 0, None, "a file of negative size in the archive")
             return
         name = info.name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-        why = None if info.isdir() else refusal(info, name, bounds)
+        why = None if info.isdir() else refusal(info, name)
+        source = None
         if why is not None:
             shown = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
-            yield Member(shown, None, why)
-        if why is not None or info.isdir():
-            # Where the next header would lie: the reader walks there block by block.
-            if archive.offset > end + tarfile.BLOCKSIZE:
-                yield Member("", None, "the archive breaks off in the middle of a file")
-                return
-            continue
-        # From the stream itself: the file that `extractfile` gives drops the last
-        # bytes of an archive that breaks off.
-        stream.seek(info.offset_data)
-        data = stream.read(info.size)
-        if len(data) < info.size:
-            yield Member(name, data, None)
-            yield Member("", None, "the archive breaks off in the middle of a file")
+            yield Entry(shown, info.size, None, why)
+        elif not info.isdir():
+            # From the stream itself: the file that `extractfile` gives drops the last
+            # bytes of an archive that breaks off.
+            stream.seek(info.offset_data)
+            source = Window(stream, info.size)
+            yield Entry(name, info.size, source)
+        # Where the next header would lie: the reader walks there block by block.
+        unread = source is None or source.left > 0
+        if (source and source.short) or (unread and archive.offset > end + tarfile.BLOCKSIZE):
+            yield Entry("", 0, None, "the archive breaks off in the middle of a file")
             return
-        try:
-            packed = compression_of(data[:4])
-            if packed:
-                data = expand(io.BytesIO(data), packed, len(data), bounds)
-            yield Member(name, data)
-        except ArtifactError as error:
-            yield Member(name, None, str(error))
 
 
-def refusal(info: tarfile.TarInfo, name: str, bounds: Expansion) -> str | None:
+def refusal(info: tarfile.TarInfo, name: str) -> str | None:
     """Why a member is not read, None when it is."""
     if len(name) > MAX_PATH or any(len(part) > MAX_NAME for part in name.split("/")):
         return f"a name of {len(name):,} characters"
@@ -245,6 +338,4 @@ def refusal(info: tarfile.TarInfo, name: str, bounds: Expansion) -> str | None:
         return "a link or device in an archive is not followed"
     if ".." in PurePosixPath(name).parts or name.startswith("/"):
         return "its name leaves the archive"
-    if info.size > bounds.max_bytes:
-        return f"{info.size:,} bytes; more than {bounds.max_bytes:,}"
     return None

@@ -7,9 +7,11 @@ only its own style sheet and its own script. Without the script it loses a hover
 from collections.abc import Sequence
 
 from triage.domain.report import Answer, RankState, Suspect, Waits
-from triage.render import graph, grid_svg
+from triage.render import graph, grid_svg, timeline_svg
+from triage.render.belief import belief
 from triage.render.clean import cut, one_line
 from triage.render.markup import Html, constant, el, join
+from triage.render.moments import days, lines
 from triage.render.ranges import condense
 from triage.render.sections import (
     collectives,
@@ -30,7 +32,8 @@ _HINT = "Point at a square to see its rank; the table above has them all."
 def render(answer: Answer, *, top: int | None = None) -> str:
     """One self-contained page, with a newline at the end.
 
-    Order: verdict, suspects with their reasons, coverage, next step, then the pictures.
+    Order: verdict, suspects with their reasons, coverage, next step, then the pictures,
+    the time line first.
     ``top`` is the number of suspects shown (50 when None).
     """
     title = cut(one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}"), 120)
@@ -55,6 +58,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
             victims(answer.victims),
             coverage(answer.coverage),
             next_steps(answer),
+            _timeline(answer),
             _waits(answer.waits),
             _ranks(answer.ranks),
             collectives(answer.collectives),
@@ -71,7 +75,9 @@ def render_fragment(answer: Answer) -> str:
     left = len(answer.suspects) - len(shown)
     seen = answer.coverage
     of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
-    line = f"{said.kind}, {said.category}, confidence {said.confidence:.2f}, action {said.action}"
+    line = (
+        f"{said.kind}, {said.category}, confidence {belief(said.confidence)}, action {said.action}"
+    )
     fragment = el(
         "div",
         {"class": "triage-report"},
@@ -97,7 +103,7 @@ def _small_table(shown: Sequence[Suspect]) -> Html:
                     one.node or "unknown",
                     condense(one.ranks, max_chars=40),
                     str(one.category),
-                    f"{one.score:.2f}",
+                    belief(one.score),
                     str(one.role),
                     cut(one_line(one.because[0].text), 160) if one.because else "",
                 )
@@ -107,6 +113,22 @@ def _small_table(shown: Sequence[Suspect]) -> Html:
     )
     head = join(el("th", {"scope": "col"}, name) for name in names)
     return el("table", None, el("thead", None, el("tr", None, head)), el("tbody", None, join(rows)))
+
+
+def _timeline(answer: Answer) -> Html:
+    shown = lines(answer)
+    if not shown:
+        return constant("")
+    when = days(shown)
+    day = f" on {when[0]}" if len(when) == 1 else ""
+    return el(
+        "section",
+        None,
+        el("h2", None, "What happened when"),
+        el("p", {"class": "soft"}, f"The first error of each node beside the stop{day}, in UTC."),
+        el("div", {"class": "scroll", "tabindex": 0}, timeline_svg.as_svg(shown)),
+        el("div", {"class": "scroll"}, timeline_svg.as_table(shown, with_day=len(when) > 1)),
+    )
 
 
 def _waits(waits: Waits) -> Html:

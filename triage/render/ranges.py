@@ -39,7 +39,18 @@ def condense_names(names: Iterable[str], *, max_chars: int | None = None) -> str
     Names keep their order of first number within a stem, stems are sorted.
     """
     parts: list[tuple[str, int]] = []
-    for (stem, width), members in groupby(sorted(map(_counted, set(names))), key=lambda m: m[:2]):
+    counted = set(map(_counted, set(names)))
+    # Beside n08 and n09, n10 counts on in two digits.
+    padded = {(stem, width) for stem, width, _ in counted if width > 1}
+    alike = (
+        (
+            stem,
+            len(str(number)) if width == 1 and (stem, len(str(number))) in padded else width,
+            number,
+        )
+        for stem, width, number in counted
+    )
+    for (stem, width), members in groupby(sorted(alike), key=lambda m: m[:2]):
         numbers = [number for _, _, number in members]
         if width == 0:
             parts.append((stem, 1))

@@ -13,8 +13,9 @@ from triage.domain.report import (
     Victims,
     iso_utc,
 )
+from triage.render.belief import belief
 from triage.render.markup import Html, constant, el, join
-from triage.render.next_step import commands, next_step
+from triage.render.next_step import commands, looks, next_step
 from triage.render.ranges import condense, condense_names
 
 __all__ = ["collectives", "coverage", "next_steps", "reason", "suspects", "verdict", "victims"]
@@ -61,7 +62,7 @@ def _sizes(answer: Answer) -> Iterable[str]:
 
 def _probability(value: float) -> Html:
     meter = el("meter", {"min": 0, "max": 1, "value": f"{value:.2f}", "aria-hidden": "true"})
-    return join((f"{value:.2f} ", meter))
+    return join((f"{belief(value)} ", meter))
 
 
 def suspects(ranked: Sequence[Suspect], top: int | None = None) -> Html:
@@ -140,7 +141,8 @@ def victims(waiting: Victims) -> Html:
 def coverage(seen: Coverage) -> Html:
     """What the answer rests on, and what it could not see."""
     of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
-    lines = [f"Dumps read: {seen.dumps_read:,}{of_all}"]
+    dumps = f"{seen.dumps_read:,}{of_all}" if seen.dumps_read or of_all else "none"
+    lines = [f"Dumps read: {dumps}"]
     if seen.ranks_without_dump:
         missing = condense(seen.ranks_without_dump, max_chars=_LIST_CHARS)
         lines.append(f"Ranks without dump: {missing}")
@@ -189,11 +191,21 @@ def _refused(title: str, files: Sequence[Refused]) -> Html:
 
 
 def next_steps(answer: Answer) -> Html:
-    """The next step, and commands to paste where a node is to leave the pool."""
-    paste = commands(answer)
-    lines = join((el("span", None, command) for command in paste), "\n")
-    box = el("pre", {"tabindex": 0}, lines) if paste else NOTHING
-    return _section("Next step", el("p", None, next_step(answer)), box)
+    """The next step, and commands to paste: to take nodes out, and to look at others."""
+    asked = looks(answer)
+    return _section(
+        "Next step",
+        el("p", None, next_step(answer)),
+        _to_paste(commands(answer)),
+        el("p", {"class": "soft"}, "To look, without changing anything:") if asked else NOTHING,
+        _to_paste(asked),
+    )
+
+
+def _to_paste(lines: Sequence[str]) -> Html:
+    if not lines:
+        return NOTHING
+    return el("pre", {"tabindex": 0}, join((el("span", None, line) for line in lines), "\n"))
 
 
 def collectives(stuck: Sequence[CollectiveAtFrontier]) -> Html:

@@ -86,6 +86,19 @@ svg { display: block; }
 .grid .ring { fill: none; stroke-width: 3; pointer-events: none; }
 .grid .ring.culprit { stroke: var(--bad); }
 .grid .ring.possible { stroke: var(--may); stroke-dasharray: 5 3; }
+svg.moments text { font: 12px system-ui, sans-serif; fill: var(--soft); }
+svg.moments .name, svg.moments .stop { fill: var(--ink); font-weight: 600; }
+svg.moments path { fill: none; }
+svg.moments .lane, svg.moments .tick { stroke: var(--line); }
+svg.moments .tick { stroke-dasharray: 2 4; }
+svg.moments path.stop { stroke: var(--ink); stroke-width: 2; }
+svg.moments .end { stroke: var(--soft); stroke-width: 2; stroke-dasharray: 5 4; }
+svg.moments .doubt { stroke: var(--arrow); stroke-width: 5; stroke-opacity: .45; }
+svg.moments .mark { fill: var(--page); stroke: var(--soft); stroke-width: 2; }
+svg.moments .culprit .mark { fill: var(--bad); stroke: var(--page); }
+svg.moments .possible .mark { fill: var(--may-soft); stroke: var(--may); }
+table.moments tbody th { min-width: 9rem; }
+table.moments .stop > *, table.moments .end > * { background: var(--panel); }
 #tip { position: sticky; bottom: 0; margin: 0; padding: .4rem 0; background: var(--page); }
 meter { width: 4.5rem; height: .9rem; vertical-align: -1px; }
 meter::-webkit-meter-bar { background: var(--panel); border: 1px solid var(--line); }

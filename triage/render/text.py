@@ -1,6 +1,7 @@
 """Text: an Answer for people on a terminal, the answer first.
 
-Order: verdict, suspects with their reasons, victims, collectives, coverage, next step.
+Order: verdict, suspects with their reasons, time line, victims, collectives, coverage,
+next step.
 Plain ASCII of our own; what comes from the input is cleaned and wrapped.
 """
 
@@ -17,16 +18,19 @@ from triage.domain.report import (
     Suspect,
     iso_utc,
 )
+from triage.render.belief import belief
 from triage.render.clean import cells, cut, one_line
-from triage.render.next_step import commands, next_step
+from triage.render.moments import MARKS, days, doubt, lines, relative
+from triage.render.next_step import commands, looks, next_step
 from triage.render.ranges import condense, condense_names
 from triage.render.wrap import wrap
 
-__all__ = ["DEFAULT_TOP", "render"]
+__all__ = ["DEFAULT_TOP", "MAX_REASONS", "MAX_TEXT_CELLS", "Line", "cite", "painted", "render"]
 
 DEFAULT_TOP = 10
 MAX_REASONS = 6
 MAX_COLLECTIVES = 5
+MAX_MOMENTS = 12
 MAX_REFUSED = 5
 MAX_NOTES = 12
 # A reason or a name longer than this is an attack or a whole log.
@@ -55,16 +59,18 @@ def render(answer: Answer, *, colour: bool = False, width: int = 80, top: int | 
     sections = (
         _verdict(answer, width),
         _suspects(answer.suspects, width, DEFAULT_TOP if top is None else top),
+        _timeline(answer, width),
         _victims(answer, width),
         _collectives(answer.collectives, width),
         _coverage(answer.coverage, width),
         _next_step(answer, width),
     )
-    blocks = ("\n".join(_painted(line, colour) for line in lines) for lines in sections if lines)
+    blocks = ("\n".join(painted(line, colour) for line in lines) for lines in sections if lines)
     return "\n\n".join(blocks) + "\n"
 
 
-def _painted(line: Line, colour: bool) -> str:
+def painted(line: Line, colour: bool) -> str:
+    """``line`` with its colour, or without any."""
     if not colour or not line.colour or not line.text:
         return line.text
     return f"\x1b[{line.colour}m{line.text}\x1b[0m"
@@ -86,7 +92,7 @@ def _verdict(answer: Answer, width: int) -> list[Line]:
     row = LLAMA3_ROW[verdict.category]
     category = f"{verdict.category} ({row})" if row else str(verdict.category)
     lines += _field("verdict", f"{verdict.kind}, {category}", width)
-    lines += _field("confidence", f"{verdict.confidence:.2f}", width)
+    lines += _field("confidence", belief(verdict.confidence), width)
     lines += _field("action", str(verdict.action), width)
     if verdict.cordon:
         lines += _field("cordon", _names(verdict.cordon), width)
@@ -116,25 +122,58 @@ def _suspect(suspect: Suspect, width: int) -> Iterator[Line]:
         facts.append(f"{noun} {condense(suspect.ranks, max_chars=MAX_LIST_CHARS)}")
     if suspect.gpus:
         facts.append(f"gpu {_said(', '.join(suspect.gpus))}")
-    facts += [str(suspect.category), f"{suspect.score:.2f}"]
+    facts += [str(suspect.category), belief(suspect.score)]
     facts.append(f"{suspect.role} -> {suspect.action}")
     head = f"  {suspect.position}. "
     yield from _item(", ".join(facts), width, _ROLE_COLOUR[suspect.role], first=head)
     dash = " " * len(head) + "- "
     for reason in suspect.because[:MAX_REASONS]:
         yield from _item(_said(reason.text), width, first=dash)
-        yield from _item(_place(reason), width, _DIM, first=" " * len(dash))
+        yield from _item(cite(reason), width, _DIM, first=" " * len(dash))
     left = len(suspect.because) - MAX_REASONS
     if left > 0:
         yield from _item(f"and {_count(left, 'more reason')} (--format json)", width, first=dash)
 
 
-def _place(reason: Because) -> str:
+def cite(reason: Because) -> str:
+    """Where a reason stands: ``[nodes/n3/kernel.log:812 at 2026-...; kernel.xid]``."""
     place = "no artifact" if reason.artifact is None else _said(reason.artifact)
     if reason.line is not None:
         place += f":{reason.line}"
     when = "" if reason.at is None else f" at {iso_utc(reason.at)}"
     return f"[{place}{when}; {_said(reason.detector)}]"
+
+
+def _timeline(answer: Answer, width: int) -> list[Line]:
+    """Moments in two lines each: when and where, then what the line says, cut to fit."""
+    every = lines(answer)
+    if not every:
+        return []
+    # Of many nodes the suspects' and the stop itself.
+    first = sorted(every, key=lambda one: (one.moment.kind not in MARKS, one.role is None))
+    kept = {id(one) for one in first[:MAX_MOMENTS]}
+    when = days(every)
+    title = f"Time line of {when[0]}, UTC" if len(when) == 1 else "Time line, UTC"
+    shown = [Line(title, _BOLD)]
+    for one in every:
+        if id(one) not in kept:
+            continue
+        clock = (one.clock or "undated") if len(when) == 1 else f"{one.day} {one.clock}".strip()
+        head = f"  {clock or 'undated'} {relative(one.from_stop_s):>9}  "
+        said = _said(one.moment.text)
+        if one.moment.kind in MARKS:
+            shown += _item(said, width, _BOLD, first=head)
+            continue
+        facts = [cut(one_line(one.where), 60), _said(one.what), doubt(one.moment.error_s, "+/-")]
+        tint = "" if one.role is None else _ROLE_COLOUR[one.role]
+        shown += _item(", ".join(fact for fact in facts if fact), width, tint, first=head)
+        indent = " " * cells(head)
+        two_lines = cut(said, max(2 * (width - len(indent)) - 12, 12))
+        shown += _item(two_lines, width, _DIM, first=indent)
+    left = len(every) - len(kept)
+    return shown + (
+        _item(f"and {_count(left, 'more node')} (--format html)", width) if left else []
+    )
 
 
 def _victims(answer: Answer, width: int) -> list[Line]:
@@ -177,7 +216,8 @@ def _collective(one: CollectiveAtFrontier) -> str:
 def _coverage(coverage: Coverage, width: int) -> list[Line]:
     expected = "" if coverage.ranks_expected is None else f" of {coverage.ranks_expected:,}"
     lines = [Line("Coverage", _BOLD)]
-    lines += _item(f"dumps read: {coverage.dumps_read:,}{expected}", width)
+    dumps = f"{coverage.dumps_read:,}{expected}" if coverage.dumps_read or expected else "none"
+    lines += _item(f"dumps read: {dumps}", width)
     if coverage.ranks_without_dump:
         lines += _item(f"ranks without dump: {_ranks(coverage.ranks_without_dump)}", width)
     if coverage.lines_read:
@@ -202,6 +242,11 @@ def _refused(word: str, files: Sequence[Refused], width: int) -> Iterator[Line]:
 def _next_step(answer: Answer, width: int) -> list[Line]:
     lines = [Line("Next step", _BOLD), *_item(next_step(answer), width, first="  ")]
     for command in commands(answer):
+        lines += (Line(text) for text in _continued(command, width))
+    asked = looks(answer)
+    if asked:
+        lines.append(Line("  To look, without changing anything:"))
+    for command in asked:
         lines += (Line(text) for text in _continued(command, width))
     return lines
 

@@ -8,23 +8,22 @@ import io
 import os
 import re
 import threading
-import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-import zstandard
-
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.parsers.archive import (
+    HEAD_BYTES,
+    PEEK_BYTES,
     Expansion,
     compression_of,
     expand,
     is_tar,
-    opened,
+    peek,
     tar_members,
 )
 from triage.parsers.flight_recorder.decoder import Decoder, Shared
@@ -35,9 +34,6 @@ from triage.parsers.inputs import InputFile
 
 __all__ = ["DumpSet", "read_dumps"]
 
-HEAD_BYTES: Final = 4096
-# Compressed bytes looked at for the first ones behind them: a block of zstd is up to 128 KiB.
-PEEK_BYTES: Final = 1 << 20
 # Longer than any compressed file of nothing.
 EMPTY_BYTES: Final = 512
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
@@ -121,7 +117,7 @@ class Reader:
             compression = compression_of(head)
             if compression:
                 source.seek(0)
-                first = peek(source, compression)
+                first = peek(source.read(PEEK_BYTES), compression)
                 if is_tar(first):
                     yield from self.archive(file, compression)
                     return
@@ -159,10 +155,12 @@ class Reader:
 
     def archive(self, file: InputFile, compression: str | None) -> Iterator[Outcome]:
         decoder = self.decoder()
-        for member in tar_members(file.path, compression, self.bounds):
+        for member in tar_members(file.path, compression, self.bounds, read_here):
             artifact = f"{file.artifact}/{member.name}" if member.name else file.artifact
-            if member.data is None:
-                yield Refused(artifact, member.why or "cannot be read")
+            if member.why is not None:
+                yield Refused(artifact, member.why)
+            elif member.data is None:
+                yield artifact
             elif PurePosixPath(member.name).name == "job.json":
                 yield JobFile(artifact, member.data)
             elif claimed(member.data[:HEAD_BYTES], artifact):
@@ -183,17 +181,9 @@ class Reader:
             return Refused(artifact, str(error))
 
 
-def peek(source: io.FileIO, compression: str) -> bytes:
-    """The first bytes behind the compression; nothing when it is damaged."""
-    head = b""
-    try:
-        read = opened(io.BytesIO(source.read(PEEK_BYTES)), compression)
-        # One call may give less: the first part of a file in many parts can be a byte.
-        while len(head) < HEAD_BYTES and (part := read(HEAD_BYTES - len(head))):
-            head += part
-    except (OSError, EOFError, zlib.error, zstandard.ZstdError):
-        pass
-    return head
+def read_here(head: bytes, name: str) -> bool:
+    """Whether a file of an archive is read with the dumps: a log is not, however large."""
+    return PurePosixPath(name).name == "job.json" or claimed(head, name)
 
 
 def claimed(head: bytes, artifact: str) -> bool:

@@ -1,0 +1,331 @@
+"""From what was read to the answer: the one way that all faces of the product go."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from triage.analysis import picture
+from triage.analysis.case import Case, build_case
+from triage.analysis.consistency import set_apart
+from triage.analysis.fusion import Fused, fuse
+from triage.analysis.groups import Membership, resolve_groups
+from triage.analysis.missing import missing
+from triage.analysis.odd_node import odd_messages
+from triage.analysis.on_one_clock import Dated, on_one_clock
+from triage.analysis.ranking import Decision, decide
+from triage.analysis.selection import Selection, select
+from triage.analysis.snapshot import build_snapshot
+from triage.analysis.stop import Stop, find_stop
+from triage.analysis.timeline import timeline
+from triage.analysis.waits import wait_graph
+from triage.analysis.weigh import load_model
+from triage.analysis.zones_of_roots import in_zone_of_the_stop
+from triage.domain.evidence import Evidence
+from triage.domain.fleet import Job
+from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
+from triage.errors import NothingToAnalyze
+from triage.parsers.flight_recorder.digest import RankDigest
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.read import DumpSet
+from triage.parsers.logs.logset import LogSet
+
+__all__ = ["answer_from"]
+
+MAX_NOTES = 40
+# Folders that hold dumps without naming a node.
+PLAIN_FOLDERS = frozenset({"fr", "dumps", "dump", "traces", "logs", "flight_recorder", "nodes", ""})
+
+
+@dataclass(frozen=True, slots=True)
+class DumpView:
+    """What the dumps say by themselves: the case, and how it was selected."""
+
+    case: Case
+    selection: Selection
+    membership: Membership
+    late: tuple[Refused, ...]
+
+
+def look_at(dumps: DumpSet, facts: Job, at: datetime | None) -> DumpView | None:
+    """The dumps' own view; None without any. Raises :class:`NothingToAnalyze` when there
+    are dumps and not one can be used.
+    """
+    if not dumps.digests:
+        return None
+    digests, late = before(dumps.digests, at)
+    selection = select(digests)
+    if not selection.digests:
+        why = selection.set_aside[0] if selection.set_aside else late[0]
+        raise NothingToAnalyze(f"no dump can be used; {why.artifact}: {why.why}")
+    membership = resolve_groups(selection.digests, selection.ranks, facts.world_size)
+    node_of = node_map(selection.digests, selection.ranks, facts)
+    snapshot = build_snapshot(
+        selection.digests, selection.ranks, membership, dumps.operations, facts, node_of
+    )
+    moving = set_apart(snapshot)
+    case = build_case(snapshot, wait_graph(snapshot), moving=moving)
+    return DumpView(case, selection, membership, tuple(late))
+
+
+@dataclass(frozen=True, slots=True)
+class Weighed:
+    """Everything that an answer is made from; what ``triage explain`` shows.
+
+    ``dumps_say`` is the decision on the dumps alone, None without any.
+    """
+
+    view: DumpView | None
+    dated: Dated
+    stop: Stop
+    fused: Fused
+    nodes: frozenset[str]
+    dumps_say: Decision | None
+
+
+def weigh_up(dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None) -> Weighed:
+    """Digests and evidence brought together and weighed."""
+    return weigh_view(look_at(dumps, facts, at), logs, facts, at)
+
+
+def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | None) -> Weighed:
+    """The view of the dumps and the evidence weighed together."""
+    case = view.case if view is not None else None
+    dated = on_one_clock(logs, case, facts, at)
+    fleet = dated.fleet
+    stop = find_stop(case, dated.evidence, facts, at)
+    dumps_say = None
+    if view is not None:
+        dumps_say = decide(
+            view.case,
+            coverage=len(view.case.snapshot.digests) / max(len(view.case.snapshot.world), 1),
+            node_of=fleet.node_of,
+            gpu_of=fleet.gpu_of,
+            failed=stop.trouble,
+        )
+    nodes = nodes_of(view, facts, dated)
+    evidence, moved = in_zone_of_the_stop(dated.evidence, stop)
+    dated = replace(dated, evidence=tuple(evidence), notes=(*dated.notes, *moved))
+    ours, strangers = of_this_job(dated, facts)
+    dated = replace(dated, evidence=tuple(ours), notes=(*dated.notes, *strangers))
+    odd = odd_messages(dated.logs, stop, dated.evidence)
+    fused = fuse(
+        case,
+        dumps_say,
+        (*dated.evidence, *odd),
+        fleet,
+        stop,
+        load_model(),
+        nodes=nodes,
+        leaf_switch=facts.leaf_switch,
+    )
+    return Weighed(view, dated, stop, fused, nodes, dumps_say)
+
+
+def answer_from(
+    dumps: DumpSet,
+    logs: LogSet,
+    facts: Job,
+    refused: Sequence[Refused],
+    notes: Sequence[str],
+    at: datetime | None = None,
+) -> Answer:
+    """The answer that follows from digests and evidence; no file is needed any more."""
+    weighed = weigh_up(dumps, logs, facts, at)
+    view, decision = weighed.view, weighed.fused.decision
+    case = view.case if view is not None else None
+    world_size = view.membership.world_size if view is not None else None
+    return Answer(
+        job=JobFacts(
+            facts.job_id,
+            world_size or facts.world_size or weighed.dated.fleet.world_size,
+            len(weighed.nodes) or None,
+        ),
+        verdict=decision.verdict,
+        suspects=decision.suspects,
+        victims=decision.victims,
+        coverage=coverage_of(view, dumps, logs, refused, [*notes, *weighed.dated.notes]),
+        collectives=picture.collectives_at_frontier(case, decision.heard) if case else (),
+        ranks=picture.rank_states(case, decision.heard) if case else (),
+        waits=picture.condense(case, decision.heard) if case else Waits(),
+        timeline=timeline(weighed.dated.evidence, decision.suspects, weighed.stop),
+        missing=missing_of(weighed, logs),
+    )
+
+
+def missing_of(weighed: Weighed, logs: LogSet) -> Missing:
+    """What would make the answer surer."""
+    return missing(
+        weighed.view.case if weighed.view is not None else None,
+        logs.files,
+        weighed.dated.evidence,
+        weighed.fused.decision.suspects,
+        weighed.dated.fleet,
+    )
+
+
+def of_this_job(dated: Dated, facts: Job) -> tuple[list[Evidence], list[str]]:
+    """Rows without those of nodes that ``job.json`` does not list, and a note of the nodes.
+
+    Where half of its nodes are not to be found among the logs' either, the two
+    write names in different ways, and nothing can be told from that.
+    """
+    listed = {*facts.nodes, *facts.rank_to_node.values()}
+    evidence = dated.evidence
+    seen = {row.node for row in evidence if row.node is not None}
+    seen |= {file.node for file in dated.logs.files if file.node is not None}
+    if not listed or 2 * len(listed & seen) < len(listed):
+        return list(evidence), []
+    strange = sorted({row.node for row in evidence if row.node is not None} - listed)
+    if not strange:
+        return list(evidence), []
+    shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
+    note = f"job.json does not list {shown}: what their logs say is not held against anybody"
+    return [row for row in evidence if row.node is None or row.node in listed], [note]
+
+
+def nodes_of(view: DumpView | None, facts: Job, dated: Dated) -> frozenset[str]:
+    """The nodes of the job: those that ``job.json`` lists, else those that anything was left of."""
+    fleet = dated.fleet
+    ranks = view.case.snapshot.world if view is not None else ()
+    found = {node for rank in ranks if (node := fleet.node_of(rank)) is not None}
+    found |= {*facts.nodes, *fleet.node_by_rank.values()}
+    if not facts.nodes:
+        found |= {file.node for file in dated.logs.files if file.node is not None}
+    return frozenset(found) or frozenset(fleet.nodes)
+
+
+def coverage_of(
+    view: DumpView | None,
+    dumps: DumpSet,
+    logs: LogSet,
+    refused: Sequence[Refused],
+    notes: Sequence[str],
+) -> Coverage:
+    """What the answer rests on."""
+    unreadable = {*dumps.refused, *logs.refused, *refused}
+    found = [*notes, *logs.notes]
+    partial: list[Refused] = []
+    if view is not None:
+        unreadable |= {*view.selection.set_aside, *view.late}
+        partial = [
+            Refused(one.artifact, one.partial)
+            for one in view.selection.digests
+            if one.partial is not None
+        ]
+        found = dump_notes(view.case, [*found, *view.selection.notes], view.selection.digests)
+    found += log_notes(logs)
+    found = list(dict.fromkeys(found))
+    if len(found) > MAX_NOTES:
+        found[MAX_NOTES:] = [f"and {len(found) - MAX_NOTES} more notes"]
+    world = view.case.snapshot.world if view is not None else ()
+    return Coverage(
+        ranks_expected=len(world) if view is not None else None,
+        dumps_read=len(view.selection.digests) if view is not None else 0,
+        ranks_without_dump=tuple(
+            rank for rank in world if view and rank not in view.case.snapshot.index_of
+        ),
+        partial=tuple(partial),
+        unreadable=tuple(sorted(unreadable, key=lambda one: (one.artifact, one.why))),
+        lines_read=sum(file.lines for file in logs.files),
+        lines_not_understood=sum(sum(file.not_understood.values()) for file in logs.files),
+        notes=tuple(found),
+    )
+
+
+def log_notes(logs: LogSet) -> list[str]:
+    """Lines that could not be read, by reason."""
+    reasons: dict[str, list[tuple[int, str]]] = {}
+    for file in logs.files:
+        for why, count in file.not_understood.items():
+            reasons.setdefault(why, []).append((count, file.artifact))
+    found = []
+    for why, where in sorted(reasons.items()):
+        total = sum(count for count, _ in where)
+        first = min(artifact for _, artifact in where)
+        found.append(f"{total} lines not understood: {why} ({first}{' ...' * (len(where) > 1)})")
+    for file in logs.files:
+        found += [f"{file.artifact}: {note}" for note in file.notes]
+    return found
+
+
+def before(
+    digests: Sequence[RankDigest], at: datetime | None
+) -> tuple[list[RankDigest], list[Refused]]:
+    """Dumps whose record begins no later than ``at``; the others are set aside."""
+    if at is None:
+        return list(digests), []
+    limit = int(at.timestamp() * 1e9)
+    kept = [d for d in digests if d.first_created_ns is None or d.first_created_ns <= limit]
+    late = [
+        Refused(d.artifact, "its record begins after the time given with --at")
+        for d in digests
+        if not (d.first_created_ns is None or d.first_created_ns <= limit)
+    ]
+    return kept, late
+
+
+def node_map(
+    digests: Sequence[RankDigest], ranks: Sequence[int], facts: Job
+) -> Callable[[int], str | None]:
+    """Rank -> node: from job.json, else from folders ``nodes/<node>/`` or hosts in file names,
+    else from one folder per node.
+    """
+    found: dict[int, str] = {}
+    folders: dict[int, str] = {}
+    for digest, rank in zip(digests, ranks, strict=True):
+        node = node_in_name(digest.artifact)
+        if node is not None:
+            found[rank] = node
+        parent = digest.artifact.rpartition("/")[0].rpartition("/")[2]
+        if parent.lower() not in PLAIN_FOLDERS:
+            folders[rank] = parent
+    if not found and len(set(folders.values())) > 1 and len(folders) == len(digests):
+        found = folders
+
+    def node_of(rank: int) -> str | None:
+        return facts.node_of(rank) or found.get(rank)
+
+    return node_of
+
+
+def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) -> list[str]:
+    """What is odd about the dumps and the map of ranks."""
+    snapshot = case.snapshot
+    facts = snapshot.job
+    found = [*notes, *snapshot.notes]
+    world = snapshot.membership.world_size
+    if facts.world_size and world and facts.world_size != world:
+        found.append(
+            f"job.json says {facts.world_size} ranks, the dumps' default group has {world}:"
+            " the dumps are believed"
+        )
+    seats = len(facts.nodes) * (facts.gpus_per_node or 0)
+    if seats and world and seats < world:
+        found.append(
+            f"job.json places {seats} ranks ({len(facts.nodes)} nodes with {facts.gpus_per_node}"
+            f" GPUs), the job has {world}: the nodes of the others are unknown"
+        )
+    if snapshot.node_of(int(snapshot.ranks[0])) is None:
+        found.append("nothing says which rank is on which node: give a job.json with the nodes")
+    found += version_notes(digests)
+    odd: dict[str, list[str]] = {}
+    for digest in digests:
+        for note in digest.notes:
+            odd.setdefault(note, []).append(digest.artifact)
+    for note, artifacts in sorted(odd.items()):
+        where = artifacts[0] if len(artifacts) == 1 else f"{len(artifacts)} dumps"
+        found.append(f"{where}: {note}")
+    if case.in_flight:
+        found.append("unfinished operations were issued just before the dumps: not taken as stuck")
+    return found
+
+
+def version_notes(digests: Sequence[RankDigest]) -> list[str]:
+    versions: dict[str, int] = {}
+    for digest in digests:
+        text = digest.version or "older than 1.0"
+        versions[text] = versions.get(text, 0) + 1
+    if len(versions) < 2:
+        return []
+    shown = ", ".join(f"{version} ({count} dumps)" for version, count in sorted(versions.items()))
+    return [f"the dumps are of different formats: {shown}; each was read by its own"]

@@ -1,0 +1,82 @@
+"""How far the clock of each node is ahead, from what all nodes see at one moment.
+
+Watchdogs of one collective start together: the time a node prints minus how long
+the collective ran is its start, the same on all clocks. The flight recorder tells
+the same from the ends of collectives that span nodes. Offsets below what the
+prints resolve are left alone.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from triage.domain.evidence import Evidence, Kind
+
+__all__ = ["align"]
+
+SECOND: Final = 1_000_000_000
+# Nearer than this is not told apart from when the line was printed.
+LEAST: Final = 2 * SECOND
+# A note is made of what a reader would stumble over.
+TOLD: Final = 2 * SECOND
+MAX_NOTES: Final = 6
+# Half of the nodes must agree on what the time is.
+MIN_NODES: Final = 3
+
+
+def align(
+    evidence: Iterable[Evidence], dump_offsets_ns: Mapping[str, int]
+) -> tuple[list[Evidence], list[str]]:
+    """Rows with the offset of their node's clock taken off, and what was corrected."""
+    rows = list(evidence)
+    offsets = {node: ns for node, ns in dump_offsets_ns.items() if abs(ns) >= LEAST}
+    for node, ns in printed_offsets(rows).items():
+        offsets.setdefault(node, ns)
+    if not offsets:
+        return rows, []
+    moved = [shifted(row, offsets.get(row.node or "", 0)) for row in rows]
+    told = sorted(offsets.items(), key=lambda one: (-abs(one[1]), one[0]))
+    notes = [
+        f"clock of {node} is {spoken(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its times are"
+        " corrected"
+        for node, ns in told
+        if abs(ns) >= TOLD
+    ]
+    if len(notes) > MAX_NOTES:
+        notes[MAX_NOTES:] = [f"and the clocks of {len(notes) - MAX_NOTES} more nodes"]
+    return moved, notes
+
+
+def shifted(row: Evidence, ahead_ns: int) -> Evidence:
+    if not ahead_ns or row.at_ns is None:
+        return row
+    last = None if row.last_at_ns is None else row.last_at_ns - ahead_ns
+    return replace(row, at_ns=row.at_ns - ahead_ns, last_at_ns=last)
+
+
+def printed_offsets(rows: Iterable[Evidence]) -> dict[str, int]:
+    """Node -> offset, from the starts of the collectives that its watchdogs report."""
+    starts: dict[str, list[int]] = defaultdict(list)
+    for row in rows:
+        ran_ms = row.fields.get("ran_ms", "")
+        if row.kind is not Kind.NCCL or row.node is None or row.at_ns is None:
+            continue
+        if ran_ms.isdecimal() and len(ran_ms) < 12:
+            starts[row.node].append(row.at_ns - int(ran_ms) * 1_000_000)
+    if len(starts) < MIN_NODES:
+        return {}
+    middle = {node: int(np.median(found)) for node, found in starts.items()}
+    common = int(np.median(list(middle.values())))
+    agree = sum(abs(ns - common) < 60 * SECOND for ns in middle.values())
+    if agree * 2 < len(middle):
+        return {}
+    # Ranks enter a collective at different times; a minute apart is another clock.
+    return {node: ns - common for node, ns in middle.items() if abs(ns - common) >= 20 * SECOND}
+
+
+def spoken(ns: int) -> str:
+    seconds = ns / SECOND
+    return f"{seconds:.1f} s" if seconds < 120 else f"{seconds / 60:.0f} min"

@@ -1,0 +1,328 @@
+"""Why each suspect stands where it stands, and what would change it.
+
+The model is a sum, so every part of it can be shown. What would change the
+answer is tried out: the same incident is weighed again without each artifact
+that the first suspect rests on.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any, Final
+
+from triage.analysis.answer import Weighed, missing_of, weigh_up, weigh_view
+from triage.analysis.case import timestamp
+from triage.analysis.fusion import Fused
+from triage.analysis.hypothesis import Hypothesis
+from triage.analysis.ranking import Decision
+from triage.analysis.stop import FAILING, JOB_KINDS, Stop, begun_to_wait, parse_instant
+from triage.analysis.weigh import Model, load_model
+from triage.analysis.words import because_of
+from triage.domain.category import Category
+from triage.domain.evidence import Evidence
+from triage.domain.fleet import Job
+from triage.domain.report import Because, Missing, Verdict, iso_utc
+from triage.parsers.flight_recorder.read import DumpSet
+from triage.parsers.logs.logset import LogSet
+
+__all__ = ["SCHEMA", "Explanation", "Part", "Place", "Without", "explain", "explain_from"]
+
+SCHEMA: Final = "triage.explain/1"
+MAX_PLACES: Final = 12
+MAX_TRIALS: Final = 4
+
+WORDS: Final = {
+    "kernel_at": "its kernel log says so at the time of the stop",
+    "kernel_before": "its kernel log says so, up to an hour before the stop",
+    "kernel_stale": "its kernel log says so, but long before the stop",
+    "kernel_after": "its kernel log says so, but only after the stop",
+    "kernel_undated": "its kernel log says so, and no clock tells when",
+    "job_at": "its job log says so at the time of the stop",
+    "job_before": "its job log says so, up to an hour before the stop",
+    "job_stale": "its job log says so, but long before the stop",
+    "job_after": "its job log says so, but only after the stop",
+    "job_undated": "its job log says so, and no clock tells when",
+    "weak_at": "a line that needs another source says so at the time of the stop",
+    "weak_before": "a line that needs another source says so, up to an hour before the stop",
+    "weak_stale": "a line that needs another source says so, long before the stop",
+    "weak_after": "a line that needs another source says so, after the stop",
+    "weak_undated": "a line that needs another source says so, and no clock tells when",
+    "mild_only": "the machine mended what it complains of, or only warns",
+    "both_sources": "the kernel log and the job log agree",
+    "followers": "it explains other errors of that node",
+    "first": "nothing else went wrong earlier",
+    "late": "something else went wrong earlier",
+    "earlier_rivals": "other places went wrong before it",
+    "gpu_part": "a part of a GPU",
+    "host_part": "a part of the host",
+    "network": "the network",
+    "software": "software",
+    "outer": "storage, maintenance or a dependency",
+    "unattributed": "no line names a cause",
+    "shared": "many nodes show it at once",
+    "leaf": "all ends hang on one leaf switch",
+    "votes": "several others have trouble with it",
+    "unplaced": "no line says where",
+    "claim_culprit": "the dumps say that the others wait for it",
+    "claim_possible": "the dumps say that it is one of few that the others may wait for",
+    "claim_fabric": "the dumps say that all entered and none finished",
+    "claim_bare": "the dumps say so and no log does",
+    "gpu_of_claim": "the error is on the GPU of the rank that the others wait for",
+    "claims_elsewhere": "the dumps say that the others wait for somebody else",
+    "no_dumps": "there are no dumps to hold it against",
+    "rivals": "other places went wrong at the stop",
+    "no_trouble": "nothing says that the job failed",
+    "driver_advice": "the driver itself asks for a repair",
+    "habit": "it said so before, and the job went on",
+    "node_gone": "several of its ranks left no dump",
+    "burst": "several different errors came together",
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One term of the sum: what it is, and its log-odds."""
+
+    feature: str
+    words: str
+    log_odds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A hypothesis with the terms of its sum, the weightiest first.
+
+    ``ahead`` is how far its log-odds lead those of its best rival, None without a rival.
+    """
+
+    node: str | None
+    ranks: tuple[int, ...]
+    category: Category
+    shared: bool
+    belief: float
+    log_odds: float
+    ahead: float | None
+    parts: tuple[Part, ...]
+    because: tuple[Because, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Without:
+    """The verdict without one artifact, or without the dumps where that is None."""
+
+    artifact: str | None
+    node: str | None
+    verdict: Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """All of it; ``places`` best first.
+
+    ``from_dumps`` says that the verdict is that of the dumps alone and the places only
+    show how the logs would stand beside it. ``start_known`` and ``end_known`` are how
+    the times of the stop are known, in words.
+    """
+
+    verdict: Verdict
+    node: str | None
+    from_dumps: bool
+    stop: Stop
+    start_known: str
+    end_known: str
+    bias: float
+    places: tuple[Place, ...]
+    trials: tuple[Without, ...]
+    missing: Missing
+
+    def to_dict(self, top: int | None = None) -> dict[str, Any]:
+        """The wire form: what ``triage explain --format json`` prints; ``top`` places."""
+        return {
+            "schema": SCHEMA,
+            "verdict": self.verdict.to_dict(),
+            "from_dumps": self.from_dumps,
+            "stop": {
+                "start": iso_utc(timestamp(self.stop.start_ns)),
+                "start_known": self.start_known,
+                "end": iso_utc(timestamp(self.stop.end_ns)),
+                "end_known": self.end_known,
+                "trouble": self.stop.trouble,
+            },
+            "bias": round(self.bias, 4),
+            "places": [
+                place_to_dict(position, one)
+                for position, one in enumerate(self.places[:top], start=1)
+            ],
+            "without": [
+                {
+                    "artifact": one.artifact,
+                    "node": one.node,
+                    "kind": str(one.verdict.kind),
+                    "category": str(one.verdict.category),
+                    "confidence": round(one.verdict.confidence, 4),
+                }
+                for one in self.trials
+            ],
+            "missing": {
+                "kernel_logs_of": list(self.missing.kernel_logs_of),
+                "dumps_of": list(self.missing.dumps_of),
+                "dumps": self.missing.dumps,
+                "kernel_logs": self.missing.kernel_logs,
+                "job_logs": self.missing.job_logs,
+                "places": self.missing.places,
+            },
+        }
+
+
+def place_to_dict(position: int, one: Place) -> dict[str, Any]:
+    return {
+        "position": position,
+        "node": one.node,
+        "ranks": list(one.ranks),
+        "category": str(one.category),
+        "shared": one.shared,
+        "probability": round(one.belief, 4),
+        "log_odds": round(one.log_odds, 4),
+        "ahead": None if one.ahead is None else round(one.ahead, 4),
+        "terms": [
+            {"feature": part.feature, "words": part.words, "log_odds": round(part.log_odds, 4)}
+            for part in one.parts
+        ],
+        "because": [reason.to_dict() for reason in one.because],
+    }
+
+
+def explain_from(
+    dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None
+) -> Explanation:
+    """The explanation that follows from digests and evidence."""
+    # Placing logs on one clock may leave notes in them: every weighing gets its own.
+    weighed = weigh_up(dumps, without(logs, None), facts, at)
+
+    def again(artifact: str | None) -> Fused:
+        view = None if artifact is None else weighed.view
+        return weigh_view(view, without(logs, artifact), facts, at).fused
+
+    start, end = how_known(weighed, facts, at)
+    return explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
+
+
+def without(logs: LogSet, artifact: str | None) -> LogSet:
+    """A copy of ``logs`` as if one file had not been there."""
+    return replace(
+        logs,
+        files=[file for file in logs.files if file.artifact != artifact],
+        evidence=[row for row in logs.evidence if row.artifact != artifact],
+        refused=list(logs.refused),
+        notes=list(logs.notes),
+    )
+
+
+def explain(
+    weighed: Weighed,
+    model: Model,
+    again: Callable[[str | None], Fused],
+    missing: Missing,
+    start_known: str,
+    end_known: str,
+) -> Explanation:
+    """``again(artifact)`` weighs the incident without one artifact, ``again(None)`` without
+    the dumps.
+    """
+    ranked, decision = weighed.fused.hypotheses, weighed.fused.decision
+    best = sorted((one.weight for one in ranked), reverse=True)[:2]
+    from_dumps = weighed.dumps_say is not None and decision is weighed.dumps_say
+    return Explanation(
+        verdict=decision.verdict,
+        node=first_node(decision),
+        from_dumps=from_dumps,
+        stop=weighed.stop,
+        start_known=start_known,
+        end_known=end_known,
+        bias=model.bias,
+        places=tuple(
+            Place(
+                one.node, one.ranks, one.category, one.shared, one.belief, one.weight,
+                lead(one, best), parts_of(one, model), because_of(one, one.node),
+            )
+            for one in ranked[:MAX_PLACES]
+        ),
+        trials=tuple(tried(weighed, again, from_dumps=from_dumps)),
+        missing=missing,
+    )  # fmt: skip
+
+
+def lead(one: Hypothesis, best: Sequence[float]) -> float | None:
+    """How far it is before the best of the others; negative when it is behind."""
+    if len(best) < 2:
+        return None
+    return one.weight - (best[1] if one.weight == best[0] else best[0])
+
+
+def tried(
+    weighed: Weighed, again: Callable[[str | None], Fused], *, from_dumps: bool
+) -> Iterator[Without]:
+    """The verdict without each artifact that the first place rests on, then without dumps."""
+    if not weighed.fused.hypotheses:
+        return
+    top = weighed.fused.hypotheses[0]
+    for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:MAX_TRIALS]:
+        other = again(artifact).decision
+        yield Without(artifact, first_node(other), other.verdict)
+    if weighed.dated.evidence and (from_dumps or top.findings):
+        other = again(None).decision
+        yield Without(None, first_node(other), other.verdict)
+
+
+def first_node(decision: Decision) -> str | None:
+    return decision.suspects[0].node if decision.suspects else None
+
+
+def how_known(weighed: Weighed, facts: Job, at: datetime | None) -> tuple[str, str]:
+    """In words: what says when the job stopped, and what says when it was given up."""
+    stop, evidence = weighed.stop, weighed.dated.evidence
+    case = weighed.view.case if weighed.view is not None else None
+    if stop.start_ns is None:
+        start = "nothing says when"
+    elif stop.start_ns == begun_to_wait(case):
+        start = "the dumps: then the first ranks entered what they never left"
+    elif not stop.known:
+        start = "a guess: the last error in the logs, since none of them tells of the job"
+    elif place := printed_at(evidence, stop.start_ns):
+        start = f"the first line of a process that fails, {place}"
+    else:
+        start = "the watchdogs: when they gave up, less the time that they had waited"
+    if stop.end_ns is None:
+        end = "nothing says when"
+    elif at is not None:
+        end = "as given with --at"
+    elif stop.end_ns == parse_instant(facts.failed_at):
+        end = "as job.json says"
+    else:
+        place = printed_at(evidence, stop.end_ns)
+        end = f"the last line of a process that fails{f', {place}' if place else ''}"
+    return start, end
+
+
+def printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
+    """``artifact:line`` of the line that was printed at a time; nothing without one."""
+    places = sorted(
+        (row.artifact, row.line or 0)
+        for row in evidence
+        if row.at_ns == at_ns and row.kind in JOB_KINDS and row.role in FAILING
+    )
+    return f"{places[0][0]}:{places[0][1]}" if places else ""
+
+
+def parts_of(one: Hypothesis, model: Model) -> tuple[Part, ...]:
+    """The terms of the first step that are not nothing."""
+    parts = (
+        Part(name, WORDS.get(name, name), model.weights.get(name, 0.0) * value)
+        for name, value in one.features.items()
+    )
+    return tuple(
+        sorted(
+            (part for part in parts if abs(part.log_odds) >= 0.005),
+            key=lambda part: (-abs(part.log_odds), part.feature),
+        )
+    )

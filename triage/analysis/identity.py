@@ -1,0 +1,453 @@
+"""Who sits where: rank -> node -> GPU, from everything that says so.
+
+Sources in the order of trust: ``job.json``, the init lines of NCCL's world
+communicator, torchelastic's tables and events, prefixes of lines in files of one
+node, and the folders that dumps lie in. Where two sources disagree the better
+one is believed and the disagreement is told.
+"""
+
+import ipaddress
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from triage.domain.evidence import Evidence, Kind
+from triage.domain.fleet import Job
+
+__all__ = ["Fleet", "attribute", "resolve"]
+
+MAX_NOTES: Final = 6
+# Interfaces and services that host names carry: n3-ib0, n3.ipoib
+SUFFIX = re.compile(r"[-.](?:ib\d?|ipoib|eth\d|mgmt|bmc|roce\d?|hsn\d?)(?=$|[.])", re.IGNORECASE)
+# One node of a map that DeepSpeed prints.
+MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
+PORT = re.compile(r"(?:<\d{1,5}>|:\d{1,5})$")
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Seats of a job. Methods give None where nothing says it."""
+
+    node_by_rank: dict[int, str] = field(default_factory=dict)
+    gpu_by_rank: dict[int, str] = field(default_factory=dict)
+    local_by_rank: dict[int, int] = field(default_factory=dict)
+    rank_by_pid: dict[tuple[str, int], int] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
+    world_size: int | None = None
+    notes: tuple[str, ...] = ()
+    rank_by_gpu: dict[tuple[str, str], int] = field(default_factory=dict)
+    rank_by_local: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def node_of(self, rank: int) -> str | None:
+        """The node of a rank."""
+        return self.node_by_rank.get(rank)
+
+    def gpu_of(self, rank: int) -> str | None:
+        """The GPU of a rank, ``dddd:bb:dd``."""
+        return self.gpu_by_rank.get(rank)
+
+    def rank_of_gpu(self, node: str, gpu: str) -> int | None:
+        """The rank on a GPU of a node."""
+        return self.rank_by_gpu.get((node, gpu))
+
+    def rank_of_local(self, node: str, local_rank: int) -> int | None:
+        """The rank with a local rank on a node."""
+        return self.rank_by_local.get((node, local_rank))
+
+    def rank_of_pid(self, node: str, pid: int) -> int | None:
+        """The rank of a process."""
+        return self.rank_by_pid.get((node, pid))
+
+    def ranks_on(self, node: str) -> list[int]:
+        """The ranks of a node, ascending."""
+        return sorted(rank for rank, home in self.node_by_rank.items() if home == node)
+
+    def node_of_address(self, text: str) -> str | None:
+        """The node that a host name, an alias or an address with or without port means."""
+        return name_in(self.aliases, text)
+
+
+@lru_cache(maxsize=65_536)
+def full_host(text: str) -> str:
+    """A host name or address without port and interface suffix."""
+    bare = text.strip().lower()
+    if bare.count(":") < 2 or "]" in bare or "<" in bare:
+        bare = PORT.sub("", bare)
+    bare = bare.strip("[]").removeprefix("::ffff:")
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        return SUFFIX.sub("", bare)
+
+
+def plain_host(text: str) -> str:
+    """A host name without port, interface suffix and domain; an address as it is."""
+    full = full_host(text)
+    try:
+        return str(ipaddress.ip_address(full))
+    except ValueError:
+        return full.partition(".")[0]
+
+
+def name_in(names: Mapping[str, str], text: str) -> str | None:
+    """The node that ``text`` names: its full name first, hosts of two domains may share one."""
+    return names.get(full_host(text)) or names.get(plain_host(text)) or None
+
+
+class Claims:
+    """What each source says, the first to say it believed."""
+
+    def __init__(self) -> None:
+        self.value: dict[int, str] = {}
+        self.source: dict[int, str] = {}
+        self.contradicted: Counter[tuple[str, str]] = Counter()
+        self.example: dict[tuple[str, str], str] = {}
+
+    def add(self, rank: int, value: str, source: str) -> None:
+        known = self.value.setdefault(rank, value)
+        first = self.source.setdefault(rank, source)
+        if known != value and first != source:
+            self.contradicted[first, source] += 1
+            self.example.setdefault(
+                (first, source), f"rank {rank} is on {known}, {source} put it on {value}"
+            )
+
+    def notes(self) -> list[str]:
+        return [
+            f"{first}: {self.example[first, other]} ({count} ranks; {first} is believed)"
+            for (first, other), count in sorted(self.contradicted.items())
+        ]
+
+
+def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, str]) -> Fleet:
+    """The seats, from all sources. ``dump_node_of`` is what folders and names of dumps say."""
+    rows = [
+        completed(row)
+        for row in evidence
+        if row.node is not None or row.kind in (Kind.IDENTITY, Kind.ELASTIC)
+    ]
+    names = canonical([*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()], rows)
+    world = job.world_size or world_of(rows, dump_node_of)
+    seats, gpus = Claims(), Claims()
+    places = len(job.nodes) * (job.gpus_per_node or 0)
+    for rank in {*range(min(places, world or places)), *job.rank_to_node}:
+        node = job.node_of(rank)
+        if node is not None:
+            seats.add(rank, (name_in(names, node) or node), "job.json")
+        gpu = job.gpu_of(rank)
+        if gpu is not None:
+            gpus.add(rank, gpu, "job.json")
+    for row in rows:
+        address = row.fields.get("address")
+        if address is not None and row.node is not None:
+            names.setdefault(plain_host(address), (name_in(names, row.node) or row.node))
+    pids: dict[tuple[str, int], int] = {}
+    locals_: dict[int, int] = {}
+    for source, row, rank in claimed(rows, world):
+        if world is not None and rank >= world:
+            continue
+        node = (name_in(names, row.node) or row.node) if row.node is not None else None
+        if node is not None:
+            seats.add(rank, node, source)
+            if row.pid is not None:
+                pids.setdefault((node, row.pid), rank)
+        if row.gpu is not None and row.kind is Kind.IDENTITY:
+            gpus.add(rank, row.gpu, source)
+        if row.local_rank is not None:
+            locals_.setdefault(rank, row.local_rank)
+        elif row.kind is Kind.IDENTITY and row.cuda_device is not None:
+            locals_.setdefault(rank, row.cuda_device)
+    for rank, node in dump_node_of.items():
+        seats.add(rank, (name_in(names, node) or node), "the dumps' folders")
+    fill_by_order(seats.value, job, world)
+    return build(seats, gpus, pids, locals_, names, job, world)
+
+
+def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
+    """(source, row, global rank), the more trusted sources first."""
+    by_source: dict[str, list[tuple[str, Evidence, int]]] = defaultdict(list)
+    for row in rows:
+        nranks = row.fields.get("nranks", "")
+        for mapped in by_map(row):
+            by_source["launcher"].append(("the launcher's map", mapped, mapped.rank or 0))
+        if row.signature == "identity.nccl_comm":
+            if world is not None and nranks == str(world) and row.rank is not None:
+                by_source["NCCL"].append(("NCCL's init lines", row, row.rank))
+        elif row.rank is not None and row.kind is Kind.ELASTIC:
+            by_source["elastic"].append(("torchelastic", row, row.rank))
+        elif row.rank is not None and row.count < 1_000_000:
+            by_source["prefix"].append(("the lines' own prefixes", row, row.rank))
+    return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
+
+
+def completed(row: Evidence) -> Evidence:
+    """A row of torchelastic or a framework with what its fields say of the failed worker.
+
+    The prefix of such a line is the agent's own, so that the fields count more.
+    """
+    if row.kind not in (Kind.ELASTIC, Kind.IDENTITY) or "nranks" in row.fields:
+        return row
+    told = {name: small(row.fields.get(name)) for name in ("rank", "local_rank", "pid")}
+    if told["pid"] is None:
+        told["pid"] = small(row.fields.get("worker_pid"))
+    known = {name: value for name, value in told.items() if value is not None}
+    node = row.fields.get("node")
+    if not known and node is None:
+        return row
+    return replace(row, node=node or row.node, **known)  # type: ignore[arg-type]
+
+
+def small(text: str | None) -> int | None:
+    return int(text) if text and len(text) <= 10 and text.isascii() and text.isdecimal() else None
+
+
+def by_map(row: Evidence) -> list[Evidence]:
+    """One row per rank of a map that a launcher prints."""
+    if row.signature == "identity.elastic_ranks" and row.node is not None:
+        parts = [(row.node, row.fields.get("global_ranks", ""))]
+    elif row.signature == "identity.deepspeed_map":
+        parts = MAPPED.findall(row.fields.get("mapping", ""))
+    else:
+        return []
+    found = []
+    for node, listed in parts:
+        ranks = [small(one.strip()) for one in listed.split(",")]
+        for local_rank, rank in enumerate(ranks):
+            if rank is not None:
+                found.append(replace(row, node=node, rank=rank, local_rank=local_rank, pid=None))
+    return found
+
+
+def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
+    """The largest communicator is the world's, unless more ranks than its are known."""
+    sizes = [
+        int(nranks)
+        for row in rows
+        if (nranks := row.fields.get("nranks", "")).isdecimal() and len(nranks) <= 7
+    ]
+    largest = max(sizes, default=None)
+    return largest if largest is not None and largest > max(dumps, default=-1) else None
+
+
+def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
+    """Short name -> the name to use: as ``job.json`` and folders write it, else the shortest."""
+    names: dict[str, str] = {}
+    homonyms: dict[str, dict[str, str]] = defaultdict(dict)
+    for name in known:
+        homonyms[plain_host(name)].setdefault(full_host(name), name)
+    for short, by_full in homonyms.items():
+        first = next(iter(by_full.values()))
+        several = sum(full != short for full in by_full) > 1
+        for full, name in by_full.items():
+            names[full] = name if several else first
+        # Without its domain, a name of two hosts could be either.
+        names.setdefault(short, "" if several else first)
+    for name in sorted(
+        {row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n)
+    ):
+        names.setdefault(plain_host(name), name)
+    return names
+
+
+def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
+    """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
+    if not seats or world is None or job.nodes or len(seats) == world:
+        return
+    counts = Counter(seats.values())
+    per_node = job.gpus_per_node or max(counts.values())
+    home: dict[int, set[str]] = defaultdict(set)
+    for rank, node in seats.items():
+        home[rank // per_node].add(node)
+    if any(len(nodes) > 1 for nodes in home.values()):
+        return
+    if len({node for nodes in home.values() for node in nodes}) < len(home):
+        return
+    for rank in range(world):
+        if rank not in seats and rank // per_node in home:
+            seats[rank] = next(iter(home[rank // per_node]))
+
+
+def build(
+    seats: Claims,
+    gpus: Claims,
+    pids: dict[tuple[str, int], int],
+    locals_: dict[int, int],
+    names: Mapping[str, str],
+    job: Job,
+    world: int | None,
+) -> Fleet:
+    fleet = Fleet(
+        node_by_rank=dict(sorted(seats.value.items())),
+        rank_by_pid=pids,
+        aliases=dict(names),
+        world_size=world,
+    )
+    on_node: dict[str, list[int]] = defaultdict(list)
+    for rank, node in fleet.node_by_rank.items():
+        on_node[node].append(rank)
+    for node, ranks in on_node.items():
+        buses = job.gpu_bus_ids.get(node, ())
+        for place, rank in enumerate(ranks):
+            local = locals_.get(rank, place)
+            fleet.local_by_rank[rank] = local
+            fleet.rank_by_local.setdefault((node, local), rank)
+            gpu = gpus.value.get(rank) or (buses[local] if local < len(buses) else None)
+            if gpu is not None:
+                fleet.gpu_by_rank[rank] = gpu
+                fleet.rank_by_gpu.setdefault((node, gpu), rank)
+    fleet.nodes = tuple(sorted({*job.nodes, *on_node, *filter(None, names.values())}))
+    notes = [*seats.notes(), *gpus.notes()]
+    if len(notes) > MAX_NOTES:
+        notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more disagreements about seats"]
+    fleet.notes = tuple(notes)
+    return fleet
+
+
+def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
+    """Rows with the node, rank and GPU that follow from the part they carry.
+
+    A line without any prefix in the file of one rank is that rank's.
+    """
+    rows = list(evidence)
+    launchers = node_labels(rows, fleet)
+    rows = [attributed(relabelled(row, launchers), fleet) for row in rows]
+    owners = owners_of(rows, fleet)
+    return [
+        replace(row, rank=owner, node=row.node or fleet.node_of(owner))
+        if row.rank is None
+        and row.gpu is None
+        and row.kind in OF_PROCESSES
+        and (owner := owners.get(row.artifact)) is not None
+        else row
+        for row in rows
+    ]
+
+
+def node_labels(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, dict[int, str]]:
+    """Artifact -> label -> node, for logs whose task labels number nodes and not ranks.
+
+    One launcher a node makes as many tasks as nodes; a rank's own prefix behind the
+    label, or an agent's line with one, tells it from one task a rank.
+    """
+    homes: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    agents: set[str] = set()
+    highest: dict[str, int] = {}
+    for row in rows:
+        task = small(row.fields.get("task"))
+        if task is None:
+            continue
+        highest[row.artifact] = max(task, highest.get(row.artifact, 0))
+        if row.kind is Kind.ELASTIC:
+            agents.add(row.artifact)
+        if row.rank is not None and row.rank != task:
+            home = fleet.node_of(row.rank)
+            if home is not None:
+                homes[row.artifact][task][home] += 1
+    found: dict[str, dict[int, str]] = {}
+    order = nodes_in_order(fleet)
+    for artifact in sorted(agents | set(homes)):
+        if highest[artifact] >= len(order):
+            continue  # more tasks than nodes: one task a rank
+        labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
+        if artifact in agents:
+            labels = dict(enumerate(order)) | labels
+        found[artifact] = labels
+    return found
+
+
+def nodes_in_order(fleet: Fleet) -> list[str]:
+    """Nodes by their lowest rank, as a launcher numbers them."""
+    return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
+
+
+def relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
+    """A row whose rank is only the label of its node's launcher, as that node's."""
+    task = small(row.fields.get("task"))
+    labels = launchers.get(row.artifact)
+    if task is None or labels is None or row.rank != task:
+        return row
+    return replace(row, rank=None, node=labels.get(task, row.node))
+
+
+# What a process prints itself; an agent's or a kernel's line is not a rank's.
+OF_PROCESSES: Final = frozenset(
+    {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.NUMERICS, Kind.DATA, Kind.DEPENDENCY, Kind.STORAGE,
+     Kind.PROGRESS, Kind.OOM}
+)  # fmt: skip
+# rank62.log, rank_3.out, stdout.13.log, worker-5.err
+OF_RANK = re.compile(
+    r"(?:^|[/_.-])(?P<word>rank|global_rank|local_rank|stdout|stderr|worker|task)[._-]?"
+    r"(?P<number>\d{1,7})(?=[._-]|$)",
+    re.IGNORECASE,
+)
+# <log dir>/<run>/attempt_0/3/stderr.log, as torchrun writes with --log-dir
+OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
+
+
+def owners_of(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, int]:
+    """Artifact -> the one rank whose file it is, where its name or its identity lines say so."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    nodes: dict[str, str] = {}
+    known: set[str] = set()
+    for row in rows:
+        ranks[row.artifact] |= set() if row.rank is None else {row.rank}
+        if row.node is not None:
+            nodes.setdefault(row.artifact, row.node)
+        if row.signature == "identity.nccl_comm" and row.rank is not None:
+            known.add(row.artifact)
+    found: dict[str, int] = {}
+    for artifact, said in ranks.items():
+        named = rank_of_name(artifact, nodes.get(artifact), fleet)
+        if len(said) == 1:
+            (only,) = said
+            if artifact in known or only == named or fleet.local_by_rank.get(only) == named:
+                found[artifact] = only
+        elif not said and named is not None and named < (fleet.world_size or 1 << 30):
+            found[artifact] = named
+    return found
+
+
+def rank_of_name(artifact: str, node: str | None, fleet: Fleet) -> int | None:
+    """The rank that the name of a job log claims; None where it is none."""
+    local = OF_LOCAL_RANK.search(artifact)
+    if local is not None:
+        return fleet.rank_of_local(node, int(local["number"])) if node is not None else None
+    match = OF_RANK.search(artifact.rpartition("/")[2])
+    if match is None:
+        return None
+    number = int(match["number"])
+    if match["word"].lower() == "local_rank":
+        return fleet.rank_of_local(node, number) if node is not None else None
+    if node is not None and fleet.node_of(number) not in (node, None):
+        # The number counts on the node.
+        return fleet.rank_of_local(node, number)
+    return number
+
+
+def attributed(row: Evidence, fleet: Fleet) -> Evidence:
+    row = completed(row)
+    node, rank, gpu = row.node, row.rank, row.gpu
+    if node is not None:
+        node = fleet.node_of_address(node) or node
+    if row.signature == "identity.nccl_comm" and row.fields.get("nranks") != str(fleet.world_size):
+        rank = None
+    if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:
+        rank = None
+    if rank is None and node is not None:
+        if gpu is not None:
+            rank = fleet.rank_of_gpu(node, gpu)
+        if rank is None and row.local_rank is not None:
+            rank = fleet.rank_of_local(node, row.local_rank)
+        if rank is None and row.pid is not None:
+            rank = fleet.rank_of_pid(node, row.pid)
+        if rank is None and row.cuda_device is not None:
+            rank = fleet.rank_of_local(node, row.cuda_device)
+    if node is None and rank is not None:
+        node = fleet.node_of(rank)
+    if (node, rank, gpu) == (row.node, row.rank, row.gpu):
+        return row
+    return replace(row, node=node, rank=rank, gpu=gpu)

@@ -1,0 +1,127 @@
+"""All evidence on one clock, and each row with its node, rank and GPU.
+
+The lines' own times are placed in years and zones first; then the clocks of the
+nodes are compared by what all nodes print together and by the flight recorder.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from triage.analysis.case import Case
+from triage.analysis.clock_offsets import align
+from triage.analysis.identity import Fleet, attribute, resolve
+from triage.analysis.lateness import node_clocks
+from triage.analysis.stop import parse_instant
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.fleet import Job
+from triage.parsers.logs.clocks import Anchors, place
+from triage.parsers.logs.logset import LogSet
+
+__all__ = ["Dated", "on_one_clock"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """Evidence whose times may be compared, who sits where, and what was assumed for it."""
+
+    evidence: tuple[Evidence, ...]
+    logs: LogSet
+    fleet: Fleet
+    notes: tuple[str, ...]
+
+
+def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> Dated:
+    """Date, attribute and align the evidence of ``logs``."""
+    before = len(logs.notes)
+    logs = replace(logs, evidence=thinned(logs.evidence))
+    placed = place(logs, anchors_of(case, facts, at))
+    fleet = resolve(placed.evidence, facts, dump_nodes(case))
+    rows = attribute(with_age(placed), fleet)
+    aligned, notes = align(rows, dump_offsets(case, fleet) if rows else {})
+    return Dated(tuple(aligned), placed, fleet, (*placed.notes[before:], *fleet.notes, *notes))
+
+
+# Up to this many rows are all weighed; a large job's teardown alone prints millions of lines.
+ALL_ROWS: Final = 60_000
+# Of what only follows, so many rows of one signature and node say all that the rest says.
+FOLLOWING: Final = 3
+
+
+def thinned(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Every root and every seat, and of the rest a few of each sort and one of each rank."""
+    if len(evidence) <= ALL_ROWS:
+        return list(evidence)
+    seen: Counter[tuple[str, str | None, str]] = Counter()
+    ranks: set[int] = set()
+    kept = []
+    for row in evidence:
+        if row.role is not EvidenceRole.ROOT and row.kind not in SEATS:
+            key = (row.signature, row.node, row.artifact)
+            seen[key] += 1
+            known = row.rank is None or row.rank in ranks
+            if seen[key] > FOLLOWING and known:
+                continue
+            if row.rank is not None:
+                ranks.add(row.rank)
+        kept.append(row)
+    return kept
+
+
+SEATS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
+
+
+def with_age(logs: LogSet) -> list[Evidence]:
+    """Rows of logs that count from boot alone, with how long before the end of the log they
+    stand (``age_s``): a log is taken soon after a stop, so what is a day older is of another day.
+    """
+    ends = {
+        file.artifact: file.last_stamp.uptime_ns
+        for file in logs.files
+        if file.last_stamp.uptime_ns is not None
+    }
+    rows = []
+    for row in logs.evidence:
+        end = ends.get(row.artifact)
+        up = row.last_stamp.uptime_ns
+        if row.at_ns is None and end is not None and up is not None and end >= up:
+            age_s = (end - up) // 1_000_000_000
+            row = replace(row, fields={**row.fields, "age_s": str(age_s)})
+        rows.append(row)
+    return rows
+
+
+def anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
+    """The times that are known for certain: of the dumps, and of ``job.json``."""
+    last: list[int] = []
+    by_node: dict[str, int] = {}
+    for one in case.snapshot.digests if case is not None else ():
+        if one.last_created_ns is None:
+            continue
+        last.append(one.last_created_ns)
+        node = case.snapshot.node_of(one.rank) if case is not None else None
+        if node is not None:
+            by_node[node] = max(by_node.get(node, 0), one.last_created_ns)
+    return Anchors(
+        failed_at_ns=parse_instant(facts.failed_at),
+        dump_last_ns=max(last, default=None),
+        dump_by_node=by_node,
+        at_ns=None if at is None else int(at.timestamp() * 1e9),
+    )
+
+
+def dump_nodes(case: Case | None) -> dict[int, str]:
+    """Rank -> node, as folders and names of dumps say."""
+    if case is None:
+        return {}
+    found = {rank: case.snapshot.node_of(rank) for rank in case.snapshot.world}
+    return {rank: node for rank, node in found.items() if node is not None}
+
+
+def dump_offsets(case: Case | None, fleet: Fleet) -> Mapping[str, int]:
+    """Node -> how far its clock is ahead of the others, ns, as the flight recorder shows it."""
+    if case is None or len(fleet.nodes) < 2:
+        return {}
+    return node_clocks(case.snapshot, fleet.node_of)

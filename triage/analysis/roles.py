@@ -1,0 +1,193 @@
+"""Root before consequence: which rows of evidence another row on the same node explains.
+
+A line's own role is what it is when it stands alone. Beside others it may follow
+from one of them: the second error of a dead GPU, the file system on a lost disk,
+the exception of a process whose device is gone. What is explained is heard no
+more; what remains are the roots of the incident.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from triage.analysis.stop import SECOND
+from triage.domain.category import HARDWARE, Category
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+
+__all__ = ["Rule", "explained_by", "marks"]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """A row with a mark of ``cause`` explains those with a mark of ``effects``.
+
+    On the same node (``gpu``: on the same GPU too, where both say theirs), from
+    ``before_s`` before the cause to ``after_s`` after it.
+    """
+
+    cause: frozenset[str]
+    effects: frozenset[str]
+    after_s: float
+    before_s: float = 1.0
+    gpu: bool = False
+
+
+def rule(cause: str, effects: str, after_s: float, before_s: float = 1.0, **kw: bool) -> Rule:
+    return Rule(frozenset(cause.split()), frozenset(effects.split()), after_s, before_s, **kw)
+
+
+# From the follow-on patterns of real incidents; the times are how far apart they were seen.
+RULES: Final = (
+    # A machine that loses power, its board or its processor takes everything else with it.
+    rule("category:power category:chassis", "hardware lost job", 120, 5),
+    rule("category:cpu+fatal category:host_memory+fatal", "hardware lost job kind:lockup", 600, 2),
+    rule("category:io_board", "lost category:gpu sxid xid:119 job", 30, 0.5),
+    rule("category:io_board", "category:nic category:network category:ssd", 5, 0.1),
+    # A GPU that is gone answers nobody: not the driver, not the switch, not the process.
+    rule("lost", "xid:119 xid:120 xid:74 xid:45 xid:43 xid:154 xid:62", 900, 1),
+    rule("lost", "sxid category:nvlink kind:lockup job", 900, 0.5),
+    rule("lost", "category:io_board", 900, 0),
+    # One memory error is told five times within a second.
+    rule(
+        "xid:48 xid:95 xid:94 xid:140 xid:171 xid:172",
+        "xid:63 xid:64 xid:94 xid:95 xid:171 xid:172 xid:45 xid:43 xid:13 xid:31 xid:119",
+        60, 2, gpu=True,
+    ),
+    rule("category:gpu_hbm category:gpu_sram", "job", 900, 5),
+    rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup job", 900, 2),
+    rule("xid:13 xid:31 xid:32", "xid:43 xid:45 xid:109 xid:32", 60, 1, gpu=True),
+    rule("category:nvlink", "xid:45 xid:43 xid:62 sxid job", 900, 2),
+    rule("category:gpu category:gpu_thermal", "xid:45 xid:43 job", 900, 2),
+    # A sick adapter drops its links; the other way round a cable does not make firmware fail.
+    rule("category:nic", "category:network job", 900, 5),
+    rule("category:network", "job", 900, 30),
+    # Who waits for storage hangs in the kernel and fails in Python.
+    rule("category:storage", "kind:lockup job", 3600, 30),
+    rule("category:ssd", "category:storage kind:lockup job", 3600, 30),
+    rule("category:host_oom", "xid:43 xid:45 xid:31 xid:13 kind:lockup job", 900, 5),
+    rule("category:host_memory+fatal", "category:host_oom kind:lockup job", 300, 2),
+    rule("category:host_maintenance", "job kind:lockup xid:45 xid:43 category:network", 600, 30),
+)  # fmt: skip
+
+# What processes print when something below them fails; it names no part by itself.
+SYMPTOMS: Final = frozenset({Kind.PYTHON, Kind.ELASTIC, Kind.NCCL, Kind.CUDA})
+SURE_SOFTWARE: Final = frozenset(
+    {Category.COLLECTIVE_MISMATCH, Category.GPU_OOM, Category.DEPENDENCY, Category.NUMERICAL}
+)
+MOST: Final = 400
+
+
+def marks(row: Evidence) -> frozenset[str]:
+    """What rules can be written about: code, category, kind, and whether it is a symptom."""
+    found = {f"kind:{row.kind}", f"signature:{row.signature}"}
+    if row.kind is Kind.XID and row.code is not None:
+        found.add(f"xid:{row.code}")
+    if row.kind is Kind.SXID:
+        found.add("sxid")
+    if row.category is not None:
+        found.add(f"category:{row.category}")
+        if not mild(row):
+            found.add(f"category:{row.category}+fatal")
+        if row.category in HARDWARE:
+            found.add("hardware")
+    if row.signature.startswith("nvidia.fallen_off") or (row.kind is Kind.XID and row.code == 79):
+        found.add("lost")
+    if row.kind in SYMPTOMS and (row.category not in SURE_SOFTWARE or row.kind is Kind.CUDA):
+        found.add("job")
+    return frozenset(found)
+
+
+def mild(row: Evidence) -> bool:
+    """Whether a machine mended it, or only warns: it seldom stops a job."""
+    if row.category is not None and row.category not in HARDWARE:
+        return False
+    return row.fields.get("severity", "") in ("corrected", "warn", "info")
+
+
+def explained_by(rows: Sequence[Evidence]) -> dict[int, int]:
+    """Index of a root row -> index of the row that explains it, for rows of one node.
+
+    Rows are dated or not; undated ones are taken to be of the same moment. Chains are
+    followed to their beginning.
+    """
+    roots = [
+        index for index, row in enumerate(rows) if row.role is EvidenceRole.ROOT and not mild(row)
+    ][:MOST]
+    marked = {index: marks(rows[index]) for index in roots}
+    parents: dict[int, int] = {}
+    for effect in roots:
+        for cause in causes_of(effect, roots, rows, marked):
+            if not reaches(parents, cause, effect):
+                parents[effect] = cause
+                break
+    return {effect: top_of(parents, effect) for effect in parents}
+
+
+def causes_of(
+    effect: int,
+    roots: Iterable[int],
+    rows: Sequence[Evidence],
+    marked: dict[int, frozenset[str]],
+) -> list[int]:
+    """The rows that may explain ``effect``, the earliest first."""
+    found: list[int] = []
+    for one in RULES:
+        if not one.effects & marked[effect]:
+            continue
+        found += [
+            cause
+            for cause in roots
+            if cause != effect
+            and (rows[effect].weak or not rows[cause].weak)
+            and one.cause & marked[cause]
+            and marked[cause] != marked[effect]
+            and in_time(one, rows[cause], rows[effect])
+            and same_place(one, rows[cause], rows[effect])
+        ]
+        if found:
+            break
+    return sorted(found, key=lambda index: (rows[index].at_ns or 0, index))
+
+
+def in_time(one: Rule, cause: Evidence, effect: Evidence) -> bool:
+    up, late_up = cause.stamp.uptime_ns, effect.stamp.uptime_ns
+    if (
+        cause.artifact == effect.artifact
+        and (cause.at_ns is None or effect.at_ns is None)
+        and up is not None
+        and late_up is not None
+    ):
+        return -one.before_s * SECOND <= late_up - up <= one.after_s * SECOND
+    together = cause.at_ns is None or effect.at_ns is None or cause.at_ns == effect.at_ns
+    if together and cause.artifact == effect.artifact and one.before_s < 1:
+        return (cause.line or 0) <= (effect.line or 0)
+    if cause.at_ns is None or effect.at_ns is None:
+        return True
+    slack = min(cause.error_ns + effect.error_ns, 60 * SECOND)
+    if cause.artifact == effect.artifact:
+        slack = 0  # one log, one clock
+    late = effect.at_ns - cause.at_ns
+    last = cause.last_at_ns or cause.at_ns
+    return (
+        -one.before_s * SECOND - slack
+        <= late
+        <= last - cause.at_ns + (one.after_s * SECOND + slack)
+    )
+
+
+def same_place(one: Rule, cause: Evidence, effect: Evidence) -> bool:
+    return not one.gpu or cause.gpu is None or effect.gpu is None or cause.gpu == effect.gpu
+
+
+def reaches(parents: dict[int, int], start: int, goal: int) -> bool:
+    while start in parents:
+        start = parents[start]
+        if start == goal:
+            return True
+    return start == goal
+
+
+def top_of(parents: dict[int, int], start: int) -> int:
+    while start in parents:
+        start = parents[start]
+    return start

@@ -1,0 +1,205 @@
+"""When the job stopped, and whether it did: what every other time is held against.
+
+A stop begins when ranks begin to wait, or when the first process says that it
+fails; it ends when the job is given up, often one watchdog timeout later.
+Without any sign of trouble a job is healthy, whatever its kernels complain of.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.case import Case
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.fleet import Job
+from triage.parsers.flight_recorder.reduce import U_CREATED
+
+__all__ = ["SECOND", "Stop", "When", "find_stop", "of_a_process", "parse_instant"]
+
+SECOND: Final = 1_000_000_000
+# A root is printed within this of the stop that it makes ...
+BEFORE_S: Final = 90
+AFTER_S: Final = 15
+# ... an ailing part may say so this long before; what is older belongs to another day's trouble.
+STALE_S: Final = 3600
+DAY_S: Final = 86_400
+# How long a job that is only known to have ended may have been waiting before.
+TIMEOUT_S: Final = 1800
+# Lines of these kinds are printed by processes that fail, not by machines that ail.
+JOB_KINDS: Final = frozenset(
+    {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.ELASTIC, Kind.SCHEDULER, Kind.NUMERICS, Kind.DATA}
+)
+JOB_FAMILIES: Final = ("storage.", "gpu_tool.")
+FAILING: Final = frozenset({EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE})
+
+
+class When(StrEnum):
+    """Where a time lies, seen from the stop."""
+
+    AT = "at"
+    BEFORE = "before"
+    STALE = "stale"
+    AFTER = "after"
+    UNDATED = "undated"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """The stop in ns since the epoch; None where nothing says it.
+
+    ``start_ns`` is when ranks began to wait or to fail, ``end_ns`` when the job was
+    given up. ``known`` is whether the start was seen and not only guessed from the end.
+    ``trouble`` is whether anything says that the job did not go well.
+    """
+
+    start_ns: int | None
+    end_ns: int | None
+    known: bool
+    trouble: bool
+    job_seen: bool
+    error_ns: int = 0
+    """How far the start may be off: hours, where the zone of the lines that tell it is unknown."""
+    seen: bool = True
+    """Whether dumps or lines show the trouble; else ``job.json`` alone speaks of it."""
+
+    def when(self, at_ns: int | None, error_ns: int = 0) -> When:
+        """Where ``at_ns``, known to ``error_ns``, lies."""
+        if at_ns is None or (self.start_ns is None and self.end_ns is None):
+            return When.UNDATED
+        early = self.start_ns if self.start_ns is not None else self.end_ns
+        late = self.end_ns if self.end_ns is not None else self.start_ns
+        if early is None or late is None:
+            return When.UNDATED
+        slack = min(error_ns, 120 * SECOND)
+        before = BEFORE_S if self.known else TIMEOUT_S
+        if at_ns > early + AFTER_S * SECOND + slack:
+            return When.AFTER
+        if at_ns >= early - before * SECOND - slack:
+            return When.AT
+        return When.BEFORE if at_ns >= early - STALE_S * SECOND - slack else When.STALE
+
+    def of(self, row: Evidence) -> When:
+        """Where a row of evidence lies; a flood that lasts into the stop is not of another day."""
+        first = self.when(row.at_ns, row.error_ns)
+        age_s = row.fields.get("age_s", "")
+        if first is When.UNDATED and age_s.isdecimal() and int(age_s) > STALE_S:
+            return When.STALE if int(age_s) > DAY_S else When.BEFORE
+        if first is When.STALE and row.last_at_ns is not None:
+            last = self.when(row.last_at_ns, row.error_ns)
+            return first if last is When.STALE else When.BEFORE
+        return first
+
+
+def find_stop(
+    case: Case | None, evidence: Sequence[Evidence], facts: Job, at: datetime | None
+) -> Stop:
+    """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust."""
+    end = int(at.timestamp() * 1e9) if at is not None else parse_instant(facts.failed_at)
+    stuck = begun_to_wait(case)
+    failing = [row for row in evidence if row.role in FAILING and row.kind in JOB_KINDS]
+    waited = watchdog_starts(failing)
+    printed = sorted(row.at_ns for row in failing if row.at_ns is not None)
+    newest = max([*printed, *([stuck] if stuck is not None else [])], default=None)
+    if newest is None:
+        newest = max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
+    if end is not None and newest is not None and end - newest > DAY_S * SECOND:
+        end = None  # nothing is told of a day before that: a wrong clock, or another job's end
+    if end is not None and printed and not any(ns >= end - 2 * STALE_S * SECOND for ns in printed):
+        end = None  # the lines are of another zone than job.json: their own clock is held to
+    if end is not None:
+        printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
+    start = stuck
+    if start is None and waited:
+        start = int(np.median(waited))
+    first = first_of_the_last_burst(printed)
+    if first is not None and (start is None or first < start):
+        start = first if start is None or start - first < STALE_S * SECOND else start
+    known = start is not None
+    if end is None and printed:
+        end = printed[-1]
+    if start is None and end is None:
+        start = last_root(evidence)
+    ended_badly = facts.exit_code != 0 and (
+        facts.exit_code is not None or facts.failed_at is not None
+    )
+    job_seen = case is not None or any(row.kind in JOB_KINDS | TOLD for row in evidence)
+    trouble = bool(stuck is not None or failing or ended_badly)
+    error = 0
+    if start is not None and start != stuck:
+        error = min((row.error_ns for row in failing if row.at_ns is not None), default=0)
+    seen = bool(stuck is not None or failing)
+    return Stop(start, end, known, trouble, job_seen, error, seen)
+
+
+TOLD: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
+
+
+def of_a_process(row: Evidence) -> bool:
+    """Whether a process of the job says it, rather than the machine below it."""
+    return row.kind in JOB_KINDS or row.signature.startswith(JOB_FAMILIES)
+
+
+def begun_to_wait(case: Case | None) -> int | None:
+    """When the first ranks entered what they are stuck in; None where nobody is stuck."""
+    if case is None or case.in_flight:
+        return None
+    created = [
+        int(case.snapshot.digests[index].pending[0, U_CREATED])
+        for index, stuck in enumerate(case.snapshot.stuck)
+        if stuck is not None and len(case.snapshot.digests[index].pending)
+    ]
+    created = [ns for ns in created if ns > 0]
+    # Not the very first: one clock may be wrong.
+    return int(np.quantile(created, 0.1)) if created else None
+
+
+def watchdog_starts(rows: Iterable[Evidence]) -> list[int]:
+    """Starts of the collectives that watchdogs gave up: printed time minus how long they ran."""
+    found = []
+    for row in rows:
+        ran_ms = row.fields.get("ran_ms", "")
+        if row.at_ns is not None and ran_ms.isdecimal() and len(ran_ms) < 12:
+            found.append(row.at_ns - int(ran_ms) * 1_000_000)
+    return found
+
+
+def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
+    """The first failing line since the job last went on for an hour without one."""
+    if not printed:
+        return None
+    first = printed[-1]
+    for ns in reversed(printed):
+        if first - ns > STALE_S * SECOND:
+            break
+        first = ns
+    return first
+
+
+def last_root(evidence: Iterable[Evidence]) -> int | None:
+    """Of logs that do not know the job: the time of the last thing that went wrong."""
+    times = [
+        row.at_ns for row in evidence if row.role is EvidenceRole.ROOT and row.at_ns is not None
+    ]
+    return max(times, default=None)
+
+
+def parse_instant(text: str | None) -> int | None:
+    """RFC 3339 text as ns since the epoch; UTC where it names no zone; None for no time."""
+    if text is None:
+        return None
+    try:
+        moment = datetime.fromisoformat(text.strip())
+    except ValueError:
+        return None
+    if moment.tzinfo is None:
+        from datetime import UTC
+
+        moment = moment.replace(tzinfo=UTC)
+    try:
+        return int(moment.timestamp() * 1e9)
+    except (OverflowError, ValueError):
+        return None

@@ -1,0 +1,86 @@
+"""``triage explain``: why each suspect stands where it stands, and what would change it."""
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from triage.cli.analyze import colours, emit, existing, parse_at, reading, width
+from triage.errors import UsageError
+
+__all__ = ["HELP", "explain"]
+
+HELP = """
+Say why each suspect stands where it stands.
+
+Shows the sum that each place was weighed by, term by term, with the lines it
+rests on; then tries out what the answer would be without each of the files
+that decide it, and says what was not there to be read.
+
+\b
+Examples:
+  triage explain incident/
+  triage explain incident.tar.zst --top 2
+  triage explain incident/ --format json | jq .places[0].terms
+
+\b
+Exit status: 0 analysed, whatever was found;
+2 wrong usage or nothing readable.
+"""
+
+
+class Format(StrEnum):
+    """How the explanation is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+def explain(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH",
+            help="Folders, files or tar archives of one incident.",
+            show_default=False,
+        ),
+    ],
+    format_: Annotated[
+        Format, typer.Option("--format", "-f", help="text for people, or json.")
+    ] = Format.TEXT,
+    top: Annotated[
+        int | None, typer.Option("--top", metavar="N", help="Show the best N places.")
+    ] = None,
+    job: Annotated[
+        Path | None,
+        typer.Option(
+            "--job", metavar="JOB.json", help="What is known of the job: nodes, world size ..."
+        ),
+    ] = None,
+    at: Annotated[
+        str | None,
+        typer.Option("--at", metavar="TIME", help="When it stopped, RFC 3339; UTC without offset."),
+    ] = None,
+) -> None:
+    """Explain the answer on ``paths``; ``HELP`` is what people read of it."""
+    if top is not None and top < 1:
+        raise UsageError(f"--top {top} shows nothing; give 1 or more")
+    stopped_at = None if at is None else parse_at(at)
+    inputs = existing(paths)
+    known = None if job is None else existing([job])[0]
+
+    from triage.report import explain as run
+
+    with reading() as progress:
+        told = run(inputs, job=known, at=stopped_at, progress=progress)
+
+    from triage.render import explained
+
+    if format_ is Format.JSON:
+        emit(explained.render_json(told, top=top))
+        return
+    terminal = sys.stdout.isatty()
+    shown = explained.render(told, colour=terminal and colours(), width=width(terminal), top=top)
+    emit(shown.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))

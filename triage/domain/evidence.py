@@ -1,0 +1,186 @@
+"""One dated fact read out of a log, with its place: what every reader of logs yields.
+
+A row is what the line says, before any judgement over the incident: a role and
+a category of its own, who it blames, and where and when it was printed. A flood
+of one line is one row with a count.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from enum import StrEnum
+from typing import Any
+
+from triage.domain.category import Category
+from triage.domain.report import iso_utc
+
+__all__ = ["NO_STAMP", "Blame", "Clock", "Evidence", "EvidenceRole", "Kind", "Stamp"]
+
+
+class Clock(StrEnum):
+    """What the time of a line is counted on."""
+
+    WALL = "wall"
+    UPTIME = "uptime"
+    NONE = "none"
+
+
+class EvidenceRole(StrEnum):
+    """What a line can be for an incident: its origin, what follows, advice, or nothing."""
+
+    ROOT = "root"
+    CONSEQUENCE = "consequence"
+    ADVICE = "advice"
+    NOISE = "noise"
+
+
+class Blame(StrEnum):
+    """Whom a line speaks of."""
+
+    SELF = "self"  # the node, GPU or rank that printed it
+    PEER = "peer"  # the other end that it names
+    PAIR = "pair"  # one of both ends
+    STORE = "store"  # the node of the rendezvous store
+    ABSENT = "absent"  # whoever did not print it
+    SHARED = "shared"  # nothing on a node: file system, scheduler, fabric manager
+    NOBODY = "nobody"
+
+
+class Kind(StrEnum):
+    """The family of a signature, as ``triage parse`` prints it."""
+
+    XID = "xid"
+    SXID = "sxid"
+    GPU = "gpu"
+    ECC = "ecc"
+    PCIE = "pcie"
+    NIC = "nic"
+    LINK = "link"
+    STORAGE = "storage"
+    MEMORY = "memory"
+    CPU = "cpu"
+    POWER = "power"
+    THERMAL = "thermal"
+    OOM = "oom"
+    LOCKUP = "lockup"
+    KERNEL = "kernel"
+    BOOT = "boot"
+    NCCL = "nccl"
+    CUDA = "cuda"
+    PYTHON = "python"
+    ELASTIC = "elastic"
+    SCHEDULER = "scheduler"
+    NUMERICS = "numerics"
+    DATA = "data"
+    DEPENDENCY = "dependency"
+    IDENTITY = "identity"
+    PROGRESS = "progress"
+    TEMPLATE = "template"
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """The time as the line prints it, not yet placed among other clocks.
+
+    ``wall_ns`` is ns since the epoch as if the printed time were UTC; without a
+    year it is reckoned in 2000 (a leap year). ``zone_s`` is the printed offset
+    from UTC in seconds, None where none is printed. ``uptime_ns`` is since boot.
+    ``error_ns`` is the resolution of the print, plus what the form is known to drift.
+    """
+
+    wall_ns: int | None = None
+    uptime_ns: int | None = None
+    has_year: bool = True
+    zone_s: int | None = None
+    error_ns: int = 0
+
+    @property
+    def clock(self) -> Clock:
+        """Which of the clocks the line carries; wall where both."""
+        if self.wall_ns is not None:
+            return Clock.WALL
+        return Clock.NONE if self.uptime_ns is None else Clock.UPTIME
+
+
+NO_STAMP = Stamp()
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One row of evidence.
+
+    ``line`` counts from 1; ``count`` lines said the same between ``at_ns`` and
+    ``last_at_ns`` (ns since the epoch in UTC, None where the clock could not be
+    placed; known to ``error_ns``). ``rank`` is global. ``gpu`` is ``dddd:bb:dd``.
+    ``also`` are categories that the line does not exclude. ``weak`` evidence needs
+    another source before it may convict. ``peer`` is the other end as printed: an
+    address, a node, a bus id, or ``rank 3``. ``parent_code`` is the Xid that the
+    driver itself names as the cause. ``fields`` is what else the pattern read.
+    """
+
+    artifact: str
+    line: int | None
+    signature: str
+    kind: Kind
+    role: EvidenceRole
+    text: str
+    category: Category | None = None
+    also: tuple[Category, ...] = ()
+    code: int | None = None
+    parent_code: int | None = None
+    blame: Blame = Blame.SELF
+    weak: bool = False
+    node: str | None = None
+    rank: int | None = None
+    local_rank: int | None = None
+    cuda_device: int | None = None
+    pid: int | None = None
+    gpu: str | None = None
+    peer: str | None = None
+    count: int = 1
+    stamp: Stamp = NO_STAMP
+    last_stamp: Stamp = NO_STAMP
+    at_ns: int | None = None
+    last_at_ns: int | None = None
+    error_ns: int = 0
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def at(self) -> datetime | None:
+        """``at_ns`` as an aware UTC time, None where it is unknown or absurd."""
+        return moment(self.at_ns)
+
+    def to_row(self) -> dict[str, Any]:
+        """The wire form: one row of ``triage parse``."""
+        return {
+            "artifact": self.artifact,
+            "line": self.line,
+            "at": iso_utc(self.at),
+            "clock": str(self.stamp.clock),
+            "node": self.node,
+            "rank": self.rank,
+            "kind": str(self.kind),
+            "code": self.code,
+            "gpu": self.gpu,
+            "device": self.fields.get("device"),
+            "category": None if self.category is None else str(self.category),
+            "role": str(self.role),
+            "signature": self.signature,
+            "text": self.text,
+            "count": self.count,
+            "last_at": iso_utc(moment(self.last_at_ns)),
+            "uptime_s": None if self.stamp.uptime_ns is None else self.stamp.uptime_ns / 1e9,
+            "weak": self.weak,
+            "blame": str(self.blame),
+            "also": [str(one) for one in self.also],
+        }
+
+
+def moment(ns: int | None) -> datetime | None:
+    """``ns`` since the epoch as an aware UTC time."""
+    if ns is None:
+        return None
+    try:
+        return datetime.fromtimestamp(ns / 1e9, UTC)
+    except (OverflowError, ValueError, OSError):
+        return None

@@ -1,0 +1,1 @@
+"""Kernel logs and job logs: bytes -> lines -> dated evidence."""

@@ -1,0 +1,117 @@
+"""The signatures as the scan needs them: one automaton, and who is behind each of its literals."""
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import Any, Final
+
+import numpy as np
+
+from triage.parsers.flight_recorder.jit import Word, compiled
+from triage.parsers.logs.automaton import HIT_EACH, HIT_ONE, HIT_QUIET, SKIP, automaton_of
+from triage.signatures.registry import Match, all_signatures
+from triage.signatures.signature import Reading, Scope, Signature
+
+__all__ = ["MATCHED_CHARACTERS", "Catalogue", "standard"]
+
+# A pattern sees this much of a line.
+MATCHED_CHARACTERS: Final = 8192
+# Lines whose message is hidden from the literals: journald prints a message with odd
+# bytes as a list of numbers.
+HIDDEN: Final = ('"message":[', '"message" : [', '"message": [')
+# More literals than this in one line decide nothing any more.
+MAX_STATES: Final = 256
+
+
+class Catalogue:
+    """Signatures in the order in which they are tried, behind one automaton."""
+
+    def __init__(self, signatures: Sequence[Signature]) -> None:
+        self.signatures = tuple(signatures)
+        texts = [text for one in self.signatures for text in one.literals]
+        self.literals = tuple(dict.fromkeys((*texts, *HIDDEN)))
+        sorts: dict[str, int] = {}
+        for one in self.signatures:
+            sort = HIT_ONE | HIT_EACH if one.each else HIT_QUIET if one.quiet else HIT_ONE
+            for text in one.literals:
+                sorts[text] = sorts.get(text, 0) | sort
+        usual = "\n".join(line for one in self.signatures for line in (*one.hits, *one.near_misses))
+        self.automaton = automaton_of(self.literals, sorts, usual)
+        self.each = frozenset(one.id for one in self.signatures if one.each)
+        self.kernel_only = frozenset(one.id for one in self.signatures if one.scope is Scope.KERNEL)
+        self.context = max((one.context for one in self.signatures), default=0)
+        behind: dict[str, list[int]] = {}
+        for index, one in enumerate(self.signatures):
+            for text in one.literals:
+                behind.setdefault(text, []).append(index)
+        self.behind = tuple(tuple(behind.get(text, ())) for text in self.literals)
+        self.chosen = lru_cache(1 << 14)(self.choose)
+
+    def choose(self, states: bytes) -> tuple[Signature, ...]:
+        """The signatures whose literals end in ``states``, in their order."""
+        ends = self.automaton.ends
+        found = {
+            index
+            for state in np.frombuffer(states, np.int32).tolist()
+            for literal in ends[state]
+            for index in self.behind[literal]
+        }
+        return tuple(self.signatures[index] for index in sorted(found))
+
+    def candidates(self, text: str) -> tuple[Signature, ...]:
+        """The signatures one of whose literals is in ``text``, in their order."""
+        data = np.frombuffer(bytearray(text.encode("utf-8", "replace")), np.uint8)
+        states = np.empty(MAX_STATES, np.int32)
+        one = self.automaton
+        count = hit_states(
+            data, len(data), one.classes, one.delta, one.shift, one.first_hit, states
+        )
+        return self.chosen(states[:count].tobytes()) if count else ()
+
+    def match(self, text: str, after: Sequence[str]) -> Match | None:
+        """The first signature that ``text`` with the lines ``after`` it matches."""
+        text = text[:MATCHED_CHARACTERS]
+        for signature in self.candidates(text):
+            found = signature.pattern.search(text)
+            if found is None:
+                continue
+            if signature.read is None:
+                return Match(signature, found, Reading())
+            reading = signature.read(found, after[: signature.context])
+            if reading is not None:
+                return Match(signature, found, reading)
+        return None
+
+
+@cache
+def standard() -> Catalogue:
+    """All that the registry knows."""
+    return Catalogue(all_signatures())
+
+
+@compiled
+def hit_states(
+    buf: Any,
+    end: Word,
+    classes: Any,
+    delta: Any,
+    shift: Word,
+    first_hit: Word,
+    out: Any,
+) -> Word:
+    """How many different states that end a literal ``buf`` passes; they are put into ``out``."""
+    node: Word = 0
+    count = 0
+    for i in range(end):
+        c = np.int64(classes[buf[i]])
+        if c >= SKIP:
+            continue
+        node = np.int64(delta[node + c])
+        if node >= first_hit and count < len(out):
+            state = node >> shift
+            known = False
+            for k in range(count):
+                known |= out[k] == state
+            if not known:
+                out[count] = state
+                count += 1
+    return count

@@ -1,0 +1,284 @@
+"""Printed times as moments in UTC: the year, the zone and the time of boot are worked out.
+
+What is assumed is said in the notes, and what cannot be known stays in the error.
+A line from the future or from years ago keeps its time and moves nothing else.
+"""
+
+from bisect import bisect_left
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import median_low
+from typing import Final, Literal
+
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
+from triage.parsers.logs.boots import Boots, Dater, Wall
+from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
+from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
+from triage.parsers.logs.years import DAY_NS
+from triage.parsers.logs.zones import agreed, quarter
+
+__all__ = ["Anchors", "place"]
+
+# A hang may be noticed so late.
+SILENT_NS: Final = 150 * MINUTE_NS
+# One node's stale error may lie some hours before the stop; that of three does not.
+KERNEL_VOTES: Final = 3
+# Off by less is no zone.
+LEAST_ZONE_NS: Final = 10 * MINUTE_NS
+MAX_NOTES: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Anchors:
+    """Times in UTC that are known without any log.
+
+    ``dump_last_ns`` is the last time in any dump; with ``dump_by_node`` (the last time in
+    the dumps of each node) one node's wrong clock does not count.
+    """
+
+    failed_at_ns: int | None = None
+    dump_last_ns: int | None = None
+    at_ns: int | None = None
+    dump_by_node: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def stop_ns(self) -> int | None:
+        """When the job stood still, as far as known."""
+        if self.dump_ns is not None:
+            return self.dump_ns
+        return self.failed_at_ns if self.failed_at_ns is not None else self.at_ns
+
+    @property
+    def dump_ns(self) -> int | None:
+        """The last time in the dumps, of the node in the middle where nodes are told apart."""
+        if len(self.dump_by_node) > 2 or self.dump_last_ns is None:
+            return median_low(self.dump_by_node.values()) if self.dump_by_node else None
+        return self.dump_last_ns
+
+
+def place(logs: LogSet, anchors: Anchors) -> LogSet:
+    """``logs`` with times in UTC. The same logs give the same times, in whatever order."""
+    notes: list[str] = []
+    rows_of: dict[str, list[Evidence]] = defaultdict(list)
+    for row in logs.evidence:
+        rows_of[row.artifact].append(row)
+    for rows in rows_of.values():
+        rows.sort(key=lambda row: row.line or 0)
+    files = {file.artifact: file for file in logs.files}
+    kind_of = {
+        name: files[name].kind if name in files else guess(rows_of[name]) for name in rows_of
+    }
+    kind_of |= {name: file.kind for name, file in files.items()}
+    year = year_anchor(logs, anchors, notes)
+    stop = anchors.stop_ns
+    zones = {
+        kind: zone_of(kind, sorted(kind_of), kind_of, rows_of, files, year, stop, anchors, notes)
+        for kind in (LogKind.JOB, LogKind.KERNEL)
+    }
+    if zones[LogKind.KERNEL] is None and zones[LogKind.JOB]:
+        zones[LogKind.KERNEL] = kernel_like_job(kind_of, rows_of, year, stop, zones, notes)
+    boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), notes)
+    evidence = [dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
+    placed = [dated_file(file, boots.dater(file.artifact)) for file in logs.files]
+    times = {
+        id(old): new for old, new in zip(logs.evidence, evidence, strict=True) if new is not old
+    }
+    for file in placed:
+        span(file, [times.get(id(row), row) for row in rows_of.get(file.artifact, ())])
+    if len(notes) > MAX_NOTES:
+        notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more assumptions about clocks"]
+    return replace(logs, files=placed, evidence=evidence, notes=[*logs.notes, *notes])
+
+
+def guess(rows: Sequence[Evidence]) -> LogKind:
+    job = sum(row.kind in (Kind.NCCL, Kind.PYTHON, Kind.ELASTIC, Kind.CUDA) for row in rows)
+    return LogKind.JOB if job * 2 >= len(rows) else LogKind.KERNEL
+
+
+def year_anchor(logs: LogSet, anchors: Anchors, notes: list[str]) -> int | None:
+    """The moment about which times without a year lie."""
+    known = anchors.failed_at_ns or anchors.stop_ns
+    stamps = [row.stamp for row in logs.evidence]
+    stamps += [one for file in logs.files for one in (file.first_stamp, file.last_stamp)]
+    missing = any(one.wall_ns is not None and not one.has_year for one in stamps)
+    if known is None:
+        full = sorted(one.wall_ns for one in stamps if one.wall_ns is not None and one.has_year)
+        known = newest_in_company(full)
+        if missing and known is None:
+            notes.append("no log prints a year: dates are right but for the year")
+    return known
+
+
+def newest_in_company(times: Sequence[int]) -> int | None:
+    """The newest of sorted ``times`` that has others in the day before it."""
+    need = min(3, len(times) // 10)
+    for index in range(len(times) - 1, -1, -1):
+        if index - bisect_left(times, times[index] - DAY_NS) >= need:
+            return times[index]
+    return times[-1] if times else None
+
+
+def zone_of(
+    kind: LogKind,
+    names: Sequence[str],
+    kind_of: Mapping[str, LogKind],
+    rows_of: Mapping[str, Sequence[Evidence]],
+    files: Mapping[str, LogFile],
+    year: int | None,
+    stop: int | None,
+    anchors: Anchors,
+    notes: list[str],
+) -> int | None:
+    """The zone of the files of one kind that print none, in ns; None where nothing tells it."""
+    mine = [name for name in names if kind_of[name] is kind]
+    bare = [name for name in mine if any(is_bare(row.stamp) for row in rows_of.get(name, ()))]
+    if not bare:
+        return 0
+    printed = {
+        row.stamp.zone_s
+        for name in mine
+        for row in rows_of.get(name, ())
+        if row.stamp.zone_s is not None
+    } - {0}
+    reader = Wall(year, 0)
+    votes = [vote(kind, rows_of[name], files.get(name), reader, stop, anchors) for name in bare]
+    cast = [one for one in votes if one is not False]
+    zone = agreed(cast)
+    if kind is LogKind.KERNEL and zone and cast.count(zone) < KERNEL_VOTES:
+        zone = None
+    if zone is None and len(printed) == 1:
+        zone = printed.pop() * SECOND_NS
+        why = "as other logs print it"
+    else:
+        why = "by when they report the stop"
+    if zone is not None and abs(zone) >= LEAST_ZONE_NS:
+        what = "job logs" if kind is LogKind.JOB else "kernel logs"
+        notes.append(f"times without a zone in {what} are taken for UTC{spoken(zone)}, {why}")
+    return zone
+
+
+def is_bare(stamp: Stamp) -> bool:
+    return stamp.wall_ns is not None and stamp.zone_s is None
+
+
+def vote(
+    kind: LogKind,
+    rows: Sequence[Evidence],
+    file: LogFile | None,
+    reader: Wall,
+    stop: int | None,
+    anchors: Anchors,
+) -> int | Literal[False] | None:
+    """The zone that one file speaks for; None where it fits none, False where it cannot tell."""
+    if stop is None:
+        return False
+    starts, ends = [], []
+    for row in rows:
+        read = reader(row.stamp) if is_bare(row.stamp) else None
+        if read is None or abs(read[0] - stop) > 2 * DAY_NS:
+            continue
+        ran = row.fields.get("ran_ms", "")
+        if ran.isdecimal() and len(ran) < 12:
+            starts.append(read[0] - int(ran) * 1_000_000)
+        if row.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE):
+            ends.append((reader(row.last_stamp) or read)[0])
+    end = anchors.failed_at_ns if anchors.failed_at_ns is not None else stop
+    # Lines about the stop as they stand: then there is nothing to explain.
+    if any(min(stop, end) - 5 * MINUTE_NS <= ns <= end + 10 * MINUTE_NS for ns in ends):
+        return 0
+    if starts and anchors.dump_ns is not None:
+        return quarter(median_low(starts) - anchors.dump_ns)
+    if kind is LogKind.JOB:
+        last = reader(file.last_stamp) if file is not None and is_bare(file.last_stamp) else None
+        if last is not None and abs(last[0] - end) <= 2 * DAY_NS:
+            if abs(last[0] - end) <= LEAST_ZONE_NS:
+                return 0
+            ends.append(last[0])
+        if anchors.failed_at_ns is None:
+            return False
+    if not ends:
+        return False
+    apart = max(ends) - end
+    # A log that falls silent an hour or two before the end may well be of a job that hung.
+    return False if -SILENT_NS < apart < 0 else quarter(apart)
+
+
+def kernel_like_job(
+    kind_of: Mapping[str, LogKind],
+    rows_of: Mapping[str, Sequence[Evidence]],
+    year: int | None,
+    stop: int | None,
+    zones: Mapping[LogKind, int | None],
+    notes: list[str],
+) -> int | None:
+    """The job logs' zone, where kernels' lines come nearer to the stop with it than as UTC."""
+    zone = zones[LogKind.JOB]
+    if zone is None or stop is None:
+        return None
+    reader = Wall(year, 0)
+    times = [
+        read[0]
+        for name, rows in sorted(rows_of.items())
+        if kind_of[name] is LogKind.KERNEL
+        for row in rows
+        if is_bare(row.stamp) and row.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
+        for read in [reader(row.last_stamp) or reader(row.stamp)]
+        if read is not None
+    ]
+    window = 15 * MINUTE_NS
+    with_zone = sum(abs(ns - zone - stop) <= window for ns in times)
+    as_utc = sum(abs(ns - stop) <= window for ns in times)
+    if with_zone <= as_utc:
+        return None
+    notes.append(
+        f"times without a zone in kernel logs are taken for UTC{spoken(zone)}, as in the job logs"
+    )
+    return zone
+
+
+def spoken(zone_ns: int) -> str:
+    minutes = abs(zone_ns) // MINUTE_NS
+    return f"{'-' if zone_ns < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def dated_row(row: Evidence, date: Dater) -> Evidence:
+    first = date(row.stamp, row.line)
+    if first is None:
+        return row
+    last = date(row.last_stamp, row.line)
+    return replace(
+        row,
+        at_ns=first[0],
+        last_at_ns=first[0] if last is None else last[0],
+        error_ns=first[1],
+    )
+
+
+def dated_file(file: LogFile, date: Dater) -> LogFile:
+    first, last = date(file.first_stamp, 0), date(file.last_stamp, file.lines)
+    return replace(
+        file,
+        first_at_ns=None if first is None else first[0],
+        last_at_ns=None if last is None else last[0],
+        templates=tuple(dated_template(one, date) for one in file.templates),
+    )
+
+
+def dated_template(one: TemplateCount, date: Dater) -> TemplateCount:
+    first, last = date(one.first_stamp, one.first_line), date(one.last_stamp, one.last_line)
+    if first is None and last is None:
+        return one
+    return replace(
+        one,
+        first_at_ns=None if first is None else first[0],
+        last_at_ns=None if last is None else last[0],
+    )
+
+
+def span(file: LogFile, rows: Sequence[Evidence]) -> None:
+    """Where no line of the file told its span, the evidence does."""
+    if file.first_at_ns is None and file.last_at_ns is None:
+        times = [row.at_ns for row in rows if row.at_ns is not None]
+        file.first_at_ns = min(times, default=None)
+        file.last_at_ns = max(times, default=None)

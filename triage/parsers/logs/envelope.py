@@ -1,0 +1,150 @@
+"""A line without what others wrapped around it: prefixes, carriers, clocks, names of origin.
+
+Rules are chosen by the first character, tried in order, and applied again and
+again until none fits. Nothing is anchored on which tool wrote the file: real lines
+stack three and more of these habits.
+"""
+
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from triage.domain.evidence import NO_STAMP, Stamp
+from triage.parsers.logs import job_prefixes, kernel_prefixes, wrapped
+from triage.parsers.logs.state import Strip
+
+__all__ = ["Envelope", "read_envelope", "relative_stamps"]
+
+Rule = tuple["re.Pattern[str]", Callable[[Strip, "re.Match[str]"], bool]]
+
+# More prefixes than this on one line are somebody's joke.
+MAX_STRIPS: Final = 64
+ESCAPES: Final = re.compile(
+    r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\))?|#033\[[0-9;]{0,16}m"
+)
+SPACE: Final = " \t\x00\ufeff"
+
+
+@dataclass(frozen=True, slots=True)
+class Envelope:
+    """The payload of a line, and what stood around it.
+
+    ``rank`` is global. ``task`` is the label of srun or MPI, which is ``rank`` too
+    where nothing better is printed; one task may be a whole node's launcher.
+    ``delta_ns`` is the time since the line before, of relative dmesg prints.
+    """
+
+    text: str
+    stamp: Stamp = NO_STAMP
+    node: str | None = None
+    rank: int | None = None
+    group_rank: int | None = None
+    local_rank: int | None = None
+    cuda_device: int | None = None
+    pid: int | None = None
+    address: str | None = None
+    kernel: bool = False
+    partial: bool = False
+    sequence: int | None = None
+    task: int | None = None
+    delta_ns: int | None = None
+
+
+def rules_of(first: str) -> tuple[Rule, ...]:
+    """All rules for lines that begin with ``first``, which stands for its like."""
+    tables = (kernel_prefixes.RULES, job_prefixes.RULES, wrapped.RULES)
+    return tuple(rule for table in tables for rule in table.get(first, ()))
+
+
+def dispatch() -> dict[str, tuple[Rule, ...]]:
+    table = {char: rules_of(char) for char in '[<({|"./'}
+    table |= {char: rules_of("0") for char in "0123456789"}
+    table |= {char: rules_of("A") for char in "ABCDEFGHIJKLMNOPQRSTUVWXYZ"}
+    table |= {char: rules_of("a") for char in "abcdefghijklmnopqrstuvwxyz_"}
+    return table
+
+
+RULES: Final = dispatch()
+NO_RULES: Final[tuple[Rule, ...]] = ()
+
+
+def read_envelope(line: str, *, labelled: bool = False) -> Envelope:
+    """Strip every envelope and prefix off ``line``. Never raises.
+
+    ``labelled`` says that all lines of the file begin with a task label ("12: "), so
+    that it is taken for one whatever follows it.
+    """
+    if "\x1b" in line or "#033" in line:
+        line = ESCAPES.sub("", line)
+    strip = Strip(line.rstrip("\r\n"))
+    if labelled:
+        found = job_prefixes.ANY_TASK.match(strip.line.lstrip(" "))
+        if found is not None:
+            strip.task = int(found[1])
+            strip.line = strip.line.lstrip(" ")[found.end() :]
+    for _ in range(MAX_STRIPS):
+        if not step(strip) and not wrapped.ungluable(strip):
+            break
+    job_prefixes.peek(strip)
+    return Envelope(
+        strip.line[strip.pos :] if strip.pos else strip.line,
+        strip.stamp,
+        strip.node,
+        strip.task if strip.rank is None else strip.rank,
+        strip.group_rank,
+        strip.local_rank,
+        strip.cuda_device,
+        strip.pid,
+        strip.address,
+        strip.kernel,
+        strip.partial,
+        strip.sequence,
+        strip.task,
+        strip.delta_ns,
+    )
+
+
+def step(strip: Strip) -> bool:
+    """Apply the first rule that fits; False at the payload."""
+    line, start = strip.line, strip.pos
+    length = len(line)
+    pos = start
+    while pos < length and line[pos] in SPACE:
+        pos += 1
+    if pos == length:
+        return False
+    for pattern, rule in RULES.get(line[pos], NO_RULES):
+        match = pattern.match(line, pos)
+        if match is None:
+            continue
+        strip.pos = pos
+        if rule(strip, match):
+            if strip.line is line and strip.pos == pos:
+                strip.pos = match.end()
+            if strip.line is not line or strip.pos > pos:
+                return True
+        strip.pos = start
+    return False
+
+
+def relative_stamps(lines: Iterable[str]) -> list[Stamp]:
+    """The time of each line of a dmesg that prints a minute now and then, and deltas between.
+
+    ``[Feb22 04:01]`` is a minute; ``[  +0.000844]`` is since the line before it. Lines
+    that carry neither stand at the time of the line before them.
+    """
+    stamps: list[Stamp] = []
+    last = NO_STAMP
+    for line in lines:
+        envelope = read_envelope(line)
+        if envelope.stamp.wall_ns is not None:
+            last = envelope.stamp
+        elif envelope.delta_ns is not None and last.wall_ns is not None:
+            last = Stamp(
+                wall_ns=last.wall_ns + envelope.delta_ns,
+                has_year=last.has_year,
+                error_ns=last.error_ns,
+            )
+        stamps.append(last)
+    return stamps

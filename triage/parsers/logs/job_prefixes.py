@@ -1,0 +1,192 @@
+"""What launchers and frameworks put before a job's lines.
+
+Four numbers are kept apart: the global rank, the rank inside a process group, the
+local rank on a node, and the CUDA device of a process.
+"""
+
+import re
+from typing import Final
+
+from triage.parsers.logs.stamps import DATED, dated, wall
+from triage.parsers.logs.state import Strip
+
+__all__ = ["RULES", "peek"]
+
+RANK: Final = re.compile(r"\[(?:rank[ :=_]{0,2}|RANK[ :=_]{0,2})(\d{1,7})\]:? ?")
+GLOG: Final = re.compile(
+    r"\[[EWIF](\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? ([^\]\s]{1,200}:\d{1,7})\] ?"
+)
+GLOG_BARE: Final = re.compile(r"\[[EWIF] [^\]\s]{1,200}\.(?:cpp|cc|hpp|h|cu):\d{1,7}\] ?")
+GLOG_OPEN: Final = re.compile(
+    r"[EWIFCD](\d{3,4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))? +(?:(\d{1,20}) +)?"
+    r"([^\]\s]{1,300}:\d{1,7})\] ?"
+)
+ROLE: Final = re.compile(r"\[([A-Za-z_][A-Za-z_.-]{0,40})(\d{1,4})(?:\|\d{1,7})?\]: ?")
+# Things of which a node has several, and which are no roles of a launcher.
+NO_ROLE: Final = re.compile(
+    r"cuda|gpu|mlx|mlx5_|eth|ib|node|host|nvme|sd|md|cpu|step|iter|epoch|layer|stage|rank"
+    r"|device|dev|pg|pp|tp|dp|cp|ep",
+    re.IGNORECASE,
+)
+MPI: Final = re.compile(
+    r"\[\d{1,7},(?:mpirank:)?(\d{1,7})(?:,([\w.-]{1,200}))?\]\s?<std(?:out|err|diag)>: ?"
+)
+NCCL: Final = re.compile(
+    r"([A-Za-z0-9_][\w.-]{0,253}):(\d{1,8}):(\d{1,8}) "
+    r"(?:\[(-?\d{1,3})\] |(?=(?:[^ ]{1,80} )?NCCL ))"
+)
+UCX: Final = re.compile(
+    r"\[([A-Za-z][\w.-]{0,253}):(\d{2,8})(?::\d{1,6}:\d{1,8})?\] (?=\*\*\*|Caught signal|\[)"
+)
+SOURCE_FILE: Final = re.compile(r"\.(?:py|cpp|cc|c|cu|cuh|h|hpp|rs|go|js)$")
+NEMO: Final = re.compile(r"\[NeMo [A-Z] " + DATED + r"[^\]]{0,200}\] ?")
+RAY: Final = re.compile(
+    r"\(([A-Za-z_][\w.:-]{0,100})(?:\[rank=(\d{1,7})\])?(?: rank=\d{1,7})? pid=(\d{1,8})"
+    r"(?:, ip=([0-9a-fA-F.:]{3,45}))?\) ?"
+)
+STREAM: Final = re.compile(r"(?:std(?:err|out)|\[std(?:err|out)\]): ?|\[std(?:err|out)\] ")
+LEVEL: Final = re.compile(
+    r"\[(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|ALERT)\] ?"
+)
+LOGURU: Final = re.compile(
+    r"\| *(?:TRACE|DEBUG|INFO|SUCCESS|WARNING|ERROR|CRITICAL) *\| (?:[\w.<>:-]{1,200} - )?"
+)
+TASKCLUSTER: Final = re.compile(r"\[[a-z_-]{2,20} " + DATED + r"\] ?")
+METAFLOW: Final = re.compile(r"\[\d{1,20}/[\w.-]{1,80}/\d{1,20}(?: \(pid (\d{1,8})\))?\] ?")
+MONTH_FIRST: Final = re.compile(
+    r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: [AP]M)?(?: -)? "
+)
+# The label of `srun -l`. Many things print a number and a colon, so what follows must
+# itself begin as a job's line does.
+TASK: Final = re.compile(
+    r"(\d{1,6}): (?=\[|[\w.-]{1,253}:\d{1,8}:\d{1,8} \[|[EWIF]\d{3,4} \d\d:|\d{4}-\d\d-\d\d[ T]"
+    r"|Traceback \(most|  File \"|[\w.]{0,80}(?:Error|Exception|Interrupt)\b"
+    r"|(?:ERROR|WARNING|INFO|CRITICAL)[: ]|slurmstepd|srun: |terminate called|Fatal Python|CUDA )"
+)
+ANY_TASK: Final = re.compile(r"(\d{1,6}): ?")
+
+GROUP: Final = re.compile(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
+RANK_WORD: Final = re.compile(r"[Rr]ank[ :]{0,2}(\d{1,7})(?:: |, node )")
+
+
+def rank(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.rank = int(match[1])
+    return True
+
+
+def glog(strip: Strip, match: "re.Match[str]") -> bool:
+    digits = match[1]
+    strip.clock(wall(None, int(digits[:-2]), int(digits[-2:]), match[2], match[3]))
+    return True
+
+
+def glog_open(strip: Strip, match: "re.Match[str]") -> bool:
+    number = match[4]
+    # Fifteen digits are the address of a thread, which names no process.
+    if number is not None and len(number) <= 8 and strip.pid is None:
+        strip.pid = int(number)
+    return glog(strip, match)
+
+
+def nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
+    return True
+
+
+def role(strip: Strip, match: "re.Match[str]") -> bool:
+    if NO_ROLE.fullmatch(match[1]) is not None:
+        return False
+    strip.local_rank = int(match[2])
+    return True
+
+
+def mpi(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.task = int(match[1])
+    strip.host(match[2])
+    return True
+
+
+def nccl(strip: Strip, match: "re.Match[str]") -> bool:
+    name = match[1]
+    if SOURCE_FILE.search(name) or (name.isdecimal() and len(name) < 3):
+        return False
+    strip.node = name
+    strip.pid = int(match[2])
+    if match[4] is not None:
+        strip.cuda_device = max(int(match[4]), 0) if match[4] != "-1" else None
+    return True
+
+
+def ucx(strip: Strip, match: "re.Match[str]") -> bool:
+    if SOURCE_FILE.search(match[1]):
+        return False
+    strip.node = match[1]
+    strip.pid = int(match[2])
+    return True
+
+
+def dated_prefix(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.clock(dated(match))
+    return True
+
+
+def ray(strip: Strip, match: "re.Match[str]") -> bool:
+    if match[2] is not None:
+        strip.rank = int(match[2])
+    strip.pid = int(match[3])
+    if match[4] is not None:
+        strip.address = match[4]
+    return True
+
+
+def metaflow(strip: Strip, match: "re.Match[str]") -> bool:
+    if match[1] is not None and strip.pid is None:
+        strip.pid = int(match[1])
+    return True
+
+
+def month_first(strip: Strip, match: "re.Match[str]") -> bool:
+    month, day = int(match[1]), int(match[2])
+    if month > 12:
+        month, day = day, month
+    strip.clock(wall(int(match[3]), month, day, match[4], match[5]))
+    return True
+
+
+def task(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.task = int(match[1])
+    return True
+
+
+def peek(strip: Strip) -> None:
+    """Read what stays in the text: the rank inside a group, or a rank that begins a sentence."""
+    found = GROUP.match(strip.line, strip.pos)
+    if found is not None:
+        strip.group_rank = int(found[1])
+        return
+    if strip.rank is None:
+        found = RANK_WORD.match(strip.line, strip.pos)
+        if found is not None:
+            strip.rank = int(found[1])
+
+
+# First character -> rules in the order in which they are tried.
+RULES: Final = {
+    "[": (
+        (RANK, rank),
+        (GLOG, glog),
+        (GLOG_BARE, nothing),
+        (ROLE, role),
+        (MPI, mpi),
+        (LEVEL, nothing),
+        (STREAM, nothing),
+        (NEMO, dated_prefix),
+        (UCX, ucx),
+        (TASKCLUSTER, dated_prefix),
+        (METAFLOW, metaflow),
+    ),
+    "0": ((NCCL, nccl), (MONTH_FIRST, month_first), (TASK, task)),
+    "A": ((GLOG_OPEN, glog_open), (NCCL, nccl)),
+    "a": ((STREAM, nothing), (NCCL, nccl)),
+    "(": ((RAY, ray),),
+    "|": ((LOGURU, nothing),),
+}

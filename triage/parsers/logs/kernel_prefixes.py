@@ -1,0 +1,210 @@
+"""What stands before a message of the kernel: dmesg, kmsg, syslog and journal prints."""
+
+import re
+from typing import Final
+
+from triage.domain.evidence import Stamp
+from triage.parsers.logs.stamps import (
+    DATED,
+    MONTHS,
+    SECOND_NS,
+    dated,
+    uptime,
+    wall,
+)
+from triage.parsers.logs.state import Strip
+
+__all__ = ["RULES"]
+
+# How far `dmesg -T` is taken to drift: it follows neither suspend nor steps of the clock.
+CTIME_ERROR_NS: Final = 60 * SECOND_NS
+
+FACILITIES: Final = "kern|user|mail|daemon|auth|syslog|lpr|news|authpriv|cron|local[0-7]"
+LEVELS: Final = "emerg|alert|crit|err|error|warn|warning|notice|info|debug"
+# Words behind a time that are no host.
+NO_HOST: Final = re.compile(
+    r"trace|debug|info|notice|warn|warning|err|error|crit|critical|fatal|alert|emerg|kernel"
+    r"|stdout|stderr",
+    re.IGNORECASE,
+)
+
+RAW: Final = re.compile(r"\[ *(\d{1,40})\.(\d{1,9})\](?: ?\[ *[TC]\d{1,8}\])?:? ?")
+DELTA: Final = re.compile(r"\[ *[+<] *(\d{1,9})\.(\d{1,9})>?\] ?")
+MINUTE: Final = re.compile(r"\[([^\W\d]{3,6}|\d{1,2}월|\d{1,2}月) ?(\d{1,2}) (\d\d:\d\d)\] ?")
+CTIME: Final = re.compile(
+    r"\[(?:([^\W\d]{1,12})\.?,? {1,2})?"
+    r"([^\W\d]{3,12}|\S{1,2}\ufffd{1,4}\S{0,3}|\d{1,2}[月월])\.? {1,3}"
+    r"(\d{1,2}) (\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))? (\d{4,6})\]:? ?"
+)
+MANAGER: Final = re.compile(
+    r"\[([A-Z][a-z]{2}) +(\d{1,2}) (\d{4}) (\d\d:\d\d:\d\d)(?:\.(\d{1,9}))?\] ?"
+)
+SYSLOG: Final = re.compile(
+    r"(?:(\d{4}) )?(?:[A-Z][a-z]{2},? )?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (?:(\d{4}) )?"
+    r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: (\d{4})(?= ))?:?(?: +|$)"
+)
+ISO: Final = re.compile(DATED + r"[:\]|]?(?:[ \t]+|$|(?=\[))")
+# After the time: a host where a program name with a colon, or a level and one, follows.
+HOST: Final = re.compile(
+    r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+"
+    r"(?=(?:(?:[a-z0-9]{1,10}\.)?(?i:"
+    + LEVELS
+    + r")[ \t]+)?[A-Za-z][\w./()@-]{0,80}(?:\[\d{1,8}\])?:(?:[ \t]|$))",
+)
+# Where the time says less of its origin (many programs print it), only what is plain.
+PLAIN_HOST: Final = re.compile(
+    r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+(?=(?:(?:[a-z0-9]{1,10}\.)?(?:" + LEVELS + r")[ \t]+)?"
+    r"(?:kernel:|[A-Za-z][\w./()@-]{0,80}\[\d{1,8}\]:))",
+    re.IGNORECASE,
+)
+SEVERITY: Final = re.compile(
+    r"(?:[a-z0-9]{1,10}\.)?(?:" + LEVELS + r")[ \t]+(?=kernel:)", re.IGNORECASE
+)
+KERNEL: Final = re.compile(r"kernel: ?")
+DECODED: Final = re.compile(r"(" + FACILITIES + r") *: *(?:" + LEVELS + r") *: ?")
+KMSG: Final = re.compile(r"(\d{1,5}),(\d{1,19}),(\d{1,40}),[^;,]{0,16}(?:,[^;]{0,200})?;")
+PRIORITY: Final = re.compile(r"<\d{1,3}>(?:1 (?=\d{4}-))?")
+TALOS: Final = re.compile(
+    r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): (" + FACILITIES + r"): *(?:" + LEVELS + r"): "
+)
+BRACKETED: Final = re.compile(r"\[" + DATED + r"(?: [^\[\]]{0,120})?\]:? ?")
+IDENT: Final = re.compile(r"[a-z][\w./()@-]{0,80}\[(\d{1,8})\]: (?=[\[{\d])")
+CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
+
+
+def raw(strip: Strip, match: "re.Match[str]") -> bool:
+    stamp = uptime(match[1], match[2])
+    strip.clock(stamp)
+    strip.kernel |= len(match[2]) == 6
+    return True
+
+
+def delta(strip: Strip, match: "re.Match[str]") -> bool:
+    digits = match[2]
+    strip.delta_ns = int(match[1]) * SECOND_NS + int(digits) * 10 ** (9 - len(digits))
+    strip.kernel = True
+    return True
+
+
+def minute(strip: Strip, match: "re.Match[str]") -> bool:
+    month = MONTHS.get(match[1].casefold())
+    if month is None:
+        return False
+    strip.clock(wall(None, month, int(match[2]), match[3]))
+    strip.kernel = True
+    return True
+
+
+def ctime(strip: Strip, match: "re.Match[str]") -> bool:
+    month = MONTHS.get(match[2].casefold())
+    if month is None and match[1] is None:
+        return False
+    if month is not None and len(match[6]) == 4:
+        strip.clock(
+            wall(int(match[6]), month, int(match[3]), match[4], match[5], error_ns=CTIME_ERROR_NS)
+        )
+    strip.kernel = True
+    return True
+
+
+def manager(strip: Strip, match: "re.Match[str]") -> bool:
+    month = MONTHS.get(match[1].casefold())
+    if month is None:
+        return False
+    strip.clock(wall(int(match[3]), month, int(match[2]), match[4], match[5]))
+    return True
+
+
+def syslog(strip: Strip, match: "re.Match[str]") -> bool:
+    month = MONTHS.get(match[2].casefold())
+    if month is None:
+        return False
+    year = match[1] or match[4] or match[7]
+    strip.clock(wall(int(year) if year else None, month, int(match[3]), match[5], match[6]))
+    strip.pos = match.end()
+    host(strip, HOST)
+    return True
+
+
+def iso(strip: Strip, match: "re.Match[str]") -> bool:
+    stamp = dated(match)
+    strip.clock(stamp)
+    strip.pos = match.end()
+    if not host(strip, PLAIN_HOST) and stamp is not None:
+        # dmesg --time-format=iso: six digits behind a comma, and a zone; nothing else prints so.
+        strip.kernel |= "," in match[0] and len(match[5] or "") == 6 and match[6] is not None
+    return True
+
+
+def host(strip: Strip, pattern: "re.Pattern[str]") -> bool:
+    """A host name behind the time, where the rest looks as behind a host name."""
+    found = pattern.match(strip.line, strip.pos)
+    if found is None or NO_HOST.fullmatch(found[1]) is not None:
+        return False
+    strip.host(found[1])
+    strip.pos = found.end()
+    level = SEVERITY.match(strip.line, strip.pos)
+    if level is not None:
+        strip.pos = level.end()
+    return True
+
+
+def bracketed(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.clock(dated(match))
+    return True
+
+
+def kernel(strip: Strip, _match: "re.Match[str]") -> bool:
+    strip.kernel = True
+    return True
+
+
+def decoded(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.kernel |= match[1] == "kern"
+    return True
+
+
+def kmsg(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.kernel = True
+    strip.sequence = int(match[2])
+    if len(match[3]) <= 15:
+        strip.clock(Stamp(uptime_ns=int(match[3]) * 1000, error_ns=1000))
+    return True
+
+
+def talos(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.address = strip.address or match[1]
+    strip.kernel |= match[2] == "kern"
+    return True
+
+
+def priority(_strip: Strip, _match: "re.Match[str]") -> bool:
+    return True
+
+
+def ident(strip: Strip, match: "re.Match[str]") -> bool:
+    if strip.pid is None:
+        strip.pid = int(match[1])
+    return True
+
+
+def console(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.host(match[1])
+    return False
+
+
+# First character -> rules in the order in which they are tried.
+RULES: Final = {
+    "[": (
+        (RAW, raw),
+        (BRACKETED, bracketed),
+        (CTIME, ctime),
+        (MINUTE, minute),
+        (DELTA, delta),
+        (MANAGER, manager),
+    ),
+    "0": ((ISO, iso), (KMSG, kmsg), (TALOS, talos), (SYSLOG, syslog)),
+    "A": ((SYSLOG, syslog), (CONSOLE, console)),
+    "a": ((KERNEL, kernel), (DECODED, decoded), (IDENT, ident)),
+    "<": ((PRIORITY, priority),),
+}

@@ -1,0 +1,139 @@
+"""How a log is laid out, by its first lines, and whose it is."""
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+from triage.domain.evidence import NO_STAMP, Stamp
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.logs.envelope import read_envelope
+from triage.parsers.logs.logset import LogKind
+from triage.parsers.logs.rows import clean
+
+__all__ = ["Layout", "layout_of", "node_of_file", "wrap_width"]
+
+# Lines of which the envelopes are read.
+SAMPLE: Final = 12
+LABEL: Final = re.compile(r" *\d{1,6}: ")
+RELATIVE: Final = re.compile(rb"^(?:<\d+>)?\[ {1,6}\+\d{1,6}\.\d{6}\]", re.MULTILINE)
+# Columns of terminals, printers and the tools that break lines for them.
+WRAPS: Final = frozenset(
+    {72, 76, 78, 79, 80, 96, 100, 110, 120, 127, 128, 130, 131, 132, 133, 140, 150, 160, 180}
+    | {200, 220, 240, 250, 255, 256}
+)
+# Rows of one broken record, on the average.
+MAX_ROWS: Final = 64
+START_CHARACTERS: Final = 6
+DIGITS: Final = re.compile(rb"[0-9]")
+LETTERS: Final = re.compile(rb"[A-Za-z]")
+HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
+# Words of file names that are no host.
+PLAIN_WORDS: Final = re.compile(
+    r"^(?:dmesg|kern(?:el)?|messages|syslog|journal(?:ctl)?|console|serial|log|logs|out|err|txt|"
+    r"json|jsonl|gz|zst|std(?:out|err)|\d+|boot|previous|full|raw|iso|node|host|xid|nvidia)$",
+    re.I,
+)
+PLAIN_FOLDERS: Final = frozenset({"logs", "log", "kernel", "kern", "dmesg", "nodes", "var", "fr"})
+
+
+@dataclass(slots=True)
+class Layout:
+    """What the first lines tell of all of them."""
+
+    wrap: int = 0
+    labelled: bool = False
+    relative: bool = False
+    seated: bool = False
+    """Its lines say on which node a rank is, so that no rank's line is like another's."""
+    kernel_lines: int = 0
+    job_lines: int = 0
+    hosts: Counter[str] = field(default_factory=Counter)
+    first_stamp: Stamp = NO_STAMP
+
+    @property
+    def kernel(self) -> bool:
+        """Whether a kernel printed most of the first lines."""
+        return self.kernel_lines > self.job_lines
+
+
+def layout_of(head: bytes) -> Layout:
+    """The layout of a log that begins with ``head``."""
+    lines = [line for line in head.split(b"\n")[:-1] if line.strip()] or [head]
+    texts = [clean(line[:4096]) for line in lines[:SAMPLE]]
+    found = Layout(wrap=wrap_width(lines[:2000]), relative=RELATIVE.search(head) is not None)
+    found.labelled = len(texts) > 2 and all(LABEL.match(text) for text in texts)
+    for text in texts:
+        envelope = read_envelope(text, labelled=found.labelled)
+        if envelope.kernel or (envelope.stamp.uptime_ns is not None and envelope.rank is None):
+            found.kernel_lines += 1
+        else:
+            found.job_lines += 1
+        if found.first_stamp == NO_STAMP:
+            found.first_stamp = envelope.stamp
+        if envelope.node is not None:
+            found.hosts[envelope.node] += 1
+    if not found.kernel:
+        spread = lines[:: max(1, len(lines) // SAMPLE)][:SAMPLE]
+        envelopes = (read_envelope(clean(line[:4096])) for line in spread)
+        found.seated = any(one.node is not None and one.rank is not None for one in envelopes)
+    return found
+
+
+def wrap_width(lines: list[bytes]) -> int:
+    """The width at which something broke the lines; 0 when nothing did.
+
+    Lines that were broken end at one width, none is longer, and what follows them
+    does not begin as a record does.
+    """
+    widths = [len(line.rstrip(b"\r")) for line in lines]
+    width = max(widths, default=0)
+    full = [k for k, one in enumerate(widths) if one == width and k + 1 < len(widths)]
+    if width not in WRAPS or len(full) < 2 or len(full) * 4 < len(widths):
+        return 0
+    # Records of one length follow each other at will, and each begins as the one before.
+    runs = [k for k in full if k == 0 or widths[k - 1] != width]
+    alike = sum(start_of(lines[k]) == start_of(lines[k + 1]) for k in runs)
+    if len(full) > MAX_ROWS * len(runs) or alike * 2 > len(runs):
+        return 0
+    # What is left of a broken record is of any length.
+    rests = [one for one in widths if one != width]
+    if len(set(rests)) < min(3, len(rests)):
+        return 0
+    starts = [start_of(lines[k]) for k in range(len(lines)) if k == 0 or widths[k - 1] != width]
+    usual = {start for start, count in Counter(starts).items() if count * 5 >= len(starts)}
+    broken = sum(start_of(lines[k + 1]) not in usual for k in full)
+    return width if broken * 5 >= len(full) * 4 else 0
+
+
+def start_of(line: bytes) -> bytes:
+    """How a line begins: digits and letters by their kind alone."""
+    return LETTERS.sub(b"a", DIGITS.sub(b"0", line[:START_CHARACTERS]))
+
+
+def node_of_file(artifact: str, kind: LogKind, hosts: Counter[str]) -> str | None:
+    """The node of a log: by its folder or name, else by the one host that its lines name."""
+    found = node_in_name(artifact)
+    if found is not None or kind is LogKind.JOB:
+        return found
+    if len(hosts) == 1:
+        return next(iter(hosts))
+    if hosts:
+        (host, most), (_, next_most) = hosts.most_common(2)
+        return host if most > 4 * next_most else None
+    return host_in_name(artifact)
+
+
+def host_in_name(artifact: str) -> str | None:
+    """``dmesg-n3.log``, ``n3.kernel.log``, ``n3/dmesg.txt``."""
+    path = PurePosixPath(artifact)
+    words = [word for word in re.split(r"[._]", path.name) if not PLAIN_WORDS.match(word)]
+    words = [re.sub(r"^(?:dmesg|kern(?:el)?|syslog|messages|journal)-", "", one) for one in words]
+    named = [word for word in words if HOSTLIKE.fullmatch(word)]
+    if len(named) == 1:
+        return named[0]
+    parent = path.parent.name
+    if parent and parent.lower() not in PLAIN_FOLDERS and HOSTLIKE.fullmatch(parent):
+        return parent
+    return None

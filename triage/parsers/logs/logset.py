@@ -1,0 +1,71 @@
+"""What came out of the logs of an incident."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from triage.domain.evidence import NO_STAMP, Evidence, Stamp
+from triage.domain.report import Refused
+
+__all__ = ["LogFile", "LogKind", "LogSet", "TemplateCount"]
+
+
+class LogKind(StrEnum):
+    """What a text file is, by its lines."""
+
+    KERNEL = "kernel_log"
+    JOB = "job_log"
+
+
+@dataclass(frozen=True, slots=True)
+class TemplateCount:
+    """How often one file printed lines of one template, and where first (lines from 1).
+
+    ``first_stamp`` and ``last_stamp`` are as printed; the clocks make times of them.
+    """
+
+    template: str
+    count: int
+    first_line: int
+    last_line: int
+    first_at_ns: int | None = None
+    last_at_ns: int | None = None
+    first_stamp: Stamp = NO_STAMP
+    last_stamp: Stamp = NO_STAMP
+
+
+@dataclass(slots=True)
+class LogFile:
+    """One log: whose it is, how much of it was read, and what it spans.
+
+    ``node`` is from the folder or file name, else from the lines themselves, else
+    None (a merged log). ``not_understood`` counts lines by reason (``too long``,
+    ``binary``, ...). ``first_stamp`` and ``last_stamp`` are of the first and last line
+    that carry a time; ``first_at_ns`` and ``last_at_ns`` are None where no clock is.
+    """
+
+    artifact: str
+    kind: LogKind
+    node: str | None = None
+    lines: int = 0
+    not_understood: dict[str, int] = field(default_factory=dict)
+    first_at_ns: int | None = None
+    last_at_ns: int | None = None
+    notes: tuple[str, ...] = ()
+    templates: tuple[TemplateCount, ...] = ()
+    first_stamp: Stamp = NO_STAMP
+    last_stamp: Stamp = NO_STAMP
+
+
+@dataclass(slots=True)
+class LogSet:
+    """Evidence of all logs, in the order of artifact and line.
+
+    ``templates`` is id -> template text. ``job_files`` are ``job.json`` members of archives.
+    """
+
+    files: list[LogFile] = field(default_factory=list)
+    evidence: list[Evidence] = field(default_factory=list)
+    refused: list[Refused] = field(default_factory=list)
+    templates: Mapping[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)

@@ -1,0 +1,407 @@
+"""Folders of logs to evidence, on all cores.
+
+The compiled scan sees every byte once and hands on groups of lines that look
+alike; Python reads one line of each group. The lines behind a line, which some
+signatures want, always lie in the buffer: a chunk ends that much before its end,
+so that no result depends on where chunks are cut.
+"""
+
+import os
+import re
+import threading
+from collections import Counter
+from collections.abc import Callable, Container, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+
+from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
+from triage.domain.report import Refused
+from triage.errors import ArtifactError
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.inputs import InputFile
+from triage.parsers.logs import scan
+from triage.parsers.logs.catalogue import Catalogue, standard
+from triage.parsers.logs.envelope import Envelope, read_envelope, relative_stamps
+from triage.parsers.logs.layout import Layout, layout_of, node_of_file
+from triage.parsers.logs.logset import LogFile, LogKind, LogSet
+from triage.parsers.logs.mask import collapse_key
+from triage.parsers.logs.rows import clean, merged, rows_of_line
+from triage.parsers.logs.source import LogStream, log_streams
+
+__all__ = ["Bounds", "read_logs"]
+
+FILES_PER_TASK: Final = 16
+# A ring of dmesg; what prints times since the line before is never larger than a few of it.
+# Of a group's last line only the time is read.
+LAST_BYTES: Final = 1024
+MAX_RELATIVE: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """What one log may ask for; sizes in bytes."""
+
+    chunk: int = 8 << 20
+    line: int = 64 << 10
+    """A line is read so far."""
+    context: int = 8 << 10
+    """What is looked at behind a line."""
+    each: int = 200_000
+    """Lines that are kept one by one where their signature asks for it."""
+    quiet: int = 512
+    """Lines of progress and of channels that are told apart by more than their words."""
+    groups: int = 200_000
+    """Groups of lines that look alike."""
+
+    misses: int = 64
+    """Groups of one shape that no signature knows, before the shape is passed over."""
+    noise: int = 2_000
+    """Groups of one shape that only tell who is where, or that a job moves."""
+    ranked_noise: int = 20_000
+    """The same where each rank prints its own."""
+
+    @property
+    def ahead(self) -> int:
+        """What must lie in the buffer behind the start of the last line of a chunk."""
+        return self.line + self.context + 1
+
+
+DEFAULT_BOUNDS: Final = Bounds()
+
+
+@dataclass(slots=True)
+class Group:
+    """Lines that look alike: what the first one says, and the text of the last one."""
+
+    rows: list[Evidence]
+    key: int
+    count: int
+    first_line: int
+    last_line: int
+    node: str | None = None
+    last_raw: bytes | None = None
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one file gave."""
+
+    file: LogFile
+    rows: list[Evidence] = field(default_factory=list)
+    masks: list[tuple[bytes, int, int, int]] = field(default_factory=list)
+
+
+class Reader:
+    """Reads one log after the other; one set of buffers per thread."""
+
+    def __init__(self, catalogue: Catalogue, bounds: Bounds, templates: bool) -> None:
+        self.catalogue = catalogue
+        self.bounds = bounds
+        self.templates = templates
+        self.local = threading.local()
+
+    def files(
+        self, files: Sequence[InputFile], wanted: Container[str] | None
+    ) -> list[Outcome | Refused]:
+        """The outcomes of some files, and of archives their members'."""
+        found: list[Outcome | Refused] = []
+        for file in files:
+            try:
+                found.extend(
+                    stream if isinstance(stream, Refused) else self.log(stream)
+                    for stream in log_streams(file, wanted)
+                )
+            except ArtifactError as error:
+                found.append(Refused(file.artifact, str(error)))
+            except MemoryError:
+                found.append(Refused(file.artifact, "needs more memory than there is"))
+        return found
+
+    def log(self, stream: LogStream) -> Outcome:
+        """One log to its end."""
+        if not hasattr(self.local, "tables"):
+            self.local.tables = scan.Tables()
+            self.local.buffer = bytearray(self.bounds.chunk + self.bounds.ahead)
+        return LogReader(self, stream, self.local.tables, self.local.buffer).read()
+
+
+class LogReader:
+    """One log on its way through the buffer."""
+
+    def __init__(
+        self, reader: Reader, stream: LogStream, tables: scan.Tables, buffer: bytearray
+    ) -> None:
+        self.catalogue = reader.catalogue
+        self.bounds = reader.bounds
+        self.templates = reader.templates
+        self.stream = stream
+        self.tables = tables
+        self.buffer = buffer
+        self.bytes = np.frombuffer(buffer, np.uint8)
+        self.scanner = scan.Scanner(self.catalogue.automaton, tables, max_line=self.bounds.line)
+        self.layout: Layout = layout_of(stream.head)
+        self.groups: dict[int, Group | None] = {}
+        # Noise of a kernel, by its key whatever the hour: an hour more of it is no news.
+        self.chatter: dict[int, Group] = {}
+        self.left: dict[int, int] = {}
+        self.told: dict[int, bool] = {}
+        self.hosts: Counter[str] = Counter()
+        self.kernel_lines = 0
+        self.job_lines = 0
+        self.not_kept = 0
+        self.filled = 0
+        self.last_stamp = NO_STAMP
+        self.whole = bytearray()
+
+    def read(self) -> Outcome:
+        """Everything that the log gives."""
+        quiet = self.bounds.each if self.layout.seated else self.bounds.quiet
+        self.tables.start(self.bounds.each, self.templates, quiet)
+        state = self.tables.state
+        view = memoryview(self.buffer)
+        ended = False
+        while not ended:
+            asked = len(view) - self.filled
+            got = self.stream.fill(view[self.filled :])
+            ended = got < asked
+            if self.layout.relative and len(self.whole) < MAX_RELATIVE:
+                self.whole += view[self.filled : self.filled + got]
+            self.filled += got
+            cut = self.filled if ended else self.filled - self.bounds.ahead
+            self.scan_chunk(cut)
+            if ended:
+                self.look_at_tail()
+                break
+            pos = int(state[scan.POS])
+            self.buffer[: self.filled - pos] = self.buffer[pos : self.filled]
+            self.filled -= pos
+            state[scan.POS] = 0
+        return self.outcome()
+
+    def scan_chunk(self, cut: int) -> None:
+        wrap = self.layout.wrap
+        status = scan.FULL
+        while status == scan.FULL:
+            status = self.scanner.run(self.bytes, self.filled, cut, wrap, self.templates)
+            self.take_groups()
+
+    def take_groups(self) -> None:
+        """Read the first lines of new groups; add to known ones."""
+        count = int(self.tables.state[scan.GROUPS])
+        for row in self.tables.groups[:count].tolist():
+            key, lines, first_start, first_end, first_line, start, end, last_line, shape, same = row
+            known = self.groups.get(key)
+            if known is None and (known := self.chatter.get(same)) is not None:
+                self.groups[key] = known
+            if known is None:
+                if key in self.groups or not self.worth_reading(shape, lines):
+                    continue
+                known = self.groups[key] = self.group(first_start, first_end, first_line)
+                self.learn(shape, known)
+                if known is None:
+                    continue
+                known.count = 0
+                if same and self.is_noise(known) and not self.layout.relative:
+                    self.chatter[same] = known
+            known.count += lines
+            later = last_line > known.last_line
+            if later or (lines > 1 and last_line == known.last_line):
+                known.last_line = last_line
+                known.last_raw = bytes(self.buffer[start : min(end, start + LAST_BYTES)])
+        self.tables.clear_groups()
+
+    def is_noise(self, group: Group) -> bool:
+        """Whether a group's lines are of no weight at any hour."""
+        each = self.catalogue.each
+        return all(
+            row.role is EvidenceRole.NOISE and row.signature not in each for row in group.rows
+        )
+
+    def worth_reading(self, shape: int, lines: int) -> bool:
+        """Whether one more group of lines of this shape can tell something new."""
+        if self.left.get(shape, 1) > 0:
+            if len(self.groups) < self.bounds.groups + self.bounds.each:
+                return True
+            self.not_kept += lines
+        elif self.told.get(shape):
+            self.not_kept += lines
+        return False
+
+    def learn(self, shape: int, group: Group | None) -> None:
+        """What the first groups of a shape say bounds how many are read after them."""
+        if group is None:
+            if not self.told.get(shape):
+                self.left[shape] = self.left.get(shape, self.bounds.misses) - 1
+            return
+        if not self.told.get(shape):
+            self.told[shape] = True
+            ranked = any(row.rank is not None for row in group.rows)
+            if not self.is_noise(group):
+                self.left[shape] = self.bounds.each
+            else:
+                self.left[shape] = self.bounds.ranked_noise if ranked else self.bounds.noise
+        self.left[shape] -= 1
+
+    def group(self, start: int, end: int, line: int) -> Group | None:
+        text = clean(bytes(self.buffer[start:end]))
+
+        def after() -> Iterator[Envelope]:
+            return self.lines_behind(end)
+
+        envelope, rows = rows_of_line(
+            text, after, self.catalogue, self.stream.artifact, line, labelled=self.layout.labelled
+        )
+        if not rows:
+            return None
+        if envelope.kernel:
+            self.kernel_lines += 1
+        else:
+            self.job_lines += 1
+        if envelope.node is not None:
+            self.hosts[envelope.node] += 1
+        payload = envelope.text[:4096].encode("utf-8", "replace")
+        key = int(collapse_key(np.frombuffer(bytearray(payload), np.uint8), 0, len(payload)))
+        if not envelope.kernel and not self.layout.kernel:
+            rows = [self.echo(row) for row in rows]
+        return Group(rows, key, 1, line, line, envelope.node)
+
+    def echo(self, row: Evidence) -> Evidence:
+        """What only a kernel may say, said by something else."""
+        if row.signature in self.catalogue.kernel_only and not row.weak:
+            return replace(row, weak=True)
+        return row
+
+    def lines_behind(self, end: int) -> Iterator[Envelope]:
+        """The lines behind the one that ends at ``end``, without empty ones."""
+        stop = min(self.filled, end + self.bounds.context)
+        for found in LINE.finditer(self.buffer, end, stop):
+            if not found[0].isspace():
+                yield read_envelope(clean(found[0]), labelled=self.layout.labelled)
+
+    def look_at_tail(self) -> None:
+        """The time of the last lines; the whole of them is still in the buffer."""
+        tail = bytes(self.buffer[max(0, self.filled - 4096) : self.filled])
+        for raw in reversed(LINE_ENDS.split(tail)[-8:]):
+            stamp = read_envelope(clean(raw), labelled=self.layout.labelled).stamp
+            if stamp != NO_STAMP:
+                self.last_stamp = stamp
+                return
+
+    def outcome(self) -> Outcome:
+        state = self.tables.state
+        lines = int(state[scan.LINE])
+        if self.filled and self.buffer[self.filled - 1] != 10:
+            lines += 1
+        kind = self.kind()
+        node = node_of_file(self.stream.artifact, kind, self.hosts | self.layout.hosts)
+        file = LogFile(self.stream.artifact, kind, node, lines)
+        if state[scan.TOO_LONG]:
+            file.not_understood["too long"] = int(state[scan.TOO_LONG])
+        notes = list(self.stream.notes)
+        if self.not_kept:
+            notes.append(f"{self.not_kept:,} lines of shapes seen too often were passed over")
+        if self.templates and state[scan.OTHER_LINES]:
+            notes.append(f"{int(state[scan.OTHER_LINES]):,} lines of too many templates")
+        file.notes = tuple(notes)
+        file.first_stamp = self.layout.first_stamp
+        file.last_stamp = self.last_stamp
+        rows = merged(self.finished(node), self.catalogue.each)
+        return Outcome(file, rows, self.masks() if self.templates else [])
+
+    def kind(self) -> LogKind:
+        kernel = self.kernel_lines + self.layout.kernel_lines
+        job = self.job_lines + self.layout.job_lines
+        return LogKind.KERNEL if kernel and kernel >= job else LogKind.JOB
+
+    def finished(self, node: str | None) -> Iterator[tuple[Evidence, int]]:
+        """The rows of all groups, with the time of their last line."""
+        folder = node_in_name(self.stream.artifact)
+        stamps: list[Stamp] = []
+        if self.layout.relative:
+            stamps = relative_stamps(clean(raw) for raw in bytes(self.whole).split(b"\n"))
+        for group in {id(one): one for one in self.groups.values() if one is not None}.values():
+            last: Stamp | None = None
+            if group.last_raw is not None:
+                text_ = clean(group.last_raw)
+                last = read_envelope(text_, labelled=self.layout.labelled).stamp
+            for row in group.rows:
+                stamp = row.stamp
+                if stamps and group.last_line <= len(stamps):
+                    stamp, last = stamps[group.first_line - 1], stamps[group.last_line - 1]
+                place = row.node or folder or group.node or node
+                if group.count > 1 or place != row.node or stamps:
+                    row = replace(
+                        row,
+                        count=group.count,
+                        node=place,
+                        stamp=stamp,
+                        last_stamp=stamp if last is None else last,
+                    )
+                yield row, group.key
+
+    def masks(self) -> list[tuple[bytes, int, int, int]]:
+        """(text, lines, first, last) of every template mask."""
+        count = int(self.tables.state[scan.TEMPLATES])
+        arena = self.tables.arena
+        return [
+            (arena[begin:end].tobytes(), lines, first, last)
+            for _, lines, first, last, begin, end in self.tables.masks[:count].tolist()
+        ]
+
+
+LINE_ENDS: Final = re.compile(rb"[\r\n]+")
+LINE: Final = re.compile(rb"[^\r\n]+")
+
+
+def read_logs(
+    files: Sequence[InputFile],
+    wanted: Container[str] | None = None,
+    *,
+    templates: bool = False,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+    catalogue: Catalogue | None = None,
+    bounds: Bounds = DEFAULT_BOUNDS,
+) -> LogSet:
+    """Evidence of every log among ``files``, undated.
+
+    ``wanted`` are the artifacts (members of archives too) to look at; by default
+    all that are no dump. ``templates`` counts every line under its template as
+    well. ``progress`` is called with (files done, files in all).
+    """
+    reader = Reader(catalogue or standard(), bounds, templates)
+    batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
+    outcomes: list[Outcome] = []
+    result = LogSet()
+    done = 0
+    workers = min(len(batches), threads or os.cpu_count() or 1)
+    with ThreadPoolExecutor(max(1, workers), thread_name_prefix="scan") as pool:
+        tasks = [pool.submit(reader.files, batch, wanted) for batch in batches]
+        for batch, task in zip(batches, tasks, strict=True):
+            for one in task.result():
+                if isinstance(one, Refused):
+                    result.refused.append(one)
+                else:
+                    outcomes.append(one)
+            done += len(batch)
+            if progress:
+                progress(done, len(files))
+    outcomes.sort(key=lambda one: one.file.artifact)
+    result.refused.sort(key=lambda one: (one.artifact, one.why))
+    result.files = [one.file for one in outcomes]
+    result.evidence = [row for one in outcomes for row in one.rows]
+    if templates:
+        fill_templates(result, outcomes)
+    return result
+
+
+def fill_templates(result: LogSet, outcomes: Sequence[Outcome]) -> None:
+    from triage.signatures.templates import counts_of, templates_of
+
+    named = templates_of({text for one in outcomes for text, *_ in one.masks})
+    for one in outcomes:
+        one.file.templates = counts_of(one.masks, named)
+    result.templates = {found.id: found.text for found in named.values()}

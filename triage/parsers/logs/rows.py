@@ -1,0 +1,240 @@
+"""A line of a log to rows of evidence, and rows that say the same to one with a count."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.domain.evidence import NO_STAMP, Evidence, Stamp
+from triage.parsers.logs.catalogue import Catalogue
+from triage.parsers.logs.envelope import Envelope, read_envelope
+from triage.parsers.logs.stamps import read_time
+from triage.signatures.pci import bus_id
+from triage.signatures.registry import Match
+
+__all__ = ["MAX_TEXT", "clean", "merged", "rows_of_line"]
+
+MAX_TEXT: Final = 300
+# Lines of one message that were packed into one line, and rows that they may give.
+MAX_PARTS: Final = 400
+MAX_FOLLOWING: Final = 64
+HOUR_NS: Final = 3_600_000_000_000
+CONTROLS: Final = bytes({*range(9), *range(10, 27), *range(28, 32), 127})
+LINE_ENDS: Final = re.compile(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
+OWN_FIELDS: Final = frozenset(
+    {"gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer"}
+)
+NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+
+
+def clean(raw: bytes) -> str:
+    """The text of a line: no control characters, what is no UTF-8 marked as such."""
+    return raw.translate(None, CONTROLS).decode("utf-8", "replace")
+
+
+def rows_of_line(
+    text: str,
+    after: Callable[[], Iterable[Envelope]],
+    catalogue: Catalogue,
+    artifact: str,
+    line: int,
+    *,
+    labelled: bool = False,
+) -> tuple[Envelope, list[Evidence]]:
+    """What one line says; a message packed into one line may say several things.
+
+    ``after`` gives the lines behind it, and is called where a signature wants them.
+    """
+    envelope = read_envelope(text, labelled=labelled)
+    payload = envelope.text
+    if envelope.partial:
+        payload += continued(after())
+    rows: list[Evidence] = []
+    if "\n" in payload or "\\n" in payload:
+        parts = [part for part in LINE_ENDS.split(payload, MAX_PARTS) if part.strip()]
+        for index, part in enumerate(parts):
+            inner = envelope if index == 0 else within(envelope, part)
+            match = catalogue.match(inner.text if index else part, parts[index + 1 :])
+            if match is not None:
+                rows.append(row_of(match, inner, artifact, line))
+        if rows:
+            return envelope, rows
+    match = catalogue.match(payload, Following(after()) if catalogue.context else ())
+    if match is not None:
+        rows.append(row_of(match, envelope, artifact, line))
+    # A progress bar has no line end of its own: what it says stands before what follows it.
+    bar = text[: -len(payload)] if payload and text.endswith(payload) else ""
+    if "%|" in bar and (behind := catalogue.match(bar, ())) is not None:
+        rows.append(row_of(behind, envelope, artifact, line))
+    return envelope, rows
+
+
+def continued(after: Iterable[Envelope]) -> str:
+    """The rest of a line that a container runtime cut into parts."""
+    parts = []
+    for one in after:
+        parts.append(one.text)
+        if not one.partial:
+            break
+    return "".join(parts)
+
+
+def within(outer: Envelope, part: str) -> Envelope:
+    """A line inside a message: its own prefixes, and the rest from the message's."""
+    inner = read_envelope(part)
+    return replace(
+        outer,
+        text=inner.text,
+        rank=outer.rank if inner.rank is None else inner.rank,
+        local_rank=outer.local_rank if inner.local_rank is None else inner.local_rank,
+        stamp=outer.stamp if inner.stamp.wall_ns is None else inner.stamp,
+    )
+
+
+class Following(Sequence[str]):
+    """The payloads of the lines behind a line, each read when somebody looks at it."""
+
+    def __init__(self, lines: Iterable[Envelope]) -> None:
+        self.lines = iter(lines)
+        self.known: list[str] = []
+
+    def upto(self, count: int) -> Sequence[str]:
+        """The first ``count``, at once."""
+        for one in self.lines if len(self.known) < count else ():
+            self.known.append(one.text)
+            if len(self.known) >= count:
+                break
+        return self.known[:count]
+
+    def __len__(self) -> int:
+        return len(self.upto(MAX_FOLLOWING))
+
+    def __getitem__(self, index: int | slice) -> "str | Sequence[str]":  # type: ignore[override]
+        if isinstance(index, slice) and index.start is None and index.stop is not None:
+            return self.upto(index.stop)
+        return self.upto(MAX_FOLLOWING)[index]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.upto(MAX_FOLLOWING))
+
+
+def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Evidence:
+    """The row that a match in a line is; ``node`` is set where the line itself blames one."""
+    signature, reading = match.signature, match.reading
+    named = {name: value for name, value in match.found.groupdict().items() if value is not None}
+    named.update(reading.fields)
+    fields = {name: value for name, value in named.items() if name not in OWN_FIELDS}
+    if envelope.address is not None:
+        fields.setdefault("address", envelope.address)
+    gpu = reading.gpu or named.get("gpu")
+    rank = number(named.get("rank"))
+    if envelope.rank is not None and (rank is None or envelope.rank != envelope.task):
+        rank = envelope.rank  # only a task's label knows less than the line itself
+    if envelope.task is not None:
+        fields["task"] = str(envelope.task)
+    stamp = envelope.stamp
+    if stamp == NO_STAMP and "time" in fields:
+        stamp = read_time(fields["time"]) or stamp  # tables and the scheduler tell it in words
+    return Evidence(
+        artifact=artifact,
+        line=line,
+        signature=reading.signature or signature.id,
+        kind=signature.kind,
+        role=signature.role if reading.role is None else reading.role,
+        text=envelope.text[:MAX_TEXT] if len(envelope.text) <= MAX_TEXT else excerpt(match),
+        category=signature.category if reading.category is None else reading.category,
+        also=signature.also if reading.also is None else reading.also,
+        code=number(named.get("code")) if reading.code is None else reading.code,
+        parent_code=(
+            number(named.get("parent_code")) if reading.parent_code is None else reading.parent_code
+        ),
+        blame=signature.blame if reading.blame is None else reading.blame,
+        weak=signature.weak if reading.weak is None else reading.weak,
+        node=named.get("node"),
+        rank=rank,
+        local_rank=first(number(named.get("local_rank")), envelope.local_rank),
+        cuda_device=first(number(named.get("cuda_device")), envelope.cuda_device),
+        pid=first(number(named.get("pid")), envelope.pid),
+        gpu=None if gpu is None else bus_id(gpu),
+        peer=reading.peer or named.get("peer"),
+        stamp=stamp,
+        last_stamp=stamp,
+        fields=fields,
+    )
+
+
+def excerpt(match: Match) -> str:
+    """What the pattern found, with a little before it."""
+    text = match.found.string
+    begin = max(0, min(match.found.start() - 40, len(text) - MAX_TEXT))
+    return text[begin : begin + MAX_TEXT]
+
+
+def first(one: int | None, other: int | None) -> int | None:
+    return other if one is None else one
+
+
+def number(text: str | None) -> int | None:
+    return int(text) if text is not None and NUMBER.fullmatch(text) else None
+
+
+def merged(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> list[Evidence]:
+    """Rows that say the same joined, unless an hour of quiet lies between them.
+
+    Each row comes with what tells it from others of its signature. Those of the
+    signatures in ``apart`` stay as they are.
+    """
+    kept: list[Evidence] = []
+    alike: dict[object, list[Evidence]] = {}
+    for row, key in rows:
+        if row.signature in apart:
+            kept.append(row)
+        else:
+            alike.setdefault((row.signature, *identity(row), key), []).append(row)
+    for group in alike.values():
+        kept += bursts(group) if len(group) > 1 else group
+    kept.sort(key=lambda row: (row.line or 0, row.signature, row.text))
+    return kept
+
+
+def identity(row: Evidence) -> tuple[object, ...]:
+    return (
+        row.node, row.rank, row.local_rank, row.cuda_device, row.code, row.gpu, row.peer,
+        row.category, row.role, row.parent_code,
+    )  # fmt: skip
+
+
+def instant(stamp: Stamp) -> int | None:
+    return stamp.uptime_ns if stamp.wall_ns is None else stamp.wall_ns
+
+
+def order(row: Evidence) -> tuple[bool, int, int]:
+    at = instant(row.stamp)
+    return row.stamp.wall_ns is None, at or 0, row.line or 0
+
+
+def bursts(group: list[Evidence]) -> list[Evidence]:
+    """One row for each time that this was said again and again."""
+    found: list[Evidence] = []
+    for row in sorted(group, key=order):
+        last = found[-1] if found else None
+        if last is None or quiet_between(last.last_stamp, row.stamp):
+            found.append(row)
+        else:
+            found[-1] = joined(last, row)
+    return found
+
+
+def quiet_between(before: Stamp, after: Stamp) -> bool:
+    """Whether more than an hour lies between two times of one clock."""
+    if (before.wall_ns is None) != (after.wall_ns is None):
+        return False
+    one, other = instant(before), instant(after)
+    return one is not None and other is not None and other - one > HOUR_NS
+
+
+def joined(row: Evidence, more: Evidence) -> Evidence:
+    later = max((row.last_stamp, more.last_stamp), key=lambda stamp: instant(stamp) or 0)
+    if (more.line or 0) < (row.line or 0):
+        row = replace(row, line=more.line, text=more.text)
+    return replace(row, count=row.count + more.count, last_stamp=later)

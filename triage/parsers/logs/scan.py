@@ -1,0 +1,309 @@
+"""One compiled pass over a chunk of a log: lines, literals, groups, templates.
+
+A line ends at a line feed or a carriage return (progress bars redraw with it);
+line numbers count line feeds alone, as editors do. A line with a literal in it
+joins the group of its collapse key, of which the first and the last line are
+kept by their place in the buffer. With templates, every line is also counted
+under its mask, whose text goes into an arena.
+
+All arrays are lent, so nothing is allocated and no interpreter lock is held.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from triage.parsers.flight_recorder.jit import Word, compiled, inlined
+from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, SKIP, Automaton
+from triage.parsers.logs.coarse_keys import timeless_key, words_key
+from triage.parsers.logs.grams import gram_hits
+from triage.parsers.logs.mask import (
+    after_escape,
+    collapse_key,
+    finish,
+    mix,
+    mix_run,
+    template_mask,
+)
+
+__all__ = ["DONE", "Scanner", "Tables"]
+
+# Slots of ``state``.
+POS: Final = 0
+LINE: Final = 1  # line feeds before POS
+SKIPPING: Final = 2  # inside the rest of a line that is too long
+GROUPS: Final = 3
+EACH_LEFT: Final = 4  # lines that may still be kept one by one
+TOO_LONG: Final = 5
+TEMPLATES: Final = 6
+ARENA: Final = 7
+OTHER_LINES: Final = 8  # lines whose mask found no room
+HITS: Final = 9
+QUIET_LEFT: Final = 10  # quiet lines that are still told apart by more than their words
+STATE_SLOTS: Final = 11
+
+# Columns of ``groups``.
+KEY: Final = 0
+COUNT: Final = 1
+FIRST_START: Final = 2
+FIRST_END: Final = 3
+FIRST_LINE: Final = 4
+LAST_START: Final = 5
+LAST_END: Final = 6
+LAST_LINE: Final = 7
+SHAPE: Final = 8  # the hash of the first line's template mask
+TIMELESS: Final = 9  # the first line's key whatever its hour, 0 for none
+GROUP_COLUMNS: Final = 10
+
+# Columns of ``masks``; the text of a mask is ``arena[begin:end]``.
+MASK_HASH: Final = 0
+MASK_COUNT: Final = 1
+MASK_FIRST: Final = 2
+MASK_LAST: Final = 3
+MASK_BEGIN: Final = 4
+MASK_END: Final = 5
+MASK_COLUMNS: Final = 6
+
+DONE: Final = 0
+FULL: Final = 1
+
+LF: Final = 10
+CR: Final = 13
+
+
+@dataclass(slots=True)
+class Tables:
+    """Scratch space of one thread. Capacities are powers of two; slots hold index + 1."""
+
+    group_capacity: int = 1 << 14
+    mask_capacity: int = 1 << 14
+    arena_bytes: int = 4 << 20
+    mask_bytes: int = 400
+    state: np.ndarray = field(init=False)
+    group_slots: np.ndarray = field(init=False)
+    groups: np.ndarray = field(init=False)
+    mask_slots: np.ndarray = field(init=False)
+    masks: np.ndarray = field(init=False)
+    arena: np.ndarray = field(init=False)
+    line: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.state = np.zeros(STATE_SLOTS, np.int64)
+        self.group_slots = np.zeros(self.group_capacity * 2, np.int32)
+        self.groups = np.zeros((self.group_capacity, GROUP_COLUMNS), np.int64)
+        self.mask_slots = np.zeros(2, np.int32)
+        self.masks = np.zeros((1, MASK_COLUMNS), np.int64)
+        self.arena = np.zeros(1, np.uint8)
+        self.line = np.zeros(self.mask_bytes + 2, np.uint8)
+
+    def start(self, each: int, templates: bool, quiet: int = 0) -> None:
+        """Ready for a new file, which may keep ``each`` lines one by one, and ``quiet`` apart."""
+        if templates and len(self.masks) < self.mask_capacity:
+            self.mask_slots = np.zeros(self.mask_capacity * 2, np.int32)
+            self.masks = np.zeros((self.mask_capacity, MASK_COLUMNS), np.int64)
+            self.arena = np.zeros(self.arena_bytes, np.uint8)
+        if self.state[TEMPLATES]:
+            self.mask_slots[:] = 0
+        self.clear_groups()
+        self.state[:] = 0
+        self.state[EACH_LEFT] = each
+        self.state[QUIET_LEFT] = quiet
+
+    def clear_groups(self) -> None:
+        """Forget the groups: they were taken over."""
+        if self.state[GROUPS]:
+            self.group_slots[:] = 0
+            self.state[GROUPS] = 0
+
+
+class Scanner:
+    """Runs the compiled pass with one automaton and one thread's tables."""
+
+    def __init__(self, automaton: Automaton, tables: Tables, *, max_line: int) -> None:
+        self.automaton = automaton
+        self.tables = tables
+        self.max_line = max_line
+
+    def run(self, buf: np.ndarray, filled: int, cut: int, wrap: int, templates: bool) -> int:
+        """Scan the lines that start in ``buf[POS:cut]``; they may end anywhere up to ``filled``.
+
+        ``wrap`` is the width at which lines were broken, 0 for none. Says DONE, or
+        FULL when the groups are to be taken over before it goes on.
+        """
+        one = self.automaton
+        own = self.tables
+        grams = one.grams
+        # Rows of a broken line are one line: the automaton reads on over their ends.
+        whole = len(buf) & ~7 if grams.usable and not wrap else 0
+        status = scan(
+            buf, buf[:whole].view(np.uint64), filled, cut, self.max_line, wrap, templates,
+            grams.bits, grams.slots, grams.entries, grams.texts,
+            one.classes, one.delta, one.flags, one.shift, one.first_hit,
+            own.state, own.group_slots, own.groups,
+            own.mask_slots, own.masks, own.arena, own.line,
+        )  # fmt: skip
+        return int(status)
+
+
+Array = Any
+
+
+@compiled
+def scan(
+    buf: Array, words: Array, filled: Word, cut: Word, max_line: Word, wrap: Word, templates: Word,
+    bits: Array, gram_slots: Array, entries: Array, texts: Array,
+    classes: Array, delta: Array, flags: Array, shift: Word, first_hit: Word,
+    state: Array, group_slots: Array, groups: Array,
+    mask_slots: Array, masks: Array, arena: Array, line: Array,
+) -> Word:  # fmt: skip
+    """DONE, or FULL with everything before ``state[POS]`` counted."""
+    pos = state[POS]
+    number = state[LINE]
+    skipping = state[SKIPPING]
+    while pos < cut:
+        if skipping:
+            while pos < filled and buf[pos] != LF and buf[pos] != CR:
+                pos += 1
+            if pos >= filled:
+                break
+            skipping = 0
+            number += buf[pos] == LF
+            pos += 1
+            continue
+        start = pos
+        stop = min(filled, start + max_line)
+        row = start  # where the present row of a wrapped line starts
+        rows = 0
+        i, hit = gram_hits(buf, words, bits, gram_slots, entries, texts, start, stop)
+        node: Word = 0
+        if i < 0:
+            hit = 0
+            i = start
+        else:
+            stop = i
+        while i < stop:
+            c = np.int64(classes[buf[i]])
+            if c < SKIP:
+                node = np.int64(delta[node + c])
+                if node >= first_hit:
+                    hit |= flags[node >> shift]
+                i += 1
+                continue
+            if c == SKIP:
+                i += 1
+                continue
+            b = buf[i]
+            if b == LF or b == CR:
+                if wrap > 0 and i - row == wrap:
+                    if b == CR and i + 1 < filled and buf[i + 1] == LF:
+                        i += 1
+                        b = LF
+                    if b == LF:
+                        i += 1
+                        row = i
+                        rows += 1
+                        continue
+                break
+            # A terminal sequence moves nothing; a lone escape is one byte.
+            i = after_escape(buf, i, stop)
+        i = min(i, stop)
+        if i > start:
+            at = number + 1
+            if hit:
+                if state[GROUPS] >= len(groups):
+                    state[POS] = start
+                    state[LINE] = number
+                    state[SKIPPING] = 0
+                    return FULL
+                state[HITS] += 1
+                if hit & HIT_EACH and state[EACH_LEFT] > 0:
+                    state[EACH_LEFT] -= 1
+                    key = finish(mix(mix_run(at, buf, start, i), start - row))
+                elif hit == HIT_QUIET and state[QUIET_LEFT] <= 0:
+                    key = words_key(buf, start, i)
+                else:
+                    state[QUIET_LEFT] -= hit == HIT_QUIET
+                    key = collapse_key(buf, start, i)
+                enter(buf, group_slots, groups, state, line, key, start, i, at)
+            if templates:
+                count_mask(buf, start, i, at, state, mask_slots, masks, arena, line)
+        number += rows
+        pos = i
+        if i >= stop and i - start >= max_line and (i >= filled or not_end(buf[i])):
+            state[TOO_LONG] += 1
+            skipping = 1
+        elif i < filled:
+            number += buf[i] == LF
+            pos = i + 1
+    state[POS] = pos
+    state[LINE] = number
+    state[SKIPPING] = skipping
+    return DONE
+
+
+@inlined
+def not_end(c: Word) -> Word:
+    return c != LF and c != CR
+
+
+@compiled
+def enter(
+    buf: Array, slots: Array, groups: Array, state: Array, line: Array,
+    key: Word, start: Word, stop: Word, at: Word,
+) -> None:  # fmt: skip
+    """One more line of the group ``key``."""
+    last = len(slots) - 1
+    slot = key & last
+    while slots[slot] and groups[slots[slot] - 1, KEY] != key:
+        slot = (slot + 1) & last
+    index = slots[slot] - 1
+    if index < 0:
+        index = state[GROUPS]
+        state[GROUPS] += 1
+        slots[slot] = index + 1
+        groups[index, KEY] = key
+        groups[index, COUNT] = 0
+        groups[index, FIRST_START] = start
+        groups[index, FIRST_END] = stop
+        groups[index, FIRST_LINE] = at
+        groups[index, SHAPE] = template_mask(buf, start, stop, line)[0]
+        groups[index, TIMELESS] = timeless_key(buf, start, stop)
+    groups[index, COUNT] += 1
+    groups[index, LAST_START] = start
+    groups[index, LAST_END] = stop
+    groups[index, LAST_LINE] = at
+
+
+@compiled
+def count_mask(
+    buf: Array, start: Word, stop: Word, at: Word, state: Array,
+    slots: Array, masks: Array, arena: Array, line: Array,
+) -> None:  # fmt: skip
+    """One more line of its template mask."""
+    key, length = template_mask(buf, start, stop, line)
+    if length == 0:
+        return
+    last = len(slots) - 1
+    slot = key & last
+    while slots[slot] and masks[slots[slot] - 1, MASK_HASH] != key:
+        slot = (slot + 1) & last
+    index = np.int64(slots[slot]) - 1
+    if index < 0:
+        index = state[TEMPLATES]
+        used = state[ARENA]
+        if index >= len(masks) or used + length > len(arena):
+            state[OTHER_LINES] += 1
+            return
+        state[TEMPLATES] += 1
+        state[ARENA] = used + length
+        slots[slot] = index + 1
+        for i in range(length):
+            arena[used + i] = line[i]
+        masks[index, MASK_HASH] = key
+        masks[index, MASK_COUNT] = 0
+        masks[index, MASK_FIRST] = at
+        masks[index, MASK_BEGIN] = used
+        masks[index, MASK_END] = used + length
+    masks[index, MASK_COUNT] += 1
+    masks[index, MASK_LAST] = at

@@ -1,0 +1,202 @@
+"""Printed times as numbers: dates with and without year or zone, epochs, seconds since boot.
+
+A value that no clock can show (month 13, an uptime of 10^30 s) is no time at all.
+"""
+
+import re
+from datetime import date
+from functools import lru_cache
+from typing import Final
+
+from triage.domain.evidence import Stamp
+
+__all__ = [
+    "DATED",
+    "MINUTE_NS",
+    "MONTHS",
+    "SECOND_NS",
+    "better",
+    "dated",
+    "epoch",
+    "read_time",
+    "uptime",
+    "wall",
+]
+
+SECOND_NS: Final = 1_000_000_000
+MINUTE_NS: Final = 60 * SECOND_NS
+# The year in which times without a year are reckoned: a leap year, so that 29 February exists.
+NO_YEAR: Final = 2000
+FIRST_YEAR: Final = 1970
+LAST_YEAR: Final = 2200
+# Nothing stays up for thirty years; a larger number in brackets is an epoch, or nothing.
+LONGEST_UPTIME_S: Final = 1_000_000_000
+LAST_EPOCH_S: Final = 4_102_444_800
+
+# Abbreviated months as locales print them, January first; "|" parts the languages.
+# A spelling that means two different months is left out where it is met the second time.
+MONTH_NAMES: Final = (
+    "jan|january|januar|janv|janvier|ene|enero|gen|gennaio|sty|led|янв|января|1月|1월|oca|tammi|ιαν",
+    "feb|february|februar|fév|févr|février|febrero|fev|lut|úno|фев|февраля|2月|2월|şub|helmi|φεβ",
+    "mar|march|mär|märz|mrz|mars|marzo|mrt|maart|bře|мар|марта|3月|3월|maalis|μαρ",
+    "apr|april|avr|avril|abr|abril|aprile|kwi|dub|апр|апреля|4月|4월|nis|huhti|απρ",
+    "may|mai|mayo|mag|maggio|maio|mei|maj|kvě|май|мая|5月|5월|touko|μαι",
+    "jun|june|juni|juin|junio|giu|giugno|cze|čen|июн|июня|6月|6월|haz|kesä|ιουν",
+    "jul|july|juli|juil|juillet|julio|lug|luglio|lip|čec|июл|июля|7月|7월|tem|heinä|ιουλ",
+    "aug|august|août|aoû|ago|agosto|sie|srp|авг|августа|8月|8월|ağu|elo|αυγ",
+    "sep|sept|september|septembre|septiembre|set|wrz|zář|сен|сентября|9月|9월|eyl|syys|σεπ",
+    "oct|october|okt|oktober|octobre|octubre|ott|ottobre|out|paź|říj|окт|октября|10月|10월|eki|loka|οκτ",
+    "nov|november|novembre|noviembre|lis|ноя|ноября|11月|11월|kas|marras|νοε",
+    "dec|december|dez|dezember|déc|décembre|dic|diciembre|dicembre|gru|pro|дек|декабря|12月|12월|ara|joulu|δεκ",
+)
+
+
+def month_table() -> dict[str, int]:
+    """Name without case and full stop -> month; letters lost in decoding are tolerated."""
+    table: dict[str, int] = {}
+    for number, names in enumerate(MONTH_NAMES, start=1):
+        for name in names.split("|"):
+            table.setdefault(name, number)
+    lost: dict[str, set[int]] = {}
+    for name, number in table.items():
+        if not name.isascii() and name[0].isascii() and name[0].isalpha():
+            for width in (1, 2):
+                spelled = "".join(c if c.isascii() else "\ufffd" * width for c in name)
+                lost.setdefault(spelled, set()).add(number)
+    for spelled, numbers in lost.items():
+        if len(numbers) == 1:
+            table.setdefault(spelled, numbers.pop())
+    return table
+
+
+MONTHS: Final = month_table()
+
+
+@lru_cache(maxsize=4096)
+def day_number(year: int, month: int, day: int) -> int | None:
+    """Days since the epoch; None for a day that is in no calendar."""
+    if not FIRST_YEAR <= year <= LAST_YEAR:
+        return None
+    try:
+        return date(year, month, day).toordinal() - 719_163
+    except ValueError:
+        return None
+
+
+@lru_cache(maxsize=512)
+def zone_seconds(text: str | None) -> int | None:
+    """A printed zone (Z, +02:00, -0500, UTC) in seconds; None for one that does not exist."""
+    if text is None:
+        return None
+    text = text.strip()
+    if text in ("Z", "z", "UTC", "GMT"):
+        return 0
+    hours, minutes = int(text[1:3]), int(text[-2:])
+    if hours > 14 or minutes % 15 or minutes > 45:
+        return None
+    return (-1 if text[0] == "-" else 1) * (hours * 3600 + minutes * 60)
+
+
+def wall(
+    year: int | None,
+    month: int,
+    day: int,
+    clock: str,
+    fraction: str | None = None,
+    zone: str | None = None,
+    error_ns: int = 0,
+) -> Stamp | None:
+    """A printed date and ``clock`` ("04:27:08" or "04:27") as a stamp."""
+    days = day_number(NO_YEAR if year is None else year, month, day)
+    if days is None:
+        return None
+    parts = clock.split(":")
+    hour, minute = int(parts[0]), int(parts[1])
+    second = int(parts[2]) if len(parts) > 2 else 0
+    if hour > 23 or minute > 59 or second > 60:
+        return None
+    ns = ((days * 24 + hour) * 60 + minute) * MINUTE_NS + second * SECOND_NS
+    resolution = SECOND_NS if len(parts) > 2 else MINUTE_NS
+    if fraction:
+        digits = fraction[:9]
+        resolution = 10 ** (9 - len(digits))
+        ns += int(digits) * resolution
+    return Stamp(
+        wall_ns=ns,
+        has_year=year is not None,
+        zone_s=zone_seconds(zone),
+        error_ns=error_ns or resolution,
+    )
+
+
+def uptime(seconds: str, fraction: str | None) -> Stamp | None:
+    """Seconds since boot; so large a number that it must be an epoch is one."""
+    if len(seconds) > 10:
+        return None
+    whole = int(seconds)
+    digits = (fraction or "")[:9]
+    resolution = 10 ** (9 - len(digits))
+    ns = whole * SECOND_NS + (int(digits) * resolution if digits else 0)
+    if whole < LONGEST_UPTIME_S:
+        return Stamp(uptime_ns=ns, error_ns=resolution)
+    return Stamp(wall_ns=ns, zone_s=0, error_ns=resolution) if whole < LAST_EPOCH_S else None
+
+
+def epoch(value: float) -> Stamp | None:
+    """An epoch in s, ms, us or ns, by its size."""
+    for unit in (SECOND_NS, 1_000_000, 1_000, 1):
+        if LONGEST_UPTIME_S * SECOND_NS <= value * unit < LAST_EPOCH_S * SECOND_NS:
+            error = max(unit if isinstance(value, int) else unit // 1_000_000, 1)
+            return Stamp(wall_ns=round(value * unit), zone_s=0, error_ns=error)
+    return None
+
+
+# Groups: year, month, day, clock, fraction, zone.
+DATED: Final = (
+    r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})[T _](\d{1,2}:\d\d:\d\d)(?:[.,](\d{1,9})\d{0,9})?"
+    r"(Z| ?[+-]\d\d:?\d\d(?!\d)| UTC| GMT)?"
+)
+TIME: Final = re.compile(r"\s*\[?" + DATED)
+CTIME: Final = re.compile(
+    r"\s*\[?(?:[^\W\d]{1,12}\.?,? )?([^\W\d]{3,12})\.? {1,2}(\d{1,2})(?: (\d{4}))?,? "
+    r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: (\d{4}))?"
+)
+
+
+def dated(match: "re.Match[str]", first: int = 1) -> Stamp | None:
+    """The stamp of a match of :data:`DATED` whose groups begin at ``first``."""
+    year, month, day, clock, fraction, zone = match.groups()[first - 1 : first + 5]
+    return wall(int(year), int(month), int(day), clock, fraction, zone)
+
+
+def read_time(text: str) -> Stamp | None:
+    """A time that stands alone in ``text`` ("2026-01-09_11:39:43", "Aug 10 15:36:05 2026")."""
+    found = TIME.match(text)
+    if found is not None:
+        return dated(found)
+    found = CTIME.match(text)
+    if found is None:
+        return None
+    month = MONTHS.get(found[1].casefold())
+    if month is None:
+        return None
+    year = found[3] or found[6]
+    return wall(int(year) if year else None, month, int(found[2]), found[4], found[5])
+
+
+def better(old: Stamp, new: Stamp) -> Stamp:
+    """Both clocks of one line in one stamp: the fuller wall time, the first uptime."""
+    if old.wall_ns is None and old.uptime_ns is None:
+        return new
+    up = old.uptime_ns if old.uptime_ns is not None else new.uptime_ns
+    keep = old
+    if new.wall_ns is not None and (old.wall_ns is None or fullness(new) > fullness(old)):
+        keep = new
+    if keep.uptime_ns == up:
+        return keep
+    return Stamp(keep.wall_ns, up, keep.has_year, keep.zone_s, keep.error_ns)
+
+
+def fullness(stamp: Stamp) -> int:
+    """How much of a wall time is printed."""
+    return 2 * stamp.has_year + (stamp.zone_s is not None)

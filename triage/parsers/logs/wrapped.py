@@ -1,0 +1,284 @@
+"""Lines inside other lines: JSON objects, container runtimes, agents of providers, file lists.
+
+Also progress bars, which are redrawn in place and so end up with the next message
+glued behind them.
+"""
+
+import json
+import re
+from typing import Any, Final
+
+from triage.domain.evidence import Stamp
+from triage.parsers.logs.stamps import epoch, read_time
+from triage.parsers.logs.state import Strip
+
+__all__ = ["RULES", "ungluable"]
+
+DECODER: Final = json.JSONDecoder(strict=False)
+MESSAGES: Final = ("MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line")
+TIMES: Final = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp")
+HOSTS: Final = ("_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance")
+HAS_MESSAGE: Final = re.compile(
+    r'"(?:MESSAGE|message|msg|log|textPayload|jsonPayload|text|line)"\s{0,8}:'
+)
+CUT_MESSAGE: Final = re.compile(
+    r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
+)
+CUT_TIME: Final = re.compile(r'"(?:time|timestamp|@timestamp|ts)"\s{0,8}:\s{0,8}"([^"]{10,40})"')
+CUT_HOST: Final = re.compile(r'"(?:_HOSTNAME|hostname|host|node)"\s{0,8}:\s{0,8}"([^"]{1,253})"')
+
+CRI: Final = re.compile(r"std(?:out|err) ([FP]) ?")
+EXPORT: Final = re.compile(r"MESSAGE=")
+INSTANCE: Final = re.compile(r"Xid errors on instance: ([^,\s]{1,253}), Error: ")
+EVENT: Final = re.compile(
+    r"(?:Warning|Normal)[ \t]+([A-Z]\w{2,60})[ \t]+(?:\d{1,4}[smhd]){1,4}"
+    r"(?:[ \t]\(x\d{1,9} over (?:\d{1,4}[smhd]){1,4}\))?[ \t]+([a-z][\w.-]{1,80})[ \t]+"
+)
+LISTED_EVENT: Final = re.compile(
+    r"(?:\d{1,4}[smhd]){1,4}(?:[ \t]\(x\d{1,9} over (?:\d{1,4}[smhd]){1,4}\))?[ \t]+"
+    r"(?:Warning|Normal)[ \t]+([A-Z]\w{2,60})[ \t]+node/([\w.-]{1,253})[ \t]+"
+)
+LOGFMT: Final = re.compile(
+    r'(?:time|ts)="?([^"\s]{10,40})"? (?:[a-z_]{1,20}=[^"\s]{1,80} ){0,4}(?:msg|message)="?'
+)
+POD: Final = re.compile(r"\[pod/[\w.-]{1,253}/[\w.-]{1,253}\] ?")
+TEE: Final = re.compile(r"([\w./-]{1,300}) (?=\[std(?:err|out)\] )")
+
+# How the lines that other tools prefix begin: what must follow a file or host name.
+BEGINNING: Final = (
+    r"(?=[ \t]*(?:\[ *\d{1,12}\.\d{6}\]|\[ *\+\d|\[rank\d|\[[EWIF]\d{3,4} |\[[EWIF] \w|\[default\d"
+    r"|\[?\d{4}-\d\d-\d\d[T ]\d\d:|\[[^\W\d]{1,6}\.? {1,2}\S{2,6} {1,3}\d{1,2} \d\d:"
+    r"|[A-Z][a-z]{2} {1,2}\d{1,2} \d\d:\d\d:\d\d|kern +:|kern:|\d{1,3},\d{1,19},\d{1,19},"
+    r"|[EWIF]\d{3,4} \d\d:\d\d:|kernel: ?|NVRM: |\{\"|<\d{1,3}>\["
+    r"|[\w.-]{1,253}:\d{1,8}:\d{1,8} \[))"
+)
+FILE: Final = re.compile(
+    r"((?:\.{0,2}/)?[\w.+@=-]{1,200}(?:/[\w.+@=-]{1,200}){0,16})(?::(\d{1,10}))?:" + BEGINNING
+)
+LOG_FILE: Final = re.compile(
+    r"((?:\.{0,2}/)?(?:[\w.+@=-]{1,200}/){0,16}[\w.+@=-]{1,200}\.(?:log|out|err|txt|gz)):(?:\d{1,10}:)?"
+)
+CONTEXT: Final = re.compile(
+    r"((?:\.{0,2}/)?(?:[\w.+@=-]{1,200}/){0,16}[\w.+@=-]{1,200}\.(?:log|out|err|txt))-\d{1,10}-"
+)
+FOLDER: Final = re.compile(r"(?:^|/)nodes/([\w.-]{1,253})/")
+NO_NODE: Final = re.compile(
+    r"(?i:kernel|kern|stderr|stdout|error|warning|warn|info|debug|fatal|critical|messages|syslog|dmesg|torch"
+    r"|time|date|log|output|traceback|note|nvrm|srun|slurmstepd|mpirun|task|run|master|line)$"
+)
+QUOTED: Final = re.compile(r'"(?:MESSAGE|message|msg|log)"\s{0,8}:\s{0,8}"')
+
+# The end of a bar: its elapsed and remaining time, or its empty picture.
+BAR: Final = re.compile(
+    r"\[(?:\d{1,3}:)?\d{1,2}:\d\d(?:<|, )[^\[\]]{0,300}\]|\d{1,3}%\|[^|\[\]]{0,300}\|(?=\[)"
+)
+
+
+def ungluable(strip: Strip) -> bool:
+    """Drop progress bars that stand before something else on the same line."""
+    line, pos = strip.line, strip.pos
+    if "%" not in line and "it" not in line and "/s" not in line:
+        return False
+    end = -1
+    for found in BAR.finditer(line, pos):
+        end = found.end()
+    if end < 0 or not line[end:].strip(" \t|\x00"):
+        return False
+    strip.pos = end
+    return True
+
+
+def as_text(value: Any) -> str | None:
+    """A message as text: the journal prints bytes that are no UTF-8 as a list of numbers."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list) and value and all(type(one) is int for one in value[:65536]):
+        return bytes(one & 0xFF for one in value[:65536]).decode("utf-8", "replace")
+    return None
+
+
+def number(value: Any) -> int | None:
+    """A small whole number, printed as one or as text."""
+    if isinstance(value, str) and 0 < len(value) <= 8 and value.isdecimal():
+        return int(value)
+    return value if type(value) is int and 0 <= value < 10_000_000 else None
+
+
+def json_time(value: Any) -> Stamp | None:
+    if isinstance(value, str):
+        if value.isdecimal() and value.isascii() and 10 <= len(value) <= 19:
+            return epoch(int(value))
+        return read_time(value)
+    return epoch(value) if isinstance(value, int | float) and value is not True else None
+
+
+def json_line(strip: Strip, _match: "re.Match[str]") -> bool:
+    """Take the message out of an object, and beside it whatever says when and where."""
+    line = strip.line
+    if HAS_MESSAGE.search(line, strip.pos) is None:
+        return False
+    try:
+        value, end = DECODER.raw_decode(line, strip.pos)
+    except (ValueError, RecursionError):
+        return cut_json(strip)
+    if not isinstance(value, dict) or line[end:].strip(" \t\r\n,]"):
+        return False
+    text = None
+    for _ in range(3):
+        text = next((value[key] for key in MESSAGES if value.get(key) is not None), None)
+        object_fields(strip, value)
+        if not isinstance(text, dict):
+            break
+        value = text
+    plain = as_text(text)
+    if plain is None:
+        return False
+    replace(strip, plain)
+    return True
+
+
+def object_fields(strip: Strip, value: dict[str, Any]) -> None:
+    realtime = number_text(value.get("__REALTIME_TIMESTAMP"))
+    if realtime is not None:
+        strip.clock(epoch(realtime))
+        up = number_text(
+            value.get("_SOURCE_MONOTONIC_TIMESTAMP", value.get("__MONOTONIC_TIMESTAMP"))
+        )
+        if up is not None:
+            strip.clock(Stamp(uptime_ns=up * 1000, error_ns=1000))
+    for key in TIMES:
+        if key in value:
+            strip.clock(json_time(value[key]))
+            break
+    for key in HOSTS:
+        name = value.get(key)
+        if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
+            strip.host(name)
+            break
+    kubernetes = value.get("kubernetes")
+    if isinstance(kubernetes, dict) and isinstance(kubernetes.get("host"), str):
+        strip.host(kubernetes["host"])
+    if "kernel" in (value.get("_TRANSPORT"), value.get("SYSLOG_IDENTIFIER")):
+        strip.kernel = True
+    for name, keys in (
+        ("rank", ("rank", "global_rank")),
+        ("local_rank", ("local_rank",)),
+        ("pid", ("pid", "_PID")),
+    ):
+        found = next((n for n in (number(value.get(key)) for key in keys) if n is not None), None)
+        if found is not None and getattr(strip, name) is None:
+            setattr(strip, name, found)
+
+
+def number_text(value: Any) -> int | None:
+    if isinstance(value, str) and value.isascii() and value.isdecimal() and len(value) <= 19:
+        return int(value)
+    return value if type(value) is int and 0 <= value < 1 << 63 else None
+
+
+def replace(strip: Strip, text: str) -> None:
+    strip.line = text.rstrip("\r\n")
+    strip.pos = 0
+
+
+def unescape(text: str) -> str:
+    try:
+        plain = json.loads(f'"{text}"', strict=False)
+    except ValueError:
+        return text
+    return str(plain)
+
+
+def cut_json(strip: Strip) -> bool:
+    """The message of an object that is cut, or that is no proper JSON."""
+    line, pos = strip.line, strip.pos
+    found = CUT_MESSAGE.search(line, pos)
+    if found is None:
+        return False
+    time = CUT_TIME.search(line, pos)
+    if time is not None:
+        strip.clock(json_time(time[1]))
+    name = CUT_HOST.search(line, pos)
+    if name is not None:
+        strip.host(name[1])
+    replace(strip, unescape(found[1]))
+    return True
+
+
+def quoted(strip: Strip, _match: "re.Match[str]") -> bool:
+    """One row of an object that is printed over several lines."""
+    found = CUT_MESSAGE.match(strip.line, strip.pos)
+    if found is None:
+        return False
+    replace(strip, unescape(found[1]))
+    return True
+
+
+def cri(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.partial |= match[1] == "P"
+    return True
+
+
+def nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
+    return True
+
+
+def instance(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.host(match[1])
+    return True
+
+
+def event(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.kernel |= match[2] == "kernel-monitor"
+    return True
+
+
+def listed_event(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.host(match[2])
+    return True
+
+
+def logfmt(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.clock(json_time(match[1]))
+    return True
+
+
+def file(strip: Strip, match: "re.Match[str]") -> bool:
+    """A file name of grep, or a host name of pdsh."""
+    name = match[1]
+    if NO_NODE.match(name) is None and "/" not in name and strip.line[match.end() :][:1] == " ":
+        strip.host(name)
+    return log_file(strip, match)
+
+
+def log_file(strip: Strip, match: "re.Match[str]") -> bool:
+    folder = FOLDER.search(match[1])
+    if folder is not None:
+        strip.host(folder[1])
+    return True
+
+
+WORD: Final = (
+    (CRI, cri),
+    (EXPORT, nothing),
+    (INSTANCE, instance),
+    (EVENT, event),
+    (LOGFMT, logfmt),
+    (TEE, log_file),
+    (FILE, file),
+    (LOG_FILE, log_file),
+    (CONTEXT, log_file),
+)
+PATH: Final = ((FILE, file), (LOG_FILE, log_file), (CONTEXT, log_file))
+OBJECT: Final = re.compile(r"\{")
+# First character -> rules in the order in which they are tried.
+RULES: Final = {
+    "{": ((OBJECT, json_line),),
+    '"': ((QUOTED, quoted),),
+    "0": ((LISTED_EVENT, listed_event), *PATH),
+    "A": WORD,
+    "a": WORD,
+    ".": PATH,
+    "/": PATH,
+    "[": ((POD, nothing),),
+}

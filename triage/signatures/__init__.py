@@ -1,0 +1,1 @@
+"""Lines -> meaning: what the lines of logs say, one family a file, each entry with its proof."""

@@ -1,0 +1,268 @@
+"""AMD's GPU driver: rings that hang, resets, the management unit, and reliability reports.
+
+A ring that times out is nearly always a program's doing, and the reset that follows
+is its consequence. Reports of the hardware name the block: memory (umc), on-chip
+memory of the engines, links (xgmi), or the bus.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.signatures.host_line import BDF, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
+from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.pci import bus_id
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+AMD = HostFamily("amdgpu", Kind.GPU)
+DRIVER = "Linux: drivers/gpu/drm/amd"
+
+# amdgpu 0000:c3:00.0: amdgpu: ...    or    [drm:amdgpu_job_timedout [amdgpu]] *ERROR* ...
+SPEAKER = (
+    rf"(?:\bamdgpu (?P<bus>{BDF}): (?:amdgpu: )?(?:\[drm\] )?(?:\*ERROR\* )?|"
+    r"\[drm:amdgpu_\w{1,60}(?: \[amdgpu\])?\] (?:\*ERROR\* )?|\[drm\] (?:\*ERROR\* )?)"
+)
+PROGRAM = (Category.SOFTWARE_FRAMEWORK, Category.GPU)
+BLOCKS = {
+    "umc": (Category.GPU_HBM, ()),
+    "hbm": (Category.GPU_HBM, ()),
+    "xgmi": (Category.GPU, (Category.NVLINK,)),
+    "pcie": (Category.GPU, (Category.IO_BOARD,)),
+}
+
+
+def place(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The GPU in front of the words."""
+    bus = says(found, "bus")
+    return Reading(gpu=bus_id(bus) if bus else None)
+
+
+def block(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """Counted errors by the block that met them; none at zero."""
+    if says(found, "errors") == "0":
+        return None
+    corrected = says(found, "said") == "correctable"
+    bus = says(found, "bus")
+    category, also = BLOCKS.get(
+        says(found, "block").split("_")[0], (Category.GPU_SRAM, (Category.GPU,))
+    )
+    return Reading(
+        category=category,
+        also=also,
+        gpu=bus_id(bus) if bus else None,
+        weak=corrected,
+        fields={"severity": CORRECTED if corrected else FATAL},
+    )
+
+
+def reset(found: re.Match[str], after: Sequence[str]) -> Reading:
+    """A reset that worked is over; one that did not is the GPU's fault."""
+    bus = place(found, after).gpu
+    word = says(found, "how")
+    if word.startswith("succe"):
+        return Reading(role=NOISE, gpu=bus, fields={"severity": "info"})
+    if word.startswith(("begin", "start")):
+        return Reading(gpu=bus, fields={"severity": WARN})
+    return Reading(
+        role=ROOT,
+        category=Category.GPU,
+        also=(Category.SOFTWARE_FRAMEWORK,),
+        gpu=bus,
+        fields={"severity": FATAL},
+    )
+
+
+AMD.line(
+    "ring_recovered",
+    CONSEQUENCE,
+    WARN,
+    ("but soft recovered",),
+    rf"{SPEAKER}ring (?P<ring>[\w.]{{2,24}}) timeout, but soft recovered",
+    ("[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring comp_1.0.0 timeout, but soft recovered",),
+    ("the ring was but soft recovered",),
+    DRIVER,
+    category=Category.SOFTWARE_USER,
+    also=PROGRAM,
+    read=place,
+)
+AMD.line(
+    "ring_timeout",
+    ROOT,
+    ERROR,
+    ("timeout, signaled seq=",),
+    rf"{SPEAKER}ring (?P<ring>[\w.]{{2,24}}) timeout, signaled seq=\d{{1,20}}, emitted seq=\d",
+    (
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma1 timeout, signaled seq=901, "
+        "emitted seq=903",
+        "amdgpu 0000:c3:00.0: amdgpu: ring comp_1.0.1 timeout, signaled seq=12, emitted seq=14",
+    ),
+    ("amdgpu 0000:c3:00.0: amdgpu: ring comp_1.0.1 uses VM inv eng 0 on hub 0",),
+    DRIVER,
+    category=Category.SOFTWARE_USER,
+    also=PROGRAM,
+    read=place,
+)
+AMD.line(
+    "page_fault",
+    ROOT,
+    ERROR,
+    ("retry page fault", "protection_fault_status"),
+    rf"{SPEAKER}\[?(?:gfxhub|mmhub|vmhub)\w{{0,8}}\]? (?:no-)?retry page fault",
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8 "
+        "pasid:32772, for process python3 pid 4410 thread python3 pid 4410)",
+    ),
+    ("amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] page table ready",),
+    DRIVER,
+    category=Category.SOFTWARE_USER,
+    also=PROGRAM,
+    read=place,
+)
+AMD.line(
+    "reset",
+    CONSEQUENCE,
+    WARN,
+    ("gpu reset", "gpu recovery failed"),
+    rf"{SPEAKER}(?:GPU reset ?(?:\(\d{{1,6}}\))? ?(?P<how>begin|started|success|succeeded|"
+    r"failed|end with ret = -?[1-9]\d{0,5})|GPU Recovery (?P<recovery>Failed))",
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: GPU reset begin!",
+        "amdgpu 0000:c3:00.0: GPU reset(4) succeeded!",
+        "amdgpu 0000:c3:00.0: amdgpu: GPU reset(4) failed",
+        "amdgpu 0000:c3:00.0: amdgpu: GPU reset end with ret = -62",
+        "amdgpu 0000:c3:00.0: amdgpu: GPU Recovery Failed: -62",
+    ),
+    ("amdgpu 0000:c3:00.0: amdgpu: GPU reset method is MODE1",),
+    DRIVER,
+    category=Category.SOFTWARE_USER,
+    also=PROGRAM,
+    read=reset,
+)
+AMD.line(
+    "memory_lost",
+    CONSEQUENCE,
+    ERROR,
+    ("vram is lost",),
+    rf"{SPEAKER}VRAM is lost",
+    (
+        "[drm:amdgpu_device_gpu_recover [amdgpu]] *ERROR* VRAM is lost!",
+        "[drm] VRAM is lost due to GPU reset!",
+    ),
+    ("VRAM is lost on us",),
+    DRIVER,
+    category=Category.SOFTWARE_USER,
+    also=PROGRAM,
+    read=place,
+)
+AMD.line(
+    "scheduler_dead",
+    ROOT,
+    ERROR,
+    ("mes failed to respon", "mes ring buffer is full", "mes might be in unrecoverable"),
+    rf"{SPEAKER}MES(?:\(\d\))? (?:failed to respon[ds]e?|ring buffer is full|might be in "
+    r"unrecoverable)",
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE",
+        "[drm:amdgpu_mes_reg_write_reg_wait [amdgpu]] *ERROR* MES failed to response msg=3",
+    ),
+    ("amdgpu 0000:c3:00.0: amdgpu: MES: vmid_mask_mmhub 0x0000ff00",),
+    DRIVER,
+    category=Category.GPU,
+    also=(Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER),
+    read=place,
+)
+AMD.line(
+    "management_unit",
+    ROOT,
+    ERROR,
+    ("i'm not done with your", "smu is in hanged state"),
+    rf"{SPEAKER}SMU(?:: I'm not done with your| is in hanged state)",
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: SMU: I'm not done with your previous command: "
+        "SMN_C2PMSG_66:0x0000000F SMN_C2PMSG_82:0x00000000",
+        "amdgpu 0000:c3:00.0: amdgpu: SMU is in hanged state, failed to send smu message!",
+    ),
+    ("amdgpu 0000:c3:00.0: amdgpu: SMU is initialized successfully!",),
+    DRIVER,
+    category=Category.GPU,
+    also=(Category.POWER,),
+    read=place,
+)
+AMD.line(
+    "counted_errors",
+    ROOT,
+    FATAL,
+    ("correctable hardware errors detected",),
+    rf"{SPEAKER}(?:socket: (?P<socket>\d{{1,3}}),? )?(?:die: (?P<die>\d{{1,3}}),? )?"
+    r"(?P<errors>\d{1,12}) (?:new )?(?P<said>(?:un)?correctable) hardware errors detected in "
+    r"(?:total in )?(?P<block>\w{2,20}) block",
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: socket: 1, die: 0, 2 uncorrectable hardware errors detected "
+        "in umc block",
+        "amdgpu 0000:c3:00.0: amdgpu: 8 correctable hardware errors detected in gfx block",
+        "amdgpu 0000:c3:00.0: amdgpu: socket: 0, die: 1 1 new uncorrectable hardware errors "
+        "detected in xgmi block",
+    ),
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: RAS: optional ras ta ucode is not available",
+        "amdgpu 0000:c3:00.0: amdgpu: 0 uncorrectable hardware errors detected in umc block",
+    ),
+    DRIVER,
+    category=Category.GPU_SRAM,
+    read=block,
+    kind=Kind.ECC,
+)
+AMD.line(
+    "fatal_error",
+    ROOT,
+    FATAL,
+    ("errevent_athub_interrupt", "uncorrectable hardware error(", "fatal error event"),
+    rf"{SPEAKER}(?:uncorrectable hardware error ?\(|[^\n]{{0,40}}?ERREVENT_ATHUB_INTERRUPT|"
+    r"[^\n]{0,20}?fatal error event)",
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) "
+        "detected!",
+    ),
+    ("amdgpu 0000:c3:00.0: amdgpu: hardware error reporting is enabled",),
+    DRIVER,
+    category=Category.GPU_HBM,
+    also=(Category.GPU_SRAM, Category.GPU),
+    kind=Kind.ECC,
+    read=place,
+)
+AMD.line(
+    "poison",
+    ROOT,
+    ERROR,
+    ("poison consumption", "poison is consumed", "poison creation", "poison is created"),
+    rf"{SPEAKER}[^\n]{{0,60}}?poison (?:is )?(?P<what>consum|creat)\w{{1,6}}",
+    ("amdgpu 0000:c3:00.0: amdgpu: RAS poison consumption interrupt in gfx, client id 10",),
+    ("amdgpu 0000:c3:00.0: amdgpu: RAS poison mode is supported",),
+    DRIVER,
+    category=Category.GPU_HBM,
+    also=(Category.GPU_SRAM,),
+    kind=Kind.ECC,
+    read=place,
+)
+AMD.line(
+    "bad_pages",
+    ROOT,
+    ERROR,
+    ("bad page threshold", "bad_page_threshold", "bad pages exceed"),
+    rf"{SPEAKER}[^\n]{{0,80}}?(?:exceed\w{{0,3}}[^\n]{{0,30}}?bad[ _]page[ _]threshold|bad[ _]page"
+    r"[ _]threshold (?:is )?(?:reached|exceeded))",
+    (
+        "amdgpu 0000:c3:00.0: amdgpu: RAS records:271 exceed bad page threshold: 256",
+        "amdgpu 0000:c3:00.0: amdgpu: bad page threshold reached",
+    ),
+    ("amdgpu 0000:c3:00.0: amdgpu: bad page threshold is 256",),
+    DRIVER,
+    category=Category.GPU_HBM,
+    kind=Kind.ECC,
+    read=place,
+)
+
+SIGNATURES = AMD.signatures()

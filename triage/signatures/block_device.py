@@ -1,0 +1,45 @@
+"""Whose fault an error of a block device is, by the device's name.
+
+A name tells the driver, not the cable: ``sd`` may be a local disk or a volume over
+iSCSI, ``dm`` a logical volume of either. The likelier comes first, the other beside it.
+"""
+
+import re
+from dataclasses import dataclass
+
+from triage.domain.category import Category
+
+__all__ = ["Place", "place"]
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The category of a device, what its name does not exclude, and whether it matters at all."""
+
+    category: Category | None
+    also: tuple[Category, ...] = ()
+    harmless: bool = False
+
+
+LOCAL = Place(Category.SSD)
+DISK = Place(Category.SSD, (Category.STORAGE,))
+VOLUME = Place(Category.STORAGE, (Category.SSD,))
+REMOTE = Place(Category.STORAGE)
+# A file behind a loop device, an optical drive and a floppy that nobody has.
+HARMLESS = Place(None, harmless=True)
+
+NAMES: tuple[tuple[re.Pattern[str], Place], ...] = (
+    (re.compile(r"loop|z?ram|sr\d|fd\d"), HARMLESS),
+    (re.compile(r"nvme|pmem|mmcblk"), LOCAL),
+    (re.compile(r"n?bd\d|rbd|drbd"), REMOTE),
+    (re.compile(r"dm-|vd[a-z]|xvd|mapper/"), VOLUME),
+)
+
+
+def place(device: str) -> Place:
+    """Where ``device`` most likely is; a plain disk where the name says nothing."""
+    name = device.lower().removeprefix("/dev/")
+    for pattern, where in NAMES:
+        if pattern.match(name):
+            return where
+    return DISK

@@ -1,0 +1,188 @@
+"""Boots, shutdowns and holes in a log: the marks that divide one run of a node from the next.
+
+A boot explains nothing by itself (it follows a crash as well as a reboot), a shutdown
+that somebody ordered does. Dropped messages mean that evidence is missing.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.signatures.host_line import ERROR, WARN, HostFamily
+from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.signature import Reading, Scope
+
+__all__ = ["SIGNATURES"]
+
+BOOT = HostFamily("boot", Kind.BOOT)
+MAINTENANCE = Category.HOST_MAINTENANCE
+SYSTEMD = "systemd"
+
+
+def dropped(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """How many lines are not there."""
+    numbers = [value for key, value in found.groupdict().items() if value and key[0] == "n"]
+    return Reading(fields={"dropped": numbers[0]} if numbers else {})
+
+
+BOOT.line(
+    "kernel_version",
+    CONSEQUENCE,
+    None,
+    ("linux version ",),
+    r"(?:^|[\s\]:;])Linux version (?P<version>\d{1,2}\.\d{1,3}\.\S{1,80}) \(",
+    ("Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP Thu Jan  1 00:00:00 UTC 2026",),
+    ("Linux version check: passed", "minimum Linux version 5.4 (or later)"),
+    "Linux: init/main",
+    category=MAINTENANCE,
+    weak=True,
+    each=True,
+)
+BOOT.line(
+    "boot_mark",
+    CONSEQUENCE,
+    None,
+    ("-- boot ", "-- reboot --"),
+    r"^-- (?:Boot (?P<boot_id>[0-9a-f]{32})|Reboot) --",
+    ("-- Boot 5f0c1de0a1b2c3d4e5f60718293a4b5c --", "-- Reboot --"),
+    ("git log -- boot scripts",),
+    "journalctl",
+    category=MAINTENANCE,
+    weak=True,
+    each=True,
+    scope=Scope.ANY,
+)
+BOOT.line(
+    "started",
+    NOISE,
+    None,
+    ("startup finished in",),
+    r"systemd\[1\]: Startup finished in ",
+    ("systemd[1]: Startup finished in 9.1s (kernel) + 31.002s (userspace) = 40.102s.",),
+    ("Spark startup finished in 3 s",),
+    SYSTEMD,
+    category=Category.NONE,
+)
+BOOT.line(
+    "shutdown",
+    ROOT,
+    WARN,
+    (
+        "reached target reboot",
+        "reached target system reboot",
+        "reached target power",
+        "reached target system power off",
+        "reached target shutdown",
+        "reached target system shutdown",
+        "reached target halt",
+        "system is rebooting",
+        "system is powering down",
+        "system will reboot now",
+        "system is going down for",
+        "system will power off now",
+        "shutting down for system",
+        "reboot: restarting system",
+        "reboot: power down",
+        "reboot: system halted",
+        "starting new kernel",
+        "systemd-shutdown",
+        "power key pressed",
+    ),
+    r"Reached target (?:System )?(?:Reboot|Power[- ]Off|Shutdown|Halt)\b"
+    r"|System is (?:rebooting|powering down|going down for)|[Ss]ystem will (?:reboot|power off) now"
+    r"|shutting down for system (?:reboot|halt|power)|reboot: (?:Restarting system|Power down"
+    r"|System halted)|kexec(?:_core)?: Starting new kernel|systemd-shutdown(?:\[\d{1,9}\])?: "
+    r"|Power key pressed|system is going down for (?:reboot|maintenance|poweroff|system halt)",
+    (
+        "systemd[1]: Reached target System Reboot.",
+        "systemd[1]: Reached target Shutdown.",
+        "systemd-logind[911]: System is rebooting.",
+        "reboot: Restarting system",
+        "kexec_core: Starting new kernel",
+        "systemd-shutdown[1]: Sending SIGTERM to remaining processes...",
+    ),
+    (
+        "systemd[1]: Reached target Multi-User System.",
+        "systemd[1]: Reached target Power Management.",
+    ),
+    SYSTEMD,
+    category=MAINTENANCE,
+    weak=True,
+    scope=Scope.ANY,
+)
+BOOT.line(
+    "unclean",
+    CONSEQUENCE,
+    ERROR,
+    ("corrupted or uncleanly shut down",),
+    r"File (?P<file>\S{1,200}) corrupted or uncleanly shut down, renaming and replacing",
+    (
+        "systemd-journald[612]: File /var/log/journal/5f0/system.journal corrupted or uncleanly"
+        " shut down, renaming and replacing.",
+    ),
+    ("postgres: crash recovery done",),
+    SYSTEMD,
+    category=Category.POWER,
+    also=(Category.CHASSIS, Category.CPU, MAINTENANCE),
+    weak=True,
+    scope=Scope.ANY,
+)
+BOOT.line(
+    "dropped",
+    NOISE,
+    None,
+    (
+        "printk messages dropped",
+        "callbacks suppressed",
+        "messages suppressed",
+        "callback suppressed",
+        "]: suppressed ",
+        "some messages lost",
+        "kernel messages",
+        "begin to drop messages",
+        "messages lost due to rate-limiting",
+    ),
+    r"\*\* ?(?P<n1>\d{1,12}) printk messages dropped|(?P<n2>\d{1,12}) callbacks? suppressed"
+    r"|printk: (?P<n3>\d{1,12}) messages suppressed|Missed (?P<n4>\d{1,12}) kernel messages"
+    r"|Suppressed (?P<n5>\d{1,12}) messages from|kmsg buffer overrun, some messages lost"
+    r"|begin to drop messages|(?P<n6>\d{1,12}) messages lost due to rate-limiting",
+    (
+        "** 87 printk messages dropped **",
+        "net_ratelimit: 213 callbacks suppressed",
+        "systemd-journald[612]: Missed 40 kernel messages",
+        "systemd-journald[612]: /dev/kmsg buffer overrun, some messages lost.",
+    ),
+    ("app: 3 kernel messages were read",),
+    "Linux: kernel/printk, lib/ratelimit; systemd-journald",
+    category=Category.NONE,
+    kind=Kind.KERNEL,
+    scope=Scope.ANY,
+    read=dropped,
+)
+BOOT.line(
+    "module_taint",
+    NOISE,
+    None,
+    ("module verification failed: signature", "loading out-of-tree module taints kernel"),
+    r"(?P<module>\w{2,40}): (?:module verification failed: signature|loading out-of-tree module"
+    r" taints kernel)",
+    ("mlx_compat: loading out-of-tree module taints kernel.",),
+    ("module verification failed: signature of the report",),
+    "Linux: kernel/module",
+    category=Category.NONE,
+    kind=Kind.KERNEL,
+)
+BOOT.line(
+    "adapter_firmware",
+    NOISE,
+    None,
+    (": firmware version: ",),
+    r"mlx[45]_\w{2,4} (?P<device>[0-9a-f:.]{7,16}): firmware version: (?P<firmware>[\d.]{3,20})",
+    ("mlx5_core 0000:1a:00.0: firmware version: 28.41.1000",),
+    ("bios: firmware version: 2.1",),
+    "Linux: drivers/net/ethernet/mellanox/mlx5",
+    category=Category.NONE,
+)
+
+SIGNATURES = BOOT.signatures()

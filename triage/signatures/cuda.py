@@ -1,0 +1,492 @@
+"""What the CUDA runtime, cuBLAS and cuDNN say of a GPU, whoever passes their words on.
+
+The words are matched, not the wrapper: PyTorch, NCCL, TensorFlow and the
+watchdog quote the same texts. CUDA reports asynchronously: the process is right,
+the place in the program may be wrong. An uncorrectable ECC error is said without
+its memory, so HBM is never told from SRAM here. An illegal access or a launch
+failure is most often a program's fault and sometimes a GPU's: weak.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import EvidenceRole, Kind
+from triage.signatures.signature import Reading, Scope, Signature
+
+__all__ = ["SIGNATURES"]
+
+RUNTIME = "CUDA Runtime API: cudaError_t"
+NVIDIA_LIBRARIES = "cuBLAS and cuDNN: status codes"
+
+
+def cuda(
+    name: str,
+    literals: tuple[str, ...],
+    pattern: str,
+    category: Category | None,
+    hits: tuple[str, ...],
+    *,
+    also: tuple[Category, ...] = (),
+    near: tuple[str, ...] = (),
+    weak: bool = False,
+    role: EvidenceRole = EvidenceRole.ROOT,
+    source: str = RUNTIME,
+) -> Signature:
+    """One text of the runtime; the printing process has the GPU."""
+    return Signature(
+        id=f"cuda.{name}",
+        kind=Kind.CUDA,
+        role=role,
+        literals=literals,
+        pattern=re.compile(pattern, re.IGNORECASE),
+        source=source,
+        hits=hits,
+        near_misses=near,
+        category=category,
+        also=also,
+        weak=weak,
+        scope=Scope.JOB,
+    )
+
+
+def out_of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Tells the holder of the memory where the text names other processes."""
+    size = re.search(r"Tried to allocate ([\d.]+ [KMGT]iB)", found.string)
+    return Reading(fields={} if size is None else {"tried": size[1]})
+
+
+SIGNATURES = (
+    cuda(
+        "ecc_uncorrectable",
+        (
+            "uncorrectable ecc",
+            "ecc_uncorrectable",
+            "cudaerroreccuncorrectable",
+            "double bit ecc",
+            "double-bit ecc",
+        ),
+        r"uncorrectable ECC(?: error)? (?:encountered|detected)|CUDA_ERROR_ECC_UNCORRECTABLE"
+        r"|cudaErrorECCUncorrectable|double[- ]bit ECC error",
+        Category.GPU_HBM,
+        (
+            "RuntimeError: CUDA error: uncorrectable ECC error encountered",
+            "cuda runtime error (39) : uncorrectable ECC error encountered at X.cpp:31",
+            "enc.cc:88 NCCL WARN Cuda failure 'uncorrectable ECC error encountered'",
+            "Internal: failed call to cuCtxSynchronize: CUDA_ERROR_ECC_UNCORRECTABLE: see log",
+        ),
+        also=(Category.GPU_SRAM,),
+        near=(
+            "Volatile Uncorr. ECC counters were reset",
+            "uncorrectable NVLink error detected",
+        ),
+    ),
+    cuda(
+        "nvlink_uncorrectable",
+        ("uncorrectable nvlink", "nvlink_uncorrectable", "cudaerrornvlinkuncorrectable"),
+        r"uncorrectable NVLink error|CUDA_ERROR_NVLINK_UNCORRECTABLE|cudaErrorNvlinkUncorrectable",
+        Category.NVLINK,
+        (
+            "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution",
+            "proxy.cc:90 NCCL WARN Cuda failure 220 'uncorrectable NVLink error detected during"
+            " the execution'",
+        ),
+        near=("nvlink_uncorrected counter: 0",),
+    ),
+    cuda(
+        "peer_access_error",
+        ("peer gpu memory over nvlink", "cudaerrorcontained", "cudaerrormpsrpcfailure"),
+        r"Invalid access of peer GPU memory over nvlink|cudaErrorContained",
+        Category.NVLINK,
+        (
+            "CUDA error: Invalid access of peer GPU memory over nvlink or a hardware error",
+            "CUDA failure 721: cudaErrorContained",
+        ),
+        also=(Category.GPU, Category.GPU_HBM, Category.SOFTWARE_FRAMEWORK),
+        weak=True,
+        near=("peer GPU memory over nvlink is enabled",),
+    ),
+    cuda(
+        "fabric_not_ready",
+        (
+            "system not yet initialized",
+            "cuda_error_system_not_ready",
+            "cudaerrorsystemnotready",
+            "runtime error (802)",
+        ),
+        r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady"
+        r"|runtime error \(802\)",
+        Category.NVLINK,
+        (
+            "RuntimeError: cuda runtime error (802) : system not yet initialized at THC.cpp:50",
+            "CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system"
+            " not yet initialized (Triggered internally at CUDAFunctions.cpp:108.)",
+        ),
+        also=(Category.DEPENDENCY,),
+        near=("runtime error (803) : another text",),
+    ),
+    cuda(
+        "device_assert",
+        (
+            "device-side assert",
+            "cudaerrorassert",
+            "cuda_error_assert",
+            "srcindex < srcselectdimsize",
+        ),
+        r"device-side assert(?:ion)? (?:triggered|trapped)|cudaErrorAssert\b|CUDA_ERROR_ASSERT\b"
+        r"|Assertion `?srcIndex < srcSelectDimSize",
+        Category.SOFTWARE_USER,
+        (
+            "RuntimeError: CUDA error: device-side assert triggered",
+            "../aten/src/ATen/native/cuda/Indexing.cu:99: indexSelectLargeIndex: block: [7,0,0],"
+            " thread: [3,0,0] Assertion `srcIndex < srcSelectDimSize` failed.",
+        ),
+        near=("Compile with `TORCH_USE_CUDA_DSA` to enable device-side assertions.",),
+    ),
+    cuda(
+        "kernel_assert",
+        ("] assertion `", "t >= 0 && t < n_classes"),
+        r"block: \[\d+,\d+,\d+\], thread: \[\d+,\d+,\d+\] Assertion",
+        Category.SOFTWARE_USER,
+        (
+            "Loss.cu:250: nll_loss_forward_reduce_cuda_kernel_2d: block: [0,0,0], thread:"
+            " [5,0,0] Assertion `t >= 0 && t < n_classes` failed.",
+        ),
+        source="PyTorch: CUDA_KERNEL_ASSERT",
+        near=("[step 4] assertion `loss is finite` holds",),
+    ),
+    Signature(
+        id="cuda.out_of_memory",
+        kind=Kind.CUDA,
+        role=EvidenceRole.ROOT,
+        literals=(
+            "cuda out of memory",
+            "cuda error: out of memory",
+            "cuda_error_out_of_memory",
+            "cudaerrormemoryallocation",
+            "'out of memory'",
+            "failed to cuda calloc",
+            "hip out of memory",
+            "runtime error (2) : out of memory",
+            "cublas_status_alloc_failed",
+            "no available memory for the cache blocks",
+            "failed to cuda malloc",
+            "resource_exhausted: out of memory",
+        ),
+        pattern=re.compile(
+            r"(?:Error: |\] |^\s{0,40})(?:CUDA|HIP) out of memory"
+            r"|(?:CUDA|HIP) out of memory[.:] Tried"
+            r"|CUDA error: out of memory|CUDA_ERROR_OUT_OF_MEMORY"
+            r"|cudaErrorMemoryAllocation|Cuda failure (?:2 )?'out of memory'"
+            r"|Failed to CUDA (?:host )?(?:calloc|malloc)|runtime error \(2\) : out of memory"
+            r"|CUBLAS_STATUS_ALLOC_FAILED|No available memory for the cache blocks"
+            r"|RESOURCE_EXHAUSTED: Out of memory",
+            re.IGNORECASE,
+        ),
+        source="PyTorch: CUDACachingAllocator; NCCL: alloc.h; vLLM: cache planning",
+        hits=(
+            "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.50 GiB. GPU 3 has a"
+            " total capacity of 79.10 GiB of which 1.06 GiB is free.",
+            "include/alloc.h:41 NCCL WARN Cuda failure 2 'out of memory'",
+            "include/alloc.h:64 NCCL WARN Failed to CUDA calloc 4194304 bytes",
+            "ValueError: No available memory for the cache blocks. Try a larger utilization.",
+            "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate(h)",
+        ),
+        near_misses=(
+            "out of memory handler was installed",
+            "how do I fix CUDA out of memory",
+            "max_split_size_mb helps when CUDA memory is fragmented",
+        ),
+        category=Category.GPU_OOM,
+        scope=Scope.JOB,
+        read=out_of_memory,
+    ),
+    cuda(
+        "illegal_address",
+        (
+            "illegal memory access",
+            "cuda_error_illegal_address",
+            "cudaerrorillegaladdress",
+            "misaligned address",
+            "cudaerrormisalignedaddress",
+            "invalid program counter",
+            "operation not supported on global/shared address space",
+        ),
+        r"illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress"
+        r"|CUDA error: misaligned address|Cuda failure (?:\d+ )?'misaligned address"
+        r"|cudaErrorMisalignedAddress|invalid program counter"
+        r"|operation not supported on global/shared address space",
+        Category.SOFTWARE_FRAMEWORK,
+        (
+            "NCCL watchdog thread terminated with exception: CUDA error: an illegal memory access"
+            " was encountered",
+            "RuntimeError: CUDA error: misaligned address",
+            "Cuda failure 700 'an illegal memory access was encountered'",
+        ),
+        also=(Category.SOFTWARE_USER, Category.GPU),
+        weak=True,
+        near=("compute-sanitizer finds an illegal memory access when one happens",),
+    ),
+    cuda(
+        "illegal_instruction",
+        (
+            "illegal instruction was encountered",
+            "cudaerrorillegalinstruction",
+            "cuda_error_illegal_instruction",
+            "hardware stack error",
+            "cudaerrorhardwarestackerror",
+        ),
+        r"an illegal instruction was encountered|cudaErrorIllegalInstruction"
+        r"|CUDA_ERROR_ILLEGAL_INSTRUCTION|hardware stack error|cudaErrorHardwareStackError",
+        Category.GPU,
+        (
+            "CUDA error: an illegal instruction was encountered",
+            "CUDA error: hardware stack error",
+        ),
+        also=(Category.SOFTWARE_FRAMEWORK,),
+        weak=True,
+        near=("bash: line 3: 812 Illegal instruction (core dumped) python train.py",),
+    ),
+    cuda(
+        "launch_failure",
+        (
+            "unspecified launch failure",
+            "cuda_error_launch_failed",
+            "cudaerrorlaunchfailure",
+        ),
+        r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure",
+        None,
+        (
+            "RuntimeError: CUDA error: unspecified launch failure",
+            "OSError: (External) CUDA error(719), unspecified launch failure.",
+            "failed to enqueue async memcpy: CUDA_ERROR_LAUNCH_FAILED: see the driver's log",
+        ),
+        weak=True,
+        near=("launch failure policy: restart",),
+    ),
+    cuda(
+        "launch_timeout",
+        (
+            "the launch timed out",
+            "cudaerrorlaunchtimeout",
+            "cuda_error_launch_timeout",
+        ),
+        r"the launch timed out and was terminated|cudaErrorLaunchTimeout|CUDA_ERROR_LAUNCH_TIMEOUT",
+        Category.SOFTWARE_FRAMEWORK,
+        ("RuntimeError: CUDA error: the launch timed out and was terminated",),
+        also=(Category.GPU,),
+        weak=True,
+        near=("the launch timed out waiting for nodes",),
+    ),
+    cuda(
+        "device_unavailable",
+        (
+            "devices are busy or unavailable",
+            "device(s) is/are busy or unavailable",
+            "cudaerrordevicesunavailable",
+            "cudaerrordeviceunavailable",
+        ),
+        r"(?:CUDA-capable devices are|CUDA-capable device\(s\) is/are) busy or unavailable"
+        r"|cudaErrorDevices?Unavailable",
+        Category.GPU,
+        (
+            "RuntimeError: CUDA error: all CUDA-capable devices are busy or unavailable",
+            "Cuda failure 46 'CUDA-capable device(s) is/are busy or unavailable'",
+        ),
+        also=(Category.DEPENDENCY,),
+        weak=True,
+        near=("all login nodes are busy or unavailable",),
+    ),
+    cuda(
+        "no_device",
+        (
+            "no cuda-capable device",
+            "no cuda gpus are available",
+            "cudaerrornodevice",
+            "cuda_error_no_device",
+            "no cuda-capable gpu",
+        ),
+        r"no CUDA-capable (?:device|GPU)|No CUDA GPUs are available|cudaErrorNoDevice"
+        r"|CUDA_ERROR_NO_DEVICE",
+        Category.DEPENDENCY,
+        (
+            "RuntimeError: No CUDA GPUs are available",
+            "CUDA Error: no CUDA-capable device is detected",
+        ),
+        also=(Category.IO_BOARD, Category.GPU),
+        weak=True,
+        near=("no CUDA graphs are captured",),
+    ),
+    cuda(
+        "invalid_device",
+        ("invalid device ordinal", "cudaerrorinvaliddevice", "cuda_error_invalid_device"),
+        r"invalid device ordinal|cudaErrorInvalidDevice\b|CUDA_ERROR_INVALID_DEVICE\b",
+        Category.DEPENDENCY,
+        (
+            "RuntimeError: CUDA error: invalid device ordinal",
+            "init.cc:77 NCCL WARN Cuda failure 101 'invalid device ordinal'",
+        ),
+        also=(Category.SOFTWARE_USER, Category.IO_BOARD),
+        near=("device ordinal 3 is valid",),
+    ),
+    cuda(
+        "driver_mismatch",
+        (
+            "driver version is insufficient",
+            "driver/library version mismatch",
+            "driver on your system is too old",
+            "unsupported display driver",
+            "forward compatibility was attempted",
+            "unsupported toolchain",
+            "no kernel image is available",
+            "not supported in the installed cuda driver",
+            "found no nvidia driver",
+            "driver does not support",
+            "cudaerrorinsufficientdriver",
+            "cuda_error_system_driver_mismatch",
+            "not compiled with cuda enabled",
+            "api call is not supported in the installed",
+            "device kernel image is invalid",
+        ),
+        r"driver version is insufficient|Driver/library version mismatch"
+        r"|NVIDIA driver on your system is too old|unsupported display driver"
+        r"|forward compatibility was attempted|unsupported toolchain"
+        r"|no kernel image is available for execution"
+        r"|not supported in the installed CUDA driver|Found no NVIDIA driver on your system"
+        r"|cudaErrorInsufficientDriver|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
+        r"|Torch not compiled with CUDA enabled|device kernel image is invalid",
+        Category.DEPENDENCY,
+        (
+            "CUDA error: CUDA driver version is insufficient for CUDA runtime version",
+            "Failed to initialize NVML: Driver/library version mismatch",
+            "RuntimeError: CUDA error: no kernel image is available for execution on the device",
+            "AssertionError: Torch not compiled with CUDA enabled",
+        ),
+        near=("CUDA driver version 12040 is sufficient for runtime 12010",),
+    ),
+    cuda(
+        "init_error",
+        (
+            "'initialization error'",
+            "cuda error: initialization error",
+            "cuda driver initialization failed",
+            "cuda_error_not_initialized",
+            "cudaerrorinitializationerror",
+            "cuda unknown error",
+            "os call failed or operation not supported",
+            "the mps server",
+        ),
+        r"Cuda failure (?:3 )?'initialization error'|CUDA error: initialization error"
+        r"|CUDA driver initialization failed|CUDA_ERROR_NOT_INITIALIZED"
+        r"|cudaErrorInitializationError|CUDA unknown error - this may be due to"
+        r"|OS call failed or operation not supported"
+        r"|connection to the MPS server failed|exceed the limits? of the MPS server",
+        Category.DEPENDENCY,
+        (
+            "init.cc:44 NCCL WARN Cuda failure 'initialization error'",
+            "RuntimeError: CUDA driver initialization failed, you might not have a CUDA gpu.",
+            "CUDA unknown error - this may be due to an incorrectly set up environment",
+        ),
+        also=(Category.IO_BOARD, Category.GPU),
+        near=("weight initialization error bound 1e-3",),
+    ),
+    cuda(
+        "fork",
+        ("re-initialize cuda in forked",),
+        r"Cannot re-initialize CUDA in forked subprocess",
+        Category.SOFTWARE_USER,
+        (
+            "RuntimeError: Cannot re-initialize CUDA in forked subprocess. To use CUDA with"
+            " multiprocessing, you must use the 'spawn' start method",
+        ),
+        source="PyTorch: torch.cuda",
+        near=("re-initialize CUDA in the parent",),
+    ),
+    cuda(
+        "library_not_initialized",
+        (
+            "cublas_status_not_initialized",
+            "cudnn_status_not_initialized",
+            "cusolver_status_not_initialized",
+            "unable to find a valid cudnn algorithm",
+            "unable to find an engine to execute",
+        ),
+        r"CU(?:BLAS|DNN|SOLVER)_STATUS_NOT_INITIALIZED|Unable to find a valid cuDNN algorithm"
+        r"|Unable to find an engine to execute this computation",
+        Category.GPU_OOM,
+        (
+            "RuntimeError: CUDA error: CUBLAS_STATUS_NOT_INITIALIZED when calling"
+            " `cublasCreate(handle)`",
+        ),
+        also=(Category.DEPENDENCY, Category.SOFTWARE_USER),
+        weak=True,
+        source=NVIDIA_LIBRARIES,
+        near=("CUBLAS_STATUS_SUCCESS",),
+    ),
+    cuda(
+        "library_failure",
+        (
+            "cublas_status_execution_failed",
+            "cublas_status_internal_error",
+            "cublas_status_not_supported",
+            "cublas_status_invalid_value",
+            "cudnn_status_execution_failed",
+            "cudnn_status_internal_error",
+            "cudnn_status_mapping_error",
+            "cufft_exec_failed",
+            "cufft_internal_error",
+        ),
+        r"CUBLAS_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|NOT_SUPPORTED|INVALID_VALUE)"
+        r"|CUDNN_STATUS_(?:EXECUTION_FAILED|INTERNAL_ERROR|MAPPING_ERROR)"
+        r"|CUFFT_(?:EXEC_FAILED|INTERNAL_ERROR)",
+        None,
+        (
+            "RuntimeError: cuDNN error: CUDNN_STATUS_EXECUTION_FAILED",
+            "RuntimeError: CUDA error: CUBLAS_STATUS_INTERNAL_ERROR when calling `cublasGemmEx(`",
+        ),
+        weak=True,
+        source=NVIDIA_LIBRARIES,
+        near=("CUDNN_STATUS_SUCCESS",),
+    ),
+    cuda(
+        "library_version",
+        ("cudnn version incompatibility", "cudnn_status_version_mismatch"),
+        r"cuDNN version incompatibility|CUDNN_STATUS_\w*VERSION_MISMATCH",
+        Category.DEPENDENCY,
+        (
+            "RuntimeError: cuDNN version incompatibility: PyTorch was compiled against (9, 1, 0)"
+            " but found runtime version (8, 9, 2).",
+        ),
+        source=NVIDIA_LIBRARIES,
+        near=("cudnn version 90100",),
+    ),
+    cuda(
+        "unloading",
+        ("driver shutting down", "cudaerrorcudartunloading", "context is destroyed"),
+        r"CUDA error: driver shutting down|cudaErrorCudartUnloading|context is destroyed",
+        None,
+        ("CUDA error: driver shutting down", "CUDA error: context is destroyed"),
+        role=EvidenceRole.CONSEQUENCE,
+        near=("lustre driver shutting down",),
+    ),
+    cuda(
+        "unknown",
+        ("'unknown error'", "cuda error: unknown error", "cuda error (999)", "cuda_error_unknown"),
+        r"Cuda failure (?:999 )?'unknown error'|CUDA error: unknown error|CUDA error ?\(999\)"
+        r"|CUDA_ERROR_UNKNOWN",
+        None,
+        ("Cuda failure 999 'unknown error'", "RuntimeError: CUDA error: unknown error"),
+        weak=True,
+        near=("unknown error policy",),
+    ),
+    cuda(
+        "invalid_argument",
+        ("cuda error: invalid argument", "cuda error: invalid resource handle"),
+        r"CUDA error: invalid (?:argument|resource handle|configuration argument)",
+        Category.SOFTWARE_FRAMEWORK,
+        ("RuntimeError: CUDA error: invalid argument",),
+        also=(Category.SOFTWARE_USER, Category.DEPENDENCY),
+        weak=True,
+        near=("error: invalid argument --lr",),
+    ),
+)

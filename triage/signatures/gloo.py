@@ -1,0 +1,105 @@
+"""Gloo's words: CPU collectives, and the barriers that run over them.
+
+A closed pair is what the survivors see; only an address that cannot be reached,
+or messages of another size than expected, say something of a cause.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Kind
+from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+GLOO = Family("gloo", Kind.NCCL)
+PAIR = "gloo: transport/tcp/pair.cc"
+UNREACHABLE = re.compile(r"no route to host|unreachable|connection timed out", re.IGNORECASE)
+
+
+def pair_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A route that is gone is the network's; a reset is the peer's end."""
+    why = found["errno_text"] or found["mesh"] or ""
+    if UNREACHABLE.search(why) is None:
+        return Reading()
+    return Reading(
+        role=ROOT,
+        category=Category.NETWORK,
+        also=(Category.NIC, Category.DEPENDENCY),
+        blame=Blame.PAIR,
+        weak=True,
+    )
+
+
+GLOO.add(
+    "size_mismatch",
+    ROOT,
+    ("op.preamble.length", "preamble.nbytes"),
+    r"op\.preamble\.(?:length|nbytes) <= op\.nbytes",
+    (
+        "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:446] op.preamble.length <="
+        " op.nbytes. 56 vs 8",
+    ),
+    ("op.preamble.length = 8",),
+    PAIR,
+    category=Category.COLLECTIVE_MISMATCH,
+    also=(Category.SOFTWARE_USER,),
+)
+GLOO.add(
+    "no_address",
+    ROOT,
+    ("unable to find address for", "unable to resolve hostname to a", "ifa != nullptr"),
+    r"Unable to find address for:? ?(?P<interface>\S{0,64})|Unable to resolve hostname to a",
+    (
+        "RuntimeError: [enforce fail at device.cc:83] ifa != nullptr. Unable to find address for:"
+        " eth7",
+    ),
+    ("found the address for eth0",),
+    "gloo: transport/tcp/device.cc",
+    category=Category.DEPENDENCY,
+)
+GLOO.add(
+    "timeout",
+    CONSEQUENCE,
+    (
+        "application timeout caused pair closure",
+        "for recv operation to complete",
+        "for send operation to complete",
+        "timed out waiting",
+    ),
+    r"Application timeout caused pair closure"
+    r"|Timed out waiting (?P<waited_ms>\d{1,12})ms for (?:recv|send) operation",
+    (
+        "RuntimeError: [../third_party/gloo/gloo/transport/tcp/unbound_buffer.cc:81] Timed out"
+        " waiting 1800000ms for recv operation to complete",
+    ),
+    ("timed out waiting for the lock",),
+    PAIR,
+    category=Category.NCCL_TIMEOUT,
+    blame=Blame.ABSENT,
+)
+GLOO.add(
+    "pair_error",
+    CONSEQUENCE,
+    ("connection closed by peer", "gloo/transport/tcp", "gloo connectfullmesh failed"),
+    r"Connection closed by peer \[?(?P<peer>[^\s\]]{1,64}?)\]?:\d{1,5}"
+    r"|gloo/transport/tcp/\w+\.cc:\d+\] .{0,100}?"
+    r"(?P<errno_text>Connection (?:reset by peer|timed out|refused|closed)|Broken pipe"
+    r"|No route to host|Network is unreachable|SO_ERROR)"
+    r"|Gloo connectFullMesh failed with (?P<mesh>.{0,120})",
+    (
+        "[/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:534] Connection closed by peer"
+        " [10.2.0.3]:6120",
+        "[../third_party/gloo/gloo/transport/tcp/pair.cc:589] Read error [10.2.0.4]:41230:"
+        " Connection reset by peer",
+        "Gloo connectFullMesh failed with [pair.cc:144] no error",
+    ),
+    ("gloo/transport/tcp/device.cc loaded",),
+    PAIR,
+    blame=Blame.PEER,
+    read=pair_error,
+)
+
+SIGNATURES = GLOO.signatures()

@@ -1,0 +1,283 @@
+"""Output of nvidia-smi and DCGM that somebody's script left in a job log.
+
+A row of a report says a state, not an event: only rows that name a fault count,
+and ``Not Active`` never does. A power cap is in force on many a busy GPU: weak.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Kind
+from triage.signatures.job_line import ROOT, Family
+from triage.signatures.signature import Reading, Scope
+
+__all__ = ["SIGNATURES"]
+
+TOOLS = Family("gpu_tool", Kind.GPU)
+SMI = "NVIDIA: nvidia-smi"
+DCGM = "NVIDIA: DCGM, dcgmi diag and health"
+LOST = Category.IO_BOARD
+THERMAL = Category.GPU_THERMAL
+
+# Where H100-class GPUs slow down by themselves.
+HOT_CELSIUS = 90
+
+
+def normal_gpu(text: str | None) -> str | None:
+    """``00000000:9B:00.0`` as ``0000:9b:00``."""
+    if not text or text.count(":") < 2:
+        return None
+    domain, bus, device = text.lower().split(":")[-3:]
+    return f"{domain[-4:].zfill(4)}:{bus}:{device.split('.')[0]}"
+
+
+def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The lost GPU's address where it is printed."""
+    return Reading(gpu=normal_gpu(found["bus"]))
+
+
+def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """Only a temperature at which the GPU slows itself."""
+    return Reading() if int(found["celsius"]) >= HOT_CELSIUS else None
+
+
+def counted(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """A counter of uncorrectable errors, by its memory; None at zero."""
+    if int(found["errors"]) == 0:
+        return None
+    if found["memory"].upper() == "SRAM":
+        return Reading(category=Category.GPU_SRAM, also=(Category.GPU_HBM,))
+    return Reading()
+
+
+RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
+
+
+def named_rank(text: str, at: int) -> Reading:
+    """The rank that a report names, which is seldom the one that prints it."""
+    found = RANK.search(text, at)
+    return Reading(peer=None if found is None else f"rank {found[1]}")
+
+
+DIAGNOSIS = {
+    "memory": Category.GPU_HBM,
+    "memory bandwidth": Category.GPU_HBM,
+    "pcie": Category.IO_BOARD,
+    "nvlink": Category.NVLINK,
+    "nvbandwidth": Category.NVLINK,
+    "targeted power": Category.POWER,
+    "thermal": THERMAL,
+}
+
+
+def diagnosis(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The part that a failed test of DCGM is about."""
+    return Reading(category=DIAGNOSIS.get(found["test"].strip().lower()))
+
+
+TOOLS.add(
+    "gpu_lost",
+    ROOT,
+    (
+        "unable to determine the device handle",
+        "gpu is lost",
+        "nvml_error_gpu_is_lost",
+        "fallen off the bus",
+        ".0 is lost",
+    ),
+    r"Unable to determine the device handle for (?:GPU ?|gpu )?(?P<bus>[0-9a-f]{4,8}:[0-9a-f]{2}:"
+    r"[0-9a-f]{2}\.[0-9a-f])?|GPU is lost|NVML_ERROR_GPU_IS_LOST"
+    r"|fallen off the bus|GPU [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.0 is lost",
+    (
+        "Unable to determine the device handle for GPU 0000:03:00.0: GPU is lost.  Reboot the"
+        " system to recover this GPU",
+        "Unable to determine the device handle for GPU0000:9B:00.0: Unknown Error",
+        "nvml: NVML_ERROR_GPU_IS_LOST",
+    ),
+    ("no GPU was lost",),
+    SMI,
+    category=LOST,
+    also=(Category.GPU,),
+    scope=Scope.ANY,
+    read=lost,
+)
+TOOLS.add(
+    "no_devices",
+    ROOT,
+    ("no devices were found", "failed to initialize nvml: unknown error"),
+    r"No devices were found|Failed to initialize NVML: Unknown Error",
+    ("No devices were found", "Failed to initialize NVML: Unknown Error"),
+    ("no device files were found",),
+    SMI,
+    category=Category.DEPENDENCY,
+    also=(LOST, Category.GPU),
+    weak=True,
+)
+TOOLS.add(
+    "power_brake",
+    ROOT,
+    ("power brake slowdown",),
+    r"HW Power Brake Slowdown\s{0,60}: Active",
+    ("            HW Power Brake Slowdown           : Active",),
+    ("            HW Power Brake Slowdown           : Not Active",),
+    SMI,
+    category=Category.POWER,
+    also=(THERMAL, Category.CHASSIS),
+)
+TOOLS.add(
+    "thermal_slowdown",
+    ROOT,
+    ("thermal slowdown", "hw slowdown"),
+    r"(?:(?:HW|SW) Thermal Slowdown|HW Slowdown)\s{0,60}: Active",
+    (
+        "            HW Thermal Slowdown           : Active",
+        "        HW Slowdown                       : Active",
+    ),
+    ("        HW Slowdown                       : Not Active",),
+    SMI,
+    category=THERMAL,
+    also=(Category.POWER,),
+)
+TOOLS.add(
+    "power_cap",
+    ROOT,
+    ("sw power cap",),
+    r"SW Power Cap(?:ping)?\s{0,60}: Active",
+    ("        SW Power Cap                      : Active",),
+    ("        SW Power Cap                      : Not Active",),
+    SMI,
+    category=THERMAL,
+    also=(Category.POWER,),
+    weak=True,
+)
+TOOLS.add(
+    "temperature",
+    ROOT,
+    ("gpu current temp", "memory current temp"),
+    r"(?:GPU|Memory) Current Temp\s{0,60}: (?P<celsius>\d{1,3}) C",
+    ("        GPU Current Temp                  : 97 C",),
+    ("        GPU Current Temp                  : 61 C",),
+    SMI,
+    category=THERMAL,
+    weak=True,
+    read=hot,
+)
+TOOLS.add(
+    "ecc_count",
+    ROOT,
+    ("dram uncorrectable", "sram uncorrectable"),
+    r"(?P<memory>DRAM|SRAM) Uncorrectable(?: Parity| SEC-DED)?\s{0,60}: (?P<errors>\d{1,12})",
+    (
+        "            DRAM Uncorrectable                : 2",
+        "            SRAM Uncorrectable Parity         : 1",
+    ),
+    ("            DRAM Uncorrectable                : 0",),
+    SMI,
+    category=Category.GPU_HBM,
+    also=(Category.GPU_SRAM,),
+    weak=True,
+    read=counted,
+)
+TOOLS.add(
+    "row_remap",
+    ROOT,
+    ("remapping failure occurred",),
+    r"Remapping Failure Occurred\s{0,60}: Yes",
+    ("        Remapping Failure Occurred        : Yes",),
+    ("        Remapping Failure Occurred        : No",),
+    SMI,
+    category=Category.GPU_HBM,
+)
+TOOLS.add(
+    "nvlink_down",
+    ROOT,
+    (": <inactive>", "nvlink is down"),
+    r"Link \d{1,2}: <inactive>|NVLink is down|nvlinks? (?:is|are) (?:currently )?down",
+    ("\t Link 7: <inactive>",),
+    ("\t Link 7: 26.562 GB/s",),
+    SMI,
+    category=Category.NVLINK,
+    weak=True,
+)
+TOOLS.add(
+    "error_cell",
+    ROOT,
+    ("err!",),
+    r"\|.{0,60}\bERR!",
+    ("| ERR!   ERR!  ERR!   ERR! / ERR! |  0MiB / 81559MiB |",),
+    ("err! the parser stopped",),
+    SMI,
+    category=Category.GPU,
+    also=(LOST, Category.POWER),
+    weak=True,
+)
+TOOLS.add(
+    "diagnosis",
+    ROOT,
+    ("| fail ", "fail - gpu"),
+    r"\|\s{1,8}(?P<test>[A-Za-z][\w /]{1,40}?)\s{1,60}\|\s{1,8}Fail\b(?:.{0,20}?GPUs?: ?"
+    r"(?P<gpus>[\d, ]{1,40}))?",
+    (
+        "|  Memory                   | Fail - GPU: 3                                  |",
+        "|  PCIe                     | Fail                                           |",
+    ),
+    ("|  Memory                   | Pass - All                                     |",),
+    DCGM,
+    category=Category.GPU,
+    read=diagnosis,
+)
+TOOLS.add(
+    "health",
+    ROOT,
+    ("dcgm_fr_",),
+    r"DCGM_FR_(?P<reason>[A-Z_]{3,60})",
+    ("Health: DCGM_FR_VOLATILE_DBE_DETECTED on GPU 3",),
+    ("dcgm_fr_ is the prefix",),
+    DCGM,
+    category=Category.GPU,
+    also=(Category.GPU_HBM, Category.NVLINK, LOST),
+    weak=True,
+)
+
+TOOLS.add(
+    "throttled",
+    ROOT,
+    ("thermal throttling", "thermally throttled", "throttled due to", "throttling due to"),
+    r"(?P<thermal>thermal throttling (?:detected|is active|active on|on GPU)|thermally throttled"
+    r"|throttl(?:ed|ing) due to (?:thermal|temperature|heat))"
+    r"|throttl(?:ed|ing) due to (?:hw )?power[ _]brake",
+    (
+        "WARNING thermal throttling detected on GPU 3",
+        "GPU 2 clocks throttled due to power brake",
+    ),
+    ("thermal throttling: none", "throttled due to rate limits"),
+    "monitors beside a job",
+    category=THERMAL,
+    also=(Category.POWER,),
+    weak=True,
+    read=lambda found, _after: (
+        Reading() if found["thermal"] else Reading(category=Category.POWER, also=(THERMAL,))
+    ),
+)
+TOOLS.add(
+    "straggler",
+    ROOT,
+    ("straggler detected", "detected straggler", "straggler detection warning"),
+    r"[Ss]traggler detected|[Dd]etected straggler|STRAGGLER DETECTION WARNING",
+    (
+        "Straggler detected: rank 12",
+        "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks:"
+        " Rank=12",
+    ),
+    ("no stragglers detected",),
+    "NVIDIA resiliency extension; NeMo",
+    category=Category.STRAGGLER,
+    also=(Category.GPU, THERMAL),
+    blame=Blame.PEER,
+    weak=True,
+    each=True,
+    read=lambda found, _after: named_rank(found.string, found.end()),
+)
+
+SIGNATURES = TOOLS.signatures()

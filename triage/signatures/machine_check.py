@@ -1,0 +1,30 @@
+"""The status word of a machine check bank: what failed, and how badly.
+
+The low 16 bits are the error code, the same on every x86: a memory controller has a
+range of its own, caches, translation buffers and the interconnect are the processor.
+"""
+
+from triage.domain.category import Category
+from triage.signatures.host_line import CORRECTED, ERROR, FATAL
+
+__all__ = ["category_of", "severity_of"]
+
+UNCORRECTED = 1 << 61
+CONTEXT_CORRUPT = 1 << 57
+ERROR_CODE = 0xEFFF  # without bit 12, which only says that reports are being filtered
+MEMORY_CONTROLLER = 0xFF80
+MEMORY_CONTROLLER_CODES = (0x0080, 0x0280)  # the second range: a memory used as a cache
+
+
+def category_of(status: int) -> Category:
+    """Memory where its controller reports, else the processor."""
+    if status & ERROR_CODE & MEMORY_CONTROLLER in MEMORY_CONTROLLER_CODES:
+        return Category.HOST_MEMORY
+    return Category.CPU
+
+
+def severity_of(status: int) -> str:
+    """Fatal where the processor's own state is lost."""
+    if status & CONTEXT_CORRUPT:
+        return FATAL
+    return ERROR if status & UNCORRECTED else CORRECTED

@@ -1,0 +1,522 @@
+"""NCCL's own warnings: InfiniBand completions, sockets, bootstrap, plugins, NVLS.
+
+Most of them are the edge of somebody else's failure: a socket that a peer closed,
+a queue pair whose other end is gone. A completion error names both ends and
+blames neither; a port or an adapter that reports itself is a root.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Kind
+from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+NCCL = Family("nccl", Kind.NCCL)
+IB = "NCCL: transport/net_ib.cc"
+VERBS = "NCCL: misc/ibvwrap.cc"
+SOCKET = "NCCL: misc/socket.cc"
+LINK = (Category.NIC,)
+
+FABRIC = Reading(role=ROOT, category=Category.NETWORK, also=LINK, blame=Blame.PAIR, weak=True)
+CONFIGURED = Reading(
+    role=CONSEQUENCE,
+    category=Category.DEPENDENCY,
+    also=(Category.SOFTWARE_FRAMEWORK, Category.NIC),
+    blame=Blame.PAIR,
+)
+
+
+def completion(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """By the status of the completion (IBV_WC_*).
+
+    12 and 13: the other end does not answer, for want of a path or of a process.
+    5: flushed, an echo of an earlier error. 1, 2, 4, 6, 7, 8, 9, 10: length,
+    protection or access, so set-up or library. 11, 20, 21: an adapter gave up.
+    """
+    match int(found["status"]):
+        case 12 | 13:
+            return FABRIC
+        case 5:
+            return Reading(role=CONSEQUENCE, blame=Blame.PAIR)
+        case 1 | 2 | 4 | 6 | 7 | 8 | 9 | 10:
+            return CONFIGURED
+        case 3 | 11 | 19 | 20 | 21:
+            return Reading(
+                role=ROOT,
+                category=Category.NIC,
+                also=(Category.NETWORK,),
+                blame=Blame.PAIR,
+                weak=True,
+            )
+        case 0:
+            return None
+    return Reading(role=CONSEQUENCE, blame=Blame.PAIR)
+
+
+def async_event(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """By the event: ports down, adapters broken, and the many that mean nothing."""
+    event = (found["event"] or "").strip().lower()
+    if event.startswith("local catastrophic") or "device fatal" in event:
+        return Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,))
+    if "port err" in event or "link down" in event or "port down" in event:
+        return Reading(role=ROOT, category=Category.NETWORK, also=LINK)
+    if "violation" in event or "request error" in event or "invalid request" in event:
+        return CONFIGURED
+    if "catastrophic" in event or "cq err" in event or "srq err" in event:
+        return Reading(role=CONSEQUENCE, category=Category.NIC, also=(Category.NETWORK,))
+    return Reading(role=NOISE, blame=Blame.NOBODY)
+
+
+def verbs_call(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """By the error of a verbs call; without one it is an echo."""
+    why = (found["why"] or "").lower()
+    if "no such device" in why or "input/output error" in why:
+        return Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,))
+    if "connection timed out" in why or "no data available" in why:
+        return Reading(
+            role=ROOT,
+            category=Category.NETWORK,
+            also=(Category.NIC, Category.DEPENDENCY),
+            blame=Blame.PAIR,
+            weak=True,
+        )
+    if "unreachable" in why or "no route to host" in why:
+        return Reading(
+            role=ROOT,
+            category=Category.DEPENDENCY,
+            also=(Category.NETWORK,),
+            blame=Blame.PAIR,
+        )
+    if "allocate memory" in why or "invalid argument" in why or "not permitted" in why:
+        return Reading(role=ROOT, category=Category.DEPENDENCY, also=LINK, weak=True)
+    return Reading(role=CONSEQUENCE)
+
+
+UNREACHABLE = re.compile(
+    r"no route to host|network is unreachable|connection timed out|host is down", re.IGNORECASE
+)
+
+
+def connect_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A missing route is a root when nothing ran yet; a refusal or reset is a peer's end."""
+    if UNREACHABLE.search(found.string, found.start()) is None:
+        return Reading(role=CONSEQUENCE, blame=Blame.PEER)
+    return Reading(
+        role=ROOT,
+        category=Category.NETWORK,
+        also=(Category.DEPENDENCY, Category.NIC),
+        blame=Blame.PAIR,
+        weak=True,
+    )
+
+
+def return_code(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A failed system call in the network transport is at least about the network."""
+    if found["result"] == "2" and re.search(r"net|socket|bootstrap", found["file"]):
+        return Reading(
+            role=ROOT,
+            category=Category.NETWORK,
+            also=LINK,
+            blame=Blame.PAIR,
+            weak=True,
+        )
+    return Reading()
+
+
+def plugin_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """EFA names both ends; one of them, or the path."""
+    peer = re.search(r"Peer host id: ?(\S{1,64})", found.string)
+    return Reading(peer=None if peer is None else peer[1].rstrip(".,)"))
+
+
+NCCL.add(
+    "ib_completion",
+    ROOT,
+    ("got completion from peer", "got completion with error"),
+    r"Got completion (?:from peer (?P<peer>[^\s<]{1,256})\S{0,16} )?with"
+    r" (?:status=|error )(?:\w{1,40}\()?(?P<status>\d{1,3})"
+    r"(?:.{0,160}?vendor[ _]err[ =](?P<vendor_error>\d{1,6}))?"
+    r"(?:.{0,240}? hca (?P<device>[\w:]{1,40}))?",
+    (
+        "NET/IB : Got completion from peer 10.3.0.7<40112> with status=12 opcode=0 len=0 vendor"
+        " err 129 (Recv) localGid ::ffff:10.3.0.8 remoteGids::ffff:10.3.0.7",
+        "NET/IB: Got completion from peer 10.3.0.7<40112> with status=IBV_WC_RETRY_EXC_ERR(12)"
+        " opcode=IBV_WC_SEND(0) reqSize=0 vendor_err=129 req_type=Send",
+        "NET/IB : Got completion with error 12, opcode 1, len 11155, vendor err 129",
+        "NET/IB : Got completion from peer 10.9.1.2<7> with error 4, opcode 1, len 9, vendor err"
+        " 81 (Send)",
+    ),
+    ("NET/IB : Got completion from peer 10.9.1.2<7> with status=0 opcode=1",),
+    IB,
+    blame=Blame.PAIR,
+    read=completion,
+)
+NCCL.add(
+    "ib_async_event",
+    NOISE,
+    ("async event", "async error event", "async fatal event", "gid table changed"),
+    r"async (?:error |fatal )?event(?: on (?:CQ|QP|SRQ)[^:]{0,60})? ?: ?(?P<event>[^(,]{1,80})"
+    r"|(?P<event_changed>GID table changed)",
+    (
+        "transport/net_ib.cc:94 NCCL WARN NET/IB : Got async event : port error",
+        "NET/IB : mlx5_3:1 Got async event : GID table change",
+        "NET/IB : mlx5_0:1 async fatal event: local catastrophic error",
+        "NET/IB : mlx5_2:1 async fatal event on QP (0x7f21): local access violation work queue"
+        " error",
+        "NET/IB : mlx5_7:1 Got non-fatal async event: client reregistration(17)",
+    ),
+    ("async event loop started",),
+    IB,
+    read=async_event,
+)
+NCCL.add(
+    "ib_timeout",
+    ROOT,
+    (
+        "failed to modify qp to r",
+        "transport retry counter exceeded",
+        "rnr retry counter exceeded",
+        "transport retry count exceeded",
+    ),
+    r"Failed to modify QP (?:\w+ )?to RT[RS](?:: (?P<why>Connection timed out))?"
+    r"|transport retry count(?:er)? exceeded|RNR retry counter exceeded",
+    (
+        "Failed to modify QP to RTR: Connection timed out",
+        "Failed status transport retry counter exceeded (12) for wr_id 3",
+    ),
+    ("transport retry counter is 7",),
+    "rdma-core: perftest and UCX",
+    category=Category.NETWORK,
+    also=(Category.NIC, Category.DEPENDENCY),
+    blame=Blame.PAIR,
+)
+NCCL.add(
+    "verbs_call",
+    CONSEQUENCE,
+    ("call to ibv_", "ibv_modify_qp failed", "ibv_poll_cq() failed", "ibv_reg_mr failed"),
+    r"(?:Call to )?(?P<call>ibv_\w{1,40})(?:\(\))? failed"
+    r"(?: with (?:error )?(?:\d{1,4} )?(?P<why>[A-Z][\w/ ]{1,60}))?"
+    r"(?:.{0,200}?on dev (?P<device>[\w:]{1,40}))?"
+    r"(?:.{0,300}?remote GID (?P<peer>[0-9a-fA-F:.]{2,60}))?",
+    (
+        "misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with error No such device",
+        "NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_2:1,"
+        " curr state INIT, next state RTR, local QP number 90, remote QP number 77, local GID"
+        " index 3, local GID ::ffff:10.1.2.3, remote GID ::ffff:10.1.2.4",
+        "misc/ibvwrap.cc:80 NCCL WARN Call to ibv_get_async_event failed",
+        "Call to ibv_create_qp failed with error Cannot allocate memory errno 12",
+    ),
+    ("Call to ibv_open_device succeeded",),
+    VERBS,
+    read=verbs_call,
+)
+NCCL.add(
+    "no_ib_path",
+    ROOT,
+    ("net/ib : no active port found", "net/ib : unable to open device"),
+    r"NET/IB : No active port found|NET/IB : Unable to open device (?P<device>\w{1,40})",
+    ("NCCL WARN NET/IB : Unable to open device mlx5_4",),
+    ("NET/IB : No device found.",),
+    IB,
+    category=Category.NIC,
+    also=(Category.NETWORK, Category.DEPENDENCY),
+    weak=True,
+)
+NCCL.add(
+    "nvls",
+    ROOT,
+    ("nvls.cc", "nvlink sharp (nvls)", "fabric state not", "nvls multicast"),
+    r"nvls\.cc:\d{1,6} NCCL WARN (?:Cuda failure|Failed)"
+    r"|Failed to (?:bind|create|allocate|map) NVLink SHARP \(NVLS\)"
+    r"|NVLS Multicast.{0,80}?(?:failed|failure)|MNNVL.{0,80}?fabric state not",
+    (
+        "transport/nvls.cc:132 NCCL WARN Cuda failure 1 'invalid argument'",
+        "NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA"
+        " error 801 'operation not supported'",
+    ),
+    ("transport/nvls.cc:90 NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)",),
+    "NCCL: transport/nvls.cc",
+    category=Category.NVLINK,
+    also=(Category.DEPENDENCY,),
+)
+NCCL.add(
+    "shared_memory",
+    ROOT,
+    ("/dev/shm/nccl-", "call to posix_fallocate failed", "while creating shared memory segment"),
+    r"failed to extend /dev/shm/nccl-"
+    r"|Error while (?:creating|attaching to) shared memory segment /dev/shm/nccl-"
+    r"|Call to posix_fallocate failed|/dev/shm/nccl-\S{1,40}.{0,60}?No space left",
+    (
+        "misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-k2 to 9637892 bytes,"
+        " error: No space left on device (28)",
+        "misc/shmutils.cc:81 NCCL WARN Error while creating shared memory segment"
+        " /dev/shm/nccl-k2 (size 9637888)",
+        "NCCL WARN Call to posix_fallocate failed : No space left on device",
+    ),
+    ("/dev/shm/nccl-k2 attached",),
+    "NCCL: misc/shmutils.cc",
+    category=Category.HOST_OOM,
+    also=(Category.DEPENDENCY,),
+)
+NCCL.add(
+    "version_mismatch",
+    ROOT,
+    ("mismatched nccl version", "nccl version mismatch", "message truncated : received"),
+    r"Mismatched NCCL version|NCCL version mismatch|Message truncated : received \d",
+    (
+        "bootstrap.cc:501 NCCL WARN Message truncated : received 1024 bytes instead of 256",
+        "NCCL WARN Mismatched NCCL version detected : rank 3 version 22005 rank 0 version 21805",
+    ),
+    ("NCCL version 2.21.5+cuda12.4",),
+    "NCCL: bootstrap.cc",
+    category=Category.DEPENDENCY,
+    also=(Category.SOFTWARE_FRAMEWORK, Category.COLLECTIVE_MISMATCH),
+)
+NCCL.add(
+    "socket_handshake",
+    ROOT,
+    ("socketfinalizeaccept: wrong", "socketfinalizeconnect: wrong"),
+    r"socketFinalize\w{1,12}: wrong (?:type|magic)",
+    ("misc/socket.cc:690 NCCL WARN socketFinalizeAccept: wrong type 4 != 3",),
+    ("socketFinalizeAccept: type 3",),
+    SOCKET,
+    category=Category.SOFTWARE_FRAMEWORK,
+    also=(Category.DEPENDENCY,),
+)
+NCCL.add(
+    "no_interface",
+    ROOT,
+    (
+        "no socket interface found",
+        "no usable interface",
+        "no interface found in",
+        "is neither af_inet",
+        "no eligible providers",
+        "net/socket : no interface",
+        "net/ofi failed to initialize",
+    ),
+    r"no socket interface found|no usable interface|No interface found in|NET/Socket : no interface"
+    r"|connecting to address .{0,200}? is neither AF_INET"
+    r"|NET/OFI (?:No eligible providers|Failed to initialize)",
+    (
+        "Bootstrap : no socket interface found",
+        "ncclSocketInit: connecting to address  with family 512 is neither AF_INET(2) nor"
+        " AF_INET6(10)",
+        "NCCL WARN NET/OFI No eligible providers were found",
+    ),
+    ("Bootstrap : Using eth0:10.0.0.3<0>",),
+    "NCCL: bootstrap.cc, misc/socket.cc; aws-ofi-nccl",
+    category=Category.DEPENDENCY,
+)
+NCCL.add(
+    "duplicate_gpu",
+    ROOT,
+    ("duplicate gpu detected",),
+    r"Duplicate GPU detected ?: ?rank (?P<first>\d{1,7}) and rank (?P<second>\d{1,7}) both on",
+    ("init.cc:802 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000",),
+    ("no duplicate GPU detected",),
+    "NCCL: init.cc",
+    category=Category.DEPENDENCY,
+    also=(Category.SOFTWARE_USER,),
+)
+NCCL.add(
+    "network_plugin",
+    ROOT,
+    (
+        "unresponsive receiver",
+        "efa_rdm_",
+        "my host id:",
+        "my efa addr",
+        "completed with error. rc:",
+        "libfabric efa provider has encountered",
+    ),
+    r"NET/OFI .{0,160}?completed with error\. RC: ?(?P<result>\d{1,6})"
+    r"|efa_rdm_\w{1,60}(?:error|err)\b|My (?:host id|EFA addr): ?(?P<own>\S{1,64})"
+    r"|Unresponsive receiver",
+    (
+        "NCCL WARN NET/OFI Request 0x7f2 completed with error. RC: 107. Error: 4107 (Unresponsive"
+        " receiver (reachable by EFA device but handshake failed)). Completed length: 0",
+        "efa_rdm_txe_handle_error(): err: 113, message: No route to host My host id: i-0ab1 Peer"
+        " host id: i-0cd2",
+    ),
+    ("NET/OFI Selected provider is efa, fabric is efa (found 4 nics)",),
+    "aws-ofi-nccl; libfabric: prov/efa",
+    category=Category.NETWORK,
+    also=(Category.NIC, Category.DEPENDENCY),
+    blame=Blame.PAIR,
+    weak=True,
+    read=plugin_error,
+)
+NCCL.add(
+    "peer_closed",
+    CONSEQUENCE,
+    ("connection closed by remote peer",),
+    r"Connection closed by remote peer(?: (?P<peer>[^\s<]{1,256}))?",
+    (
+        "misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer"
+        " n7.cluster<40112>",
+        "NCCL WARN [Service thread] Error encountered progressing operation=Connect, res=3,"
+        " Connection closed by remote peer n7<40112>",
+    ),
+    ("Connection closed by localRank 3",),
+    SOCKET,
+    blame=Blame.PEER,
+)
+NCCL.add(
+    "service_closed",
+    NOISE,
+    ("connection closed by localrank",),
+    r"Connection closed by localRank (?P<peer_local_rank>\d{1,4})",
+    ("NCCL INFO [Service thread] Connection closed by localRank 0",),
+    ("Connection closed by remote peer n7<40112>",),
+    "NCCL: proxy.cc, also at the end of a healthy job",
+    blame=Blame.NOBODY,
+)
+NCCL.add(
+    "socket_error",
+    CONSEQUENCE,
+    (
+        "call to connect",
+        "socketstartconnect: connect",
+        "socketpollconnect",
+        "exceeded error retry count",
+        "connect returned",
+        "net : connect to",
+        "net : call to recv",
+        "net : call to send",
+        "net/socket : peer",
+        "call to recv from",
+        "call to send to",
+        "call to accept failed",
+        "socketprogressopt: call to",
+        "socketprogress: call to",
+    ),
+    r"(?:Connect(?:ion)? to|recv from|send to|connect to|poll\(\) on|peer)"
+    r" (?P<peer>[\w.:-]{1,128}+).{0,48}?(?:failed|returned|closed)"
+    r"|Call to (?:connect|accept|recv|send).{0,80}?(?:failed|returned|timeout)"
+    r"|socketPollConnect\b.{0,120}?(?:failed|returned|errno|timeout)|connect returned"
+    r"|exceeded error retry count",
+    (
+        "misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 10.0.1.5<44215> failed :"
+        " Software caused connection abort",
+        "socketPollConnect: Connect to 10.0.1.5<4421> returned 113(No route to host) errno 115",
+        "Call to connect returned Connection refused, retrying (34/34)",
+        "misc/socket.cc:520 NCCL WARN Net : Call to recv from 10.0.1.5<44215> failed : Connection"
+        " reset by peer",
+    ),
+    ("Call to connect is in progress",),
+    SOCKET,
+    blame=Blame.PEER,
+    read=connect_error,
+)
+NCCL.add(
+    "proxy",
+    CONSEQUENCE,
+    (
+        "socket recv failed while polling",
+        "] failed to execute operation",
+        "proxy call to rank",
+        "[service thread] accept failed",
+        "could not receive type from localrank",
+        "error encountered progressing operation",
+    ),
+    r"Socket recv failed while polling|Failed to execute operation \w{1,20} from rank"
+    r"|Proxy Call to rank (?P<proxy_rank>\d{1,7}) failed|\[Service thread\] Accept failed"
+    r"|Could not receive type from localRank|Error encountered progressing operation",
+    (
+        "proxy.cc:1147 NCCL WARN Socket recv failed while polling for opId=0x7fb1",
+        "proxy.cc:1521 NCCL WARN [Proxy Service 2] Failed to execute operation Connect from rank"
+        " 2, retcode 3",
+        "proxy.cc:1092 NCCL WARN Proxy Call to rank 3 failed (Setup)",
+        "NCCL WARN [Service thread] Could not receive type from localRank 4, res=3, closed=0",
+    ),
+    ("[Proxy Service] Device 2 CPU core 14",),
+    "NCCL: proxy.cc",
+    blame=Blame.PEER,
+)
+NCCL.add(
+    "result_system",
+    ROOT,
+    ("ncclsystemerror", "unhandled system error"),
+    r"ncclSystemError: System call|^.{0,80}unhandled system error",
+    ("ncclSystemError: System call (e.g. socket, malloc) or external library call failed or ...",),
+    ("ncclSuccess",),
+    "NCCL: ncclGetErrorString",
+    blame=Blame.NOBODY,
+    weak=True,
+)
+NCCL.add(
+    "result_remote",
+    CONSEQUENCE,
+    ("ncclremoteerror",),
+    r"ncclRemoteError",
+    (
+        "ncclRemoteError: A call failed possibly due to a network error or a remote process"
+        " exiting prematurely.",
+    ),
+    ("remote error handler",),
+    "NCCL: ncclGetErrorString",
+    blame=Blame.PEER,
+)
+NCCL.add(
+    "result",
+    ROOT,
+    ("ncclunhandledcudaerror", "ncclinternalerror", "ncclinvalidusage", "ncclinvalidargument"),
+    r"nccl(?:UnhandledCudaError|InternalError|InvalidUsage|InvalidArgument)",
+    (
+        "ncclUnhandledCudaError: Call to CUDA function failed.",
+        "ncclInternalError: Internal check failed.",
+    ),
+    ("ncclSuccess",),
+    "NCCL: ncclGetErrorString",
+    blame=Blame.NOBODY,
+    weak=True,
+)
+NCCL.add(
+    "cuda_failure",
+    ROOT,
+    ("cuda failure",),
+    r"Cuda failure (?:(?P<cuda_code>\d{1,4})(?: |$))?(?:'(?P<cuda_text>[^']{1,200})')?",
+    (
+        "init.cc:51 NCCL WARN Cuda failure 1 'invalid argument'",
+        "NCCL WARN Cuda failure 'peer mapping resources exhausted'",
+    ),
+    ("no CUDA failures were seen",),
+    "NCCL: checks.h",
+    category=Category.DEPENDENCY,
+    also=(Category.SOFTWARE_FRAMEWORK, Category.GPU),
+    weak=True,
+)
+NCCL.add(
+    "return_code",
+    CONSEQUENCE,
+    # a digit before it: "[send]" lines of channels have an arrow too
+    tuple(f"{digit} -> {result}" for digit in range(10) for result in (1, 2, 3, 5, 6)),
+    r"(?:^|NCCL INFO )(?P<file>[\w./]{1,80}\.(?:cc|cu|c|cpp|h|hpp)):\d{1,6} -> (?P<result>[12356])"
+    r"(?: |$)",
+    (
+        "NCCL INFO transport/net.cc:302 -> 2",
+        "bootstrap.cc:77 -> 6",
+        "NCCL INFO group.cc:64 -> 3 [Async thread]",
+    ),
+    ("NCCL INFO Channel 01 : 2[3b000] -> 1[1b000] via P2P/IPC",),
+    "NCCL: checks.h, NCCLCHECK",
+    blame=Blame.NOBODY,
+    read=return_code,
+)
+NCCL.add(
+    "abort",
+    NOISE,
+    ("- abort complete",),
+    r"- Abort COMPLETE",
+    ("comm 0x55d rank 3 nranks 16 cudaDev 3 busId 5d000 - Abort COMPLETE",),
+    ("comm 0x55d rank 3 nranks 16 cudaDev 3 busId 5d000 - Destroy COMPLETE",),
+    "NCCL: init.cc",
+    blame=Blame.NOBODY,
+)
+
+SIGNATURES = NCCL.signatures()

@@ -1,0 +1,33 @@
+"""PCI addresses as logs print them, in the one form in which they are joined."""
+
+import re
+
+__all__ = ["bus_id", "full_address"]
+
+# 0000:9b:00.0, 9b:00, 00000000:9B:00.0, PCI:0000:9b:00
+ADDRESS = re.compile(
+    r"(?:(?P<domain>[0-9a-f]{1,8}):)?(?P<bus>[0-9a-f]{2}):(?P<device>[0-9a-f]{2})"
+    r"(?:\.(?P<function>[0-7]))?",
+    re.IGNORECASE,
+)
+
+
+def bus_id(text: str) -> str | None:
+    """``dddd:bb:dd``, lower case, without the function; None where ``text`` is no address."""
+    found = ADDRESS.search(text)
+    return None if found is None else _joined(found)
+
+
+def full_address(text: str) -> str | None:
+    """As :func:`bus_id`, with the function where one is printed."""
+    found = ADDRESS.search(text)
+    if found is None:
+        return None
+    function = found["function"]
+    return _joined(found) + ("" if function is None else f".{function}")
+
+
+def _joined(found: "re.Match[str]") -> str:
+    # nvidia-smi prints eight digits of the domain; a real one needs four, under VMD five.
+    domain = (found["domain"] or "0").lower().lstrip("0").zfill(4)
+    return f"{domain}:{found['bus'].lower()}:{found['device'].lower()}"

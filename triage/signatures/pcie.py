@@ -1,0 +1,383 @@
+"""PCIe: advanced error reporting, containment, hot-plug, width and power states.
+
+What stands between a processor and its devices breaks as a link: the slot, the
+riser, the cable, the switch on the board. Corrected errors are counted by the
+million on healthy machines and are graded so. A port names itself, the device
+behind it is in the text; ``gpu`` is set only where NVIDIA's driver speaks.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.signatures.host_line import BDF, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
+from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.pci import bus_id, full_address
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+PCIE = HostFamily("pcie", Kind.PCIE)
+AER = "Linux: drivers/pci/pcie/aer.c and err.c, many releases"
+DPC = "Linux: drivers/pci/pcie/dpc.c"
+PCI = "Linux: drivers/pci/pci.c and probe.c"
+HOTPLUG = "Linux: drivers/pci/hotplug/pciehp_ctrl.c"
+
+# pcieport 0000:00:03.0:
+SPEAKER = rf"(?:\b(?P<driver>[a-z][\w.-]{{1,30}}) )?\b(?P<device>{BDF}): "
+BOARD = Category.IO_BOARD
+# What else a broken link of this driver's device may be.
+DRIVERS = {
+    "nvidia": (Category.GPU,),
+    "nouveau": (Category.GPU,),
+    "amdgpu": (Category.GPU,),
+    "mlx5_core": (Category.NIC,),
+    "bnxt_en": (Category.NIC,),
+    "ice": (Category.NIC,),
+    "efa": (Category.NIC,),
+    "nvme": (Category.SSD,),
+}
+# Of the uncorrectable errors these only say that somebody asked for what is not there.
+MILD_NAMES = ("unsupreq", "acsviol", "unxcmplt", "unxcmpl")
+UNCORRECTABLE_NAMES = (
+    r"SDES|Surprise Down(?: Error)?|DLP|Data Link Protocol|TLP|Poisoned TLP|FCP|Flow Control "
+    r"Protocol|CmpltTO|Completion Timeout|CmpltAbrt|Completer Abort|UnxCmplt|UnxCmpl|Unexpected "
+    r"Completion|RxOF|Receiver Overflow|MalfTLP|Malformed TLP|ECRC|UnsupReq|Unsupported Request|"
+    r"ACSViol|UncorrIntErr|PoisonTLPBlocked|TLPBlockedErr|BlockedTLP|AtomicOpBlocked"
+)
+CORRECTABLE_NAMES = (
+    r"RxErr|Receiver Error|BadTLP|Bad TLP|BadDLLP|Bad DLLP|Rollover|RELAY_NUM Rollover|Timeout|"
+    r"Replay Timer Timeout|NonFatalErr|Advisory Non-Fatal|CorrIntErr|HeaderOF"
+)
+
+
+def place(found: re.Match[str], source: str | None = None) -> Reading:
+    """Device, and the GPU where its own driver prints; ``source`` is the device behind a port."""
+    driver = says(found, "driver")
+    device = says(found, "device")
+    fields = {}
+    if source and full_address(source):
+        fields["source"] = full_address(source) or ""
+    gpu = bus_id(device) if driver == "nvidia" and device else None
+    return Reading(gpu=gpu, also=DRIVERS.get(driver), fields=fields)
+
+
+def grade(reading: Reading, severity: str, *, weak: bool = False) -> Reading:
+    """``reading`` with a severity of its own."""
+    return Reading(
+        gpu=reading.gpu,
+        also=reading.also,
+        weak=weak,
+        fields={**reading.fields, "severity": severity},
+    )
+
+
+def placed(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Only who prints."""
+    return place(found)
+
+
+def reported(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Severity as either wording of a report says it."""
+    reading = place(found, says(found, "source"))
+    severity = says(found, "bus_said") or says(found, "said")
+    if severity.startswith("correct"):
+        return grade(reading, CORRECTED, weak=True)
+    return grade(reading, ERROR if "non" in severity else FATAL)
+
+
+def named(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """An uncorrectable error by its name."""
+    name = says(found, "name").replace(" ", "")
+    if name.startswith(MILD_NAMES) or name.startswith(("unsupported", "unexpected")):
+        return grade(place(found), WARN, weak=True)
+    return grade(place(found), FATAL if name.startswith(("sdes", "surprise")) else ERROR)
+
+
+def gone(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A link or a card that went; one that came is no fault."""
+    if re.search(r"Link Up|Card present", found["event"], re.IGNORECASE):
+        return Reading(role=NOISE, fields={"severity": "info"})
+    return place(found)
+
+
+PCIE.line(
+    "aer_error",
+    ROOT,
+    ERROR,
+    ("pcie bus error", "error received", "error message received"),
+    rf"{SPEAKER}(?:AER: )?(?:PCIe Bus Error: severity=(?P<bus_said>(?:Un)?correct(?:ed|able)"
+    r"(?: ?\((?:Non-?)?Fatal\))?)"
+    r"(?:, type=(?P<layer>[\w ]{1,30}))?(?:, \(?(?P<agent>[\w ]{1,30}))?|"
+    r"(?:AER: )?(?:Multiple )?(?P<said>(?:Un)?correct(?:ed|able)(?: ?\((?:Non-?)?Fatal\))?) error "
+    rf"(?:message )?received(?: from|:) ?(?P<source>{BDF}|id=[0-9a-f]{{1,4}})?)",
+    (
+        "pcieport 0000:5c:01.0: AER: Multiple Uncorrected (Fatal) error received: 0000:5c:01.0",
+        "pcieport 0000:5c:01.0: AER: Corrected error received: id=00e4",
+        "pcieport 0000:5c:01.0: AER: Correctable error message received from 0000:5d:00.0",
+        "pcieport 0000:5c:01.0: AER: Uncorrectable (Non-Fatal) error message received from "
+        "0000:5d:00.0",
+        "pcieport 0000:5c:01.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=Transaction "
+        "Layer, (Requester ID)",
+        "nvidia 0000:5d:00.0: PCIe Bus Error: severity=Corrected, type=Physical Layer, "
+        "id=5d00(Receiver ID)",
+    ),
+    (
+        "pcieport 0000:5c:01.0: AER: enabled with IRQ 38",
+        "rpc: Correctable error received from the peer",
+    ),
+    AER,
+    category=BOARD,
+    read=reported,
+)
+
+
+PCIE.line(
+    "aer_uncorrectable",
+    ROOT,
+    ERROR,
+    (
+        "] sdes",
+        "] surprise down",
+        "] dlp",
+        "] data link protocol",
+        "] tlp",
+        "] poison",
+        "] fcp",
+        "] flow control protocol",
+        "] cmpl",
+        "] completion timeout",
+        "] completer abort",
+        "] unxcmpl",
+        "] unexpected completion",
+        "] rxof",
+        "] receiver overflow",
+        "] malftlp",
+        "] malformed tlp",
+        "] ecrc",
+        "] unsup",
+        "] acsviol",
+        "] uncorrinterr",
+        "] blockedtlp",
+        "] tlpblockederr",
+        "] atomicopblocked",
+    ),
+    rf"{SPEAKER}(?:AER: )? {{0,8}}\[ ?(?P<bit>\d{{1,2}})\] "
+    rf"(?P<name>{UNCORRECTABLE_NAMES})\b(?: {{0,40}}(?P<first>\(First\)))?",
+    (
+        "pcieport 0000:5c:01.0:    [14] CmpltTO                (First)",
+        "pcieport 0000:5c:01.0: AER:    [ 5] SDES                   (First)",
+        "pcieport 0000:5c:01.0:    [ 5] Surprise Down",
+        "pcieport 0000:5c:01.0:    [18] Malformed TLP         (First)",
+        "nvidia 0000:5d:00.0:    [20] UnsupReq               (First)",
+    ),
+    (
+        "pcieport 0000:5c:01.0:    [ 6] BadTLP",
+        "pcieport 0000:5c:01.0: AER:   TLP Header: 4a000001 5c000004 00000000 00000000",
+    ),
+    AER,
+    category=BOARD,
+    read=named,
+)
+PCIE.line(
+    "aer_correctable",
+    ROOT,
+    CORRECTED,
+    (
+        "] rxerr",
+        "] receiver error",
+        "] badtlp",
+        "] bad tlp",
+        "] baddllp",
+        "] bad dllp",
+        "] rollover",
+        "] relay_num rollover",
+        "] timeout",
+        "] replay timer timeout",
+        "] nonfatalerr",
+        "] advisory non-fatal",
+        "] corrinterr",
+        "] headerof",
+    ),
+    rf"{SPEAKER}(?:AER: )? {{0,8}}\[ ?(?P<bit>\d{{1,2}})\] "
+    rf"(?P<name>{CORRECTABLE_NAMES})\b",
+    (
+        "pcieport 0000:5c:01.0:    [ 0] RxErr                  (First)",
+        "pcieport 0000:5c:01.0: AER:    [12] Timeout",
+        "mlx5_core 0000:5d:00.0:    [ 6] Bad TLP",
+    ),
+    ("worker [12] Timeout after 30 s",),
+    AER,
+    category=BOARD,
+    weak=True,
+    read=placed,
+)
+PCIE.line(
+    "aer_detail",
+    CONSEQUENCE,
+    WARN,
+    ("error status/mask=", "tlp header", "error of this agent", "aer_status:"),
+    rf"{SPEAKER}(?:AER: )? {{0,8}}(?:device \[[0-9a-f]{{4}}:[0-9a-f]{{4}}\] error status/mask="
+    r"(?P<status>[0-9a-f]{1,8})|TLP Header|Error of this Agent|aer_status: 0x)",
+    (
+        "pcieport 0000:5c:01.0:   device [8086:2030] error status/mask=00004000/00000000",
+        "pcieport 0000:5c:01.0: AER:   TLP Header: 4a000001 5c000004 00000000 00000000",
+        "nvidia 0000:5d:00.0: AER: aer_status: 0x00100000, aer_mask: 0x00000000",
+    ),
+    ("http: error status/mask=1",),
+    AER,
+    category=BOARD,
+    read=placed,
+)
+PCIE.line(
+    "aer_recovery_failed",
+    CONSEQUENCE,
+    ERROR,
+    (
+        "can't recover",
+        "device recovery failed",
+        "link has been reset",
+        "no error_detected callback",
+        "link reset failed",
+        "link reset at upstream device",
+        "subordinate device reset failed",
+    ),
+    rf"{SPEAKER}(?:AER: )?(?:can't recover|device recovery failed|\w{{4,12}} Port link has been "
+    r"reset|Link reset (?:at upstream device [\w:.]{1,16} )?failed|subordinate device reset "
+    r"failed)",
+    (
+        "nvidia 0000:5d:00.0: AER: can't recover (no error_detected callback)",
+        "pcieport 0000:5c:01.0: AER: device recovery failed",
+        "pcieport 0000:5c:01.0: AER: Root Port link has been reset (0)",
+    ),
+    ("pcieport 0000:5c:01.0: AER: device recovery successful", "we can't recover your password"),
+    AER,
+    category=BOARD,
+    read=placed,
+)
+PCIE.line(
+    "aer_recovered",
+    NOISE,
+    "info",
+    ("device recovery successful",),
+    rf"{SPEAKER}(?:AER: )?device recovery successful",
+    ("pcieport 0000:5c:01.0: AER: device recovery successful",),
+    ("pcieport 0000:5c:01.0: AER: device recovery failed",),
+    AER,
+    read=placed,
+)
+PCIE.line(
+    "containment",
+    ROOT,
+    FATAL,
+    ("dpc: containment event", "dpc: unmasked uncorrectable", "dpc: err_", "dpc: rp pio"),
+    rf"{SPEAKER}(?:AER: )?DPC: (?P<event>containment event|unmasked uncorrectable error|"
+    r"ERR_(?:NON)?FATAL|RP PIO)"
+    r"(?:[^\n]{0,40}?status:(?P<status>0x[0-9a-f]{1,4}) source:(?P<source>0x[0-9a-f]{1,4}))?",
+    (
+        "pcieport 0000:5c:01.0: DPC: containment event, status:0x1f11 source:0x5d00",
+        "pcieport 0000:5c:01.0: DPC: ERR_FATAL detected",
+        "pcieport 0000:5c:01.0: DPC: unmasked uncorrectable error detected",
+    ),
+    ("pcieport 0000:5c:01.0: DPC: error containment capabilities: Int Msg #0, RPExt+",),
+    DPC,
+    category=BOARD,
+    read=placed,
+)
+PCIE.line(
+    "hot_plug",
+    ROOT,
+    FATAL,
+    ("slot(",),
+    rf"(?:\b(?P<driver>[a-z][\w.-]{{1,30}}) )?\b(?P<device>{BDF})(?::pcie\d{{3}})?: "
+    r"(?:pciehp: )?Slot\((?P<slot>[\w-]{1,12})\): "
+    r"(?P<event>Link Down|Card not present|Link Up|Card present|Power fault|Surprise Removal|"
+    r"No device found)",
+    (
+        "pcieport 0000:5c:01.0: pciehp: Slot(12): Link Down",
+        "pcieport 0000:5c:01.0: pciehp: Slot(12): Card not present",
+        "pciehp 0000:5c:01.0:pcie004: Slot(12): Link Up",
+        "pcieport 0000:5c:01.0: pciehp: Slot(12-1): Power fault",
+    ),
+    ("pcieport 0000:5c:01.0: pciehp: Slot(12): Attention button pressed", "Slot(12): Link Down"),
+    HOTPLUG,
+    category=BOARD,
+    also=(Category.CHASSIS, Category.POWER),
+    read=gone,
+)
+PCIE.line(
+    "link_lost",
+    ROOT,
+    FATAL,
+    ("pcie link lost", "data link layer link active not set", "device lost from bus"),
+    rf"(?:\b(?P<driver>[a-z][\w.-]{{1,30}}) )?\b(?P<device>{BDF})(?: \w{{1,16}})?: [^\n]{{0,30}}?"
+    r"(?:PCIe link lost|Data Link Layer Link Active not set in|"
+    r"device lost from bus)",
+    (
+        "pcieport 0000:5c:01.0: Data Link Layer Link Active not set in 1000 msec",
+        "igc 0000:5d:00.0 eth3: PCIe link lost, device now detached",
+        "amdgpu 0000:5d:00.0: amdgpu: device lost from bus!",
+    ),
+    ("is the PCIe link lost or not",),
+    PCI,
+    category=BOARD,
+    also=(Category.CHASSIS, Category.POWER),
+    read=placed,
+)
+PCIE.line(
+    "width",
+    ROOT,
+    WARN,
+    ("pcie bandwidth, limited by",),
+    rf"{SPEAKER}(?P<has_gbs>[\d.]{{1,9}}) Gb/s available PCIe bandwidth, limited by "
+    rf"(?P<speed>[\d.]{{1,5}} GT/s) PCIe (?P<width>x\d{{1,2}}) link at (?P<at>{BDF})"
+    r"(?: \(capable of (?P<could_gbs>[\d.]{1,9}) Gb/s)?",
+    (
+        "pci 0000:5d:00.0: 126.016 Gb/s available PCIe bandwidth, limited by 16.0 GT/s PCIe x8 "
+        "link at 0000:5c:01.0 (capable of 504.112 Gb/s with 32.0 GT/s PCIe x16 link)",
+    ),
+    ("mlx5_core 0000:5d:00.0: 252.048 Gb/s available PCIe bandwidth (16.0 GT/s PCIe x16 link)",),
+    PCI,
+    category=BOARD,
+    also=(Category.CHASSIS,),
+    weak=True,
+    read=placed,
+)
+PCIE.line(
+    "power_state",
+    CONSEQUENCE,
+    ERROR,
+    ("refused to change power state", "change power state from d3"),
+    rf"{SPEAKER}(?:Refused to change power state|"
+    r"(?:can't|Unable to) change power state from (?P<state>D3\w{0,4}))",
+    (
+        "nvidia 0000:5d:00.0: Refused to change power state, currently in D3",
+        "nvidia 0000:5d:00.0: Unable to change power state from D3cold to D0, device inaccessible",
+        "nvme 0000:5d:00.0: can't change power state from D3cold to D0 (config space inaccessible)",
+    ),
+    ("nvidia 0000:5d:00.0: power state changed by ACPI to D3cold",),
+    PCI,
+    category=BOARD,
+    also=(Category.POWER,),
+    read=placed,
+)
+PCIE.line(
+    "not_ready",
+    CONSEQUENCE,
+    ERROR,
+    ("ms after flr", "ms after bus reset", "ms after pm d3", "ms after dpc", "ms after resume"),
+    rf"{SPEAKER}not ready (?P<waited_ms>\d{{1,7}})ms after [\w>-]{{2,8}}(?: \w{{2,8}})?; "
+    r"(?:waiting|giving up)",
+    (
+        "nvidia 0000:5d:00.0: not ready 65535ms after FLR; giving up",
+        "pci 0000:5d:00.0: not ready 1023ms after bus reset; waiting",
+    ),
+    ("pci 0000:5d:00.0: ready 1023ms after bus reset",),
+    PCI,
+    category=BOARD,
+    also=(Category.POWER,),
+    read=placed,
+)
+
+SIGNATURES = PCIE.signatures()

@@ -1,0 +1,136 @@
+"""All signatures, in the order in which they are tried: the specific before the general.
+
+To add a signature: one entry in its family's file. To add a family: one file with
+a tuple ``SIGNATURES``, and one line here.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+
+from triage.signatures import (
+    advice,
+    amdgpu,
+    boot,
+    c10d,
+    cuda,
+    data_loading,
+    filesystem,
+    gloo,
+    gpu_thermal,
+    gpu_tools,
+    ipmi_sel,
+    lockup,
+    memory_cpu,
+    nccl,
+    nccl_identity,
+    network_storage,
+    nic,
+    node_lifecycle,
+    numerics,
+    nvidia_driver,
+    nvme_storage,
+    oom,
+    pcie,
+    power,
+    progress,
+    python_errors,
+    scheduler,
+    segfault,
+    storage,
+    sxid,
+    torchelastic,
+    xid,
+)
+from triage.signatures.signature import Reading, Signature
+
+__all__ = ["Match", "all_signatures", "candidates", "literals", "match"]
+
+FAMILIES: tuple[tuple[Signature, ...], ...] = (
+    # what kernels print
+    xid.SIGNATURES,
+    sxid.SIGNATURES,
+    nvidia_driver.SIGNATURES,
+    pcie.SIGNATURES,
+    amdgpu.SIGNATURES,
+    gpu_thermal.SIGNATURES,
+    nvme_storage.SIGNATURES,
+    filesystem.SIGNATURES,
+    network_storage.SIGNATURES,
+    memory_cpu.SIGNATURES,
+    nic.SIGNATURES,
+    oom.SIGNATURES,
+    lockup.SIGNATURES,
+    ipmi_sel.SIGNATURES,
+    power.SIGNATURES,
+    boot.SIGNATURES,
+    segfault.SIGNATURES,
+    node_lifecycle.SIGNATURES,
+    # what jobs print
+    advice.SIGNATURES,
+    nccl_identity.SIGNATURES,
+    gpu_tools.SIGNATURES,
+    cuda.SIGNATURES,
+    c10d.SIGNATURES,
+    gloo.SIGNATURES,
+    nccl.SIGNATURES,
+    torchelastic.SIGNATURES,
+    scheduler.SIGNATURES,
+    storage.SIGNATURES,
+    data_loading.SIGNATURES,
+    numerics.SIGNATURES,
+    python_errors.SIGNATURES,
+    progress.SIGNATURES,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """A signature found in a line, where, and what it read there."""
+
+    signature: Signature
+    found: re.Match[str]
+    reading: Reading
+
+
+@cache
+def all_signatures() -> tuple[Signature, ...]:
+    """Every signature, first the one that is tried first."""
+    return tuple(one for family in FAMILIES for one in family)
+
+
+@cache
+def literals() -> tuple[str, ...]:
+    """Every literal once, in a fixed order: what the scan looks for."""
+    return tuple(dict.fromkeys(text for one in all_signatures() for text in one.literals))
+
+
+@cache
+def by_literal() -> dict[str, tuple[int, ...]]:
+    """Literal -> indices into :func:`all_signatures`, ascending."""
+    table: dict[str, list[int]] = {}
+    for index, one in enumerate(all_signatures()):
+        for text in one.literals:
+            table.setdefault(text, []).append(index)
+    return {text: tuple(indices) for text, indices in table.items()}
+
+
+def candidates(line: str) -> list[Signature]:
+    """The signatures one of whose literals is in ``line``, in their order."""
+    lowered = line.lower()
+    table = by_literal()
+    found = {index for text, indices in table.items() if text in lowered for index in indices}
+    return [all_signatures()[index] for index in sorted(found)]
+
+
+def match(line: str, after: Sequence[str] = ()) -> Match | None:
+    """The first signature that ``line`` (with the lines ``after`` it) matches, None for none."""
+    for signature in candidates(line):
+        found = signature.pattern.search(line)
+        if found is None:
+            continue
+        reading = Reading() if signature.read is None else signature.read(found, after)
+        if reading is not None:
+            return Match(signature, found, reading)
+    return None

@@ -1,0 +1,81 @@
+"""What one shape of log line means.
+
+A signature is found anywhere in a line: envelopes and prefixes differ, the
+payload does not. It carries its own proof: real-shaped lines that it must
+match (``hits``) and lines that come close and mean something else.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, EvidenceRole, Kind
+
+__all__ = ["Reading", "Scope", "Signature"]
+
+
+class Scope(StrEnum):
+    """Whose words a signature is about."""
+
+    KERNEL = "kernel"  # an echo of it in a job log is weak evidence
+    JOB = "job"
+    ANY = "any"
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a line says where it says more than its signature does; None leaves the default.
+
+    ``fields`` under the name of a field that named groups fill (``node``, ``rank``,
+    ``local_rank``, ``cuda_device``, ``pid``) fills that field too: a table names
+    them lines below the one that matched.
+    """
+
+    category: Category | None = None
+    also: tuple[Category, ...] | None = None
+    role: EvidenceRole | None = None
+    code: int | None = None
+    parent_code: int | None = None
+    gpu: str | None = None
+    peer: str | None = None
+    blame: Blame | None = None
+    weak: bool | None = None
+    signature: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Signature:
+    """One shape of line.
+
+    ``literals`` are lower-case ASCII; a line without any of them cannot match (the
+    scan compares without case). ``pattern`` is searched in the decoded line, cut to
+    a few KiB; it must take time linear in the line. Named groups ``gpu``, ``node``,
+    ``rank``, ``local_rank``, ``cuda_device``, ``pid``, ``code``, ``parent_code`` and
+    ``peer`` fill the fields of that name; others go to ``Evidence.fields``.
+    ``read`` may refine the reading from the match and the ``context`` lines behind
+    it, or say None: not one of these. ``each`` keeps every occurrence as a row of
+    its own (tables and identities), otherwise lines that differ in numbers alone
+    become one row with a count. Of ``quiet`` ones a log may hold millions that say no
+    more than a few: behind the first thousands, all of the same words become one row.
+    """
+
+    id: str
+    kind: Kind
+    role: EvidenceRole
+    literals: tuple[str, ...]
+    pattern: re.Pattern[str]
+    source: str
+    hits: tuple[str, ...]
+    near_misses: tuple[str, ...] = ()
+    category: Category | None = None
+    also: tuple[Category, ...] = ()
+    blame: Blame = Blame.SELF
+    weak: bool = False
+    scope: Scope = Scope.ANY
+    context: int = 0
+    each: bool = False
+    quiet: bool = False
+    read: Callable[["re.Match[str]", Sequence[str]], Reading | None] | None = None

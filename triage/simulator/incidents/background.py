@@ -1,0 +1,178 @@
+"""What machines and jobs print on any day: boot lines, benign lines, old and recovered trouble."""
+
+from triage.simulator.incidents.driver_lines import banner, xid
+from triage.simulator.incidents.host_lines import edac_storm, link_down
+from triage.simulator.incidents.story import KernelLine, Story
+from triage.simulator.incidents.world import SECOND, Node
+
+__all__ = ["boot", "job_start", "quiet_kernel", "stray"]
+
+HOUR = 3600.0
+DAY = 86_400.0
+
+
+def boot(story: Story, node: Node) -> None:
+    """The first lines after a boot, with look-alikes that mean nothing."""
+    chance = story.chance
+    stamp = node.boot_ns // SECOND
+    lines = [
+        (0, f"Linux version 5.15.0-{chance.randrange(90, 120)}-generic (buildd@lcy02) #1 SMP"),
+        (0, "Command line: BOOT_IMAGE=/vmlinuz root=UUID=5f1c ro iommu=pt pci=realloc=off"),
+        (0, "Kernel command line: console=ttyS0,115200n8 panic=30"),
+        (1, "x86/cpu: SGX disabled by BIOS."),
+        (1, "mce: CPU0: Thermal monitoring enabled (TM1)"),
+        (2, "MCE: In-kernel MCE decoding enabled."),
+        (2, "EDAC MC: Ver: 3.0.0"),
+        (3, "pci 0000:00:1f.0: BAR 13: no space for [io  size 0x1000]"),
+        (3, "pcieport 0000:15:01.0: AER: enabled with IRQ 30"),
+        (4, f"rtc_cmos 00:02: setting system clock to {_iso(stamp)} UTC ({stamp})"),
+        (5, "EXT4-fs (nvme0n1p2): mounted filesystem with ordered data mode. Opts: (null)"),
+        (6, "nvme nvme0: pci function 0000:01:00.0"),
+        (9, "mlx5_core 0000:0c:00.0: firmware version: 28.39.1002"),
+        (9, "mlx5_core 0000:0c:00.0: Port module event: module 0, Cable plugged"),
+        (14, f"nvidia: loading out-of-tree module taints kernel. {node.index % 7}"[:-2]),
+        (15, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  "
+             f"{story.world.driver_text}  Thu Jul 11 22:00:14 UTC 2024"),
+        (16, "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 22013, Non-fatal, Link 09 Minion Link "
+             "DLREQ interrupt"),
+        (17, "nvidia_uvm: module uses symbols nvUvmInterfaceDisableAccessCntr from proprietary "
+             "module nvidia, inheriting taint."),
+        (40, "IPv6: ADDRCONF(NETDEV_CHANGE): ens3np0: link becomes ready"),
+    ]  # fmt: skip
+    into = story.kernel.setdefault(node.index, [])
+    for after, text in lines:
+        into.append(KernelLine(node.boot_ns + after * SECOND + chance.randrange(SECOND), 6, text))
+
+
+def _iso(seconds: int) -> str:
+    from datetime import UTC, datetime
+
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
+
+
+BENIGN = (
+    'audit: type=1400 audit(1795230855.123:{n}): apparmor="STATUS" operation="profile_load"',
+    "systemd[1]: Started Session {n} of user ubuntu.",
+    "docker0: port 1(veth{n:x}) entered disabled state",
+    "IPv6: ADDRCONF(NETDEV_CHANGE): veth{n:x}: link becomes ready",
+    "perf: interrupt took too long ({n} > 2500), lowering kernel.perf_event_max_sample_rate",
+    "nvidia-uvm: Loaded the UVM driver, major device number 509.",
+    "loop{n}: detected capacity change from 0 to 131072",
+    "TCP: request_sock_TCP: Possible SYN flooding on port 29500. Sending cookies.",
+    "mlx5_core 0000:0c:00.0: mlx5_cmd_out_err:808:(pid {n}): ACCESS_REG(0x805) op_mod(0x1) "
+    "failed, status bad parameter(0x3), syndrome (0x15c356), err(-22)",
+    "RPC: Registered tcp NFSv4.1 backchannel transport module. xid {n}",
+    "cgroup: fork rejected by pids controller in /user.slice/user-{n}.slice",
+    "nvidia-persistenced[2021]: device 0000:18:00.0 - persistence mode enabled. {n}",
+    "TaskScheduler[{n}]: slice cleaned",
+    "ice 0000:31:00.0 eno1: PTP clock adjusted by {n} ppb",
+    "workqueue: blk_mq_timeout_work hogged CPU for >10000us {n} times, consider WQ_UNBOUND",
+)
+
+
+def quiet_kernel(story: Story, node: Node, lines: int) -> None:
+    """``lines`` benign lines over the last days and through the incident."""
+    chance = story.chance
+    span = max(min(5 * DAY * SECOND, story.fault_ns - node.boot_ns - 60 * SECOND), SECOND)
+    into = story.kernel.setdefault(node.index, [])
+    after = story.end_ns - story.fault_ns if node.index not in story.silent_nodes else 0
+    uniform, choice = chance.random, chance.choice
+    for _ in range(lines):
+        at = story.fault_ns - int(span * uniform() ** 2) if uniform() < 0.8 else (
+            story.fault_ns + int(after * uniform())
+        )  # fmt: skip
+        into.append(KernelLine(at, 6, choice(BENIGN).format(n=int(uniform() * 90_000))))
+
+
+def stray(story: Story) -> None:
+    """Trouble that has nothing to do with the incident: old, corrected, recovered, of others."""
+    chance, world = story.chance, story.world
+    guilty = set(story.culprit_nodes) | {story.node.index}
+    innocent = [node for node in world.nodes if node.index not in guilty]
+    for _ in range(min(len(innocent), chance.choice((0, 1, 1, 2, 3)))):
+        node = chance.choice(innocent)
+        _one_stray(story, node, chance.randrange(8))
+    if chance.random() < 0.3 and story.node.index not in story.silent_nodes:
+        _one_stray(story, story.node, chance.choice((2, 3, 4)))
+    if chance.random() < 0.25:
+        # Somebody's script prints an old kernel line into the job's log.
+        rank = chance.randrange(world.ranks)
+        old = xid(story, 79, "GPU has fallen off the bus.", bus=chance.choice(story.node.buses))
+        story.j(-chance.uniform(600, 3000), rank, story.pick(
+            f"[health] last night's ticket INC-88213 (fixed, node replaced): '{old}'",
+            f"runbook: if dmesg shows \"{old}\" then drain the node",
+        ))  # fmt: skip
+
+
+def _one_stray(story: Story, node: Node, way: int) -> None:
+    chance = story.chance
+    uptime_s = (story.fault_ns - node.boot_ns) / SECOND
+    old = -min(chance.uniform(2 * DAY, 8 * DAY), 0.9 * uptime_s)
+    hours = -min(chance.uniform(2 * HOUR, 20 * HOUR), 0.8 * uptime_s)
+    bus = chance.choice(node.buses)
+    if way == 0:
+        story.k(old, banner(story, bus), node=node, level=5)
+        story.k(old, xid(story, chance.choice((79, 119, 48, 74, 95)), story.pick(
+            "GPU has fallen off the bus.", "Timeout waiting for RPC from GSP!"
+        ), bus=bus), node=node)  # fmt: skip
+        if uptime_s + old > 7200:
+            story.k(old + 3600, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  "
+                    f"{story.world.driver_text}  Thu Jul 11 22:00:14 UTC 2024", node=node,
+                    level=5)  # fmt: skip
+    elif way == 1:
+        for turn in range(chance.randrange(3, 12)):
+            gpc, tpc, sm = (chance.randrange(7) for _ in range(3))
+            story.k(hours + turn * 0.01, xid(
+                story, 13, f"Graphics SM Warp Exception on (GPC {gpc}, TPC {tpc}, SM {sm}): "
+                "Out Of Range Address", bus=bus), node=node)  # fmt: skip
+        story.k(hours + 2.0, xid(story, 43, f"Ch {story.hexa()}", bus=bus), node=node)
+    elif way == 2:
+        edac_storm(story, hours, corrected=True, node=node)
+    elif way == 3:
+        port = f"0000:{chance.randrange(16, 200):02x}:01.0"
+        for turn in range(chance.randrange(2, 40)):
+            story.k(hours + 61 * turn if hours + 61 * turn < -60 else hours, [
+                f"pcieport {port}: AER: {story.pick('Corrected', 'Correctable')} error received: "
+                f"{port}",
+                f"pcieport {port}: PCIe Bus Error: severity=Corrected, type=Physical Layer, "
+                "(Receiver ID)",
+                f"pcieport {port}:    [ 0] RxErr",
+            ], node=node, level=4)  # fmt: skip
+    elif way == 4:
+        link_down(story, hours, node, back_s=chance.uniform(2, 40), root=False)
+    elif way == 5:
+        story.k(hours, xid(story, 31, f"Ch {story.hexa()}, intr 00000000. MMU Fault: ENGINE "
+                           "GRAPHICS GPC2 GPCCLIENT_T1_0 faulted @ 0x7f4a_18414000. Fault is of "
+                           "type FAULT_PDE ACCESS_TYPE_VIRT_READ", bus=bus), node=node)  # fmt: skip
+        story.k(hours + 0.2, xid(story, 45, f"Ch {story.hexa()}", bus=bus), node=node)
+    elif way == 6:
+        story.k(hours, [
+            f"mce: CPU{chance.randrange(96)}: Core temperature above threshold, cpu clock "
+            f"throttled (total events = {chance.randrange(1, 90)})",
+            f"mce: CPU{chance.randrange(96)}: Core temperature/speed normal",
+        ], node=node, level=4, step_s=1.0)  # fmt: skip
+    else:
+        story.k(old, "nfs: server filer01 not responding, still trying", node=node, level=5)
+        story.k(old + 9.0, "nfs: server filer01 OK", node=node, level=5)
+
+
+def job_start(story: Story, seconds: float) -> None:
+    """How the job came up: arguments, warnings, what launchers say."""
+    story.j(seconds, 0, [
+        "*****************************************",
+        "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
+        "avoid your system being overloaded, please further tune the variable for optimal "
+        "performance in your application as needed. ",
+        "*****************************************",
+        "  data_path ....................................... /data/tokens/v3",
+        "  distributed_timeout_minutes ..................... 10",
+        "  exit_on_missing_checkpoint ...................... False",
+        "  check_for_nan_in_loss_and_grad .................. True",
+        "  rerun_mode ...................................... validate_results",
+    ])  # fmt: skip
+    story.j(
+        seconds + 20,
+        0,
+        "/usr/lib/python3/dist-packages/torch/utils/checkpoint.py:429: "
+        "UserWarning: torch.utils.checkpoint: please pass in use_reentrant explicitly",
+    )

@@ -1,0 +1,155 @@
+"""What is printed in an incident: kernel lines by node, job lines by rank, on true time.
+
+Nothing here knows of envelopes, files or clocks: those are put around the lines
+when they are written.
+"""
+
+import random
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from triage.simulator.incidents.world import SECOND, Node, World
+
+__all__ = ["JobLine", "KernelLine", "Story", "Voice", "Waiting"]
+
+
+class Voice:
+    """Who prints a job line, and so which stamp it carries."""
+
+    PLAIN = "plain"  # a print of the rank's program
+    CPP = "cpp"  # c10d's C++ log
+    NCCL = "nccl"
+    AGENT = "agent"  # the elastic agent of a node
+    LOGGING = "logging"  # Python's logging in the rank's program
+    SCHEDULER = "scheduler"  # the batch system
+
+
+@dataclass(slots=True)
+class KernelLine:
+    """``extra`` are lines that belong to it, printed in the same moment."""
+
+    at_ns: int
+    level: int
+    text: str
+    root: bool = False
+
+
+@dataclass(slots=True)
+class JobLine:
+    """``rank`` is -1 for an agent or the scheduler; ``severity`` is E, W, I."""
+
+    at_ns: int
+    rank: int
+    node: int
+    voice: str
+    text: str
+    severity: str = "I"
+    source: str = ""
+    root: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The oldest operation that a rank has not finished, as c10d will report it."""
+
+    pg: str
+    desc: str
+    group_rank: int
+    seq: int
+    op: str
+    numel_in: int
+    numel_out: int
+    since_ns: int
+    enqueued: int
+    completed: int
+
+
+@dataclass(slots=True)
+class Story:
+    """An incident under way. ``fault_ns`` is when it happened, ``end_ns`` when the job was over."""
+
+    world: World
+    chance: random.Random
+    culprit: int
+    start_ns: int
+    fault_ns: int
+    end_ns: int
+    timeout_ms: int = 600_000
+    hang: bool = False
+    waits: dict[int, Waiting] = field(default_factory=dict)
+    kernel: dict[int, list[KernelLine]] = field(default_factory=dict)
+    job: list[JobLine] = field(default_factory=list)
+    # What the truth will say; scenarios change it where they differ.
+    culprit_ranks: list[int] = field(default_factory=list)
+    culprit_nodes: list[int] = field(default_factory=list)
+    gpus: list[str] = field(default_factory=list)
+    affected: list[int] = field(default_factory=list)
+    without_dump: set[int] = field(default_factory=set)
+    silent_nodes: set[int] = field(default_factory=set)  # dead: they print no more
+    silent_ranks: set[int] = field(default_factory=set)
+    accepted: list[str] = field(default_factory=list)
+    iteration: int = 1000
+    leaf_known: bool = False
+
+    @property
+    def node(self) -> Node:
+        """The node of the culprit."""
+        return self.world.node_of(self.culprit)
+
+    @property
+    def bus(self) -> str:
+        """The bus id of the culprit's GPU."""
+        return self.world.bus_of(self.culprit)
+
+    def at(self, seconds: float) -> int:
+        """True time, ``seconds`` after the fault."""
+        return self.fault_ns + int(seconds * SECOND)
+
+    def k(
+        self, seconds: float, text: str | Iterable[str], *,
+        node: Node | None = None, level: int = 3, root: bool = False, step_s: float = 0.0,
+    ) -> None:  # fmt: skip
+        """The kernel of ``node`` (the culprit's) prints ``text`` ``seconds`` after the fault."""
+        where = (node or self.node).index
+        lines = [text] if isinstance(text, str) else list(text)
+        into = self.kernel.setdefault(where, [])
+        for place, line in enumerate(lines):
+            at = self.at(seconds + place * (step_s or 0.000_01))
+            into.append(KernelLine(at, level, line, root))
+
+    def j(
+        self, seconds: float, rank: int, text: str | Sequence[str], *, voice: str = Voice.PLAIN,
+        severity: str = "I", source: str = "", root: bool = False,
+    ) -> None:  # fmt: skip
+        """``rank`` prints ``text`` into its log."""
+        node = rank // self.world.gpus_per_node
+        for line in [text] if isinstance(text, str) else text:
+            self.job.append(
+                JobLine(self.at(seconds), rank, node, voice, line, severity, source, root)
+            )
+
+    def agent(self, seconds: float, node: int, text: str | Sequence[str], **more: str) -> None:
+        """The elastic agent of ``node`` prints ``text``."""
+        for line in [text] if isinstance(text, str) else text:
+            self.job.append(
+                JobLine(
+                    self.at(seconds), -1, node, Voice.AGENT, line,
+                    more.get("severity", "W"), more.get("source", ""),
+                )
+            )  # fmt: skip
+
+    def scheduler(self, seconds: float, text: str, *, root: bool = False) -> None:
+        """The batch system prints ``text`` into the job's log."""
+        self.job.append(JobLine(self.at(seconds), -1, 0, Voice.SCHEDULER, text, "I", "", root))
+
+    def seed_bit(self, purpose: str) -> bool:
+        """Yes or no, the same for the whole incident."""
+        return self.world.chance(purpose).random() < 0.5
+
+    def pick(self, *choices: str) -> str:
+        """One of several wordings."""
+        return self.chance.choice(choices)
+
+    def hexa(self, digits: int = 8) -> str:
+        """Hexadecimal digits by chance."""
+        return f"{self.chance.getrandbits(4 * digits):0{digits}x}"
