@@ -1,8 +1,13 @@
-"""Whole incidents: real dumps with known causes. A new field report is a new folder."""
+"""Whole incidents: dumps and logs with known causes. A new field report is a new folder.
+
+Where ``expected.json`` names ``suspects``, the nodes of the culprits, the folder
+``files`` is given as a whole; else the dumps alone are.
+"""
 
 import json
 import random
 import shutil
+import tarfile
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +16,16 @@ import pytest
 import triage
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
-FOLDERS = sorted(path.parent for path in INCIDENTS.glob("*/expected.json"))
 
 
 def expected_of(folder: Path) -> dict[str, Any]:
     expected: dict[str, Any] = json.loads((folder / "expected.json").read_text())
     return expected
+
+
+ALL = sorted(path.parent for path in INCIDENTS.glob("*/expected.json"))
+LOGGED = [folder for folder in ALL if "suspects" in expected_of(folder)]
+FOLDERS = [folder for folder in ALL if folder not in LOGGED]
 
 
 def dumps_of(folder: Path) -> list[Path]:
@@ -36,6 +45,7 @@ def convicted(report: triage.Report) -> list[int]:
 
 def test_there_are_incidents() -> None:
     assert len(FOLDERS) >= 19
+    assert len(LOGGED) >= 7
 
 
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
@@ -66,3 +76,27 @@ def test_order_and_names_of_files_change_nothing(folder: Path, tmp_path: Path) -
     renamed = triage.analyze(tmp_path)
     assert convicted(renamed) == convicted(report)
     assert renamed.answer.verdict.kind == report.answer.verdict.kind
+
+
+@pytest.mark.parametrize("folder", LOGGED, ids=lambda folder: folder.name)
+def test_logs_name_the_node_and_nobody_else(folder: Path, tmp_path: Path) -> None:
+    expected = expected_of(folder)
+    report = triage.analyze(folder / "files")
+    verdict = report.answer.verdict
+    guilty = [one for one in report.answer.suspects if one.role == "culprit"]
+    assert verdict.category == expected["category"], verdict.summary
+    assert verdict.kind == expected.get("kind", verdict.kind), verdict.summary
+    assert [one.node for one in guilty] == expected["suspects"], verdict.summary
+    assert list(verdict.cordon) == expected["cordon"], verdict.summary
+    assert report.answer.job.world_size == expected["world_size"]
+    if "culprit_ranks" in expected:
+        assert convicted(report) == expected["culprit_ranks"], verdict.summary
+    if guilty:
+        assert guilty[0] == report.answer.suspects[0]
+    # One archive of the folder says the same.
+    with tarfile.open(tmp_path / "incident.tar.gz", "w:gz", compresslevel=1) as archive:
+        archive.add(folder / "files", arcname="incident")
+    packed = triage.analyze(tmp_path / "incident.tar.gz").answer
+    assert packed.verdict.cordon == verdict.cordon
+    assert packed.verdict.category == verdict.category
+    assert [one.node for one in packed.suspects if one.role == "culprit"] == expected["suspects"]

@@ -12,6 +12,7 @@ from tests.render import answers
 def brain(monkeypatch):
     """Stands for ``triage.report``; set ``answer``, ``rows``, ``error``; ``call`` is kept."""
     module = ModuleType("triage.report")
+    module.explanation = None
     module.answer, module.rows, module.error, module.call = answers.culprit(), [], None, None
 
     def analyze(paths, *, job=None, at=None, progress=None):
@@ -27,6 +28,10 @@ def brain(monkeypatch):
         if module.error is not None:
             raise module.error
 
-    module.analyze, module.read_rows = analyze, read_rows
+    def explain(paths, *, job=None, at=None, progress=None):
+        analyze(paths, job=job, at=at, progress=progress)
+        return module.explanation
+
+    module.analyze, module.read_rows, module.explain = analyze, read_rows, explain
     monkeypatch.setitem(sys.modules, "triage.report", module)
     return module

@@ -31,12 +31,12 @@ def test_the_first_screen_shows_the_one_command(capsys):
     assert main([]) == 0
     shown = capsys.readouterr().out
     assert "triage analyze incident/" in shown
-    for name in ("analyze", "parse"):
+    for name in ("analyze", "explain", "parse"):
         assert f"\n  {name} " in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
-@pytest.mark.parametrize("name", ["analyze", "parse"])
+@pytest.mark.parametrize("name", ["analyze", "explain", "parse"])
 def test_every_command_has_examples(name, capsys):
     assert main([name, "--help"]) == 0
     shown = capsys.readouterr().out
@@ -57,6 +57,8 @@ def test_says_its_version(capsys):
         pytest.param(["analyze"], id="no path"),
         pytest.param(["analyze", ".", "--format", "xml"], id="no such format"),
         pytest.param(["analyze", ".", "--top", "many"], id="no number"),
+        pytest.param(["explain"], id="nothing to explain"),
+        pytest.param(["explain", ".", "--format", "html"], id="no page of an explanation"),
         pytest.param(["parse", ".", "--format", "html"], id="no such row format"),
     ],
 )

@@ -1,7 +1,7 @@
 """Answers built by hand: one incident of each kind that a face has to show."""
 
 from dataclasses import replace
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import (
@@ -10,6 +10,7 @@ from triage.domain.report import (
     CollectiveAtFrontier,
     Coverage,
     JobFacts,
+    Moment,
     RankState,
     Refused,
     Suspect,
@@ -171,6 +172,65 @@ def tie():
     )
 
 
+def logged():
+    """Kernel and job logs alone: no dump, so no rank states, no waits, no collectives."""
+
+    def after(seconds):
+        return AT + timedelta(seconds=seconds)
+
+    fallen = Suspect(
+        1,
+        "n3",
+        (27,),
+        ("0000:5d:00",),
+        Category.GPU,
+        0.96,
+        Role.CULPRIT,
+        Action.DRAIN_NODE,
+        (
+            Because(
+                "kernel.xid",
+                "NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.",
+                "nodes/n3/kernel.log",
+                812,
+                after(-0.4),
+            ),
+        ),
+    )
+    slow = Suspect(
+        2,
+        "n5",
+        (),
+        (),
+        Category.NIC,
+        0.12,
+        Role.POSSIBLE,
+        Action.INVESTIGATE,
+        (Because("kernel.nic", "mlx5_core 0000:1a:00.0: port 1 link down", "n5/dmesg", 9),),
+    )
+    return Answer(
+        job=JobFacts("4711"),
+        verdict=Verdict(
+            VerdictKind.HANG,
+            Category.GPU,
+            0.96,
+            'On n3 (rank 27) a GPU failed: "Xid 79"; 63 other ranks wait.',
+            Action.DRAIN_NODE,
+            cordon=("n3",),
+            at=after(-0.4),
+        ),
+        suspects=(fallen, slow),
+        coverage=Coverage(lines_read=120_331, lines_not_understood=212),
+        timeline=(
+            Moment(after(-1500), "n5", None, "nic", Category.NIC, "port 1 link down", 60.0),
+            Moment(after(-0.4), "n3", 27, "xid", Category.GPU, "Xid 79, fallen off the bus", 0.01),
+            Moment(AT, None, None, "stop", None, "the job stops"),
+            Moment(after(2), "n7", 61, "nccl", None, "unhandled system error", 0.001),
+            Moment(after(600), None, None, "end", None, "the job is given up"),
+        ),
+    )
+
+
 def hostile():
     """Every text that comes from the input is an attack."""
     whole = culprit()
@@ -196,6 +256,12 @@ def hostile():
         waits=Waits(
             (WaitNode(HOSTILE, HOSTILE, HOSTILE, HOSTILE, (1,)),),
             (WaitEdge(HOSTILE, HOSTILE, 1), WaitEdge("nowhere", HOSTILE, 1)),
+        ),
+        timeline=(
+            Moment(AT, HOSTILE, 27, HOSTILE, Category.GPU, HOSTILE, 90.0),
+            Moment(AT, HOSTILE, 2**70, "xid", None, HOSTILE * 400, 1e300),
+            Moment(None, HOSTILE, None, "xid", None, HOSTILE, float("nan")),
+            Moment(AT, None, None, "stop", None, "the job stops"),
         ),
     )
 

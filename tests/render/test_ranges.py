@@ -59,6 +59,7 @@ def test_stays_within_its_bound_and_counts_the_rest(ranks, bound):
         pytest.param(["n1", "n0", "n2"], "n[0-2]", id="counting up"),
         pytest.param(["gpu-008", "gpu-010", "gpu-009"], "gpu-[008-010]", id="zeros in front"),
         pytest.param(["n9", "n10"], "n[9-10]", id="another digit"),
+        pytest.param(["n08", "n10", "n9"], "n9,n[08,10]", id="two digits beside zeros"),
         pytest.param(["n3", "n1125"], "n[3,1125]", id="gap"),
         pytest.param(["login", "n3"], "login,n3", id="single names are bare"),
         pytest.param(["a1", "b1", "b2"], "a1,b[1-2]", id="two stems"),

@@ -6,6 +6,7 @@ import pytest
 
 from tests.render import answers
 from triage.domain.report import Because, CollectiveAtFrontier, Coverage, Refused
+from triage.render.belief import belief
 from triage.render.clean import cells
 from triage.render.text import render
 
@@ -116,3 +117,13 @@ def test_a_novel_in_a_name_does_not_flood_the_screen():
     whole = answers.culprit()
     flooded = replace(whole, coverage=Coverage(notes=("word " * 100_000,)))
     assert len(render(flooded)) < 10_000
+
+
+@pytest.mark.parametrize(
+    ("probability", "words"), [(0.0, "0.00"), (0.974, "0.97"), (0.9951, "0.99"), (1.0, "0.99")]
+)
+def test_nothing_is_said_to_be_certain(probability, words):
+    assert belief(probability) == words
+    whole = answers.culprit()
+    sure = replace(whole, verdict=replace(whole.verdict, confidence=probability))
+    assert f"  confidence  {words}\n" in render(sure)

@@ -1,0 +1,259 @@
+"""All sources together: who is named when logs and dumps, or logs alone, speak."""
+
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from triage.analysis.fusion import fuse
+from triage.analysis.propose import propose
+from triage.analysis.ranking import Decision
+from triage.analysis.roles import explained_by
+from triage.analysis.stop import SECOND, Stop, When
+from triage.analysis.weigh import load_model
+from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
+from triage.domain.finding import Finding
+from triage.domain.report import Because, Verdict, Victims
+
+T = 1_795_230_000 * SECOND
+
+
+@dataclass
+class Seats:
+    """Eight ranks a node, `n0`, `n1`, ...; GPU k of a node is 0000:k0:00."""
+
+    nodes: int = 8
+    addresses: dict[str, str | None] = field(default_factory=dict)
+
+    def node_of(self, rank: int) -> str | None:
+        return f"n{rank // 8}" if rank < 8 * self.nodes else None
+
+    def gpu_of(self, rank: int) -> str | None:
+        return f"0000:{rank % 8}0:00"
+
+    def rank_of_gpu(self, node: str, gpu: str) -> int | None:
+        return 8 * int(node[1:]) + int(gpu[5])
+
+    def node_of_address(self, text: str) -> str | None:
+        return self.addresses.get(text, text if text.startswith("n") else None)
+
+
+def row(node: str | None = "n3", at_s: float | None = 0.0, **given) -> Evidence:
+    at = None if at_s is None else T + int(at_s * SECOND)
+    base = Evidence(
+        artifact=f"nodes/{node}/kernel.log", line=1, signature="nvidia.xid", kind=Kind.XID,
+        role=EvidenceRole.ROOT, text="NVRM: Xid", category=Category.GPU, code=79, node=node,
+        gpu="0000:50:00", at_ns=at, last_at_ns=at, error_ns=SECOND // 1000,
+        fields={"severity": "fatal"},
+    )  # fmt: skip
+    return replace(base, **given)
+
+
+def of(category: Category, kind: Kind, node="n3", at_s=0.0, **given) -> Evidence:
+    return row(node, at_s, category=category, kind=kind, code=None, gpu=None,
+               signature=f"test.{category}", **given)  # fmt: skip
+
+
+def watchdog(rank: int, at_s: float = 600.0) -> Evidence:
+    return Evidence(
+        artifact=f"nodes/n{rank // 8}/rank{rank}.log", line=5, signature="c10d.watchdog_timeout",
+        kind=Kind.NCCL, role=EvidenceRole.CONSEQUENCE, text="Watchdog caught", rank=rank,
+        node=f"n{rank // 8}", at_ns=T + int(at_s * SECOND), fields={"ran_ms": "600000"},
+    )  # fmt: skip
+
+
+def claim(rank: int, detector="fr.host_stall", category=Category.HOST_STALL, strength=0.95):
+    reason = Because(detector, "everything it issued is done", f"fr/rank_{rank}")
+    return Finding(
+        detector, VerdictKind.HANG, category, (rank,), strength, Role.CULPRIT,
+        "stopped issuing work", (reason,),
+    )  # fmt: skip
+
+
+STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_seen=True)
+
+
+def answer(*rows, findings=(), stop=STOP, leaves=None, seats=None) -> Decision:
+    say = None
+    if findings:
+        verdict = Verdict(VerdictKind.HANG, findings[0].category, 0.9, "dumps", Action.INVESTIGATE)
+        say = Decision(verdict, (), Victims(), tuple(findings))
+    fused = fuse(
+        None, say, rows, seats or Seats(), stop, load_model(),
+        nodes=[f"n{k}" for k in range(8)],
+        leaf_switch=leaves or {},
+    )  # fmt: skip
+    return fused.decision
+
+
+def culprits(decision: Decision) -> list[str | None]:
+    return [one.node for one in decision.suspects if one.role is Role.CULPRIT]
+
+
+def test_a_fatal_error_at_the_stop_convicts_its_node_and_gpu():
+    said = answer(row(), *(watchdog(rank) for rank in range(24)))
+    assert culprits(said) == ["n3"]
+    assert said.verdict.category is Category.GPU
+    assert said.suspects[0].gpus == ("0000:50:00",)
+    assert said.suspects[0].ranks == (29,)
+
+
+def test_the_error_of_last_week_convicts_nobody():
+    said = answer(row(at_s=-7 * 86400), *(watchdog(rank) for rank in range(24)))
+    assert culprits(said) == []
+    assert said.verdict.cordon == ()
+
+
+def test_a_stale_error_does_not_stand_beside_the_fresh_one():
+    said = answer(row("n5", at_s=-7 * 86400), row("n3"))
+    assert culprits(said) == ["n3"]
+
+
+def test_the_waits_and_the_error_on_one_gpu_agree():
+    alone = answer(row())
+    both = answer(row(), findings=[claim(29)])
+    assert culprits(both) == ["n3"]
+    assert both.verdict.category is Category.GPU
+    assert both.suspects[0].ranks[0] == 29
+    assert both.suspects[0].score > alone.suspects[0].score
+
+
+def test_consequences_alone_convict_nobody():
+    said = answer(
+        row(role=EvidenceRole.CONSEQUENCE, code=45), *(watchdog(rank) for rank in range(64))
+    )
+    assert said.suspects == ()
+    assert said.verdict.category is Category.NCCL_TIMEOUT
+
+
+def test_a_healthy_job_is_silent_whatever_its_kernels_say():
+    fine = Stop(None, None, known=False, trouble=False, job_seen=True)
+    said = answer(row(), stop=fine)
+    assert said.suspects == ()
+    assert said.verdict.kind is VerdictKind.HEALTHY
+
+
+@pytest.mark.parametrize("category", [Category.STORAGE, Category.SOFTWARE_USER])
+def test_what_every_node_shows_at_once_is_in_none_of_them(category):
+    said = answer(*(of(category, Kind.PYTHON, f"n{k}", k / 10) for k in range(8)))
+    assert said.suspects == ()
+    assert said.verdict.category is category
+
+
+def test_the_first_by_far_to_raise_is_named_though_all_raise_later():
+    rows = [of(Category.SOFTWARE_USER, Kind.PYTHON, f"n{k}", 30 + k / 10) for k in range(8)]
+    rows[3] = of(Category.SOFTWARE_USER, Kind.PYTHON, "n3", 0)
+    assert answer(*rows).suspects[0].node == "n3"
+
+
+def test_one_link_error_between_two_nodes_is_a_tie():
+    pair = of(Category.NETWORK, Kind.NCCL, "n1", peer="n2", blame=Blame.PAIR)
+    assert culprits(answer(pair)) == []
+
+
+def test_the_node_that_many_complain_of_is_named():
+    rows = [of(Category.NETWORK, Kind.NCCL, f"n{k}", peer="n6", blame=Blame.PAIR) for k in range(4)]
+    assert culprits(answer(*rows)) == ["n6"]
+
+
+def test_links_behind_one_leaf_switch_accuse_the_switch():
+    leaves = {f"n{k}": f"leaf{k // 4}" for k in range(8)}
+    rows = [
+        of(Category.NETWORK, Kind.NCCL, f"n{4 + k % 4}", peer=f"n{k % 3}", blame=Blame.PAIR)
+        for k in range(9)
+    ]
+    rows += [of(Category.NETWORK, Kind.NCCL, "n5", peer="n6", blame=Blame.PAIR)]
+    said = answer(*rows, leaves=leaves)
+    assert culprits(said) == []
+    assert {one.node for one in said.suspects} == {"n4", "n5", "n6", "n7"}
+    assert {one.role for one in said.suspects} == {Role.AFFECTED}
+    assert said.verdict.cordon == ()
+
+
+def test_nothing_but_hardware_is_cordoned():
+    said = answer(of(Category.HOST_OOM, Kind.OOM), findings=[claim(29)])
+    assert said.verdict.category is Category.HOST_OOM
+    assert said.verdict.cordon == ()
+
+
+CHAINS = [
+    ("a dead GPU's controller", row(code=79), row(at_s=40, code=119, category=Category.GPU_GSP)),
+    ("a lost port before the GPU",
+     of(Category.IO_BOARD, Kind.PCIE, at_s=-0.1), row(code=79)),
+    ("a disk and its file system",
+     of(Category.SSD, Kind.STORAGE), of(Category.STORAGE, Kind.STORAGE, at_s=3)),
+    ("a memory error told twice",
+     row(code=48, category=Category.GPU_HBM), row(at_s=0.2, code=94, category=Category.GPU_HBM)),
+    ("an adapter and its link",
+     of(Category.NIC, Kind.NIC), of(Category.NETWORK, Kind.LINK, at_s=1)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("cause", "effect"), [c[1:] for c in CHAINS], ids=[c[0] for c in CHAINS])
+def test_a_consequence_is_explained_by_its_cause(cause, effect):
+    assert explained_by([cause, effect]) == {1: 0}
+    assert explained_by([effect, cause]) == {0: 1}
+
+
+def test_a_memory_error_on_another_gpu_is_not_explained():
+    first = row(code=48, category=Category.GPU_HBM)
+    other = row(at_s=1, code=94, category=Category.GPU_HBM, gpu="0000:60:00")
+    assert explained_by([first, other]) == {}
+
+
+def test_an_effect_long_before_its_cause_is_none():
+    late = row(code=48, category=Category.GPU_HBM)
+    assert explained_by([late, row(at_s=-100, code=63, category=Category.GPU_HBM)]) == {}
+
+
+def test_all_gpus_lost_at_once_are_one_cause_under_them():
+    rows = [row(gpu=f"0000:{k}0:00") for k in range(8)]
+    (one,) = propose(rows, (), Seats(), STOP, nodes=[f"n{k}" for k in range(8)], leaf_switch={})
+    assert one.category is Category.CHASSIS
+    assert len(one.gpus) == 8
+
+
+@pytest.mark.parametrize(
+    ("at_s", "when"),
+    [(0, When.AT), (-60, When.AT), (-600, When.BEFORE), (-8000, When.STALE), (60, When.AFTER)],
+)
+def test_times_are_held_against_the_stop(at_s, when):
+    assert STOP.when(T + at_s * SECOND) is when
+
+
+def test_the_order_of_evidence_does_not_matter():
+    rows = [row(), row("n5", at_s=-700), of(Category.NETWORK, Kind.LINK, "n1", 2.0), watchdog(3)]
+    assert answer(*rows) == answer(*reversed(rows))
+
+
+def test_an_address_that_all_but_one_complain_of_is_that_ones():
+    rows = [
+        of(Category.NETWORK, Kind.NCCL, f"n{k}", peer="10.9.0.7<4791>", blame=Blame.PAIR)
+        for k in range(8)
+        if k != 5
+    ]
+    nowhere = Seats(addresses={"10.9.0.7<4791>": None})
+    assert culprits(answer(*rows, seats=nowhere)) == ["n5"]
+    assert culprits(answer(*rows[:-1], seats=nowhere)) == []
+
+
+def test_links_that_fail_together_accuse_the_switch_even_without_a_clock():
+    rows = [
+        of(Category.NETWORK, Kind.LINK, f"n{k}", None, artifact=f"nodes/n{k}/kernel.log")
+        for k in (2, 6)
+    ]
+    said = answer(*rows)
+    assert culprits(said) == []
+    assert said.verdict.category is Category.NETWORK
+
+
+def test_an_undated_error_does_not_convict_beside_a_dated_one():
+    said = answer(row("n5", at_s=None), of(Category.NIC, Kind.NIC, "n3"))
+    assert culprits(said) == ["n3"]
+    assert said.verdict.cordon in ((), ("n3",))
+
+
+def test_an_undated_error_alone_is_named_but_cordons_nobody():
+    said = answer(row("n5", at_s=None), *(watchdog(rank) for rank in range(24)))
+    assert culprits(said) == ["n5"]
+    assert said.verdict.cordon == ()

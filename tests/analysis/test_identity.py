@@ -1,0 +1,128 @@
+"""Who sits where: sources in their order of trust, and the numbers that are no ranks."""
+
+from dataclasses import replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triage.analysis.identity import attribute, plain_host, resolve
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.fleet import Job
+
+
+def row(node: str | None = None, **more: object) -> Evidence:
+    base = Evidence("f", 1, "x.y", Kind.CUDA, EvidenceRole.ROOT, "text", node=node)
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def comm(node: str, rank: int, nranks: int, gpu: str, pid: int, device: int) -> Evidence:
+    return row(node, signature="identity.nccl_comm", kind=Kind.IDENTITY, rank=rank, gpu=gpu,
+               pid=pid, cuda_device=device, fields={"nranks": str(nranks)})  # fmt: skip
+
+
+def table(node: str, rank: int, local_rank: int, pid: int) -> Evidence:
+    fields = {"node": node, "rank": str(rank), "local_rank": str(local_rank), "pid": str(pid)}
+    return row(None, signature="elastic.failure", kind=Kind.ELASTIC, fields=fields)
+
+
+WORLD = [comm(f"n{r // 2}", r, 4, f"0000:{0x1B + r % 2:02x}:00", 100 + r, r % 2) for r in range(4)]
+JOB = Job(world_size=4, gpus_per_node=2, nodes=("n0", "n1"),
+          gpu_bus_ids={"n1": ("0000:3b:00", "0000:5d:00")})  # fmt: skip
+
+
+def test_the_job_file_seats_everybody() -> None:
+    fleet = resolve([], JOB, {})
+    assert [fleet.node_of(rank) for rank in range(5)] == ["n0", "n0", "n1", "n1", None]
+    assert (fleet.gpu_of(3), fleet.rank_of_gpu("n1", "0000:5d:00")) == ("0000:5d:00", 3)
+    assert (fleet.rank_of_local("n1", 0), fleet.ranks_on("n1")) == (2, [2, 3])
+    assert fleet.notes == ()
+
+
+def test_the_world_communicator_seats_without_a_job_file() -> None:
+    groups = [comm("n1", 0, 2, "0000:1b:00", 102, 0), comm("n1", 1, 2, "0000:1c:00", 103, 1)]
+    fleet = resolve([*groups, *WORLD], Job(), {})
+    assert fleet.world_size == 4
+    assert [fleet.node_of(rank) for rank in range(4)] == ["n0", "n0", "n1", "n1"]
+    assert fleet.gpu_of(2) == "0000:1b:00"
+    assert fleet.rank_of_pid("n1", 103) == 3
+
+
+def test_a_group_alone_is_not_the_world() -> None:
+    group = [comm("n1", 0, 2, "0000:1b:00", 102, 0)]
+    fleet = resolve(group, Job(world_size=4), {})
+    assert fleet.node_of(0) is None
+    assert attribute(group, fleet)[0].rank is None
+    # The dumps tell of more ranks than the communicator has.
+    fleet = resolve(group, Job(), {7: "n3"})
+    assert fleet.node_of(0) is None
+
+
+def test_rows_get_what_follows_from_what_they_carry() -> None:
+    fleet = resolve(WORLD, Job(), {})
+    rows = [
+        row("n1", gpu="0000:1c:00"), row("n1", pid=102), row("n1", local_rank=1),
+        row("n0", cuda_device=1), row(None, rank=2), row("n1.cluster.local"), row("n9", pid=102),
+    ]  # fmt: skip
+    got = [(one.node, one.rank) for one in attribute(rows, fleet)]
+    assert got == [
+        ("n1", 3), ("n1", 2), ("n1", 3), ("n0", 1), ("n1", 2), ("n1", None), ("n9", None),
+    ]  # fmt: skip
+
+
+def test_tables_of_torchelastic_seat_and_are_attributed() -> None:
+    rows = [table("n0", 0, 0, 11), table("n1.cluster.local", 9, 1, 12)]
+    fleet = resolve(rows, Job(), {})
+    assert (fleet.node_of(9), fleet.rank_of_pid(fleet.nodes[-1], 12)) == (fleet.nodes[-1], 9)
+    assert attribute([row("n1", pid=12)], fleet)[0].rank == 9
+    assert [(one.rank, one.local_rank) for one in attribute(rows, fleet)] == [(0, 0), (9, 1)]
+
+
+def test_maps_that_launchers_print() -> None:
+    text = "'n0': [0, 1], 'n1': [2, 3]"
+    printed = row(None, signature="identity.deepspeed_map", kind=Kind.IDENTITY,
+                  fields={"mapping": text})  # fmt: skip
+    agent = row("n1", signature="identity.elastic_ranks", kind=Kind.IDENTITY,
+                fields={"global_ranks": "2, 3"})  # fmt: skip
+    assert resolve([printed], Job(), {}).node_of(3) == "n1"
+    assert [resolve([agent], Job(), {}).node_of(rank) for rank in (1, 2, 3)] == [None, "n1", "n1"]
+
+
+def test_disagreements_are_told_and_the_better_source_is_believed() -> None:
+    fleet = resolve([comm("n0", 3, 4, "0000:1b:00", 1, 0)], JOB, {3: "n0"})
+    assert fleet.node_of(3) == "n1"
+    assert fleet.gpu_of(3) == "0000:5d:00"
+    assert any("rank 3" in note and "job.json" in note for note in fleet.notes)
+
+
+def test_names_of_one_host_are_one_node() -> None:
+    fleet = resolve(WORLD, Job(), {})
+    for name in ("n1", "N1", "n1.cluster.local", "n1-ib0", "n1:29500", "n1<4711>"):
+        assert fleet.node_of_address(name) == "n1", name
+    for name in ("n11", "10.0.0.1", "", "m1"):
+        assert fleet.node_of_address(name) is None, name
+
+
+def test_two_hosts_of_one_short_name_stay_two() -> None:
+    job = Job(nodes=("n1.east", "n1.west"), gpus_per_node=1, world_size=2)
+    fleet = resolve([], job, {})
+    assert fleet.node_of_address("n1.east") == "n1.east"
+    assert fleet.node_of_address("n1.west") == "n1.west"
+    assert fleet.node_of_address("n1") is None
+
+
+def test_a_folder_and_a_full_name_are_one_node() -> None:
+    job = Job(nodes=("n0.cluster", "n1.cluster"), gpus_per_node=2, world_size=4)
+    fleet = resolve([row("n1")], job, {2: "n1"})
+    assert fleet.nodes == ("n0.cluster", "n1.cluster")
+    assert attribute([row("n1", local_rank=1)], fleet)[0].rank == 3
+    assert fleet.notes == ()
+
+
+def test_ranks_beyond_the_world_are_none() -> None:
+    fleet = resolve(WORLD, Job(), {})
+    assert attribute([row("n1", rank=4_000)], fleet)[0].rank is None
+
+
+@given(st.text(max_size=40))
+def test_any_name_is_plain_at_once(text: str) -> None:
+    assert isinstance(plain_host(text), str)

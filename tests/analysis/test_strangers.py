@@ -1,0 +1,53 @@
+"""What is not of the job accuses nobody; of what only follows a few rows are enough."""
+
+from dataclasses import replace
+
+from triage.analysis.answer import of_this_job
+from triage.analysis.identity import Fleet
+from triage.analysis.on_one_clock import ALL_ROWS, Dated, thinned
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.fleet import Job
+from triage.parsers.logs.logset import LogSet
+
+ROW = Evidence(
+    artifact="nodes/n0/kernel.log", line=1, signature="nvidia.xid", kind=Kind.XID,
+    role=EvidenceRole.ROOT, text="NVRM: Xid", node="n0",
+)  # fmt: skip
+FOUR = Job(nodes=("n0", "n1", "n2", "n3"), gpus_per_node=8)
+
+
+def dated(*nodes: str | None) -> Dated:
+    rows = tuple(replace(ROW, node=node, line=k + 1) for k, node in enumerate(nodes))
+    return Dated(rows, LogSet(), Fleet(), ())
+
+
+def test_a_node_that_job_json_does_not_list_is_left_out_and_named():
+    rows, notes = of_this_job(dated("n0", "n1", "spare9", None), FOUR)
+    assert [row.node for row in rows] == ["n0", "n1", None]
+    assert "spare9" in notes[0]
+
+
+def test_names_that_are_written_in_two_ways_leave_everything_in():
+    rows, notes = of_this_job(dated("ip-10-0-0-1", "ip-10-0-0-2", "n0"), FOUR)
+    assert len(rows) == 3
+    assert notes == []
+
+
+def test_without_a_list_nobody_is_a_stranger():
+    assert len(of_this_job(dated("n0", "x"), Job())[0]) == 2
+
+
+def test_roots_seats_and_one_row_of_each_rank_are_kept():
+    following = replace(ROW, role=EvidenceRole.CONSEQUENCE)
+    many = [replace(following, line=k, rank=k % 500) for k in range(ALL_ROWS + 1)]
+    seat = replace(following, kind=Kind.IDENTITY, role=EvidenceRole.NOISE)
+    kept = thinned([*many, ROW, seat])
+    assert ROW in kept
+    assert seat in kept
+    assert {row.rank for row in kept} >= set(range(500))
+    assert len(kept) < 600
+
+
+def test_few_rows_are_all_kept():
+    rows = [replace(ROW, role=EvidenceRole.CONSEQUENCE, line=k) for k in range(1000)]
+    assert thinned(rows) == rows

@@ -1,0 +1,67 @@
+"""Names of machines are text: never a command, never a sequence for a terminal."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+import triage
+from tests.hostile.log_incident import NODES, good, job_json, write
+from triage.domain.report import Answer
+from triage.render import explained, html, next_step, text
+from triage.report import explain, read_rows
+
+HOSTILE = (
+    "$(reboot)", "`reboot`", "n2;reboot", "n2|reboot", "n2&&reboot", "n2 reboot", "-rf",
+    "n2'reboot'", 'n2"reboot"', "n2>reboot", "\u202e2n", "n\u200b2", "n2\x1b[2J", "n2\nreboot",
+    "<script>x</script>", "n" * 256, "节点二", "%s%n", "..", "n2\\", "*",
+)  # fmt: skip
+# What a shell takes as it stands.
+PLAIN = re.compile(r"[A-Za-z0-9_.:,=/@%+-]+")
+UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def answer_with(name: str, folder: Path) -> Answer:
+    """The answer where the guilty node has another name."""
+    files = good()
+    log = files.pop("nodes/n2/kernel.log")
+    assert isinstance(log, str)
+    printed = re.sub(r"\s", "_", name)
+    files["kernel.log"] = log.replace(" n2 kernel:", f" {printed} kernel:")
+    nodes = [name if node == "n2" else node for node in NODES]
+    files["job.json"] = job_json(nodes=nodes, gpu_bus_ids={})
+    files["job.log"] = str(files["job.log"]).replace("n2:", f"{printed}:")
+    return triage.analyze(write(folder, files)).answer
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_no_name_becomes_a_command(name: str, tmp_path: Path) -> None:
+    answer = answer_with(name, tmp_path)
+    for command in next_step.commands(answer):
+        for word in re.sub(r"(reason=)'[^']*'", r"\1said", command, flags=re.I).split():
+            assert PLAIN.fullmatch(word.strip("\"'")), command
+        assert not re.search(r"\breboot\)|`|\$\(|[;|&<>]", command)
+    shown = text.render(answer)
+    assert not UNSEEN.search(shown)
+    assert "\n" not in answer.verdict.summary
+    page = html.render(answer)
+    assert "<script>x" not in page
+    assert not re.search(r"[\x00-\x08\x0b\x0c\x0e-\x1f]", page)
+
+
+@pytest.mark.parametrize("name", HOSTILE, ids=ascii)
+def test_the_explanation_and_the_rows_stay_inert(name: str, tmp_path: Path) -> None:
+    answer_with(name, tmp_path)
+    assert not UNSEEN.search(explained.render(explain(tmp_path)))
+    assert all(isinstance(row["artifact"], str) for row in read_rows(tmp_path))
+
+
+def test_the_guilty_is_named_by_any_name_that_is_one(tmp_path: Path) -> None:
+    for k, name in enumerate(("gpu-0002.cluster.example", "a" * 63, "10-0-3-7", "N2_b")):
+        answer = answer_with(name, tmp_path / str(k))
+        assert [one.node for one in answer.suspects if one.role == "culprit"] == [name]
+        assert answer.verdict.cordon == (name,)
+
+
+def test_a_plain_name_has_its_command(tmp_path: Path) -> None:
+    assert any("gpu-2" in command for command in next_step.commands(answer_with("gpu-2", tmp_path)))

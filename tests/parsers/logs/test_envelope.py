@@ -1,0 +1,257 @@
+# ruff: noqa: E501 - real lines are as long as they are
+"""Every wrapping that a line may carry comes off, and what it said is kept."""
+
+import datetime
+import string
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from triage.domain.evidence import Clock
+from triage.parsers.logs.envelope import read_envelope, relative_stamps
+from triage.parsers.logs.stamps import SECOND_NS, read_time
+
+XID = "NVRM: Xid (PCI:0000:9b:00): 79, pid=1234, GPU has fallen off the bus."
+PG = "[PG ID 5 PG GUID 55(mesh_replicate) Rank 1] Watchdog caught collective operation timeout"
+NO = object()
+
+
+def at(text: str) -> int:
+    """ISO text as ns since the epoch, whatever its zone as if it were UTC."""
+    whole = datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
+    return int(whole.timestamp()) * SECOND_NS + whole.microsecond * 1000
+
+
+KERNEL = [
+    ("[  123.456789] {}", {"uptime": 123_456_789_000, "kernel": True}),
+    ("[ 1130.400001] [ T1946] {}", {"uptime": 1130_400_001_000, "kernel": True}),
+    ("[ 1130.400001][    C3] {}", {"uptime": 1130_400_001_000, "kernel": True}),
+    ("[1130.400001] [T1946] {}", {"uptime": 1130_400_001_000, "pid": None}),
+    ("[Fri Mar  3 04:27:08 2023] {}", {"wall": "2023-03-03T04:27:08", "kernel": True}),
+    ("[Fr M\u00e4r  3 04:27:08 2023] {}", {"wall": "2023-03-03T04:27:08"}),
+    ("[Fr M\ufffdr  3 04:27:08 2023] {}", {"wall": "2023-03-03T04:27:08"}),
+    ("[pi\u0105 pa\u017a  3 04:27:08 2025] {}", {"wall": "2025-10-03T04:27:08"}),
+    ("[ven. ao\u00fbt  1 04:27:08 2025] {}", {"wall": "2025-08-01T04:27:08"}),
+    ("[\u4e94 3\u6708  3 04:27:08 2023] {}", {"wall": "2023-03-03T04:27:08", "kernel": True}),
+    ("[Fri Xyz  3 04:27:08 2023] {}", {"clock": Clock.NONE, "kernel": True}),
+    ("2024-04-29T14:55:41,678628+02:00 {}", {"wall": "2024-04-29T14:55:41.678628", "zone": 7200, "kernel": True}),
+    ("kern  :err   : 2024-04-29T14:55:41,678628+02:00 {}", {"zone": 7200, "kernel": True}),
+    ("kern  :warn  : [ 12.345678] {}", {"uptime": 12_345_678_000, "kernel": True}),
+    ("user  :info  : [ 12.3456] {}", {"kernel": False}),
+    ("6,3964,206764307,-;{}", {"uptime": 206_764_307_000, "sequence": 3964, "kernel": True}),
+    ("4,12,99,c,caller=T12;{}", {"uptime": 99_000, "sequence": 12}),
+    ("Aug 10 15:36:05 n3 kernel: {}", {"wall": "2000-08-10T15:36:05", "year": False, "node": "n3", "kernel": True}),
+    ("Aug 10 15:36:05 kernel: {}", {"wall": "2000-08-10T15:36:05", "node": None, "kernel": True}),
+    ("Feb 23 10:19:16  kernel: {}", {"node": None, "kernel": True}),
+    ("Sep 19 16:18:02 n3 kernel: [68183.615790] {}", {"wall": "2000-09-19T16:18:02", "uptime": 68_183_615_790_000, "node": "n3"}),
+    ("2019-08-19T04:18:38.274652-04:00 n3 kernel: [ 261.270000] {}", {"wall": "2019-08-19T04:18:38.274652", "zone": -14400, "uptime": 261_270_000_000, "node": "n3"}),
+    ("2019-08-19T04:18:38+0200 n3 kernel: {}", {"zone": 7200, "node": "n3", "kernel": True}),
+    ("2025 Jul  2 06:56:57.749658 leaf3 ERR kernel: [1.000000] {}", {"wall": "2025-07-02T06:56:57.749658", "year": True, "node": "leaf3", "kernel": True}),
+    ("messages:Jun 17 01:02:03 n3 kernel: {}", {"wall": "2000-06-17T01:02:03", "node": "n3"}),
+    ("/var/log/kern.log.1:812:Jun 17 01:02:03 n3 kernel: {}", {"node": "n3"}),
+    ("incident/nodes/n7/kernel.log:12:[ 12.345678] {}", {"node": "n7", "uptime": 12_345_678_000}),
+    ("n7: [ 12.345678] {}", {"node": "n7", "kernel": True}),
+    ("10.0.0.1: kern: warning: [2026-04-22T21:27:51.29Z]: {}", {"wall": "2026-04-22T21:27:51.290", "zone": 0, "address": "10.0.0.1", "kernel": True}),
+    ("Warning  Ext4Error  2m13s (x2 over 2m13s)  kernel-monitor  {}", {"kernel": True, "clock": Clock.NONE}),
+    ("2026-01-02T03:04:05.123456789Z stderr F {}", {"wall": "2026-01-02T03:04:05.123456", "zone": 0, "partial": False}),
+    ("2026-01-02T03:04:05.123456789Z stdout P {}", {"partial": True}),
+    (" kernel:[405108.690000] {}", {"uptime": 405_108_690_000_000, "kernel": True}),
+    ("MESSAGE={}", {}),
+    ("<3>[ 12.345678] {}", {"uptime": 12_345_678_000}),
+    ("Xid errors on instance: gpu-17, Error: {}", {"node": "gpu-17"}),
+    ('{{"MESSAGE":"{}","_HOSTNAME":"n3","__REALTIME_TIMESTAMP":"1767323045123456","_SOURCE_MONOTONIC_TIMESTAMP":"99000000","_TRANSPORT":"kernel"}}',
+     {"wall": "2026-01-02T03:04:05.123456", "zone": 0, "uptime": 99_000_000_000, "node": "n3", "kernel": True}),
+    ('{{"log":"{}\\n","stream":"stderr","time":"2026-01-02T03:04:05.1Z"}}', {"wall": "2026-01-02T03:04:05.100", "zone": 0}),
+    ('    "message": "{}",', {}),
+    ('{{"message":"{}', {}),
+    ('{{"log":"Aug 10 15:36:05 n3 kernel: {}\\n","time":"2026-08-10T13:36:05Z"}}', {"wall": "2026-08-10T13:36:05", "zone": 0, "node": "n3"}),
+    ("{}", {"clock": Clock.NONE, "kernel": False}),
+]  # fmt: skip
+
+JOB = [
+    ("[rank3]: {}", {"rank": 3, "group_rank": None}),
+    ("[rank9]:[E321 02:07:08.408271257 ProcessGroupNCCL.cpp:607] {}", {"rank": 9, "wall": "2000-03-21T02:07:08.408271", "year": False}),
+    ("[E1206 18:44:12.715298746 file.cpp:1664] {}", {"wall": "2000-12-06T18:44:12.715298", "rank": None}),
+    ("[E113 18:44:12.715298746 file.cpp:1664] {}", {"wall": "2000-01-13T18:44:12.715298"}),
+    ("[E ProcessGroupNCCL.cpp:916] {}", {"clock": Clock.NONE}),
+    ("E0325 20:57:27.620000 2606 site-packages/torch/api.py:869] {}", {"wall": "2000-03-25T20:57:27.620", "pid": 2606}),
+    ("E0325 20:57:27.620000 139872398471923 torch/api.py:869] {}", {"pid": None}),
+    ("[2024-02-09 09:09:15,164] {}", {"wall": "2024-02-09T09:09:15.164", "year": True, "zone": None}),
+    ("[default3]:{}", {"local_rank": 3, "rank": None}),
+    ("[trainer0|0]:{}", {"local_rank": 0, "rank": None}),
+    ("gpu-0039:656439:176725 [2] {}", {"node": "gpu-0039", "pid": 656439, "cuda_device": 2, "rank": None, "local_rank": None}),
+    ("[2026-03-13 22:26:02] n3:1:2 [7] {}", {"wall": "2026-03-13T22:26:02", "node": "n3", "cuda_device": 7}),
+    ("12: [rank5]: {}", {"rank": 5, "task": 12}),
+    ("12: n3:1:2 [7] {}", {"rank": 12, "task": 12, "node": "n3"}),
+    ("2026-10-14T16:13:44.884Z: [1,12]<stdout>:{}", {"rank": 12, "zone": 0}),
+    ("[1,mpirank:3,algo-2]<stderr>:{}", {"rank": 3, "node": "algo-2"}),
+    ("[NeMo W 2026-11-20 12:00:00 nemo_logging:393] {}", {"wall": "2026-11-20T12:00:00"}),
+    ("\x1b[36m(WorkerDict pid=12, ip=10.0.0.1)\x1b[0m {}", {"pid": 12, "address": "10.0.0.1"}),
+    ("(RayWorkerVllm pid=17) {}", {"pid": 17, "address": None}),
+    ("(MegatronPolicyWorker[rank=8] pid=99, ip=10.0.0.2) {}", {"rank": 8, "pid": 99}),
+    ("[2026-01-22 11:06:43,823] [INFO] {}", {"wall": "2026-01-22T11:06:43.823"}),
+    ("stderr: {}", {}),
+    ("[rank: 4] {}", {"rank": 4}),
+    ("2026-03-25 05:02:26.131 | ERROR    | a.b:f:12 - {}", {"wall": "2026-03-25T05:02:26.131"}),
+    ('{{"levelname":"ERROR","msg":"{}","asctime":"2026-03-25 05:02:26,131","rank":6}}', {"rank": 6, "wall": "2026-03-25T05:02:26.131"}),
+    (" 41%|\u2588\u2588\u2588\u258f  | 66/160 [00:00<00:00, 113.92it/s, loss=0.7]{}", {}),
+    ("Train:   0%|          | 1/596250 [00:10<1425:51:54, 10.54s/it][rank2]:[E225 20:46:33.319 P.cpp:6] {}", {"rank": 2, "wall": "2000-02-25T20:46:33.319"}),
+    ("Map:   0% 0/85361 [00:00<?, ?it/s]{}", {}),
+    ("  0%|          |[2025-01-02 03:04:05,678] {}", {"wall": "2025-01-02T03:04:05.678"}),
+    ("[default0]:a: 8%|x | 4/5 [02:32<30:38, 48.01 examples/s][default2]:[E P.cpp:8] {}", {"local_rank": 2}),
+    ("2026-01-02T03:04:05.1Z stderr F 3: [rank3]:[E321 02:07:08.408271257 P.cpp:607] {}", {"rank": 3, "wall": "2026-01-02T03:04:05.100", "zone": 0}),
+    ("nodes.cn-d003.nolog [stderr] [rank3]: {}", {"rank": 3}),
+]  # fmt: skip
+
+
+def check(line: str, payload: str, want: dict[str, object]) -> None:
+    got = read_envelope(line)
+    assert got.text.strip() == payload
+    shown = {
+        "clock": got.stamp.clock,
+        "uptime": got.stamp.uptime_ns,
+        "zone": got.stamp.zone_s,
+        "year": got.stamp.has_year,
+        **{name: getattr(got, name) for name in got.__slots__},
+    }
+    for name, value in want.items():
+        if name == "wall":
+            assert got.stamp.wall_ns is not None
+            assert abs(got.stamp.wall_ns - at(str(value))) < 1_000_000
+        else:
+            assert shown[name] == value, name
+
+
+@pytest.mark.parametrize(("shape", "want"), KERNEL)
+def test_kernel_envelopes(shape: str, want: dict[str, object]) -> None:
+    check(shape.format(XID), XID, want)
+
+
+@pytest.mark.parametrize(("shape", "want"), JOB)
+def test_job_prefixes(shape: str, want: dict[str, object]) -> None:
+    check(shape.format("RuntimeError: NCCL error"), "RuntimeError: NCCL error", want)
+
+
+@pytest.mark.parametrize(
+    ("line", "want"),
+    [
+        (f"[rank9]:[E321 02:07:08.408271257 P.cpp:607] {PG}", (9, 1)),
+        (f"[E321 02:07:08.408271257 P.cpp:607] {PG}", (None, 1)),
+        ("[E ProcessGroupNCCL.cpp:916] [Rank 1] Watchdog caught", (None, 1)),
+        ("[E P.cpp:916] [PG 0 (default_pg) Rank 3] Timeout", (None, 3)),
+        ("n3:1:2 [3] NCCL INFO x", (None, None)),
+        ("[3] NCCL INFO x", (None, None)),
+        ("[default3]: x", (None, None)),
+        ("Rank 11: found NaN in local grad norm", (11, None)),
+    ],
+)
+def test_the_rank_of_a_group_is_never_the_global_one(
+    line: str, want: tuple[int | None, int | None]
+) -> None:
+    got = read_envelope(line)
+    assert (got.rank, got.group_rank) == want
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "12: eth0: <BROADCAST,MULTICAST,UP> mtu 1500",
+        " 12:    0    0  IO-APIC   12-edge",
+        "12: some text of a list",
+        "/opt/train.py:44: FutureWarning: torch.load",
+        "mlx5_0: port 1 is down",
+        "nvidia-nvswitch1: SXid (PCI:0000:84:00.0): 52805, Data {0x1}",
+        "CPU3: Core temperature above threshold",
+        "[torch.nn.parallel][INFO] - Reducer buckets",
+        "[/pytorch/third_party/gloo/pair.cc:1226] Connection closed",
+        "[drm:amdgpu_job_timedout [amdgpu]] *ERROR* ring sdma0 timeout",
+        "[mlx5_0]: text",
+        "[0]:",
+        '{"name": "torchelastic.worker.status.FAILED", "metadata": {"global_rank": 3}}',
+        "file.cc:123:45 [0] text",
+        "02:07:08 [3] text",
+        "Mar was the month",
+        "  5%|5 | 1/20 [00:01<00:19, 1.0it/s]",
+        "2 of 3",
+    ],
+)
+def test_near_misses_stay_as_they_are(line: str) -> None:
+    got = read_envelope(line)
+    assert got.text == line
+    assert (got.rank, got.task, got.node, got.pid, got.local_rank) == (None,) * 5
+
+
+def test_labels_count_where_the_whole_file_has_them() -> None:
+    assert read_envelope("12: plain text").task is None
+    got = read_envelope(" 12: plain text", labelled=True)
+    assert (got.text, got.rank, got.task) == ("plain text", 12, 12)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "2026-13-01T00:00:00Z x", "2026-02-30 00:00:00 x", "99999-01-01T00:00:00Z x",
+        "[1" + "0" * 30 + ".000000] x", "Feb 30 00:00:00 n3 kernel: x",
+        "[E1399 00:00:00.0 a.cpp:1] x", "2026-01-01T25:00:00Z x",
+        '{"msg":"x","time":1e300}', '{"msg":"x","ts":-5}', '{"msg":"x","ts":NaN}',
+        "6,1," + "9" * 40 + ",-;x",
+    ],
+)  # fmt: skip
+def test_what_no_clock_shows_is_no_time(line: str) -> None:
+    got = read_envelope(line)
+    assert got.stamp.clock is Clock.NONE
+    assert got.text.endswith("x")
+
+
+def test_an_epoch_in_brackets_is_a_wall_time() -> None:
+    stamp = read_envelope("[1767323045.123456] x").stamp
+    assert (stamp.wall_ns, stamp.zone_s, stamp.uptime_ns) == (1767323045123456000, 0, None)
+
+
+def test_bytes_of_the_journal_are_decoded() -> None:
+    line = '{"MESSAGE":[78,86,82,77,58,32,255],"_HOSTNAME":"n3"}'
+    assert read_envelope(line).text == "NVRM: \ufffd"
+
+
+def test_relative_prints_are_summed() -> None:
+    stamps = relative_stamps(
+        ["[Feb22 04:01] a", "[  +0.000844] b", "    c", "[  +1.050439] d", "[Feb22 04:03] e"]
+    )
+    base = at("2000-02-22T04:01:00")
+    want = [0, 844_000, 844_000, 1_051_283_000, 120 * SECOND_NS]
+    assert [stamp.wall_ns for stamp in stamps] == [base + ns for ns in want]
+    assert all(stamp.error_ns == 60 * SECOND_NS for stamp in stamps)
+    assert relative_stamps(["[  +0.5] x"])[0].clock is Clock.NONE
+
+
+@pytest.mark.parametrize("text", ["2026-01-09_11:39:43", "[2026/01/09 11:39:43]", "Jan 9 11:39:43 2026"])  # fmt: skip
+def test_times_that_stand_alone(text: str) -> None:
+    stamp = read_time(text)
+    assert stamp is not None
+    assert (stamp.wall_ns, stamp.has_year) == (at("2026-01-09T11:39:43"), True)
+
+
+PIECES = st.sampled_from(
+    [shape.split("{}")[0].replace("{{", "{") for shape, _ in [*KERNEL, *JOB]]
+    + [shape.replace("{}", "x").replace("{{", "{").replace("}}", "}") for shape, _ in KERNEL]
+)
+LINES = st.lists(st.one_of(PIECES, st.text(max_size=12), st.text(string.printable, max_size=20)), max_size=5).map("".join)  # fmt: skip
+
+
+@given(LINES)
+def test_any_text_is_read_and_the_payload_is_a_fixed_point(line: str) -> None:
+    text = read_envelope(line).text
+    assert read_envelope(text).text == text
+
+
+def test_time_is_linear_in_the_line() -> None:
+    for unit in ("[rank1]: ", "[", "a:1:", "n3/", '{"message":"', "%| ", "[00:01<", "a.log:", "Jan ", "\x1b[", '\\"'):  # fmt: skip
+        spent = []
+        for size in (40_000, 160_000):
+            line = (unit * (size // len(unit) + 1))[:size]
+            start = time.perf_counter()
+            read_envelope(line)
+            spent.append(time.perf_counter() - start)
+        assert spent[1] < 16 * spent[0] + 0.1, unit
