@@ -187,6 +187,8 @@ def incidents() -> Iterator[dict[str, Any]]:
     for path in sorted(INCIDENTS.glob("*/expected.json")):
         expected = json.loads(path.read_text("utf-8"))
         inputs = [one for one in path.parent.iterdir() if one.name != path.name]
+        if isinstance(expected.get("dumps"), str):
+            inputs.append(path.parent / expected["dumps"])
         try:
             report = analyze(sorted(inputs)).to_dict()
         except Exception as error:  # noqa: BLE001 - one broken folder does not end the others
@@ -202,6 +204,10 @@ def incidents() -> Iterator[dict[str, Any]]:
 def judged(name: str, report: dict[str, Any], expected: dict[str, Any]) -> dict[str, Any]:
     """What ``expected.json`` asks for, each key where it is there."""
     guilty = set(expected.get("culprit_ranks") or ())
+    if "suspects" in expected and "culprit_ranks" not in expected:
+        # Whole incidents name nodes: the ranks of those are not innocent.
+        named = [one for one in report["suspects"] if one["node"] in expected["suspects"]]
+        guilty = {rank for one in named for rank in one["ranks"]}
     verdict = report["verdict"]
     found = judge(
         report,
