@@ -64,9 +64,10 @@ def measure(one: Hostile, folder: Path) -> dict[str, Any]:
     path = folder / "input"
 
     def read() -> dict[str, Any]:
-        started = time.perf_counter()
+        # Processor time: what the machine's other work takes is not the input's fault.
+        started = time.process_time()
         found = outcomes(path)
-        seconds = time.perf_counter() - started
+        seconds = time.process_time() - started
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss >> 10
         # A crowd of one kind, as of 100,000 members, is told by its first and last.
         shown = found if len(found) < 20 else [*found[:5], *found[-5:]]

@@ -588,6 +588,6 @@ def test_patterns_take_linear_time() -> None:
         for line in one.hits:
             head = line[: len(line) * 2 // 3]
             evil = (head * 4096)[:4096]
-            started = time.perf_counter()
+            started = time.process_time()
             one.pattern.search(evil)
-            assert time.perf_counter() - started < 0.5, (one.id, line)
+            assert time.process_time() - started < 0.5, (one.id, line)

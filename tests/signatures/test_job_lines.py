@@ -611,7 +611,7 @@ def test_progress_gives_numbers() -> None:
 def test_patterns_stay_quick_on_long_lines(signature: Signature) -> None:
     first = signature.hits[0].split("\n")[0]
 
-    started = time.perf_counter()
+    started = time.process_time()
     for line in (
         first[:-2] + " " * 50_000,
         first[: len(first) // 2] * 1000,
@@ -621,4 +621,4 @@ def test_patterns_stay_quick_on_long_lines(signature: Signature) -> None:
         signature.pattern.search(line)
 
     # They take some 10 ms; a pattern that is quadratic takes many seconds.
-    assert time.perf_counter() - started < 2.0
+    assert time.process_time() - started < 2.0

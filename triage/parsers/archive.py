@@ -26,13 +26,13 @@ __all__ = [
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
 CHUNK: Final = 1 << 20
-# Five seconds of reading headers; 16,384 ranks leave 20,000 files.
-MAX_MEMBERS: Final = 100_000
+# Three seconds of reading headers; 16,384 ranks leave 20,000 files.
+MAX_MEMBERS: Final = 50_000
 # A long name or a table of attributes; tarfile reads it into memory as a whole.
 MAX_TAR_HEADER: Final = 1 << 13
 # Of their sizes squared, over the archive: older versions of tarfile search each of
-# them in quadratic time. 20,000 ordinary ones take a quarter of it.
-MAX_TAR_SQUARES: Final = 3 << 30
+# them in quadratic time. 20,000 ordinary ones take half of it.
+MAX_TAR_SQUARES: Final = 3 << 29
 MAX_PATH: Final = 4096
 MAX_NAME: Final = 255
 # A tar may expand this far whatever its ratio.

@@ -131,12 +131,12 @@ def refusal(data: bytes) -> ArtifactError | None:
 def test_a_damaged_dump_is_read_or_refused_and_nothing_else(data: Any, path: Path) -> None:
     damaged = data.draw(changed(path.read_bytes()[: data.draw(st.integers(500, 40_000))]))
 
-    started = time.perf_counter()
+    started = time.process_time()
     refused = refusal(damaged)
     if refused is not None:
         assert len(refused.why) > 10
         assert refused.offset is None or 0 <= refused.offset <= len(damaged)
-    assert time.perf_counter() - started < 2
+    assert time.process_time() - started < 2
 
 
 @settings(max_examples=300, deadline=None)

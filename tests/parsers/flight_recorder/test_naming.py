@@ -91,12 +91,12 @@ def test_a_file_is_named_like_a_dump_or_not(artifact: str, is_one: bool) -> None
 @pytest.mark.parametrize("part", ["1", "rank_1", ".gz", "rank", "1a", "_", "nodes/"])
 def test_a_name_of_a_path_s_length_costs_nothing(part: str) -> None:
     name = (part * 255)[:255] + "x"
-    started = time.perf_counter()
+    started = time.process_time()
 
     for _ in range(20):
         rank_in_name(name), node_in_name(name), named(name)
 
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 @given(st.text(max_size=300))

@@ -251,7 +251,7 @@ def test_time_is_linear_in_the_line() -> None:
         spent = []
         for size in (40_000, 160_000):
             line = (unit * (size // len(unit) + 1))[:size]
-            start = time.perf_counter()
+            start = time.process_time()
             read_envelope(line)
-            spent.append(time.perf_counter() - start)
+            spent.append(time.process_time() - start)
         assert spent[1] < 16 * spent[0] + 0.1, unit
