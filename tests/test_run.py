@@ -23,7 +23,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("run.py", "pyproject.toml"):
         (tmp_path / name).write_bytes((environment.ROOT / name).read_bytes())
     (tmp_path / "requirements").mkdir()
-    for kind in ("core", "dev", "uv"):
+    for kind in ("server", "dev", "uv"):
         (tmp_path / "requirements" / f"{kind}.txt").write_text(f"{kind}==1\n")
     (tmp_path / ".venv" / "bin").mkdir(parents=True)
     (tmp_path / ".venv" / "bin" / "python").touch()
@@ -97,8 +97,8 @@ def test_help_goes_to_stdout_and_wrong_usage_to_stderr() -> None:
 
 
 def test_an_environment_is_made_once(checkout: Path, installs: list[str]) -> None:
-    environment.ensure("core")
-    environment.ensure("core")
+    environment.ensure("server")
+    environment.ensure("server")
 
     assert installs == ["core anew"]
 
@@ -106,25 +106,25 @@ def test_an_environment_is_made_once(checkout: Path, installs: list[str]) -> Non
 def test_development_tools_come_on_top_and_serve_for_both(
     checkout: Path, installs: list[str]
 ) -> None:
-    for kind in ("core", "dev", "core", "dev"):
+    for kind in ("server", "dev", "server", "dev"):
         environment.ensure(kind)
 
     assert installs == ["core anew", "dev on top"]
 
 
 def test_a_changed_lock_starts_the_environment_over(checkout: Path, installs: list[str]) -> None:
-    environment.ensure("core")
-    (checkout / "requirements" / "core.txt").write_text("core==2\n")
-    environment.ensure("core")
+    environment.ensure("server")
+    (checkout / "requirements" / "server.txt").write_text("server==2\n")
+    environment.ensure("server")
 
     assert installs == ["core anew", "core anew"]
 
 
 def test_a_changed_lint_rule_does_not(checkout: Path, installs: list[str]) -> None:
-    environment.ensure("core")
+    environment.ensure("server")
     metadata = (checkout / "pyproject.toml").read_text("utf-8")
     (checkout / "pyproject.toml").write_text(metadata + "\n[tool.other]\nrule = 1\n")
-    environment.ensure("core")
+    environment.ensure("server")
 
     assert installs == ["core anew"]
 
@@ -135,12 +135,12 @@ def test_an_interrupted_install_is_started_over(
     def interrupted(kind: str, *, fresh: bool) -> None:
         raise KeyboardInterrupt
 
-    environment.ensure("core")
+    environment.ensure("server")
     with monkeypatch.context() as patch:
         patch.setattr(environment, "install", interrupted)
         with pytest.raises(KeyboardInterrupt):
             environment.ensure("dev")
-    environment.ensure("core")
+    environment.ensure("server")
 
     assert installs == ["core anew", "core anew"]
 
@@ -149,12 +149,12 @@ def test_a_second_run_waits_and_then_finds_the_work_done(
     checkout: Path, installs: list[str], capfd: pytest.CaptureFixture[str]
 ) -> None:
     pytest.importorskip("fcntl")
-    second = threading.Thread(target=environment.ensure, args=["core"])
+    second = threading.Thread(target=environment.ensure, args=["server"])
     with environment.alone():
         second.start()
         while "waiting" not in capfd.readouterr().err:
             second.join(0.01)
-        (checkout / ".venv" / environment.STAMP).write_text(environment.digest("core"))
+        (checkout / ".venv" / environment.STAMP).write_text(environment.digest("server"))
     second.join()
 
     assert installs == []
@@ -183,7 +183,7 @@ def test_pip_is_tried_when_uv_fails_and_a_failure_says_the_next_step(
     monkeypatch.setattr(environment.shutil, "which", lambda name: None)
 
     with pytest.raises(environment.NextStep, match="PIP_FIND_LINKS"):
-        environment.install("core", fresh=True)
+        environment.install("server", fresh=True)
     assert [what.split("with ")[-1] for what in tried] == [
         "fetching uv, the fast installer",
         "uv",
@@ -246,7 +246,7 @@ def test_the_bundled_incident_is_whole_and_holds_no_answer() -> None:
 
 
 def test_the_demo_names_the_node_of_the_rank_that_stopped() -> None:
-    if not environment.ready("core"):
+    if not environment.ready("server"):
         pytest.skip("the environment of run.py is not made, or of another Python")
 
     done = run("demo", "--once")

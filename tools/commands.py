@@ -44,13 +44,13 @@ def dispatch(arguments: list[str]) -> int:
             print(USAGE, end="")
             return 0
         case ["demo"] | ["demo", "--once"]:
-            ensure("core")
+            ensure("server")
             return demo.show(once="--once" in arguments)
         case ["test", *options]:
             ensure("dev")
             return checks.run(options)
         case ["triage", *rest]:
-            ensure("core")
+            ensure("server")
             return become_triage(rest)
         case ["clean"]:
             return clean()

@@ -49,7 +49,7 @@ def environ() -> dict[str, str]:
 
 
 def ensure(kind: str) -> None:
-    """Make `.venv` hold what is locked for `core` or `dev`; instant when it already does.
+    """Make `.venv` hold what is locked for `server` or `dev`; instant when it already does.
 
     Raises:
         NextStep: it cannot be made; the message says what to do.
@@ -59,7 +59,7 @@ def ensure(kind: str) -> None:
     with alone():
         if ready(kind):
             return
-        finished = ready("core")
+        finished = ready("server")
         (VENV / STAMP).unlink(missing_ok=True)
         install(kind, fresh=not finished)
         (VENV / STAMP).write_text(digest(kind), "utf-8")
@@ -67,7 +67,7 @@ def ensure(kind: str) -> None:
 
 
 def ready(kind: str) -> bool:
-    """Whether `.venv` is finished and holds this kind; `dev` holds `core` as well."""
+    """Whether `.venv` is finished and holds this kind; `dev` holds `server` as well."""
     stamp = VENV / STAMP
     if not (stamp.is_file() and tool("python").exists()):
         return False
@@ -88,7 +88,7 @@ def digest(kind: str) -> str:
 
 
 def lock_of(kind: str) -> Path:
-    """The locked requirements: `core`, `dev`, or `uv`, the installer itself."""
+    """The locked requirements: `server`, `dev`, or `uv`, the installer itself."""
     return ROOT / "requirements" / f"{kind}.txt"
 
 
