@@ -100,7 +100,7 @@ def test_an_environment_is_made_once(checkout: Path, installs: list[str]) -> Non
     environment.ensure("server")
     environment.ensure("server")
 
-    assert installs == ["core anew"]
+    assert installs == ["server anew"]
 
 
 def test_development_tools_come_on_top_and_serve_for_both(
@@ -109,7 +109,7 @@ def test_development_tools_come_on_top_and_serve_for_both(
     for kind in ("server", "dev", "server", "dev"):
         environment.ensure(kind)
 
-    assert installs == ["core anew", "dev on top"]
+    assert installs == ["server anew", "dev on top"]
 
 
 def test_a_changed_lock_starts_the_environment_over(checkout: Path, installs: list[str]) -> None:
@@ -117,7 +117,7 @@ def test_a_changed_lock_starts_the_environment_over(checkout: Path, installs: li
     (checkout / "requirements" / "server.txt").write_text("server==2\n")
     environment.ensure("server")
 
-    assert installs == ["core anew", "core anew"]
+    assert installs == ["server anew", "server anew"]
 
 
 def test_a_changed_lint_rule_does_not(checkout: Path, installs: list[str]) -> None:
@@ -126,7 +126,7 @@ def test_a_changed_lint_rule_does_not(checkout: Path, installs: list[str]) -> No
     (checkout / "pyproject.toml").write_text(metadata + "\n[tool.other]\nrule = 1\n")
     environment.ensure("server")
 
-    assert installs == ["core anew"]
+    assert installs == ["server anew"]
 
 
 def test_an_interrupted_install_is_started_over(
@@ -142,7 +142,7 @@ def test_an_interrupted_install_is_started_over(
             environment.ensure("dev")
     environment.ensure("server")
 
-    assert installs == ["core anew", "core anew"]
+    assert installs == ["server anew", "server anew"]
 
 
 def test_a_second_run_waits_and_then_finds_the_work_done(
