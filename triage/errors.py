@@ -5,22 +5,50 @@
     TriageError
     ├── UsageError               the call itself is wrong: path, option, kind of fault
     ├── NothingToAnalyze         not one readable input among the paths given
-    └── ArtifactError            about the bytes of one file
-        ├── UnknownFormat        no reader claims it
-        ├── Corrupt              claimed, but unreadable; says where
-        └── Forbidden            asks for more than plain data, or exceeds a limit
+    ├── ArtifactError            about the bytes of one file
+    │   ├── UnknownFormat        no reader claims it
+    │   ├── Corrupt              claimed, but unreadable; says where
+    │   └── Forbidden            asks for more than plain data, or exceeds a limit
+    └── Refusal                  a request is answered with no; says what to do    HTTP status
+        ├── BadRequest           not what HTTP or the body's form allows           400
+        ├── NoToken              no token, or one that is not known                401
+        ├── NotAllowed           the token's scopes do not reach so far            403
+        ├── NotFound             no such thing                                     404
+        ├── Conflict             not in this state                                 409
+        ├── TooLarge             beyond a limit                                    413
+        ├── Unsupported          an encoding or media type that is not read        415
+        ├── Unprocessable        understood, and wrong                             422
+        ├── TooMany              too often; again after ``retry_after_s``          429
+        ├── Unavailable          database, blob store or broker: try again         503
+        └── StorageFull          no room; nothing was kept                         507
 
 Bad input is data, not a bug: an :class:`ArtifactError` refuses one file and is
 listed under the report's coverage; the other files go on.
 """
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 __all__ = [
     "ArtifactError",
+    "BadRequest",
+    "Conflict",
     "Corrupt",
     "Forbidden",
+    "NoToken",
+    "NotAllowed",
+    "NotFound",
     "NothingToAnalyze",
+    "Place",
+    "Refusal",
+    "StorageFull",
+    "TooLarge",
+    "TooMany",
     "TriageError",
+    "Unavailable",
     "UnknownFormat",
+    "Unprocessable",
+    "Unsupported",
     "UsageError",
 ]
 
@@ -60,3 +88,118 @@ class Corrupt(ArtifactError):
 
 class Forbidden(ArtifactError):
     """The file asks for more than plain data, or exceeds a limit."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a request something is wrong: ``query/rank``, ``body/job_id``, ``body/3/message``."""
+
+    where: str
+    message: str
+
+
+class Refusal(TriageError):
+    """A request is answered with no.
+
+    ``detail`` says what is wrong with this request, ``hint`` what to do next, ``places``
+    where in it. ``retry_after_s`` is set where the same request may succeed later.
+    """
+
+    status: ClassVar[int] = 500
+    title: ClassVar[str] = "Refused"
+    retry_after_s: int | None = None
+
+    def __init__(
+        self,
+        detail: str,
+        *,
+        hint: str = "",
+        places: tuple[Place, ...] = (),
+        retry_after_s: int | None = None,
+    ) -> None:
+        super().__init__(detail)
+        self.detail = detail
+        self.hint = hint
+        self.places = places
+        if retry_after_s is not None:
+            self.retry_after_s = retry_after_s
+
+
+class BadRequest(Refusal):
+    """The request is not what HTTP, or the form of its body, allows."""
+
+    status = 400
+    title = "Bad request"
+
+
+class NoToken(Refusal):
+    """No token came, or one that is not known, or no longer valid."""
+
+    status = 401
+    title = "Token needed"
+
+
+class NotAllowed(Refusal):
+    """The token is good, its scopes do not reach so far."""
+
+    status = 403
+    title = "Not allowed"
+
+
+class NotFound(Refusal):
+    """There is no such thing."""
+
+    status = 404
+    title = "Not found"
+
+
+class Conflict(Refusal):
+    """The thing is not in a state in which this can be done."""
+
+    status = 409
+    title = "Conflict"
+
+
+class TooLarge(Refusal):
+    """More bytes, files or depth than are taken."""
+
+    status = 413
+    title = "Too large"
+
+
+class Unsupported(Refusal):
+    """An encoding or a media type that is not read."""
+
+    status = 415
+    title = "Unsupported"
+
+
+class Unprocessable(Refusal):
+    """Understood, and wrong: a value, a field, the bytes."""
+
+    status = 422
+    title = "Cannot be processed"
+
+
+class TooMany(Refusal):
+    """Too many requests at once, or in this time."""
+
+    status = 429
+    title = "Too many requests"
+    retry_after_s = 1
+
+
+class Unavailable(Refusal):
+    """The database, the blob store or the broker does not answer."""
+
+    status = 503
+    title = "Not available"
+    retry_after_s = 2
+
+
+class StorageFull(Refusal):
+    """No room is left; nothing of this request was kept."""
+
+    status = 507
+    title = "Storage full"
+    retry_after_s = 30
