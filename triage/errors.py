@@ -92,7 +92,7 @@ class Forbidden(ArtifactError):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where in a request something is wrong: ``query/rank``, ``body/job_id``, ``body/3/message``."""
+    """Where in a request something is wrong: ``query/rank``, ``body/3/message``."""
 
     where: str
     message: str
