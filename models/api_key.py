@@ -1,0 +1,24 @@
+"""A token, of which only the hash is kept."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, CleanText, Json, UtcTime
+
+__all__ = ["ApiKey"]
+
+
+class ApiKey(Base):
+    """``token_hash`` is the SHA-256 of the whole token, in hex."""
+
+    __tablename__ = "api_key"
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(CleanText)
+    token_hash: Mapped[str] = mapped_column(unique=True)
+    scopes: Mapped[list[Any]] = mapped_column(Json)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    expires_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    revoked_at: Mapped[datetime | None] = mapped_column(UtcTime)

@@ -1,0 +1,25 @@
+"""Who changed what: tokens, subscriptions, resolutions, resends, removals."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId, CleanText, Json, UtcTime
+
+__all__ = ["Audit"]
+
+
+class Audit(Base):
+    """One act; ``actor`` is the id of a token, or ``local``."""
+
+    __tablename__ = "audit"
+    __table_args__ = (Index(None, "at"),)
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    at: Mapped[datetime] = mapped_column(UtcTime)
+    actor: Mapped[str] = mapped_column(CleanText)
+    action: Mapped[str]
+    subject: Mapped[str] = mapped_column(CleanText)
+    detail: Mapped[dict[str, Any]] = mapped_column(Json)

@@ -1,0 +1,16 @@
+"""A cluster: where jobs, and nodes of one name, belong together."""
+
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, CleanText
+
+__all__ = ["Cluster"]
+
+
+class Cluster(Base):
+    """``name`` is what hooks and uploads call it; empty where nobody said."""
+
+    __tablename__ = "cluster"
+
+    id: Mapped[int] = mapped_column(primary_key=True)
+    name: Mapped[str] = mapped_column(CleanText, unique=True)

@@ -1,0 +1,40 @@
+"""One message to one receiver; its bytes are made once and stay the same on every try."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, LargeBinary
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, CleanText, Json, UtcTime
+
+__all__ = ["Delivery"]
+
+
+class Delivery(Base):
+    """``id`` is the ``webhook-id``: made of incident, revision, event and subscription."""
+
+    __tablename__ = "delivery"
+    __table_args__ = (
+        Index(None, "subscription_id", "created_at"),
+        Index(None, "state", "next_at"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    subscription_id: Mapped[str] = mapped_column(ForeignKey("subscription.id", ondelete="CASCADE"))
+    incident_id: Mapped[str] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
+    revision: Mapped[int]
+    event: Mapped[str]
+    method: Mapped[str]
+    url: Mapped[str] = mapped_column(CleanText)
+    headers: Mapped[dict[str, Any]] = mapped_column(Json)
+    body: Mapped[bytes] = mapped_column(LargeBinary)
+    state: Mapped[str]
+    attempts: Mapped[int] = mapped_column(default=0)
+    next_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    last_status: Mapped[int | None]
+    last_error: Mapped[str | None] = mapped_column(CleanText)
+    latency_ms: Mapped[int | None]
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    tried_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    delivered_at: Mapped[datetime | None] = mapped_column(UtcTime)

@@ -1,0 +1,19 @@
+"""What one artifact came down to, in the readers' own form: enough to answer without its bytes."""
+
+from sqlalchemy import ForeignKey, LargeBinary
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base
+
+__all__ = ["Digest"]
+
+
+class Digest(Base):
+    """``extract`` is a packed ``triage.parsers.extract.Extract``."""
+
+    __tablename__ = "digest"
+
+    artifact_id: Mapped[str] = mapped_column(
+        ForeignKey("artifact.id", ondelete="CASCADE"), primary_key=True
+    )
+    extract: Mapped[bytes] = mapped_column(LargeBinary)

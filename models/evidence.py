@@ -1,0 +1,45 @@
+"""Rows of evidence, as ``triage parse`` prints them, for questions over one incident and many."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId, CleanText, Json, UtcTime
+
+__all__ = ["Evidence"]
+
+
+class Evidence(Base):
+    """``ordinal`` counts the rows of one artifact; ``extra`` holds what is never asked for in SQL.
+
+    ``artifact`` is the artifact's name in reports.
+    """
+
+    __tablename__ = "evidence"
+    __table_args__ = (
+        UniqueConstraint("artifact_id", "ordinal"),
+        Index(None, "incident_id", "id"),
+        Index("ix_evidence_node_role", "node", "role", "at"),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    incident_id: Mapped[str] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
+    artifact_id: Mapped[str] = mapped_column(ForeignKey("artifact.id", ondelete="CASCADE"))
+    ordinal: Mapped[int]
+    artifact: Mapped[str] = mapped_column(CleanText)
+    line: Mapped[int | None] = mapped_column(BigId)
+    at: Mapped[datetime | None] = mapped_column(UtcTime)
+    clock: Mapped[str]
+    node: Mapped[str | None] = mapped_column(CleanText)
+    rank: Mapped[int | None]
+    kind: Mapped[str]
+    code: Mapped[int | None]
+    gpu: Mapped[str | None]
+    category: Mapped[str | None]
+    role: Mapped[str]
+    signature: Mapped[str]
+    text: Mapped[str] = mapped_column(CleanText)
+    count: Mapped[int] = mapped_column(BigId)
+    extra: Mapped[dict[str, Any]] = mapped_column(Json)

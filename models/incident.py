@@ -1,0 +1,51 @@
+"""One failure of one job, from the first word of it to the settled answer."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, CleanText, Json, UtcTime
+
+__all__ = ["Incident"]
+
+
+class Incident(Base):
+    """``key`` tells the failures of a job apart: the time of the failure; ``open`` while nobody
+    has said it and the incident is not settled; then its own id. Its uniqueness is what keeps
+    two hooks, or a hook and an upload, from opening two incidents for one failure.
+
+    ``facts`` is the job.json object. ``settle_at`` is when the incident settles if nothing
+    more comes, ``deadline_at`` when it settles in any case. ``verdict``, ``coverage`` and
+    ``category`` are those of the newest revision.
+    """
+
+    __tablename__ = "incident"
+    __table_args__ = (
+        UniqueConstraint("job_fk", "key"),
+        Index(None, "created_at", "id"),
+        Index(None, "state", "created_at"),
+        Index(None, "category", "created_at"),
+    )
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    job_fk: Mapped[int] = mapped_column(ForeignKey("job.id"))
+    key: Mapped[str] = mapped_column(CleanText)
+    announced: Mapped[bool]
+    facts: Mapped[dict[str, Any]] = mapped_column(Json)
+    state: Mapped[str]
+    reason: Mapped[str | None] = mapped_column(CleanText)
+    revision: Mapped[int] = mapped_column(default=0)
+    provisional: Mapped[bool] = mapped_column(default=True)
+    category: Mapped[str | None]
+    verdict: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    coverage: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    expected_artifacts: Mapped[int | None]
+    num_artifacts: Mapped[int] = mapped_column(default=0)
+    callback_url: Mapped[str | None] = mapped_column(CleanText)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcTime)
+    deadline_at: Mapped[datetime] = mapped_column(UtcTime)
+    settle_at: Mapped[datetime] = mapped_column(UtcTime)
+    settled_at: Mapped[datetime | None] = mapped_column(UtcTime)

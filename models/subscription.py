@@ -1,0 +1,35 @@
+"""Who wants to be told."""
+
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, CleanText, Json, UtcTime
+
+__all__ = ["Subscription"]
+
+
+class Subscription(Base):
+    """``incident_id`` is set for the ``callback_url`` of one incident.
+
+    ``failing_since`` is when its receiver stopped answering, ``probe_at`` when it is asked
+    again in the meantime.
+    """
+
+    __tablename__ = "subscription"
+    __table_args__ = (Index(None, "incident_id"),)
+
+    id: Mapped[str] = mapped_column(primary_key=True)
+    kind: Mapped[str]
+    url: Mapped[str] = mapped_column(CleanText)
+    routing_key: Mapped[str | None] = mapped_column(CleanText)
+    secrets: Mapped[list[Any]] = mapped_column(Json)
+    events: Mapped[list[Any]] = mapped_column(Json)
+    incident_id: Mapped[str | None] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    disabled_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    disabled_why: Mapped[str | None] = mapped_column(CleanText)
+    failing_since: Mapped[datetime | None] = mapped_column(UtcTime)
+    probe_at: Mapped[datetime | None] = mapped_column(UtcTime)

@@ -1,0 +1,27 @@
+"""The suspects of the newest answer of each incident."""
+
+from typing import Any
+
+from sqlalchemy import ForeignKey, Index
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, CleanText, Json
+
+__all__ = ["Suspect"]
+
+
+class Suspect(Base):
+    """``row`` is the suspect as the report prints it."""
+
+    __tablename__ = "suspect"
+    __table_args__ = (Index(None, "node"),)
+
+    incident_id: Mapped[str] = mapped_column(
+        ForeignKey("incident.id", ondelete="CASCADE"), primary_key=True
+    )
+    position: Mapped[int] = mapped_column(primary_key=True)
+    node: Mapped[str | None] = mapped_column(CleanText)
+    category: Mapped[str]
+    role: Mapped[str]
+    score: Mapped[float]
+    row: Mapped[dict[str, Any]] = mapped_column(Json)

@@ -1,0 +1,42 @@
+"""Work that is owed, committed with the data it concerns; the broker only rings a bell."""
+
+from datetime import datetime
+
+from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId, CleanText, UtcTime
+
+__all__ = ["Work"]
+
+
+class Work(Base):
+    """One thing to do: ``kind`` and the ``key`` of what it is done to.
+
+    ``turn`` is its place in line; the turns of one job lie apart, so that a burst of one
+    does not keep the others waiting. ``generation`` grows when it is asked for again, and
+    tells whoever does it just then that it is not over. ``tries`` counts workers that took
+    it and were not heard of again.
+    """
+
+    __tablename__ = "work"
+    __table_args__ = (
+        UniqueConstraint("kind", "key"),
+        Index(None, "state", "kind", "turn"),
+        Index(None, "state", "lease_until"),
+    )
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    kind: Mapped[str]
+    key: Mapped[str]
+    job_fk: Mapped[int | None] = mapped_column(ForeignKey("job.id", ondelete="CASCADE"))
+    turn: Mapped[int] = mapped_column(BigInteger)
+    state: Mapped[str]
+    generation: Mapped[int] = mapped_column(default=0)
+    tries: Mapped[int] = mapped_column(default=0)
+    not_before: Mapped[datetime] = mapped_column(UtcTime)
+    lease_until: Mapped[datetime | None] = mapped_column(UtcTime)
+    owner: Mapped[str | None]
+    last_error: Mapped[str | None] = mapped_column(CleanText)
+    created_at: Mapped[datetime] = mapped_column(UtcTime)
+    updated_at: Mapped[datetime] = mapped_column(UtcTime)
