@@ -1,0 +1,1 @@
+"""The doorway to rows and bytes; nothing else imports the tables."""

@@ -1,0 +1,137 @@
+"""The database: one engine, sessions, and what differs between SQLite and PostgreSQL.
+
+SQLite runs in WAL mode with full synchronisation: a commit is on disk before it returns.
+Every session that will write takes the write lock first (``BEGIN IMMEDIATE``), so that
+none finds out half way that another was quicker.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import (
+    ArgumentError,
+    DBAPIError,
+    DisconnectionError,
+    InterfaceError,
+    OperationalError,
+)
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.orm import Session
+
+from triage.errors import StorageFull, Unavailable, UsageError
+from triage.settings import Settings
+
+__all__ = ["Database", "open_database"]
+
+BUSY_S: Final = 30.0
+FULL: Final = ("database or disk is full", "No space left", "could not extend file", "disk full")
+
+
+class Database:
+    """Sessions on one database; safe to share between threads."""
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.sqlite = engine.dialect.name == "sqlite"
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that changes nothing."""
+        with translated(), Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session that is committed at the end, and rolled back when anything is raised.
+
+        Raises :class:`Unavailable` when the database does not answer and
+        :class:`StorageFull` when it has no room; then nothing of it was kept.
+        """
+        with translated(), Session(self.engine, expire_on_commit=False) as session:
+            if self.sqlite:
+                session.connection(execution_options={"writes": True})
+            yield session
+            session.commit()
+
+    def check(self) -> None:
+        """Raises :class:`Unavailable` when the database does not answer."""
+        with self.reading() as session:
+            session.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        """End all connections."""
+        self.engine.dispose()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """The database's own errors as ours."""
+    try:
+        yield
+    except (OperationalError, InterfaceError, DisconnectionError, PoolTimeout) as error:
+        if any(words in str(error) for words in FULL):
+            raise StorageFull(
+                "the database has no room left", hint="free space on its disk, then send it again"
+            ) from error
+        raise Unavailable(
+            "the database does not answer", hint="send it again; see `triage doctor`"
+        ) from error
+    except DBAPIError as error:
+        if error.connection_invalidated:
+            raise Unavailable("the database went away", hint="send it again") from error
+        raise
+
+
+def open_database(settings: Settings) -> Database:
+    """The database of these settings; nothing is connected yet.
+
+    Raises :class:`UsageError` for an address that is none.
+    """
+    try:
+        url = make_url(settings.database)
+    except ArgumentError as error:
+        raise UsageError(
+            "TRIAGE_DATABASE_URL is no database address: try postgresql+psycopg://user@host/name"
+        ) from error
+    if url.get_backend_name() == "sqlite":
+        if url.database:
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(url, connect_args={"timeout": BUSY_S, "check_same_thread": False})
+        event.listen(engine, "connect", prepare_sqlite)
+        event.listen(engine, "begin", begin_sqlite)
+        return Database(engine)
+    if url.get_backend_name() != "postgresql":
+        raise UsageError(
+            f"TRIAGE_DATABASE_URL: {url.get_backend_name()} is not supported;"
+            " use postgresql+psycopg://... or leave it out for SQLite"
+        )
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    engine = create_engine(
+        url, pool_size=8, max_overflow=24, pool_timeout=30, pool_pre_ping=True,
+        connect_args={"connect_timeout": 5, "application_name": "nccl-triage"},
+    )  # fmt: skip
+    return Database(engine)
+
+
+def prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001
+    """WAL for readers beside the writer, FULL so that a commit is on disk, keys enforced."""
+    connection.isolation_level = None  # transactions are begun by `begin_sqlite`, not by sqlite3
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
+        f"busy_timeout={BUSY_S * 1000:.0f}",
+        "temp_store=MEMORY", "cache_size=-16384",
+    ):  # fmt: skip
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def begin_sqlite(connection: Any) -> None:  # noqa: ANN401
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,1 @@
+"""Celery: the tasks that workers run."""
