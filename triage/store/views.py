@@ -1,0 +1,235 @@
+"""What the store hands out: plain values, so that nothing above it knows a table."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from triage.domain.report import iso_utc
+from triage.domain.states import (
+    ArtifactState,
+    DeliveryState,
+    IncidentState,
+    WorkKind,
+    WorkState,
+)
+
+__all__ = [
+    "ArtifactView",
+    "DeliveryView",
+    "IncidentView",
+    "KeyView",
+    "ResolutionView",
+    "RevisionView",
+    "SubscriptionView",
+    "WorkView",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ResolutionView:
+    """What it turned out to be."""
+
+    category: str
+    node: str | None
+    note: str | None
+    said_by: str
+    resolved_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        return {
+            "category": self.category,
+            "node": self.node,
+            "note": self.note,
+            "by": self.said_by,
+            "resolved_at": iso_utc(self.resolved_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentView:
+    """One incident, without its report."""
+
+    id: str
+    job_id: str
+    cluster: str | None
+    state: IncidentState
+    revision: int
+    provisional: bool
+    verdict: dict[str, Any] | None
+    coverage: dict[str, Any] | None
+    resolution: ResolutionView | None
+    created_at: datetime
+    settled_at: datetime | None
+    updated_at: datetime
+    reason: str | None
+    num_artifacts: int
+    expected_artifacts: int | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form, as in contract section 5."""
+        return {
+            "id": self.id,
+            "job_id": self.job_id,
+            "cluster": self.cluster,
+            "state": str(self.state),
+            "revision": self.revision,
+            "provisional": self.provisional,
+            "verdict": self.verdict,
+            "coverage": self.coverage,
+            "resolution": None if self.resolution is None else self.resolution.to_dict(),
+            "created_at": iso_utc(self.created_at),
+            "settled_at": iso_utc(self.settled_at),
+            "reason": self.reason,
+            "num_artifacts": self.num_artifacts,
+            "expected_artifacts": self.expected_artifacts,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class ArtifactView:
+    """One uploaded file and what became of it."""
+
+    id: str
+    incident_id: str
+    node: str | None
+    rank: int | None
+    kind: str
+    filename: str
+    sha256: str
+    size_bytes: int
+    state: ArtifactState
+    reason: str | None
+    redacted: dict[str, int]
+    created_at: datetime
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form, as in contract section 5."""
+        return {
+            "id": self.id,
+            "incident_id": self.incident_id,
+            "node": self.node,
+            "rank": self.rank,
+            "kind": self.kind,
+            "filename": self.filename,
+            "sha256": self.sha256,
+            "bytes": self.size_bytes,
+            "state": str(self.state),
+            "reason": self.reason,
+            "redacted": self.redacted,
+            "created_at": iso_utc(self.created_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class RevisionView:
+    """One answer: ``report`` is JSON text, ``answer`` what ``answer_from_bytes`` reads."""
+
+    incident_id: str
+    revision: int
+    provisional: bool
+    report: str
+    timeline: list[dict[str, Any]]
+    answer: bytes
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """A token by its id; the token itself is nowhere."""
+
+    id: str
+    name: str
+    scopes: frozenset[str]
+    created_at: datetime
+    expires_at: datetime | None
+    revoked_at: datetime | None
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionView:
+    """One receiver. ``secrets`` are shown only when it is made."""
+
+    id: str
+    kind: str
+    url: str
+    routing_key: str | None
+    secrets: tuple[str, ...]
+    events: tuple[str, ...]
+    incident_id: str | None
+    created_at: datetime
+    disabled_at: datetime | None
+    disabled_why: str | None
+    failing_since: datetime | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form, without secrets."""
+        return {
+            "id": self.id,
+            "kind": self.kind,
+            "url": self.url,
+            "events": list(self.events),
+            "created_at": iso_utc(self.created_at),
+            "disabled_at": iso_utc(self.disabled_at),
+            "disabled_why": self.disabled_why,
+            "failing_since": iso_utc(self.failing_since),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryView:
+    """One message to one receiver and how far it came."""
+
+    id: str
+    subscription_id: str
+    incident_id: str
+    revision: int
+    event: str
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    state: DeliveryState
+    attempts: int
+    next_at: datetime | None
+    last_status: int | None
+    last_error: str | None
+    latency_ms: int | None
+    created_at: datetime
+    tried_at: datetime | None
+    delivered_at: datetime | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        return {
+            "id": self.id,
+            "subscription_id": self.subscription_id,
+            "incident_id": self.incident_id,
+            "revision": self.revision,
+            "type": self.event,
+            "state": str(self.state),
+            "attempts": self.attempts,
+            "next_at": iso_utc(self.next_at),
+            "last_status": self.last_status,
+            "last_error": self.last_error,
+            "latency_ms": self.latency_ms,
+            "created_at": iso_utc(self.created_at),
+            "tried_at": iso_utc(self.tried_at),
+            "delivered_at": iso_utc(self.delivered_at),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WorkView:
+    """One thing that is owed, as a worker that claimed it sees it."""
+
+    id: int
+    kind: WorkKind
+    key: str
+    state: WorkState
+    generation: int
+    tries: int
+    not_before: datetime
+    lease_until: datetime | None
+    last_error: str | None
+    created_at: datetime
