@@ -1,0 +1,128 @@
+"""Alertmanager: one alert for each of the top suspects, over its v2 API.
+
+The labels are an alert's identity, so they hold what routes it and no list of ranks. An
+alert is sent once and stands for a day, unless the incident is resolved before, or a
+revision no longer names that node: then the same labels are sent with an end.
+
+Source: Alertmanager, `api/v2/openapi.yaml` (postableAlerts); an alert without `endsAt`
+would end after the server's `resolve_timeout`, five minutes by default.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit, urlunsplit
+
+import orjson
+
+from triage.domain.report import iso_utc
+from triage.notify.headline import headline
+from triage.notify.message import Event, Message, Wire
+from triage.notify.neutral import plain, web_link
+from triage.notify.request import JSON, Request, Target
+from triage.notify.severity import severity
+from triage.notify.told import Named, Told, in_front, suspects_told, verdict_told
+from triage.render.belief import belief
+from triage.render.ranges import condense
+
+__all__ = ["STANDS_FOR", "alerts_url", "render"]
+
+STANDS_FOR = timedelta(days=1)
+_PATH = "/api/v2/alerts"
+_MAX_LABEL = 256
+
+Labels = tuple[tuple[str, str], ...]
+
+
+def render(message: Message, target: Target) -> Request | None:
+    """The alerts that stand and those that end; None where there are neither."""
+    current = _alerts(message, message.verdict, message.suspects)
+    previous = _alerts(message, message.previous_verdict, message.previous_suspects)
+    if message.event is Event.FAILED:
+        return None
+    if message.event is Event.RESOLVED:
+        standing, ended = {}, {**previous, **current}
+    else:
+        standing = current
+        ended = {labels: one for labels, one in previous.items() if labels not in current}
+    body = [
+        *(
+            _posted(message, labels, one, message.at + STANDS_FOR)
+            for labels, one in standing.items()
+        ),
+        *(_posted(message, labels, one, message.at) for labels, one in ended.items()),
+    ]
+    if not body:
+        return None
+    return Request("POST", alerts_url(target.url), JSON, orjson.dumps(body))
+
+
+def alerts_url(url: str) -> str:
+    """``url`` with the path of the v2 API behind it, unless it is there already."""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    if not path.endswith(_PATH):
+        path += _PATH
+    return urlunsplit(parts._replace(path=path))
+
+
+def _alerts(
+    message: Message, wire: Wire | None, suspects: Sequence[Wire]
+) -> dict[Labels, Mapping[str, str]]:
+    """Annotations by labels, for a verdict and its suspects; nothing for a healthy job."""
+    verdict = verdict_told(wire)
+    if verdict is None or verdict.healthy:
+        return {}
+    front: tuple[Named | None, ...] = in_front(suspects_told(suspects)) or (None,)
+    return {
+        _labels(message, verdict, one): _annotations(message, verdict, one)
+        for one in reversed(front)  # of two ranks on an unknown node, the better one stays
+    }
+
+
+def _labels(message: Message, verdict: Told, suspect: Named | None) -> Labels:
+    labels = {
+        "alertname": "TrainingJobStopped",
+        "severity": str(severity(verdict)),
+        "category": verdict.category if suspect is None else suspect.category,
+        "cluster": message.cluster or "",
+        "incident": message.incident_id,
+        "job_id": message.job_id,
+        "node": "" if suspect is None else suspect.node or "",
+    }
+    # An empty label is no label to Alertmanager.
+    clean = {name: plain(value, _MAX_LABEL) for name, value in labels.items()}
+    return tuple((name, value) for name, value in clean.items() if value)
+
+
+def _annotations(message: Message, verdict: Told, suspect: Named | None) -> Mapping[str, str]:
+    provisional = "Provisional: " if message.provisional else ""
+    notes = {
+        "summary": plain(headline(message), 400),
+        "description": plain(f"{provisional}{verdict.summary}", 1000),
+        "confidence": belief(verdict.confidence if suspect is None else suspect.score),
+        "action": plain(verdict.action, 64),
+        "next_step": plain(message.next_step, 1000),
+        "commands": "\n".join(plain(command, 300) for command in message.actions),
+        "coverage": plain(message.coverage_text, 300),
+    }
+    if suspect is not None:
+        notes["role"] = plain(suspect.role, 16)
+        notes["ranks"] = plain(condense(suspect.ranks, max_chars=60), 100)
+        notes["because"] = "\n".join(
+            plain(f"{reason.text} ({reason.place})" if reason.place else reason.text, 400)
+            for reason in suspect.because[:3]
+        )
+    return {name: text for name, text in notes.items() if text}
+
+
+def _posted(
+    message: Message, labels: Labels, annotations: Mapping[str, str], ends_at: datetime
+) -> dict[str, object]:
+    alert: dict[str, object] = {
+        "labels": dict(labels),
+        "annotations": annotations,
+        "startsAt": iso_utc(message.at),
+        "endsAt": iso_utc(ends_at),
+    }
+    link = web_link(message.url)
+    return {**alert, "generatorURL": link} if link else alert

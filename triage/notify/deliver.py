@@ -1,0 +1,173 @@
+"""Deliver: one try to send one request, and what became of it.
+
+Whatever the receiver does, the try ends within its time and with an :class:`Attempt`: only
+2xx is success, a redirect is not followed, nothing is taken from the environment (proxies)
+or from an earlier answer (cookies), and at most 64 KiB of the answer are read.
+"""
+
+import ssl
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from functools import lru_cache
+
+import httpcore2
+import httpx2
+
+from triage import __version__
+from triage.errors import Unprocessable
+from triage.notify.guard import Checked, Guard
+from triage.notify.pinned import pool
+from triage.notify.request import Request
+from triage.render.clean import one_line
+
+__all__ = ["MAX_RESPONSE_BYTES", "Attempt", "send"]
+
+MAX_RESPONSE_BYTES = 64 << 10
+_EXCERPT_CHARS = 500
+_USER_AGENT = f"nccl-triage/{__version__}"
+
+# They say that this body is wrong, not that the receiver is away.
+_ABOUT_THE_BODY = frozenset({400, 413, 415, 422})
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """What became of one try.
+
+    ``status`` is None where no answer came; ``error`` is then, and for every failure, a
+    clause without the address. ``gone``: the receiver wants no more (410).
+    ``retry_after_s`` is what it asked for; ``response_excerpt`` its words, made safe.
+    """
+
+    ok: bool
+    status: int | None
+    error: str | None
+    retry_after_s: float | None
+    gone: bool
+    latency_ms: int
+    response_excerpt: str
+
+    @property
+    def receiver_failed(self) -> bool:
+        """The receiver is away or refuses all, so it is worth a probe for all that waits."""
+        return not self.ok and self.status not in _ABOUT_THE_BODY
+
+
+def send(
+    request: Request,
+    guard: Guard,
+    *,
+    timeout_s: float = 15,
+    tls: ssl.SSLContext | None = None,
+) -> Attempt:
+    """Send ``request`` once, to an address that ``guard`` has just looked at.
+
+    ``timeout_s`` bounds connecting, sending and reading together; the name is resolved
+    before, within the guard's own five seconds. ``tls`` is the system's trust by default.
+    Never raises for what the network, the name or the receiver does.
+    """
+    began = time.monotonic()
+    try:
+        checked = guard.check(request.url)
+    except Unprocessable as refused:
+        return _failed(refused.detail, began)
+    try:
+        return _exchange(request, checked, began, timeout_s, tls or _system_trust())
+    except (httpcore2.TimeoutException, TimeoutError):
+        return _failed(f"no complete answer within {timeout_s:g} s", began)
+    except (httpcore2.NetworkError, httpcore2.ProtocolError, OSError) as error:
+        return _failed(_why(error), began)
+
+
+def _exchange(
+    request: Request, checked: Checked, began: float, timeout_s: float, tls: ssl.SSLContext
+) -> Attempt:
+    end = time.monotonic() + timeout_s
+    url = checked.url
+    headers = {
+        "host": url.host_header,
+        **request.headers,
+        "user-agent": _USER_AGENT,
+        "accept-encoding": "identity",  # an answer is not worth unpacking
+        "connection": "close",
+    }
+    # The parts and not the text: nobody reads the address a second time.
+    address = httpcore2.URL(
+        scheme=url.scheme, host=str(url.host), port=url.explicit_port, target=url.target
+    )
+    with (
+        pool(checked.addresses, end, tls) as client,
+        client.stream(request.method, address, headers=headers, content=request.body) as answer,
+    ):
+        return _judged(answer, began, _read(answer))
+
+
+def _read(answer: httpcore2.Response) -> bytes:
+    """The first bytes of the body; what breaks off after the status changes nothing."""
+    kept = bytearray()
+    try:
+        for part in answer.iter_stream():
+            kept += part
+            if len(kept) >= MAX_RESPONSE_BYTES:
+                break
+    except (httpcore2.TimeoutException, httpcore2.NetworkError, httpcore2.ProtocolError):
+        pass
+    return bytes(kept[:MAX_RESPONSE_BYTES])
+
+
+def _judged(answer: httpcore2.Response, began: float, body: bytes) -> Attempt:
+    status = answer.status
+    ok = 200 <= status < 300
+    error = None
+    if 300 <= status < 400:
+        error = f"answered {status}: redirects are not followed"
+    elif not ok:
+        error = f"answered {status}"
+    return Attempt(
+        ok=ok,
+        status=status,
+        error=error,
+        retry_after_s=None if ok else _retry_after_s(answer),
+        gone=status == 410,
+        latency_ms=_since_ms(began),
+        response_excerpt=one_line(body[:2_048].decode("utf-8", "replace"))[:_EXCERPT_CHARS],
+    )
+
+
+def _failed(why: str, began: float) -> Attempt:
+    return Attempt(False, None, why, None, False, _since_ms(began), "")
+
+
+def _why(error: Exception) -> str:
+    """``connection refused``; the library's words, without an address."""
+    text = one_line(str(error)) or type(error).__name__
+    return text[:300]
+
+
+def _retry_after_s(answer: httpcore2.Response) -> float | None:
+    """Seconds from now, of either form that HTTP allows; None for any other."""
+    values = [value for name, value in answer.headers if name.lower() == b"retry-after"]
+    if not values:
+        return None
+    text = values[0].decode("latin-1").strip()
+    if text.isascii() and text.isdigit():
+        return float(min(int(text[:12]), 10**9))
+    try:
+        at = parsedate_to_datetime(text[:64])
+    except ValueError:
+        return None
+    if at.tzinfo is None:
+        at = at.replace(tzinfo=UTC)
+    return max(0.0, (at - datetime.now(UTC)).total_seconds())
+
+
+def _since_ms(began: float) -> int:
+    return int((time.monotonic() - began) * 1000)
+
+
+@lru_cache(maxsize=1)
+def _system_trust() -> ssl.SSLContext:
+    # Made once: loading the trusted certificates takes longer than most requests.
+    return httpx2.create_ssl_context()

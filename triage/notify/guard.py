@@ -1,0 +1,146 @@
+"""Guard: whether an address may be called, and at which IP addresses.
+
+All addresses of a name are looked at, and one that is not public refuses the name. The
+sender connects to what was looked at and never asks for the name again, so an answer that
+changes in between (DNS rebinding) reaches nothing.
+"""
+
+import queue
+import re
+import socket
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Network, ip_network
+
+from triage.errors import Place, Unprocessable, UsageError
+from triage.notify.reachable import Address, address_of, is_public
+from triage.notify.web_url import WebUrl, parse_url
+
+__all__ = ["Checked", "Guard", "Resolve", "resolve_by_system"]
+
+Resolve = Callable[[str, int], Sequence[str]]
+"""(host, port) to addresses; raises ``OSError`` when there are none or no answer came."""
+
+RESOLVE_TIMEOUT_S = 5.0
+_NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """An address that may be called now, at one of ``addresses`` and at no other."""
+
+    url: WebUrl
+    addresses: tuple[str, ...]
+
+
+class Guard:
+    """Lets through what is public and https, and what the operator has allow-listed.
+
+    ``allow`` holds host names, IP addresses and CIDRs (``TRIAGE_WEBHOOK_ALLOW``). A host
+    that is named, or whose every address lies in a CIDR, may be private and plain http.
+    ``resolve`` is asked once a check, and not at all for a host that is an IP address.
+
+    Raises :class:`UsageError` for an entry that is none of these.
+    """
+
+    def __init__(self, allow: Sequence[str] = (), *, resolve: Resolve | None = None) -> None:
+        self._resolve = resolve or resolve_by_system
+        names: set[str] = set()
+        networks: list[IPv4Network | IPv6Network] = []
+        for entry in filter(None, (one.strip().lower().removesuffix(".") for one in allow)):
+            network = _network(entry)
+            if network is not None:
+                networks.append(network)
+            elif _NAME.fullmatch(entry):
+                names.add(entry)
+            else:
+                raise UsageError(
+                    f"TRIAGE_WEBHOOK_ALLOW: {entry!r} is neither a host name nor an address"
+                    " nor a CIDR; give it without scheme, port and path"
+                )
+        self._names = frozenset(names)
+        self._networks = tuple(networks)
+
+    def check(self, url: str, *, where: str = "body/url") -> Checked:
+        """The parts of ``url`` and the addresses to connect to.
+
+        Raises :class:`Unprocessable`, with ``where`` as its place. Neither the address nor
+        what its name resolves to is repeated: the first may hold a secret, and the second
+        would tell whoever may subscribe how the inside is numbered.
+        """
+        parsed = parse_url(url, where=where)
+        addresses = self._addresses(parsed, where)
+        if str(parsed.host) not in self._names:
+            inside = [self._listed(address) for address in addresses]
+            if not all(
+                listed or is_public(address)
+                for listed, address in zip(inside, addresses, strict=True)
+            ):
+                raise _refused(where, "the host is, or resolves to, an address that is not public")
+            if parsed.scheme != "https" and not all(inside):
+                raise _refused(where, "plain http is for receivers that are allow-listed")
+        return Checked(parsed, tuple(dict.fromkeys(map(str, addresses))))
+
+    def _addresses(self, url: WebUrl, where: str) -> tuple[Address, ...]:
+        if not isinstance(url.host, str):
+            return (address_of(str(url.host)),)
+        try:
+            found = tuple(address_of(one) for one in self._resolve(url.host, url.port))
+        except (OSError, ValueError, UnicodeError):
+            found = ()
+        if not found:
+            why = "the host does not resolve"
+            raise Unprocessable(
+                f"the address cannot be used: {why}",
+                hint="check the name, and the resolver of this machine",
+                places=(Place(where, why),),
+            )
+        return found
+
+    def _listed(self, address: Address) -> bool:
+        return any(
+            address.version == network.version and address in network for network in self._networks
+        )
+
+
+def resolve_by_system(host: str, port: int) -> tuple[str, ...]:
+    """All addresses that the system's resolver has for ``host``, within 5 s.
+
+    Raises ``OSError``.
+    """
+    answers: queue.SimpleQueue[tuple[str, ...] | OSError] = queue.SimpleQueue()
+
+    def ask() -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        except (OSError, UnicodeError) as failed:
+            answers.put(failed if isinstance(failed, OSError) else OSError(str(failed)))
+        else:
+            answers.put(tuple(str(one[4][0]) for one in found))
+
+    # getaddrinfo cannot be told when to give up, so it is left behind when it does not answer.
+    threading.Thread(target=ask, name="resolve", daemon=True).start()
+    try:
+        answer = answers.get(timeout=RESOLVE_TIMEOUT_S)
+    except queue.Empty:
+        raise TimeoutError("the resolver did not answer") from None
+    if isinstance(answer, OSError):
+        raise answer
+    return answer
+
+
+def _network(entry: str) -> IPv4Network | IPv6Network | None:
+    try:
+        return ip_network(entry.removeprefix("[").removesuffix("]"), strict=False)
+    except ValueError:
+        return None
+
+
+def _refused(where: str, why: str) -> Unprocessable:
+    return Unprocessable(
+        f"the address may not be called: {why}",
+        hint="use a public https address, or let the operator name the host or its network"
+        " in TRIAGE_WEBHOOK_ALLOW",
+        places=(Place(where, why),),
+    )

@@ -1,0 +1,59 @@
+"""Headline: a message in one line, as it stands on a phone at night.
+
+It claims no more than the verdict does: a suspect that is not convicted is "possibly", a
+verdict that may still change is "provisional". Names in it are not neutralised yet.
+"""
+
+from triage.domain.category import Role, VerdictKind
+from triage.notify.message import Event, Message
+from triage.notify.told import Named, Told, in_front, told
+from triage.render.belief import belief
+from triage.render.ranges import condense
+
+__all__ = ["headline", "where"]
+
+_FEW_NODES = 3
+
+
+def headline(message: Message) -> str:
+    """``Job 88213 hang: gpu_hbm on gpu-0203 (0.99)``."""
+    job = f"Job {message.job_id}"
+    if message.event is Event.FAILED:
+        return f"triage could not analyse {job}: {message.reason or 'no reason is known'}"
+    if message.event is Event.RESOLVED:
+        return f"{job} resolved{_found(message)}"
+    verdict, suspects = told(message)
+    if verdict is None:
+        return f"{job} stopped; there is no verdict yet"
+    said = f"{job}{_decided(verdict, suspects)} ({belief(verdict.confidence)})"
+    if message.provisional or message.event is Event.PROVISIONAL:
+        return f"Provisional: {said}"
+    return f"Revised: {said}" if message.event is Event.REVISED else said
+
+
+def where(suspect: Named) -> str:
+    """Its node, else its ranks."""
+    if suspect.node is not None:
+        return suspect.node
+    ranks = condense(suspect.ranks, max_chars=40)
+    return f"rank{'' if len(suspect.ranks) == 1 else 's'} {ranks}" if ranks else "unknown"
+
+
+def _found(message: Message) -> str:
+    resolution = message.resolution or {}
+    category, node = resolution.get("category"), resolution.get("node")
+    on = f" on {node}" if isinstance(node, str) and node else ""
+    return f": {category}{on}" if isinstance(category, str) and category else ""
+
+
+def _decided(verdict: Told, suspects: tuple[Named, ...]) -> str:
+    if verdict.kind in (VerdictKind.HEALTHY, VerdictKind.INCONCLUSIVE):
+        return f": {verdict.kind}"
+    culprits = [one for one in suspects if one.role == Role.CULPRIT]
+    named = culprits or list(in_front(suspects))
+    if not named:
+        return f" {verdict.kind}: {verdict.category}"
+    more = f" and {len(named) - _FEW_NODES} more" if len(named) > _FEW_NODES else ""
+    places = ", ".join(where(one) for one in named[:_FEW_NODES])
+    on = "on" if culprits else "possibly on"
+    return f" {verdict.kind}: {verdict.category} {on} {places}{more}"

@@ -1,0 +1,95 @@
+"""Message: what has become of an incident, before it takes a receiver's form.
+
+A message is made once, when a revision is committed, and never changes: every retry of
+it has the same id and the same body.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from triage.errors import Place, Unprocessable
+
+__all__ = ["DEFAULT_EVENTS", "Event", "Message", "Wire", "check_events", "message_id"]
+
+Wire = Mapping[str, object]
+"""A verdict or a suspect as ``triage.report/1`` has it."""
+
+
+class Event(StrEnum):
+    """Why a message is sent."""
+
+    PROVISIONAL = "incident.provisional"
+    READY = "incident.ready"
+    REVISED = "incident.revised"
+    RESOLVED = "incident.resolved"
+    FAILED = "incident.failed"
+
+
+DEFAULT_EVENTS = (Event.READY, Event.REVISED, Event.RESOLVED, Event.FAILED)
+"""What a subscription that names no events is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One thing to be told about one incident.
+
+    ``at`` is when it became so (aware). ``verdict`` and ``suspects`` are the report's wire
+    form, None and empty before the first verdict. ``actions`` are commands to paste and
+    ``next_step`` the sentence before them, both of :mod:`triage.render.next_step`.
+    ``resolution`` is what a person found it to be: ``{category, node?, note?}``; ``reason``
+    says why triage itself failed. ``previous_verdict`` and ``previous_suspects`` are those
+    of the revision before: a receiver that keeps alerts apart by node needs them to end
+    the alert of a node that is no longer suspected.
+    """
+
+    event: Event
+    at: datetime
+    incident_id: str
+    job_id: str
+    cluster: str | None
+    revision: int
+    provisional: bool
+    state: str
+    verdict: Wire | None = None
+    suspects: tuple[Wire, ...] = ()
+    url: str = ""
+    actions: tuple[str, ...] = ()
+    coverage_text: str = ""
+    reason: str | None = None
+    resolution: Wire | None = None
+    next_step: str = ""
+    previous_verdict: Wire | None = None
+    previous_suspects: tuple[Wire, ...] = field(default=())
+
+
+def message_id(
+    incident_id: str | int, revision: int, event: Event, subscription_id: str | int
+) -> str:
+    """``msg_`` and 32 hexadecimal digits: the same for the same four, on every machine."""
+    # As JSON, so that no two different four can run into one text.
+    parts = json.dumps([str(incident_id), revision, str(event), str(subscription_id)])
+    return f"msg_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
+
+
+def check_events(events: Iterable[str] | None) -> tuple[Event, ...]:
+    """The events of a subscription, each once, in the order of :class:`Event`.
+
+    None and nothing give the default ones. Raises :class:`Unprocessable` for a name that
+    is none of them, with its place.
+    """
+    named = list(events or ())
+    known = {str(event) for event in Event}
+    places = tuple(
+        Place(f"body/events/{index}", "not an event")
+        for index, name in enumerate(named)
+        if name not in known
+    )
+    if places:
+        raise Unprocessable(
+            "an event is not known", hint=f"give some of {', '.join(Event)}", places=places
+        )
+    return tuple(event for event in Event if event in named) or DEFAULT_EVENTS

@@ -1,0 +1,73 @@
+r"""Neutral: text from logs made harmless for a receiver that gives text a meaning.
+
+A chat turns ``<!channel>`` into a call to everybody, an address into a link, a terminal
+escape into a hidden one. Log lines, node names and file names come from machines that may
+be compromised, so what would act is replaced by what looks like it. Nothing is hidden:
+other control characters are written out (``\x07``).
+"""
+
+import re
+import unicodedata
+
+from triage.render.clean import one_line
+
+__all__ = ["cut_chars", "inert", "plain", "web_link"]
+
+ELLIPSIS = "…"
+
+# Longer than any log line that a report quotes; what is behind it is not looked at.
+_MOST_CHARS = 16_384
+
+# OSC (window titles, OSC 8 links) up to BEL or ST; CSI (colour, cursor). Only closed ones:
+# one that never ends must not swallow the line that it stands in.
+_SEQUENCES = re.compile(
+    r"(?:\x1b\]|\x9d)[^\x07\x1b\x9c]{0,4096}(?:\x07|\x1b\\|\x9c)"
+    r"|(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
+)
+
+# What chats and mailers turn into links by themselves, and Markdown's [text](address).
+_LINKS = re.compile(r"(?P<scheme>:)(?=//)|(?<![\w.])(?P<www>www)\.(?=\w)|(?P<md>\])(?=\()", re.I)
+
+_LOOKALIKE = str.maketrans({"@": "＠", "`": "'"})
+_BRACKETS = str.maketrans({"<": "‹", ">": "›"})
+
+# Ours, so strict: it is put where a receiver makes a link of it.
+_WEB_LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$%&'()*+,;=-]{1,2000}")
+
+
+def inert(text: str) -> str:
+    """``text`` on one line that mentions nobody and links nowhere; ``<``, ``>``, ``&`` stay."""
+    line = one_line(_SEQUENCES.sub("", text[:_MOST_CHARS]))
+    return _LINKS.sub(_apart, line).translate(_LOOKALIKE)
+
+
+def plain(text: str, limit: int) -> str:
+    """``text`` for receivers whose markup is not known, in at most ``limit`` characters.
+
+    They hand it on to chats, mail and pages, so angle brackets become their look-alikes.
+    """
+    return cut_chars(inert(text).translate(_BRACKETS), limit)
+
+
+def cut_chars(text: str, limit: int) -> str:
+    """At most ``limit`` characters, with an ellipsis where it was cut.
+
+    A letter is never parted from the marks that stand on it.
+    """
+    if len(text) <= limit:
+        return text
+    end = limit - len(ELLIPSIS)
+    while end > 0 and unicodedata.category(text[end]).startswith("M"):
+        end -= 1
+    return text[: max(end, 0)].rstrip() + ELLIPSIS
+
+
+def web_link(url: str) -> str:
+    """``url`` if it is a plain web address, else nothing."""
+    return url if _WEB_LINK.fullmatch(url) else ""
+
+
+def _apart(match: re.Match[str]) -> str:
+    if match["scheme"]:
+        return "[:]"
+    return "] " if match["md"] else f"{match['www']}[.]"

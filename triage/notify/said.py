@@ -1,0 +1,45 @@
+"""Said: the sentences that go out beside a verdict, taken from the whole answer.
+
+They are made where the answer is at hand, next to the analysis, and kept as text.
+"""
+
+from dataclasses import dataclass
+
+from triage.domain.report import Answer, Coverage
+from triage.render.next_step import commands, looks, next_step
+
+__all__ = ["Said", "coverage_text", "said"]
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on."""
+
+    next_step: str
+    actions: tuple[str, ...]
+    coverage_text: str
+
+
+def said(answer: Answer) -> Said:
+    """The sentences of ``answer``.
+
+    Commands that take nodes out where nodes are cordoned, else commands that only look.
+    """
+    return Said(
+        next_step(answer), commands(answer) or looks(answer), coverage_text(answer.coverage)
+    )
+
+
+def coverage_text(coverage: Coverage) -> str:
+    """``63 of 64 dumps, 120,331 lines of logs; 1 file unreadable``."""
+    read = []
+    if coverage.dumps_read or coverage.ranks_expected:
+        of = f" of {coverage.ranks_expected:,}" if coverage.ranks_expected else ""
+        read.append(f"{coverage.dumps_read:,}{of} dumps")
+    if coverage.lines_read:
+        read.append(f"{coverage.lines_read:,} lines of logs")
+    parts = [", ".join(read) or "nothing was read"]
+    for files, word in ((coverage.partial, "partial"), (coverage.unreadable, "unreadable")):
+        if files:
+            parts.append(f"{len(files):,} {'file' if len(files) == 1 else 'files'} {word}")
+    return "; ".join(parts)

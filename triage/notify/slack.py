@@ -1,0 +1,160 @@
+"""Slack: an incoming webhook's message in blocks.
+
+The verdict, the top suspects with their reasons, what to do, commands to paste, what the
+answer rests on, a link. Slack refuses long messages (50 blocks, 3,000 characters a section,
+in practice some 13,000 in all), so this one keeps to 8,000 characters, JSON included: it
+leaves out reasons before it leaves out suspects.
+
+Text is ``verbatim``: Slack then makes no links and no mentions out of it, and what is
+markup all the same (``<!channel>``) is escaped.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from triage.notify.headline import headline, where
+from triage.notify.message import Event, Message
+from triage.notify.neutral import cut_chars, inert, plain, web_link
+from triage.notify.request import JSON, Request, Target
+from triage.notify.told import Named, Reason, Told, in_front, told
+from triage.render.belief import belief
+from triage.render.ranges import condense
+from triage.render.wire import encode_line
+
+__all__ = ["MAX_CHARS", "escaped", "render"]
+
+MAX_CHARS = 8_000
+_MAX_HEADER = 150
+
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+
+Block = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class _Room:
+    """How much is told: reasons a suspect, characters a reason, a sentence, all commands."""
+
+    reasons: int
+    reason: int
+    sentence: int
+    commands: int
+
+
+# The first that fits is taken; the last fits whatever the text is.
+_ROOMS = (
+    _Room(reasons=4, reason=400, sentence=1_200, commands=1_600),
+    _Room(reasons=3, reason=280, sentence=900, commands=1_200),
+    _Room(reasons=2, reason=200, sentence=600, commands=800),
+    _Room(reasons=1, reason=160, sentence=400, commands=600),
+    _Room(reasons=0, reason=0, sentence=240, commands=400),
+)
+
+
+def render(message: Message, target: Target) -> Request:
+    """The message of every event; a healthy job is told as one."""
+    for room in _ROOMS:
+        body = _body(message, room)
+        if len(body.decode()) <= MAX_CHARS:
+            break
+    return Request("POST", target.url, JSON, body)
+
+
+def escaped(text: str, limit: int) -> str:
+    """``text`` as mrkdwn that acts on nothing, at most ``limit`` characters, entities whole."""
+    line = cut_chars(inert(text), limit)
+    whole = "".join(_ENTITIES.get(char, char) for char in line)
+    keep = len(line)
+    while len(whole) > limit:
+        keep = min(keep - 1, limit * keep // len(whole))
+        whole = "".join(_ENTITIES.get(char, char) for char in cut_chars(line, keep))
+    return whole
+
+
+def _body(message: Message, room: _Room) -> bytes:
+    value = {
+        "text": escaped(headline(message), 300),
+        "blocks": list(_blocks(message, room)),
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+    return encode_line(value).rstrip(b"\n")
+
+
+def _blocks(message: Message, room: _Room) -> Iterator[Block]:
+    title = plain(headline(message), _MAX_HEADER)
+    yield {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}}
+    if message.event is Event.RESOLVED:
+        note = (message.resolution or {}).get("note")
+        if isinstance(note, str) and note:
+            yield _section(escaped(note, room.sentence))
+    elif message.event is not Event.FAILED:
+        yield from _answer(message, room)
+    if message.coverage_text:
+        yield {"type": "context", "elements": [_mrkdwn(escaped(message.coverage_text, 300))]}
+    link = web_link(message.url)
+    if link and len(link) <= 500:
+        address = "".join(_ENTITIES.get(char, char) for char in link)
+        yield _section(f"<{address}|Open the incident>")
+
+
+def _answer(message: Message, room: _Room) -> Iterator[Block]:
+    verdict, suspects = told(message)
+    if verdict is None:
+        return
+    yield _section(_sentences(message, verdict, room))
+    for position, suspect in enumerate(in_front(suspects), start=1):
+        yield _section(_suspect(position, suspect, room))
+    commands = _commands(message.actions, room.commands)
+    if commands:
+        yield _section(f"```\n{commands}\n```")
+
+
+def _sentences(message: Message, verdict: Told, room: _Room) -> str:
+    lines = [escaped(verdict.summary, room.sentence)] if verdict.summary else []
+    if message.next_step:
+        lines.append(f"*Next:* {escaped(message.next_step, room.sentence)}")
+    else:
+        lines.append(f"*Action:* {escaped(verdict.action, 64)}")
+    return "\n".join(lines)
+
+
+def _suspect(position: int, suspect: Named, room: _Room) -> str:
+    ranks = condense(suspect.ranks, max_chars=40)
+    parts = [
+        suspect.category,
+        f"{suspect.role} {belief(suspect.score)}",
+        f"rank{'' if len(suspect.ranks) == 1 else 's'} {ranks}"
+        if ranks and suspect.node is not None
+        else "",
+        " ".join(suspect.gpus[:2]),
+    ]
+    head = f"*{position}. {escaped(where(suspect), 90)}*"
+    rest = escaped(", ".join(part for part in parts if part), 160)
+    reasons = [_reason(one, room.reason) for one in suspect.because[: room.reasons]]
+    return "\n".join((f"{head}  {rest}", *reasons))
+
+
+def _reason(reason: Reason, limit: int) -> str:
+    place = f" ({escaped(reason.place, 90)})" if reason.place else ""
+    return f"• {escaped(reason.text, limit)}{place}"
+
+
+def _commands(actions: tuple[str, ...], limit: int) -> str:
+    """Whole commands only: half of one is worse than none."""
+    kept: list[str] = []
+    for action in actions:
+        line = escaped(action, limit)
+        if "…" in line or sum(map(len, kept)) + len(kept) + len(line) > limit:
+            kept.append(f"# {len(actions) - len(kept)} more in the report")
+            break
+        kept.append(line)
+    return "\n".join(kept)
+
+
+def _section(text: str) -> Block:
+    return {"type": "section", "text": _mrkdwn(text)}
+
+
+def _mrkdwn(text: str) -> Block:
+    return {"type": "mrkdwn", "text": text, "verbatim": True}

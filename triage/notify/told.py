@@ -1,0 +1,131 @@
+"""Told: a verdict and its suspects read back out of the report's wire form.
+
+Reports of earlier releases lie in the database, so a field that is absent, or of another
+type, reads as nothing said, and never stops a message.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.notify.message import Message, Wire
+
+__all__ = ["Named", "Reason", "Told", "in_front", "suspects_told", "told", "verdict_told"]
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What was decided."""
+
+    kind: str
+    category: str
+    confidence: float
+    summary: str
+    action: str
+    cordon: tuple[str, ...]
+    at: str | None
+
+    @property
+    def healthy(self) -> bool:
+        """Nothing stopped: there is nobody to wake."""
+        return self.kind == VerdictKind.HEALTHY or self.category == Category.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """One reason with its place; ``line`` counts from 1, None for a dump."""
+
+    text: str
+    artifact: str | None
+    line: int | None
+
+    @property
+    def place(self) -> str:
+        """``kernel.log:8``, ``fr/rank_3``, or nothing."""
+        if self.artifact is None:
+            return ""
+        return self.artifact if self.line is None else f"{self.artifact}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """One suspect; ``node`` is None where no map of ranks to nodes is known."""
+
+    node: str | None
+    ranks: tuple[int, ...]
+    gpus: tuple[str, ...]
+    category: str
+    score: float
+    role: str
+    because: tuple[Reason, ...]
+
+
+def told(message: Message) -> tuple[Told | None, tuple[Named, ...]]:
+    """Verdict and suspects of ``message``, the best first."""
+    return verdict_told(message.verdict), suspects_told(message.suspects)
+
+
+def verdict_told(wire: Wire | None) -> Told | None:
+    """The verdict; None where there is none yet."""
+    if not wire:
+        return None
+    return Told(
+        kind=_text(wire.get("kind")) or str(VerdictKind.INCONCLUSIVE),
+        category=_text(wire.get("category")) or str(Category.NCCL_TIMEOUT),
+        confidence=_number(wire.get("confidence")),
+        summary=_text(wire.get("summary")) or "",
+        action=_text(wire.get("action")) or str(Action.INVESTIGATE),
+        cordon=_texts(wire.get("cordon")),
+        at=_text(wire.get("at")),
+    )
+
+
+def suspects_told(wires: Iterable[Wire]) -> tuple[Named, ...]:
+    """The suspects, in the report's order."""
+    return tuple(
+        Named(
+            node=_text(wire.get("node")),
+            ranks=tuple(rank for rank in _items(wire.get("ranks")) if isinstance(rank, int)),
+            gpus=_texts(wire.get("gpus")),
+            category=_text(wire.get("category")) or "",
+            score=_number(wire.get("score")),
+            role=_text(wire.get("role")) or str(Role.POSSIBLE),
+            because=tuple(
+                _reason(reason)
+                for reason in _items(wire.get("because"))
+                if isinstance(reason, Mapping)
+            ),
+        )
+        for wire in wires
+    )
+
+
+def in_front(suspects: tuple[Named, ...], count: int = 3) -> tuple[Named, ...]:
+    """The ``count`` best that may be the origin; those the cause only names come last."""
+    origins = [one for one in suspects if one.role != Role.AFFECTED]
+    return tuple(origins[:count])
+
+
+def _reason(wire: Mapping[object, object]) -> Reason:
+    line = wire.get("line")
+    return Reason(
+        text=_text(wire.get("text")) or "",
+        artifact=_text(wire.get("artifact")),
+        line=line if isinstance(line, int) else None,
+    )
+
+
+def _items(value: object) -> tuple[object, ...]:
+    return tuple(value) if isinstance(value, list | tuple) else ()
+
+
+def _texts(value: object) -> tuple[str, ...]:
+    return tuple(one for one in _items(value) if isinstance(one, str))
+
+
+def _text(value: object) -> str | None:
+    return value if isinstance(value, str) and value else None
+
+
+def _number(value: object) -> float:
+    return float(value) if isinstance(value, int | float) else 0.0
