@@ -1,0 +1,72 @@
+"""Artifact: one file that is to be sent, found but not yet read.
+
+A source yields artifacts in the order of their worth: what no longer fits, or for
+which no time is left, is the last.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from triage.collectors.deadline import Deadline
+    from triage.collectors.options import Options
+    from triage.collectors.surroundings import Surroundings
+
+__all__ = ["DUMP", "JOB_LOG", "KERNEL_LOG", "Artifact", "Look", "Skipped", "Source"]
+
+DUMP = "dump"
+KERNEL_LOG = "kernel log"
+JOB_LOG = "job log"
+
+
+class Artifact(NamedTuple):
+    """A file and its name in the bundle.
+
+    ``max_bytes`` bounds it; of a longer one the end is kept where ``tail`` is set, and
+    nothing otherwise. ``owner`` is the user id that it must belong to, None for any.
+    ``named`` means that a person gave this path, so that a link is followed. ``shared``
+    means that every node of the job sees the same file.
+    """
+
+    kind: str
+    member: str
+    path: str
+    max_bytes: int
+    tail: bool
+    owner: int | None
+    named: bool
+    shared: bool
+
+
+class Skipped(NamedTuple):
+    """What was seen and is not sent as it is; ``why`` is a clause.
+
+    ``usual`` where it takes nothing from the picture, as a dump of an earlier job: the
+    person at the terminal is told, the reader of the report is not.
+    """
+
+    path: str
+    why: str
+    usual: bool = False
+
+
+class Look(NamedTuple):
+    """What a source is given: what was asked for, where it is, where it may write."""
+
+    options: Options
+    around: Surroundings
+    scratch: str
+    deadline: Deadline
+
+
+class Source(Protocol):
+    """One kind of bytes on a node."""
+
+    name: str
+
+    def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
+        """Find them; never raises for a file or a command that is not as hoped."""
+        ...

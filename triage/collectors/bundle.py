@@ -1,0 +1,206 @@
+"""Bundle: the artifacts of one request as a tar, each copied once and bounded.
+
+A file is copied to scratch first, since a tar says a file's size before its bytes and
+files here grow, shrink or vanish while they are read. What was cut or left out is said
+in a member of its own, so that the reader of the report learns it too.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import os
+import tarfile
+import tempfile
+import time
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from triage.collectors.artifact import DUMP, Artifact, Skipped
+from triage.collectors.files import open_regular
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from triage.collectors.deadline import Deadline
+
+__all__ = ["Bounds", "Packed", "pack"]
+
+CHUNK = 1 << 20
+# The first whole line of an end that is kept begins within so many bytes.
+LINE = 1 << 16
+# A dump that changes while it is read is being written: read again, so often.
+TRIES, PAUSE_S = 3, 0.5
+COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
+MANIFEST = "MANIFEST.txt"
+
+
+class Bounds(NamedTuple):
+    """``max_bytes`` over all members before compression; no member is begun after ``deadline``."""
+
+    max_bytes: int
+    deadline: Deadline
+    compress: bool = True
+
+
+class Packed(NamedTuple):
+    """What a bundle holds: files by kind, their bytes, and what is not as it was found."""
+
+    counts: dict[str, int]
+    size_bytes: int
+    notes: tuple[Skipped, ...]
+
+
+class _Copy(NamedTuple):
+    size_bytes: int
+    note: str
+
+
+class _Left(Exception):
+    """The file is left out; the message is why."""
+
+
+def pack(
+    artifacts: Iterable[Artifact],
+    target: IO[bytes],
+    scratch: str,
+    bounds: Bounds,
+    notes: Iterable[Skipped] = (),
+    manifest: str = MANIFEST,
+) -> Packed:
+    """Write a tar of ``artifacts`` to ``target``, gzip level 1 where ``bounds.compress``.
+
+    ``scratch`` is a folder for one file at a time. ``notes`` of the search go into the
+    member ``manifest``, with those of the copying; without notes there is none. Raises
+    OSError when ``target`` or ``scratch`` cannot be written.
+    """
+    said = list(notes)
+    counts: dict[str, int] = {}
+    used: set[str] = set()
+    total = 0
+    stream: IO[bytes] = target
+    if bounds.compress:
+        # One kibibyte a millisecond matters less than the wire does: the cheapest level.
+        stream = gzip.GzipFile("", "wb", 1, target, 0)  # type: ignore[assignment]
+    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+        for artifact in artifacts:
+            with tempfile.TemporaryFile(dir=scratch) as copy:
+                try:
+                    got = _copy(artifact, copy, bounds, bounds.max_bytes - total)
+                except _Left as left:
+                    said.append(Skipped(artifact.path, str(left)))
+                    continue
+                if got.note:
+                    said.append(Skipped(artifact.path, got.note))
+                copy.seek(0)
+                tar.addfile(_header(_unused(artifact.member, used), got.size_bytes), copy)
+            total += got.size_bytes
+            counts[artifact.kind] = counts.get(artifact.kind, 0) + 1
+        text = _manifest(said)
+        if text and counts:
+            tar.addfile(_header(manifest, len(text)), io.BytesIO(text))
+    if stream is not target:
+        stream.close()
+    return Packed(counts, total, tuple(said))
+
+
+def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Copy:
+    """Copy one file, from where its kept part begins. Raises :class:`_Left`."""
+    limit = min(artifact.max_bytes, room)
+    if bounds.deadline.passed():
+        raise _Left("no time was left to read it")
+    if limit <= 0:
+        raise _Left("the bundle is full")
+    try:
+        handle = open_regular(artifact.path, owner=artifact.owner, named=artifact.named)
+    except OSError as error:
+        raise _Left(error.strerror or str(error)) from error
+    with os.fdopen(handle, "rb", buffering=0) as source:
+        tries = TRIES if artifact.kind == DUMP else 1
+        for turn in range(tries):
+            copy.seek(0)
+            copy.truncate()
+            before = os.fstat(source.fileno())
+            try:
+                got = _read(source, copy, before.st_size, limit, artifact, bounds.deadline)
+            except OSError as error:
+                raise _Left(f"cannot be read: {error.strerror or error}") from error
+            after = os.fstat(source.fileno())
+            if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
+                return got
+            if turn < tries - 1:
+                time.sleep(min(PAUSE_S, bounds.deadline.left_s()))
+    # A log that is still written is nothing to speak of; a dump may be cut.
+    if artifact.kind == DUMP:
+        return got._replace(note=got.note or "was still being written while it was read")
+    return got
+
+
+def _read(
+    source: io.RawIOBase | IO[bytes],
+    copy: IO[bytes],
+    size: int,
+    limit: int,
+    artifact: Artifact,
+    deadline: Deadline,
+) -> _Copy:
+    """Copy ``size`` bytes, or their end; what the file grows by meanwhile is not read."""
+    start, note = 0, ""
+    if size > limit:
+        source.seek(0)
+        packed = (source.read(4) or b"").startswith(COMPRESSED)
+        if not artifact.tail or packed:
+            raise _Left(f"{size:,} bytes, more than the {limit:,} that are taken")
+        # One byte earlier: it tells whether the kept part begins with a whole line.
+        start = size - limit - 1
+        note = f"cut: of {size:,} bytes the last are sent, at most {limit:,}"
+    source.seek(start)
+    left = size - start
+    first = start > 0
+    copied = 0
+    while left > 0:
+        if deadline.passed():
+            raise _Left("no time was left to read it")
+        part = source.read(min(CHUNK, left))
+        if not part:
+            break
+        left -= len(part)
+        if first:
+            part, first = _from_line(part), False
+        copy.write(part)
+        copied += len(part)
+    return _Copy(copied, note)
+
+
+def _from_line(part: bytes) -> bytes:
+    """``part`` from its first whole line on, where one begins soon."""
+    at = part.find(b"\n", 0, LINE)
+    return part[at + 1 :] if at >= 0 else part[1:]
+
+
+def _unused(member: str, used: set[str]) -> str:
+    """``member``, with a numbered folder before its last part where the name is taken."""
+    folder, _, name = member.rpartition("/")
+    number, found = 1, member
+    while found in used:
+        number += 1
+        found = f"{folder}/{number}/{name}" if folder else f"{number}/{name}"
+    used.add(found)
+    return found
+
+
+def _header(member: str, size: int) -> tarfile.TarInfo:
+    """A plain file of nobody; no time, so that the same files give the same bytes."""
+    header = tarfile.TarInfo(member)
+    header.size, header.mode = size, 0o600
+    return header
+
+
+def _manifest(notes: Iterable[Skipped]) -> bytes:
+    lines = (f"{one_line(note.path)}: {one_line(note.why)}\n" for note in notes if not note.usual)
+    return "".join(lines).encode("utf-8", "backslashreplace")
+
+
+def one_line(text: str) -> str:
+    """``text`` without control characters, so that a file name writes no line of its own."""
+    shown = "".join(char if char.isprintable() else "?" for char in text)
+    return shown if len(shown) <= 500 else f"{shown[:500]}..."

@@ -1,0 +1,125 @@
+"""What a command prints, kept in a file: bounded in time and in bytes.
+
+The command runs in a process group of its own, and the group is killed at the end: a
+pager or a helper that it started does not outlive it.
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import signal
+import subprocess
+from contextlib import suppress
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from triage.collectors.deadline import Deadline
+
+__all__ = ["Captured", "capture", "end_all"]
+
+CHUNK = 1 << 18
+# An epilogue has no search path.
+FOLDERS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
+
+_running: set[int] = set()
+
+
+class Captured(NamedTuple):
+    """``size_bytes`` were kept of what was printed; ``why`` says what is wrong, or is empty."""
+
+    size_bytes: int
+    why: str
+
+
+def end_all() -> None:
+    """Kill the groups of all commands that still run."""
+    for pid in list(_running):
+        with suppress(OSError):
+            os.killpg(pid, signal.SIGKILL)
+
+
+def program(name: str, search: str) -> str | None:
+    """The path of ``name`` in the folders of ``search`` (as in ``PATH``) or the usual ones."""
+    for folder in (*search.split(os.pathsep), *FOLDERS):
+        path = os.path.join(folder, name)
+        if os.path.isabs(path) and os.path.isfile(path) and os.access(path, os.X_OK):
+            return path
+    return None
+
+
+def capture(
+    argv: Sequence[str], scratch: IO[bytes], max_bytes: int, deadline: Deadline
+) -> Captured:
+    """Write to ``scratch`` the end of what ``argv`` prints: at most ``2 * max_bytes``.
+
+    ``argv[0]`` is an absolute path. A command that has not ended at ``deadline`` is
+    killed, and what it printed is kept. Never raises for a command that fails.
+    """
+    environment = {"PATH": os.pathsep.join(FOLDERS), "LC_ALL": "C"}
+    if "TZ" in os.environ:
+        environment["TZ"] = os.environ["TZ"]
+    try:
+        process = subprocess.Popen(
+            list(argv),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        return Captured(0, f"cannot be run: {error.strerror}")
+    _running.add(process.pid)
+    try:
+        in_time = _drain(process, scratch, max_bytes, deadline)
+    finally:
+        with suppress(OSError):
+            os.killpg(process.pid, signal.SIGKILL)
+        _running.discard(process.pid)
+        process.wait()
+        if process.stdout is not None:
+            process.stdout.close()
+    size = scratch.seek(0, os.SEEK_END)
+    if not in_time:
+        return Captured(size, "did not end in time; what it had printed is kept")
+    status = process.returncode
+    # Killed by us after its last byte, or ended by itself: both are good.
+    return Captured(size, "" if status in {0, -signal.SIGKILL} else f"ended with status {status}")
+
+
+def _drain(
+    process: subprocess.Popen[bytes], scratch: IO[bytes], max_bytes: int, deadline: Deadline
+) -> bool:
+    """Copy until the command closes its output; whether it did so before ``deadline``."""
+    if process.stdout is None:
+        return False
+    pipe = process.stdout.fileno()
+    while not deadline.passed():
+        ready, _, _ = select.select([pipe], [], [], min(1.0, deadline.left_s()))
+        if not ready:
+            continue
+        part = os.read(pipe, CHUNK)
+        if not part:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(min(1.0, deadline.left_s()))
+            return True
+        scratch.write(part)
+        if scratch.tell() >= 2 * max_bytes:
+            _keep_end(scratch, max_bytes)
+    return False
+
+
+def _keep_end(scratch: IO[bytes], size: int) -> None:
+    """Move the last ``size`` bytes to the front; they do not overlap with where they go."""
+    end = scratch.tell()
+    start, at = end - size, 0
+    while start < end:
+        scratch.seek(start)
+        part = scratch.read(min(CHUNK, end - start))
+        scratch.seek(at)
+        scratch.write(part)
+        start, at = start + len(part), at + len(part)
+    scratch.truncate()

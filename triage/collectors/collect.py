@@ -1,0 +1,243 @@
+"""One collection: find, bundle into the spool, send what is older, send what is new.
+
+What was found is in the spool before the network is touched, so that a service that is
+away, or an end at any moment after, costs nothing but time.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from typing import TYPE_CHECKING, NamedTuple
+
+from triage.collectors.artifact import DUMP, Artifact, Look, Skipped
+from triage.collectors.bundle import MANIFEST, Bounds, Packed, pack
+from triage.collectors.credentials import token_from
+from triage.collectors.deadline import Deadline
+from triage.collectors.deliver import Delivery
+from triage.collectors.dumps import wait_until_written
+from triage.collectors.endpoint import Endpoint, endpoint_of
+from triage.collectors.files import open_regular, safe_name
+from triage.collectors.options import SHARED, Misuse, Options
+from triage.collectors.registry import SOURCES
+from triage.collectors.send import ACCEPTED, MEND, Answer
+from triage.collectors.shares import why_left
+from triage.collectors.spool import SCRATCH, Label, Spool, default_folder
+from triage.collectors.surroundings import surroundings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from triage.collectors.credentials import Token
+
+__all__ = ["Bundle", "Listed", "Outcome", "collect", "listing"]
+
+# Of the time: until when is looked for files, until when are they read; the rest is for sending.
+LOOK_SHARE, PACK_SHARE = 0.5, 0.7
+WAIT_SHARE = 0.6
+# Of the time that is left once the new bundle is safe, for those of earlier.
+FLUSH_SHARE = 0.34
+
+
+class Bundle(NamedTuple):
+    """One bundle of this run: what is in it, where it lay, what became of it."""
+
+    packed: Packed
+    path: str
+    answer: Answer
+    size_bytes: int
+
+
+class Outcome(NamedTuple):
+    """What a collection did; ``notes`` are for the person who runs it.
+
+    ``older`` are the answers for bundles of earlier runs, ``waiting`` the bundles left in
+    the spool, ``trouble`` what kept the whole from being done, empty for nothing.
+    """
+
+    bundles: tuple[Bundle, ...]
+    older: tuple[tuple[Answer, int], ...]
+    waiting: int
+    spool: str
+    seconds: float
+    notes: tuple[Skipped, ...]
+    trouble: tuple[str, ...]
+
+    @property
+    def complete(self) -> bool:
+        """Whether the service has all there is."""
+        unsent = [one for one in self.bundles if one.answer.kind != ACCEPTED]
+        return not (unsent or self.trouble or self.waiting)
+
+
+class Listed(NamedTuple):
+    """One artifact of a dry run: its name in the bundle, its bytes now, or why not."""
+
+    artifact: Artifact
+    size_bytes: int
+    why: str
+
+
+def listing(options: Options, environment: Mapping[str, str]) -> tuple[list[Listed], list[Skipped]]:
+    """What :func:`collect` would send; nothing is sent or kept. Raises :class:`Misuse`."""
+    _check(options)
+    deadline = Deadline(options.deadline_s)
+    rows = []
+    with tempfile.TemporaryDirectory(prefix="triage-collect-") as scratch:
+        look = Look(options, surroundings(options, environment), scratch, deadline)
+        artifacts, notes = _found(look)
+        for artifact in artifacts:
+            try:
+                handle = open_regular(artifact.path, owner=artifact.owner, named=artifact.named)
+            except OSError as error:
+                rows.append(Listed(artifact, 0, error.strerror or str(error)))
+                continue
+            size = os.fstat(handle).st_size
+            os.close(handle)
+            over = size > artifact.max_bytes and not artifact.tail
+            why = f"more than the {artifact.max_bytes:,} bytes that are taken" if over else ""
+            rows.append(Listed(artifact, min(size, artifact.max_bytes), why))
+    return rows, notes
+
+
+def collect(options: Options, environment: Mapping[str, str], deadline: Deadline) -> Outcome:
+    """Find, spool and send. Raises :class:`Misuse` for a call that is wrong."""
+    began = time.monotonic()
+    _check(options)
+    around = surroundings(options, environment)
+    endpoint = endpoint_of(options.url, ca_file=options.ca_file, insecure=options.insecure)
+    token = token_from(options.token_file, environment)
+    spool = Spool(options.spool or default_folder(environment))
+    notes, trouble = _warnings(endpoint, token), [token.why] if token.why else []
+    drafts: list[tuple[Packed, str]] = []
+    if not options.flush_spool:
+        with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as scratch:
+            look = Look(options, around, scratch, deadline)
+            try:
+                drafts, said = _spooled(look, spool)
+                notes.extend(said)
+            except OSError as error:
+                why = error.strerror or str(error)
+                trouble.append(f"the spool {spool.root} cannot be written: {why}")
+    new = tuple(path for _, path in drafts)
+    for path in spool.prune(options.spool_max_bytes, options.spool_max_age_s, keep=new):
+        notes.append(Skipped(path, "deleted unsent: the spool is full, or it was too old"))
+    delivery = Delivery(spool, endpoint, token)
+    older: list[tuple[Answer, int]] = []
+    bundles = [Bundle(packed, path, Answer(MEND, token.why), 0) for packed, path in drafts]
+    if not token.why:
+        share = 1.0 if options.flush_spool else FLUSH_SHARE
+        older = delivery.flush(deadline.part(share), skip=new)
+        bundles = [_delivered(packed, path, delivery, deadline) for packed, path in drafts]
+    return Outcome(
+        bundles=tuple(bundles),
+        older=tuple(older),
+        waiting=len(spool.pending()),
+        spool=spool.root,
+        seconds=time.monotonic() - began,
+        notes=tuple(notes),
+        trouble=tuple(trouble),
+    )
+
+
+def _delivered(packed: Packed, path: str, delivery: Delivery, deadline: Deadline) -> Bundle:
+    done = delivery.deliver(path, deadline)
+    if done is None:
+        # Another collector flushed it while we looked away: it has the answer.
+        return Bundle(packed, path, Answer(ACCEPTED, "sent by another collector"), 0)
+    return Bundle(packed, path, *done)
+
+
+def _spooled(look: Look, spool: Spool) -> tuple[list[tuple[Packed, str]], list[Skipped]]:
+    """Find everything and write it into the spool: this node's bundle, and the shared one.
+
+    Raises OSError when the spool cannot be written.
+    """
+    options = look.options
+    if options.wait_for_dumps_s > 0:
+        share = min(WAIT_SHARE, options.wait_for_dumps_s / max(look.deadline.left_s(), 0.001))
+        wait_until_written(look, look.deadline.part(share))
+    pack_by = look.deadline.part(PACK_SHARE)
+    artifacts, notes = _found(look._replace(deadline=look.deadline.part(LOOK_SHARE)))
+    if options.only_with_dumps and not any(one.kind == DUMP for one in artifacts):
+        notes.append(Skipped("dumps", "none found, so nothing is sent", usual=True))
+        return [], notes
+    drafts: list[tuple[Packed, str]] = []
+    for shared in (False, True):
+        chosen = [one for one in artifacts if one.shared is shared]
+        # What was not found is said once, with the files of this node.
+        said = [] if shared else notes
+        if not chosen:
+            continue
+        # A bundle without a node: whose each file is, is for its content to say.
+        node = "" if shared else look.around.node
+        label = Label(
+            look.around.job_id,
+            node,
+            options.incident or "",
+            "gzip" if options.compress else "",
+        )
+        bounds = Bounds(min(options.max_bytes, spool.room()), pack_by, options.compress)
+        folder = f"nodes/{safe_name(node.replace('/', '%2F'))}/" if node else ""
+        try:
+            with spool.writing(label) as draft:
+                packed = pack(chosen, draft.file, look.scratch, bounds, said, f"{folder}{MANIFEST}")
+                if not packed.counts:
+                    raise _Empty(packed)
+        except _Empty as empty:
+            notes.extend(empty.packed.notes[len(said) :])
+            continue
+        notes = [*notes, *packed.notes[len(said) :]]
+        drafts.append((packed, draft.path))
+    return drafts, notes
+
+
+class _Empty(Exception):
+    """Not one file of a bundle could be read."""
+
+    def __init__(self, packed: Packed) -> None:
+        super().__init__()
+        self.packed = packed
+
+
+def _found(look: Look) -> tuple[list[Artifact], list[Skipped]]:
+    artifacts: list[Artifact] = []
+    notes: list[Skipped] = []
+    taken: set[str] = set()
+    for source in SOURCES:
+        for one in source.poll(look):
+            if isinstance(one, Skipped):
+                notes.append(one)
+                continue
+            why = why_left(one, look)
+            if why:
+                notes.append(Skipped(one.path, why, usual=True))
+            elif one.path not in taken:
+                # A pattern for logs that fits a dump too sends it once, as a dump.
+                taken.add(one.path)
+                artifacts.append(one)
+    return artifacts, notes
+
+
+def _warnings(endpoint: Endpoint, token: Token) -> list[Skipped]:
+    found = []
+    if token.warning:
+        found.append(Skipped("token", token.warning, usual=True))
+    if token.value and endpoint.tls is None and not endpoint.loopback:
+        found.append(Skipped("token", "goes over the network in clear; use https://", usual=True))
+    return found
+
+
+def _check(options: Options) -> None:
+    """Raises :class:`Misuse` for values that no surroundings make good."""
+    if not options.url and not options.dry_run:
+        raise Misuse("the service is unknown: give --url")
+    if not 1.0 <= options.deadline_s <= 3600.0:
+        raise Misuse("--deadline is in seconds, 1 to 3600")
+    if options.wait_for_dumps_s < 0:
+        raise Misuse("--wait-for-dumps is in seconds, 0 or more")
+    if options.shared not in SHARED:
+        raise Misuse(f"--shared is one of {', '.join(SHARED)}")
+    if options.flush_spool and options.dry_run:
+        raise Misuse("--flush-spool sends and --dry-run does not; give one of them")

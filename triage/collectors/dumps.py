@@ -1,0 +1,121 @@
+"""Dumps of the flight recorder: one file per rank, where PyTorch puts them.
+
+PyTorch appends the rank to a prefix. The prefix is a variable of the training process,
+else ``~/.cache/torch/comm_lib_trace_rank_``, before 2.8 ``/tmp/nccl_trace_rank_``.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import time
+from typing import TYPE_CHECKING
+
+from triage.collectors.artifact import DUMP, Artifact, Look, Skipped
+from triage.collectors.files import Match, safe_name, search
+from triage.collectors.shares import is_shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from triage.collectors.deadline import Deadline
+    from triage.collectors.surroundings import Surroundings
+
+__all__ = ["Dumps", "wait_until_written"]
+
+# What the service takes as a dump.
+MAX_DUMP_BYTES = 64 << 20
+# The newer name first, as PyTorch has it.
+PREFIX_VARIABLES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
+NAMES = ("comm_lib_trace_rank_*", "nccl_trace_rank_*")
+# Without the start of the job: a dump that lay there for longer is not of this job.
+USUAL_AGE_S = 86_400.0
+# The clock of a file server is not ours.
+CLOCK_MARGIN_S = 120.0
+
+LOOK_EVERY_S = 0.5
+# A rank writes its dump within a second or two once it has begun.
+QUIET_S = 3.0
+
+
+class Dumps:
+    """Files that are named as PyTorch names dumps, or fit ``--fr``."""
+
+    name = "dumps"
+
+    def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
+        """Each dump as ``fr/NAME``, whole or not at all."""
+        for match in search(
+            patterns(look), look.deadline, since=oldest(look, asked=bool(look.options.fr))
+        ):
+            if isinstance(match, Skipped):
+                yield match
+                continue
+            name = safe_name(os.path.basename(match.path))
+            yield Artifact(
+                kind=DUMP,
+                member=f"fr/{name}",
+                path=match.path,
+                max_bytes=MAX_DUMP_BYTES,
+                tail=False,
+                owner=look.around.owner,
+                named=False,
+                shared=is_shared(match.path, look),
+            )
+
+
+def patterns(look: Look) -> tuple[str, ...]:
+    """The patterns to look for: those of ``--fr``, else where PyTorch writes."""
+    if look.options.fr:
+        return look.options.fr
+    return usual_patterns(look.around)
+
+
+def usual_patterns(around: Surroundings) -> tuple[str, ...]:
+    """Where PyTorch writes dumps, of all its versions."""
+    environment = around.environment
+    found = [
+        f"{glob.escape(environment[variable])}*"
+        for variable in PREFIX_VARIABLES
+        if environment.get(variable)
+    ]
+    folders = [os.path.join(home, ".cache") for home in around.homes]
+    if environment.get("XDG_CACHE_HOME"):
+        folders.insert(0, environment["XDG_CACHE_HOME"])
+    for folder in folders:
+        found.extend(os.path.join(glob.escape(folder), "torch", name) for name in NAMES)
+    found.extend(f"/tmp/{name}" for name in reversed(NAMES))
+    return tuple(dict.fromkeys(found))
+
+
+def oldest(look: Look, *, asked: bool) -> float | None:
+    """Files last written before this time are of an earlier job; None takes all of them.
+
+    What was ``asked`` for by a pattern is taken whatever its age, unless the start of
+    the job is known.
+    """
+    since = look.options.since if look.options.since is not None else look.around.started_at
+    if since is not None:
+        return since - CLOCK_MARGIN_S
+    return None if asked else time.time() - USUAL_AGE_S
+
+
+def wait_until_written(look: Look, deadline: Deadline) -> None:
+    """Return when dumps are there and none has grown for a while, or at ``deadline``.
+
+    The watchdogs of the ranks dump one after the other, within a few seconds.
+    """
+    last: dict[str, tuple[int, float]] = {}
+    quiet_since = time.monotonic()
+    while not deadline.passed():
+        since = oldest(look, asked=bool(look.options.fr))
+        now = {
+            match.path: (match.status.st_size, match.status.st_mtime)
+            for match in search(patterns(look), deadline, since=since)
+            if isinstance(match, Match)
+        }
+        if now != last:
+            last, quiet_since = now, time.monotonic()
+        elif now and time.monotonic() - quiet_since >= QUIET_S:
+            return
+        time.sleep(min(LOOK_EVERY_S, deadline.left_s()))

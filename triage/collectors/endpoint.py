@@ -1,0 +1,85 @@
+"""Endpoint: the address of the service, checked once, and how to connect to it."""
+
+from __future__ import annotations
+
+import http.client
+import ipaddress
+import ssl
+from typing import NamedTuple
+from urllib.parse import quote, urlencode, urlsplit
+
+from triage.collectors.options import Misuse
+
+__all__ = ["Endpoint", "endpoint_of", "path_of"]
+
+
+class Endpoint(NamedTuple):
+    """Where bundles are posted to; ``prefix`` is the path before ``/v1``."""
+
+    host: str
+    port: int
+    prefix: str
+    tls: ssl.SSLContext | None
+
+    @property
+    def loopback(self) -> bool:
+        """Whether what is sent stays on this node."""
+        return _is_loopback(self.host)
+
+    def connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        """A connection that is not open yet. Proxies of the environment are not asked."""
+        if self.tls is None:
+            return http.client.HTTPConnection(self.host, self.port, timeout=timeout_s)
+        return http.client.HTTPSConnection(
+            self.host, self.port, timeout=timeout_s, context=self.tls
+        )
+
+
+def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False) -> Endpoint:
+    """The endpoint at ``url``. Raises :class:`Misuse` with what to give instead."""
+    example = "give one like https://triage.example:8000"
+    try:
+        parts = urlsplit(url)
+        port = parts.port
+    except ValueError:
+        raise Misuse(f"--url is no URL; {example}") from None
+    host = parts.hostname or ""
+    if parts.scheme not in {"http", "https"} or not host:
+        raise Misuse(f"--url needs http:// or https:// and a host; {example}")
+    if parts.username is not None or parts.password is not None:
+        raise Misuse("--url holds a user or password, which every process can read; "
+                     "use --token-file")  # fmt: skip
+    if parts.query or parts.fragment or any(not "!" <= char <= "~" for char in url):
+        raise Misuse(f"--url must end with the path; {example}")
+    if insecure and not _is_loopback(host):
+        raise Misuse("--insecure is for loopback alone; give the authority with --ca-file")
+    context = None
+    if parts.scheme == "https":
+        try:
+            context = ssl.create_default_context(cafile=ca_file)
+        except (OSError, ssl.SSLError) as error:
+            raise Misuse(f"--ca-file {ca_file} cannot be used: {error}") from error
+        if insecure:
+            context.check_hostname = False
+            context.verify_mode = ssl.CERT_NONE
+    default = 443 if context is not None else 80
+    return Endpoint(host, port or default, parts.path.rstrip("/"), context)
+
+
+def path_of(prefix: str, job_id: str, node: str, incident: str) -> str:
+    """The path and query of a bundle; names are quoted, ``/`` in them too."""
+    query = urlencode(
+        [(key, value) for key, value in (("node", node), ("incident", incident)) if value],
+        quote_via=quote,
+        safe="",
+        errors="surrogateescape",
+    )
+    path = f"{prefix}/v1/jobs/{quote(job_id, safe='', errors='surrogateescape')}/bundle"
+    return f"{path}?{query}" if query else path
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host.lower() == "localhost"

@@ -1,0 +1,130 @@
+"""Files of a node, found by patterns and opened with distrust.
+
+The folders belong to the job's user, the collector may be root: a link, a pipe or a
+device among the matches is passed by and named, never opened.
+"""
+
+from __future__ import annotations
+
+import errno
+import glob
+import os
+import re
+import stat
+from typing import TYPE_CHECKING, NamedTuple
+
+from triage.collectors.artifact import Skipped
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from triage.collectors.deadline import Deadline
+
+__all__ = ["Match", "open_regular", "safe_name", "search"]
+
+# More matches than one node has ranks and logs: a pattern that is too wide.
+MAX_MATCHES = 10_000
+MAX_PARTS = 4
+MAX_NAME = 200
+
+_MAGIC = re.compile(r"[*?\[]")
+_UNSAFE = re.compile(rb"[\x00-\x1f\x7f%\\]")
+
+
+class Match(NamedTuple):
+    """A path that fits a pattern; ``under`` is the path below the pattern's fixed folder."""
+
+    path: str
+    under: str
+    status: os.stat_result
+
+
+def search(
+    patterns: Sequence[str], deadline: Deadline, *, since: float | None = None
+) -> Iterator[Match | Skipped]:
+    """Files that fit any of ``patterns``, each once; folders are passed by in silence.
+
+    With ``since`` (seconds since the epoch) files last written before it are skipped.
+    """
+    seen: set[tuple[int, int]] = set()
+    for pattern in patterns:
+        fixed = _fixed_folder(pattern)
+        for count, path in enumerate(glob.iglob(pattern, recursive=True)):
+            if count >= MAX_MATCHES:
+                yield Skipped(pattern, f"fits more than {MAX_MATCHES:,} files; the rest is left")
+                break
+            if deadline.passed():
+                yield Skipped(pattern, "no time was left to look further")
+                return
+            try:
+                status = os.lstat(path)
+            except OSError as error:
+                yield Skipped(path, f"cannot be looked at: {error.strerror}")
+                continue
+            if stat.S_ISDIR(status.st_mode) or (status.st_dev, status.st_ino) in seen:
+                continue
+            seen.add((status.st_dev, status.st_ino))
+            if not stat.S_ISREG(status.st_mode):
+                yield Skipped(path, "a link, pipe or device, not a regular file")
+            elif since is not None and status.st_mtime < since:
+                yield Skipped(path, "written before the job began", usual=True)
+            else:
+                yield Match(path, os.path.relpath(path, fixed), status)
+
+
+def open_regular(path: str, *, owner: int | None = None, named: bool = False) -> int:
+    """A file descriptor of the regular file ``path``, to read; never waits, never follows.
+
+    ``named`` follows links, for a path that a person gave. ``owner`` is the user id it
+    must belong to. Raises OSError with a clause as its ``strerror``.
+    """
+    flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+    # Opening alone can set off a device; the second look is at what was opened.
+    status = os.stat(path) if named else os.lstat(path)
+    _check(path, status, owner)
+    try:
+        handle = os.open(path, flags if named else flags | os.O_NOFOLLOW)
+    except OSError as error:
+        if error.errno == errno.ELOOP:
+            raise OSError(errno.ELOOP, "a link; links are not followed", path) from None
+        raise
+    try:
+        _check(path, os.fstat(handle), owner)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+def safe_name(path: str) -> str:
+    """``path`` as the name of a member: relative, its last parts, text without surprises.
+
+    Bytes that are no UTF-8, control characters, ``%`` and backslash become ``%XX``. Of a
+    long name the end is kept, where the rank stands.
+    """
+    parts = [part for part in path.split("/") if part not in {"", ".", ".."}]
+    return "/".join(_safe_part(part) for part in parts[-MAX_PARTS:]) or "unnamed"
+
+
+def _safe_part(part: str) -> str:
+    raw = _UNSAFE.sub(lambda one: b"%%%02X" % one[0][0], os.fsencode(part))
+    try:
+        text = raw.decode("utf-8")
+    except UnicodeDecodeError:
+        text = "".join(chr(byte) if byte < 128 else f"%{byte:02X}" for byte in raw)
+    while len(text.encode("utf-8")) > MAX_NAME:
+        text = text[max(1, (len(text.encode("utf-8")) - MAX_NAME) // 4) :]
+    return text
+
+
+def _check(path: str, status: os.stat_result, owner: int | None) -> None:
+    if not stat.S_ISREG(status.st_mode):
+        raise OSError(errno.EINVAL, "a link, pipe or device, not a regular file", path)
+    if owner is not None and status.st_uid != owner:
+        raise OSError(errno.EPERM, "belongs to another user than the job", path)
+
+
+def _fixed_folder(pattern: str) -> str:
+    """The folder before the first part with a wildcard."""
+    magic = _MAGIC.search(pattern)
+    return os.path.dirname(pattern[: magic.start()] if magic else pattern) or "."

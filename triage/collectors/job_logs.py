@@ -1,0 +1,68 @@
+"""Logs of the job: what its ranks printed, where the scheduler or torchrun put it."""
+
+from __future__ import annotations
+
+import glob
+import os
+from typing import TYPE_CHECKING
+
+from triage.collectors.artifact import JOB_LOG, Artifact, Look, Skipped
+from triage.collectors.dumps import oldest
+from triage.collectors.files import safe_name, search
+from triage.collectors.shares import is_shared
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+__all__ = ["JobLogs"]
+
+# Paths that schedulers and launchers hand on, each to one file.
+FILE_VARIABLES = ("SLURM_JOB_STDOUT", "SLURM_JOB_STDERR", "TORCHELASTIC_ERROR_FILE")
+
+
+class JobLogs:
+    """Files that fit ``--logs``, else those that Slurm and torchrun name themselves."""
+
+    name = "job_logs"
+
+    def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
+        """Each log as ``nodes/NODE/PATH``, ``PATH`` below the pattern's fixed folder.
+
+        A log that all nodes see is ``PATH`` alone: its lines are not this node's.
+        """
+        asked = bool(look.options.logs)
+        found = search(patterns(look), look.deadline, since=oldest(look, asked=asked))
+        node = safe_name(look.around.node.replace("/", "%2F"))
+        for match in found:
+            if isinstance(match, Skipped):
+                yield match
+                continue
+            shared = is_shared(match.path, look)
+            name = safe_name(match.under)
+            yield Artifact(
+                kind=JOB_LOG,
+                member=f"logs/{name}" if shared else f"nodes/{node}/{name}",
+                path=match.path,
+                max_bytes=look.options.max_log_bytes,
+                tail=True,
+                owner=look.around.owner,
+                named=False,
+                shared=shared,
+            )
+
+
+def patterns(look: Look) -> tuple[str, ...]:
+    """The patterns to look for: those of ``--logs``, else what the environment names."""
+    if look.options.logs:
+        return look.options.logs
+    environment = look.around.environment
+    found = [
+        glob.escape(environment[variable])
+        for variable in FILE_VARIABLES
+        if environment.get(variable)
+    ]
+    folder = environment.get("SLURM_JOB_WORK_DIR")
+    if folder and os.path.isabs(folder):
+        job = glob.escape(look.around.job_id)
+        found.append(os.path.join(glob.escape(folder), f"slurm-{job}[._-]*"))
+    return tuple(dict.fromkeys(found))

@@ -1,0 +1,99 @@
+"""What is asked of a collector, and the reading of sizes and times from words."""
+
+from __future__ import annotations
+
+import re
+import time
+from calendar import timegm
+from typing import NamedTuple
+
+__all__ = ["SHARED", "Misuse", "Options", "bytes_of", "seconds_of"]
+
+MIB = 1 << 20
+GIB = 1 << 30
+DAY_S = 86_400
+
+# What becomes of files on a file system that every node of the job sees:
+# auto: the job's first node sends them, every node where the list of nodes is unknown;
+# send: this node does; skip: it does not; own: they are taken for this node's own.
+SHARED = ("auto", "send", "skip", "own")
+
+_SIZE = re.compile(r"([0-9]{1,12})([KMGT]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
+_AGO = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
+_EPOCH = re.compile(r"@?([0-9]{9,11})", re.ASCII)
+_DATE = re.compile(
+    r"(\d{4}-\d{2}-\d{2})[Tt ](\d{2}:\d{2}:\d{2})(?:\.\d+)?(?:([Zz])|([+-])(\d{2}):(\d{2}))?",
+    re.ASCII,
+)
+_SECONDS = {"s": 1, "m": 60, "h": 3600, "d": DAY_S}
+
+
+class Misuse(Exception):
+    """The call is wrong; the message says what to give instead.
+
+    Not in the tree of ``triage.errors``, which needs a newer Python than nodes have.
+    """
+
+
+class Options(NamedTuple):
+    """All that can be asked; sizes in bytes, times in seconds, ``since`` since the epoch.
+
+    None for a value that the surroundings give. ``max_bytes`` bounds a bundle before
+    compression, ``max_log_bytes`` the end that is kept of one log.
+    """
+
+    url: str = ""
+    token_file: str | None = None
+    job_id: str | None = None
+    node: str | None = None
+    incident: str | None = None
+    fr: tuple[str, ...] = ()
+    logs: tuple[str, ...] = ()
+    kernel_log: str | None = None
+    no_kernel_log: bool = False
+    since: float | None = None
+    shared: str = "auto"
+    only_with_dumps: bool = False
+    wait_for_dumps_s: float = 0.0
+    deadline_s: float = 60.0
+    max_bytes: int = GIB
+    max_log_bytes: int = 64 * MIB
+    spool: str | None = None
+    spool_max_bytes: int = 4 * GIB
+    spool_max_age_s: float = 14.0 * DAY_S
+    flush_spool: bool = False
+    dry_run: bool = False
+    strict: bool = False
+    compress: bool = True
+    ca_file: str | None = None
+    insecure: bool = False
+
+
+def bytes_of(text: str) -> int:
+    """``64M``, ``1GiB`` or ``4096`` in bytes, powers of 1024. Raises :class:`Misuse`."""
+    match = _SIZE.fullmatch(text.strip())
+    if match is None or not int(match[1]):
+        raise Misuse(f"{text!r} is no size; give bytes, or a number with K, M or G, as in 64M")
+    return int(match[1]) << 10 * " KMGT".index(match[2].upper() or " ")
+
+
+def seconds_of(text: str, now: float | None = None) -> float:
+    """``6h`` before ``now``, ``@1700000000`` or an RFC 3339 time, in seconds since the epoch.
+
+    A time without offset is UTC. Raises :class:`Misuse`.
+    """
+    ago = _AGO.fullmatch(text)
+    if ago is not None:
+        return (time.time() if now is None else now) - int(ago[1]) * _SECONDS[ago[2]]
+    epoch = _EPOCH.fullmatch(text)
+    if epoch is not None:
+        return float(epoch[1])
+    date = _DATE.fullmatch(text)
+    try:
+        if date is None:
+            raise ValueError
+        wall = timegm(time.strptime(f"{date[1]} {date[2]}", "%Y-%m-%d %H:%M:%S"))
+    except ValueError:
+        raise Misuse(f"{text!r} is no time; give 6h, 2026-11-21T03:14:15Z or @1700000000") from None
+    offset_s = 0 if date[4] is None else int(date[5]) * 3600 + int(date[6]) * 60
+    return float(wall - offset_s if date[4] == "+" else wall + offset_s)

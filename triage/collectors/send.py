@@ -1,0 +1,187 @@
+"""One attempt to send one bundle, and what its answer means.
+
+The body is streamed from disk. Each wait on the network is bounded, and so is their
+sum: at the deadline the connection is cut, in whatever state it is.
+"""
+
+from __future__ import annotations
+
+import email.utils
+import http.client
+import json
+import select
+import socket
+import threading
+import time
+from contextlib import suppress
+from typing import TYPE_CHECKING, NamedTuple
+
+from triage import __version__
+from triage.collectors.bundle import one_line
+from triage.collectors.endpoint import path_of
+
+if TYPE_CHECKING:
+    from triage.collectors.credentials import Token
+    from triage.collectors.deadline import Deadline
+    from triage.collectors.endpoint import Endpoint
+    from triage.collectors.spool import Entry
+
+__all__ = ["ACCEPTED", "AGAIN", "MEND", "REFUSED", "Answer", "attempt"]
+
+# The service has it / the same request may succeed later / it may once a person has mended
+# the token or the address / it never will.
+ACCEPTED = "accepted"
+AGAIN = "again"
+MEND = "mend"
+REFUSED = "refused"
+
+CHUNK = 1 << 18
+MAX_ANSWER = 1 << 20
+CONNECT_S = 10.0
+QUIET_S = 30.0
+TRY_LATER = frozenset({408, 425, 429})
+TO_BE_MENDED = frozenset({401, 403})
+
+
+class Answer(NamedTuple):
+    """``kind`` is one of the four above; ``text`` says it to a person.
+
+    ``retry_after_s`` is None where the service named none. ``refused`` are the members
+    that were not taken, with why.
+    """
+
+    kind: str
+    text: str = ""
+    incident: str = ""
+    retry_after_s: float | None = None
+    refused: tuple[tuple[str, str], ...] = ()
+
+
+def attempt(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) -> Answer:
+    """Send ``entry`` once. Never raises for what the network or the service does."""
+    if deadline.passed():
+        return Answer(AGAIN, "no time was left to send it")
+    connection = endpoint.connect(min(CONNECT_S, deadline.left_s()))
+    cutter: threading.Timer | None = None
+    try:
+        connection.connect()
+        connection.sock.settimeout(max(0.05, min(QUIET_S, deadline.left_s())))
+        cutter = threading.Timer(deadline.left_s(), _cut, [connection.sock])
+        cutter.daemon = True
+        cutter.start()
+        whole = _post(entry, connection, endpoint, token)
+        return _read(connection, whole)
+    except (OSError, http.client.HTTPException) as error:
+        why = "the deadline has passed" if deadline.passed() else _why(error)
+        return Answer(AGAIN, f"{endpoint.host}:{endpoint.port}: {why}")
+    finally:
+        if cutter is not None:
+            cutter.cancel()
+        connection.close()
+
+
+def _post(
+    entry: Entry, connection: http.client.HTTPConnection, endpoint: Endpoint, token: Token
+) -> bool:
+    """Send the request; whether all of its body went out before an answer came."""
+    label = entry.label
+    connection.putrequest(
+        "POST", path_of(endpoint.prefix, label.job_id, label.node, label.incident)
+    )
+    connection.putheader("Content-Type", "application/x-tar")
+    connection.putheader("Content-Length", str(entry.size_bytes))
+    connection.putheader("Accept", "application/json, application/problem+json")
+    connection.putheader("User-Agent", f"nccl-triage-collect/{__version__}")
+    if label.encoding:
+        connection.putheader("Content-Encoding", label.encoding)
+    if token.value:
+        connection.putheader("Authorization", f"Bearer {token.value}")
+    connection.endheaders()
+    entry.file.seek(entry.offset)
+    left = entry.size_bytes
+    while left > 0:
+        # A refusal comes before the body is read. Under TLS a ticket looks the same.
+        if endpoint.tls is None and select.select([connection.sock], [], [], 0)[0]:
+            return False
+        part = entry.file.read(min(CHUNK, left))
+        if not part:
+            raise OSError("the spooled bundle is shorter than it was")
+        try:
+            connection.sock.sendall(part)
+        except (BrokenPipeError, ConnectionResetError):
+            # The service closed after its answer; the answer may still be there.
+            return False
+        left -= len(part)
+    return True
+
+
+def _read(connection: http.client.HTTPConnection, whole: bool) -> Answer:
+    response = connection.getresponse()
+    body = response.read(MAX_ANSWER)
+    status = response.status
+    try:
+        data = json.loads(body)
+    except (ValueError, RecursionError):
+        data = None
+    said = data if isinstance(data, dict) else {}
+    if 200 <= status < 300:
+        if not whole:
+            return Answer(AGAIN, f"{status} before the whole body was sent")
+        return Answer(ACCEPTED, "", _text(said.get("incident_id")), refused=_members(said))
+    text = _problem(status, response.reason, said)
+    if status in TRY_LATER or status >= 500:
+        wait_s = retry_after_s(response.getheader("Retry-After"))
+        return Answer(AGAIN, text, retry_after_s=wait_s)
+    if 300 <= status < 400:
+        where = one_line(response.getheader("Location") or "elsewhere")
+        return Answer(MEND, f"{status}: the service is at {where}; give that as --url")
+    return Answer(MEND if status in TO_BE_MENDED else REFUSED, text)
+
+
+def retry_after_s(text: str | None) -> float | None:
+    """The header in seconds from now, whether it gives seconds or a date."""
+    if not text:
+        return None
+    text = text.strip()
+    if text.isascii() and text.isdigit():
+        return min(float(text[:9]), 86_400.0)
+    with suppress(TypeError, ValueError, OverflowError):
+        at = email.utils.parsedate_to_datetime(text).timestamp()
+        return min(max(0.0, at - time.time()), 86_400.0)
+    return None
+
+
+def _problem(status: int, reason: str, said: dict[str, object]) -> str:
+    """A problem document as one sentence: what is wrong, and what to do."""
+    detail = _text(said.get("detail")) or _text(said.get("title")) or one_line(reason)
+    hint = _text(said.get("hint"))
+    return f"{status} {detail}" + (f" ({hint})" if hint else "")
+
+
+def _members(said: dict[str, object]) -> tuple[tuple[str, str], ...]:
+    """Members that the service did not take; those it took are not worth a word."""
+    rows = said.get("artifacts")
+    return tuple(
+        (_text(row.get("member")), _text(row.get("reason")))
+        for row in (rows if isinstance(rows, list) else [])
+        if isinstance(row, dict) and isinstance(row.get("status"), int) and row["status"] >= 400
+    )
+
+
+def _text(value: object) -> str:
+    return one_line(value) if isinstance(value, str) else ""
+
+
+def _why(error: Exception) -> str:
+    if isinstance(error, socket.gaierror):
+        return f"the name cannot be resolved: {error.strerror}"
+    # A class of its own before Python 3.10.
+    if isinstance(error, TimeoutError) or str(error) == "timed out":
+        return "does not answer"
+    text = getattr(error, "strerror", None) or str(error) or type(error).__name__
+    return one_line(str(text))
+
+
+def _cut(sock: socket.socket) -> None:
+    with suppress(OSError):
+        sock.shutdown(socket.SHUT_RDWR)

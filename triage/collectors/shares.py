@@ -1,0 +1,36 @@
+"""Shares: files that every node of the job sees.
+
+A dump on a network file system may be of any node's rank; to send it in this node's
+name would put the rank on the wrong node, and every node would send all of them.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+
+from triage.collectors.artifact import Artifact, Look
+from triage.collectors.surroundings import on_network
+
+__all__ = ["is_shared", "why_left"]
+
+
+def is_shared(path: str, look: Look) -> bool:
+    """Whether ``path`` lies where all nodes see it and does not bear this node's name."""
+    if look.options.shared == "own":
+        return False
+    name = os.path.basename(path)
+    if re.search(rf"(?<![A-Za-z0-9]){re.escape(look.around.node)}(?![A-Za-z0-9])", name):
+        return False
+    return bool(on_network(os.path.dirname(path)))
+
+
+def why_left(artifact: Artifact, look: Look) -> str:
+    """Why this node does not send a shared ``artifact``; empty where it does."""
+    if not artifact.shared or look.options.shared == "send":
+        return ""
+    if look.options.shared == "skip":
+        return "on a network file system, and --shared skip was given"
+    if look.around.first is False:
+        return "on a network file system; the first node of the job sends it"
+    return ""

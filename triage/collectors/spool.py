@@ -1,0 +1,234 @@
+"""Spool: bundles on this node's disk until the service has them.
+
+One file per bundle: a line of JSON that says what it is, then the body of the request,
+byte for byte. It gets its name only when it is whole and on disk, and loses it only
+after a 2xx, so that an ending of the process at any moment loses nothing and sends at
+worst twice, which the service takes as once. A lock keeps two collectors apart.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import secrets
+import shutil
+import stat
+import tempfile
+import time
+from contextlib import contextmanager, suppress
+from typing import IO, TYPE_CHECKING, NamedTuple
+
+from triage.collectors.options import Misuse
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+__all__ = ["SCRATCH", "Draft", "Entry", "Label", "Spool", "default_folder"]
+
+FORMAT = "triage.spool/1"
+SUFFIX = ".bundle"
+# A bundle that is being written, and a folder for copies; a kill leaves them behind.
+PARTIAL, SCRATCH = ".partial-", ".scratch-"
+MAX_LABEL = 4096
+# A partial file that old belongs to no process that still runs: deadlines are minutes.
+STALE_S = 86_400.0
+SYSTEM_FOLDER = "/var/spool/triage"
+
+
+class Label(NamedTuple):
+    """Whose bundle it is; ``node`` and ``incident`` are empty where it has none."""
+
+    job_id: str
+    node: str
+    incident: str
+    encoding: str
+
+    def line(self) -> bytes:
+        """The first line of the file."""
+        return json.dumps({"format": FORMAT, **self._asdict()}).encode("ascii") + b"\n"
+
+
+class Draft(NamedTuple):
+    """A bundle that is being written; ``path`` is where it will be."""
+
+    file: IO[bytes]
+    path: str
+
+
+class Entry(NamedTuple):
+    """An opened and locked bundle: its body is ``size_bytes`` from ``offset`` on."""
+
+    path: str
+    label: Label
+    file: IO[bytes]
+    offset: int
+    size_bytes: int
+
+
+class Spool:
+    """The folder ``root``, of this user alone."""
+
+    def __init__(self, root: str) -> None:
+        self.root = root
+        self.refused = os.path.join(root, "refused")
+        try:
+            os.makedirs(root, 0o700, exist_ok=True)
+            os.makedirs(self.refused, 0o700, exist_ok=True)
+        except OSError as error:
+            raise Misuse(f"--spool {root} cannot be made: {error.strerror}") from error
+        status = os.lstat(root)
+        if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+            # Who owns the folder can put links and other jobs' files into it.
+            raise Misuse(f"--spool {root} must be a folder of the user that runs this")
+        if not os.access(root, os.W_OK | os.X_OK):
+            raise Misuse(f"--spool {root} cannot be written")
+
+    def room(self) -> int:
+        """Bytes that a bundle may take: some are left for the others on this disk."""
+        free = os.statvfs(self.root)
+        return free.f_bavail * free.f_frsize * 4 // 5
+
+    @contextmanager
+    def writing(self, label: Label) -> Iterator[Draft]:
+        """A file for the body of one bundle, which is in the spool once the block ends.
+
+        When the block raises, nothing is. Raises OSError when the disk refuses.
+        """
+        name = f"{time.time_ns() // 1_000_000:015d}-{secrets.token_hex(4)}{SUFFIX}"
+        path = os.path.join(self.root, name)
+        handle, partial = tempfile.mkstemp(dir=self.root, prefix=PARTIAL)
+        try:
+            with os.fdopen(handle, "wb") as file:
+                file.write(label.line())
+                yield Draft(file, path)
+                file.flush()
+                os.fsync(file.fileno())
+            os.rename(partial, path)
+        except BaseException:
+            with suppress(OSError):
+                os.unlink(partial)
+            raise
+        self._sync(self.root)
+
+    def pending(self) -> list[str]:
+        """Paths of the bundles that wait, the oldest first."""
+        with os.scandir(self.root) as entries:
+            names = sorted(entry.name for entry in entries if entry.name.endswith(SUFFIX))
+        return [os.path.join(self.root, name) for name in names]
+
+    @contextmanager
+    def opened(self, path: str) -> Iterator[Entry | None]:
+        """The bundle at ``path``; None where another collector has it or has sent it.
+
+        A file that is no bundle goes to ``refused`` and gives None too.
+        """
+        try:
+            handle = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError:
+            yield None
+            return
+        with os.fdopen(handle, "rb") as file:
+            try:
+                fcntl.flock(file.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
+                status = os.fstat(file.fileno())
+                there = os.stat(path)
+            except OSError:
+                yield None
+                return
+            if (status.st_dev, status.st_ino) != (there.st_dev, there.st_ino):
+                yield None
+                return
+            label = _label(file.readline(MAX_LABEL))
+            if label is None:
+                self.refuse(path)
+                yield None
+                return
+            offset = file.tell()
+            yield Entry(path, label, file, offset, status.st_size - offset)
+
+    def sent(self, path: str) -> None:
+        """The service has it."""
+        with suppress(OSError):
+            os.unlink(path)
+
+    def refuse(self, path: str) -> str:
+        """Keep it for a person, never to be sent again; where it lies now."""
+        kept = os.path.join(self.refused, os.path.basename(path))
+        with suppress(OSError):
+            os.rename(path, kept)
+        return kept
+
+    def prune(self, max_bytes: int, max_age_s: float, keep: tuple[str, ...] = ()) -> list[str]:
+        """Delete what is too old, then the oldest until the rest fits; what was deleted.
+
+        ``keep`` is never deleted. Refused bundles go before those that wait.
+        """
+        now = time.time()
+        self._drop_stale(now)
+        found: list[tuple[int, str, os.stat_result]] = []
+        for turn, folder in enumerate((self.refused, self.root)):
+            with suppress(OSError), os.scandir(folder) as entries:
+                for entry in entries:
+                    if entry.name.endswith(SUFFIX):
+                        with suppress(OSError):
+                            found.append((turn, entry.path, entry.stat(follow_symlinks=False)))
+        # Within a folder the name begins with the time.
+        found.sort(key=lambda one: (one[0], os.path.basename(one[1])))
+        total = sum(status.st_size for _, _, status in found)
+        deleted = []
+        for _, path, status in found:
+            if path in keep:
+                continue
+            if total > max_bytes or now - status.st_mtime > max_age_s:
+                with suppress(OSError):
+                    os.unlink(path)
+                    deleted.append(path)
+                    total -= status.st_size
+        return deleted
+
+    def _drop_stale(self, now: float) -> None:
+        with suppress(OSError), os.scandir(self.root) as entries:
+            for entry in entries:
+                if not entry.name.startswith((PARTIAL, SCRATCH)):
+                    continue
+                with suppress(OSError):
+                    if now - entry.stat(follow_symlinks=False).st_mtime <= STALE_S:
+                        continue
+                    if entry.is_dir(follow_symlinks=False):
+                        shutil.rmtree(entry.path, ignore_errors=True)
+                    else:
+                        os.unlink(entry.path)
+
+    @staticmethod
+    def _sync(folder: str) -> None:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def default_folder(environment: Mapping[str, str]) -> str:
+    """``/var/spool/triage`` where this user may write it, else below the user's state folder."""
+    if os.geteuid() == 0:
+        return SYSTEM_FOLDER
+    if os.path.isdir(SYSTEM_FOLDER) and os.stat(SYSTEM_FOLDER).st_uid == os.geteuid():
+        return SYSTEM_FOLDER
+    state = environment.get("XDG_STATE_HOME")
+    if not state or not os.path.isabs(state):
+        state = os.path.join(os.path.expanduser("~"), ".local", "state")
+    return os.path.join(state, "triage", "spool")
+
+
+def _label(line: bytes) -> Label | None:
+    try:
+        data = json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(data, dict) or data.pop("format", None) != FORMAT:
+        return None
+    values = [data.get(name, "") for name in Label._fields]
+    if not all(isinstance(value, str) for value in values) or not values[0]:
+        return None
+    return Label(*values)
