@@ -31,15 +31,16 @@ READ_CODE: Final = """
 import sys, time
 from pathlib import Path
 from triage.parsers.inputs import find_inputs
-from triage.parsers.logs.read import read_logs
+from triage.parsers.logs.read import Bounds, read_logs
 import tempfile
+bounds = Bounds(counted=1 << 40)
 templates = sys.argv[2] == "templates"
 with tempfile.TemporaryDirectory() as warm:
     (Path(warm) / "one.log").write_text("NVRM: Xid (PCI:0000:5d:00): 79, lost\\n")
     read_logs(find_inputs([Path(warm)]).files, threads=1, templates=templates)
 files = find_inputs([Path(sys.argv[1])]).files
 cpu, began = time.process_time(), time.perf_counter()
-logs = read_logs(files, threads=1, templates=templates)
+logs = read_logs(files, threads=1, templates=templates, bounds=bounds)
 took, cpu = time.perf_counter() - began, time.process_time() - cpu
 lines = sum(one.lines for one in logs.files)
 print("RESULT", took, cpu, lines, len(logs.evidence), len(logs.templates))

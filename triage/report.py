@@ -1,6 +1,7 @@
 """``analyze(paths) -> Report``: the one brain behind command line, worker and notebook."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -12,16 +13,20 @@ from triage.parsers.inputs import InputFile, Inputs, find_inputs
 if TYPE_CHECKING:
     import pandas as pd
 
+    from triage.analysis.case import Case
     from triage.analysis.explain import Explanation
+    from triage.domain.evidence import Evidence
     from triage.domain.fleet import Job
+    from triage.parsers.extract import Extract
     from triage.parsers.flight_recorder.digest import RankDigest
     from triage.parsers.flight_recorder.read import DumpSet
     from triage.parsers.logs.logset import LogSet
 
-__all__ = ["Report", "analyze", "explain", "read_rows"]
+__all__ = [
+    "DatedRow", "Report", "Study", "analyze", "evidence_rows", "explain", "read_rows",
+    "report_of", "study_of",
+]  # fmt: skip
 
-# Counting every line's shape, for the odd node, takes as long again as reading for signatures.
-MOST_COUNTED_BYTES = 256 << 20
 Paths = str | Path | Sequence[str | Path]
 
 
@@ -93,6 +98,87 @@ def analyze(
     return Report(answer_from(dumps, logs, facts, inputs.refused, notes, at))
 
 
+@dataclass(frozen=True, slots=True)
+class DatedRow:
+    """Where and when a row of evidence is, seen beside all others of its incident.
+
+    ``at`` is RFC 3339 in UTC, None where no clock could be placed. One line may give several
+    rows of one signature.
+    """
+
+    artifact: str
+    line: int | None
+    signature: str
+    at: str | None
+    node: str | None
+    rank: int | None
+    gpu: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """A report, and the evidence as it is dated and placed in it.
+
+    Of a flood of rows that only follow, a part is weighed, and only that part is in ``dated``.
+    """
+
+    report: Report
+    dated: tuple[DatedRow, ...]
+
+
+def report_of(
+    extracts: "Iterable[Extract]",
+    facts: "Job",
+    refused: Sequence[Refused] = (),
+    notes: Sequence[str] = (),
+    at: datetime | None = None,
+) -> Report:
+    """The report of an incident whose files were read before, one by one.
+
+    The same as :func:`analyze` over the files. ``facts`` are what is known of the job; what
+    they lack is taken from a ``job.json`` among the extracts. ``refused`` are files that gave no
+    extract. With nothing usable the report says so: it is inconclusive, and nothing is raised.
+    """
+    return study_of(extracts, facts, refused, notes, at).report
+
+
+def study_of(
+    extracts: "Iterable[Extract]",
+    facts: "Job",
+    refused: Sequence[Refused] = (),
+    notes: Sequence[str] = (),
+    at: datetime | None = None,
+) -> Study:
+    """:func:`report_of` with the dated evidence beside it."""
+    from triage.analysis.answer import answer_of, unused_of, weigh_up
+    from triage.analysis.nothing import answer_of_nothing
+    from triage.parsers.extract import join
+    from triage.parsers.job_file import filled
+
+    extracts = list(extracts)
+    dumps, logs = join(extracts)
+    facts, found = filled(facts, dumps.job_files)
+    notes = [*notes, *found]
+    try:
+        weighed = weigh_up(dumps, logs, facts, at)
+    except NothingToAnalyze:  # there are dumps, and none can be used; logs may still tell
+        unused = unused_of(dumps, at)
+        dumps = replace(dumps, digests=[], refused=[*dumps.refused, *unused])
+        weighed = weigh_up(dumps, logs, facts, at)
+    answer = answer_of(weighed, dumps, logs, facts, refused, notes)
+    if not dumps.digests and not any(file.lines for file in logs.files):
+        answer = answer_of_nothing(answer, len(extracts) + len(refused), answer.coverage.unreadable)
+    return Study(Report(answer), tuple(dated_row(row) for row in weighed.rows))
+
+
+def dated_row(row: "Evidence") -> DatedRow:
+    from triage.domain.report import iso_utc
+
+    return DatedRow(
+        row.artifact, row.line, row.signature, iso_utc(row.at), row.node, row.rank, row.gpu
+    )
+
+
 def explain(
     paths: Paths,
     *,
@@ -137,14 +223,13 @@ def read_all(
 ) -> "tuple[DumpSet, LogSet]":
     """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
     from triage.parsers.flight_recorder.read import read_dumps
+    from triage.parsers.logs.join import MOST_COUNTED_BYTES
     from triage.parsers.logs.read import read_logs
 
     dumps = read_dumps(files, progress=progress)
-    logs = read_logs(
-        files,
-        frozenset(dumps.foreign),
-        templates=sum(file.size_bytes for file in files) <= MOST_COUNTED_BYTES,
-    )
+    known = {one.artifact for one in dumps.digests} | {one.artifact for one in dumps.refused}
+    size_bytes = sum(file.size_bytes for file in files if file.artifact not in known)
+    logs = read_logs(files, frozenset(dumps.foreign), templates=size_bytes <= MOST_COUNTED_BYTES)
     if not dumps.digests and not any(file.lines for file in logs.files):
         raise NothingToAnalyze(why_nothing(inputs, dumps, logs, files))
     return dumps, logs
@@ -172,15 +257,34 @@ def why_nothing(
 def read_rows(paths: Paths) -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
     from triage.analysis.answer import look_at
-    from triage.analysis.on_one_clock import on_one_clock
 
     inputs, dumps, logs, facts, _ = gather(paths, None)
     view = look_at(dumps, facts, None)
-    dated = on_one_clock(logs, view.case if view else None, facts, None)
+    yield from rows_of(dumps, logs, facts, inputs.refused, view.case if view else None)
+
+
+def evidence_rows(extract: "Extract", facts: "Job") -> list[dict[str, Any]]:
+    """The rows of one file, as :func:`read_rows` gives them; dated by this file alone."""
+    from triage.parsers.extract import join
+
+    dumps, logs = join([extract])
+    return rows_of(dumps, logs, facts, (), None)
+
+
+def rows_of(
+    dumps: "DumpSet",
+    logs: "LogSet",
+    facts: "Job",
+    refused: Sequence[Refused],
+    case: "Case | None",
+) -> list[dict[str, Any]]:
+    from triage.analysis.on_one_clock import on_one_clock
+
+    dated = on_one_clock(logs, case, facts, None)
     rows = [dump_row(digest) for digest in dumps.digests]
-    rows += [refused_row(one) for one in (*dumps.refused, *logs.refused, *inputs.refused)]
+    rows += [refused_row(one) for one in (*dumps.refused, *logs.refused, *refused)]
     rows += [one.to_row() for one in dated.evidence]
-    yield from sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
+    return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
 
 
 def dump_row(digest: "RankDigest") -> dict[str, Any]:

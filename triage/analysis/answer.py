@@ -29,7 +29,7 @@ from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["answer_from"]
+__all__ = ["Weighed", "answer_from", "answer_of", "unused_of", "weigh_up"]
 
 MAX_NOTES = 40
 # Folders that hold dumps without naming a node.
@@ -67,11 +67,18 @@ def look_at(dumps: DumpSet, facts: Job, at: datetime | None) -> DumpView | None:
     return DumpView(case, selection, membership, tuple(late))
 
 
+def unused_of(dumps: DumpSet, at: datetime | None) -> list[Refused]:
+    """Why each dump is not used, where :func:`look_at` finds none that can be."""
+    digests, late = before(dumps.digests, at)
+    return [*select(digests).set_aside, *late]
+
+
 @dataclass(frozen=True, slots=True)
 class Weighed:
     """Everything that an answer is made from; what ``triage explain`` shows.
 
-    ``dumps_say`` is the decision on the dumps alone, None without any.
+    ``dumps_say`` is the decision on the dumps alone, None without any. ``rows`` is the dated
+    evidence, also that of nodes which are not the job's.
     """
 
     view: DumpView | None
@@ -80,6 +87,7 @@ class Weighed:
     fused: Fused
     nodes: frozenset[str]
     dumps_say: Decision | None
+    rows: tuple[Evidence, ...]
 
 
 def weigh_up(dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None) -> Weighed:
@@ -104,7 +112,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         )
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)
-    dated = replace(dated, evidence=tuple(evidence), notes=(*dated.notes, *moved))
+    rows = tuple(evidence)
+    dated = replace(dated, evidence=rows, notes=(*dated.notes, *moved))
     ours, strangers = of_this_job(dated, facts)
     dated = replace(dated, evidence=tuple(ours), notes=(*dated.notes, *strangers))
     odd = odd_messages(dated.logs, stop, dated.evidence)
@@ -118,7 +127,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         nodes=nodes,
         leaf_switch=facts.leaf_switch,
     )
-    return Weighed(view, dated, stop, fused, nodes, dumps_say)
+    return Weighed(view, dated, stop, fused, nodes, dumps_say, rows)
 
 
 def answer_from(
@@ -130,7 +139,18 @@ def answer_from(
     at: datetime | None = None,
 ) -> Answer:
     """The answer that follows from digests and evidence; no file is needed any more."""
-    weighed = weigh_up(dumps, logs, facts, at)
+    return answer_of(weigh_up(dumps, logs, facts, at), dumps, logs, facts, refused, notes)
+
+
+def answer_of(
+    weighed: Weighed,
+    dumps: DumpSet,
+    logs: LogSet,
+    facts: Job,
+    refused: Sequence[Refused],
+    notes: Sequence[str],
+) -> Answer:
+    """The answer that follows from what was weighed."""
     view, decision = weighed.view, weighed.fused.decision
     case = view.case if view is not None else None
     world_size = view.membership.world_size if view is not None else None

@@ -1,6 +1,7 @@
 """``job.json``: what is known of the job, from beside the artifacts or out of an archive."""
 
 from collections.abc import Sequence
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Final
 
@@ -11,7 +12,7 @@ from triage.errors import UsageError
 from triage.parsers.flight_recorder.read import JobFile
 from triage.parsers.inputs import Inputs
 
-__all__ = ["job_of_archive", "load_job"]
+__all__ = ["filled", "job_of_archive", "load_job", "parse_job"]
 
 MAX_JOB_BYTES: Final = 64 << 20
 
@@ -54,7 +55,21 @@ def job_of_archive(files: Sequence[JobFile]) -> tuple[Job, list[str]]:
     return facts, [f"{first.artifact} {problem}; it is not used"] if problem else [*facts.problems]
 
 
+def filled(facts: Job, files: Sequence[JobFile]) -> tuple[Job, list[str]]:
+    """``facts`` with what they lack taken from the ``job.json`` nearest to the top, and notes."""
+    if not files:
+        return facts, []
+    found, notes = job_of_archive(files)
+    lacking = {
+        one.name: getattr(found, one.name)
+        for one in fields(Job)
+        if getattr(facts, one.name) in (None, (), {})
+    }
+    return replace(facts, **lacking), notes
+
+
 def parse_job(raw: bytes) -> tuple[Job, str | None]:
+    """The facts in the bytes of a ``job.json``, and what is wrong with them, if anything."""
     try:
         value = orjson.loads(raw)
     except orjson.JSONDecodeError as error:

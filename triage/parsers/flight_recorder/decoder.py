@@ -27,7 +27,7 @@ from triage.parsers.flight_recorder.json_dump import opcodes_of_json
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 
-__all__ = ["HISTORY_UNITS", "Decoder", "Shared"]
+__all__ = ["DESCRIBED_UNITS", "HISTORY_UNITS", "Decoder", "Shared"]
 
 # Operations kept per rank for comparing issue times. Twenty decide a straggler;
 # a thousand at 16,384 ranks are 400 MB, the default ring's 2,000 twice that.
@@ -35,6 +35,8 @@ HISTORY_UNITS: Final = 1024
 # Unfinished operations kept whole. The oldest one is where the rank is stuck;
 # the ones behind it show a swap.
 PENDING_UNITS: Final = 64
+# Of these, the ones that are described in words, beside the last one issued.
+DESCRIBED_UNITS: Final = 16
 MAX_RANK: Final = 10_000_000
 # All-gathers looked at to learn the sizes of groups; a job has a handful.
 MAX_MEASURED: Final = 256
@@ -241,7 +243,7 @@ class Decoder:
         self.measure_groups(entries, streams)
         last = tuple(units[-1].tolist()) if num_units else None
         shown = units[kept[0]] if len(kept) else (units[-1] if num_units else None)
-        for unit in units[kept[:16]].tolist() + ([list(last)] if last else []):
+        for unit in units[kept[:DESCRIBED_UNITS]].tolist() + ([list(last)] if last else []):
             self.describe(unit[red.U_SIG], entries, unit[red.U_ENTRY])
         return RankDigest(
             artifact=artifact,

@@ -96,6 +96,13 @@ class Reader:
             known = self.local.decoder = Decoder(self.shared, self.limits)
         return known
 
+    def forget(self) -> None:
+        """Drop what the dumps so far had in common; buffers stay. For one thread alone."""
+        self.shared = Shared()
+        known: Decoder | None = getattr(self.local, "decoder", None)
+        if known is not None:
+            known.shared = self.shared
+
     def files(self, files: Sequence[InputFile]) -> list[Outcome]:
         """Outcomes of plain files, and of tars their members'."""
         outcomes: list[Outcome] = []

@@ -12,7 +12,7 @@ import threading
 from collections import Counter
 from collections.abc import Callable, Container, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -25,6 +25,7 @@ from triage.parsers.inputs import InputFile
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue, standard
 from triage.parsers.logs.envelope import Envelope, read_envelope, relative_stamps
+from triage.parsers.logs.join import Mask, Outcome, join_logs
 from triage.parsers.logs.layout import Layout, layout_of, node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 from triage.parsers.logs.mask import collapse_key
@@ -62,6 +63,9 @@ class Bounds:
     """Groups of one shape that only tell who is where, or that a job moves."""
     ranked_noise: int = 20_000
     """The same where each rank prints its own."""
+    counted: int = 8 << 20
+    """A log is counted by templates up to this size: what is larger is a flood, and the
+    answer has to wait for it."""
 
     @property
     def ahead(self) -> int:
@@ -83,15 +87,6 @@ class Group:
     last_line: int
     node: str | None = None
     last_raw: bytes | None = None
-
-
-@dataclass(slots=True)
-class Outcome:
-    """What one file gave."""
-
-    file: LogFile
-    rows: list[Evidence] = field(default_factory=list)
-    masks: list[tuple[bytes, int, int, int]] = field(default_factory=list)
 
 
 class Reader:
@@ -155,6 +150,7 @@ class LogReader:
         self.filled = 0
         self.last_stamp = NO_STAMP
         self.whole = bytearray()
+        self.size_bytes = 0
 
     def read(self) -> Outcome:
         """Everything that the log gives."""
@@ -170,6 +166,9 @@ class LogReader:
             if self.layout.relative and len(self.whole) < MAX_RELATIVE:
                 self.whole += view[self.filled : self.filled + got]
             self.filled += got
+            self.size_bytes += got
+            if self.size_bytes > self.bounds.counted:
+                self.templates = False
             cut = self.filled if ended else self.filled - self.bounds.ahead
             self.scan_chunk(cut)
             if ended:
@@ -303,13 +302,15 @@ class LogReader:
         notes = list(self.stream.notes)
         if self.not_kept:
             notes.append(f"{self.not_kept:,} lines of shapes seen too often were passed over")
-        if self.templates and state[scan.OTHER_LINES]:
-            notes.append(f"{int(state[scan.OTHER_LINES]):,} lines of too many templates")
         file.notes = tuple(notes)
         file.first_stamp = self.layout.first_stamp
         file.last_stamp = self.last_stamp
         rows = merged(self.finished(node), self.catalogue.each)
-        return Outcome(file, rows, self.masks() if self.templates else [])
+        outcome = Outcome(file, rows, size_bytes=self.size_bytes)
+        if self.templates:
+            outcome.masks = self.masks()
+            outcome.uncounted = int(state[scan.OTHER_LINES])
+        return outcome
 
     def kind(self) -> LogKind:
         kernel = self.kernel_lines + self.layout.kernel_lines
@@ -342,7 +343,7 @@ class LogReader:
                     )
                 yield row, group.key
 
-    def masks(self) -> list[tuple[bytes, int, int, int]]:
+    def masks(self) -> list[Mask]:
         """(text, lines, first, last) of every template mask."""
         count = int(self.tables.state[scan.TEMPLATES])
         arena = self.tables.arena
@@ -370,12 +371,13 @@ def read_logs(
 
     ``wanted`` are the artifacts (members of archives too) to look at; by default
     all that are no dump. ``templates`` counts every line under its template as
-    well. ``progress`` is called with (files done, files in all).
+    well, where the logs are not too large for it. ``progress`` is called with (files
+    done, files in all).
     """
     reader = Reader(catalogue or standard(), bounds, templates)
     batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
     outcomes: list[Outcome] = []
-    result = LogSet()
+    refused: list[Refused] = []
     done = 0
     workers = min(len(batches), threads or os.cpu_count() or 1)
     with ThreadPoolExecutor(max(1, workers), thread_name_prefix="scan") as pool:
@@ -383,25 +385,10 @@ def read_logs(
         for batch, task in zip(batches, tasks, strict=True):
             for one in task.result():
                 if isinstance(one, Refused):
-                    result.refused.append(one)
+                    refused.append(one)
                 else:
                     outcomes.append(one)
             done += len(batch)
             if progress:
                 progress(done, len(files))
-    outcomes.sort(key=lambda one: one.file.artifact)
-    result.refused.sort(key=lambda one: (one.artifact, one.why))
-    result.files = [one.file for one in outcomes]
-    result.evidence = [row for one in outcomes for row in one.rows]
-    if templates:
-        fill_templates(result, outcomes)
-    return result
-
-
-def fill_templates(result: LogSet, outcomes: Sequence[Outcome]) -> None:
-    from triage.signatures.templates import counts_of, templates_of
-
-    named = templates_of({text for one in outcomes for text, *_ in one.masks})
-    for one in outcomes:
-        one.file.templates = counts_of(one.masks, named)
-    result.templates = {found.id: found.text for found in named.values()}
+    return join_logs(outcomes, refused)

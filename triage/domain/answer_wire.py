@@ -1,0 +1,124 @@
+"""An Answer as bytes for the store, so that its pages can be drawn again later.
+
+``to_dict`` is what the outside sees; this keeps everything, also what only the pictures
+need. Reading is by the types of the fields: one that is absent takes its default, so
+that answers of an older release can be read, and one that is unknown is passed over.
+"""
+
+import types
+from collections.abc import Callable
+from dataclasses import MISSING, fields
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from typing import Any, Final, Union, get_args, get_origin, get_type_hints
+
+import zstandard
+
+from triage.domain.exact_json import Json, from_exact_json, to_exact_json
+from triage.domain.report import Answer
+from triage.errors import Corrupt
+
+__all__ = ["answer_from_bytes", "answer_to_bytes"]
+
+MAGIC: Final = b"TRA\x01"
+# An answer of 16,384 ranks has 3 MB.
+MAX_BYTES: Final = 256 << 20
+Hint = Any  # a type, or what typing makes of types
+Read = Callable[[Json], Any]
+
+
+def answer_to_bytes(answer: Answer) -> bytes:
+    """The whole answer, compressed; the same answer gives the same bytes."""
+    packer = zstandard.ZstdCompressor(level=3, write_checksum=True)
+    return MAGIC + packer.compress(to_exact_json(answer))
+
+
+def answer_from_bytes(data: bytes) -> Answer:
+    """The answer again. Raises :class:`Corrupt` for damaged bytes and unknown versions."""
+    if data[:4] != MAGIC:
+        raise Corrupt("not a stored answer of a known version")
+    try:
+        if zstandard.frame_content_size(data[4:]) > MAX_BYTES:
+            raise Corrupt("a stored answer is larger than any that is written")
+        plain = zstandard.ZstdDecompressor().decompress(data[4:], max_output_size=MAX_BYTES)
+    except zstandard.ZstdError as error:
+        raise Corrupt(f"a stored answer cannot be unpacked: {error}") from error
+    answer: Answer = reader_of(Answer)(from_exact_json(plain))
+    return answer
+
+
+@cache
+def reader_of(wanted: Hint) -> Read:
+    """What makes a value of a type out of its JSON."""
+    origin: Hint = get_origin(wanted)
+    if origin in (Union, types.UnionType):
+        inner = reader_of(next(one for one in get_args(wanted) if one is not types.NoneType))
+        return lambda value: None if value is None else inner(value)
+    if origin is tuple:
+        return tuple_of(reader_of(get_args(wanted)[0]))
+    if isinstance(wanted, type) and issubclass(wanted, StrEnum):
+        return choice_of(wanted)
+    if wanted is datetime:
+        return time_of
+    if hasattr(wanted, "__dataclass_fields__"):
+        return dataclass_of(wanted)
+    return plain_of(wanted)
+
+
+def tuple_of(inner: Read) -> Read:
+    def read(value: Json) -> Json:
+        if not isinstance(value, list):
+            raise Corrupt("a stored answer holds no list where one belongs")
+        return tuple([inner(one) for one in value])
+
+    return read
+
+
+def choice_of(wanted: type[StrEnum]) -> Read:
+    known = {str(one): one for one in wanted}
+
+    def read(value: Json) -> Json:
+        found = known.get(value) if isinstance(value, str) else None
+        if found is None:
+            raise Corrupt(f"a stored answer holds an unknown {wanted.__name__}")
+        return found
+
+    return read
+
+
+def time_of(value: Json) -> datetime:
+    try:
+        return datetime.fromisoformat(value)
+    except (TypeError, ValueError) as error:
+        raise Corrupt(f"a stored answer holds a time that is none: {error}") from error
+
+
+def plain_of(wanted: type) -> Read:
+    allowed = (int, float) if wanted is float else (wanted,)
+
+    def read(value: Json) -> Json:
+        if type(value) not in allowed:
+            raise Corrupt(f"a stored answer holds no {wanted.__name__} where one belongs")
+        return wanted(value)
+
+    return read
+
+
+def dataclass_of(wanted: Hint) -> Read:
+    hints = get_type_hints(wanted)
+    readers = {one.name: reader_of(hints[one.name]) for one in fields(wanted)}
+    needed = {
+        one.name
+        for one in fields(wanted)
+        if one.default is MISSING and one.default_factory is MISSING
+    }
+
+    def read(value: Json) -> Json:
+        if not isinstance(value, dict) or not needed <= value.keys():
+            raise Corrupt(f"a stored answer holds no whole {wanted.__name__}")
+        return wanted(
+            **{name: readers[name](one) for name, one in value.items() if name in readers}
+        )
+
+    return read

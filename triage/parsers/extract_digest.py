@@ -1,0 +1,274 @@
+"""A rank's digest as bytes: a list for the JSON header, and its arrays.
+
+Times are stored as differences, and by planes of bytes: most of it is then zeros, and
+compresses to nothing. What many ranks
+repeat (a group with its ranks, a stack, the description of an operation) is one text
+in the header, so that reading sixteen thousand of them makes each value once.
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import numpy as np
+import zstandard
+from numpy.typing import NDArray
+
+from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.errors import Corrupt
+from triage.parsers.flight_recorder.digest import (
+    Counters,
+    Frame,
+    GroupRow,
+    OpDescription,
+    RankDigest,
+)
+from triage.parsers.flight_recorder.reduce import (
+    M_UNIT,
+    MEMBER_FIELDS,
+    STREAM_FIELDS,
+    U_STREAM,
+    UNIT_FIELDS,
+)
+
+__all__ = [
+    "Arrays", "Interned", "arrays_of", "digest_from", "digest_header", "operations_from",
+    "operations_text",
+]  # fmt: skip
+
+Value = TypeVar("Value")
+Array = NDArray[Any]
+
+MAX_RANK: Final = 10_000_000
+# Ranks of all groups of one digest; a damaged header must not ask for more than this.
+MAX_LISTED: Final = 64 << 20
+BYTE, SHORT, WORD, WIDE = (np.dtype(name) for name in ("<u1", "<i2", "<i4", "<i8"))
+SCALARS: Final = (
+    "artifact", "rank", "version", "comm_lib", "pending_total", "num_entries",
+    "first_record_id", "gaps", "first_created_ns", "last_created_ns", "last_stamp_ns",
+    "max_gap_ns", "eventless", "has_entries", "block_open", "partial",
+)  # fmt: skip
+
+
+class Interned:
+    """Values that many extracts repeat, each made once. Dies with the set that is read."""
+
+    def __init__(self) -> None:
+        self.known: dict[tuple[str, object], Any] = {}
+        self.texts: dict[Any, Any] = {}
+        self.listed = 0
+        self.zstd = zstandard.ZstdDecompressor()
+
+    def get(self, kind: str, key: object, make: Callable[[], Value]) -> Value:
+        """The value of ``key``, made when it is new."""
+        found: Value | None = self.known.get((kind, key))
+        if found is None:
+            found = self.known[kind, key] = make()
+        return found
+
+    def text(self, value: Value) -> Value:
+        """The first text that was equal to this one."""
+        found: Value = self.texts.setdefault(value, value)
+        return found
+
+
+def digest_header(digest: RankDigest) -> list[Any]:
+    """Everything but the arrays, as plain values."""
+    return [
+        [getattr(digest, name) for name in SCALARS],
+        [[row.key, row.name, row.desc, runs_of(row.ranks)] for row in digest.groups],
+        [[row.key, row.enqueued, row.started, row.completed] for row in digest.counters],
+        list(digest.stream_names),
+        None if digest.last_unit is None else list(digest.last_unit),
+        text_of([[one.name, one.filename, one.line] for one in digest.stack]),
+        list(digest.notes),
+        [len(digest.streams), len(digest.unit_seq), len(digest.pending), len(digest.members)],
+    ]
+
+
+def text_of(value: object) -> str:
+    return to_exact_json(value).decode("utf-8")
+
+
+def runs_of(ranks: tuple[int, ...] | None) -> str | None:
+    """Ranks as ``first+step*count`` runs: ``"0+8*4"`` is 0, 8, 16, 24."""
+    if ranks is None:
+        return None
+    if len(ranks) > 1:
+        step = ranks[1] - ranks[0]
+        # Nearly every group is one run: comparing with it is quicker than looking for runs.
+        if step > 0 and ranks == tuple(range(ranks[0], ranks[0] + step * len(ranks), step)):
+            return f"{ranks[0]}+{step}*{len(ranks)}"
+    runs: list[list[int]] = []
+    for rank in ranks:
+        if runs and (runs[-1][2] == 1 or rank == runs[-1][0] + runs[-1][1] * runs[-1][2]):
+            if runs[-1][2] == 1:
+                runs[-1][1] = rank - runs[-1][0]
+            runs[-1][2] += 1
+        else:
+            runs.append([rank, 0, 1])
+    return ",".join(f"{first}+{step}*{count}" for first, step, count in runs)
+
+
+def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
+    """The ranks of :func:`runs_of`."""
+    found: list[int] = []
+    for run in text.split(",") if text else ():
+        first, step, count = (int(part) for part in run.replace("*", "+").split("+"))
+        last = first + step * (count - 1)
+        if count < 1 or not (0 <= first < MAX_RANK and 0 <= last < MAX_RANK):
+            raise Corrupt("a stored digest lists ranks that are none")
+        interned.listed += count
+        if interned.listed > MAX_LISTED:
+            raise Corrupt("stored digests list more ranks than any job has")
+        found.extend(range(first, last + (1 if step > 0 else -1), step) if step else [first])
+    return tuple(found)
+
+
+def arrays_of(digest: RankDigest) -> Iterator[bytes]:
+    """The arrays, little-endian, in the order in which :func:`digest_from` takes them."""
+    yield little(digest.streams).tobytes()
+    yield little(digest.unit_stream).tobytes()
+    yield little(digest.unit_seq).tobytes()
+    yield little(digest.unit_sig).tobytes()
+    yield planes(differences(digest.unit_created))
+    yield little(digest.unit_flags).tobytes()
+    yield planes(digest.unit_wait_us)
+    yield little(digest.pending).tobytes()
+    yield little(digest.members).tobytes()
+
+
+def little(values: Array) -> Array:
+    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
+
+
+def planes(values: Array) -> bytes:
+    """The lowest bytes of all numbers, then the next ones."""
+    return little(values).view(np.uint8).reshape(-1, values.itemsize).T.tobytes()
+
+
+def differences(values: Array) -> Array:
+    """Each number less the one before; both directions wrap, so nothing is lost."""
+    found = values.copy()
+    found[1:] -= values[:-1]
+    return found
+
+
+class Arrays:
+    """The arrays of an extract, taken one behind the other."""
+
+    def __init__(self, data: bytes, offset: int) -> None:
+        self.data = data
+        self.offset = offset
+
+    def take(self, dtype: np.dtype[Any], count: int, columns: int = 1) -> Array:
+        """The next array; a copy, since the compiled code wants it writable and aligned."""
+        size = self.room(count * columns * dtype.itemsize)
+        flat = np.frombuffer(self.data, dtype, count * columns, self.offset).copy()
+        self.offset += size
+        return flat.reshape(count, columns) if columns > 1 else flat
+
+    def take_planes(self, dtype: np.dtype[Any], count: int) -> Array:
+        """The next array, stored by :func:`planes`."""
+        size = self.room(count * dtype.itemsize)
+        raw = np.frombuffer(self.data, np.uint8, size, self.offset)
+        self.offset += size
+        return np.ascontiguousarray(raw.reshape(dtype.itemsize, count).T).view(dtype).reshape(-1)
+
+    def bytes(self, length: int) -> bytes:
+        """The next bytes as they are."""
+        self.offset += self.room(length)
+        return self.data[self.offset - length : self.offset]
+
+    def room(self, length: int) -> int:
+        """``length``, where so many bytes are left."""
+        if length < 0 or self.offset + length > len(self.data):
+            raise Corrupt("a stored extract ends too early", offset=self.offset)
+        return length
+
+
+def digest_from(header: Any, arrays: Arrays, interned: Interned) -> RankDigest:
+    """The digest of a header and its arrays.
+
+    Raises :class:`Corrupt`, also where an index leads out of its array: the compiled code that
+    reads digests does not look. ValueError, TypeError and KeyError mean a damaged header.
+    """
+    scalars, groups, counters, names, last, stack, notes, counts = header
+    num_streams, num_units, num_pending, num_members = counts
+    streams = arrays.take(WIDE, num_streams, STREAM_FIELDS)
+    unit_stream = arrays.take(SHORT, num_units)
+    unit_seq = arrays.take(WORD, num_units)
+    unit_sig = arrays.take(WIDE, num_units)
+    unit_created = arrays.take_planes(WIDE, num_units)
+    np.cumsum(unit_created, out=unit_created)
+    unit_flags = arrays.take(BYTE, num_units)
+    unit_wait_us = arrays.take_planes(WORD, num_units)
+    pending = arrays.take(WIDE, num_pending, UNIT_FIELDS)
+    members = arrays.take(WIDE, num_members, MEMBER_FIELDS)
+    within(unit_stream, num_streams)
+    within(pending[:, U_STREAM], num_streams)
+    within(members[:, M_UNIT], num_pending)
+    if last is not None and (len(last) != UNIT_FIELDS or not 0 <= last[U_STREAM] < num_streams):
+        raise Corrupt("a stored digest points at a group that it does not have")
+    if len(names) != num_streams:
+        raise Corrupt("a stored digest names other groups than it has")
+    return RankDigest(
+        **dict(zip(SCALARS, scalars, strict=True)),
+        groups=tuple([group_from(row, interned) for row in groups]),
+        counters=tuple([counters_from(row, interned) for row in counters]),
+        stream_names=interned.get(
+            "names", tuple(map(tuple, names)), lambda: tuple((name, desc) for name, desc in names)
+        ),
+        streams=streams,
+        unit_stream=unit_stream,
+        unit_seq=unit_seq,
+        unit_sig=unit_sig,
+        unit_created=unit_created,
+        unit_flags=unit_flags,
+        unit_wait_us=unit_wait_us,
+        pending=pending,
+        members=members,
+        last_unit=None if last is None else tuple(last),
+        stack=interned.get("stack", stack, lambda: stack_from(stack)),
+        notes=tuple(notes),
+    )
+
+
+def within(indexes: Array, size: int) -> None:
+    if len(indexes) and not (indexes.min() >= 0 and indexes.max() < size):
+        raise Corrupt("a stored digest points at a group or an operation that it does not have")
+
+
+def group_from(row: list[Any], interned: Interned) -> GroupRow:
+    key, name, desc, runs = row
+
+    def make() -> GroupRow:
+        ranks = None
+        if runs is not None:
+            ranks = interned.get("ranks", runs, lambda: ranks_from(runs, interned))
+        return GroupRow(key, name, desc, ranks)
+
+    return interned.get("group", (key, name, desc, runs), make)
+
+
+def counters_from(row: list[Any], interned: Interned) -> Counters:
+    return interned.get("counters", tuple(row), lambda: Counters(*row))
+
+
+def stack_from(text: str) -> tuple[Frame, ...]:
+    frames = from_exact_json(text.encode("utf-8"))
+    return tuple([Frame(name, filename, line) for name, filename, line in frames])
+
+
+def operations_text(operations: Mapping[int, OpDescription]) -> str:
+    """Descriptions of operations by signature, as one text."""
+    return text_of(
+        [
+            [sig, one.op, one.sizes, one.dtypes, one.output_sizes, one.uneven]
+            for sig, one in operations.items()
+        ]
+    )
+
+
+def operations_from(text: str) -> dict[int, OpDescription]:
+    """What :func:`operations_text` wrote."""
+    return {sig: OpDescription(*values) for sig, *values in from_exact_json(text.encode("utf-8"))}

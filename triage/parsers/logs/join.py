@@ -1,0 +1,73 @@
+"""What single logs gave, as the evidence of one incident.
+
+Logs may be read at different times and places; nothing here depends on the order in
+which they come. Templates alone need all logs at once: which words vary shows only
+when the shapes of all lines lie beside each other.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from triage.domain.evidence import Evidence
+from triage.domain.report import Refused
+from triage.parsers.logs.logset import LogFile, LogSet
+
+__all__ = ["MOST_COUNTED_BYTES", "Mask", "Outcome", "join_logs"]
+
+# Counting every line's shape, for the odd node, takes as long again as reading for signatures:
+# it is done where all logs together, decompressed, have no more bytes than this.
+MOST_COUNTED_BYTES: Final = 256 << 20
+
+Mask = tuple[bytes, int, int, int]
+"""A template mask: its text, how many lines, the first and the last of them."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What one log gave; ``size_bytes`` is decompressed.
+
+    ``masks`` are empty for a log that was too large to count, or where nobody asked.
+    ``uncounted`` lines had no room among the masks.
+    """
+
+    file: LogFile
+    rows: list[Evidence] = field(default_factory=list)
+    masks: list[Mask] = field(default_factory=list)
+    size_bytes: int = 0
+    uncounted: int = 0
+
+
+def join_logs(outcomes: Iterable[Outcome], refused: Iterable[Refused] = ()) -> LogSet:
+    """The evidence of all logs, undated, in the order of artifact and line.
+
+    Templates are filled in where masks were kept and all logs together stay within
+    :data:`MOST_COUNTED_BYTES`. The outcomes stay as they are.
+    """
+    ordered = sorted(outcomes, key=lambda one: one.file.artifact)
+    result = LogSet(
+        files=[one.file for one in ordered],
+        evidence=[row for one in ordered for row in one.rows],
+        refused=sorted(refused, key=lambda one: (one.artifact, one.why)),
+    )
+    masked = any(one.masks or one.uncounted for one in ordered)
+    if masked and sum(one.size_bytes for one in ordered) <= MOST_COUNTED_BYTES:
+        fill_templates(result, ordered)
+    return result
+
+
+def fill_templates(result: LogSet, outcomes: Sequence[Outcome]) -> None:
+    from triage.signatures.templates import counts_of, templates_of
+
+    named = templates_of({text for one in outcomes for text, *_ in one.masks})
+    result.files = [
+        replace(one.file, templates=counts_of(one.masks, named), notes=noted(one))
+        for one in outcomes
+    ]
+    result.templates = {found.id: found.text for found in named.values()}
+
+
+def noted(outcome: Outcome) -> tuple[str, ...]:
+    if not outcome.uncounted:
+        return outcome.file.notes
+    return (*outcome.file.notes, f"{outcome.uncounted:,} lines of too many templates")
