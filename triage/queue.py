@@ -1,20 +1,56 @@
 """The doorbell of the work table: tells a worker that something is due, and may fail to.
 
 Nothing rests on it: the sweeper rings again for every row that nobody holds. Tasks are
-sent by name, so that nothing here knows a worker.
+sent by name, so that nothing here knows a worker. Celery is imported where it is first used.
 """
 
-from collections.abc import Sequence
-from typing import Protocol
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, Protocol
+
+import structlog
 
 from triage.domain.states import WorkKind
+from triage.settings import Settings
 
-__all__ = ["Doorbell", "Silent", "task_name"]
+if TYPE_CHECKING:
+    from celery import Celery  # type: ignore[import-untyped]
+
+__all__ = [
+    "CeleryDoorbell",
+    "Counts",
+    "Doorbell",
+    "Measured",
+    "PipeDoorbell",
+    "Silent",
+    "celery_settings",
+    "queue_name",
+    "task_name",
+    "waiting_messages",
+]
+
+log = structlog.get_logger(__name__)
+
+# A broker that does not answer within this is away; connecting, and each read or write.
+PATIENCE_S: Final = 2.0
+# After a failure the broker is left alone for so long; the sweeper rings for what came then.
+REST_S: Final = 3.0
+# Rings that wait for the broker; more are dropped, and found by the sweeper.
+MOST_WAITING: Final = 10_000
 
 
 def task_name(kind: WorkKind) -> str:
     """The name under which Celery knows the task of a kind of work."""
     return f"triage.{kind}"
+
+
+def queue_name(settings: Settings, kind: WorkKind) -> str:
+    """The queue that rings for a kind of work go through."""
+    return f"{settings.queue_prefix}.{kind}"
 
 
 class Doorbell(Protocol):
@@ -29,3 +65,181 @@ class Silent:
 
     def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
         """Do nothing."""
+
+
+class PipeDoorbell:
+    """Wakes the embedded worker, which then looks at the table itself."""
+
+    def __init__(self, wake: Callable[[], None]) -> None:
+        self.wake = wake
+
+    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:  # noqa: ARG002 - it looks itself
+        """Wake it; what for stands in the table."""
+        if ids:
+            self.wake()
+
+
+@dataclass(slots=True)
+class Counts:
+    """What became of rings: ``dropped`` ones are left to the sweeper."""
+
+    sent: int = 0
+    failed: int = 0
+    dropped: int = 0
+
+
+class CeleryDoorbell:
+    """Rings through the broker, from a thread of its own: no request ever waits for a broker.
+
+    While the broker is away, rings are counted and dropped; nothing is lost by it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self.settings = settings
+        self.counts = Counts()
+        self.waiting: deque[tuple[WorkKind, int]] = deque()
+        self.changed = threading.Condition()
+        self.sending = 0
+        self.rest_until = 0.0
+        self.owner_pid = 0
+
+    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
+        """Leave the rings to the sender; returns at once."""
+        with self.changed:
+            room = 0 if time.monotonic() < self.rest_until else MOST_WAITING - len(self.waiting)
+            self.waiting.extend((kind, one) for one in ids[:room])
+            self.counts.dropped += max(len(ids) - max(room, 0), 0)
+            self._start_sender()
+            self.changed.notify_all()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until nothing is left to send; whether that came within the time."""
+        with self.changed:
+            return self.changed.wait_for(lambda: not self.waiting and not self.sending, timeout_s)
+
+    def _start_sender(self) -> None:
+        # A fork takes the object along, but not its thread.
+        if self.owner_pid != os.getpid():
+            self.owner_pid = os.getpid()
+            threading.Thread(target=self._send_all, name="doorbell", daemon=True).start()
+
+    def _send_all(self) -> None:
+        app = client(self.settings)
+        while True:
+            with self.changed:
+                self.sending = 0
+                self.changed.notify_all()
+                self.changed.wait_for(lambda: bool(self.waiting))
+                batch = list(self.waiting)
+                self.waiting.clear()
+                self.sending = len(batch)
+            self._send(app, batch)
+
+    def _send(self, app: "Celery", batch: Sequence[tuple[WorkKind, int]]) -> None:
+        done = 0
+        try:
+            with app.connection_for_write() as connection, connection.channel() as channel:
+                producer = app.amqp.Producer(channel)
+                for kind, work_id in batch:
+                    app.send_task(
+                        task_name(kind), args=[work_id], producer=producer, retry=False,
+                        queue=queue_name(self.settings, kind), ignore_result=True,
+                    )  # fmt: skip
+                    done += 1
+        except Exception as error:  # noqa: BLE001 - each transport has errors of its own
+            self._rest(error, len(batch) - done)
+        with self.changed:
+            self.counts.sent += done
+
+    def _rest(self, error: Exception, num_lost: int) -> None:
+        with self.changed:
+            self.rest_until = time.monotonic() + REST_S
+            self.counts.failed += num_lost
+        log.warning(
+            "broker away, the sweeper will ring",
+            rings=num_lost, error=type(error).__name__,
+        )  # fmt: skip
+
+
+class Measured:
+    """Rings only for what the queue does not hold yet, so that a sweeper never floods a broker."""
+
+    def __init__(self, inner: Doorbell, settings: Settings) -> None:
+        self.inner = inner
+        self.settings = settings
+
+    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
+        """Ring for as many as the queue is short of; for all when nobody can say."""
+        held = waiting_messages(self.settings, kind)
+        self.inner.ring(kind, ids if held is None else ids[: max(len(ids) - held, 0)])
+
+
+def waiting_messages(settings: Settings, kind: WorkKind) -> int | None:
+    """Rings that lie in the broker's queue; None when the broker does not say."""
+    try:
+        with client(settings).connection_for_write() as connection, connection.channel() as channel:
+            # Asked as it is made: a passive question misses Redis queues under a key prefix.
+            name = queue_name(settings, kind)
+            made = channel.queue_declare(queue=name, durable=True, auto_delete=False)
+            return int(made.message_count)
+    except Exception:  # noqa: BLE001 - each transport has errors of its own
+        return None
+
+
+def client(settings: Settings) -> "Celery":
+    """Celery as the sending side sees it: no tasks, no result backend."""
+    from celery import Celery
+
+    app = Celery("triage", set_as_current=False)
+    app.conf.update(celery_settings(settings, patience_s=PATIENCE_S))
+    return app
+
+
+def celery_settings(settings: Settings, *, patience_s: float | None = None) -> Mapping[str, Any]:
+    """What both sides of the broker must agree on; ``patience_s`` is for the sender alone."""
+    from kombu.entity import Exchange, Queue
+
+    exchange = Exchange(settings.queue_prefix, type="direct")  # type: ignore[no-untyped-call]
+    queues = [
+        Queue(name, exchange, routing_key=name)  # type: ignore[no-untyped-call]
+        for name in (queue_name(settings, kind) for kind in WorkKind)
+    ]
+    return {
+        "broker_url": settings.broker_url,
+        "broker_transport_options": transport_options(settings, patience_s),
+        "broker_connection_timeout": patience_s or 4.0,
+        "task_queues": queues,
+        "task_routes": {
+            task_name(kind): {"queue": queue_name(settings, kind)} for kind in WorkKind
+        },
+        "task_default_queue": queue_name(settings, WorkKind.RETENTION),
+        "task_default_exchange": settings.queue_prefix,
+        "task_create_missing_queues": False,
+        # Numbers and names only: a broker can make nobody run code.
+        "task_serializer": "json",
+        "accept_content": ["json"],
+        "result_backend": None,
+        "task_ignore_result": True,
+        "event_serializer": "json",
+        "enable_utc": True,
+    }
+
+
+def transport_options(settings: Settings, patience_s: float | None) -> dict[str, Any]:
+    scheme = settings.broker_url.partition(":")[0]
+    options: dict[str, Any] = {}
+    if scheme.startswith("redis"):
+        # Longer than any task: a ring that is given to two workers is harmless, but for nothing.
+        longest_s = max(settings.parse_deadline_s, settings.analyse_deadline_s)
+        options["visibility_timeout"] = 2 * longest_s + 60
+        options["global_keyprefix"] = f"{settings.queue_prefix}:"
+        if patience_s is not None:
+            options["socket_timeout"] = patience_s
+            options["socket_connect_timeout"] = patience_s
+    elif scheme.startswith("memory"):
+        options["polling_interval"] = 0.02
+    if patience_s is not None:
+        options["max_retries"] = 0
+        if scheme.startswith(("amqp", "pyamqp")):
+            options["read_timeout"] = options["write_timeout"] = patience_s
+    return options

@@ -30,6 +30,8 @@ class Settings(BaseSettings):
     """``postgresql+psycopg://...``; empty: SQLite in the data directory."""
     broker_url: str = "memory://"
     """``redis://...`` or ``amqp://...`` for workers of their own; ``memory://``: embedded."""
+    queue_prefix: str = Field("triage", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
+    """Begins the names of queues, so that two services can share one broker."""
     blob_url: str = ""
     """``s3://bucket/prefix``; empty: a folder in the data directory."""
     s3_endpoint: str = ""
