@@ -20,7 +20,8 @@ from triage.errors import ArtifactError, Corrupt, Forbidden
 
 __all__ = [
     "BROKEN", "HEAD_BYTES", "PEEK_BYTES", "Entry", "Expansion", "Member", "Window",
-    "compression_of", "expand", "is_tar", "opened", "peek", "tar_entries", "tar_members",
+    "compression_of", "expand", "is_tar", "opened", "peek", "stream_entries", "tar_entries",
+    "tar_members",
 ]  # fmt: skip
 
 GZIP: Final = b"\x1f\x8b"
@@ -95,12 +96,16 @@ class Window(io.RawIOBase):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One file of a tar that is not read yet, or why it is refused."""
+    """One file of a tar that is not read yet, or why it is refused.
+
+    ``hostile`` where the refused is no file at all, or points outside the archive.
+    """
 
     name: str
     size: int
     source: Window | None
     why: str | None = None
+    hostile: bool = False
 
 
 def compression_of(head: bytes) -> str | None:
@@ -283,20 +288,29 @@ def tar_entries(path: Path, compression: str | None, ratio: int) -> Iterator[Ent
         if compression:
             reader = CountingReader(opened(source, compression), size, ratio)
             stream = io.BufferedReader(reader, CHUNK)
-        header = type("Header", (Header,), {"squares": 0})
         # No archive can hold a file that ends behind this.
         end = max(TAR_FLOOR, ratio * size) if compression else size
-        try:
-            mode: Any = "r|" if compression else "r:"
-            with tarfile.open(fileobj=stream, mode=mode, tarinfo=header) as archive:
-                yield from regular_entries(archive, end)
-        except (tarfile.TarError, *BROKEN) as error:
-            yield Entry("", 0, None, f"the archive breaks off: {error}")
-        except (ValueError, LookupError, RecursionError):
-            # From the depths of tarfile: attributes that are no numbers, headers of headers.
-            yield Entry("", 0, None, "the archive breaks off: a damaged header")
-        except ArtifactError as error:
-            yield Entry("", 0, None, str(error))
+        yield from stream_entries(stream, end, seeks=not compression)
+
+
+def stream_entries(stream: IO[bytes], end: int, *, seeks: bool) -> Iterator[Entry]:
+    """The regular files of the tar that ``stream`` holds, at most ``end`` bytes of it.
+
+    With ``seeks`` it is asked to ``tell`` and to ``seek``, never backwards. Where the
+    archive breaks off, the last entry has no name, and says how.
+    """
+    header = type("Header", (Header,), {"squares": 0})
+    try:
+        mode: Any = "r:" if seeks else "r|"
+        with tarfile.open(fileobj=stream, mode=mode, tarinfo=header) as archive:
+            yield from regular_entries(archive, end)
+    except (tarfile.TarError, *BROKEN) as error:
+        yield Entry("", 0, None, f"the archive breaks off: {error}")
+    except (ValueError, LookupError, RecursionError):
+        # From the depths of tarfile: attributes that are no numbers, headers of headers.
+        yield Entry("", 0, None, "the archive breaks off: a damaged header")
+    except ArtifactError as error:
+        yield Entry("", 0, None, str(error))
 
 
 def regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
@@ -314,7 +328,7 @@ def regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
         source = None
         if why is not None:
             shown = name if len(name) <= MAX_NAME else f"{name[:MAX_NAME]}..."
-            yield Entry(shown, info.size, None, why)
+            yield Entry(shown, info.size, None, why, hostile=not info.isreg() or leaves(name))
         elif not info.isdir():
             # From the stream itself: the file that `extractfile` gives drops the last
             # bytes of an archive that breaks off.
@@ -336,6 +350,11 @@ def refusal(info: tarfile.TarInfo, name: str) -> str | None:
         return "a sparse file in an archive is not read"
     if not info.isreg():
         return "a link or device in an archive is not followed"
-    if ".." in PurePosixPath(name).parts or name.startswith("/"):
+    if leaves(name):
         return "its name leaves the archive"
     return None
+
+
+def leaves(name: str) -> bool:
+    """Whether a name is none of a file below the archive's root."""
+    return ".." in PurePosixPath(name).parts or name.startswith("/") or "\0" in name
