@@ -13,6 +13,9 @@ class Digest(Base):
 
     __tablename__ = "digest"
 
+    incident_id: Mapped[str] = mapped_column(
+        ForeignKey("incident.id", ondelete="CASCADE"), primary_key=True
+    )
     artifact_id: Mapped[str] = mapped_column(
         ForeignKey("artifact.id", ondelete="CASCADE"), primary_key=True
     )

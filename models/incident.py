@@ -17,8 +17,9 @@ class Incident(Base):
     two hooks, or a hook and an upload, from opening two incidents for one failure.
 
     ``facts`` is the job.json object. ``settle_at`` is when the incident settles if nothing
-    more comes, ``deadline_at`` when it settles in any case. ``verdict``, ``coverage`` and
-    ``category`` are those of the newest revision.
+    more comes, ``deadline_at`` when it settles in any case. ``inputs`` counts what could
+    change the answer, ``answered_inputs`` how much of it the newest answer knows; that one
+    took ``analyse_s``. ``verdict``, ``coverage`` and ``category`` are of the newest revision.
     """
 
     __tablename__ = "incident"
@@ -43,7 +44,10 @@ class Incident(Base):
     coverage: Mapped[dict[str, Any] | None] = mapped_column(Json)
     expected_artifacts: Mapped[int | None]
     num_artifacts: Mapped[int] = mapped_column(default=0)
-    callback_url: Mapped[str | None] = mapped_column(CleanText)
+    inputs: Mapped[int] = mapped_column(default=0)
+    answered_inputs: Mapped[int] = mapped_column(default=-1)
+    analysed_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    analyse_s: Mapped[float] = mapped_column(default=0.0)
     created_at: Mapped[datetime] = mapped_column(UtcTime)
     updated_at: Mapped[datetime] = mapped_column(UtcTime)
     deadline_at: Mapped[datetime] = mapped_column(UtcTime)

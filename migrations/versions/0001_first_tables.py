@@ -90,7 +90,10 @@ def upgrade() -> None:
         sa.Column("coverage", models.base.Json(), nullable=True),
         sa.Column("expected_artifacts", sa.Integer(), nullable=True),
         sa.Column("num_artifacts", sa.Integer(), nullable=False),
-        sa.Column("callback_url", models.base.CleanText(), nullable=True),
+        sa.Column("inputs", sa.Integer(), nullable=False),
+        sa.Column("answered_inputs", sa.Integer(), nullable=False),
+        sa.Column("analysed_at", models.base.UtcTime(timezone=True), nullable=True),
+        sa.Column("analyse_s", sa.Double(), nullable=False),
         sa.Column("created_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("updated_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("deadline_at", models.base.UtcTime(timezone=True), nullable=False),
@@ -331,6 +334,7 @@ def upgrade() -> None:
 
     op.create_table(
         "digest",
+        sa.Column("incident_id", sa.String(), nullable=False),
         sa.Column("artifact_id", sa.String(), nullable=False),
         sa.Column("extract", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -339,7 +343,13 @@ def upgrade() -> None:
             name=op.f("fk_digest_artifact_id_artifact"),
             ondelete="CASCADE",
         ),
-        sa.PrimaryKeyConstraint("artifact_id", name=op.f("pk_digest")),
+        sa.ForeignKeyConstraint(
+            ["incident_id"],
+            ["incident.id"],
+            name=op.f("fk_digest_incident_id_incident"),
+            ondelete="CASCADE",
+        ),
+        sa.PrimaryKeyConstraint("incident_id", "artifact_id", name=op.f("pk_digest")),
     )
     op.create_table(
         "evidence",

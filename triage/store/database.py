@@ -6,8 +6,9 @@ none finds out half way that another was quicker.
 """
 
 import sqlite3
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any, Final
 
@@ -38,6 +39,8 @@ class Database:
     def __init__(self, engine: Engine) -> None:
         self.engine = engine
         self.sqlite = engine.dialect.name == "sqlite"
+        # SQLite lets writers sleep and try again; the threads of one process stand in line.
+        self.turn = threading.Lock() if self.sqlite else nullcontext()
 
     @contextmanager
     def reading(self) -> Iterator[Session]:
@@ -52,7 +55,7 @@ class Database:
         Raises :class:`Unavailable` when the database does not answer and
         :class:`StorageFull` when it has no room; then nothing of it was kept.
         """
-        with translated(), Session(self.engine, expire_on_commit=False) as session:
+        with translated(), self.turn, Session(self.engine, expire_on_commit=False) as session:
             if self.sqlite:
                 session.connection(execution_options={"writes": True})
             yield session

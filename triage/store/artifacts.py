@@ -1,0 +1,222 @@
+"""Uploads and the files they brought."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import and_, or_, select, update
+from sqlalchemy.orm import Session
+
+from models import Artifact, Upload
+from triage.domain.states import ArtifactState
+from triage.store.ids import new_id
+from triage.store.upsert import insert_missing
+from triage.store.views import ArtifactView
+
+__all__ = [
+    "NewArtifact",
+    "Stored",
+    "add_upload",
+    "by_identity",
+    "known_identities",
+    "of_incident",
+    "quarantine_upload",
+    "set_states",
+    "to_read",
+    "upload_of",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class NewArtifact:
+    """A file that lies in a blob and has no row yet; ``identity`` is unique in its incident."""
+
+    identity: str
+    node: str | None
+    rank: int | None
+    kind: str
+    filename: str
+    sha256: str
+    size_bytes: int
+    position: int
+    stored_bytes: int
+    redacted: Mapping[str, int]
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """Where a file's bytes lie, and what a reader has to know of it."""
+
+    id: str
+    incident_id: str
+    node: str | None
+    rank: int | None
+    kind: str
+    filename: str
+    size_bytes: int
+    blob_key: str
+    position: int
+    stored_bytes: int
+    tries: int
+
+    @property
+    def name(self) -> str:
+        """Its name in reports."""
+        return self.filename if self.node is None else f"nodes/{self.node}/{self.filename}"
+
+
+def add_upload(
+    session: Session,
+    incident_id: str,
+    blob_key: str,
+    stored_bytes: int,
+    files: Sequence[NewArtifact],
+    now: datetime,
+) -> tuple[str, dict[str, str]]:
+    """One upload and its files: its id, and identity -> id of those that are new."""
+    upload_id = new_id("upl", now)
+    session.add(
+        Upload(
+            id=upload_id, incident_id=incident_id, blob_key=blob_key,
+            stored_bytes=stored_bytes, created_at=now,
+        )
+    )  # fmt: skip
+    session.flush()
+    rows = [
+        {
+            "id": new_id("art", now), "incident_id": incident_id, "upload_id": upload_id,
+            "identity": file.identity, "node": file.node, "rank": file.rank,
+            "kind": file.kind, "filename": file.filename, "sha256": file.sha256,
+            "size_bytes": file.size_bytes, "position": file.position,
+            "stored_bytes": file.stored_bytes, "state": str(ArtifactState.STORED),
+            "reason": file.reason, "redacted": dict(file.redacted), "tries": 0,
+            "created_at": now,
+        }
+        for file in files
+    ]  # fmt: skip
+    insert_missing(session, Artifact, rows)
+    kept = session.execute(
+        select(Artifact.identity, Artifact.id).where(Artifact.upload_id == upload_id)
+    )
+    return upload_id, dict(kept.tuples().all())
+
+
+def by_identity(session: Session, incident_id: str, identity: str) -> ArtifactView | None:
+    """The file of this identity, if the incident has it already."""
+    row = session.scalar(
+        select(Artifact).where(Artifact.incident_id == incident_id, Artifact.identity == identity)
+    )
+    return None if row is None else view(row)
+
+
+def known_identities(
+    session: Session, incident_id: str, identities: Iterable[str]
+) -> dict[str, str]:
+    """Which of these the incident has already: identity -> id."""
+    wanted = list(identities)
+    found: dict[str, str] = {}
+    for start in range(0, len(wanted), 1000):
+        rows = session.execute(
+            select(Artifact.identity, Artifact.id).where(
+                Artifact.incident_id == incident_id,
+                Artifact.identity.in_(wanted[start : start + 1000]),
+            )
+        )
+        found.update(rows.tuples().all())
+    return found
+
+
+def of_incident(
+    session: Session,
+    incident_id: str,
+    *,
+    after: tuple[datetime, str] | None = None,
+    limit: int = 50,
+) -> list[ArtifactView]:
+    """In the order in which they came; ``after`` is the last row already seen."""
+    query = select(Artifact).where(Artifact.incident_id == incident_id)
+    if after is not None:
+        at, artifact_id = after
+        query = query.where(
+            or_(
+                Artifact.created_at > at,
+                and_(Artifact.created_at == at, Artifact.id > artifact_id),
+            )
+        )
+    query = query.order_by(Artifact.created_at, Artifact.id).limit(limit)
+    return [view(row) for row in session.scalars(query)]
+
+
+def upload_of(session: Session, upload_id: str) -> tuple[str, str | None] | None:
+    """(incident, blob key) of an upload; no key once its bytes were pruned."""
+    row = session.execute(
+        select(Upload.incident_id, Upload.blob_key).where(Upload.id == upload_id)
+    ).one_or_none()
+    return None if row is None else (row[0], row[1])
+
+
+def to_read(session: Session, upload_id: str) -> list[Stored]:
+    """The files of an upload that are not read yet, in the order of their bytes."""
+    rows = session.execute(
+        select(Artifact, Upload.blob_key)
+        .join(Upload, Artifact.upload_id == Upload.id)
+        .where(Artifact.upload_id == upload_id, Artifact.state == ArtifactState.STORED)
+        .order_by(Artifact.position, Artifact.id)
+    )
+    return [
+        Stored(
+            row.id, row.incident_id, row.node, row.rank, row.kind, row.filename,
+            row.size_bytes, key or "", row.position, row.stored_bytes, row.tries,
+        )
+        for row, key in rows
+    ]  # fmt: skip
+
+
+def count_try(session: Session, artifact_id: str) -> None:
+    """Note that a reader is about to look at this file alone."""
+    session.execute(
+        update(Artifact).where(Artifact.id == artifact_id).values(tries=Artifact.tries + 1)
+    )
+
+
+def set_states(session: Session, states: Mapping[str, tuple[ArtifactState, str | None]]) -> None:
+    """What became of files: id -> (state, reason)."""
+    for artifact_id, (state, reason) in states.items():
+        values: dict[str, str | None] = {"state": str(state)}
+        if reason is not None:
+            values["reason"] = reason
+        session.execute(update(Artifact).where(Artifact.id == artifact_id).values(**values))
+
+
+def quarantine_upload(session: Session, upload_id: str, reason: str) -> int:
+    """Set apart what could not be read of an upload; how many files."""
+    rows = session.scalars(
+        select(Artifact).where(
+            Artifact.upload_id == upload_id, Artifact.state == ArtifactState.STORED
+        )
+    ).all()
+    for row in rows:
+        row.state = ArtifactState.QUARANTINED
+        row.reason = reason
+    return len(rows)
+
+
+def quarantined(session: Session, incident_id: str) -> list[tuple[str, str]]:
+    """(name in reports, reason) of the files that were set apart."""
+    rows = session.scalars(
+        select(Artifact)
+        .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED)
+        .order_by(Artifact.filename, Artifact.id)
+    )
+    return [
+        (r.filename if r.node is None else f"nodes/{r.node}/{r.filename}", r.reason or "")
+        for r in rows
+    ]
+
+
+def view(row: Artifact) -> ArtifactView:
+    return ArtifactView(
+        row.id, row.incident_id, row.node, row.rank, row.kind, row.filename, row.sha256,
+        row.size_bytes, ArtifactState(row.state), row.reason, row.redacted, row.created_at,
+    )  # fmt: skip

@@ -1,0 +1,15 @@
+"""Ids that sort by the time they were made and cannot be guessed: ``inc_06g2...``."""
+
+import secrets
+from datetime import datetime
+from typing import Final
+
+__all__ = ["new_id"]
+
+ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
+
+
+def new_id(prefix: str, now: datetime) -> str:
+    """``prefix_`` and 20 characters: milliseconds since the epoch, then 50 random bits."""
+    number = (int(now.timestamp() * 1000) << 50) | secrets.randbits(50)
+    return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(95, -1, -5))

@@ -1,0 +1,300 @@
+"""Incidents: opened once per failure, settled once, revised by what comes late."""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Select, and_, exists, func, or_, select
+from sqlalchemy.orm import Session
+
+from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
+from triage.domain.states import ArtifactState, IncidentState, WorkKind
+from triage.store import jobs, work
+from triage.store.ids import new_id
+from triage.store.views import IncidentView, ResolutionView
+
+__all__ = [
+    "announce",
+    "arrived",
+    "facts_of",
+    "find",
+    "for_upload",
+    "listing",
+    "newest_of_node",
+]
+
+OPEN: Final = "open"
+
+
+def find(session: Session, incident_id: str) -> IncidentView | None:
+    """One incident; None where there is none of this id."""
+    row = session.execute(joined().where(Incident.id == incident_id)).one_or_none()
+    return None if row is None else view(*row)
+
+
+def listing(
+    session: Session,
+    *,
+    job_id: str | None = None,
+    node: str | None = None,
+    category: str | None = None,
+    state: str | None = None,
+    since: datetime | None = None,
+    before: tuple[datetime, str] | None = None,
+    limit: int = 50,
+) -> list[IncidentView]:
+    """Newest first. ``node`` is among the suspects; ``before`` is the last row already seen."""
+    query = joined()
+    if job_id is not None:
+        query = query.where(Job.job_id == job_id)
+    if category is not None:
+        query = query.where(Incident.category == category)
+    if state is not None:
+        query = query.where(Incident.state == state)
+    if since is not None:
+        query = query.where(Incident.created_at >= since)
+    if node is not None:
+        query = query.where(
+            Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
+        )
+    if before is not None:
+        at, incident_id = before
+        query = query.where(
+            or_(
+                Incident.created_at < at,
+                and_(Incident.created_at == at, Incident.id < incident_id),
+            )
+        )
+    query = query.order_by(Incident.created_at.desc(), Incident.id.desc()).limit(limit)
+    return [view(*row) for row in session.execute(query)]
+
+
+def newest_of_node(session: Session, node: str, since: datetime) -> IncidentView | None:
+    """The newest incident since then of a job that runs on this node, as its files say."""
+    query = (
+        joined()
+        .where(Incident.created_at >= since)
+        .where(exists().where(Artifact.incident_id == Incident.id, Artifact.node == node))
+        .order_by(Incident.created_at.desc())
+        .limit(1)
+    )
+    row = session.execute(query).one_or_none()
+    if row is not None:
+        return view(*row)
+    recent = joined().where(Incident.created_at >= since).order_by(Incident.created_at.desc())
+    for one in session.execute(recent.limit(50)):
+        facts = one[0].facts
+        if node in (facts.get("nodes") or ()) or node in (facts.get("rank_to_node") or {}).values():
+            return view(*one)
+    return None
+
+
+def announce(
+    session: Session,
+    *,
+    cluster: str,
+    job_id: str,
+    failed_at: datetime | None,
+    facts: Mapping[str, Any],
+    expected_artifacts: int | None,
+    within_s: float,
+    quiet_s: float,
+    now: datetime,
+) -> str:
+    """The incident of a failure that somebody reports, opened or adopted; its id.
+
+    The same failure is the same job and time; without a time, the job's unsettled
+    incident. What was uploaded before anybody reported it is adopted.
+    """
+    # Uploads hold the job of no cluster: they do not know which one it is of.
+    job_fk = jobs.lock_job(session, "", job_id, now)
+    if cluster:
+        job_fk = jobs.lock_job(session, cluster, job_id, now)
+    key = OPEN if failed_at is None else failed_at.isoformat()
+    found = same_failure(session, job_fk, job_id, key)
+    if found is None:
+        found = opened(session, job_fk, key, now)
+        session.add(found)
+    elif found.job_fk != job_fk:
+        found.job_fk = job_fk
+    if failed_at is not None and found.key == OPEN:
+        found.key = key
+    first = not found.announced
+    merged = {**found.facts, **facts}
+    if merged != found.facts:
+        found.facts = merged
+        found.inputs += 1
+    found.announced = True
+    if expected_artifacts is not None:
+        found.expected_artifacts = expected_artifacts
+    if first:
+        found.deadline_at = now + timedelta(seconds=within_s)
+    rouse(session, found, quiet_s, now)
+    session.flush()
+    return found.id
+
+
+def for_upload(
+    session: Session, job_id: str, *, within_s: float, quiet_s: float, now: datetime
+) -> str:
+    """The incident that an upload for this job belongs to: its newest, else one of its own."""
+    newest = (
+        select(Incident.id)
+        .join(Job, Incident.job_fk == Job.id)
+        .where(Job.job_id == job_id)
+        .order_by(Incident.created_at.desc(), Incident.id.desc())
+        .limit(1)
+    )
+    known = session.scalar(newest)
+    if known is not None:
+        return known
+    job_fk = jobs.lock_job(session, "", job_id, now)
+    known = session.scalar(newest)
+    if known is not None:
+        return known
+    found = opened(session, job_fk, OPEN, now)
+    found.announced = False
+    found.deadline_at = now + timedelta(seconds=within_s)
+    found.settle_at = min(found.deadline_at, now + timedelta(seconds=quiet_s))
+    session.add(found)
+    session.flush()
+    return found.id
+
+
+def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime) -> int:
+    """New files came in: the settling moves, a settled incident is looked at again; its job."""
+    found = session.scalars(
+        select(Incident).where(Incident.id == incident_id).with_for_update()
+    ).one()
+    found.num_artifacts += num_new
+    rouse(session, found, quiet_s, now)
+    session.flush()
+    return found.job_fk
+
+
+def facts_of(session: Session, incident_id: str) -> dict[str, Any]:
+    """The job.json object of an incident, as far as hooks and bundles have told it."""
+    found = session.scalar(select(Incident.facts).where(Incident.id == incident_id))
+    return dict(found or {})
+
+
+def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
+    """What a ``job.json`` of a bundle adds; what a hook has said stands."""
+    found = session.scalars(
+        select(Incident).where(Incident.id == incident_id).with_for_update()
+    ).one()
+    merged = {**facts, **found.facts}
+    if merged != found.facts:
+        found.facts = merged
+        found.inputs += 1
+
+
+def rouse(session: Session, found: Incident, quiet_s: float, now: datetime) -> None:
+    """Reckon when the incident settles, and see that somebody looks at it then."""
+    found.updated_at = now
+    if found.settled_at is not None:
+        if found.inputs > found.answered_inputs or stored(session, found.id):
+            found.state = IncidentState.ANALYSING
+            found.reason = None
+            work.arm(session, WorkKind.ANALYSE, found.id, now)
+        return
+    expected = found.expected_artifacts
+    if expected is None:
+        found.settle_at = min(found.deadline_at, now + timedelta(seconds=quiet_s))
+    else:
+        found.settle_at = now if found.num_artifacts >= expected else found.deadline_at
+    session.flush()
+    work.arm(session, WorkKind.ANALYSE, found.id, now, not_before=max(now, found.settle_at))
+
+
+def stored(session: Session, incident_id: str) -> int:
+    """How many files are in and not read yet."""
+    return (
+        session.scalar(
+            select(func.count())
+            .select_from(Artifact)
+            .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
+        )
+        or 0
+    )
+
+
+def same_failure(session: Session, job_fk: int, job_id: str, key: str) -> Incident | None:
+    """The incident of this failure, if there is one already."""
+    of_job = select(Incident).where(Incident.job_fk == job_fk)
+    if key != OPEN:
+        known = session.scalar(of_job.where(Incident.key == key).with_for_update())
+        if known is not None:
+            return known
+    unsettled = of_job.where(Incident.settled_at.is_(None))
+    if key != OPEN:
+        unsettled = unsettled.where(Incident.key == OPEN)
+    newest_first = (Incident.created_at.desc(), Incident.id.desc())
+    known = session.scalar(unsettled.order_by(*newest_first).limit(1).with_for_update())
+    if known is not None:
+        return known
+    orphan = (
+        select(Incident)
+        .join(Job, Incident.job_fk == Job.id)
+        .join(Cluster, Job.cluster_id == Cluster.id)
+        .where(Job.job_id == job_id, Cluster.name == "", Incident.announced.is_(False))
+        .where(Incident.settled_at.is_(None))
+        .order_by(*newest_first)
+        .limit(1)
+        .with_for_update(of=Incident)
+    )
+    return session.scalar(orphan)
+
+
+def opened(session: Session, job_fk: int, key: str, now: datetime) -> Incident:  # noqa: ARG001
+    return Incident(
+        id=new_id("inc", now),
+        job_fk=job_fk,
+        key=key,
+        announced=False,
+        facts={},
+        state=IncidentState.COLLECTING,
+        revision=0,
+        provisional=True,
+        num_artifacts=0,
+        inputs=0,
+        answered_inputs=-1,
+        analyse_s=0.0,
+        created_at=now,
+        updated_at=now,
+        deadline_at=now,
+        settle_at=now,
+    )
+
+
+def joined() -> Select[Incident, str, str, Resolution]:
+    return (
+        select(Incident, Job.job_id, Cluster.name, Resolution)
+        .join(Job, Incident.job_fk == Job.id)
+        .join(Cluster, Job.cluster_id == Cluster.id)
+        .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+    )
+
+
+def view(row: Incident, job_id: str, cluster: str, resolution: Resolution | None) -> IncidentView:
+    return IncidentView(
+        id=row.id,
+        job_id=job_id,
+        cluster=cluster or None,
+        state=IncidentState(row.state),
+        revision=row.revision,
+        provisional=row.provisional,
+        verdict=row.verdict,
+        coverage=row.coverage,
+        resolution=None if resolution is None else resolution_view(resolution),
+        created_at=row.created_at,
+        settled_at=row.settled_at,
+        updated_at=row.updated_at,
+        reason=row.reason,
+        num_artifacts=row.num_artifacts,
+        expected_artifacts=row.expected_artifacts,
+    )
+
+
+def resolution_view(row: Resolution) -> ResolutionView:
+    return ResolutionView(row.category, row.node, row.note, row.said_by, row.resolved_at)

@@ -1,0 +1,86 @@
+"""Clusters, training jobs and nodes: found, or made on first sight."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from sqlalchemy import select, update
+from sqlalchemy.orm import Session
+
+from models import Cluster, Incident, Job, Node
+from triage.store.upsert import insert_missing
+
+__all__ = ["cluster_of", "lock_job", "saw_nodes"]
+
+
+def lock_job(session: Session, cluster: str, job_id: str, now: datetime) -> int:
+    """The key of a job, made if it is new; held until the session ends.
+
+    Whoever opens an incident holds its job, so that two of them see each other.
+    """
+    found = (
+        select(Job.id)
+        .where(Job.cluster_id == cluster_key(session, cluster))
+        .where(Job.job_id == job_id)
+    )
+    key = session.scalar(found.with_for_update())
+    if key is None:
+        insert_missing(
+            session,
+            Job,
+            [
+                {
+                    "cluster_id": cluster_key(session, cluster),
+                    "job_id": job_id,
+                    "last_turn": 0,
+                    "created_at": now,
+                }
+            ],
+        )
+        key = session.scalar(found.with_for_update())
+    return int(key or 0)
+
+
+def cluster_key(session: Session, name: str) -> int:
+    found = select(Cluster.id).where(Cluster.name == name)
+    key = session.scalar(found)
+    if key is None:
+        insert_missing(session, Cluster, [{"name": name}])
+        key = session.scalar(found)
+    return int(key or 0)
+
+
+def cluster_of(session: Session, incident_id: str) -> int:
+    """The key of the cluster that an incident's job runs on."""
+    found = session.scalar(
+        select(Job.cluster_id)
+        .join(Incident, Incident.job_fk == Job.id)
+        .where(Incident.id == incident_id)
+    )
+    return int(found or 0)
+
+
+def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: datetime) -> None:
+    """Note that something named these nodes now."""
+    wanted = sorted({name for name in names if name})
+    known: set[str] = set()
+    for start in range(0, len(wanted), 1000):
+        part = wanted[start : start + 1000]
+        found = select(Node.name).where(Node.cluster_id == cluster_id).where(Node.name.in_(part))
+        known |= set(session.scalars(found))
+    fresh = [name for name in wanted if name not in known]
+    insert_missing(
+        session,
+        Node,
+        [
+            {"cluster_id": cluster_id, "name": name, "first_seen_at": now, "last_seen_at": now}
+            for name in fresh
+        ],
+    )
+    for start in range(0, len(wanted), 1000):
+        part = [name for name in wanted[start : start + 1000] if name in known]
+        if part:
+            session.execute(
+                update(Node)
+                .where(Node.cluster_id == cluster_id, Node.name.in_(part))
+                .values(last_seen_at=now)
+            )

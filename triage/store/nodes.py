@@ -1,0 +1,120 @@
+"""A node's history over all incidents, beside what is usual in the fleet."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
+from triage.domain.category import Role
+from triage.domain.evidence import EvidenceRole
+from triage.domain.report import iso_utc
+
+__all__ = ["history"]
+
+WINDOW: Final = timedelta(days=30)
+MAX_INCIDENTS: Final = 200
+MAX_ERRORS: Final = 200
+
+
+def history(session: Session, name: str, now: datetime | None = None) -> dict[str, Any] | None:
+    """What is known of a node: its incidents, its distinct errors, its rate against the fleet.
+
+    None for a node that nothing has named yet. Counts are over the last 30 days.
+    """
+    now = now or datetime.now(UTC)
+    seen = session.execute(
+        select(Cluster.name, Node.first_seen_at, Node.last_seen_at)
+        .join(Cluster, Node.cluster_id == Cluster.id)
+        .where(Node.name == name)
+        .order_by(Cluster.name)
+    ).all()
+    if not seen:
+        return None
+    return {
+        "node": name,
+        "clusters": [cluster for cluster, _, _ in seen if cluster],
+        "first_seen_at": iso_utc(min(first for _, first, _ in seen)),
+        "last_seen_at": iso_utc(max(last for _, _, last in seen)),
+        "incidents": incidents_of(session, name),
+        "errors": errors_of(session, name),
+        "rate": rate_of(session, name, now),
+    }
+
+
+def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
+    resolution: Resolution | None
+    rows = session.execute(
+        select(Incident, Job.job_id, Suspect, Resolution)
+        .join(Suspect, Suspect.incident_id == Incident.id)
+        .join(Job, Incident.job_fk == Job.id)
+        .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+        .where(Suspect.node == name)
+        .order_by(Incident.created_at.desc(), Incident.id.desc())
+        .limit(MAX_INCIDENTS)
+    )
+    return [
+        {
+            "incident_id": incident.id,
+            "job_id": job_id,
+            "created_at": iso_utc(incident.created_at),
+            "position": suspect.position,
+            "role": suspect.role,
+            "category": suspect.category,
+            "score": suspect.score,
+            "gpus": suspect.row.get("gpus", []),
+            "resolved_as": None if resolution is None else resolution.category,
+            "resolved_node": None if resolution is None else resolution.node,
+        }
+        for incident, job_id, suspect, resolution in rows.tuples()
+    ]
+
+
+def errors_of(session: Session, name: str) -> list[dict[str, Any]]:
+    key = (
+        Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature
+    )  # fmt: skip
+    rows = session.execute(
+        select(
+            *key,
+            func.sum(Evidence.count),
+            func.count(Evidence.incident_id.distinct()),
+            func.min(Evidence.at),
+            func.max(Evidence.at),
+        )
+        .where(Evidence.node == name, Evidence.role == EvidenceRole.ROOT)
+        .group_by(*key)
+        .order_by(func.count(Evidence.incident_id.distinct()).desc(), func.max(Evidence.at).desc())
+        .limit(MAX_ERRORS)
+    )
+    return [
+        {
+            "kind": kind, "code": code, "gpu": gpu, "category": category, "signature": signature,
+            "count": int(total), "incidents": incidents, "first_at": iso_utc(first),
+            "last_at": iso_utc(last),
+        }
+        for kind, code, gpu, category, signature, total, incidents, first, last in rows
+    ]  # fmt: skip
+
+
+def rate_of(session: Session, name: str, now: datetime) -> dict[str, Any]:
+    """How often it was the culprit, and how often a node of the fleet is on average."""
+    since = now - WINDOW
+    as_culprit = (
+        select(func.count())
+        .select_from(Suspect)
+        .join(Incident, Suspect.incident_id == Incident.id)
+        .where(Suspect.role == Role.CULPRIT, Incident.created_at >= since)
+    )
+    mine = session.scalar(as_culprit.where(Suspect.node == name)) or 0
+    all_of_them = session.scalar(as_culprit.where(Suspect.node.is_not(None))) or 0
+    num_nodes = session.scalar(select(func.count()).select_from(Node)) or 1
+    mean = all_of_them / num_nodes
+    return {
+        "window_days": WINDOW.days,
+        "incidents": mine,
+        "fleet_nodes": num_nodes,
+        "fleet_mean": round(mean, 6),
+        "ratio": round(mine / mean, 3) if mean else None,
+    }

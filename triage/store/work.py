@@ -1,0 +1,235 @@
+"""What is owed: put in line, claimed under a lease, finished, or given back.
+
+A row is claimed by one worker at a time; its lease is renewed while that one lives. What
+is asked for again while somebody does it is done once more afterwards.
+"""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from sqlalchemy import CursorResult, Update, func, select, update
+from sqlalchemy.orm import Session
+
+from models import Job, Work
+from triage.domain.states import WorkKind, WorkState
+from triage.store.upsert import insert_missing
+from triage.store.views import WorkView
+
+__all__ = [
+    "arm",
+    "claim",
+    "due",
+    "expire_owner",
+    "fail",
+    "finish",
+    "lost",
+    "next_due_at",
+    "release",
+    "renew",
+]
+
+# Work that belongs to no job, or that a whole incident waits for, does not stand in line.
+FIRST: Final = 0
+# While a row is held, nothing has asked for it again yet.
+NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
+# Seconds to the power of tries.
+BACKOFF_S: Final = 4.0
+
+
+def arm(
+    session: Session,
+    kind: WorkKind,
+    key: str,
+    now: datetime,
+    *,
+    not_before: datetime | None = None,
+    job_fk: int | None = None,
+    queued: bool = False,
+) -> int:
+    """Ask for this to be done, not before that time; the row's id.
+
+    ``queued`` work stands in line behind other work of its job; other work comes first.
+    """
+    at = not_before or now
+    found = select(Work).where(Work.kind == kind, Work.key == key)
+    row = session.scalar(found.with_for_update())
+    if row is None:
+        insert_missing(
+            session,
+            Work,
+            [
+                {
+                    "kind": str(kind), "key": key, "job_fk": job_fk,
+                    "turn": next_turn(session, job_fk) if queued else FIRST,
+                    "state": str(WorkState.WAITING), "generation": 0, "tries": 0,
+                    "not_before": at, "created_at": now, "updated_at": now,
+                }
+            ],
+        )  # fmt: skip
+        row = session.scalars(found.with_for_update()).one()
+        if row.created_at == now and row.generation == 0:
+            return row.id
+    if row.state in (WorkState.DONE, WorkState.QUARANTINED):
+        row.state = WorkState.WAITING
+        row.tries = 0
+        row.not_before = at
+        row.turn = next_turn(session, job_fk) if queued else FIRST
+    else:
+        row.not_before = min(row.not_before, at)
+    row.generation += 1
+    row.updated_at = now
+    return row.id
+
+
+def next_turn(session: Session, job_fk: int | None) -> int:
+    """Behind the latest of its own job, and not before the first of those who wait."""
+    if job_fk is None:
+        return FIRST
+    front = session.scalar(
+        select(func.min(Work.turn)).where(Work.state == WorkState.WAITING, Work.turn > FIRST)
+    )
+    latest = session.scalar(select(Job.last_turn).where(Job.id == job_fk)) or 0
+    turn = max(front or 0, latest) + 1
+    session.execute(update(Job).where(Job.id == job_fk).values(last_turn=turn))
+    return turn
+
+
+def claim(
+    session: Session, kind: WorkKind, owner: str, now: datetime, lease_s: float
+) -> WorkView | None:
+    """The next due row of this kind, from now on held by ``owner``; None when there is none."""
+    row = session.scalar(
+        select(Work)
+        .where(Work.state == WorkState.WAITING, Work.kind == kind, Work.not_before <= now)
+        .order_by(Work.turn, Work.not_before)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+    )
+    if row is None:
+        return None
+    row.state = WorkState.RUNNING
+    row.owner = owner
+    row.lease_until = now + timedelta(seconds=lease_s)
+    row.tries += 1
+    row.not_before = NEVER
+    row.updated_at = now
+    return view(row)
+
+
+def renew(session: Session, row_id: int, owner: str, until: datetime) -> bool:
+    """Keep a row; False when somebody else was given it in the meantime."""
+    return changed(session, held(row_id, owner).values(lease_until=until))
+
+
+def finish(
+    session: Session, work: WorkView, owner: str, now: datetime, *, again_at: datetime | None = None
+) -> bool:
+    """Done, or to be looked at again at ``again_at``; False when the row was lost before."""
+    row = session.scalar(
+        select(Work).where(Work.id == work.id, Work.owner == owner).with_for_update()
+    )
+    if row is None or row.state != WorkState.RUNNING:
+        return False
+    asked_again = row.generation != work.generation
+    if again_at is not None:
+        row.not_before = min(row.not_before, again_at)
+    row.state = WorkState.WAITING if asked_again or again_at is not None else WorkState.DONE
+    row.tries = 0
+    row.owner = row.lease_until = row.last_error = None
+    row.updated_at = now
+    return True
+
+
+def fail(
+    session: Session, work: WorkView, owner: str, now: datetime, error: str, max_tries: int
+) -> bool:
+    """Not done: to be tried again later, or quarantined; True when it is quarantined."""
+    row = session.scalar(
+        select(Work).where(Work.id == work.id, Work.owner == owner).with_for_update()
+    )
+    if row is None or row.state != WorkState.RUNNING:
+        return False
+    row.last_error = error[:2000]
+    row.owner = row.lease_until = None
+    row.updated_at = now
+    row.not_before = min(row.not_before, now + timedelta(seconds=BACKOFF_S**row.tries))
+    row.state = WorkState.QUARANTINED if row.tries >= max_tries else WorkState.WAITING
+    return row.state == WorkState.QUARANTINED
+
+
+def release(session: Session, owner: str, now: datetime) -> int:
+    """Give back everything that a process holds that ends in good order; how many rows."""
+    return count(
+        session,
+        update(Work)
+        .where(Work.owner == owner, Work.state == WorkState.RUNNING)
+        .values(
+            state=WorkState.WAITING, owner=None, lease_until=None, tries=Work.tries - 1,
+            not_before=now, updated_at=now,
+        ),
+    )  # fmt: skip
+
+
+def expire_owner(session: Session, prefix: str, now: datetime) -> int:
+    """End the leases of a process that is known to be dead; how many rows."""
+    return count(
+        session,
+        update(Work)
+        .where(Work.owner.startswith(prefix, autoescape=True), Work.state == WorkState.RUNNING)
+        .values(lease_until=now),
+    )
+
+
+def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
+    """Rows whose worker was not heard of in time wait again; those that are quarantined now."""
+    rows = session.scalars(
+        select(Work)
+        .where(Work.state == WorkState.RUNNING, Work.lease_until <= now)
+        .with_for_update(skip_locked=True)
+    ).all()
+    for row in rows:
+        row.owner = row.lease_until = None
+        row.not_before = min(row.not_before, now)
+        row.updated_at = now
+        row.state = WorkState.WAITING
+        if row.tries >= max_tries:
+            row.state = WorkState.QUARANTINED
+            row.last_error = f"{row.tries} workers were lost over it"
+    return [view(row) for row in rows if row.state == WorkState.QUARANTINED]
+
+
+def due(session: Session, now: datetime, limit: int = 1000) -> list[tuple[WorkKind, int]]:
+    """What waits and may begin, in its order."""
+    rows = session.execute(
+        select(Work.kind, Work.id)
+        .where(Work.state == WorkState.WAITING, Work.not_before <= now)
+        .order_by(Work.turn, Work.not_before)
+        .limit(limit)
+    )
+    return [(WorkKind(kind), row_id) for kind, row_id in rows]
+
+
+def next_due_at(session: Session) -> datetime | None:
+    """When the first waiting row may begin."""
+    return session.scalar(select(func.min(Work.not_before)).where(Work.state == WorkState.WAITING))
+
+
+def held(row_id: int, owner: str) -> Update:
+    return update(Work).where(
+        Work.id == row_id, Work.owner == owner, Work.state == WorkState.RUNNING
+    )
+
+
+def changed(session: Session, statement: Update) -> bool:
+    return count(session, statement) > 0
+
+
+def count(session: Session, statement: Update) -> int:
+    return cast("CursorResult[Any]", session.execute(statement)).rowcount
+
+
+def view(row: Work) -> WorkView:
+    return WorkView(
+        row.id, WorkKind(row.kind), row.key, WorkState(row.state), row.generation, row.tries,
+        row.not_before, row.lease_until, row.last_error, row.created_at,
+    )  # fmt: skip
