@@ -11,6 +11,7 @@ import glob
 import os
 import re
 import stat
+from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.artifact import Skipped
@@ -49,10 +50,10 @@ def search(
     seen: set[tuple[int, int]] = set()
     for pattern in patterns:
         fixed = _fixed_folder(pattern)
-        for count, path in enumerate(glob.iglob(pattern, recursive=True)):
-            if count >= MAX_MATCHES:
-                yield Skipped(pattern, f"fits more than {MAX_MATCHES:,} files; the rest is left")
-                break
+        paths = sorted(islice(glob.iglob(pattern, recursive=True), MAX_MATCHES + 1))
+        if len(paths) > MAX_MATCHES:
+            yield Skipped(pattern, f"fits more than {MAX_MATCHES:,} files; the rest is left")
+        for path in paths[:MAX_MATCHES]:
             if deadline.passed():
                 yield Skipped(pattern, "no time was left to look further")
                 return
