@@ -70,7 +70,11 @@ def attempt(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) 
         cutter.daemon = True
         cutter.start()
         whole = _post(entry, connection, endpoint, token)
-        return _read(connection, whole)
+        answer = _read(connection, whole)
+        if answer.kind != ACCEPTED and deadline.passed():
+            # Whatever was read was cut by us.
+            raise TimeoutError
+        return answer
     except (OSError, http.client.HTTPException) as error:
         why = "the deadline has passed" if deadline.passed() else _why(error)
         return Answer(AGAIN, f"{endpoint.host}:{endpoint.port}: {why}")
@@ -127,7 +131,11 @@ def _read(connection: http.client.HTTPConnection, whole: bool) -> Answer:
     if 200 <= status < 300:
         if not whole:
             return Answer(AGAIN, f"{status} before the whole body was sent")
-        return Answer(ACCEPTED, "", _text(said.get("incident_id")), refused=_members(said))
+        incident = _text(said.get("incident_id"))
+        if not incident:
+            # A login page of a proxy says 200 too, and so does an answer that was cut.
+            return Answer(MEND, f"{status}, but not from the service; is --url right?")
+        return Answer(ACCEPTED, "", incident, refused=_members(said))
     text = _problem(status, response.reason, said)
     if status in TRY_LATER or status >= 500:
         wait_s = retry_after_s(response.getheader("Retry-After"))
