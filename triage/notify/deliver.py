@@ -86,13 +86,13 @@ def _exchange(
 ) -> Attempt:
     end = time.monotonic() + timeout_s
     url = checked.url
-    headers = {
-        "host": url.host_header,
-        **request.headers,
-        "user-agent": _USER_AGENT,
-        "accept-encoding": "identity",  # an answer is not worth unpacking
-        "connection": "close",
-    }
+    headers = [
+        ("host", url.host_header),
+        *request.headers.items(),
+        ("user-agent", _USER_AGENT),
+        ("accept-encoding", "identity"),  # an answer is not worth unpacking
+        ("connection", "close"),
+    ]
     # The parts and not the text: nobody reads the address a second time.
     address = httpcore2.URL(
         scheme=url.scheme, host=str(url.host), port=url.explicit_port, target=url.target

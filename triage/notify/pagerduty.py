@@ -10,7 +10,6 @@ dedup_key at most 255, severity one of four words.
 
 import hashlib
 
-from triage import __version__
 from triage.domain.report import iso_utc
 from triage.notify.headline import headline
 from triage.notify.message import Event, Message
@@ -63,7 +62,7 @@ def _trigger(
         "routing_key": target.routing_key or "",
         "event_action": "trigger",
         "dedup_key": _key(message),
-        "client": f"nccl-triage {__version__}",
+        "client": "nccl-triage",
         "payload": payload,
     }
     if link:

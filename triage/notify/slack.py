@@ -16,7 +16,7 @@ from triage.notify.headline import headline, where
 from triage.notify.message import Event, Message
 from triage.notify.neutral import cut_chars, inert, plain, web_link
 from triage.notify.request import JSON, Request, Target
-from triage.notify.told import Named, Reason, Told, in_front, told
+from triage.notify.told import Named, Reason, in_front, told
 from triage.render.belief import belief
 from triage.render.ranges import condense
 from triage.render.wire import encode_line
@@ -102,21 +102,18 @@ def _answer(message: Message, room: _Room) -> Iterator[Block]:
     verdict, suspects = told(message)
     if verdict is None:
         return
-    yield _section(_sentences(message, verdict, room))
+    if verdict.summary:
+        yield _section(escaped(verdict.summary, room.sentence))
     for position, suspect in enumerate(in_front(suspects), start=1):
         yield _section(_suspect(position, suspect, room))
+    # Behind the suspects: the sentence may speak of "the reasons above".
+    if message.next_step:
+        yield _section(f"*Next:* {escaped(message.next_step, room.sentence)}")
+    else:
+        yield _section(f"*Action:* {escaped(verdict.action, 64)}")
     commands = _commands(message.actions, room.commands)
     if commands:
         yield _section(f"```\n{commands}\n```")
-
-
-def _sentences(message: Message, verdict: Told, room: _Room) -> str:
-    lines = [escaped(verdict.summary, room.sentence)] if verdict.summary else []
-    if message.next_step:
-        lines.append(f"*Next:* {escaped(message.next_step, room.sentence)}")
-    else:
-        lines.append(f"*Action:* {escaped(verdict.action, 64)}")
-    return "\n".join(lines)
 
 
 def _suspect(position: int, suspect: Named, room: _Room) -> str:
@@ -127,7 +124,7 @@ def _suspect(position: int, suspect: Named, room: _Room) -> str:
         f"rank{'' if len(suspect.ranks) == 1 else 's'} {ranks}"
         if ranks and suspect.node is not None
         else "",
-        " ".join(suspect.gpus[:2]),
+        f"GPU {' '.join(suspect.gpus[:2])}" if suspect.gpus else "",
     ]
     head = f"*{position}. {escaped(where(suspect), 90)}*"
     rest = escaped(", ".join(part for part in parts if part), 160)
