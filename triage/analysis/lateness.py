@@ -134,7 +134,7 @@ def members_together(rows: Rows) -> I64:
     key = compact(rows.group, rows.seq)
     alone = np.flatnonzero(rows.p2p)
     key[alone] = int(key.max()) + 1 + np.arange(len(alone))
-    return compact(key, np.zeros(len(key), np.int64))
+    return key
 
 
 def own_excess(rows: Rows, created: F64, latest: F64, place: I64) -> F64:
@@ -211,15 +211,16 @@ def compact(major: I64, minor: I64) -> I64:
 
 def group_median(key: I64, values: F64) -> F64:
     """The median of ``values`` over rows of equal ``key``, for every row; NaNs left out."""
-    order = np.lexsort((values, key))
-    sorted_key = key[order]
-    sorted_values = values[order]
-    good = ~np.isnan(sorted_values)
-    counts = np.bincount(sorted_key[good], minlength=int(key.max()) + 1)
-    first = np.searchsorted(sorted_key, np.arange(len(counts)))
-    last = len(values) - 1
-    low = sorted_values[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
-    high = sorted_values[np.minimum(first + counts // 2, last)]
+    good = ~np.isnan(values)
+    if not good.any():
+        return np.full(len(key), np.nan)
+    known, present = values[good], key[good]
+    ordered = known[np.lexsort((known, present))]
+    counts = np.bincount(present, minlength=int(key.max()) + 1)
+    first = np.cumsum(counts) - counts
+    last = len(ordered) - 1
+    low = ordered[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
+    high = ordered[np.minimum(first + counts // 2, last)]
     high = np.where(counts % 2 == 0, high, low)
     return np.where(counts > 0, (low + high) / 2, np.nan)[key]
 

@@ -7,7 +7,6 @@ The rank is the last run of digits of the file's stem: ``comm_lib_trace_rank_12`
 
 import re
 from itertools import pairwise
-from pathlib import PurePosixPath
 
 __all__ = ["node_in_name", "rank_in_name"]
 
@@ -20,8 +19,13 @@ LAST_DIGITS = re.compile(r"([0-9]+)[^0-9]*$")
 HOST_BEFORE_RANK = re.compile(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
 
 
+def parts_of(artifact: str) -> list[str]:
+    """What a path's parts are, without making a path: there are as many as files."""
+    return [part for part in artifact.split("/") if part not in ("", ".")]
+
+
 def stem_of(artifact: str) -> str:
-    return ENDINGS.sub("", PurePosixPath(artifact).name)
+    return ENDINGS.sub("", (parts_of(artifact) or [""])[-1])
 
 
 def rank_in_name(artifact: str) -> int | None:
@@ -35,7 +39,7 @@ def rank_in_name(artifact: str) -> int | None:
 
 def node_in_name(artifact: str) -> str | None:
     """The node that a file's folder or name claims, if any."""
-    parts = PurePosixPath(artifact).parts
+    parts = parts_of(artifact)
     for folder, below in pairwise(parts[:-1]):
         if folder == "nodes":
             return below

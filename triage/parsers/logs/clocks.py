@@ -247,12 +247,7 @@ def dated_row(row: Evidence, date: Dater) -> Evidence:
     if first is None:
         return row
     last = date(row.last_stamp, row.line)
-    return replace(
-        row,
-        at_ns=first[0],
-        last_at_ns=first[0] if last is None else last[0],
-        error_ns=first[1],
-    )
+    return row.dated(first[0], first[0] if last is None else last[0], first[1])
 
 
 def dated_file(file: LogFile, date: Dater) -> LogFile:
