@@ -114,6 +114,7 @@ def test_a_redirect_is_not_followed(status):
         ("Sun, 06 Nov 1994 08:49:37 GMT", 0, 0),
         ("9" * 400, 10**9, 10**9),
     ],
+    ids=["seconds", "at once", "a date", "a date gone by", "absurd"],
 )
 def test_retry_after_is_read_in_both_forms(value, lowest, highest):
     with Receiver(answer(429, Retry_After=value)) as receiver:

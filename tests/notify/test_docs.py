@@ -1,0 +1,52 @@
+"""The page on notifications says what the code does."""
+
+import json
+import re
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+
+from triage.notify.guard import Guard
+from triage.notify.message import DEFAULT_EVENTS, Event
+from triage.notify.registry import Kind, validate
+from triage.notify.schedule import PROBE_EVERY_S
+from triage.notify.severity import Severity
+from triage.notify.signing import new_secret, sign
+
+PAGE = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text("utf-8")
+SUBSCRIPTIONS = [json.loads(body) for body in re.findall(r"-d '(\{.*?\})'", PAGE)]
+
+
+@pytest.mark.parametrize("word", [*Event, *Kind, *Severity])
+def test_every_word_is_explained(word):
+    assert f"`{word}`" in PAGE
+
+
+@pytest.mark.parametrize("body", SUBSCRIPTIONS, ids=lambda body: body["kind"])
+def test_every_subscription_shown_is_complete(body):
+    assert validate(body["kind"], body.get("url"), body.get("routing_key")).url
+
+
+def test_every_kind_is_shown():
+    assert {body["kind"] for body in SUBSCRIPTIONS} == set(Kind)
+
+
+def test_the_default_is_as_said():
+    assert set(Event) - set(DEFAULT_EVENTS) == {Event.PROVISIONAL}
+    assert f"every {PROBE_EVERY_S} s" in PAGE
+
+
+def test_the_allow_list_shown_is_one():
+    (shown,) = re.findall(r'TRIAGE_WEBHOOK_ALLOW="(.*?)"', PAGE)
+    assert Guard(shown.split(","), resolve=lambda *_: ["10.20.0.5"]).check("http://am.example")
+
+
+@pytest.mark.parametrize(("body", "good"), [(b"{}", True), (b"{ }", False)])
+def test_the_verifier_shown_verifies(body, good):
+    (code,) = [one for one in re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL) if "def " in one]
+    names: dict[str, object] = {}
+    exec(code, names)  # noqa: S102 - our own page
+    old, new = new_secret(), new_secret()
+    headers = sign([old, new], "msg_1", datetime.now(UTC), b"{}")
+    assert names["verified"](body, headers, new) is good
