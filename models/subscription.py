@@ -14,8 +14,8 @@ __all__ = ["Subscription"]
 class Subscription(Base):
     """``incident_id`` is set for the ``callback_url`` of one incident.
 
-    ``failing_since`` is when its receiver stopped answering, ``probe_at`` when it is asked
-    again in the meantime.
+    ``failing_since`` is when its receiver stopped answering; before ``not_before`` it asked
+    not to be called.
     """
 
     __tablename__ = "subscription"
@@ -32,4 +32,4 @@ class Subscription(Base):
     disabled_at: Mapped[datetime | None] = mapped_column(UtcTime)
     disabled_why: Mapped[str | None] = mapped_column(CleanText)
     failing_since: Mapped[datetime | None] = mapped_column(UtcTime)
-    probe_at: Mapped[datetime | None] = mapped_column(UtcTime)
+    not_before: Mapped[datetime | None] = mapped_column(UtcTime)

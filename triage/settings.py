@@ -113,12 +113,13 @@ class Settings(BaseSettings):
     def blob_options(self) -> dict[str, str]:
         """Endpoint and keys of the object store."""
         named = {
-            "endpoint": self.s3_endpoint,
-            "access_key_id": self.s3_access_key_id,
-            "secret_access_key": self.s3_secret_access_key,
-            "region": self.s3_region,
+            "TRIAGE_S3_ENDPOINT": self.s3_endpoint,
+            "TRIAGE_S3_ACCESS_KEY_ID": self.s3_access_key_id,
+            "TRIAGE_S3_SECRET_ACCESS_KEY": self.s3_secret_access_key,
+            "TRIAGE_S3_REGION": self.s3_region,
         }
-        return {key: value for key, value in named.items() if value}
+        usual = {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
+        return {**usual, **{key: value for key, value in named.items() if value}}
 
     @classmethod
     def settings_customise_sources(

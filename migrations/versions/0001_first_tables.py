@@ -193,7 +193,7 @@ def upgrade() -> None:
         sa.Column("disabled_at", models.base.UtcTime(timezone=True), nullable=True),
         sa.Column("disabled_why", models.base.CleanText(), nullable=True),
         sa.Column("failing_since", models.base.UtcTime(timezone=True), nullable=True),
-        sa.Column("probe_at", models.base.UtcTime(timezone=True), nullable=True),
+        sa.Column("not_before", models.base.UtcTime(timezone=True), nullable=True),
         sa.ForeignKeyConstraint(
             ["incident_id"],
             ["incident.id"],

@@ -7,7 +7,7 @@ from datetime import datetime
 from sqlalchemy import and_, or_, select, update
 from sqlalchemy.orm import Session
 
-from models import Artifact, Upload
+from models import Artifact, Digest, Upload
 from triage.domain.states import ArtifactState
 from triage.store.ids import new_id
 from triage.store.upsert import insert_missing
@@ -41,6 +41,7 @@ class NewArtifact:
     position: int
     stored_bytes: int
     redacted: Mapping[str, int]
+    state: ArtifactState = ArtifactState.STORED
     reason: str | None = None
 
 
@@ -56,7 +57,7 @@ class Stored:
     filename: str
     size_bytes: int
     blob_key: str
-    position: int
+    offset: int
     stored_bytes: int
     tries: int
 
@@ -89,7 +90,7 @@ def add_upload(
             "identity": file.identity, "node": file.node, "rank": file.rank,
             "kind": file.kind, "filename": file.filename, "sha256": file.sha256,
             "size_bytes": file.size_bytes, "position": file.position,
-            "stored_bytes": file.stored_bytes, "state": str(ArtifactState.STORED),
+            "stored_bytes": file.stored_bytes, "state": str(file.state),
             "reason": file.reason, "redacted": dict(file.redacted), "tries": 0,
             "created_at": now,
         }
@@ -203,10 +204,12 @@ def quarantine_upload(session: Session, upload_id: str, reason: str) -> int:
 
 
 def quarantined(session: Session, incident_id: str) -> list[tuple[str, str]]:
-    """(name in reports, reason) of the files that were set apart."""
+    """(name in reports, reason) of the files that no reader has got through."""
     rows = session.scalars(
         select(Artifact)
+        .outerjoin(Digest, Digest.artifact_id == Artifact.id)
         .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED)
+        .where(Digest.artifact_id.is_(None))
         .order_by(Artifact.filename, Artifact.id)
     )
     return [

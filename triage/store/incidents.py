@@ -20,6 +20,7 @@ __all__ = [
     "find",
     "for_upload",
     "listing",
+    "newest_of_job",
     "newest_of_node",
 ]
 
@@ -138,18 +139,11 @@ def for_upload(
     session: Session, job_id: str, *, within_s: float, quiet_s: float, now: datetime
 ) -> str:
     """The incident that an upload for this job belongs to: its newest, else one of its own."""
-    newest = (
-        select(Incident.id)
-        .join(Job, Incident.job_fk == Job.id)
-        .where(Job.job_id == job_id)
-        .order_by(Incident.created_at.desc(), Incident.id.desc())
-        .limit(1)
-    )
-    known = session.scalar(newest)
+    known = newest_of_job(session, job_id)
     if known is not None:
         return known
     job_fk = jobs.lock_job(session, "", job_id, now)
-    known = session.scalar(newest)
+    known = newest_of_job(session, job_id)
     if known is not None:
         return known
     found = opened(session, job_fk, OPEN, now)
@@ -159,6 +153,17 @@ def for_upload(
     session.add(found)
     session.flush()
     return found.id
+
+
+def newest_of_job(session: Session, job_id: str) -> str | None:
+    """The id of the job's newest incident, on whichever cluster."""
+    return session.scalar(
+        select(Incident.id)
+        .join(Job, Incident.job_fk == Job.id)
+        .where(Job.job_id == job_id)
+        .order_by(Incident.created_at.desc(), Incident.id.desc())
+        .limit(1)
+    )
 
 
 def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime) -> int:

@@ -44,7 +44,6 @@ def history(session: Session, name: str, now: datetime | None = None) -> dict[st
 
 
 def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
-    resolution: Resolution | None
     rows = session.execute(
         select(Incident, Job.job_id, Suspect, Resolution)
         .join(Suspect, Suspect.incident_id == Incident.id)
@@ -64,10 +63,10 @@ def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
             "category": suspect.category,
             "score": suspect.score,
             "gpus": suspect.row.get("gpus", []),
-            "resolved_as": None if resolution is None else resolution.category,
-            "resolved_node": None if resolution is None else resolution.node,
+            "resolved_as": getattr(resolution, "category", None),
+            "resolved_node": getattr(resolution, "node", None),
         }
-        for incident, job_id, suspect, resolution in rows.tuples()
+        for incident, job_id, suspect, resolution in rows
     ]
 
 

@@ -13,7 +13,17 @@ from triage.domain.states import IncidentState
 from triage.store import incidents
 from triage.store.incidents import OPEN
 
-__all__ = ["Standing", "answered", "changed", "failed", "settle", "standing"]
+__all__ = [
+    "Standing",
+    "answered",
+    "begin_final",
+    "changed",
+    "failed",
+    "go_on_collecting",
+    "num_open",
+    "settle",
+    "standing",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +108,13 @@ def begin_final(session: Session, incident_id: str, now: datetime) -> None:
     if row.state == IncidentState.COLLECTING:
         row.state = IncidentState.ANALYSING
         row.updated_at = now
+
+
+def go_on_collecting(session: Session, incident_id: str) -> None:
+    """Something came while the final answer was made."""
+    row = locked(session, incident_id)
+    if row.settled_at is None:
+        row.state = IncidentState.COLLECTING
 
 
 def failed(session: Session, incident_id: str, reason: str, now: datetime) -> int:

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from models import Subscription
 from triage.store.views import SubscriptionView
 
-__all__ = ["add", "disable", "find", "listing", "remove", "set_failing", "wanting"]
+__all__ = ["add", "disable", "find", "listing", "not_before", "remove", "set_failing", "wanting"]
 
 
 def add(
@@ -79,13 +79,19 @@ def disable(session: Session, subscription_id: str, why: str, now: datetime) -> 
 
 
 def set_failing(
-    session: Session, subscription_id: str, since: datetime | None, probe_at: datetime | None
+    session: Session, subscription_id: str, since: datetime | None, not_before: datetime | None
 ) -> None:
-    """Whether its receiver answers, and when it is asked again."""
+    """Whether its receiver answers, and before when it asked not to be called."""
     row = session.get(Subscription, subscription_id)
     if row is not None:
         row.failing_since = None if since is None else (row.failing_since or since)
-        row.probe_at = probe_at
+        row.not_before = not_before
+
+
+def not_before(session: Session, subscription_id: str) -> datetime | None:
+    """Before when its receiver asked not to be called."""
+    row = session.get(Subscription, subscription_id)
+    return None if row is None else row.not_before
 
 
 def view(row: Subscription) -> SubscriptionView:

@@ -16,6 +16,7 @@ from triage.store.upsert import insert_missing
 from triage.store.views import WorkView
 
 __all__ = [
+    "any_lost",
     "arm",
     "claim",
     "due",
@@ -196,6 +197,16 @@ def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
             row.state = WorkState.QUARANTINED
             row.last_error = f"{row.tries} workers were lost over it"
     return [view(row) for row in rows if row.state == WorkState.QUARANTINED]
+
+
+def any_lost(session: Session, now: datetime) -> bool:
+    """Whether a lease has run out; asked before anything is locked."""
+    return (
+        session.scalar(
+            select(Work.id).where(Work.state == WorkState.RUNNING, Work.lease_until <= now).limit(1)
+        )
+        is not None
+    )
 
 
 def due(session: Session, now: datetime, limit: int = 1000) -> list[tuple[WorkKind, int]]:

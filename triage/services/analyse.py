@@ -1,0 +1,199 @@
+"""An incident is answered from what its files came down to: provisional while they come,
+final when it settles, revised when something comes late.
+
+``triage.report`` answers, in a child process; here is only when, and what is kept.
+"""
+
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+import orjson
+import structlog
+from sqlalchemy.orm import Session
+
+from triage.domain.states import IncidentState, WorkKind
+from triage.notify.message import Event
+from triage.services.context import Context, utc_now
+from triage.services.done import Done
+from triage.services.isolated import Analysis, IsolatedPool
+from triage.services.tell import ring_for, tell
+from triage.settings import Settings
+from triage.store import artifacts, evidence, incidents, revisions, settling
+from triage.store.settling import Standing
+from triage.store.views import WorkView
+
+__all__ = ["analyse", "analyse_given_up"]
+
+log = structlog.get_logger(__name__)
+# An answer that takes long is not made more often than it can be: so many times as long
+# passes between two of them.
+REST: Final = 3.0
+# Files that are in are waited for, however late; their reading rings, and this is the net.
+LOOK_AGAIN_S: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to do with an incident now: answer it, or look again at a time."""
+
+    answer: bool
+    final: bool = False
+    again_at: datetime | None = None
+
+
+def plan(st: Standing, settings: Settings, now: datetime) -> Plan:
+    """What an incident needs; a decision on plain values."""
+    news = st.inputs > st.answered_inputs
+    if st.settled_at is not None:
+        if st.num_unread:
+            return Plan(answer=False, again_at=now + timedelta(seconds=LOOK_AGAIN_S))
+        late = news or st.state is not IncidentState.READY
+        return Plan(answer=late, final=True)
+    due = now >= st.settle_at
+    if due and not st.num_unread:
+        return Plan(answer=True, final=True)
+    again_at = now + timedelta(seconds=LOOK_AGAIN_S) if due else st.settle_at
+    if not news or not st.num_artifacts:
+        return Plan(answer=False, again_at=again_at)
+    pause = max(settings.provisional_every_s, REST * st.analyse_s)
+    ready_at = now if st.analysed_at is None else st.analysed_at + timedelta(seconds=pause)
+    if ready_at > now:
+        return Plan(answer=False, again_at=min(again_at, ready_at))
+    return Plan(answer=True, again_at=again_at)
+
+
+def analyse(ctx: Context, readers: IsolatedPool, owed: WorkView) -> Done:
+    """Answer one incident, if it is time to."""
+    now = utc_now()
+    with ctx.database.reading() as session:
+        st = settling.standing(session, owed.key)
+        if st is None:
+            return Done()
+        todo = plan(st, ctx.settings, now)
+        if not todo.answer:
+            return Done(again_at=todo.again_at)
+        incident = incidents.find(session, owed.key)
+        if incident is None:
+            return Done()
+    if todo.final and st.inputs <= st.answered_inputs and st.revision:
+        return settled(ctx, st, None, 0.0)
+    if todo.final:
+        with ctx.database.writing() as session:
+            settling.begin_final(session, st.id, now)
+    began = time.monotonic()
+    facts = {"job_id": incident.job_id, **st.facts}
+    with ctx.database.reading() as session:
+        refused = artifacts.quarantined(session, st.id)
+        found = readers.analyse(
+            evidence.extracts_of(session, st.id),
+            orjson.dumps(facts, default=str),
+            refused=refused,
+            notes=[] if st.num_artifacts else ["nothing was uploaded for this failure"],
+            deadline_s=ctx.settings.analyse_deadline_s,
+        )
+    seconds = time.monotonic() - began
+    log.info(
+        "incident answered", incident_id=st.id, final=todo.final, seconds=round(seconds, 3),
+        num_artifacts=st.num_artifacts,
+    )  # fmt: skip
+    if todo.final:
+        return settled(ctx, st, found, seconds)
+    return provisional(ctx, st, found, seconds, todo.again_at)
+
+
+def provisional(
+    ctx: Context, st: Standing, found: Analysis, seconds: float, again_at: datetime | None
+) -> Done:
+    """Keep an answer of an incident that is still collecting."""
+    rows: list[int] = []
+
+    def write(session: Session) -> None:
+        now = utc_now()
+        if keep(session, st, found, seconds, now, provisional=True):
+            rows.extend(tell(session, ctx.settings, st.id, Event.PROVISIONAL, now))
+
+    return Done(write=write, after=lambda: ring_for(ctx, rows), again_at=again_at)
+
+
+def settled(ctx: Context, st: Standing, found: Analysis | None, seconds: float) -> Done:
+    """Keep the final answer, unless something came while it was made."""
+    rows: list[int] = []
+
+    def write(session: Session) -> None:
+        now = utc_now()
+        present = settling.standing(session, st.id)
+        if present is None:
+            return
+        previous = revisions.newest(session, st.id)
+        more = present.inputs != st.inputs or present.num_unread > 0
+        more = more or (present.settled_at is None and present.settle_at > now)
+        changed = found is not None and keep(
+            session, st, found, seconds, now, provisional=more and st.settled_at is None
+        )
+        if more:  # what came has asked for another answer
+            settling.go_on_collecting(session, st.id)
+            return
+        if found is not None:
+            evidence.redate(session, st.id, found.dated)
+        first = settling.settle(session, st.id, now)
+        event = Event.READY if first else Event.REVISED
+        if first or changed:
+            rows.extend(tell(session, ctx.settings, st.id, event, now, previous))
+
+    def after() -> None:
+        ring_for(ctx, rows)
+        ctx.doorbell.ring(WorkKind.ANALYSE, ())
+
+    return Done(write=write, after=after)
+
+
+def keep(
+    session: Session,
+    st: Standing,
+    found: Analysis,
+    seconds: float,
+    now: datetime,
+    *,
+    provisional: bool,
+) -> bool:
+    """Keep an answer; whether it is another one than before. The same one is no revision."""
+    newest = revisions.newest(session, st.id)
+    report: dict[str, Any] = orjson.loads(found.report)
+    text = found.report.decode()
+    changed = newest is None or newest.report != text
+    revision = 0 if newest is None else newest.revision
+    if changed:
+        revision += 1
+        revisions.add(
+            session,
+            st.id,
+            revision,
+            provisional=provisional,
+            report=text,
+            timeline=orjson.loads(found.timeline),
+            answer=found.answer,
+            suspects=report["suspects"],
+            now=now,
+        )
+    settling.answered(
+        session,
+        st.id,
+        inputs=st.inputs,
+        report=report,
+        revision=revision,
+        provisional=provisional,
+        seconds=seconds,
+        now=now,
+    )
+    return changed
+
+
+def analyse_given_up(session: Session, settings: Settings, incident_id: str, why: str) -> list[int]:
+    """We failed over an incident: said so, and told; the rows of work that tell it."""
+    now = utc_now()
+    if settling.standing(session, incident_id) is None:
+        return []
+    settling.failed(session, incident_id, f"triage failed over it: {why}", now)
+    return tell(session, settings, incident_id, Event.FAILED, now)

@@ -1,0 +1,46 @@
+"""The sweeper: what nobody holds is rung for again, what has lost too many workers set apart.
+
+Two of them do no harm: a row is claimed once, however often the bell rings.
+"""
+
+from datetime import datetime
+
+import structlog
+
+from triage.domain.states import WorkKind
+from triage.services.context import Context, utc_now
+from triage.services.perform import give_up
+from triage.services.tell import ring_for
+from triage.store import work
+
+__all__ = ["next_due", "sweep"]
+
+log = structlog.get_logger(__name__)
+
+
+def sweep(ctx: Context) -> int:
+    """Take back what lost its worker and ring for everything that is due; how many rows."""
+    now = utc_now()
+    rows: list[int] = []
+    with ctx.database.reading() as session:
+        any_lost = work.any_lost(session, now)
+    if any_lost:
+        with ctx.database.writing() as session:
+            for owed in work.lost(session, now, ctx.settings.max_tries):
+                log.error("work quarantined", kind=str(owed.kind), key=owed.key, tries=owed.tries)
+                rows += give_up(session, ctx.settings, owed, owed.last_error or "workers lost")
+        ring_for(ctx, rows)
+    with ctx.database.reading() as session:
+        due = work.due(session, now)
+    by_kind: dict[WorkKind, list[int]] = {}
+    for kind, row_id in due:
+        by_kind.setdefault(kind, []).append(row_id)
+    for kind, ids in by_kind.items():
+        ctx.doorbell.ring(kind, ids)
+    return len(due)
+
+
+def next_due(ctx: Context) -> datetime | None:
+    """When the first waiting piece of work may begin."""
+    with ctx.database.reading() as session:
+        return work.next_due_at(session)

@@ -1,0 +1,122 @@
+"""The outbox: messages are written in the transaction that makes what they tell of."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+import orjson
+from sqlalchemy.orm import Session
+
+from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.states import WorkKind
+from triage.notify.message import Event, Message, message_id
+from triage.notify.registry import Target, render
+from triage.notify.request import Kind
+from triage.render.next_step import commands, next_step
+from triage.services.context import Context
+from triage.settings import Settings
+from triage.store import deliveries, incidents, revisions, subscriptions, work
+from triage.store.views import IncidentView, RevisionView
+
+__all__ = ["ring_for", "tell"]
+
+
+def tell(
+    session: Session,
+    settings: Settings,
+    incident_id: str,
+    event: Event,
+    now: datetime,
+    previous: RevisionView | None = None,
+) -> list[int]:
+    """Write a message to everybody who wants to know; the rows of work that send them.
+
+    ``previous`` is the answer before, for receivers that keep a state.
+    """
+    wanting = subscriptions.wanting(session, incident_id, str(event))
+    incident = incidents.find(session, incident_id)
+    if not wanting or incident is None:
+        return []
+    message = message_of(
+        incident, revisions.newest(session, incident_id), settings, event, now, previous
+    )
+    rows = []
+    for one in wanting:
+        target = Target(Kind(one.kind), one.url, one.routing_key)
+        request = render(message, target)
+        if request is None:
+            continue
+        deliveries.add(
+            session,
+            identity(incident, event, one.id, now),
+            subscription_id=one.id,
+            incident_id=incident_id,
+            revision=incident.revision,
+            event=str(event),
+            method=request.method,
+            url=request.url,
+            headers=request.headers,
+            body=request.body,
+            now=now,
+        )
+        rows.append(work.arm(session, WorkKind.NOTIFY, one.id, now))
+    return rows
+
+
+def identity(incident: IncidentView, event: Event, subscription_id: str, now: datetime) -> str:
+    """One message for each revision and event; each resolution is one of its own."""
+    if event is Event.RESOLVED:
+        subscription_id = f"{subscription_id}/{now.isoformat()}"
+    return message_id(incident.id, incident.revision, event, subscription_id)
+
+
+def ring_for(ctx: Context, rows: Sequence[int]) -> None:
+    """Ring for messages that were written, after the commit."""
+    if rows:
+        ctx.doorbell.ring(WorkKind.NOTIFY, rows)
+
+
+def message_of(
+    incident: IncidentView,
+    newest: RevisionView | None,
+    settings: Settings,
+    event: Event,
+    now: datetime,
+    previous: RevisionView | None,
+) -> Message:
+    report: dict[str, Any] = {} if newest is None else orjson.loads(newest.report)
+    before: dict[str, Any] = {} if previous is None else orjson.loads(previous.report)
+    answer = None if newest is None else answer_from_bytes(newest.answer)
+    base = settings.public_url.rstrip("/")
+    return Message(
+        event=event,
+        at=now,
+        incident_id=incident.id,
+        job_id=incident.job_id,
+        cluster=incident.cluster,
+        revision=incident.revision,
+        provisional=incident.provisional,
+        state=str(incident.state),
+        verdict=report.get("verdict"),
+        suspects=tuple(report.get("suspects", ())),
+        url=f"{base}/incidents/{incident.id}",
+        actions=() if answer is None else commands(answer),
+        coverage_text=coverage_text(report.get("coverage")),
+        reason=incident.reason,
+        resolution=None if incident.resolution is None else incident.resolution.to_dict(),
+        next_step="" if answer is None else next_step(answer),
+        previous_verdict=before.get("verdict"),
+        previous_suspects=tuple(before.get("suspects", ())),
+    )
+
+
+def coverage_text(coverage: dict[str, Any] | None) -> str:
+    """What the answer rests on, in one line."""
+    if coverage is None:
+        return ""
+    expected = coverage["ranks_expected"]
+    of = "" if expected is None else f" of {expected}"
+    parts = [f"{coverage['dumps_read']}{of} dumps", f"{coverage['lines_read']} log lines"]
+    if coverage["unreadable"]:
+        parts.append(f"{len(coverage['unreadable'])} files unreadable")
+    return ", ".join(parts)

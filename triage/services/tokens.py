@@ -1,0 +1,83 @@
+"""Tokens: made and shown once, kept as a hash, checked on every request.
+
+``triage_<id>_<secret>``: the id says which row, the secret is 256 random bits. A SHA-256 of
+that much randomness cannot be tried out, so no slow hash is needed.
+"""
+
+import hashlib
+import re
+import secrets
+from collections.abc import Iterable
+from datetime import datetime
+from typing import Final
+
+from triage.errors import UsageError
+from triage.services.context import Context, utc_now
+from triage.store import audit, keys
+from triage.store.ids import new_id
+from triage.store.views import KeyView
+
+__all__ = ["SCOPES", "any_token", "check_token", "create_token", "list_tokens", "revoke_token"]
+
+SCOPES: Final = ("ingest", "read", "admin")
+TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
+
+
+def create_token(
+    ctx: Context,
+    name: str,
+    scopes: Iterable[str],
+    actor: str,
+    expires_at: datetime | None = None,
+) -> tuple[KeyView, str]:
+    """A token and its row; the token is nowhere afterwards. Raises :class:`UsageError`."""
+    wanted = sorted(set(scopes))
+    if not wanted or not set(wanted) <= set(SCOPES):
+        raise UsageError(f"a token needs scopes out of {', '.join(SCOPES)}")
+    if not name.strip() or len(name) > 256:
+        raise UsageError("a token needs a name that says who uses it, at most 256 characters")
+    now = utc_now()
+    key_id = new_id("key", now)
+    token = f"triage_{key_id.removeprefix('key_')}_{secrets.token_urlsafe(32)}"
+    with ctx.database.writing() as session:
+        found = keys.add(session, key_id, name, digest(token), wanted, expires_at, now)
+        audit.note(session, actor, "create token", key_id, now, {"scopes": wanted, "name": name})
+    return found, token
+
+
+def check_token(ctx: Context, token: str) -> KeyView | None:
+    """Whose token it is; None for one that is not known, revoked or expired."""
+    if not TOKEN.fullmatch(token):
+        return None
+    with ctx.database.reading() as session:
+        found = keys.by_hash(session, digest(token))
+    if found is None or found.revoked_at is not None:
+        return None
+    if found.expires_at is not None and found.expires_at <= utc_now():
+        return None
+    return found
+
+
+def any_token(ctx: Context) -> bool:
+    """Whether there is a token that is good."""
+    with ctx.database.reading() as session:
+        return keys.num_valid(session, utc_now()) > 0
+
+
+def list_tokens(ctx: Context) -> list[KeyView]:
+    """All tokens, oldest first."""
+    with ctx.database.reading() as session:
+        return keys.listing(session)
+
+
+def revoke_token(ctx: Context, key_id: str, actor: str) -> None:
+    """End a token at once. Raises :class:`UsageError` where there is none of this id."""
+    now = utc_now()
+    with ctx.database.writing() as session:
+        if not keys.revoke(session, key_id, now):
+            raise UsageError(f"there is no token {key_id}: see `triage token list`")
+        audit.note(session, actor, "revoke token", key_id, now)
+
+
+def digest(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
