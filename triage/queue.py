@@ -39,6 +39,8 @@ log = structlog.get_logger(__name__)
 PATIENCE_S: Final = 2.0
 # After a failure the broker is left alone for so long; the sweeper rings for what came then.
 REST_S: Final = 3.0
+# Rung for a kind as a whole: the id says nothing to a worker anyway.
+NO_ROW: Final = 0
 # Rings that wait for the broker; more are dropped, and found by the sweeper.
 MOST_WAITING: Final = 10_000
 
@@ -57,7 +59,7 @@ class Doorbell(Protocol):
     """Rings after a commit; never raises for a broker that is away."""
 
     def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
-        """Tell that these rows of ``work`` are due."""
+        """Tell that these rows of ``work`` are due; no rows: that something of the kind is."""
 
 
 class Silent:
@@ -75,8 +77,7 @@ class PipeDoorbell:
 
     def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:  # noqa: ARG002 - it looks itself
         """Wake it; what for stands in the table."""
-        if ids:
-            self.wake()
+        self.wake()
 
 
 @dataclass(slots=True)
@@ -105,6 +106,7 @@ class CeleryDoorbell:
 
     def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
         """Leave the rings to the sender; returns at once."""
+        ids = ids or [NO_ROW]
         with self.changed:
             room = 0 if time.monotonic() < self.rest_until else MOST_WAITING - len(self.waiting)
             self.waiting.extend((kind, one) for one in ids[:room])

@@ -14,10 +14,23 @@ import typer
 from triage import __version__
 from triage.cli.analyze import HELP as ANALYZE_HELP
 from triage.cli.analyze import analyze
+from triage.cli.collect import HELP as COLLECT_HELP
+from triage.cli.collect import collect
+from triage.cli.doctor import HELP as DOCTOR_HELP
+from triage.cli.doctor import doctor
 from triage.cli.explain import HELP as EXPLAIN_HELP
 from triage.cli.explain import explain
+from triage.cli.migrate import HELP as MIGRATE_HELP
+from triage.cli.migrate import migrate
 from triage.cli.parse import HELP as PARSE_HELP
 from triage.cli.parse import parse
+from triage.cli.prune import HELP as PRUNE_HELP
+from triage.cli.prune import prune
+from triage.cli.serve import HELP as SERVE_HELP
+from triage.cli.serve import serve
+from triage.cli.token import HELP as TOKEN_HELP
+from triage.cli.token import app as token
+from triage.cli.worker import SCHEDULER_HELP, WORKER_HELP, scheduler, worker
 from triage.errors import TriageError
 from triage.render.clean import one_line
 
@@ -69,6 +82,17 @@ app.command(
     "explain", help=EXPLAIN_HELP, short_help="Say why each suspect stands where it stands."
 )(explain)
 app.command("parse", help=PARSE_HELP, short_help="Print what was read out of each file.")(parse)
+app.command("collect", help=COLLECT_HELP, short_help="On a node: find, bundle and send.")(collect)
+# The service. Each command imports it when it runs: the ones above work without its packages.
+app.command("serve", help=SERVE_HELP, short_help="Run the service.")(serve)
+app.command("worker", help=WORKER_HELP, short_help="Do the work of the service.")(worker)
+app.command("scheduler", help=SCHEDULER_HELP, short_help="Ring again for work that nobody holds.")(
+    scheduler
+)
+app.command("migrate", help=MIGRATE_HELP, short_help="Bring the database to a revision.")(migrate)
+app.add_typer(token, name="token", help=TOKEN_HELP, short_help="Make, list and revoke tokens.")
+app.command("prune", help=PRUNE_HELP, short_help="Remove what is older than it is kept.")(prune)
+app.command("doctor", help=DOCTOR_HELP, short_help="Look at all dependencies.")(doctor)
 
 
 def _add_simulate() -> None:

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from triage.errors import UsageError
 from triage.store.database import Database, translated
 
-__all__ = ["current_revision", "head_revision", "migrate"]
+__all__ = ["current_revision", "head_revision", "known_revisions", "migrate"]
 
 FOLDER: Final = Path(__file__).resolve().parents[2] / "migrations"
 # "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
@@ -30,6 +30,11 @@ def head_revision() -> str:
     """The newest revision that this release knows."""
     head = ScriptDirectory.from_config(config()).get_current_head()
     return head or ""
+
+
+def known_revisions() -> set[str]:
+    """All revisions that this release knows."""
+    return {one.revision for one in ScriptDirectory.from_config(config()).walk_revisions()}
 
 
 def current_revision(database: Database) -> str | None:
@@ -65,7 +70,7 @@ def migrate(database: Database, to: str = "head") -> str:
 def run(settings: Config, to: str, present: str | None) -> None:
     script = ScriptDirectory.from_config(settings)
     try:
-        known = {one.revision for one in script.walk_revisions()}
+        known = known_revisions()
         if present is not None and present not in known:
             raise UsageError(
                 f"the database is at revision {present}, which this release does not know:"

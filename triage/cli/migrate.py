@@ -1,0 +1,39 @@
+"""``triage migrate``: the database to a revision."""
+
+from typing import Annotated
+
+import typer
+
+from triage.cli.extras import service_packages
+
+__all__ = ["HELP", "migrate"]
+
+HELP = """
+Bring the database to the newest revision, or to the one given.
+
+Safe while the release before is still running, and safe to run twice.
+`triage serve` does it by itself for the database in its data directory.
+"""
+
+
+def migrate(
+    to: Annotated[str, typer.Option(help="A revision, or head, or base.")] = "head",
+) -> int:
+    """Migrate; the help stands in ``HELP``."""
+    with service_packages():
+        from triage.logging import configure_logging
+        from triage.settings import load_settings
+        from triage.store.database import open_database
+        from triage.store.migrate import current_revision
+        from triage.store.migrate import migrate as bring
+
+        settings = load_settings()
+        configure_logging(settings)
+        database = open_database(settings)
+        try:
+            before = current_revision(database) or "base"
+            after = bring(database, to)
+        finally:
+            database.close()
+        typer.echo(f"{before} -> {after}" if before != after else f"{after}, nothing to do")
+        return 0

@@ -1,0 +1,180 @@
+"""``triage serve``, as it runs: the API in this process, the worker in a supervised child.
+
+Everything that can be refused is refused before the port is opened, in one sentence.
+"""
+
+import fcntl
+import importlib
+import ipaddress
+import os
+import signal
+import socket
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from triage.cli.http_server import HttpServer, bind, server_config
+from triage.errors import UsageError
+from triage.logging import configure_logging
+from triage.queue import CeleryDoorbell, Doorbell, PipeDoorbell, Silent
+from triage.services.context import Context, open_context
+from triage.services.schema import prepare_schema
+from triage.services.supervise import Supervisor
+from triage.services.tokens import any_token
+from triage.settings import Settings, load_settings
+
+__all__ = ["Options", "run_service"]
+
+log = structlog.get_logger(__name__)
+
+# The child gives back what it holds within this; after it, SIGKILL, and the leases decide.
+CHILD_STOP_S: Final = 22.0
+CHECKOUT: Final = Path(__file__).resolve().parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line says."""
+
+    host: str
+    port: int
+    data_dir: Path | None
+    num_workers: int | None
+    no_worker: bool
+    open_access: bool
+
+
+def run_service(options: Options) -> int:
+    """Serve until SIGTERM or Ctrl-C. Raises :class:`UsageError` for what cannot be."""
+    settings = load_settings(data_dir=options.data_dir)
+    configure_logging(settings)
+    local = is_loopback(options.host)
+    if options.open_access and not local:
+        raise UsageError(
+            f"--open gives everybody who reaches {options.host} all rights;"
+            " it is for 127.0.0.1 and ::1 alone"
+        )
+    with ExitStack() as stack:
+        if settings.embedded_database or settings.embedded_broker:
+            stack.enter_context(alone_on(settings.data_dir))
+        supervisor = child_of(settings, options)
+        ctx = open_context(settings, doorbell_of(settings, supervisor))
+        stack.callback(ctx.close)
+        prepare_schema(settings, ctx.database)
+        if not local and not any_token(ctx):
+            raise UsageError(
+                f"{options.host} can be reached by others and there is no token yet:"
+                " `triage token create --scope admin --name NAME` first"
+            )
+        sock = stack.enter_context(bound(options.host, options.port))
+        serve(ctx, options, sock, supervisor)
+    return 0
+
+
+def serve(
+    ctx: Context, options: Options, sock: socket.socket, supervisor: Supervisor | None
+) -> None:
+    """Answer on this socket, with the child beside, until a signal ends both."""
+    # By name, as uvicorn loads any application: the command line knows no routes.
+    create_app = importlib.import_module("triage.api.app").create_app
+    app = create_app(ctx, open_access=options.open_access)
+    end_child = threading.Thread(target=stop_child, args=[supervisor], name="end-child")
+
+    def ready() -> None:
+        sys.stdout.write(f"{address_of(options.host, sock)}\n")
+        sys.stdout.flush()
+
+    server = HttpServer(server_config(app), ready, end_child.start)
+    # uvicorn raises its signals once more when it is done; by then they were heeded.
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: None)
+    if supervisor is not None:
+        supervisor.start()
+    try:
+        server.run(sockets=[sock])
+    finally:
+        if end_child.ident is None:
+            end_child.start()
+        end_child.join()
+
+
+def stop_child(supervisor: Supervisor | None) -> None:
+    if supervisor is not None:
+        supervisor.stop(CHILD_STOP_S)
+
+
+def child_of(settings: Settings, options: Options) -> Supervisor | None:
+    """The worker beside the API: always when it is embedded, else only when asked for."""
+    if options.no_worker or (not settings.embedded_broker and options.num_workers is None):
+        return None
+    num_parsers = options.num_workers or max(1, min(4, len(os.sched_getaffinity(0)) - 1))
+    environment = {
+        **os.environ,
+        "TRIAGE_DATA_DIR": str(settings.data_dir.absolute()),
+        "PYTHONPATH": os.pathsep.join(
+            filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
+        ),
+    }
+    if settings.embedded_broker:
+        command = ["-m", "workers.embedded", str(num_parsers)]
+    else:
+        command = ["-m", "workers.worker", "--child", "--concurrency", str(num_parsers)]
+    if not (CHECKOUT / "workers").is_dir():
+        raise ModuleNotFoundError("no module named workers", name="workers")
+    return Supervisor([sys.executable, *command], environment)
+
+
+def doorbell_of(settings: Settings, supervisor: Supervisor | None) -> Doorbell:
+    if not settings.embedded_broker:
+        return CeleryDoorbell(settings)
+    return Silent() if supervisor is None else PipeDoorbell(supervisor.wake)
+
+
+@contextmanager
+def alone_on(folder: Path) -> Iterator[None]:
+    """Hold the data directory: two services on one would each take the other's work for lost."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "serve.lock").open("a+") as held:
+        try:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError as error:
+            raise UsageError(
+                f"another `triage serve` runs on {folder}: end it, or give this one"
+                " a --data-dir of its own"
+            ) from error
+        yield
+
+
+@contextmanager
+def bound(host: str, port: int) -> Iterator[socket.socket]:
+    try:
+        sock = bind(host, port)
+    except OSError as error:
+        raise UsageError(
+            f"{host} port {port} cannot be had ({error.strerror or error}):"
+            " give another --port, or 0 for any that is free"
+        ) from error
+    with sock:
+        yield sock
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine reaches it; a name counts by all of its addresses."""
+    try:
+        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+    except OSError as error:
+        raise UsageError(f"--host {host} is no address of this machine: {error}") from error
+    return all(
+        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found
+    )
+
+
+def address_of(host: str, sock: socket.socket) -> str:
+    shown = f"[{host}]" if ":" in host else host
+    return f"http://{shown}:{sock.getsockname()[1]}"

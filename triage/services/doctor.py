@@ -1,0 +1,239 @@
+"""Each thing the service depends on, how it is, and what to do about it.
+
+Changes nothing, except for a probe in the blob store that is removed again.
+"""
+
+import fcntl
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final
+
+from triage.domain.states import WorkKind
+from triage.errors import TriageError
+from triage.queue import waiting_messages
+from triage.services.context import Context, open_context, utc_now
+from triage.settings import Settings
+from triage.store import subscriptions
+from triage.store.counts import counts
+from triage.store.heard import database_time, heard
+from triage.store.migrate import current_revision, head_revision, known_revisions
+
+__all__ = ["Finding", "Health", "examine"]
+
+# Work that has waited longer than this has nobody who does it.
+LATE_S: Final = 60.0
+# Leases are compared between machines: a clock further off than this loses or doubles work.
+SKEW_WARN_S: Final = 2.0
+SKEW_FAIL_S: Final = 20.0
+LITTLE_ROOM: Final = 1 << 30
+
+
+class Health(StrEnum):
+    """How a thing is."""
+
+    OK = "ok"
+    WARN = "warn"
+    FAIL = "fail"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing: how it is, in words, and the ``step`` to take where it is not well."""
+
+    thing: str
+    health: Health
+    words: str
+    step: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        return {
+            "thing": self.thing, "health": str(self.health), "words": self.words, "step": self.step,
+        }  # fmt: skip
+
+
+Check = Callable[[Context], Iterator[Finding]]
+
+
+def examine(settings: Settings) -> list[Finding]:
+    """Look at everything; a thing that cannot even be asked is a finding too.
+
+    Raises :class:`UsageError` for settings that cannot be.
+    """
+    made = settings.data_dir / "triage.db"
+    if settings.embedded_database and not made.exists():
+        return [
+            Finding(
+                "database", Health.WARN, f"none yet in {settings.data_dir}",
+                "`triage serve` makes it; is TRIAGE_DATA_DIR the folder you mean?",
+            ),
+            *disk(settings),
+        ]  # fmt: skip
+    ctx = open_context(settings)
+    try:
+        found = list(asked("database", database, ctx))
+        answers = all(one.health is not Health.FAIL for one in found)
+        for name, check in (("blobs", blobs), ("broker", broker)):
+            found += asked(name, check, ctx)
+        if answers:
+            for name, check in (("work", work), ("clock", clock), ("receivers", receivers)):
+                found += asked(name, check, ctx)
+        return [*found, *disk(settings)]
+    finally:
+        ctx.close()
+
+
+def asked(name: str, check: Check, ctx: Context) -> list[Finding]:
+    try:
+        return list(check(ctx))
+    except TriageError as error:
+        step = getattr(error, "hint", "") or "see that it runs and can be reached from here"
+        return [Finding(name, Health.FAIL, str(error), step)]
+
+
+def database(ctx: Context) -> Iterator[Finding]:
+    """It answers, and it is at this release's revision."""
+    ctx.database.check()
+    kind = "SQLite in the data directory" if ctx.settings.embedded_database else "it answers"
+    yield Finding("database", Health.OK, kind)
+    present, head = current_revision(ctx.database), head_revision()
+    if present == head:
+        yield Finding("migrations", Health.OK, f"at {head}")
+    elif present is not None and present not in known_revisions():
+        yield Finding(
+            "migrations", Health.WARN, f"at {present}, newer than this release ({head})",
+            "finish the upgrade: start the newer release everywhere",
+        )  # fmt: skip
+    else:
+        step = "start `triage serve`" if ctx.settings.embedded_database else "run `triage migrate`"
+        yield Finding(
+            "migrations", Health.FAIL, f"at {present or 'nothing'}, this release needs {head}", step
+        )
+
+
+def blobs(ctx: Context) -> Iterator[Finding]:
+    """A probe can be written and removed."""
+    ctx.blobs.check()
+    where = ctx.settings.blob_url or "a folder in the data directory"
+    yield Finding("blobs", Health.OK, f"{where}: a probe was written and removed")
+
+
+def broker(ctx: Context) -> Iterator[Finding]:
+    """It answers, and how many rings lie in it. Never fatal: the sweeper does without."""
+    if ctx.settings.embedded_broker:
+        running = service_runs(ctx.settings.data_dir)
+        yield Finding(
+            "broker", Health.OK if running else Health.WARN,
+            "embedded, `triage serve` is running" if running else "embedded, and nobody serves",
+            "" if running else "start `triage serve`",
+        )  # fmt: skip
+        return
+    lying = {kind: waiting_messages(ctx.settings, kind) for kind in WorkKind}
+    if None in lying.values():
+        yield Finding(
+            "broker", Health.WARN, "it does not answer; uploads are taken, work is delayed",
+            "start it, and see that TRIAGE_BROKER_URL is right",
+        )  # fmt: skip
+        return
+    words = ", ".join(f"{number} {kind}" for kind, number in lying.items() if number)
+    yield Finding("broker", Health.OK, f"it answers; rings in it: {words or 'none'}")
+
+
+def work(ctx: Context) -> Iterator[Finding]:
+    """Who works, what waits, what was given up."""
+    now = utc_now()
+    with ctx.database.reading() as session:
+        seen, rows = heard(session, now), counts(session, now)
+    late_s = float(rows["oldest_due_s"])
+    last = "never" if seen.last_at is None else f"{(now - seen.last_at).total_seconds():.0f} s ago"
+    if late_s > LATE_S and not seen.running:
+        who = "`triage serve`" if ctx.settings.embedded_broker else "`triage worker`"
+        yield Finding(
+            "workers", Health.FAIL, f"nobody works; the last act was {last}", f"start {who}"
+        )
+    else:
+        words = f"{seen.running} things being done by {len(seen.owners)} workers; last act {last}"
+        yield Finding("workers", Health.OK, words)
+    if late_s > LATE_S:
+        yield Finding(
+            "waiting", Health.WARN, f"the oldest due work has waited for {late_s:.0f} s",
+            "start more workers, or a scheduler if there is none; see the logs of the workers",
+        )  # fmt: skip
+    else:
+        yield Finding("waiting", Health.OK, f"the oldest due work has waited for {late_s:.0f} s")
+    given_up = sum(number for (_, state), number in rows["work"].items() if state == "quarantined")
+    if given_up:
+        yield Finding(
+            "given up", Health.WARN, f"{given_up} things were given up after too many tries",
+            "see the reason at the artifact or the incident, and report it",
+        )  # fmt: skip
+
+
+def clock(ctx: Context) -> Iterator[Finding]:
+    """How far this machine's clock is from the database's."""
+    before = utc_now()
+    with ctx.database.reading() as session:
+        there = database_time(session)
+    if there is None:
+        yield Finding("clock", Health.OK, "one machine, one clock")
+        return
+    here = before + (utc_now() - before) / 2
+    off_s = (here - there).total_seconds()
+    words = f"{abs(off_s):.1f} s {'ahead of' if off_s > 0 else 'behind'} the database's"
+    if abs(off_s) < SKEW_WARN_S:
+        yield Finding("clock", Health.OK, words)
+        return
+    bad = abs(off_s) >= SKEW_FAIL_S
+    yield Finding("clock", Health.FAIL if bad else Health.WARN, words, "set the clock by NTP")
+
+
+def receivers(ctx: Context) -> Iterator[Finding]:
+    """Who is told, and who does not answer."""
+    with ctx.database.reading() as session:
+        known = subscriptions.listing(session)
+    for one in known:
+        if one.disabled_at is not None:
+            yield Finding(
+                "receivers", Health.WARN, f"{one.id} ({one.kind}) is off: {one.disabled_why}",
+                "subscribe it again, or delete it",
+            )  # fmt: skip
+        elif one.failing_since is not None:
+            yield Finding(
+                "receivers", Health.WARN,
+                f"{one.id} ({one.kind}) has not answered since {one.failing_since:%Y-%m-%d %H:%M}Z",
+                f"see GET /v1/subscriptions/{one.id}/deliveries",
+            )  # fmt: skip
+    if all(one.disabled_at is None and one.failing_since is None for one in known):
+        yield Finding("receivers", Health.OK, f"{len(known)} subscribed, none failing")
+
+
+def disk(settings: Settings) -> Iterator[Finding]:
+    """Room for the database, the blobs and what is on its way to an object store."""
+    folder = settings.data_dir.absolute()
+    while not folder.exists():
+        folder = folder.parent
+    usage = shutil.disk_usage(folder)
+    words = f"{usage.free / 1e9:.1f} GB free of {usage.total / 1e9:.1f} at {folder}"
+    if usage.free <= settings.min_free_bytes:
+        health = Health.FAIL
+    elif usage.free < LITTLE_ROOM or usage.free < usage.total / 50:
+        health = Health.WARN
+    else:
+        health = Health.OK
+    step = "" if health is Health.OK else "free some: `triage prune`, or a larger disk"
+    yield Finding("disk", health, words, step)
+
+
+def service_runs(folder: Path) -> bool:
+    """Whether a `triage serve` holds this data directory."""
+    try:
+        with (folder / "serve.lock").open("r+") as held:
+            fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+    return False

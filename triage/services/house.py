@@ -1,0 +1,28 @@
+"""Who sees to it that housekeeping happens: every sweeping process, from time to time."""
+
+import time
+from typing import Final
+
+from triage.services.context import Context, utc_now
+from triage.services.sweep import sweep
+from triage.store.house import arm_daily_round
+
+__all__ = ["HouseKeeper"]
+
+LOOK_EVERY_S: Final = 3600.0
+
+
+class HouseKeeper:
+    """Sweeps, and once in a while puts the daily round in line; one for each process."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.look_at = 0.0
+
+    def sweep(self) -> int:
+        """One round; how many rows were rung for. Raises :class:`Unavailable`."""
+        if time.monotonic() >= self.look_at:
+            with self.ctx.database.writing() as session:
+                arm_daily_round(session, utc_now())
+            self.look_at = time.monotonic() + LOOK_EVERY_S
+        return sweep(self.ctx)

@@ -1,0 +1,47 @@
+"""Whether the database fits this release, and what to do when it does not."""
+
+import structlog
+
+from triage.errors import UsageError
+from triage.settings import Settings
+from triage.store.database import Database, open_database
+from triage.store.migrate import current_revision, head_revision, known_revisions, migrate
+
+__all__ = ["check_schema", "prepare_schema"]
+
+log = structlog.get_logger(__name__)
+
+
+def check_schema(settings: Settings) -> None:
+    """Raises :class:`UsageError` with the next step for a database that is empty or older.
+
+    One that is newer is taken: each migration works beside the release before it, and in
+    an upgrade the database goes first.
+    """
+    database = open_database(settings)
+    try:
+        present, head = current_revision(database), head_revision()
+        if present == head:
+            return
+        if present is None:
+            raise UsageError("the database is empty: run `triage migrate` first")
+        if present in known_revisions():
+            raise UsageError(
+                f"the database is at revision {present}, this release needs {head}:"
+                " run `triage migrate` first"
+            )
+        log.warning("the database is newer than this release", revision=present, known=head)
+    finally:
+        database.close()
+
+
+def prepare_schema(settings: Settings, database: Database) -> None:
+    """Migrate an embedded database that is empty or older; check any other one.
+
+    Raises :class:`UsageError`, also for an embedded database of a newer release.
+    """
+    if settings.embedded_database:
+        if current_revision(database) != head_revision():
+            log.info("database migrated", revision=migrate(database))
+    else:
+        check_schema(settings)

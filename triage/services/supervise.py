@@ -1,0 +1,104 @@
+"""The supervised child: started, woken through its standard input, started again when it dies.
+
+The pipe is bell and lifeline in one: a byte wakes the child, and its end, which the system
+brings about whatever happens to us, tells it that we are gone.
+"""
+
+import os
+import subprocess
+import threading
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final
+
+import structlog
+
+__all__ = ["Supervisor"]
+
+log = structlog.get_logger(__name__)
+
+# After a death the next child waits: at first hardly, then longer, so that a child that
+# cannot live does not take the machine with it. One that lived for a while starts over.
+FIRST_WAIT_S: Final = 0.2
+LONGEST_WAIT_S: Final = 30.0
+LIVED_S: Final = 60.0
+
+
+class Supervisor:
+    """Keeps one child of this command alive until :meth:`stop`."""
+
+    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+        self.command = list(command)
+        self.environment = dict(environment)
+        self.process: subprocess.Popen[bytes] | None = None
+        self.num_deaths = 0
+        # A bell must not go to a number that was closed, and given to another file since.
+        self.pipe = threading.Lock()
+        self.stopping = threading.Event()
+        # Also the thread whose end the child takes for ours: it lives until the child ended.
+        self.thread = threading.Thread(target=self._keep, name="supervisor")
+
+    def start(self) -> None:
+        """Start the first child."""
+        self.thread.start()
+
+    def wake(self) -> None:
+        """Wake the child; never waits, and a child that is just not there misses nothing."""
+        with self.pipe:
+            stdin = None if self.process is None else self.process.stdin
+            if stdin is not None and not stdin.closed:
+                with suppress(OSError):  # full: it is awake anyway; broken: it is gone
+                    os.write(stdin.fileno(), b"\n")
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id; None while there is none."""
+        process = self.process
+        return None if process is None or process.poll() is not None else process.pid
+
+    def stop(self, timeout_s: float) -> bool:
+        """End the child: SIGTERM, and SIGKILL after the time; whether it ended by itself."""
+        self.stopping.set()
+        process = self.process
+        if process is not None:
+            process.terminate()
+        self.thread.join(timeout_s)
+        if not self.thread.is_alive():
+            return True
+        if process is not None:
+            log.warning("worker killed, it did not end in time", pid=process.pid)
+            process.kill()
+        self.thread.join()
+        return False
+
+    def _keep(self) -> None:
+        wait_s = FIRST_WAIT_S
+        while not self.stopping.is_set():
+            began = time.monotonic()
+            status = self._live()
+            if self.stopping.is_set():
+                return
+            self.num_deaths += 1
+            wait_s = FIRST_WAIT_S if time.monotonic() - began > LIVED_S else wait_s
+            log.error("worker died, starting another", status=status, after_s=wait_s)
+            self.stopping.wait(wait_s)
+            wait_s = min(2 * wait_s, LONGEST_WAIT_S)
+
+    def _live(self) -> int:
+        """One child, from its start to its end; its status."""
+        # Its output goes to our stderr: stdout holds the address alone. No buffer: a bell
+        # that was not heard must not be sent when the pipe is closed.
+        process = subprocess.Popen(
+            self.command, env=self.environment, stdin=subprocess.PIPE, stdout=2, bufsize=0
+        )
+        if process.stdin is not None:
+            os.set_blocking(process.stdin.fileno(), False)
+        self.process = process
+        if self.stopping.is_set():
+            process.terminate()
+        status = process.wait()
+        with self.pipe:
+            if process.stdin is not None:
+                process.stdin.close()
+        return status

@@ -1,0 +1,46 @@
+"""What the table of work tells about those who do it, and the database about the time."""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from models import Work
+from triage.domain.states import WorkState
+
+__all__ = ["Heard", "database_time", "heard"]
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """``running`` rows are held under a live lease; ``last_at`` is the newest act of anybody."""
+
+    running: int
+    owners: tuple[str, ...]
+    last_at: datetime | None
+
+
+def heard(session: Session, now: datetime) -> Heard:
+    """Who holds work now, and when anybody last took or finished some."""
+    held = list(
+        session.execute(
+            select(Work.owner, func.count())
+            .where(Work.state == WorkState.RUNNING, Work.lease_until > now)
+            .group_by(Work.owner)
+        )
+    )
+    last = session.scalar(
+        select(func.max(Work.updated_at)).where(Work.state.in_([WorkState.RUNNING, WorkState.DONE]))
+    )
+    return Heard(
+        sum(number for _, number in held), tuple(sorted(str(owner) for owner, _ in held)), last
+    )
+
+
+def database_time(session: Session) -> datetime | None:
+    """The time of the database's machine; None where it is this one (SQLite)."""
+    if session.get_bind().dialect.name == "sqlite":
+        return None
+    at = session.scalar(select(func.clock_timestamp()))
+    return at.astimezone(UTC) if isinstance(at, datetime) else None

@@ -1,0 +1,88 @@
+"""Looks at the table of work and rings for what is due, as far as the lanes have room.
+
+It looks when it is woken, when a place becomes free, and from time to time: often while
+there is something to do, seldom when there is not.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime
+from typing import Final
+
+import structlog
+
+from triage.domain.states import WorkKind
+from triage.errors import Refusal
+from triage.services.context import Context
+from triage.services.house import HouseKeeper
+from triage.store.work import due
+from workers.lanes import Lanes
+
+__all__ = ["Feeder"]
+
+log = structlog.get_logger(__name__)
+
+BUSY_EVERY_S: Final = 0.05
+IDLE_EVERY_S: Final = 0.5
+# So long after the last thing to do it counts as idle.
+BUSY_FOR_S: Final = 2.0
+SWEEP_EVERY_S: Final = 1.0
+# Rows that are looked at in one go: more than all lanes together take.
+MOST_ROWS: Final = 200
+
+
+class Feeder:
+    """A loop for a thread of its own; ``bell`` wakes it, ``ring`` sends one ring to the tasks."""
+
+    def __init__(
+        self,
+        ctx: Context,
+        lanes: Lanes,
+        bell: threading.Event,
+        ring: Callable[[WorkKind, int], None],
+    ) -> None:
+        self.ctx = ctx
+        self.house = HouseKeeper(ctx)
+        self.lanes = lanes
+        self.ring = ring
+        self.bell = bell
+        self.stopping = threading.Event()
+        self.busy_until = 0.0
+        self.sweep_at = 0.0
+
+    def done(self, kind: WorkKind) -> None:
+        """A ring was answered: its place is free, and something may have become due by it."""
+        self.lanes.give(kind)
+        self.bell.set()
+
+    def stop(self) -> None:
+        """Ring for nothing more."""
+        self.stopping.set()
+        self.bell.set()
+
+    def run(self) -> None:
+        """Feed until :meth:`stop`; a database that is away is tried again."""
+        while not self.stopping.is_set():
+            busy = time.monotonic() < self.busy_until
+            if self.bell.wait(BUSY_EVERY_S if busy else IDLE_EVERY_S):
+                self.bell.clear()
+            try:
+                self.look()
+            except Refusal as error:
+                log.warning("the table of work cannot be read", why=error.detail)
+                self.stopping.wait(1.0)
+
+    def look(self) -> None:
+        """Sweep when it is time, then ring for what is due."""
+        now = time.monotonic()
+        if now >= self.sweep_at:
+            self.sweep_at = now + SWEEP_EVERY_S
+            self.house.sweep()
+        with self.ctx.database.reading() as session:
+            rows = due(session, datetime.now(UTC), MOST_ROWS)
+        if rows:
+            self.busy_until = time.monotonic() + BUSY_FOR_S
+        for kind, row_id in rows:
+            if not self.stopping.is_set() and self.lanes.take(kind):
+                self.ring(kind, row_id)

@@ -1,0 +1,166 @@
+"""``triage worker``: Celery on Redis or RabbitMQ, with a stop that has an end.
+
+As the child of ``triage serve`` it works in threads, sweeps too, and ends when the pipe from
+its parent does.
+
+SIGTERM: no more is taken, what is being done may finish for a while, the rest goes back
+into the line. A killed worker gives nothing back; then the leases run out.
+"""
+
+import argparse
+import os
+import signal
+import socket
+import sys
+import threading
+from dataclasses import replace
+from typing import Any, Final
+
+import structlog
+from celery import signals  # type: ignore[import-untyped]
+
+from triage.domain.states import WorkKind
+from triage.errors import TriageError, UsageError
+from triage.logging import configure_logging
+from triage.queue import CeleryDoorbell, Measured, queue_name
+from triage.services.context import Context, open_context
+from triage.services.perform import open_tools
+from triage.services.schema import check_schema
+from triage.settings import Settings, load_settings
+from workers.app import app
+from workers.base import Station, let_go_on, set_station, station
+from workers.lifeline import end_with_parent
+from workers.schedule import run as sweep_until
+
+__all__ = ["main"]
+
+log = structlog.get_logger(__name__)
+
+# What is being done may go on for so long after SIGTERM; `docker stop` is given more.
+GRACE_S: Final = 20.0
+ORPHAN_GRACE_S: Final = 4.0
+LAST_WORD_S: Final = 4.0
+
+
+class Worker:
+    """One ``triage worker``: a master with processes, or with threads."""
+
+    def __init__(self, settings: Settings, arguments: argparse.Namespace) -> None:
+        self.settings = settings
+        self.is_child = bool(arguments.child)
+        self.threads = self.is_child or arguments.pool == "threads"
+        self.concurrency = int(arguments.concurrency or max(1, len(os.sched_getaffinity(0))))
+        self.kinds = [WorkKind(kind) for kind in arguments.kind or list(WorkKind)]
+        self.master = os.getpid()
+        self.parent = os.getppid()
+        self.stopping = threading.Event()
+        self.celery: Any = None
+
+    def run(self) -> int:
+        """Work until told to stop; the exit status."""
+        signals.setup_logging.connect(leave_logging, weak=False)
+        signals.worker_shutting_down.connect(self.begin_stop, weak=False)
+        if self.threads:
+            ctx = open_context(self.settings, CeleryDoorbell(self.settings))
+            set_station(Station(ctx, open_tools(self.settings, self.concurrency)))
+        else:
+            signals.worker_process_init.connect(self.begin_child, weak=False)
+        self.celery = app.Worker(
+            hostname=f"triage-{os.getpid()}@{socket.gethostname()}",
+            pool_cls="threads" if self.threads else "prefork",
+            concurrency=self.concurrency,
+            queues=[queue_name(self.settings, kind) for kind in self.kinds],
+            without_gossip=True,
+            without_mingle=True,
+            without_heartbeat=True,
+            quiet=True,
+        )
+        if self.is_child:
+            self.begin_as_child(station().ctx)
+        log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
+        self.celery.start()
+        if self.threads:
+            station().give_back()
+            station().close()
+        log.info("worker ended")
+        return int(self.celery.exitcode or 0)
+
+    def begin_child(self, **_: object) -> None:
+        """A new process of the pool: it lets go on SIGTERM, and when the master is gone."""
+        let_go_on(signal.SIGTERM)
+        end_with_parent(signal.SIGTERM, self.master)
+
+    def begin_as_child(self, ctx: Context) -> None:
+        """There may be no scheduler beside, and the parent may go without a word."""
+        end_with_parent(signal.SIGTERM, self.parent)
+        measured = replace(ctx, doorbell=Measured(ctx.doorbell, self.settings))
+        for name, work in (
+            ("scheduler", lambda: sweep_until(measured, self.stopping)),
+            ("parent", self.listen),
+        ):
+            threading.Thread(target=work, name=name, daemon=True).start()
+
+    def listen(self) -> None:
+        """The end of the pipe is the end of the parent; what it writes says nothing here."""
+        while os.read(0, 4096):
+            pass
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    def begin_stop(self, **_: object) -> None:
+        """Celery waits for what is being done, without end; this is the end."""
+        self.stopping.set()
+        if self.threads:
+            station().tools.stopping.set()
+        orphan = self.is_child and os.getppid() != self.parent
+        grace_s = ORPHAN_GRACE_S if orphan else GRACE_S
+        for after_s, action in ((grace_s, self.stop_now), (grace_s + LAST_WORD_S, give_up)):
+            timer = threading.Timer(after_s, action)
+            timer.daemon = True
+            timer.start()
+
+    def stop_now(self) -> None:
+        """Time is up: what is held goes back."""
+        if self.threads:
+            station().give_back()
+            os._exit(0)
+        for process in self.celery.pool._pool._pool:
+            os.kill(process.pid, signal.SIGTERM)
+
+
+def give_up() -> None:
+    os._exit(1)
+
+
+def leave_logging(**_: object) -> None:
+    """Celery sets up no logs of its own when somebody listens to this signal."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run with options; the settings come from the environment."""
+    parser = argparse.ArgumentParser(prog="triage worker")
+    parser.add_argument("--concurrency", type=int, default=0)
+    parser.add_argument("--pool", choices=["prefork", "threads"], default="prefork")
+    parser.add_argument("--child", action="store_true")
+    parser.add_argument("--kind", action="append", choices=[str(kind) for kind in WorkKind])
+    options = parser.parse_args(arguments)
+    try:
+        settings = load_settings()
+        configure_logging(settings)
+        check_broker(settings)
+        check_schema(settings)
+        return Worker(settings, options).run()
+    except TriageError as error:
+        sys.stderr.write(f"triage: {error}\n")
+        return 2
+
+
+def check_broker(settings: Settings) -> None:
+    if settings.embedded_broker:
+        raise UsageError(
+            "TRIAGE_BROKER_URL is memory://, whose worker is the child of `triage serve`;"
+            " set it to redis://... or amqp://..."
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
