@@ -155,7 +155,7 @@ def _read(
         note = f"cut: of {size:,} bytes the last are sent, at most {limit:,}"
     source.seek(start)
     left = size - start
-    first = start > 0
+    first = size > limit
     copied = 0
     while left > 0:
         if deadline.passed():

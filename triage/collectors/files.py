@@ -28,7 +28,8 @@ MAX_MATCHES = 10_000
 MAX_PARTS = 4
 MAX_NAME = 200
 
-_MAGIC = re.compile(r"[*?\[]")
+# A wildcard, or one that is escaped as glob.escape does: "[*]".
+_MAGIC = re.compile(r"\[[*?\[]\]|([*?\[])")
 _UNSAFE = re.compile(rb"[\x00-\x1f\x7f%\\]")
 
 
@@ -127,5 +128,6 @@ def _check(path: str, status: os.stat_result, owner: int | None) -> None:
 
 def _fixed_folder(pattern: str) -> str:
     """The folder before the first part with a wildcard."""
-    magic = _MAGIC.search(pattern)
-    return os.path.dirname(pattern[: magic.start()] if magic else pattern) or "."
+    ends = (found.start() for found in _MAGIC.finditer(pattern) if found[1])
+    fixed = pattern[: next(ends, len(pattern))]
+    return os.path.dirname(_MAGIC.sub(lambda found: found[0].strip("[]") or "[", fixed)) or "."
