@@ -1,0 +1,94 @@
+"""Where a secret may be: four bytes of it, looked up at every place of the text.
+
+Almost no line of a log holds a secret, so what counts is how fast lines are passed
+over. One array operation hashes the four bytes at every place and looks them up; only
+lines with a hit meet the patterns, and only those that the hit stands for.
+"""
+
+from collections.abc import Mapping
+from itertools import product
+from typing import Final
+
+import numpy as np
+
+__all__ = ["NON_WORD", "SEPARATOR", "Gate"]
+
+FOLD: Final = 0x20202020
+MIX: Final = 0x9E3779B1
+HASH_BITS: Final = 17
+GRAM: Final = 4
+# In a gate's four characters: any byte that is no letter or digit, and what may stand
+# between a name and its value.
+NON_WORD: Final = "^"
+SEPARATOR: Final = "%"
+WORD: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
+CLASSES: Final = {
+    NON_WORD: bytes(byte for byte in range(256) if byte not in WORD),
+    SEPARATOR: b"=:\"'\\ \t",
+}
+
+
+def values_of(gate: str) -> set[int]:
+    """The folded four-byte words that ``gate`` stands for."""
+    choices = [CLASSES.get(char, char.encode()) for char in gate]
+    if len(choices) != GRAM:
+        raise ValueError(f"a gate has four characters: {gate!r}")
+    return {int.from_bytes(bytes(word), "little") | FOLD for word in product(*choices)}
+
+
+class Gate:
+    """Which of numbered things a text may hold, by line; bits are 1 << number."""
+
+    def __init__(self, gates: Mapping[str, int], at_bits: int) -> None:
+        self.at_bits = at_bits
+        self.bits: dict[int, int] = {}
+        for gate, bits in gates.items():
+            for value in values_of(gate):
+                self.bits[value] = self.bits.get(value, 0) | bits
+        self.table = np.zeros(1 << HASH_BITS, dtype=np.bool_)
+        self.table[self.hashes(np.array(list(self.bits), dtype=np.uint32))] = True
+
+    @staticmethod
+    def hashes(
+        folded: "np.ndarray[tuple[int], np.dtype[np.uint32]]",
+    ) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+        """As many bits of each as the table has room for."""
+        return (folded * np.uint32(MIX)) >> np.uint32(32 - HASH_BITS)
+
+    def whole(self, text: bytes) -> int:
+        """Bits of all of ``text``, as one line."""
+        bits = 0
+        for _, found in self.hits(b"\n" + text):
+            bits |= found
+        return bits
+
+    def lines(self, text: bytes, into: dict[int, int]) -> None:
+        """Adds to ``into`` the bits of each line of ``text``, by its number from 0."""
+        # A line feed stands before every line but the first.
+        hits = self.hits(b"\n" + text)
+        if not hits:
+            return
+        feeds = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == 10)
+        # A hit may begin at the line feed before its line.
+        numbers = np.searchsorted(feeds, np.array([place for place, _ in hits], dtype=np.int64))
+        for number, (_, bits) in zip(numbers.tolist(), hits, strict=True):
+            into[number] = into.get(number, 0) | bits
+
+    def hits(self, text: bytes) -> list[tuple[int, int]]:
+        """(place in the text behind its first byte, bits)."""
+        found: list[tuple[int, int]] = []
+        known = self.bits.get
+        for shift in range(GRAM):
+            count = (len(text) - shift) // GRAM
+            if count < 1:
+                break
+            folded = np.frombuffer(text, dtype="<u4", count=count, offset=shift) | np.uint32(FOLD)
+            places = np.flatnonzero(self.table.take(self.hashes(folded)))
+            for place, value in zip(places.tolist(), folded[places].tolist(), strict=True):
+                if bits := known(value):
+                    # The first byte may be the line feed; the second is the line's.
+                    found.append((place * GRAM + shift, bits))
+        if b"@" in text:
+            places = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == 64)
+            found.extend((place - 1, self.at_bits) for place in places.tolist())
+        return found

@@ -1,0 +1,147 @@
+"""A pack: the files of one upload in one blob, each as one zstd frame of its plain bytes."""
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO, Final, Protocol, cast
+
+import zstandard
+
+from triage.errors import Corrupt
+from triage.store.blobs import Blobs, BlobWriter
+
+__all__ = ["FrameWriter", "Stored", "write_plain"]
+
+LEVEL: Final = 1
+# What is no longer than this is packed in one call, which writes its size before it.
+ONE_CALL_BYTES: Final = 1 << 20
+PIECE: Final = 1 << 18
+
+
+class Stored(Protocol):
+    """Where one file lies in a pack, in bytes."""
+
+    @property
+    def offset(self) -> int:
+        """Of its frame's first byte."""
+        ...
+
+    @property
+    def stored_bytes(self) -> int:
+        """Length of its frame."""
+        ...
+
+
+class Packer:
+    """Compression contexts, to be used for one frame after the other."""
+
+    def __init__(self) -> None:
+        self.compressor = zstandard.ZstdCompressor(level=LEVEL)
+
+
+class FrameWriter:
+    """Writes one file behind the others; ``size`` where its plain length is known.
+
+    The frame holds the length when it is known by then, or when the file is short.
+    """
+
+    def __init__(self, packer: Packer, blob: BlobWriter, size: int | None) -> None:
+        self.packer = packer
+        self.blob = blob
+        self.size = -1 if size is None else size
+        self.offset = blob.tell()
+        self.waiting: list[bytes] = []
+        self.waiting_bytes = 0
+        self.stream: zstandard.ZstdCompressionObj | None = None
+        self.plain_bytes = 0
+
+    def write(self, plain: bytes) -> None:
+        """The next bytes of the file."""
+        self.plain_bytes += len(plain)
+        if self.stream is None:
+            self.waiting.append(plain)
+            self.waiting_bytes += len(plain)
+            if self.waiting_bytes <= ONE_CALL_BYTES:
+                return
+            self.stream = self.packer.compressor.compressobj(size=self.size)
+            plain = b"".join(self.waiting)
+            self.waiting.clear()
+        packed = self.stream.compress(plain)
+        if packed:
+            self.blob.write(packed)
+
+    def finish(self) -> int:
+        """Ends the frame; its length in bytes."""
+        if self.stream is None:
+            whole = self.waiting[0] if len(self.waiting) == 1 else b"".join(self.waiting)
+            self.blob.write(self.packer.compressor.compress(whole))
+        else:
+            self.blob.write(self.stream.flush())
+        return self.blob.tell() - self.offset
+
+    def drop(self) -> None:
+        """Takes back what was written of the file."""
+        self.blob.rewind(self.offset)
+
+
+def write_plain(blobs: Blobs, key: str, artifacts: Sequence[Stored], folder: Path) -> list[Path]:
+    """Each of the stored files as a plain one in ``folder``, named by number, in this order.
+
+    Raises :class:`Corrupt` for a frame that is damaged, and what the store raises. What
+    was written until then stays in the folder, which is the caller's.
+    """
+    if not artifacts:
+        return []
+    paths = [folder / f"{number:06}" for number in range(len(artifacts))]
+    first = min(one.offset for one in artifacts)
+    end = max(one.offset + one.stored_bytes for one in artifacts)
+    decompressor = zstandard.ZstdDecompressor()
+    with blobs.open(key, first, end - first) as pack:
+        place = first
+        for number in sorted(range(len(artifacts)), key=lambda one: artifacts[one].offset):
+            one = artifacts[number]
+            if one.offset < place:
+                raise Corrupt("two files of one pack overlap", offset=one.offset)
+            skip(pack, one.offset - place)
+            write_frame(decompressor, Span(pack, one.stored_bytes), paths[number], one.offset)
+            place = one.offset + one.stored_bytes
+    return paths
+
+
+def write_frame(
+    decompressor: zstandard.ZstdDecompressor, span: "Span", path: Path, offset: int
+) -> None:
+    descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    with open(descriptor, "wb", buffering=0) as target:
+        try:
+            with decompressor.stream_reader(cast("IO[bytes]", span), closefd=False) as plain:
+                while part := plain.read(PIECE):
+                    target.write(part)
+        except zstandard.ZstdError as error:
+            raise Corrupt(f"a stored file is damaged: {error}", offset=offset) from error
+    if span.left:
+        raise Corrupt("a stored file is shorter than when it was written", offset=offset)
+
+
+def skip(pack: io.BufferedIOBase, size: int) -> None:
+    while size > 0 and (part := pack.read(min(size, PIECE))):
+        size -= len(part)
+
+
+class Span(io.RawIOBase):
+    """The next bytes of a pack, as a file of their own."""
+
+    def __init__(self, pack: io.BufferedIOBase, size: int) -> None:
+        self.pack = pack
+        self.left = size
+
+    def readable(self) -> bool:
+        """Always."""
+        return True
+
+    def read(self, size: int = -1) -> bytes:
+        """Up to ``size`` bytes."""
+        part = self.pack.read(self.left if size < 0 else min(size, self.left))
+        self.left -= len(part)
+        return part
