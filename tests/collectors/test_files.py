@@ -63,8 +63,27 @@ def test_what_became_something_else_since_is_not_opened(tmp_path, name) -> None:
     (tmp_path / "folder").mkdir()
     os.mkfifo(tmp_path / "pipe")
 
-    with pytest.raises(OSError, match="not a regular file"):
+    with pytest.raises(OSError, match=r"not a regular file|links are not followed"):
         open_regular(str(tmp_path / name))
+
+
+def test_a_folder_that_is_a_link_below_the_pattern_leads_nowhere(tmp_path) -> None:
+    (tmp_path / "secret").mkdir()
+    (tmp_path / "secret" / "token").write_bytes(b"x")
+    (tmp_path / "job" / "fr").mkdir(parents=True)
+    (tmp_path / "job" / "fr" / "rank_1").write_bytes(b"x")
+    (tmp_path / "job" / "linked").symlink_to(tmp_path / "secret")
+    rows = [
+        one for one in search((f"{tmp_path}/job/*/*",), Deadline(HOUR)) if isinstance(one, Match)
+    ]
+
+    assert [one.under for one in rows] == ["fr/rank_1", "linked/token"]
+    os.close(open_regular(rows[0].path, under=rows[0].under))
+    with pytest.raises(OSError, match="links are not followed"):
+        open_regular(rows[1].path, under=rows[1].under)
+    # Above the pattern a link is the administrator's.
+    (tmp_path / "way").symlink_to(tmp_path / "job")
+    os.close(open_regular(f"{tmp_path}/way/fr/rank_1", under="fr/rank_1"))
 
 
 def test_a_link_that_a_person_named_is_followed_but_not_to_a_device(tmp_path) -> None:

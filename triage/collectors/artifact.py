@@ -27,7 +27,8 @@ class Artifact(NamedTuple):
 
     ``max_bytes`` bounds it; of a longer one the end is kept where ``tail`` is set, and
     nothing otherwise. ``owner`` is the user id that it must belong to, None for any.
-    ``named`` means that a person gave this path, so that a link is followed. ``shared``
+    ``named`` means that a person gave this path, so that a link is followed; ``under`` is
+    the part of it that was found by a pattern, where none is. ``shared``
     means that every node of the job sees the same file.
     """
 
@@ -39,6 +40,7 @@ class Artifact(NamedTuple):
     owner: int | None
     named: bool
     shared: bool
+    under: str = ""
 
 
 class Skipped(NamedTuple):

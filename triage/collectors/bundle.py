@@ -111,7 +111,9 @@ def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Co
     if limit <= 0:
         raise _Left("the bundle is full")
     try:
-        handle = open_regular(artifact.path, owner=artifact.owner, named=artifact.named)
+        handle = open_regular(
+            artifact.path, under=artifact.under, owner=artifact.owner, named=artifact.named
+        )
     except OSError as error:
         raise _Left(error.strerror or str(error)) from error
     with os.fdopen(handle, "rb", buffering=0) as source:

@@ -89,7 +89,9 @@ def listing(options: Options, environment: Mapping[str, str]) -> tuple[list[List
         artifacts, notes = _found(look)
         for artifact in artifacts:
             try:
-                handle = open_regular(artifact.path, owner=artifact.owner, named=artifact.named)
+                handle = open_regular(
+                    artifact.path, under=artifact.under, owner=artifact.owner, named=artifact.named
+                )
             except OSError as error:
                 rows.append(Listed(artifact, 0, error.strerror or str(error)))
                 continue

@@ -61,6 +61,7 @@ class Dumps:
                 owner=look.around.owner,
                 named=False,
                 shared=is_shared(match.path, look),
+                under=match.under,
             )
 
 

@@ -71,31 +71,62 @@ def search(
             elif since is not None and status.st_mtime < since:
                 yield Skipped(path, "written before the job began", usual=True)
             else:
-                yield Match(path, os.path.relpath(path, fixed), status)
+                under = os.path.relpath(path, fixed)
+                yield Match(os.path.join(fixed, under), under, status)
 
 
-def open_regular(path: str, *, owner: int | None = None, named: bool = False) -> int:
-    """A file descriptor of the regular file ``path``, to read; never waits, never follows.
+def open_regular(
+    path: str, *, under: str = "", owner: int | None = None, named: bool = False
+) -> int:
+    """A file descriptor of the regular file ``path``, to read; it never waits for one.
 
-    ``named`` follows links, for a path that a person gave. ``owner`` is the user id it
-    must belong to. Raises OSError with a clause as its ``strerror``.
+    ``under`` is the end of ``path`` in which no part may be a link, at least the last.
+    ``named`` follows all links, for a path that a person gave. ``owner`` is the user id
+    it must belong to. Raises OSError with a clause as its ``strerror``.
     """
     flags = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
-    # Opening alone can set off a device; the second look is at what was opened.
-    status = os.stat(path) if named else os.lstat(path)
-    _check(path, status, owner)
-    try:
-        handle = os.open(path, flags if named else flags | os.O_NOFOLLOW)
-    except OSError as error:
-        if error.errno == errno.ELOOP:
-            raise OSError(errno.ELOOP, "a link; links are not followed", path) from None
-        raise
+    if named:
+        # Opening alone can set off a device; the second look is at what was opened.
+        _check(path, os.stat(path), owner)
+        handle = os.open(path, flags)
+    else:
+        name = os.path.basename(path)
+        folder = _folder(path, under)
+        try:
+            _check(path, os.stat(name, dir_fd=folder, follow_symlinks=False), owner)
+            handle = os.open(name, flags | os.O_NOFOLLOW, dir_fd=folder)
+        except OSError as error:
+            raise _link(path) if error.errno == errno.ELOOP else error from None
+        finally:
+            os.close(folder)
     try:
         _check(path, os.fstat(handle), owner)
     except OSError:
         os.close(handle)
         raise
     return handle
+
+
+def _folder(path: str, under: str) -> int:
+    """The folder of ``path``, entered step by step below where ``under`` begins."""
+    fixed = path[: -len(under)] if under and path.endswith(under) else os.path.dirname(path)
+    flags = os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC
+    handle = os.open(fixed or ".", flags)
+    steps = under.split("/")[:-1] if under else []
+    for step in steps:
+        try:
+            below = os.open(step, flags | os.O_NOFOLLOW, dir_fd=handle)
+        except OSError as error:
+            linked = error.errno in {errno.ELOOP, errno.ENOTDIR}
+            raise _link(path) if linked else error from None
+        finally:
+            os.close(handle)
+        handle = below
+    return handle
+
+
+def _link(path: str) -> OSError:
+    return OSError(errno.ELOOP, "reached by a link; links are not followed", path)
 
 
 def safe_name(path: str) -> str:

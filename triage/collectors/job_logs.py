@@ -48,6 +48,7 @@ class JobLogs:
                 owner=look.around.owner,
                 named=False,
                 shared=shared,
+                under=match.under,
             )
 
 

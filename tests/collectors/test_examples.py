@@ -1,0 +1,348 @@
+"""The examples run: scripts against a service of the test, manifests against the options."""
+
+import json
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.collectors.scripted import (
+    ROOT,
+    TOKEN,
+    accepted,
+    bare_environment,
+    dump,
+    refused,
+    service,
+    until,
+)  # fmt: skip
+from triage.collectors.command import parser
+
+EXAMPLES = ROOT / "examples"
+SCRIPTS = sorted(EXAMPLES.rglob("*.sh"))
+MANIFESTS = sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
+OPTIONS = {option for action in parser()._actions for option in action.option_strings}
+
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
+
+
+def documents() -> dict[str, dict]:
+    found = {}
+    for path in MANIFESTS:
+        for one in yaml.safe_load_all(path.read_text("utf-8")):
+            found[one.get("kind", path.name)] = one
+    return found
+
+
+def shell(
+    tmp_path: Path, script: Path, *arguments: str, **environment: str
+) -> subprocess.CompletedProcess[str]:
+    """Run ``script`` as a scheduler would: nothing in the environment but what is given."""
+    return subprocess.run(
+        ["/bin/sh", str(script), *arguments],
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        cwd=tmp_path,
+    )
+
+
+def conf(tmp_path: Path, url: str) -> str:
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
+    (tmp_path / "header").write_text(f"Authorization: Bearer {TOKEN}\n")
+    lines = {
+        "TRIAGE_URL": url,
+        "TRIAGE_TOKEN_FILE": tmp_path / "token",
+        "TRIAGE_HEADER_FILE": tmp_path / "header",
+        "TRIAGE_HOME": ROOT,
+        "TRIAGE_PYTHON": sys.executable,
+        "TRIAGE_LOG": tmp_path / "log",
+        "TRIAGE_SPOOL": tmp_path / "hooks",
+        "TRIAGE_DEADLINE_S": 20,
+    }
+    path = tmp_path / "conf"
+    path.write_text("".join(f"{k}={shlex.quote(str(v))}\n" for k, v in lines.items()))
+    return str(path)
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda path: path.name)
+def test_a_script_is_good_shell(script) -> None:
+    assert os.access(script, os.X_OK)
+    subprocess.run(["/bin/sh", "-n", str(script)], check=True)
+    if shutil.which("shellcheck"):
+        done = subprocess.run(
+            ["shellcheck", "-s", "sh", str(script)], capture_output=True, text=True, check=False
+        )
+        assert done.stdout == ""
+
+
+@pytest.mark.parametrize("path", [*SCRIPTS, *MANIFESTS], ids=lambda path: path.name)
+def test_an_example_uses_options_that_there_are(path) -> None:
+    text = path.read_text("utf-8")
+    for found in re.finditer(r"triage\.collectors(?:[^\n]*\\\n)*[^\n]*", text):
+        used = set(re.findall(r"(?<![\w-])--[a-z][a-z-]+", found[0]))
+        assert used <= OPTIONS, used - OPTIONS
+
+
+def slurm(tmp_path: Path, where: str, **more: str) -> dict[str, str]:
+    return {
+        "TRIAGE_CONF": where, "SLURM_JOB_ID": "4711", "SLURMD_NODENAME": "n3",
+        "SLURM_JOB_WORK_DIR": str(tmp_path), "HOME": str(tmp_path), "XDG_STATE_HOME": str(tmp_path),
+        "TORCH_FR_DUMP_TEMP_FILE": str(tmp_path / "fr" / "trace_rank_"), **more,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def spooled_here(tmp_path, monkeypatch):
+    """The epilog of the examples with a spool in the test's folder: root's is the machine's."""
+    text = (EXAMPLES / "slurm" / "epilog.sh").read_text()
+    assert "--deadline" in text
+    path = tmp_path / "epilog.sh"
+    path.write_text(text.replace("--deadline", f"--spool {tmp_path}/spool --deadline"))
+    return path
+
+
+def test_the_epilog_returns_at_once_and_the_bundle_arrives(tmp_path, spooled_here) -> None:
+    dump(tmp_path / "fr", 1)
+    (tmp_path / "slurm-4711.out").write_text("x\n")
+    with service(accepted()) as there:
+        done = shell(tmp_path, spooled_here, **slurm(tmp_path, conf(tmp_path, there.url)))
+        until(lambda: there.requests)
+        until(lambda: "sent 1 dump" in (tmp_path / "log").read_text())
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (request,) = there.requests
+    assert request.path == "/v1/jobs/4711/bundle?node=n3"
+    assert request.headers["authorization"] == f"Bearer {TOKEN}"
+    assert {"fr/trace_rank_1", "nodes/n3/slurm-4711.out"} <= set(request.members)
+
+
+def test_the_epilog_does_not_wait_for_a_service_that_hangs(tmp_path, spooled_here) -> None:
+    dump(tmp_path / "fr", 1)
+    with service("hang") as there:
+        began = time.monotonic()
+        where = conf(tmp_path, there.url)
+        with open(where, "a") as file:
+            file.write("TRIAGE_DEADLINE_S=2\n")
+        done = shell(tmp_path, spooled_here, **slurm(tmp_path, where))
+        took_s = time.monotonic() - began
+        until(lambda: "not sent" in (tmp_path / "log").read_text())
+
+    assert done.returncode == 0
+    # The collector waits for two seconds and longer; a busy machine starts a shell slowly.
+    assert took_s < 10
+    assert list((tmp_path / "spool").glob("*.bundle"))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"SLURM_JOB_EXIT_CODE": "0"}, {"SLURM_JOB_ID": ""}, {"TRIAGE_CONF": "/nonexistent"},
+     {"TRIAGE_PYTHON": "/nonexistent"}],
+    ids=lambda change: next(iter(change)),
+)  # fmt: skip
+def test_the_epilog_never_fails(tmp_path, spooled_here, change) -> None:
+    dump(tmp_path / "fr", 1)
+    with service(accepted()) as there:
+        where = conf(tmp_path, there.url)
+        if "TRIAGE_PYTHON" in change:
+            with open(where, "a") as file:
+                file.write("TRIAGE_PYTHON=/nonexistent\n")
+        done = shell(tmp_path, spooled_here, **slurm(tmp_path, where, **change))
+        time.sleep(0.5)
+
+    assert done.returncode == 0
+    assert there.requests == []
+
+
+def hook(tmp_path: Path, url: str, **more: str):
+    return shell(
+        tmp_path,
+        EXAMPLES / "slurm" / "EpilogSlurmctld.sh",
+        **{
+            "TRIAGE_CONF": conf(tmp_path, url), "SLURM_JOB_ID": "4711", "SLURM_CLUSTER_NAME": "a",
+            "SLURM_JOB_NAME": "pre train", "SLURM_JOB_NODELIST": "gpu[001-128,130]",
+            "SLURM_JOB_EXIT_CODE": "34304", "SLURM_JOB_EXIT_CODE2": "134:0", **more,
+        },
+    )  # fmt: skip
+
+
+@needs_curl
+def test_the_head_node_tells_of_the_failure(tmp_path) -> None:
+    with service((202, {}, {})) as there:
+        done = hook(tmp_path, there.url)
+        until(lambda: there.requests)
+        until(lambda: not list((tmp_path / "hooks").iterdir()))
+
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    (request,) = there.requests
+    said = json.loads(request.body)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said.pop("failed_at"))
+    assert said == {
+        "source": "slurm", "job_id": "4711", "cluster": "a", "name": "pre train",
+        "nodelist": "gpu[001-128,130]", "exit_code": "134:0",
+    }  # fmt: skip
+    assert request.path == "/v1/hooks/job-failed"
+    assert request.headers["authorization"] == f"Bearer {TOKEN}"
+
+
+@needs_curl
+def test_what_the_head_node_could_not_tell_goes_out_with_the_next(tmp_path) -> None:
+    with service((503, {}, {})) as there:
+        hook(tmp_path, there.url, SLURM_JOB_ID="1")
+        until(lambda: there.requests)
+    assert len(list((tmp_path / "hooks").glob("*.json"))) == 1
+
+    with service((202, {}, {})) as there:
+        hook(tmp_path, there.url, SLURM_JOB_ID="2")
+        until(lambda: not list((tmp_path / "hooks").glob("*.json")))
+
+    assert sorted(json.loads(one.body)["job_id"] for one in there.requests) == ["1", "2"]
+
+
+@needs_curl
+def test_a_message_that_is_refused_does_not_block_the_next(tmp_path) -> None:
+    with service(refused(422), (202, {}, {})) as there:
+        hook(tmp_path, there.url, SLURM_JOB_ID="1")
+        until(lambda: list((tmp_path / "hooks").glob("*.refused")))
+        hook(tmp_path, there.url, SLURM_JOB_ID="2")
+        until(lambda: len(there.requests) == 2)
+        until(lambda: not list((tmp_path / "hooks").glob("*.json")))
+
+
+@needs_curl
+@pytest.mark.parametrize("name", ['a"b', "a\\", "a\nb", "$(id)", "`id`", '","job_id":"9', "é"])
+def test_no_name_of_a_job_breaks_the_message(tmp_path, name) -> None:
+    with service((202, {}, {})) as there:
+        hook(tmp_path, there.url, SLURM_JOB_NAME=name)
+        until(lambda: there.requests)
+        until(lambda: not list((tmp_path / "hooks").iterdir()))
+
+    said = json.loads(there.requests[0].body)
+    assert said["job_id"] == "4711"
+    assert set(said["name"]) <= set(name)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [{"SLURM_JOB_EXIT_CODE": "0", "SLURM_JOB_EXIT_CODE2": "0:0"}, {"TRIAGE_CONF": "/none"}],
+    ids=["ended well", "not configured"],
+)
+def test_the_head_node_is_silent(tmp_path, more) -> None:
+    with service((202, {}, {})) as there:
+        assert hook(tmp_path, there.url, **more).returncode == 0
+        time.sleep(0.3)
+
+    assert there.requests == []
+    assert not (tmp_path / "hooks").exists()
+
+
+def wrapped(tmp_path: Path, url: str, command: str) -> subprocess.CompletedProcess[str]:
+    environment = bare_environment(
+        tmp_path, TRIAGE_URL=url, TRIAGE_JOB_ID="7", TRIAGE_FOLDER=str(tmp_path / "run"),
+        TRIAGE_COLLECT=f"{sys.executable} -S -m triage.collectors --spool {tmp_path}/spool",
+    )  # fmt: skip
+    script = EXAMPLES / "torchrun" / "run_with_triage.sh"
+    return shell(tmp_path, script, "/bin/sh", "-c", command, **environment)
+
+
+def test_the_wrapper_sends_what_a_failed_command_leaves(tmp_path) -> None:
+    leave = (
+        'echo "[rank3] RuntimeError"; echo err >&2; echo x >"$TORCH_FR_DUMP_TEMP_FILE"3; '
+        'test "$TORCH_NCCL_TRACE_BUFFER_SIZE" = 2000 && exit 134'
+    )
+    with service(accepted()) as there:
+        done = wrapped(tmp_path, there.url, leave)
+
+    assert done.returncode == 134
+    assert "[rank3] RuntimeError" in done.stdout
+    members = there.requests[0].members
+    assert members["fr/trace_rank_3"] == b"x\n"
+    (log,) = [data for name, data in members.items() if name.endswith("/output.log")]
+    assert log == b"[rank3] RuntimeError\nerr\n"
+
+
+def test_the_wrapper_is_silent_when_all_went_well(tmp_path) -> None:
+    with service(accepted()) as there:
+        done = wrapped(tmp_path, there.url, "echo fine")
+
+    assert (done.returncode, done.stdout) == (0, "fine\n")
+    assert there.requests == []
+
+
+def test_the_wrapper_keeps_the_status_when_the_service_is_away(tmp_path) -> None:
+    with service(refused(401)) as there:
+        done = wrapped(tmp_path, there.url, "exit 3")
+
+    assert done.returncode == 3
+
+
+@needs_curl
+def test_the_recipe_with_curl_alone(tmp_path) -> None:
+    dump(tmp_path / "fr", 0)
+    with service(refused(503, Retry_After="1"), accepted()) as there:
+        done = shell(
+            tmp_path, EXAMPLES / "curl" / "upload.sh", "a/7", "n 3", "fr",
+            PATH="/usr/bin:/bin", TRIAGE_URL=there.url, TRIAGE_HEADER_FILE=str(tmp_path / "header"),
+            TRIAGE_CONF=conf(tmp_path, there.url),
+        )  # fmt: skip
+
+    assert done.returncode == 0, done.stderr
+    assert "inc_7" in done.stdout
+    assert there.requests[-1].path == "/v1/jobs/%61%2f%37/bundle?node=%6e%20%33"
+    assert there.requests[-1].headers["authorization"] == f"Bearer {TOKEN}"
+
+
+def test_the_manifests_agree_with_each_other() -> None:
+    found = documents()
+    assert set(found) == {"ConfigMap", "DaemonSet", "Job", "PrometheusRule",
+                          "alertmanager-route.yaml"}  # fmt: skip
+    pod = found["DaemonSet"]["spec"]["template"]["spec"]
+    volumes = {one["name"] for one in pod["volumes"]}
+    mounted = {one["name"] for one in pod["containers"][0]["volumeMounts"]}
+    assert volumes == mounted
+    job = found["Job"]["spec"]["template"]["spec"]
+    deadline = re.search(r"--deadline (\d+)", job["initContainers"][0]["command"][-1])
+    assert deadline
+    assert int(deadline[1]) < job["terminationGracePeriodSeconds"]
+    rule = found["PrometheusRule"]["spec"]["groups"][0]["rules"][0]
+    receiver = found["alertmanager-route.yaml"]["receivers"][1]
+    assert rule["labels"]["receiver"] == receiver["name"]
+    assert receiver["webhook_configs"][0]["url"].endswith("/v1/hooks/alertmanager")
+
+
+def test_the_watch_of_the_daemonset_sends_new_dumps_once(tmp_path) -> None:
+    script = tmp_path / "watch.sh"
+    script.write_text(documents()["ConfigMap"]["data"]["watch.sh"])
+    dump(tmp_path / "jobs" / "research" / "pretrain", 3)
+    log = tmp_path / "pods" / "research_pretrain-0-abc_uid" / "train" / "0.log"
+    log.parent.mkdir(parents=True)
+    log.write_text("2026-11-21T03:14:15Z stderr F hello\n")
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "kern.log").write_text("line\n")
+    environment = bare_environment(
+        tmp_path, NODE_NAME="n3", ONCE="1", JOBS=f"{tmp_path}/jobs", PODS=f"{tmp_path}/pods",
+        MARKS=f"{tmp_path}/marks", SPOOL=f"{tmp_path}/spool", KERNEL_LOG=f"{tmp_path}/kern.log",
+        TRIAGE_TOKEN_FILE=f"{tmp_path}/token",
+    )  # fmt: skip
+    with service(accepted()) as there:
+        for _ in range(2):
+            done = shell(tmp_path, script, **{**environment, "TRIAGE_URL": there.url})
+            assert done.returncode == 0, done.stderr
+
+    (request,) = there.requests
+    assert request.path == "/v1/jobs/research%2Fpretrain/bundle?node=n3"
+    assert set(request.members) == {
+        "fr/trace_rank_3",
+        "nodes/n3/kernel.log",
+        "nodes/n3/research_pretrain-0-abc_uid/train/0.log",
+    }
