@@ -13,11 +13,13 @@ import orjson
 import structlog
 from sqlalchemy.orm import Session
 
+from triage.domain.report import Refused
 from triage.domain.states import IncidentState, WorkKind
 from triage.notify.message import Event
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
-from triage.services.isolated import Analysis, IsolatedPool
+from triage.services.isolated import Analysis
+from triage.services.readers import Readers
 from triage.services.tell import ring_for, tell
 from triage.settings import Settings
 from triage.store import artifacts, evidence, incidents, revisions, settling
@@ -64,7 +66,7 @@ def plan(st: Standing, settings: Settings, now: datetime) -> Plan:
     return Plan(answer=True, again_at=again_at)
 
 
-def analyse(ctx: Context, readers: IsolatedPool, owed: WorkView) -> Done:
+def analyse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
     """Answer one incident, if it is time to."""
     now = utc_now()
     with ctx.database.reading() as session:
@@ -85,7 +87,7 @@ def analyse(ctx: Context, readers: IsolatedPool, owed: WorkView) -> Done:
     began = time.monotonic()
     facts = {"job_id": incident.job_id, **st.facts}
     with ctx.database.reading() as session:
-        refused = artifacts.quarantined(session, st.id)
+        refused = [Refused(name, why) for name, why in artifacts.quarantined(session, st.id)]
         found = readers.analyse(
             evidence.extracts_of(session, st.id),
             orjson.dumps(facts, default=str),

@@ -79,6 +79,7 @@ def drop(ctx: Context, one: DeliveryView) -> None:
             status=None,
             error=SUPERSEDED,
             latency_ms=0,
+            tried_at=utc_now(),
             now=utc_now(),
         )
 
@@ -89,6 +90,7 @@ def attempt_one(ctx: Context, guard: Guard, receiving: SubscriptionView, one: De
     headers = sign(receiving.secrets, one.id, utc_now(), one.body) if signed else {}
     if not signed and receiver(Kind(receiving.kind)).signed:
         headers = {"webhook-id": one.id, "webhook-timestamp": str(int(utc_now().timestamp()))}
+    began = utc_now()
     request = Request(one.method, one.url, {**one.headers, **headers}, one.body)
     attempt = send(request, guard, timeout_s=ctx.settings.webhook_timeout_s)
     log.info(
@@ -107,6 +109,7 @@ def attempt_one(ctx: Context, guard: Guard, receiving: SubscriptionView, one: De
             status=attempt.status,
             error=attempt.error,
             latency_ms=attempt.latency_ms,
+            tried_at=began,
             now=now,
         )
         if attempt.ok:

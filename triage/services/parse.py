@@ -19,9 +19,11 @@ from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound
 from triage.parsers.extract import Extract
 from triage.parsers.extract_wire import unpack
+from triage.report import evidence_rows
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
-from triage.services.isolated import IsolatedPool, ReaderDied, ReaderTooSlow
+from triage.services.isolated import Given, ReaderDied, ReaderTooSlow
+from triage.services.readers import Readers
 from triage.services.receive_pack import write_plain
 from triage.store import artifacts, evidence, incidents, jobs, settling, work
 from triage.store.artifacts import Stored
@@ -43,7 +45,7 @@ class Read:
     rows: Sequence[dict[str, Any]] = ()
 
 
-def parse(ctx: Context, readers: IsolatedPool, owed: WorkView) -> Done:
+def parse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
     """Read what is not read yet of one upload."""
     with ctx.database.reading() as session:
         upload = artifacts.upload_of(session, owed.key)
@@ -71,7 +73,7 @@ def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
 
 def read_all(
     ctx: Context,
-    readers: IsolatedPool,
+    readers: Readers,
     files: Sequence[Stored],
     blob_key: str | None,
     facts: dict[str, Any],
@@ -98,21 +100,21 @@ def read_all(
 
 def read_together(
     ctx: Context,
-    readers: IsolatedPool,
+    readers: Readers,
     files: Sequence[Stored],
     paths: Sequence[Path],
     facts: dict[str, Any],
 ) -> list[Read]:
-    inputs = [
-        (path, file.name, path.stat().st_size) for file, path in zip(files, paths, strict=True)
+    given = [
+        Given(path, file.name, path.stat().st_size, file.rank)
+        for file, path in zip(files, paths, strict=True)
     ]
-    ranks = {file.name: file.rank for file in files if file.rank is not None}
-    packed = readers.extract(inputs, ranks=ranks, deadline_s=ctx.settings.parse_deadline_s)
+    packed = readers.extract(given, deadline_s=ctx.settings.parse_deadline_s)
     return [outcome(file, one, facts) for file, one in zip(files, packed, strict=True)]
 
 
 def read_alone(
-    ctx: Context, readers: IsolatedPool, file: Stored, path: Path, facts: dict[str, Any]
+    ctx: Context, readers: Readers, file: Stored, path: Path, facts: dict[str, Any]
 ) -> Read:
     """One file, as often as readers may be lost over it."""
     tries = file.tries
@@ -131,8 +133,6 @@ def read_alone(
 
 def outcome(file: Stored, packed: bytes, facts: dict[str, Any]) -> Read:
     """What the extract says of the file as a whole."""
-    from triage.report import evidence_rows
-
     extract = unpack(packed)
     rows = evidence_rows(extract, job_from_dict(facts))
     state, reason = judged(extract)

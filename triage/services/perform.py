@@ -24,8 +24,8 @@ from triage.services.analyse import analyse, analyse_given_up
 from triage.services.context import Context, utc_now
 from triage.services.deliver import deliver
 from triage.services.done import Done
-from triage.services.isolated import IsolatedPool
 from triage.services.parse import parse, parse_given_up
+from triage.services.readers import Readers
 from triage.services.retention import prune_by_settings
 from triage.services.tell import ring_for
 from triage.settings import Settings
@@ -43,7 +43,7 @@ RENEWALS: Final = 4
 class Tools:
     """What a worker process holds. ``owner`` is the process's name on what it claims."""
 
-    readers: IsolatedPool
+    readers: Readers
     guard: Guard
     owner: str
     stopping: threading.Event = field(default_factory=threading.Event)
@@ -56,6 +56,8 @@ class Tools:
 
 def open_tools(settings: Settings, readers: int) -> Tools:
     """The tools of one worker process; its readers start when first needed."""
+    from triage.services.isolated import IsolatedPool
+
     owner = f"{socket.gethostname()}:{os.getpid()}:{new_id('w', utc_now())}"
     pool = IsolatedPool(readers, memory_bytes=settings.parse_memory_bytes)
     return Tools(pool, Guard(settings.webhook_allow), owner)

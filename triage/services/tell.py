@@ -12,7 +12,7 @@ from triage.domain.states import WorkKind
 from triage.notify.message import Event, Message, message_id
 from triage.notify.registry import Target, render
 from triage.notify.request import Kind
-from triage.render.next_step import commands, next_step
+from triage.notify.said import said
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store import deliveries, incidents, revisions, subscriptions, work
@@ -86,7 +86,7 @@ def message_of(
 ) -> Message:
     report: dict[str, Any] = {} if newest is None else orjson.loads(newest.report)
     before: dict[str, Any] = {} if previous is None else orjson.loads(previous.report)
-    answer = None if newest is None else answer_from_bytes(newest.answer)
+    told = None if newest is None else said(answer_from_bytes(newest.answer))
     base = settings.public_url.rstrip("/")
     return Message(
         event=event,
@@ -100,23 +100,11 @@ def message_of(
         verdict=report.get("verdict"),
         suspects=tuple(report.get("suspects", ())),
         url=f"{base}/incidents/{incident.id}",
-        actions=() if answer is None else commands(answer),
-        coverage_text=coverage_text(report.get("coverage")),
+        actions=() if told is None else told.actions,
+        coverage_text="" if told is None else told.coverage_text,
         reason=incident.reason,
         resolution=None if incident.resolution is None else incident.resolution.to_dict(),
-        next_step="" if answer is None else next_step(answer),
+        next_step="" if told is None else told.next_step,
         previous_verdict=before.get("verdict"),
         previous_suspects=tuple(before.get("suspects", ())),
     )
-
-
-def coverage_text(coverage: dict[str, Any] | None) -> str:
-    """What the answer rests on, in one line."""
-    if coverage is None:
-        return ""
-    expected = coverage["ranks_expected"]
-    of = "" if expected is None else f" of {expected}"
-    parts = [f"{coverage['dumps_read']}{of} dumps", f"{coverage['lines_read']} log lines"]
-    if coverage["unreadable"]:
-        parts.append(f"{len(coverage['unreadable'])} files unreadable")
-    return ", ".join(parts)

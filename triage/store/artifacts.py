@@ -100,7 +100,7 @@ def add_upload(
     kept = session.execute(
         select(Artifact.identity, Artifact.id).where(Artifact.upload_id == upload_id)
     )
-    return upload_id, dict(kept.tuples().all())
+    return upload_id, {row.identity: row.id for row in kept}
 
 
 def by_identity(session: Session, incident_id: str, identity: str) -> ArtifactView | None:
@@ -124,7 +124,7 @@ def known_identities(
                 Artifact.identity.in_(wanted[start : start + 1000]),
             )
         )
-        found.update(rows.tuples().all())
+        found.update({row.identity: row.id for row in rows})
     return found
 
 

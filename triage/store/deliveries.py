@@ -100,16 +100,17 @@ def record(
     status: int | None,
     error: str | None,
     latency_ms: int,
+    tried_at: datetime,
     now: datetime,
 ) -> None:
-    """One try, and what follows from it."""
+    """One try, which began at ``tried_at``, and what follows from it."""
     row = session.get(Delivery, delivery_id)
     if row is None:
         return
     row.attempts += 1
     row.state, row.next_at = state, next_at
     row.last_status, row.last_error, row.latency_ms = status, error, latency_ms
-    row.tried_at = now
+    row.tried_at = tried_at
     if state == DeliveryState.DELIVERED:
         row.delivered_at = now
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from sqlalchemy import delete, insert, select, update
 from sqlalchemy.orm import Session
@@ -75,24 +75,55 @@ def extracts_of(session: Session, incident_id: str) -> Iterator[bytes]:
         last = page[-1].artifact_id
 
 
-def redate(session: Session, incident_id: str, found: Iterable[Mapping[str, Any]]) -> None:
+class Dated(Protocol):
+    """Where and when a row is, seen beside all others of its incident."""
+
+    @property
+    def artifact(self) -> str: ...
+    @property
+    def line(self) -> int | None: ...
+    @property
+    def signature(self) -> str: ...
+    @property
+    def at(self) -> str | None: ...
+    @property
+    def node(self) -> str | None: ...
+    @property
+    def rank(self) -> int | None: ...
+    @property
+    def gpu(self) -> str | None: ...
+
+
+def redate(session: Session, incident_id: str, found: Iterable[Dated]) -> int:
     """Times and places that only the whole incident tells, for rows that are there already.
 
-    ``found`` are rows with artifact, line and signature, and the values of those columns
-    that changed: at, node, rank, gpu.
+    How many of them changed. Where one line gave several rows, they are taken in order.
     """
-    for row in found:
-        values = {k: row[k] for k in ("node", "rank", "gpu") if k in row}
-        if "at" in row:
-            values["at"] = parsed(row["at"])
-        if values:
-            session.execute(
-                update(Evidence)
-                .where(Evidence.incident_id == incident_id)
-                .where(Evidence.artifact == row["artifact"], Evidence.line == row["line"])
-                .where(Evidence.signature == row["signature"])
-                .values(**values)
+    wanted: dict[tuple[str, int | None, str], list[Dated]] = {}
+    for one in found:
+        wanted.setdefault((one.artifact, one.line, one.signature), []).append(one)
+    rows = session.execute(
+        select(
+            Evidence.id, Evidence.artifact, Evidence.line, Evidence.signature,
+            Evidence.at, Evidence.node, Evidence.rank, Evidence.gpu,
+        )
+        .where(Evidence.incident_id == incident_id)
+        .order_by(Evidence.id)
+    ).all()  # fmt: skip
+    changes = []
+    for row_id, artifact, line, signature, at, node, rank, gpu in rows:
+        same = wanted.get((artifact, line, signature))
+        if not same:
+            continue
+        one = same.pop(0) if len(same) > 1 else same[0]
+        placed = (parsed(one.at), one.node, one.rank, one.gpu)
+        if placed != (at, node, rank, gpu):
+            changes.append(
+                {"id": row_id, "at": placed[0], "node": one.node, "rank": one.rank, "gpu": one.gpu}
             )
+    if changes:
+        session.execute(update(Evidence), changes)
+    return len(changes)
 
 
 def of_incident(

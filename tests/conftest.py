@@ -1,0 +1,96 @@
+"""What tests of the service share: a context on each database, and readers in this process."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import orjson
+import pytest
+
+from tests.servers import postgres_database
+
+if TYPE_CHECKING:
+    from triage.domain.report import Refused
+    from triage.services.context import Context
+    from triage.services.isolated import Analysis, Given
+    from triage.services.perform import Tools
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
+    """The address of an empty database; the empty text for SQLite in the data directory."""
+    if request.param == "sqlite":
+        yield ""
+    else:
+        with postgres_database() as url:
+            yield url
+
+
+@pytest.fixture
+def ctx(tmp_path: Path, database_url: str) -> Iterator["Context"]:
+    """A context with an empty, migrated database."""
+    from triage.services.context import open_context
+    from triage.settings import Settings
+    from triage.store.migrate import migrate
+
+    settings = Settings(
+        data_dir=tmp_path / "data", database_url=database_url, quiet_s=30.0, min_free_bytes=0,
+        webhook_allow=("127.0.0.0/8",),
+    )  # fmt: skip
+    found = open_context(settings)
+    migrate(found.database)
+    yield found
+    found.close()
+
+
+class ReadersHere:
+    """What :class:`IsolatedPool` does, in this process: quick, and nothing to kill."""
+
+    def extract(self, files: Sequence["Given"], *, deadline_s: float) -> list[bytes]:
+        from triage.parsers.extract import Extractor
+        from triage.parsers.extract_wire import pack
+        from triage.parsers.inputs import InputFile
+
+        inputs = [InputFile(one.path, one.artifact, one.size_bytes) for one in files]
+        ranks = {one.artifact: one.rank for one in files if one.rank is not None}
+        return [pack(extract) for extract in Extractor().extract(inputs, ranks)]
+
+    def analyse(
+        self,
+        packed: Iterable[bytes],
+        facts_json: bytes = b"{}",
+        refused: Iterable["Refused"] = (),
+        notes: Iterable[str] = (),
+        at: datetime | None = None,
+        *,
+        deadline_s: float,
+    ) -> "Analysis":
+        from triage.domain.answer_wire import answer_to_bytes
+        from triage.domain.fleet import job_from_dict
+        from triage.parsers.extract_wire import unpack
+        from triage.report import study_of
+        from triage.services.isolated import Analysis
+
+        facts = job_from_dict(orjson.loads(facts_json))
+        study = study_of(map(unpack, packed), facts, list(refused), list(notes), at)
+        return Analysis(
+            report=orjson.dumps(study.report.to_dict()),
+            timeline=b"[]",
+            answer=answer_to_bytes(study.report.answer),
+            dated=study.dated,
+            seconds=0.0,
+            peak_mib=0.0,
+        )
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+@pytest.fixture
+def tools() -> "Tools":
+    """A worker's tools, with readers in this process."""
+    from triage.notify.guard import Guard
+    from triage.services.perform import Tools
+
+    return Tools(ReadersHere(), Guard(("127.0.0.0/8",)), "test:1:w_1")

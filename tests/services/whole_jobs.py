@@ -1,0 +1,35 @@
+"""Real incidents as a sender would bring them."""
+
+import io
+import tarfile
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+INCIDENTS = ROOT / "tests" / "incidents"
+GPU_LOST = INCIDENTS / "logs-gpu-lost-with-dumps-w8" / "files"
+
+
+def body_of(data: bytes) -> Callable[[int], bytes]:
+    """A request's body."""
+    return io.BytesIO(data).read
+
+
+def tar_of(files: dict[str, bytes]) -> bytes:
+    """A tar of these files."""
+    found = io.BytesIO()
+    with tarfile.open(fileobj=found, mode="w") as tar:
+        for name, data in files.items():
+            info = tarfile.TarInfo(name)
+            info.size = len(data)
+            tar.addfile(info, io.BytesIO(data))
+    return found.getvalue()
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    """The files of an incident folder by name, without what tests know of it."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.name != "expected.json"
+    }
