@@ -3,6 +3,7 @@
 import ast
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -37,6 +38,17 @@ def test_both_faces_have_the_same_options() -> None:
     assert mine - {"--help", "--version"} == theirs - {
         "--help", "--install-completion", "--show-completion",
     }  # fmt: skip
+
+
+def test_the_page_names_every_option_and_shows_none_that_is_not() -> None:
+    page = (ROOT / "docs" / "collecting.md").read_text("utf-8")
+    mine = {o for action in parser()._actions for o in action.option_strings if o.startswith("--")}
+
+    assert [one for one in mine - {"--help", "--version"} if f"{one}" not in page] == []
+    shown = re.findall(r"triage collect (--[^`\n]*)", page)
+    assert len(shown) >= 3
+    for line in shown:
+        parser().parse_args(shlex.split(line))
 
 
 def test_both_faces_have_the_same_defaults(monkeypatch) -> None:

@@ -97,7 +97,15 @@ def test_the_token_is_seen_nowhere(node, tmp_path) -> None:
 )
 def test_a_token_given_by_mistake_is_not_repeated(tmp_path, how) -> None:
     _, out, err = finished(
-        tmp_path, "--url", "http://127.0.0.1:9", "--job-id", "1", "--no-kernel-log", *how
+        tmp_path,
+        "--url",
+        "http://127.0.0.1:9",
+        "--job-id",
+        "1",
+        "--no-kernel-log",
+        "--spool",
+        f"{tmp_path}/s",
+        *how,
     )
 
     assert err
