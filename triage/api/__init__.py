@@ -1,0 +1,1 @@
+"""The HTTP interface of the service: routes, tokens, problems, the OpenAPI description."""

@@ -1,0 +1,108 @@
+"""Who may do what: the bearer token of a request and its scopes.
+
+``admin`` includes everything; ``read`` and ``ingest`` exclude each other, so that the token
+which lies on every node reads nothing. A token in the query string is none: it would stand
+in logs and histories.
+"""
+
+import re
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+from typing import Final, cast
+from urllib.parse import urlsplit
+
+from anyio import to_thread
+from starlette.requests import Request
+
+from triage.api.state import state_of
+from triage.errors import NotAllowed, NoToken
+from triage.services.tokens import check_token
+
+__all__ = ["LOCAL", "Scope", "actor_of", "admitted"]
+
+LOCAL: Final = "local"
+TOKEN: Final = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.IGNORECASE | re.ASCII)
+LOOPBACK: Final = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1", re.ASCII)
+
+
+class Scope(StrEnum):
+    """What a route asks of a token."""
+
+    READ = "read"
+    INGEST = "ingest"
+    ADMIN = "admin"
+
+
+def admitted(scope: Scope, *, paced: bool = True) -> Callable[[Request], Awaitable[None]]:
+    """A dependency that lets a request through whose token reaches so far.
+
+    Raises :class:`NoToken`, :class:`NotAllowed`, and, for routes that are ``paced``,
+    :class:`TooMany`.
+    """
+
+    async def check(request: Request) -> None:
+        state = state_of(request)
+        if state.open_access:
+            check_local(request)
+            key_id = LOCAL
+        else:
+            key_id = await checked(request, scope)
+        request.scope["triage.key_id"] = key_id
+        if paced:
+            state.pace.take(key_id)
+
+    return check
+
+
+def actor_of(request: Request) -> str:
+    """The id of the token of an admitted request, for the record of who did what."""
+    return cast("str", request.scope["triage.key_id"])
+
+
+async def checked(request: Request, scope: Scope) -> str:
+    headers = request.headers.getlist("authorization")
+    if not headers:
+        raise NoToken(
+            "no token was sent",
+            hint="send `Authorization: Bearer TOKEN`; `triage token create` makes one",
+        )
+    match = TOKEN.fullmatch(headers[0].strip()) if len(headers) == 1 else None
+    key = None
+    if match is not None:
+        key = await to_thread.run_sync(check_token, state_of(request).context, match[1])
+    if key is None:
+        raise NoToken(
+            "the token is not known, or no longer valid",
+            hint="`triage token list` names those that are; `triage token create` makes one",
+        )
+    if not {scope, Scope.ADMIN} & key.scopes:
+        has = " and ".join(sorted(key.scopes)) or "nothing"
+        raise NotAllowed(
+            f"this needs the scope {scope}; the token has {has}",
+            hint=f"use a token made by `triage token create --scope {scope}`",
+        )
+    return key.id
+
+
+def check_local(request: Request) -> None:
+    """Without tokens, a page in somebody's browser must not be able to ask.
+
+    The name under which we are asked has to be a loopback one (a foreign name may point
+    here), and a page has to be one of ours.
+    """
+    host = urlsplit(f"//{request.headers.get('host', '')}")
+    try:
+        name = host.hostname or ""
+    except ValueError:
+        name = ""
+    if not LOOPBACK.fullmatch(name):
+        raise NotAllowed(
+            "without tokens the service answers under a loopback name alone",
+            hint="ask http://127.0.0.1:PORT, or run `triage serve` without --open",
+        )
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc != host.netloc:
+        raise NotAllowed(
+            "without tokens the service answers no pages of other origins",
+            hint="run `triage serve` without --open and use a token",
+        )

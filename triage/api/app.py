@@ -1,0 +1,152 @@
+"""The application: routes, tokens, problems, and what holds for every answer."""
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any, Final, cast
+
+import orjson
+from anyio import to_thread
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ExceptionHandler
+
+from triage.api import docs_page
+from triage.api.edge import Edge
+from triage.api.gate import Gate
+from triage.api.metrics import Metrics
+from triage.api.openapi import described
+from triage.api.pace import Pace
+from triage.api.problems import answer_refusal
+from triage.api.readiness import Readiness
+from triage.api.refusals import MethodNotAllowed
+from triage.api.routers import hooks, incidents, nodes, operations, subscriptions, uploads
+from triage.api.state import ApiState
+from triage.api.watch import Watch
+from triage.domain.states import IncidentState
+from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
+from triage.services.context import Context, utc_now
+from triage.store import incidents as stored_incidents
+from triage.store.counts import counts
+
+__all__ = ["create_app"]
+
+# Threads that answer reads and hooks; uploads have their own.
+THREADS: Final = 16
+ROUTERS: Final = (
+    hooks.router, uploads.router, incidents.router, incidents.waiting, nodes.router,
+    subscriptions.router, operations.router,
+)  # fmt: skip
+NOT_FOUND: Final = 404
+NOT_ALLOWED: Final = 405
+
+
+def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
+    """The HTTP interface over a context. ``open_access`` needs no token (loopback alone).
+
+    ``app.state.triage.watch.end()`` lets all long polls go, for a stop that is to be quick.
+    """
+
+    def settled(incident_id: str) -> bool:
+        with ctx.database.reading() as session:
+            incident = stored_incidents.find(session, incident_id)
+        return incident is None or incident.state in {IncidentState.READY, IncidentState.FAILED}
+
+    def read_counts() -> dict[str, Any]:
+        with ctx.database.reading() as session:
+            return counts(session, utc_now())
+
+    @asynccontextmanager
+    async def lifespan(app: FastAPI) -> AsyncIterator[None]:
+        to_thread.current_default_thread_limiter().total_tokens = THREADS
+        yield
+        cast("ApiState", app.state.triage).watch.end()
+
+    app = FastAPI(
+        title="nccl-triage",
+        openapi_url=None,
+        docs_url=None,
+        redoc_url=None,
+        redirect_slashes=False,
+        default_response_class=Response,
+        lifespan=lifespan,
+        generate_unique_id_function=lambda route: route.name,
+    )
+    metrics = Metrics(read_counts)
+    app.state.triage = ApiState(
+        context=ctx,
+        open_access=open_access,
+        metrics=metrics,
+        pace=Pace(ctx.settings.requests_per_minute),
+        gate=Gate(ctx.settings.max_uploads, ctx.settings.max_waiting),
+        watch=Watch(settled),
+        readiness=Readiness(ctx),
+    )
+    for router in ROUTERS:
+        app.include_router(router)
+    app.add_api_route("/openapi.json", openapi_file, methods=["GET"], include_in_schema=False)
+    docs_page.add_to(app)
+    app.add_exception_handler(Refusal, cast("ExceptionHandler", refused))
+    app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", invalid))
+    app.add_exception_handler(HTTPException, cast("ExceptionHandler", unrouted))
+    app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    app.add_middleware(Edge, metrics=metrics)
+    return app
+
+
+def openapi_file(request: Request) -> Response:
+    """The OpenAPI description."""
+    return Response(orjson.dumps(described(request.app)), media_type="application/json")
+
+
+async def refused(request: Request, refusal: Refusal) -> Response:
+    return answer_refusal(request, refusal)
+
+
+async def invalid(request: Request, error: RequestValidationError) -> Response:
+    places = tuple(
+        Place("/".join(str(part) for part in one["loc"]), one["msg"].removeprefix("Value error, "))
+        for one in error.errors()[:20]
+    )
+    first = places[0]
+    name = first.where.rpartition("/")[2]
+    return answer_refusal(
+        request,
+        Unprocessable(
+            f"{name}: {first.message}", hint="/docs says what this route takes", places=places
+        ),
+    )
+
+
+async def unrouted(request: Request, error: HTTPException) -> Response:
+    """What the router itself refuses: no such path, or not this method."""
+    if error.status_code == NOT_ALLOWED:
+        allowed = methods_at(request)
+        return answer_refusal(
+            request, MethodNotAllowed(f"{request.method} is not answered here", allowed)
+        )
+    if error.status_code == NOT_FOUND:
+        return answer_refusal(
+            request, NotFound("there is no such route", hint="/docs lists all of them")
+        )
+    return answer_refusal(request, BadRequest(str(error.detail)))
+
+
+def methods_at(request: Request) -> tuple[str, ...]:
+    found: set[str] = set()
+    for route in every_route(request.app):
+        if route.path_regex.match(request.scope["path"]):
+            found |= route.methods or set()
+    if "GET" in found:
+        found.add("HEAD")
+    return tuple(sorted(found))
+
+
+def every_route(app: FastAPI) -> list[APIRoute]:
+    routes = [route for route in app.routes if isinstance(route, APIRoute)]
+    for router in ROUTERS:
+        routes += [route for route in router.routes if isinstance(route, APIRoute)]
+    return routes

@@ -1,0 +1,96 @@
+"""Cursors: where a list goes on. Opaque to clients, and checked when they come back.
+
+A cursor names the last row already seen, not a count, so that a list stays stable while
+rows are added.
+"""
+
+import base64
+import binascii
+from datetime import UTC, datetime
+from typing import Final
+
+import orjson
+
+from triage.errors import Place, Unprocessable
+
+__all__ = ["after_id", "after_place", "after_time", "id_cursor", "place_cursor", "time_cursor"]
+
+MAX_CHARS: Final = 512
+MAX_ID: Final = 200
+
+
+def time_cursor(kind: str, at: datetime, row_id: str) -> str:
+    """Behind the row of this time and id, in a list of that kind."""
+    return packed([kind, at.astimezone(UTC).isoformat(), row_id])
+
+
+def after_time(kind: str, cursor: str | None) -> tuple[datetime, str] | None:
+    """Time and id of the last row seen. Raises :class:`Unprocessable` for a foreign cursor."""
+    match unpacked(kind, cursor, 2):
+        case None:
+            return None
+        case [str(text), str(row_id)] if len(row_id) <= MAX_ID:
+            try:
+                at = datetime.fromisoformat(text)
+            except ValueError as error:
+                raise foreign() from error
+            if at.tzinfo is not None:
+                return at, row_id
+    raise foreign()
+
+
+def id_cursor(kind: str, number: int) -> str:
+    """Behind the row of this number."""
+    return packed([kind, number])
+
+
+def after_id(kind: str, cursor: str | None) -> int | None:
+    """Number of the last row seen."""
+    match unpacked(kind, cursor, 1):
+        case None:
+            return None
+        case [int(number)] if not isinstance(number, bool) and 0 <= number < 1 << 63:
+            return number
+    raise foreign()
+
+
+def place_cursor(kind: str, revision: int, place: int) -> str:
+    """Behind this many rows of that revision."""
+    return packed([kind, revision, place])
+
+
+def after_place(kind: str, cursor: str | None) -> tuple[int, int] | None:
+    """Revision, and how many of its rows were seen."""
+    match unpacked(kind, cursor, 2):
+        case None:
+            return None
+        case [int(revision), int(place)] if revision >= 0 and place >= 0:
+            return revision, place
+    raise foreign()
+
+
+def packed(values: list[str | int]) -> str:
+    return base64.urlsafe_b64encode(orjson.dumps(values)).rstrip(b"=").decode()
+
+
+def unpacked(kind: str, cursor: str | None, num_values: int) -> list[object] | None:
+    if cursor is None:
+        return None
+    if len(cursor) > MAX_CHARS or not cursor.isascii():
+        raise foreign()
+    try:
+        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        values = orjson.loads(raw)
+    except (binascii.Error, ValueError) as error:
+        raise foreign() from error
+    if not isinstance(values, list) or len(values) != num_values + 1 or values[0] != kind:
+        raise foreign()
+    return values[1:]
+
+
+def foreign() -> Unprocessable:
+    return Unprocessable(
+        "the cursor is none of this list",
+        hint="take next_cursor of the page before, or leave it out to start again",
+        places=(Place("query/cursor", "is none of this list"),),
+    )

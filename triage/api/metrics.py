@@ -1,0 +1,111 @@
+"""What Prometheus is told: counters of this process, and the rows of the database by state.
+
+Labels are few on purpose: no job, node, rank or token ever becomes one.
+"""
+
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from triage.errors import TriageError
+
+__all__ = ["Metrics"]
+
+# Counting a million rows costs; scrapes come every 15 s or so.
+KEEP_S: Final = 5.0
+BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0)
+Counts = Mapping[str, Any]
+
+
+class Metrics:
+    """The registry of one application; ``read_counts`` asks the database."""
+
+    def __init__(self, read_counts: Callable[[], Counts]) -> None:
+        self.registry = CollectorRegistry()
+        self.requests = Counter(
+            "triage_http_requests", "Requests answered.", ("route", "method", "status"),
+            registry=self.registry,
+        )  # fmt: skip
+        self.seconds = Histogram(
+            "triage_http_request_seconds", "Time until a request was answered.", ("route",),
+            buckets=BUCKETS, registry=self.registry,
+        )  # fmt: skip
+        self.upload_bytes = Counter(
+            "triage_upload_bytes", "Bytes of uploads as they came in.", ("result",),
+            registry=self.registry,
+        )  # fmt: skip
+        self.artifacts = Counter(
+            "triage_artifacts_taken", "Files taken in, by kind.", ("kind", "result"),
+            registry=self.registry,
+        )  # fmt: skip
+        self.redactions = Counter(
+            "triage_redactions", "Secrets that were cut out of logs before they were kept.",
+            ("kind",), registry=self.registry,
+        )  # fmt: skip
+        self.refusals = Counter(
+            "triage_refusals", "Requests that were answered with no.", ("status",),
+            registry=self.registry,
+        )  # fmt: skip
+        self.registry.register(Rows(read_counts))
+
+    def answered(self, route: str, method: str, status: int, seconds: float) -> None:
+        """Count one request."""
+        self.requests.labels(route, method, str(status)).inc()
+        self.seconds.labels(route).observe(seconds)
+        if status >= 400:
+            self.refusals.labels(str(status)).inc()
+
+    def text(self) -> bytes:
+        """Everything, in Prometheus' text form."""
+        return generate_latest(self.registry)
+
+
+class Rows(Collector):
+    """Gauges out of the database, asked at most every few seconds."""
+
+    def __init__(self, read_counts: Callable[[], Counts]) -> None:
+        self.read_counts = read_counts
+        self.lock = threading.Lock()
+        self.kept: Counts = {}
+        self.answers = False
+        self.until = 0.0
+
+    def describe(self) -> Iterable[Metric]:
+        """Nothing: what there is depends on the database."""
+        return ()
+
+    def collect(self) -> Iterable[Metric]:
+        """One gauge a table, labelled by state (and kind), and the ages."""
+        with self.lock:
+            if time.monotonic() >= self.until:
+                try:
+                    self.kept, self.answers = self.read_counts(), True
+                except TriageError:
+                    self.kept, self.answers = {}, False
+                self.until = time.monotonic() + KEEP_S
+            counts, answers = self.kept, self.answers
+        yield GaugeMetricFamily(
+            "triage_database_up", "Whether the database answers.", value=float(answers)
+        )
+        for name, value in counts.items():
+            yield gauge(name, value)
+
+
+def gauge(name: str, value: object) -> GaugeMetricFamily:
+    """``{"ready": 3}`` by state; ``{("parse", "waiting"): 2}`` by kind and state; or one number."""
+    label = f"triage_{name}"
+    said = name.replace("_", " ")
+    if not isinstance(value, Mapping):
+        number = float(value) if isinstance(value, int | float) else 0.0
+        return GaugeMetricFamily(label, f"{said}.", value=number)
+    pairs = any(isinstance(key, tuple) for key in value)
+    names = ["kind", "state"] if pairs else ["state"]
+    family = GaugeMetricFamily(label, f"{said} by {' and '.join(names)}.", labels=names)
+    for key, number in value.items():
+        family.add_metric([str(part) for part in key] if pairs else [str(key)], float(number))
+    return family

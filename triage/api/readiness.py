@@ -1,0 +1,111 @@
+"""Whether this process can do its work: each part asked, with what to do when it fails.
+
+Database and blob store decide. Broker and worker are named and never fatal: without them
+uploads are taken in, and what is owed is done when they are back.
+"""
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from anyio import CapacityLimiter, move_on_after, to_thread
+
+from triage.errors import TriageError
+from triage.queue import CeleryDoorbell
+from triage.services.context import Context, utc_now
+from triage.store.counts import counts
+from triage.store.migrate import current_revision, head_revision
+
+__all__ = ["Part", "Readiness"]
+
+# The route is open to everybody; the parts are asked at most this often.
+KEEP_S: Final = 2.0
+PATIENCE_S: Final = 5.0
+# Work that waits longer has nobody who does it.
+NOBODY_WORKS_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One part: ``state`` is ``ok``, ``warn`` or ``fail``; only a fatal one says no."""
+
+    name: str
+    state: str
+    detail: str = ""
+    fatal: bool = False
+
+
+class Readiness:
+    """Asks the parts, each in a thread and with a limit; the answer is kept for a moment."""
+
+    def __init__(self, ctx: Context) -> None:
+        self.ctx = ctx
+        self.lock = asyncio.Lock()
+        # A part that hangs keeps its thread; it must not keep those of the routes.
+        self.limiter = CapacityLimiter(8)
+        self.kept: tuple[Part, ...] = ()
+        self.until = 0.0
+
+    async def parts(self) -> tuple[Part, ...]:
+        """All parts, in a fixed order."""
+        async with self.lock:
+            if time.monotonic() >= self.until:
+                checks = (
+                    ("database", self.database, True),
+                    ("blobs", self.blobs, True),
+                    ("broker", self.broker, False),
+                    ("worker", self.worker, False),
+                )
+                self.kept = tuple(
+                    await asyncio.gather(
+                        *(self.ask(name, ask, fatal) for name, ask, fatal in checks)
+                    )
+                )
+                self.until = time.monotonic() + KEEP_S
+            return self.kept
+
+    async def ask(self, name: str, ask: Callable[[], tuple[str, str]], fatal: bool) -> Part:
+        """One part, whatever it does: raises, hangs or answers."""
+        state, detail = "fail", f"no answer in {PATIENCE_S:.0f} s"
+        with move_on_after(PATIENCE_S):
+            try:
+                state, detail = await to_thread.run_sync(
+                    ask, limiter=self.limiter, abandon_on_cancel=True
+                )
+            except TriageError as error:
+                state, detail = "fail", str(error)
+        if not fatal and state == "fail":
+            state = "warn"
+        return Part(name, state, detail, fatal)
+
+    def database(self) -> tuple[str, str]:
+        """Whether it answers, and is at the revision of this release."""
+        self.ctx.database.check()
+        present, newest = current_revision(self.ctx.database), head_revision()
+        if present != newest:
+            return "fail", f"at revision {present}, not {newest}: run `triage migrate`"
+        return "ok", ""
+
+    def blobs(self) -> tuple[str, str]:
+        """Whether bytes can be written."""
+        self.ctx.blobs.check()
+        return "ok", ""
+
+    def broker(self) -> tuple[str, str]:
+        """Whether the last ring went through."""
+        bell = self.ctx.doorbell
+        if isinstance(bell, CeleryDoorbell):
+            if time.monotonic() < bell.rest_until:
+                return "warn", "the broker did not answer; the sweeper rings instead"
+            return "ok", ""
+        return "ok", "embedded"
+
+    def worker(self) -> tuple[str, str]:
+        """Whether anybody does what is due."""
+        with self.ctx.database.reading() as session:
+            oldest_s = float(counts(session, utc_now())["oldest_due_s"])
+        if oldest_s > NOBODY_WORKS_S:
+            return "warn", f"work has been waiting for {oldest_s:.0f} s: is a worker running?"
+        return "ok", ""

@@ -1,0 +1,1 @@
+"""The routes, one group a file; each reads its request, calls one thing, answers."""

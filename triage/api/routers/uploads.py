@@ -1,0 +1,157 @@
+"""Uploads: one file, or a bundle of one node, as the raw body of a request."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, TypeVar
+from urllib.parse import quote
+
+from anyio import CapacityLimiter, to_thread
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, admitted
+from triage.api.answers import as_json
+from triage.api.body import UploadBody
+from triage.api.described import BINARY, answers, binary_body, scoped
+from triage.api.paths import name_in_path
+from triage.api.schemas import Artifact, Bundle
+from triage.api.state import ApiState, state_of
+from triage.api.values import (
+    FileKind,
+    FileName,
+    IncidentRef,
+    Name,
+    PathName,
+    Rank,
+    known_query,
+    one_id,
+)
+from triage.services.intake import Target, take_artifact, take_bundle
+
+__all__ = ["router"]
+
+# Uploads are bounded by the gate, and are not counted as questions.
+router = APIRouter(
+    prefix="/v1/jobs",
+    tags=["uploads"],
+    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
+)
+
+T = TypeVar("T")
+REFUSALS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 507)
+Incident = Annotated[
+    IncidentRef | None,
+    Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
+]
+
+
+@router.post(
+    "/{job_id}/artifacts",
+    status_code=201,
+    summary="Send one file",
+    dependencies=[Depends(known_query("node", "rank", "kind", "filename", "incident"))],
+    responses=answers(
+        *REFUSALS, ok={201: ("Kept.", Artifact), 200: ("The same file was there.", Artifact)}
+    ),
+    openapi_extra=scoped(
+        Scope.INGEST,
+        binary_body(
+            "The file, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
+            (BINARY,),
+        ),
+    ),
+)
+async def upload_artifact(
+    request: Request,
+    job_id: PathName,
+    node: Annotated[Name | None, Query()] = None,
+    rank: Annotated[Rank | None, Query()] = None,
+    kind: Annotated[FileKind | None, Query()] = None,
+    filename: Annotated[FileName | None, Query()] = None,
+    incident: Incident = None,
+) -> Response:
+    """A flight-recorder dump, a kernel log or a job log. Known by its content, kept once."""
+    state = state_of(request)
+    target = Target(
+        job_id=name_in_path("job_id", job_id),
+        node=node,
+        rank=rank,
+        kind=kind,
+        filename=filename,
+        incident=known_id(incident),
+    )
+    settings = state.context.settings
+    body = UploadBody(request, max(settings.max_artifact_bytes, settings.max_dump_bytes))
+    taken = await within(
+        state, body,
+        partial(take_artifact, state.context, target, body.read, coding(request)),
+    )  # fmt: skip
+    view = taken.artifact
+    state.metrics.artifacts.labels(view.kind, "new" if taken.new else "known").inc()
+    for what, number in view.redacted.items() if taken.new else ():
+        state.metrics.redactions.labels(what).inc(number)
+    location = f"/v1/incidents/{quote(view.incident_id)}/artifacts"
+    return as_json(view.to_dict(), 201 if taken.new else 200, {"Location": location})
+
+
+@router.post(
+    "/{job_id}/bundle",
+    status_code=201,
+    summary="Send a tar of files",
+    dependencies=[Depends(known_query("node", "incident"))],
+    responses=answers(
+        *REFUSALS, ok={201: ("What became of each file.", Bundle), 200: ("Nothing new.", Bundle)}
+    ),
+    openapi_extra=scoped(
+        Scope.INGEST,
+        binary_body(
+            "A tar of files of one node, or of an incident folder; .tar.gz and .tar.zst are fine.",
+            ("application/x-tar", BINARY),
+        ),
+    ),
+)
+async def upload_bundle(
+    request: Request,
+    job_id: PathName,
+    node: Annotated[Name | None, Query()] = None,
+    incident: Incident = None,
+) -> Response:
+    """One bad file refuses only itself; links, devices and `..` refuse the whole."""
+    state = state_of(request)
+    target = Target(job_id=name_in_path("job_id", job_id), node=node, incident=known_id(incident))
+    body = UploadBody(request, state.context.settings.max_bundle_bytes)
+    taken = await within(
+        state, body, partial(take_bundle, state.context, target, body.read, coding(request))
+    )
+    for member in taken.members:
+        result = {201: "new", 200: "known"}.get(member.status, "refused")
+        state.metrics.artifacts.labels("bundled", result).inc()
+    answer = {
+        "incident_id": taken.incident_id,
+        "artifacts": [member.to_dict() for member in taken.members],
+    }
+    location = f"/v1/incidents/{quote(taken.incident_id)}/artifacts"
+    return as_json(answer, 201 if taken.new else 200, {"Location": location})
+
+
+async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
+    """Take an upload in, in a thread of its own, when it is its turn."""
+    result = "refused"
+    try:
+        async with state.gate.turn():
+            # One thread for each place inside the gate, none of the threads that answer reads.
+            taken = await to_thread.run_sync(take, limiter=CapacityLimiter(1))
+        result = "taken"
+    finally:
+        state.metrics.upload_bytes.labels(result).inc(body.num_bytes)
+    return taken
+
+
+def coding(request: Request) -> str | None:
+    return ", ".join(request.headers.getlist("content-encoding")) or None
+
+
+def known_id(incident: str | None) -> str | None:
+    if incident is None:
+        return None
+    return one_id(incident, "incident", "take the upload_url of the job-failed answer as it is")

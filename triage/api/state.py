@@ -1,0 +1,33 @@
+"""What one application holds beside its routes."""
+
+from dataclasses import dataclass
+from typing import cast
+
+from starlette.requests import Request
+
+from triage.api.gate import Gate
+from triage.api.metrics import Metrics
+from triage.api.pace import Pace
+from triage.api.readiness import Readiness
+from triage.api.watch import Watch
+from triage.services.context import Context
+
+__all__ = ["ApiState", "state_of"]
+
+
+@dataclass(frozen=True, slots=True)
+class ApiState:
+    """Made once by ``create_app``; ``open_access`` gives everybody everything."""
+
+    context: Context
+    open_access: bool
+    metrics: Metrics
+    pace: Pace
+    gate: Gate
+    watch: Watch
+    readiness: Readiness
+
+
+def state_of(request: Request) -> ApiState:
+    """The state of the application that answers this request."""
+    return cast("ApiState", request.app.state.triage)

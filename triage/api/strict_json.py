@@ -1,0 +1,110 @@
+"""JSON from outside, read strictly.
+
+Refused are two values under one key, NaN and infinities, texts that are not UTF-8 and
+nesting beyond ``MAX_DEPTH``. A whole number beyond 64 bits is kept as its digits, half of a
+surrogate pair as U+FFFD: the databases, and other readers of what is kept, hold neither.
+"""
+
+import json
+import math
+import re
+from typing import Any, Final
+
+from triage.errors import BadRequest, Place, Unprocessable
+
+__all__ = ["JsonObject", "object_from", "value_from"]
+
+NAMES: Final = {
+    dict: "an object", list: "a list", str: "a text", int: "a number", float: "a number",
+    bool: "true or false", type(None): "null",
+}  # fmt: skip
+MAX_DEPTH: Final = 64
+# Whole numbers of up to 18 digits fit 64 bits whatever they are.
+SURELY_64_BITS: Final = 18
+LOW: Final = -(1 << 63)
+HIGH: Final = (1 << 63) - 1
+HALF: Final = re.compile("[\ud800-\udfff]")
+
+JsonObject = dict[str, Any]
+
+
+class Refused(ValueError):
+    """Raised out of the standard library's reader."""
+
+
+def value_from(body: bytes) -> Any:  # noqa: ANN401 - the parser that met the foreign bytes
+    """The value of a JSON text. Raises :class:`BadRequest` for what is none."""
+    if not body.strip():
+        raise BadRequest("the request has no body", hint="send a JSON text")
+    try:
+        text = body.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise bad(f"the body is not UTF-8 (byte {error.start:,})") from error
+    try:
+        value = json.loads(
+            text, object_pairs_hook=unrepeated, parse_constant=no_constant,
+            parse_int=whole, parse_float=finite,
+        )  # fmt: skip
+    except json.JSONDecodeError as error:
+        raise bad(f"the body is not JSON: {error.msg} at character {error.pos:,}") from error
+    except Refused as error:
+        raise bad(str(error)) from error
+    except RecursionError as error:
+        raise bad(f"the body is nested deeper than {MAX_DEPTH} levels") from error
+    return cleaned(value, 0)
+
+
+def object_from(body: bytes) -> JsonObject:
+    """The object that a JSON text holds. Raises :class:`Unprocessable` for another value."""
+    value = value_from(body)
+    if not isinstance(value, dict):
+        raise Unprocessable(
+            "the body must be a JSON object",
+            places=(Place("body", f"is {NAMES[type(value)]}, not an object"),),
+        )
+    return value
+
+
+def bad(detail: str) -> BadRequest:
+    return BadRequest(detail, hint="send one JSON text in UTF-8, each key once")
+
+
+def unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        seen: set[str] = set()
+        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
+        raise Refused(f"the body says {twice[:80]!r} twice")
+    return found
+
+
+def no_constant(name: str) -> None:
+    raise Refused(f"the body holds {name}, which is not JSON")
+
+
+def whole(digits: str) -> int | str:
+    if len(digits) <= SURELY_64_BITS:
+        return int(digits)
+    if len(digits) > SURELY_64_BITS + 2:
+        return digits
+    number = int(digits)
+    return number if LOW <= number <= HIGH else digits
+
+
+def finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise Refused(f"the number {digits[:40]} is too large")
+    return number
+
+
+def cleaned(value: Any, depth: int) -> Any:  # noqa: ANN401
+    if isinstance(value, str):
+        return HALF.sub("\ufffd", value)
+    if not isinstance(value, dict | list):
+        return value
+    if depth >= MAX_DEPTH:
+        raise bad(f"the body is nested deeper than {MAX_DEPTH} levels")
+    if isinstance(value, list):
+        return [cleaned(one, depth + 1) for one in value]
+    return {HALF.sub("\ufffd", key): cleaned(one, depth + 1) for key, one in value.items()}

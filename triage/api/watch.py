@@ -1,0 +1,96 @@
+"""Waiting for an incident to settle, without holding a thread and without asking per waiter.
+
+All who wait for one incident share one question to the database; the questions grow rarer
+the longer nothing happens. When too many wait, or the service is about to end, a waiter is
+answered with the present state, which is what it would get when its time is up.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+from anyio import CapacityLimiter, to_thread
+
+from triage.errors import TriageError
+
+__all__ = ["Watch"]
+
+FIRST_S: Final = 0.1
+LAST_S: Final = 1.0
+MAX_WAITERS: Final = 512
+# Threads that the questions may take from everybody else.
+THREADS: Final = 2
+
+
+@dataclass(slots=True)
+class Watched:
+    """One incident that somebody waits for."""
+
+    settled: asyncio.Event = field(default_factory=asyncio.Event)
+    waiters: int = 0
+    task: "asyncio.Task[None] | None" = None
+
+
+class Watch:
+    """``is_settled`` asks the database, blocking; an incident that is gone counts as settled."""
+
+    def __init__(
+        self, is_settled: Callable[[str], bool], *, max_waiters: int = MAX_WAITERS
+    ) -> None:
+        self.is_settled = is_settled
+        self.max_waiters = max_waiters
+        self.waiters = 0
+        self.ended = False
+        self.watched: dict[str, Watched] = {}
+        self.limiter = CapacityLimiter(THREADS)
+
+    async def settled(self, incident_id: str, wait_s: float) -> None:
+        """Return when the incident has settled, when time is up, or when there is no waiting."""
+        if wait_s <= 0 or self.ended or self.waiters >= self.max_waiters:
+            return
+        one = self.watched.setdefault(incident_id, Watched())
+        if one.task is None:
+            one.task = asyncio.create_task(self.ask(incident_id, one))
+        self.waiters += 1
+        one.waiters += 1
+        try:
+            async with asyncio.timeout(wait_s):
+                await one.settled.wait()
+        except TimeoutError:
+            return
+        finally:
+            self.waiters -= 1
+            one.waiters -= 1
+            if one.waiters == 0:
+                self.forget(incident_id, one)
+
+    def end(self) -> None:
+        """Let everybody go: the service is about to end. Called in the event loop's thread."""
+        self.ended = True
+        for one in self.watched.values():
+            one.settled.set()
+
+    def forget(self, incident_id: str, one: Watched) -> None:
+        """Nobody waits for it any more."""
+        if one.task is not None:
+            one.task.cancel()
+        if self.watched.get(incident_id) is one:
+            del self.watched[incident_id]
+
+    async def ask(self, incident_id: str, one: Watched) -> None:
+        """Ask until it has settled."""
+        pause_s = FIRST_S
+        while True:
+            try:
+                settled = await to_thread.run_sync(
+                    self.is_settled, incident_id, limiter=self.limiter
+                )
+            except TriageError:
+                # The database is away; the waiters are told so when they read the incident.
+                settled = True
+            if settled:
+                one.settled.set()
+                return
+            await asyncio.sleep(pause_s)
+            pause_s = min(LAST_S, pause_s * 1.5)
