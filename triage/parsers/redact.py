@@ -27,7 +27,8 @@ ESCAPE: Final = b"\x1b"
 ANSI: Final = re.compile(
     rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
-Span = tuple[int, int, int]
+# (start, end, number of the secret, where its match begins): what names a secret stands before it.
+Span = tuple[int, int, int, int]
 
 
 def gate_of_all() -> Gate:
@@ -149,7 +150,10 @@ class Redactor:
         span = pem.span(plain.text)
         if not pem.open:
             self.pem = None
-        return [] if span is None else [(*plain.back(*span), 0)]
+        if span is None:
+            return []
+        first, last = plain.back(*span)
+        return [(first, last, 0, first)]
 
     def long(self, text: bytes, start: int, end: int) -> bytes:
         """The rest of a line that is, or was, longer than a window."""
@@ -169,10 +173,14 @@ class Redactor:
         behind = len(self.left)
         last = end - start <= WINDOW
         cut = len(view) if last else behind + WINDOW - LONGEST
-        spans = [one for one in spans_in(view, behind, GATE.whole(view)) if one[0] < cut]
-        spans = merged(spans)
-        done = max(cut, spans[-1][1]) if spans else cut
-        out = self.replaced(view, spans, behind, done)
+        done = cut
+        spans: list[Span] = []
+        for one in sorted(spans_in(view, behind, GATE.whole(view)), key=lambda span: span[3]):
+            # What begins behind that is found again in the next window.
+            if one[3] < done:
+                spans.append(one)
+                done = max(done, one[1])
+        out = self.replaced(view, merged(spans), behind, done)
         self.left = view[max(0, done - CONTEXT) : done]
         return out, start + done - behind
 
@@ -181,7 +189,7 @@ class Redactor:
         if not spans:
             return line[start:end]
         out: list[bytes] = []
-        for first, last, number in spans:
+        for first, last, number, _ in spans:
             kind = SECRETS[number].kind
             self.counts[kind] = self.counts.get(kind, 0) + 1
             out.append(line[start:first])
@@ -192,15 +200,15 @@ class Redactor:
 
 
 def spans_in(line: bytes, start: int, bits: int) -> list[Span]:
-    """(start, end, number of the secret) of each that begins behind ``start``."""
+    """Those of which the match begins at ``start`` or behind it."""
     if not bits:
         return []
     spans = matches(line, start, bits)
     if ESCAPE in line:
         plain = Plain(line)
         spans.extend(
-            (*plain.back(first, last), number)
-            for first, last, number in matches(plain.text, plain.forward(start), bits)
+            (*plain.back(first, last), number, plain.place(begin))
+            for first, last, number, begin in matches(plain.text, plain.forward(start), bits)
         )
     return spans
 
@@ -213,7 +221,7 @@ def matches(line: bytes, start: int, bits: int) -> list[Span]:
             for found in SECRETS[number].pattern.finditer(line, start):
                 group = found.lastgroup
                 first, last = found.span(group) if group in ("s", "q") else found.span()
-                spans.append((first, last, number))
+                spans.append((first, last, number, found.start()))
         bits >>= 1
         number += 1
     return spans
@@ -225,12 +233,12 @@ def merged(spans: list[Span]) -> list[Span]:
         return spans
     spans.sort()
     whole = [spans[0]]
-    for first, last, number in spans[1:]:
+    for first, last, number, begin in spans[1:]:
         before = whole[-1]
         if first < before[1]:
-            whole[-1] = (before[0], max(before[1], last), min(before[2], number))
+            whole[-1] = (before[0], max(before[1], last), min(before[2], number), before[3])
         else:
-            whole.append((first, last, number))
+            whole.append((first, last, number, begin))
     return whole
 
 

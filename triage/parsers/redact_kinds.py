@@ -19,11 +19,11 @@ PEM_KIND: Final = "private_key"
 WORD_START: Final = rb"(?<![A-Za-z0-9])"
 WORD_END: Final = rb"(?![A-Za-z0-9])"
 # Between a name and its value: `=`, `: `, `": "`, `' => '`, `\": \"`.
-SIGN: Final = rb"[\"'\\]{0,3}[ \t]{0,4}(?:=>|:=|[=:])[ \t]{0,4}"
+SIGN: Final = rb"[\"'\\]{0,3}+[ \t]{0,4}+(?>=>|:=|[=:])[ \t]{0,4}+"
 # What stands for a secret, and is none.
 NOT_A_VALUE: Final = (
     rb"(?!\[redacted|(?i:none|null|nil|true|false|undefined|n/a|required|missing|unset|empty|"
-    rb"invalid|redacted|hidden|x{3,})(?![A-Za-z0-9])|\*{2,}|<[^<>\s]{0,40}>|\$\{|\$\(|"
+    rb"invalid|redacted|hidden|x{3,})(?![A-Za-z0-9])|\*{2,}|<[^<>\n]{0,40}>|\$\{|\$\(|"
     rb"\$[A-Z_]{3,}|%[(s]|\{|\.\.\.)"
 )
 SECRET_NAME: Final = (
@@ -106,16 +106,16 @@ SECRETS: Final = (
     secret("triage_token", WORD_START + rb"triage_[A-Za-z0-9]{4,64}_[A-Za-z0-9_-]{16,255}", "tria"),
     secret("webhook_secret", rb"whsec_[A-Za-z0-9+/=]{16,255}", "whse"),
     # https://user:password@node/, redis://:password@node, https://token@node/
-    secret("url_password", rb"://[^\s/@:\"'<>\\]{0,256}:(?P<s>[^\s/\"'<>\\]{1,256})(?=@[A-Za-z0-9\[.-])"),
+    secret("url_password", rb"://[^\s/@:\"'<>\\\[]{0,256}:(?!\[redacted)(?P<s>[^\s/\"'<>\\]{1,256})(?=@[A-Za-z0-9\[.-])"),
     secret("url_password", rb"://(?P<s>[A-Za-z0-9_-]{20,256})(?=@[A-Za-z0-9\[.-])"),
     secret("docker_auth", rb"\"auth\\?\"[ \t]{0,4}:[ \t]{0,4}\\?\"(?P<s>[A-Za-z0-9+/=_-]{8,4096})",
            "auth"),
     secret("docker_auth", rb"(?<![A-Za-z0-9])_auth(?:Token)?[ \t]{0,4}=[ \t]{0,4}\"?"
            rb"(?P<s>[A-Za-z0-9+/=_-]{8,4096})", "auth"),
-    secret("authorization", rb"(?i:authorization)" + SIGN + rb"[\"'\\]{0,3}" + NOT_A_VALUE
+    secret("authorization", rb"(?i:authorization)" + SIGN + rb"[\"'\\]{0,3}+" + NOT_A_VALUE
            + rb"(?i:bearer|basic|token|digest|negotiate|apikey)[ \t]{1,4}"
            + NOT_A_VALUE + rb"(?P<s>[^\s\"'\\,;]{4,4096})", "auth"),
-    secret("authorization", rb"(?i:authorization)" + SIGN + rb"[\"'\\]{0,3}" + NOT_A_VALUE
+    secret("authorization", rb"(?i:authorization)" + SIGN + rb"[\"'\\]{0,3}+" + NOT_A_VALUE
            + DIGIT_WITHIN + rb"(?P<s>[^\s\"'\\,;]{12,4096})", "auth"),
     secret("authorization", WORD_START + rb"(?i:bearer)[ \t]{1,4}" + NOT_A_VALUE + DIGIT_WITHIN
            + LETTER_WITHIN + rb"(?P<s>[A-Za-z0-9._~+/=-]{16,4096})", "bear"),
@@ -130,15 +130,15 @@ SECRETS: Final = (
     secret("password", rb"(?i:" + SECRET_NAME + rb")" + SIGN + NOT_A_VALUE
            + rb"(?![A-Za-z_.]{1,255}(?:[^!-~]|[(),;\[\]\"']|$))(?=[^\s]{0,255}[0-9!@#$%^&*+/=~-])"
            + rb"(?P<s>" + BARE + rb"{4,1024})", *ASSIGNED_GATES),
-    secret("token", rb"TOKEN[\"'\\]{0,3}[ \t]{0,4}=[ \t]{0,4}[\"']?" + NOT_A_VALUE
+    secret("token", rb"TOKEN[\"'\\]{0,3}[ \t]{0,4}=[ \t]{0,4}+[\"']?+" + NOT_A_VALUE
            + rb"(?![0-9]{1,20}(?![^\s\"'])|\[)(?P<s>" + BARE + rb"{3,4096})", *TOKEN_GATES),
     secret("token", rb"TOKEN[\"'\\]{1,3}[ \t]{0,4}:[ \t]{0,4}\\?[\"']" + NOT_A_VALUE
            + rb"(?![0-9]{1,20}[\"']|\[)(?P<s>[^\s\"'\\]{3,4096})", *TOKEN_GATES),
-    secret("token", rb"(?i:token)" + SIGN + rb"[\"'\\]{0,3}" + NOT_A_VALUE + DIGIT_WITHIN
+    secret("token", rb"(?i:token)" + SIGN + rb"[\"'\\]{0,3}+" + NOT_A_VALUE + DIGIT_WITHIN
            + LETTER_WITHIN + rb"(?!0x)(?P<s>[A-Za-z0-9_.+/=~-]{8,4096})", *TOKEN_GATES),
     # --hf-token abc123, --password abc123
     secret("token", rb"--[A-Za-z0-9_-]{0,40}(?i:password|passwd|token|api[_-]?key|secret)"
-           rb"(?:[ \t]{1,4}|=)[\"']?" + NOT_A_VALUE + DIGIT_WITHIN + LETTER_WITHIN
+           rb"(?:[ \t]{1,4}+|=)[\"']?+" + NOT_A_VALUE + DIGIT_WITHIN + LETTER_WITHIN
            + rb"(?P<s>[^\s\"'<-][^\s\"']{5,1024})", "sswo", "sswd", "secr", "pi_k", "pi-k", "pike",
            *TOKEN_GATES),
 )  # fmt: skip
