@@ -13,7 +13,7 @@ __all__ = ["main"]
 USAGE = """\
 usage: python3 run.py COMMAND
 
-  demo [--once]         analyse the bundled incident and serve its page; --once prints and ends
+  demo [--once]         run the service on the bundled incident; --once prints and ends
   triage ARGUMENTS...   the command itself, for example: triage analyze DIR
   test [OPTIONS...]     all checks; the options go to pytest
   clean                 remove .venv and var

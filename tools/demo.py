@@ -1,70 +1,195 @@
-"""The demo: a bundled incident, its answer as text, its page on a loopback port."""
+"""The demo: the service on a loopback port, a bundled incident through its front door.
 
+What a cluster would do is done here: the job-failed hook is called, each of the two nodes
+runs the collector, and the suspects are asked for. Standard library only.
+"""
+
+import ctypes
+import json
+import signal
+import socket
 import subprocess
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
+import sys
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
 
 from tools.environment import ROOT, NextStep, environ, say, tool
 
-__all__ = ["bind", "show"]
+__all__ = ["DATA", "INCIDENT", "free_port", "show"]
 
 INCIDENT = ROOT / "examples" / "stuck-job"
-PAGE = ROOT / "var" / "demo" / "report.html"
+DATA = ROOT / "var" / "demo"
 FIRST_PORT = 8000
-
-
-class QuietPages(SimpleHTTPRequestHandler):
-    """Serves a folder and writes no line for each request."""
-
-    def log_message(self, format: str, *args: object) -> None:  # noqa: A002 (the base class's name)
-        """Stay silent."""
+ANSWER_WITHIN_S = 60
+END_WITHIN_S = 35
+GPUS_PER_NODE = 4
 
 
 def show(*, once: bool) -> int:
-    """Analyse the bundled incident, print the answer, and serve its page until Ctrl-C.
+    """Start the service, send it the incident, print the answer; serve until Ctrl-C.
 
     Raises:
-        NextStep: the analysis failed.
+        NextStep: the service did not start, or did not answer.
     """
-    say(f"analysing {INCIDENT.relative_to(ROOT)}: 8 ranks on 2 nodes, one of them stopped")
-    analyze("--format", "text")
-    PAGE.parent.mkdir(parents=True, exist_ok=True)
-    analyze("--format", "html", "--output", str(PAGE))
-    print(f"\nThe same as a page: {PAGE.relative_to(ROOT)}", flush=True)
-    if not once:
-        serve(PAGE)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
+    with service(free_port(FIRST_PORT)) as address:
+        job = json.loads((INCIDENT / "job.json").read_text("utf-8"))
+        say(f"analysing {INCIDENT.relative_to(ROOT)}: 8 ranks on 2 nodes, one of them stopped")
+        text = start("triage", "analyze", str(INCIDENT.relative_to(ROOT)))
+        incident = announce(address, job)
+        senders = [collector(address, job, incident, node) for node in job["nodes"]]
+        finish("a collector", senders)
+        answer = suspects(address, incident)
+        finish("the analysis", [text])
+        tell(address, incident, answer)
+        if not once:
+            wait()
     return 0
 
 
-def analyze(*options: str) -> None:
-    """Run the command a user would run."""
-    command = [str(tool("triage")), "analyze", str(INCIDENT.relative_to(ROOT)), *options]
-    status = subprocess.run(command, cwd=ROOT, env=environ(), check=False).returncode
-    if status:
+@contextmanager
+def service(port: int) -> Iterator[str]:
+    """`triage serve --open` on this port, ended with the block; its address."""
+    process = start(
+        "triage", "serve", "--open", "--port", str(port), "--data-dir", str(DATA),
+        stdout=subprocess.PIPE, environment={"TRIAGE_LOG_LEVEL": "warning"},
+    )  # fmt: skip
+    try:
+        say("starting the service: triage serve --open")
+        address = process.stdout.readline().strip() if process.stdout is not None else ""
+        if not address:
+            raise NextStep(
+                f"the service did not start (status {process.wait()}). Next: look at the lines "
+                "above; `python3 run.py clean` starts over"
+            )
+        yield address
+    finally:
+        process.terminate()
+        try:
+            process.wait(END_WITHIN_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def announce(address: str, job: dict[str, Any]) -> str:
+    """Tell that the job failed, as its scheduler would; the incident's id."""
+    names = [path.name for path in sorted((INCIDENT / "fr").iterdir())]
+    told = {**job, "expected_artifacts": len(names)}
+    answer = call(f"{address}/v1/hooks/job-failed", told)
+    return str(answer["incident"]["id"])
+
+
+def collector(
+    address: str, job: dict[str, Any], incident: str, node: str
+) -> "subprocess.Popen[str]":
+    """What an epilogue starts on a node, with this node's share of the dumps."""
+    first = job["nodes"].index(node) * GPUS_PER_NODE
+    ranks = f"[{first}-{first + GPUS_PER_NODE - 1}]"
+    return start(
+        "python", "-m", "triage.collectors", "--url", address, "--job-id", job["job_id"],
+        "--node", node, "--incident", incident, "--no-kernel-log", "--shared", "send",
+        "--fr", str(INCIDENT / "fr" / f"comm_lib_trace_rank_{ranks}"),
+        "--logs", str(INCIDENT / "none"), "--spool", str(DATA / "spool" / node), "--strict",
+    )  # fmt: skip
+
+
+def suspects(address: str, incident: str) -> dict[str, Any]:
+    """The suspects, once the incident has settled."""
+    answer = call(f"{address}/v1/incidents/{incident}/suspects?wait_s={ANSWER_WITHIN_S}")
+    if answer["state"] != "ready":
         raise NextStep(
-            f"the analysis ended with status {status}. Next: `python3 run.py clean` and try again; "
-            "if it stays, please report the lines above"
+            f"incident {incident} is {answer['state']}, not ready, after {ANSWER_WITHIN_S} s. "
+            "Next: look at the lines above, and please report them"
         )
+    return answer
 
 
-def serve(page: Path) -> None:
-    """Serve the page's folder on this machine alone, until Ctrl-C."""
-    with bind(page.parent, FIRST_PORT) as server:
-        print(f"Served at http://127.0.0.1:{server.server_port}/{page.name}", flush=True)
-        say("Ctrl-C ends it")
-        try:
-            server.serve_forever()
-        except KeyboardInterrupt:
-            say("ended")
+def tell(address: str, incident: str, answer: dict[str, Any]) -> None:
+    """What the service says, and where to look."""
+    named = ", ".join(
+        f"{one['node']} ({one['category']}, {one['score']:.2f})" for one in answer["suspects"]
+    )
+    print(f"\nThe service says the same of incident {incident}: {named or 'nobody'}")
+    print(f"  suspects   {address}/v1/incidents/{incident}/suspects")
+    print(f"  report     {address}/v1/incidents/{incident}/report")
+    print(f"  all of it  {address}/docs", flush=True)
 
 
-def bind(folder: Path, first_port: int) -> ThreadingHTTPServer:
-    """A server of this folder on the first free loopback port from `first_port` on."""
-    handler = partial(QuietPages, directory=str(folder))
-    for port in (*range(first_port, first_port + 20), 0):
-        try:
-            return ThreadingHTTPServer(("127.0.0.1", port), handler)
-        except OSError:  # taken: the next one; 0 lets the system choose
-            continue
-    raise NextStep("no loopback port is free. Next: `python3 run.py demo --once`")
+def wait() -> None:
+    """Keep serving until Ctrl-C."""
+    say("serving; Ctrl-C ends it")
+    try:
+        signal.pause()
+    except KeyboardInterrupt:
+        say("ended")
+
+
+def call(url: str, body: dict[str, Any] | None = None) -> dict[str, Any]:
+    """One request; JSON there and back."""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, {"Content-Type": "application/json"})
+    direct = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    try:
+        with direct.open(request, timeout=ANSWER_WITHIN_S + 10) as answer:
+            found: dict[str, Any] = json.load(answer)
+            return found
+    except urllib.error.HTTPError as error:
+        raise NextStep(
+            f"{url} answered {error.code}: {error.read(2000).decode('utf-8', 'replace')}. "
+            "Next: please report it"
+        ) from error
+
+
+def start(
+    name: str,
+    *arguments: str,
+    stdout: int | None = None,
+    environment: dict[str, str] | None = None,
+) -> "subprocess.Popen[str]":
+    """Run a command of the environment beside us; it ends when we do, however that comes."""
+    return subprocess.Popen(
+        [str(tool(name)), *arguments],
+        cwd=ROOT,
+        env={**without_settings(environ()), **(environment or {})},
+        stdin=subprocess.DEVNULL,
+        stdout=stdout,
+        text=True,
+        preexec_fn=end_with_us if sys.platform == "linux" else None,  # noqa: PLW1509 - no threads
+    )
+
+
+def without_settings(variables: dict[str, str]) -> dict[str, str]:
+    """The demo is the embedded service, whatever the user has set up for another one."""
+    return {name: value for name, value in variables.items() if not name.startswith("TRIAGE_")}
+
+
+def end_with_us() -> None:
+    """Linux: SIGTERM (15) to this process when its parent ends, even by kill -9."""
+    ctypes.CDLL(None).prctl(1, 15)
+
+
+def finish(what: str, processes: "list[subprocess.Popen[str]]") -> None:
+    """Wait for commands that have to succeed."""
+    for process in processes:
+        if process.wait():
+            raise NextStep(
+                f"{what} ended with status {process.returncode}. Next: `python3 run.py clean` and "
+                "try again; if it stays, please report the lines above"
+            )
+
+
+def free_port(first: int) -> int:
+    """The first free loopback port from this one on, 0 (any) when twenty are taken."""
+    for port in range(first, first + 20):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:  # taken: the next one
+                continue
+            return port
+    return 0

@@ -1,0 +1,32 @@
+# One image for API, worker, scheduler and migrations: only the command differs.
+FROM python:3.12-slim
+
+# Locked by hash; the lock holds every extra, and hatchling for the checkout itself.
+WORKDIR /srv/triage
+COPY requirements/server.txt requirements/server.txt
+RUN pip install --no-cache-dir --disable-pip-version-check --require-hashes -r requirements/server.txt
+
+COPY pyproject.toml README.md LICENSE CHANGELOG.md ./
+COPY triage triage
+COPY models models
+COPY migrations migrations
+COPY workers workers
+RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-isolation -e .
+
+# Nobody in particular, by number, so that Kubernetes can see that it is not root.
+# Compiled code is made now, where it can still be written, and kept in a volume.
+ENV PYTHONUNBUFFERED=1 \
+    PYTHONDONTWRITEBYTECODE=1 \
+    HOME=/tmp \
+    NUMBA_CACHE_DIR=/var/cache/triage \
+    TRIAGE_DATA_DIR=/var/lib/triage \
+    TRIAGE_LOG_FORMAT=json
+RUN mkdir -p /var/cache/triage /var/lib/triage && chown 10001:10001 /var/cache/triage /var/lib/triage
+USER 10001:10001
+COPY examples/stuck-job /tmp/stuck-job
+RUN triage analyze /tmp/stuck-job > /dev/null
+
+VOLUME ["/var/cache/triage", "/var/lib/triage"]
+EXPOSE 8000
+STOPSIGNAL SIGTERM
+CMD ["triage", "serve", "--host", "0.0.0.0"]
