@@ -172,7 +172,9 @@ class Arrays:
         size = self.room(count * dtype.itemsize)
         raw = np.frombuffer(self.data, np.uint8, size, self.offset)
         self.offset += size
-        return np.ascontiguousarray(raw.reshape(dtype.itemsize, count).T).view(dtype).reshape(-1)
+        # A copy in any case: the transposed bytes of a single number are still the ones given.
+        own = np.array(raw.reshape(dtype.itemsize, count).T, order="C", copy=True)
+        return own.view(dtype).reshape(-1)
 
     def bytes(self, length: int) -> bytes:
         """The next bytes as they are."""

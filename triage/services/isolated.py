@@ -1,0 +1,301 @@
+"""Reading and analysing in a process that can be killed.
+
+A file may bring its reader down: a bug in native code, a loop without end, memory without
+bounds. So neither the API nor a worker reads foreign bytes itself. It asks a child that
+lives from call to call, and that is killed when it takes too long; when it is gone, the
+next call starts another.
+"""
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.report import Refused
+from triage.errors import TriageError
+from triage.report import DatedRow
+from triage.services.frames import Closed, TooLate
+from triage.services.reader_process import STOP_S, ReaderProcess
+
+__all__ = [
+    "Analysis", "Given", "Isolated", "IsolatedPool", "ReaderDied", "ReaderFailed",
+    "ReaderTooSlow",
+]  # fmt: skip
+
+# Of address space, which is several times what is used; see `benchmarks/extract_speed.py`.
+MEMORY_BYTES: Final = 4 << 30
+# The first start after an installation compiles.
+START_S: Final = 300.0
+OUT_OF_MEMORY: Final = 86
+
+
+class ReaderDied(TriageError):
+    """The child ended in the middle of a call.
+
+    ``signal`` is what killed it; without one, ``status`` is its exit status. That was
+    ``seconds`` into the call, and ``peak_mib`` is the most memory it ever held.
+    """
+
+    def __init__(self, code: int, seconds: float, peak_mib: float, memory_bytes: int) -> None:
+        self.signal = -code if code < 0 else None
+        self.status = code if code >= 0 else None
+        self.out_of_memory = code == OUT_OF_MEMORY
+        self.seconds = seconds
+        self.peak_mib = peak_mib
+        super().__init__(
+            f"the reader {how_it_ended(code, memory_bytes)} after {seconds:.1f} s"
+            f" (peak memory {peak_mib:,.0f} MiB)"
+        )
+
+
+class ReaderTooSlow(TriageError):
+    """The child was not done after ``deadline_s``, and was killed. ``peak_mib`` as above."""
+
+    def __init__(self, deadline_s: float, seconds: float, peak_mib: float) -> None:
+        self.deadline_s = deadline_s
+        self.seconds = seconds
+        self.peak_mib = peak_mib
+        super().__init__(
+            f"the reader was not done after {deadline_s:g} s and was ended"
+            f" (peak memory {peak_mib:,.0f} MiB)"
+        )
+
+
+class ReaderFailed(TriageError):
+    """The child answered with an error, and lives on; ``error`` is the name of its class."""
+
+    def __init__(self, error: str, why: str) -> None:
+        self.error = error
+        self.why = why
+        super().__init__(f"the reader failed with {error}: {why}")
+
+
+def how_it_ended(code: int, memory_bytes: int) -> str:
+    if code == OUT_OF_MEMORY:
+        return f"needed more than the {memory_bytes >> 20:,} MiB of memory that it may have"
+    if code >= 0:
+        return f"ended with status {code}"
+    try:
+        return f"was killed by signal {-code} ({signal.Signals(-code).name})"
+    except ValueError:
+        return f"was killed by signal {-code}"
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A plain file to be read: ``artifact`` is its name in reports.
+
+    ``rank`` is the global rank that the sender says it is of, None to go by the name.
+    """
+
+    path: Path
+    artifact: str
+    size_bytes: int
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What an analysis gives back.
+
+    ``report`` is the JSON that ``triage analyze`` prints, ``timeline`` a JSON list, ``answer`` the
+    whole answer for :func:`triage.domain.answer_wire.answer_from_bytes`. ``peak_mib`` is the
+    most memory that the child ever held.
+    """
+
+    report: bytes
+    timeline: bytes
+    answer: bytes
+    dated: tuple[DatedRow, ...]
+    seconds: float
+    peak_mib: float
+
+
+class Isolated:
+    """A child that reads and analyses. Threads may share it: one call is made at a time.
+
+    ``memory_bytes`` is of address space. ``warm`` starts the child at once; else the first
+    call does, and waits for it. What starting takes is on no call's deadline.
+    """
+
+    def __init__(self, memory_bytes: int = MEMORY_BYTES, *, warm: bool = True) -> None:
+        self.memory_bytes = memory_bytes
+        self.lock = threading.Lock()
+        self.child: ReaderProcess | None = ReaderProcess(memory_bytes) if warm else None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None where none was started."""
+        child = self.child
+        return None if child is None else child.pid
+
+    def extract(self, files: Sequence[Given], *, deadline_s: float) -> list[bytes]:
+        """The packed extracts of ``files``, in their order.
+
+        Bad bytes are refused inside their extract. Raises :class:`ReaderDied`,
+        :class:`ReaderTooSlow` and :class:`ReaderFailed`.
+        """
+        listed = [[str(one.path), one.artifact, one.size_bytes, one.rank] for one in files]
+        _, parts = self.call({"do": "extract", "files": listed}, (), deadline_s)
+        return parts
+
+    def analyse(
+        self,
+        packed: Iterable[bytes],
+        facts_json: bytes = b"{}",
+        refused: Iterable[Refused] = (),
+        notes: Iterable[str] = (),
+        at: datetime | None = None,
+        *,
+        deadline_s: float,
+    ) -> Analysis:
+        """The answer that follows from packed extracts, which may come from a generator.
+
+        ``facts_json`` is what is known of the job, as in ``job.json``; ``refused`` are files
+        without an extract; ``at`` is when the job stopped. Raises as :meth:`extract` does; an
+        extract that is damaged is a :class:`ReaderFailed`.
+        """
+        asked = {
+            "do": "analyse",
+            "refused": [[one.artifact, one.why] for one in refused],
+            "notes": list(notes),
+            "at": None if at is None else at.isoformat(),
+        }
+        told, parts = self.call(asked, frames_of(facts_json, packed), deadline_s)
+        report, timeline, answer, dated = parts
+        rows = tuple(DatedRow(*values) for values in from_exact_json(dated))
+        return Analysis(report, timeline, answer, rows, told["seconds"], told["peak_mib"])
+
+    def call(
+        self, asked: dict[str, Any], frames: Iterable[bytes], deadline_s: float
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """One request and its answer."""
+        with self.lock:
+            child = self.ready_child()
+            began = time.monotonic()
+            done = False
+            try:
+                told, parts = child.ask(to_exact_json(asked), frames, began + deadline_s)
+                done = True
+            except TooLate as error:
+                _, peak_mib = child.end()
+                raise ReaderTooSlow(deadline_s, time.monotonic() - began, peak_mib) from error
+            except Closed as error:
+                raise self.death(child, time.monotonic() - began) from error
+            finally:
+                if not done:  # in the middle of a frame, nothing more can be said to it
+                    child.end()
+                    self.child = None
+        if "error" in told:
+            raise ReaderFailed(told["error"], told["why"])
+        return told, parts
+
+    def ready_child(self) -> ReaderProcess:
+        """A child that waits for a request."""
+        child = self.child
+        if child is not None and child.owner != os.getpid():
+            child.hang_up()  # this process was forked; the other one goes on with it
+            child = None
+        if child is not None and child.has_ended():
+            child.end()  # between two calls: no file is to blame
+            child = None
+        self.child = child = child or ReaderProcess(self.memory_bytes)
+        try:
+            child.wait_ready(time.monotonic() + START_S)
+        except (Closed, TooLate) as error:
+            self.child = None
+            raise self.death(child, child.age_s) from error
+        return child
+
+    def death(self, child: ReaderProcess, seconds: float) -> ReaderDied:
+        """The error that says how ``child`` ended."""
+        code, peak_mib = child.end()
+        return ReaderDied(code, seconds, peak_mib, self.memory_bytes)
+
+    def close(self) -> None:
+        """End the child; a later call would start another. A call that goes on for longer than a
+        moment is broken off, and raises :class:`ReaderDied`.
+        """
+        if not self.lock.acquire(timeout=STOP_S):
+            child = self.child
+            if child is not None and child.owner == os.getpid() and child.ended is None:
+                os.kill(child.pid, signal.SIGKILL)
+            self.lock.acquire()
+        try:
+            child, self.child = self.child, None
+            if child is not None and child.owner == os.getpid():
+                child.stop()
+        finally:
+            self.lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+def frames_of(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[bytes]:
+    yield facts_json or b"{}"
+    yield from packed
+
+
+class IsolatedPool:
+    """``size`` children, each lent to one caller at a time; the one used last is lent first.
+
+    They are started when first needed, or at once with ``warm``. Calls wait for a free one
+    without a deadline.
+    """
+
+    def __init__(self, size: int, memory_bytes: int = MEMORY_BYTES, *, warm: bool = False) -> None:
+        self.members = [Isolated(memory_bytes, warm=warm) for _ in range(max(1, size))]
+        self.free: queue.LifoQueue[Isolated] = queue.LifoQueue()
+        for one in reversed(self.members):
+            self.free.put(one)
+
+    @contextmanager
+    def lease(self) -> Iterator[Isolated]:
+        """A child for several calls."""
+        one = self.free.get()
+        try:
+            yield one
+        finally:
+            self.free.put(one)
+
+    def extract(self, files: Sequence[Given], *, deadline_s: float) -> list[bytes]:
+        """As :meth:`Isolated.extract`, by the next free child."""
+        with self.lease() as one:
+            return one.extract(files, deadline_s=deadline_s)
+
+    def analyse(
+        self,
+        packed: Iterable[bytes],
+        facts_json: bytes = b"{}",
+        refused: Iterable[Refused] = (),
+        notes: Iterable[str] = (),
+        at: datetime | None = None,
+        *,
+        deadline_s: float,
+    ) -> Analysis:
+        """As :meth:`Isolated.analyse`, by the next free child."""
+        with self.lease() as one:
+            return one.analyse(packed, facts_json, refused, notes, at, deadline_s=deadline_s)
+
+    def close(self) -> None:
+        """End all children; see :meth:`Isolated.close`."""
+        for one in self.members:
+            one.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
