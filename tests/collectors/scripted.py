@@ -5,6 +5,7 @@ import io
 import json
 import os
 import socket
+import ssl
 import struct
 import subprocess
 import sys
@@ -63,7 +64,7 @@ def refused(status, detail="no", hint="do this", **headers):
 
 
 @contextmanager
-def service(*script: object) -> Iterator[Service]:
+def service(*script: object, certificate: Path | None = None) -> Iterator[Service]:
     """Answers in the order of ``script``, the last one for ever: (status, headers, JSON),
     or ``reset``, ``hang``, ``drip``, or ``("early", answer)`` before the body is read."""
     shown = Service(script=list(script))
@@ -127,6 +128,14 @@ def service(*script: object) -> Iterator[Service]:
 
     server = Server(("127.0.0.1", 0), Handler)
     shown.url = f"http://127.0.0.1:{server.server_address[1]}"
+    if certificate is not None:
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(certificate)
+        # The handshake is done by the thread of the connection, not by the one that accepts.
+        server.socket = context.wrap_socket(
+            server.socket, server_side=True, do_handshake_on_connect=False
+        )
+        shown.url = shown.url.replace("http:", "https:")
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
     thread.start()
     try:
