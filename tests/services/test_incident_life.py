@@ -17,13 +17,14 @@ from triage.services.perform import Tools, perform
 from triage.services.resolve import resolve
 from triage.services.sweep import sweep
 from triage.store import artifacts, evidence, incidents, revisions, suspects, work
+from triage.store.views import IncidentView
 
 KINDS = (WorkKind.PARSE, WorkKind.ANALYSE)
 JOB = files_of(GPU_LOST)
 DUMPS = {name: data for name, data in JOB.items() if name.startswith("fr/")}
 
 
-def work_off(ctx: Context, tools: Tools, now: datetime | None = None) -> None:
+def work_off(ctx: Context, tools: Tools) -> None:
     """Everything that is due."""
     while any(perform(ctx, tools, kind) for kind in KINDS):
         pass
@@ -39,11 +40,19 @@ def settle(ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.undo()
 
 
-def find(ctx: Context, incident_id: str) -> "incidents.IncidentView":
+def find(ctx: Context, incident_id: str) -> IncidentView:
     with ctx.database.reading() as session:
         found = incidents.find(session, incident_id)
     assert found is not None
     return found
+
+
+def announce_and_settle(ctx: Context, tools: Tools, files: dict[str, bytes]) -> IncidentView:
+    """The incident of a job whose expected files are all in."""
+    opened = announce(ctx, Failure("4711", "a", expected_artifacts=len(files)))
+    upload(ctx, files, incident=opened.id)
+    work_off(ctx, tools)
+    return find(ctx, opened.id)
 
 
 def upload(ctx: Context, files: dict[str, bytes], job_id: str = "4711", **target: str):
@@ -357,7 +366,7 @@ def test_incident_folders_of_every_kind_are_answered(
 ) -> None:
     if not ctx.database.sqlite:
         pytest.skip("one database will do for the readers")
-    for name in ("nccl-cascade-w8-tp2", "gloo-crash-w4", "logs-nic-w16", "nccl-healthy-w8"):
+    for name in ("nccl-cascade-w8-tp2", "logs-traceback-w16", "logs-nic-w16", "logs-hbm-w8"):
         folder = INCIDENTS / name
         folder = folder / "files" if (folder / "files").is_dir() else folder
         taken = upload(ctx, files_of(folder), job_id=name)
