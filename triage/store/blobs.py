@@ -16,7 +16,7 @@ from triage.errors import UsageError
 __all__ = ["BlobWriter", "Blobs", "Section", "blobs_from", "checked_key"]
 
 KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
-# Of one request to an object store; a folder does not mind.
+# Of one request to an object store: some packs fit into one.
 PIECE: Final = 4 << 20
 
 
@@ -84,12 +84,16 @@ def checked_key(key: str) -> str:
 
 
 class Section(io.RawIOBase):
-    """A part of a blob as a file, read forward in pieces by ``read_at(offset, size)``."""
+    """A part of a blob as a file, read forward by ``read_at(offset, size)`` in whole pieces.
+
+    However little is asked for: to an object store each piece is a request.
+    """
 
     def __init__(self, read_at: Callable[[int, int], bytes], offset: int, size: int) -> None:
         self.read_at = read_at
         self.place = offset
         self.left = size
+        self.ahead = memoryview(b"")
 
     def readable(self) -> bool:
         """Always."""
@@ -98,11 +102,14 @@ class Section(io.RawIOBase):
     def readinto(self, buffer: object) -> int:
         """As a raw file."""
         view = memoryview(buffer)  # type: ignore[arg-type]
-        wanted = min(len(view), self.left)
-        part = self.read_at(self.place, wanted) if wanted else b""
+        if not self.ahead and self.left > 0:
+            piece = self.read_at(self.place, min(self.left, PIECE))
+            self.place += len(piece)
+            # A blob that ends before its part does has nothing more.
+            self.left = self.left - len(piece) if piece else 0
+            self.ahead = memoryview(piece)
+        part, self.ahead = self.ahead[: len(view)], self.ahead[len(view) :]
         view[: len(part)] = part
-        self.place += len(part)
-        self.left -= len(part)
         return len(part)
 
 

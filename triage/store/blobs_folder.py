@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from triage.errors import NotFound, Refusal, StorageFull, Unavailable
-from triage.store.blobs import PIECE, Section, checked_key
+from triage.store.blobs import Section, checked_key
 
 __all__ = ["FolderBlobs", "TempFile", "free_of", "keep_free"]
 
@@ -208,7 +208,7 @@ class FolderBlobs:
             raise NotFound(f"no blob {key}") from error
         except OSError as error:
             raise answer_to(error) from error
-        return io.BufferedReader(section, PIECE >> 4)
+        return io.BufferedReader(section)
 
     def delete(self, key: str) -> None:
         """Removes a blob; one that is not there is removed already."""

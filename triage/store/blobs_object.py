@@ -14,7 +14,7 @@ from typing import Any, Final
 from urllib.parse import urlsplit
 
 from triage.errors import NotFound, Refusal, Unavailable, UsageError
-from triage.store.blobs import PIECE, Section, checked_key
+from triage.store.blobs import Section, checked_key
 from triage.store.blobs_folder import FOLDER_MODE, TempFile, free_of, storage_errors, sweep_folder
 
 __all__ = ["ObjectBlobs"]
@@ -171,7 +171,7 @@ class ObjectBlobs:
                 found = obstore.get_range(self.store, place, start=start, length=length)
             return bytes(found)
 
-        return io.BufferedReader(Section(part, offset, max(end - offset, 0)), PIECE)
+        return io.BufferedReader(Section(part, offset, max(end - offset, 0)))
 
     def delete(self, key: str) -> None:
         """Removes a blob; one that is not there is removed already."""
