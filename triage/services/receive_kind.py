@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from triage.parsers.flight_recorder.read import claimed
+from triage.parsers.flight_recorder.recognise import claimed
 from triage.parsers.logs.layout import layout_of
 from triage.parsers.logs.source import encoding_of, why_no_text
 

@@ -6,7 +6,6 @@ reason and never stops the rest; the result does not depend on who was first.
 
 import io
 import os
-import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -30,20 +29,13 @@ from triage.parsers.flight_recorder.decoder import Decoder, Shared
 from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import rank_in_name
+from triage.parsers.flight_recorder.recognise import claimed
 from triage.parsers.inputs import InputFile
 
 __all__ = ["DumpSet", "read_dumps"]
 
 # Longer than any compressed file of nothing.
 EMPTY_BYTES: Final = 512
-# The keys that only a flight-recorder dump has, near the start of a JSON object.
-JSON_DUMP = re.compile(
-    rb'"(entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
-    rb'collective_seq_id|record_id|nccl_comm_state)"\s*:'
-)
-# A file that is named like a dump and cannot be one is refused, not passed over.
-DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
-DUMP_ENDINGS = (".gz", ".zst", ".json", ".pkl", ".pickle")
 UNKNOWN_RANK: Final = -1
 FILES_PER_TASK: Final = 8
 # A dump of 20,000 entries has 5 MB. What is larger takes up to 700 MB to decode, so that is
@@ -191,28 +183,6 @@ class Reader:
 def read_here(head: bytes, name: str) -> bool:
     """Whether a file of an archive is read with the dumps: a log is not, however large."""
     return PurePosixPath(name).name == "job.json" or claimed(head, name)
-
-
-def claimed(head: bytes, artifact: str) -> bool:
-    """Whether the content is a dump's: a pickle, or JSON with a dump's keys.
-
-    An empty file, or one of zeros, that is named like a dump is claimed too: the
-    process ended before it could write, and that belongs into the report.
-    """
-    if len(head) >= 2 and head[0] == 0x80 and head[1] <= 5:
-        return True
-    start = head.lstrip()[:1]
-    if start in (b"{", b"["):
-        return JSON_DUMP.search(head) is not None
-    return named(artifact) and (not head or head[0] in (0, 0x80) or not head.isascii())
-
-
-def named(artifact: str) -> bool:
-    """Whether a name is a dump's: ``..._trace_rank_3``, ``_dump_3.json.gz``."""
-    stem = artifact.rpartition("/")[2].lower()
-    while stem.endswith(DUMP_ENDINGS):
-        stem = stem.rpartition(".")[0]
-    return stem[-1:].isdecimal() and DUMP_NAME.search(stem[:-1]) is not None
 
 
 def read_dumps(

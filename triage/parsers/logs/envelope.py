@@ -14,7 +14,7 @@ from triage.domain.evidence import NO_STAMP, Stamp
 from triage.parsers.logs import job_prefixes, kernel_prefixes, wrapped
 from triage.parsers.logs.state import Strip
 
-__all__ = ["Envelope", "read_envelope", "relative_stamps"]
+__all__ = ["Envelope", "clean", "read_envelope", "relative_stamps"]
 
 Rule = tuple["re.Pattern[str]", Callable[[Strip, "re.Match[str]"], bool]]
 
@@ -24,6 +24,12 @@ ESCAPES: Final = re.compile(
     r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b]{0,256}(?:\x07|\x1b\\))?|#033\[[0-9;]{0,16}m"
 )
 SPACE: Final = " \t\x00\ufeff"
+CONTROLS: Final = bytes({*range(9), *range(10, 27), *range(28, 32), 127})
+
+
+def clean(raw: bytes) -> str:
+    """The text of a line: no control characters, what is no UTF-8 marked as such."""
+    return raw.translate(None, CONTROLS).decode("utf-8", "replace")
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,9 +8,8 @@ from typing import Final
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.parsers.flight_recorder.naming import node_in_name
-from triage.parsers.logs.envelope import read_envelope
+from triage.parsers.logs.envelope import clean, read_envelope
 from triage.parsers.logs.logset import LogKind
-from triage.parsers.logs.rows import clean
 
 __all__ = ["Layout", "layout_of", "node_of_file", "wrap_width"]
 

@@ -24,12 +24,12 @@ from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.inputs import InputFile
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue, standard
-from triage.parsers.logs.envelope import Envelope, read_envelope, relative_stamps
+from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps
 from triage.parsers.logs.join import Mask, Outcome, join_logs
 from triage.parsers.logs.layout import Layout, layout_of, node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 from triage.parsers.logs.mask import collapse_key
-from triage.parsers.logs.rows import clean, merged, rows_of_line
+from triage.parsers.logs.rows import merged, rows_of_line
 from triage.parsers.logs.source import LogStream, log_streams
 
 __all__ = ["Bounds", "read_logs"]

@@ -12,24 +12,18 @@ from triage.parsers.logs.stamps import read_time
 from triage.signatures.pci import bus_id
 from triage.signatures.registry import Match
 
-__all__ = ["MAX_TEXT", "clean", "merged", "rows_of_line"]
+__all__ = ["MAX_TEXT", "merged", "rows_of_line"]
 
 MAX_TEXT: Final = 300
 # Lines of one message that were packed into one line, and rows that they may give.
 MAX_PARTS: Final = 400
 MAX_FOLLOWING: Final = 64
 HOUR_NS: Final = 3_600_000_000_000
-CONTROLS: Final = bytes({*range(9), *range(10, 27), *range(28, 32), 127})
 LINE_ENDS: Final = re.compile(r"\\r\\n|\\n|[\r\n\x0b\x0c\x85\u2028\u2029]+")
 OWN_FIELDS: Final = frozenset(
     {"gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer"}
 )
 NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
-
-
-def clean(raw: bytes) -> str:
-    """The text of a line: no control characters, what is no UTF-8 marked as such."""
-    return raw.translate(None, CONTROLS).decode("utf-8", "replace")
 
 
 def rows_of_line(

@@ -15,7 +15,7 @@ from typing import IO, Final, cast
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.parsers.archive import BROKEN, compression_of, is_tar, opened, peek, tar_entries
-from triage.parsers.flight_recorder.read import claimed
+from triage.parsers.flight_recorder.recognise import claimed
 from triage.parsers.inputs import InputFile
 
 __all__ = ["LogStream", "log_streams", "why_no_text"]

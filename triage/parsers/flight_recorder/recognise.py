@@ -1,0 +1,36 @@
+"""Whether bytes are a flight-recorder dump, by their beginning; loads no decoder."""
+
+import re
+
+__all__ = ["claimed"]
+
+# The keys that only a flight-recorder dump has, near the start of a JSON object.
+JSON_DUMP = re.compile(
+    rb'"(entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
+    rb'collective_seq_id|record_id|nccl_comm_state)"\s*:'
+)
+# A file that is named like a dump and cannot be one is refused, not passed over.
+DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
+DUMP_ENDINGS = (".gz", ".zst", ".json", ".pkl", ".pickle")
+
+
+def claimed(head: bytes, artifact: str) -> bool:
+    """Whether the content is a dump's: a pickle, or JSON with a dump's keys.
+
+    An empty file, or one of zeros, that is named like a dump is claimed too: the
+    process ended before it could write, and that belongs into the report.
+    """
+    if len(head) >= 2 and head[0] == 0x80 and head[1] <= 5:
+        return True
+    start = head.lstrip()[:1]
+    if start in (b"{", b"["):
+        return JSON_DUMP.search(head) is not None
+    return named(artifact) and (not head or head[0] in (0, 0x80) or not head.isascii())
+
+
+def named(artifact: str) -> bool:
+    """Whether a name is a dump's: ``..._trace_rank_3``, ``_dump_3.json.gz``."""
+    stem = artifact.rpartition("/")[2].lower()
+    while stem.endswith(DUMP_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    return stem[-1:].isdecimal() and DUMP_NAME.search(stem[:-1]) is not None
