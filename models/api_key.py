@@ -5,7 +5,7 @@ from typing import Any
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, Json, UtcTime
+from models.base import Base, Json, UtcTime
 
 __all__ = ["ApiKey"]
 
@@ -16,7 +16,7 @@ class ApiKey(Base):
     __tablename__ = "api_key"
 
     id: Mapped[str] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(CleanText)
+    name: Mapped[str]
     token_hash: Mapped[str] = mapped_column(unique=True)
     scopes: Mapped[list[Any]] = mapped_column(Json)
     created_at: Mapped[datetime] = mapped_column(UtcTime)

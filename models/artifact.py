@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, Json, UtcTime
+from models.base import Base, Json, UtcTime
 
 __all__ = ["Artifact"]
 
@@ -29,16 +29,16 @@ class Artifact(Base):
     incident_id: Mapped[str] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
     upload_id: Mapped[str] = mapped_column(ForeignKey("upload.id", ondelete="CASCADE"))
     identity: Mapped[str]
-    node: Mapped[str | None] = mapped_column(CleanText)
+    node: Mapped[str | None]
     rank: Mapped[int | None]
     kind: Mapped[str]
-    filename: Mapped[str] = mapped_column(CleanText)
+    filename: Mapped[str]
     sha256: Mapped[str]
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     position: Mapped[int] = mapped_column(BigInteger)
     stored_bytes: Mapped[int] = mapped_column(BigInteger)
     state: Mapped[str]
-    reason: Mapped[str | None] = mapped_column(CleanText)
+    reason: Mapped[str | None]
     redacted: Mapped[dict[str, Any]] = mapped_column(Json, default=dict)
     tries: Mapped[int] = mapped_column(default=0)
     created_at: Mapped[datetime] = mapped_column(UtcTime)

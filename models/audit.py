@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, CleanText, Json, UtcTime
+from models.base import Base, BigId, Json, UtcTime
 
 __all__ = ["Audit"]
 
@@ -19,7 +19,7 @@ class Audit(Base):
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     at: Mapped[datetime] = mapped_column(UtcTime)
-    actor: Mapped[str] = mapped_column(CleanText)
+    actor: Mapped[str]
     action: Mapped[str]
-    subject: Mapped[str] = mapped_column(CleanText)
+    subject: Mapped[str]
     detail: Mapped[dict[str, Any]] = mapped_column(Json)

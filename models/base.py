@@ -1,32 +1,24 @@
 """What all tables share: names of constraints, times in UTC, text that every database takes."""
 
+import hashlib
 import re
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, ClassVar, Final
 
 import orjson
 from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData, Text
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["Base", "BigId", "CleanText", "Json", "UtcTime"]
+__all__ = ["Base", "BigId", "CleanText", "Json", "Name", "UtcTime", "stored_name"]
 
 # PostgreSQL keeps no NUL in a text, and UTF-8 has no half of a surrogate pair.
-UNSTORABLE = re.compile("[\x00\ud800-\udfff]")
-
-
-class Base(DeclarativeBase):
-    """Every constraint has a name, so that a migration can drop it."""
-
-    metadata = MetaData(
-        naming_convention={
-            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-            "ck": "ck_%(table_name)s_%(constraint_name)s",
-            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
-            "pk": "pk_%(table_name)s",
-        }
-    )
+UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
+# What orjson writes: integers of 64 bits, and 254 levels.
+MOST_INT: Final = (1 << 63) - 1
+LONGEST_INT: Final = 4000
+DEEPEST: Final = 200
+LONGEST_NAME: Final = 512
 
 
 class UtcTime(TypeDecorator[datetime]):
@@ -62,6 +54,19 @@ class CleanText(TypeDecorator[str]):
         return None if value is None else UNSTORABLE.sub("\ufffd", value)
 
 
+class Name(TypeDecorator[str]):
+    """A name that is looked up. One of more than 512 characters does not fit into an index of
+    PostgreSQL: it is cut, and a hash tells it from others that begin alike.
+    """
+
+    impl = Text
+    cache_ok = True
+
+    def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
+        """The storable form, of names to be kept and of names asked for."""
+        return None if value is None else stored_name(value)
+
+
 class Json(TypeDecorator[Any]):
     """A value as JSON text: written and read whole, never asked about in SQL."""
 
@@ -72,11 +77,57 @@ class Json(TypeDecorator[Any]):
         """The JSON text; NUL stays escaped in it."""
         if value is None:
             return None
-        return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+        try:
+            return dumped(value)
+        except TypeError:  # halves of surrogate pairs, numbers and depths that JSON has not
+            return dumped(storable(value))
 
     def process_result_value(self, value: str | None, dialect: Dialect) -> Any:  # noqa: ANN401, ARG002
         """The value."""
         return None if value is None else orjson.loads(value)
+
+
+class Base(DeclarativeBase):
+    """Every constraint has a name, so that a migration can drop it; every text is clean."""
+
+    type_annotation_map: ClassVar[dict[Any, Any]] = {str: CleanText}
+    metadata = MetaData(
+        naming_convention={
+            "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+            "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+            "ck": "ck_%(table_name)s_%(constraint_name)s",
+            "fk": "fk_%(table_name)s_%(column_0_name)s_%(referred_table_name)s",
+            "pk": "pk_%(table_name)s",
+        }
+    )
+
+
+def stored_name(text: str) -> str:
+    """A name as :class:`Name` keeps it."""
+    clean = UNSTORABLE.sub("\ufffd", text)
+    if len(clean) <= LONGEST_NAME:
+        return clean
+    mark = hashlib.sha256(clean.encode()).hexdigest()[:32]
+    return f"{clean[: LONGEST_NAME - 33]}~{mark}"
+
+
+def dumped(value: object) -> str:
+    return orjson.dumps(value, default=str, option=orjson.OPT_NON_STR_KEYS).decode()
+
+
+def storable(value: Any, depth: int = 0) -> Any:  # noqa: ANN401
+    """The value as far as JSON text can hold it."""
+    if isinstance(value, str):
+        return UNSTORABLE.sub("\ufffd", value)
+    if isinstance(value, int) and not -MOST_INT <= value <= MOST_INT:
+        return str(value) if abs(value) < 10**LONGEST_INT else "a number too long to be kept"
+    if depth == DEEPEST and isinstance(value, (dict, list, tuple)):
+        return "nested too deep to be kept"
+    if isinstance(value, dict):
+        return {storable(str(key)): storable(one, depth + 1) for key, one in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [storable(one, depth + 1) for one in value]
+    return value
 
 
 # SQLite counts rows only in a column of exactly this type.

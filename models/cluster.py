@@ -2,7 +2,7 @@
 
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText
+from models.base import Base, Name
 
 __all__ = ["Cluster"]
 
@@ -13,4 +13,4 @@ class Cluster(Base):
     __tablename__ = "cluster"
 
     id: Mapped[int] = mapped_column(primary_key=True)
-    name: Mapped[str] = mapped_column(CleanText, unique=True)
+    name: Mapped[str] = mapped_column(Name, unique=True)

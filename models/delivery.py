@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, Json, UtcTime
+from models.base import Base, Json, UtcTime
 
 __all__ = ["Delivery"]
 
@@ -18,6 +18,7 @@ class Delivery(Base):
     __table_args__ = (
         Index(None, "subscription_id", "created_at"),
         Index(None, "state", "next_at"),
+        Index(None, "incident_id"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -26,14 +27,14 @@ class Delivery(Base):
     revision: Mapped[int]
     event: Mapped[str]
     method: Mapped[str]
-    url: Mapped[str] = mapped_column(CleanText)
+    url: Mapped[str]
     headers: Mapped[dict[str, Any]] = mapped_column(Json)
     body: Mapped[bytes] = mapped_column(LargeBinary)
     state: Mapped[str]
     attempts: Mapped[int] = mapped_column(default=0)
     next_at: Mapped[datetime | None] = mapped_column(UtcTime)
     last_status: Mapped[int | None]
-    last_error: Mapped[str | None] = mapped_column(CleanText)
+    last_error: Mapped[str | None]
     latency_ms: Mapped[int | None]
     created_at: Mapped[datetime] = mapped_column(UtcTime)
     tried_at: Mapped[datetime | None] = mapped_column(UtcTime)

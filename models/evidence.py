@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, CleanText, Json, UtcTime
+from models.base import Base, BigId, Json, Name, UtcTime
 
 __all__ = ["Evidence"]
 
@@ -28,18 +28,18 @@ class Evidence(Base):
     incident_id: Mapped[str] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
     artifact_id: Mapped[str] = mapped_column(ForeignKey("artifact.id", ondelete="CASCADE"))
     ordinal: Mapped[int]
-    artifact: Mapped[str] = mapped_column(CleanText)
+    artifact: Mapped[str]
     line: Mapped[int | None] = mapped_column(BigId)
     at: Mapped[datetime | None] = mapped_column(UtcTime)
     clock: Mapped[str]
-    node: Mapped[str | None] = mapped_column(CleanText)
-    rank: Mapped[int | None]
+    node: Mapped[str | None] = mapped_column(Name)
+    rank: Mapped[int | None] = mapped_column(BigId)
     kind: Mapped[str]
-    code: Mapped[int | None]
+    code: Mapped[int | None] = mapped_column(BigId)
     gpu: Mapped[str | None]
     category: Mapped[str | None]
     role: Mapped[str]
     signature: Mapped[str]
-    text: Mapped[str] = mapped_column(CleanText)
+    text: Mapped[str]
     count: Mapped[int] = mapped_column(BigId)
     extra: Mapped[dict[str, Any]] = mapped_column(Json)

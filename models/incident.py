@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, Json, UtcTime
+from models.base import Base, Json, UtcTime
 
 __all__ = ["Incident"]
 
@@ -26,17 +26,18 @@ class Incident(Base):
     __table_args__ = (
         UniqueConstraint("job_fk", "key"),
         Index(None, "created_at", "id"),
-        Index(None, "state", "created_at"),
-        Index(None, "category", "created_at"),
+        Index(None, "state", "created_at", "id"),
+        Index(None, "category", "created_at", "id"),
+        Index(None, "settled_at"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     job_fk: Mapped[int] = mapped_column(ForeignKey("job.id"))
-    key: Mapped[str] = mapped_column(CleanText)
+    key: Mapped[str]
     announced: Mapped[bool]
     facts: Mapped[dict[str, Any]] = mapped_column(Json)
     state: Mapped[str]
-    reason: Mapped[str | None] = mapped_column(CleanText)
+    reason: Mapped[str | None]
     revision: Mapped[int] = mapped_column(default=0)
     provisional: Mapped[bool] = mapped_column(default=True)
     category: Mapped[str | None]

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, UtcTime
+from models.base import Base, Name, UtcTime
 
 __all__ = ["Job"]
 
@@ -18,6 +18,6 @@ class Job(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
-    job_id: Mapped[str] = mapped_column(CleanText)
+    job_id: Mapped[str] = mapped_column(Name)
     last_turn: Mapped[int] = mapped_column(BigInteger, default=0)
     created_at: Mapped[datetime] = mapped_column(UtcTime)

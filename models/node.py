@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, UtcTime
+from models.base import Base, Name, UtcTime
 
 __all__ = ["Node"]
 
@@ -18,6 +18,6 @@ class Node(Base):
 
     id: Mapped[int] = mapped_column(primary_key=True)
     cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
-    name: Mapped[str] = mapped_column(CleanText)
+    name: Mapped[str] = mapped_column(Name)
     first_seen_at: Mapped[datetime] = mapped_column(UtcTime)
     last_seen_at: Mapped[datetime] = mapped_column(UtcTime)

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, UtcTime
+from models.base import Base, Name, UtcTime
 
 __all__ = ["Resolution"]
 
@@ -20,7 +20,7 @@ class Resolution(Base):
         ForeignKey("incident.id", ondelete="CASCADE"), primary_key=True
     )
     category: Mapped[str]
-    node: Mapped[str | None] = mapped_column(CleanText)
-    note: Mapped[str | None] = mapped_column(CleanText)
-    said_by: Mapped[str] = mapped_column(CleanText)
+    node: Mapped[str | None] = mapped_column(Name)
+    note: Mapped[str | None]
+    said_by: Mapped[str]
     resolved_at: Mapped[datetime] = mapped_column(UtcTime)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, Json, UtcTime
+from models.base import Base, Json, UtcTime
 
 __all__ = ["Revision"]
 
@@ -21,7 +21,7 @@ class Revision(Base):
     )
     revision: Mapped[int] = mapped_column(primary_key=True)
     provisional: Mapped[bool]
-    report: Mapped[str] = mapped_column(CleanText)
+    report: Mapped[str]
     timeline: Mapped[list[Any]] = mapped_column(Json)
     answer: Mapped[bytes] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(UtcTime)

@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, Json, UtcTime
+from models.base import Base, Json, UtcTime
 
 __all__ = ["Subscription"]
 
@@ -23,13 +23,13 @@ class Subscription(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     kind: Mapped[str]
-    url: Mapped[str] = mapped_column(CleanText)
-    routing_key: Mapped[str | None] = mapped_column(CleanText)
+    url: Mapped[str]
+    routing_key: Mapped[str | None]
     secrets: Mapped[list[Any]] = mapped_column(Json)
     events: Mapped[list[Any]] = mapped_column(Json)
     incident_id: Mapped[str | None] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
     created_at: Mapped[datetime] = mapped_column(UtcTime)
     disabled_at: Mapped[datetime | None] = mapped_column(UtcTime)
-    disabled_why: Mapped[str | None] = mapped_column(CleanText)
+    disabled_why: Mapped[str | None]
     failing_since: Mapped[datetime | None] = mapped_column(UtcTime)
     not_before: Mapped[datetime | None] = mapped_column(UtcTime)

@@ -5,7 +5,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, CleanText, Json
+from models.base import Base, Json, Name
 
 __all__ = ["Suspect"]
 
@@ -20,7 +20,7 @@ class Suspect(Base):
         ForeignKey("incident.id", ondelete="CASCADE"), primary_key=True
     )
     position: Mapped[int] = mapped_column(primary_key=True)
-    node: Mapped[str | None] = mapped_column(CleanText)
+    node: Mapped[str | None] = mapped_column(Name)
     category: Mapped[str]
     role: Mapped[str]
     score: Mapped[float]

@@ -5,7 +5,7 @@ from datetime import datetime
 from sqlalchemy import BigInteger, ForeignKey, Index, UniqueConstraint
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, CleanText, UtcTime
+from models.base import Base, BigId, UtcTime
 
 __all__ = ["Work"]
 
@@ -22,8 +22,10 @@ class Work(Base):
     __tablename__ = "work"
     __table_args__ = (
         UniqueConstraint("kind", "key"),
-        Index(None, "state", "kind", "turn"),
+        Index(None, "state", "kind", "turn", "not_before"),
+        Index(None, "state", "not_before"),
         Index(None, "state", "lease_until"),
+        Index(None, "state", "updated_at"),
     )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
@@ -37,6 +39,6 @@ class Work(Base):
     not_before: Mapped[datetime] = mapped_column(UtcTime)
     lease_until: Mapped[datetime | None] = mapped_column(UtcTime)
     owner: Mapped[str | None]
-    last_error: Mapped[str | None] = mapped_column(CleanText)
+    last_error: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcTime)
     updated_at: Mapped[datetime] = mapped_column(UtcTime)

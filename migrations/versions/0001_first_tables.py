@@ -12,9 +12,9 @@ down_revision = None
 def upgrade() -> None:
     op.create_table(
         "api_key",
-        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("id", models.base.CleanText(), nullable=False),
         sa.Column("name", models.base.CleanText(), nullable=False),
-        sa.Column("token_hash", sa.String(), nullable=False),
+        sa.Column("token_hash", models.base.CleanText(), nullable=False),
         sa.Column("scopes", models.base.Json(), nullable=False),
         sa.Column("created_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("expires_at", models.base.UtcTime(timezone=True), nullable=True),
@@ -27,7 +27,7 @@ def upgrade() -> None:
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("actor", models.base.CleanText(), nullable=False),
-        sa.Column("action", sa.String(), nullable=False),
+        sa.Column("action", models.base.CleanText(), nullable=False),
         sa.Column("subject", models.base.CleanText(), nullable=False),
         sa.Column("detail", models.base.Json(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_audit")),
@@ -38,7 +38,7 @@ def upgrade() -> None:
     op.create_table(
         "cluster",
         sa.Column("id", sa.Integer(), nullable=False),
-        sa.Column("name", models.base.CleanText(), nullable=False),
+        sa.Column("name", models.base.Name(), nullable=False),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_cluster")),
         sa.UniqueConstraint("name", name=op.f("uq_cluster_name")),
     )
@@ -46,7 +46,7 @@ def upgrade() -> None:
         "job",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("cluster_id", sa.Integer(), nullable=False),
-        sa.Column("job_id", models.base.CleanText(), nullable=False),
+        sa.Column("job_id", models.base.Name(), nullable=False),
         sa.Column("last_turn", sa.BigInteger(), nullable=False),
         sa.Column("created_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
@@ -62,7 +62,7 @@ def upgrade() -> None:
         "node",
         sa.Column("id", sa.Integer(), nullable=False),
         sa.Column("cluster_id", sa.Integer(), nullable=False),
-        sa.Column("name", models.base.CleanText(), nullable=False),
+        sa.Column("name", models.base.Name(), nullable=False),
         sa.Column("first_seen_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("last_seen_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
@@ -76,16 +76,16 @@ def upgrade() -> None:
 
     op.create_table(
         "incident",
-        sa.Column("id", sa.String(), nullable=False),
+        sa.Column("id", models.base.CleanText(), nullable=False),
         sa.Column("job_fk", sa.Integer(), nullable=False),
         sa.Column("key", models.base.CleanText(), nullable=False),
         sa.Column("announced", sa.Boolean(), nullable=False),
         sa.Column("facts", models.base.Json(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("state", models.base.CleanText(), nullable=False),
         sa.Column("reason", models.base.CleanText(), nullable=True),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("provisional", sa.Boolean(), nullable=False),
-        sa.Column("category", sa.String(), nullable=True),
+        sa.Column("category", models.base.CleanText(), nullable=True),
         sa.Column("verdict", models.base.Json(), nullable=True),
         sa.Column("coverage", models.base.Json(), nullable=True),
         sa.Column("expected_artifacts", sa.Integer(), nullable=True),
@@ -105,28 +105,33 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("incident", schema=None) as batch_op:
         batch_op.create_index(
-            batch_op.f("ix_incident_category_created_at"), ["category", "created_at"], unique=False
+            batch_op.f("ix_incident_category_created_at_id"),
+            ["category", "created_at", "id"],
+            unique=False,
         )
         batch_op.create_index(
             batch_op.f("ix_incident_created_at_id"), ["created_at", "id"], unique=False
         )
+        batch_op.create_index(batch_op.f("ix_incident_settled_at"), ["settled_at"], unique=False)
         batch_op.create_index(
-            batch_op.f("ix_incident_state_created_at"), ["state", "created_at"], unique=False
+            batch_op.f("ix_incident_state_created_at_id"),
+            ["state", "created_at", "id"],
+            unique=False,
         )
 
     op.create_table(
         "work",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("key", sa.String(), nullable=False),
+        sa.Column("kind", models.base.CleanText(), nullable=False),
+        sa.Column("key", models.base.CleanText(), nullable=False),
         sa.Column("job_fk", sa.Integer(), nullable=True),
         sa.Column("turn", sa.BigInteger(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("state", models.base.CleanText(), nullable=False),
         sa.Column("generation", sa.Integer(), nullable=False),
         sa.Column("tries", sa.Integer(), nullable=False),
         sa.Column("not_before", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("lease_until", models.base.UtcTime(timezone=True), nullable=True),
-        sa.Column("owner", sa.String(), nullable=True),
+        sa.Column("owner", models.base.CleanText(), nullable=True),
         sa.Column("last_error", models.base.CleanText(), nullable=True),
         sa.Column("created_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("updated_at", models.base.UtcTime(timezone=True), nullable=False),
@@ -138,17 +143,25 @@ def upgrade() -> None:
     )
     with op.batch_alter_table("work", schema=None) as batch_op:
         batch_op.create_index(
-            batch_op.f("ix_work_state_kind_turn"), ["state", "kind", "turn"], unique=False
+            batch_op.f("ix_work_state_kind_turn_not_before"),
+            ["state", "kind", "turn", "not_before"],
+            unique=False,
         )
         batch_op.create_index(
             batch_op.f("ix_work_state_lease_until"), ["state", "lease_until"], unique=False
         )
+        batch_op.create_index(
+            batch_op.f("ix_work_state_not_before"), ["state", "not_before"], unique=False
+        )
+        batch_op.create_index(
+            batch_op.f("ix_work_state_updated_at"), ["state", "updated_at"], unique=False
+        )
 
     op.create_table(
         "resolution",
-        sa.Column("incident_id", sa.String(), nullable=False),
-        sa.Column("category", sa.String(), nullable=False),
-        sa.Column("node", models.base.CleanText(), nullable=True),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
+        sa.Column("category", models.base.CleanText(), nullable=False),
+        sa.Column("node", models.base.Name(), nullable=True),
         sa.Column("note", models.base.CleanText(), nullable=True),
         sa.Column("said_by", models.base.CleanText(), nullable=False),
         sa.Column("resolved_at", models.base.UtcTime(timezone=True), nullable=False),
@@ -165,7 +178,7 @@ def upgrade() -> None:
 
     op.create_table(
         "revision",
-        sa.Column("incident_id", sa.String(), nullable=False),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
         sa.Column("provisional", sa.Boolean(), nullable=False),
         sa.Column("report", models.base.CleanText(), nullable=False),
@@ -182,13 +195,13 @@ def upgrade() -> None:
     )
     op.create_table(
         "subscription",
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("id", models.base.CleanText(), nullable=False),
+        sa.Column("kind", models.base.CleanText(), nullable=False),
         sa.Column("url", models.base.CleanText(), nullable=False),
         sa.Column("routing_key", models.base.CleanText(), nullable=True),
         sa.Column("secrets", models.base.Json(), nullable=False),
         sa.Column("events", models.base.Json(), nullable=False),
-        sa.Column("incident_id", sa.String(), nullable=True),
+        sa.Column("incident_id", models.base.CleanText(), nullable=True),
         sa.Column("created_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("disabled_at", models.base.UtcTime(timezone=True), nullable=True),
         sa.Column("disabled_why", models.base.CleanText(), nullable=True),
@@ -209,11 +222,11 @@ def upgrade() -> None:
 
     op.create_table(
         "suspect",
-        sa.Column("incident_id", sa.String(), nullable=False),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
         sa.Column("position", sa.Integer(), nullable=False),
-        sa.Column("node", models.base.CleanText(), nullable=True),
-        sa.Column("category", sa.String(), nullable=False),
-        sa.Column("role", sa.String(), nullable=False),
+        sa.Column("node", models.base.Name(), nullable=True),
+        sa.Column("category", models.base.CleanText(), nullable=False),
+        sa.Column("role", models.base.CleanText(), nullable=False),
         sa.Column("score", sa.Double(), nullable=False),
         sa.Column("row", models.base.Json(), nullable=False),
         sa.ForeignKeyConstraint(
@@ -229,9 +242,9 @@ def upgrade() -> None:
 
     op.create_table(
         "upload",
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("incident_id", sa.String(), nullable=False),
-        sa.Column("blob_key", sa.String(), nullable=True),
+        sa.Column("id", models.base.CleanText(), nullable=False),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
+        sa.Column("blob_key", models.base.CleanText(), nullable=True),
         sa.Column("stored_bytes", sa.BigInteger(), nullable=False),
         sa.Column("created_at", models.base.UtcTime(timezone=True), nullable=False),
         sa.ForeignKeyConstraint(
@@ -248,19 +261,19 @@ def upgrade() -> None:
 
     op.create_table(
         "artifact",
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("incident_id", sa.String(), nullable=False),
-        sa.Column("upload_id", sa.String(), nullable=False),
-        sa.Column("identity", sa.String(), nullable=False),
+        sa.Column("id", models.base.CleanText(), nullable=False),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
+        sa.Column("upload_id", models.base.CleanText(), nullable=False),
+        sa.Column("identity", models.base.CleanText(), nullable=False),
         sa.Column("node", models.base.CleanText(), nullable=True),
         sa.Column("rank", sa.Integer(), nullable=True),
-        sa.Column("kind", sa.String(), nullable=False),
+        sa.Column("kind", models.base.CleanText(), nullable=False),
         sa.Column("filename", models.base.CleanText(), nullable=False),
-        sa.Column("sha256", sa.String(), nullable=False),
+        sa.Column("sha256", models.base.CleanText(), nullable=False),
         sa.Column("size_bytes", sa.BigInteger(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
         sa.Column("stored_bytes", sa.BigInteger(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("state", models.base.CleanText(), nullable=False),
         sa.Column("reason", models.base.CleanText(), nullable=True),
         sa.Column("redacted", models.base.Json(), nullable=False),
         sa.Column("tries", sa.Integer(), nullable=False),
@@ -290,16 +303,16 @@ def upgrade() -> None:
 
     op.create_table(
         "delivery",
-        sa.Column("id", sa.String(), nullable=False),
-        sa.Column("subscription_id", sa.String(), nullable=False),
-        sa.Column("incident_id", sa.String(), nullable=False),
+        sa.Column("id", models.base.CleanText(), nullable=False),
+        sa.Column("subscription_id", models.base.CleanText(), nullable=False),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
         sa.Column("revision", sa.Integer(), nullable=False),
-        sa.Column("event", sa.String(), nullable=False),
-        sa.Column("method", sa.String(), nullable=False),
+        sa.Column("event", models.base.CleanText(), nullable=False),
+        sa.Column("method", models.base.CleanText(), nullable=False),
         sa.Column("url", models.base.CleanText(), nullable=False),
         sa.Column("headers", models.base.Json(), nullable=False),
         sa.Column("body", sa.LargeBinary(), nullable=False),
-        sa.Column("state", sa.String(), nullable=False),
+        sa.Column("state", models.base.CleanText(), nullable=False),
         sa.Column("attempts", sa.Integer(), nullable=False),
         sa.Column("next_at", models.base.UtcTime(timezone=True), nullable=True),
         sa.Column("last_status", sa.Integer(), nullable=True),
@@ -323,6 +336,7 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("id", name=op.f("pk_delivery")),
     )
     with op.batch_alter_table("delivery", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_delivery_incident_id"), ["incident_id"], unique=False)
         batch_op.create_index(
             batch_op.f("ix_delivery_state_next_at"), ["state", "next_at"], unique=False
         )
@@ -334,8 +348,8 @@ def upgrade() -> None:
 
     op.create_table(
         "digest",
-        sa.Column("incident_id", sa.String(), nullable=False),
-        sa.Column("artifact_id", sa.String(), nullable=False),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
+        sa.Column("artifact_id", models.base.CleanText(), nullable=False),
         sa.Column("extract", sa.LargeBinary(), nullable=False),
         sa.ForeignKeyConstraint(
             ["artifact_id"],
@@ -351,24 +365,27 @@ def upgrade() -> None:
         ),
         sa.PrimaryKeyConstraint("incident_id", "artifact_id", name=op.f("pk_digest")),
     )
+    with op.batch_alter_table("digest", schema=None) as batch_op:
+        batch_op.create_index(batch_op.f("ix_digest_artifact_id"), ["artifact_id"], unique=False)
+
     op.create_table(
         "evidence",
         sa.Column("id", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
-        sa.Column("incident_id", sa.String(), nullable=False),
-        sa.Column("artifact_id", sa.String(), nullable=False),
+        sa.Column("incident_id", models.base.CleanText(), nullable=False),
+        sa.Column("artifact_id", models.base.CleanText(), nullable=False),
         sa.Column("ordinal", sa.Integer(), nullable=False),
         sa.Column("artifact", models.base.CleanText(), nullable=False),
         sa.Column("line", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
         sa.Column("at", models.base.UtcTime(timezone=True), nullable=True),
-        sa.Column("clock", sa.String(), nullable=False),
-        sa.Column("node", models.base.CleanText(), nullable=True),
-        sa.Column("rank", sa.Integer(), nullable=True),
-        sa.Column("kind", sa.String(), nullable=False),
-        sa.Column("code", sa.Integer(), nullable=True),
-        sa.Column("gpu", sa.String(), nullable=True),
-        sa.Column("category", sa.String(), nullable=True),
-        sa.Column("role", sa.String(), nullable=False),
-        sa.Column("signature", sa.String(), nullable=False),
+        sa.Column("clock", models.base.CleanText(), nullable=False),
+        sa.Column("node", models.base.Name(), nullable=True),
+        sa.Column("rank", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column("kind", models.base.CleanText(), nullable=False),
+        sa.Column("code", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=True),
+        sa.Column("gpu", models.base.CleanText(), nullable=True),
+        sa.Column("category", models.base.CleanText(), nullable=True),
+        sa.Column("role", models.base.CleanText(), nullable=False),
+        sa.Column("signature", models.base.CleanText(), nullable=False),
         sa.Column("text", models.base.CleanText(), nullable=False),
         sa.Column("count", sa.BigInteger().with_variant(sa.Integer(), "sqlite"), nullable=False),
         sa.Column("extra", models.base.Json(), nullable=False),
@@ -400,10 +417,14 @@ def downgrade() -> None:
         batch_op.drop_index(batch_op.f("ix_evidence_incident_id_id"))
 
     op.drop_table("evidence")
+    with op.batch_alter_table("digest", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_digest_artifact_id"))
+
     op.drop_table("digest")
     with op.batch_alter_table("delivery", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_delivery_subscription_id_created_at"))
         batch_op.drop_index(batch_op.f("ix_delivery_state_next_at"))
+        batch_op.drop_index(batch_op.f("ix_delivery_incident_id"))
 
     op.drop_table("delivery")
     with op.batch_alter_table("artifact", schema=None) as batch_op:
@@ -430,14 +451,17 @@ def downgrade() -> None:
 
     op.drop_table("resolution")
     with op.batch_alter_table("work", schema=None) as batch_op:
+        batch_op.drop_index(batch_op.f("ix_work_state_updated_at"))
+        batch_op.drop_index(batch_op.f("ix_work_state_not_before"))
         batch_op.drop_index(batch_op.f("ix_work_state_lease_until"))
-        batch_op.drop_index(batch_op.f("ix_work_state_kind_turn"))
+        batch_op.drop_index(batch_op.f("ix_work_state_kind_turn_not_before"))
 
     op.drop_table("work")
     with op.batch_alter_table("incident", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_incident_state_created_at"))
+        batch_op.drop_index(batch_op.f("ix_incident_state_created_at_id"))
+        batch_op.drop_index(batch_op.f("ix_incident_settled_at"))
         batch_op.drop_index(batch_op.f("ix_incident_created_at_id"))
-        batch_op.drop_index(batch_op.f("ix_incident_category_created_at"))
+        batch_op.drop_index(batch_op.f("ix_incident_category_created_at_id"))
 
     op.drop_table("incident")
     with op.batch_alter_table("node", schema=None) as batch_op:

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Artifact, Digest, Upload
@@ -138,13 +138,7 @@ def of_incident(
     """In the order in which they came; ``after`` is the last row already seen."""
     query = select(Artifact).where(Artifact.incident_id == incident_id)
     if after is not None:
-        at, artifact_id = after
-        query = query.where(
-            or_(
-                Artifact.created_at > at,
-                and_(Artifact.created_at == at, Artifact.id > artifact_id),
-            )
-        )
+        query = query.where(tuple_(Artifact.created_at, Artifact.id) > after)
     query = query.order_by(Artifact.created_at, Artifact.id).limit(limit)
     return [view(row) for row in session.scalars(query)]
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import and_, or_, select, update
+from sqlalchemy import select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Delivery
@@ -69,13 +69,7 @@ def of_subscription(
     """Newest first; ``before`` is the last row already seen."""
     query = select(Delivery).where(Delivery.subscription_id == subscription_id)
     if before is not None:
-        at, delivery_id = before
-        query = query.where(
-            or_(
-                Delivery.created_at < at,
-                and_(Delivery.created_at == at, Delivery.id < delivery_id),
-            )
-        )
+        query = query.where(tuple_(Delivery.created_at, Delivery.id) < before)
     query = query.order_by(Delivery.created_at.desc(), Delivery.id.desc()).limit(limit)
     return [view(row) for row in session.scalars(query)]
 

@@ -20,6 +20,7 @@ COLUMNS: Final = (
 # Digests that are fetched at once.
 PAGE: Final = 512
 MAX_ROWS: Final = 20_000
+MOST_INT: Final = (1 << 63) - 1
 
 
 def add_digest(session: Session, incident_id: str, artifact_id: str, extract: bytes) -> None:
@@ -50,7 +51,7 @@ def add_rows(
                 "incident_id": incident_id,
                 "artifact_id": artifact_id,
                 "ordinal": ordinal,
-                **{column: row.get(column) for column in COLUMNS},
+                **{column: bounded(row.get(column)) for column in COLUMNS},
                 "at": parsed(row.get("at")),
                 "extra": {k: v for k, v in row.items() if k not in COLUMNS},
             }
@@ -153,6 +154,13 @@ def of_incident(
 def wire(row: Evidence) -> dict[str, Any]:
     named = {column: getattr(row, column) for column in COLUMNS}
     return {**named, "at": iso_utc(row.at), **row.extra}
+
+
+def bounded(value: object) -> object:
+    """A number out of a log can be longer than any column."""
+    if isinstance(value, int) and not -MOST_INT <= value <= MOST_INT:
+        return MOST_INT if value > 0 else -MOST_INT
+    return value
 
 
 def parsed(at: object) -> datetime | None:

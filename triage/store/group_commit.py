@@ -14,12 +14,14 @@ from typing import Any, Final, TypeVar
 
 from sqlalchemy.orm import Session
 
-from triage.errors import TriageError, Unavailable
+from triage.errors import StorageFull, TriageError, Unavailable
 from triage.store.database import Database, translated
 
 __all__ = ["GroupCommit"]
 
 MOST_TOGETHER: Final = 64
+# PostgreSQL: serialization_failure, deadlock_detected.
+DEADLOCKS: Final = ("40001", "40P01")
 T = TypeVar("T")
 
 
@@ -79,6 +81,10 @@ class GroupCommit:
             with self.database.writing() as session:
                 results = [(write, attempt(session, write)) for write in group]
         except Exception as error:  # noqa: BLE001 - goes to whoever waits for it
+            if len(group) > 1 and crossed(error):
+                for write in group:
+                    self.commit([write])
+                return
             for write in group:
                 write.result.set_exception(
                     error
@@ -111,6 +117,16 @@ def attempt(session: Session, write: Write) -> Any:  # noqa: ANN401 - whatever t
         with translated(), session.begin_nested():
             return write.do(session)
     except Exception as error:
-        if isinstance(error, Unavailable):
-            raise  # the connection is gone, and with it the whole group
+        if isinstance(error, Unavailable | StorageFull):
+            raise  # the transaction is gone, and with it the whole group
         return Raised(error)
+
+
+def crossed(error: BaseException) -> bool:
+    """Whether the group and another process each held rows that the other one wanted.
+
+    What a group holds depends on who happened to write together; alone, each holds its rows
+    in the one order that all keep to.
+    """
+    cause = getattr(error.__cause__, "orig", None)
+    return getattr(cause, "sqlstate", None) in DEADLOCKS

@@ -4,12 +4,13 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Select, and_, exists, func, or_, select
-from sqlalchemy.orm import Session
+from sqlalchemy import Select, exists, func, select, tuple_
+from sqlalchemy.orm import Session, defer
 
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs, work
+from triage.store.holding import hold
 from triage.store.ids import new_id
 from triage.store.views import IncidentView, ResolutionView
 
@@ -59,13 +60,7 @@ def listing(
             Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
         )
     if before is not None:
-        at, incident_id = before
-        query = query.where(
-            or_(
-                Incident.created_at < at,
-                and_(Incident.created_at == at, Incident.id < incident_id),
-            )
-        )
+        query = query.where(tuple_(Incident.created_at, Incident.id) < before)
     query = query.order_by(Incident.created_at.desc(), Incident.id.desc()).limit(limit)
     return [view(*row) for row in session.execute(query)]
 
@@ -82,11 +77,15 @@ def newest_of_node(session: Session, node: str, since: datetime) -> IncidentView
     row = session.execute(query).one_or_none()
     if row is not None:
         return view(*row)
-    recent = joined().where(Incident.created_at >= since).order_by(Incident.created_at.desc())
-    for one in session.execute(recent.limit(50)):
-        facts = one[0].facts
+    recent = (
+        select(Incident.id, Incident.facts)
+        .where(Incident.created_at >= since)
+        .order_by(Incident.created_at.desc())
+        .limit(50)
+    )
+    for incident_id, facts in session.execute(recent):
         if node in (facts.get("nodes") or ()) or node in (facts.get("rank_to_node") or {}).values():
-            return view(*one)
+            return find(session, incident_id)
     return None
 
 
@@ -168,9 +167,10 @@ def newest_of_job(session: Session, job_id: str) -> str | None:
 
 def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime) -> int:
     """New files came in: the settling moves, a settled incident is looked at again; its job."""
-    found = session.scalars(
-        select(Incident).where(Incident.id == incident_id).with_for_update()
-    ).one()
+    # A report of the failure holds the job before the incident, so this does too.
+    of_incident = select(Incident.job_fk).where(Incident.id == incident_id)
+    hold(session, select(Job).where(Job.id == of_incident.scalar_subquery()))
+    found = hold(session, select(Incident).where(Incident.id == incident_id)).one()
     found.num_artifacts += num_new
     rouse(session, found, quiet_s, now)
     session.flush()
@@ -185,9 +185,7 @@ def facts_of(session: Session, incident_id: str) -> dict[str, Any]:
 
 def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
     """What a ``job.json`` of a bundle adds; what a hook has said stands."""
-    found = session.scalars(
-        select(Incident).where(Incident.id == incident_id).with_for_update()
-    ).one()
+    found = hold(session, select(Incident).where(Incident.id == incident_id)).one()
     merged = {**facts, **found.facts}
     if merged != found.facts:
         found.facts = merged
@@ -228,14 +226,14 @@ def same_failure(session: Session, job_fk: int, job_id: str, key: str) -> Incide
     """The incident of this failure, if there is one already."""
     of_job = select(Incident).where(Incident.job_fk == job_fk)
     if key != OPEN:
-        known = session.scalar(of_job.where(Incident.key == key).with_for_update())
+        known = hold(session, of_job.where(Incident.key == key)).one_or_none()
         if known is not None:
             return known
     unsettled = of_job.where(Incident.settled_at.is_(None))
     if key != OPEN:
         unsettled = unsettled.where(Incident.key == OPEN)
     newest_first = (Incident.created_at.desc(), Incident.id.desc())
-    known = session.scalar(unsettled.order_by(*newest_first).limit(1).with_for_update())
+    known = hold(session, unsettled.order_by(*newest_first).limit(1)).one_or_none()
     if known is not None:
         return known
     orphan = (
@@ -246,9 +244,8 @@ def same_failure(session: Session, job_fk: int, job_id: str, key: str) -> Incide
         .where(Incident.settled_at.is_(None))
         .order_by(*newest_first)
         .limit(1)
-        .with_for_update(of=Incident)
     )
-    return session.scalar(orphan)
+    return hold(session, orphan, of=Incident).one_or_none()
 
 
 def opened(session: Session, job_fk: int, key: str, now: datetime) -> Incident:  # noqa: ARG001
@@ -278,6 +275,8 @@ def joined() -> Select[Incident, str, str, Resolution]:
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+        # The facts of a large job are as long as all the rest.
+        .options(defer(Incident.facts))
     )
 
 

@@ -7,6 +7,8 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node
+from models.base import stored_name
+from triage.store.holding import hold
 from triage.store.upsert import insert_missing
 
 __all__ = ["cluster_of", "lock_job", "saw_nodes"]
@@ -17,27 +19,14 @@ def lock_job(session: Session, cluster: str, job_id: str, now: datetime) -> int:
 
     Whoever opens an incident holds its job, so that two of them see each other.
     """
-    found = (
-        select(Job.id)
-        .where(Job.cluster_id == cluster_key(session, cluster))
-        .where(Job.job_id == job_id)
-    )
-    key = session.scalar(found.with_for_update())
-    if key is None:
-        insert_missing(
-            session,
-            Job,
-            [
-                {
-                    "cluster_id": cluster_key(session, cluster),
-                    "job_id": job_id,
-                    "last_turn": 0,
-                    "created_at": now,
-                }
-            ],
-        )
-        key = session.scalar(found.with_for_update())
-    return int(key or 0)
+    cluster_id = cluster_key(session, cluster)
+    found = select(Job).where(Job.cluster_id == cluster_id, Job.job_id == job_id)
+    row = hold(session, found).one_or_none()
+    if row is None:
+        new = {"cluster_id": cluster_id, "job_id": job_id, "last_turn": 0, "created_at": now}
+        insert_missing(session, Job, [new])
+        row = hold(session, found).one()
+    return row.id
 
 
 def cluster_key(session: Session, name: str) -> int:
@@ -61,7 +50,7 @@ def cluster_of(session: Session, incident_id: str) -> int:
 
 def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: datetime) -> None:
     """Note that something named these nodes now."""
-    wanted = sorted({name for name in names if name})
+    wanted = sorted({stored_name(name) for name in names if name})
     known: set[str] = set()
     for start in range(0, len(wanted), 1000):
         part = wanted[start : start + 1000]
@@ -76,11 +65,15 @@ def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: date
             for name in fresh
         ],
     )
-    for start in range(0, len(wanted), 1000):
-        part = [name for name in wanted[start : start + 1000] if name in known]
-        if part:
-            session.execute(
-                update(Node)
-                .where(Node.cluster_id == cluster_id, Node.name.in_(part))
-                .values(last_seen_at=now)
-            )
+    here = sorted(known)
+    for start in range(0, len(here), 1000):
+        # Whom somebody else sees just now need not be waited for: it is the same news.
+        free = (
+            select(Node.id)
+            .where(Node.cluster_id == cluster_id, Node.name.in_(here[start : start + 1000]))
+            .where(Node.last_seen_at < now)
+            .with_for_update(skip_locked=True)
+        )
+        ids = session.scalars(free).all()
+        if ids:
+            session.execute(update(Node).where(Node.id.in_(ids)).values(last_seen_at=now))

@@ -45,7 +45,7 @@ def history(session: Session, name: str, now: datetime | None = None) -> dict[st
 
 def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
     rows = session.execute(
-        select(Incident, Job.job_id, Suspect, Resolution)
+        select(Incident.id, Incident.created_at, Job.job_id, Suspect, Resolution)
         .join(Suspect, Suspect.incident_id == Incident.id)
         .join(Job, Incident.job_fk == Job.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
@@ -55,9 +55,9 @@ def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
     )
     return [
         {
-            "incident_id": incident.id,
+            "incident_id": incident_id,
             "job_id": job_id,
-            "created_at": iso_utc(incident.created_at),
+            "created_at": iso_utc(created_at),
             "position": suspect.position,
             "role": suspect.role,
             "category": suspect.category,
@@ -66,7 +66,7 @@ def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
             "resolved_as": getattr(resolution, "category", None),
             "resolved_node": getattr(resolution, "node", None),
         }
-        for incident, job_id, suspect, resolution in rows
+        for incident_id, created_at, job_id, suspect, resolution in rows
     ]
 
 

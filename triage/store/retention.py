@@ -5,10 +5,11 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from sqlalchemy import delete, or_, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
 from models import Incident, Resolution, Upload, Work
 from triage.domain.states import WorkKind
+from triage.store.holding import hold
 
 __all__ = ["OldUpload", "forget_blob", "old_incidents", "old_uploads", "remove"]
 
@@ -55,7 +56,13 @@ def forget_blob(session: Session, upload_id: str) -> None:
 
 def remove(session: Session, incident_ids: Sequence[str]) -> None:
     """Incidents and everything of theirs."""
+    if not incident_ids:
+        return
+    gone = Incident.id.in_(incident_ids)
+    hold(
+        session, select(Incident).options(load_only(Incident.id)).where(gone).order_by(Incident.id)
+    ).all()
     session.execute(delete(Work).where(Work.kind == WorkKind.ANALYSE, Work.key.in_(incident_ids)))
     uploads = select(Upload.id).where(Upload.incident_id.in_(incident_ids))
     session.execute(delete(Work).where(Work.kind == WorkKind.PARSE, Work.key.in_(uploads)))
-    session.execute(delete(Incident).where(Incident.id.in_(incident_ids)))
+    session.execute(delete(Incident).where(gone))

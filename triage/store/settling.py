@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from models import Incident
 from triage.domain.states import IncidentState
 from triage.store import incidents
+from triage.store.holding import hold
 from triage.store.incidents import OPEN
 
 __all__ = [
@@ -141,6 +142,4 @@ def num_open(session: Session) -> int:
 
 
 def locked(session: Session, incident_id: str) -> Incident:
-    return session.scalars(
-        select(Incident).where(Incident.id == incident_id).with_for_update()
-    ).one()
+    return hold(session, select(Incident).where(Incident.id == incident_id)).one()

@@ -4,15 +4,17 @@ A row is claimed by one worker at a time; its lease is renewed while that one li
 is asked for again while somebody does it is done once more afterwards.
 """
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
 from sqlalchemy import CursorResult, Update, func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, load_only
 
-from models import Job, Work
+from models import Incident, Job, Work
 from triage.domain.states import WorkKind, WorkState
-from triage.store.upsert import insert_missing
+from triage.store.holding import hold
+from triage.store.upsert import insert_or_none
 from triage.store.views import WorkView
 
 __all__ = [
@@ -53,23 +55,18 @@ def arm(
     """
     at = not_before or now
     found = select(Work).where(Work.kind == kind, Work.key == key)
-    row = session.scalar(found.with_for_update())
+    row = hold(session, found).one_or_none()
     if row is None:
-        insert_missing(
-            session,
-            Work,
-            [
-                {
-                    "kind": str(kind), "key": key, "job_fk": job_fk,
-                    "turn": next_turn(session, job_fk) if queued else FIRST,
-                    "state": str(WorkState.WAITING), "generation": 0, "tries": 0,
-                    "not_before": at, "created_at": now, "updated_at": now,
-                }
-            ],
-        )  # fmt: skip
-        row = session.scalars(found.with_for_update()).one()
-        if row.created_at == now and row.generation == 0:
-            return row.id
+        new = {
+            "kind": str(kind), "key": key, "job_fk": job_fk,
+            "turn": next_turn(session, job_fk) if queued else FIRST,
+            "state": str(WorkState.WAITING), "generation": 0, "tries": 0,
+            "not_before": at, "created_at": now, "updated_at": now,
+        }  # fmt: skip
+        row_id = insert_or_none(session, Work, new, Work.id)
+        if row_id is not None:
+            return row_id
+        row = hold(session, found).one()  # somebody else was quicker
     if row.state in (WorkState.DONE, WorkState.QUARANTINED):
         row.state = WorkState.WAITING
         row.tries = 0
@@ -105,6 +102,7 @@ def claim(
         .order_by(Work.turn, Work.not_before)
         .limit(1)
         .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
     )
     if row is None:
         return None
@@ -126,10 +124,8 @@ def finish(
     session: Session, work: WorkView, owner: str, now: datetime, *, again_at: datetime | None = None
 ) -> bool:
     """Done, or to be looked at again at ``again_at``; False when the row was lost before."""
-    row = session.scalar(
-        select(Work).where(Work.id == work.id, Work.owner == owner).with_for_update()
-    )
-    if row is None or row.state != WorkState.RUNNING:
+    row = mine(session, work, owner)
+    if row is None:
         return False
     asked_again = row.generation != work.generation
     if again_at is not None:
@@ -145,17 +141,13 @@ def fail(
     session: Session, work: WorkView, owner: str, now: datetime, error: str, max_tries: int
 ) -> bool:
     """Not done: to be tried again later, or quarantined; True when it is quarantined."""
-    row = session.scalar(
-        select(Work).where(Work.id == work.id, Work.owner == owner).with_for_update()
-    )
-    if row is None or row.state != WorkState.RUNNING:
+    row = mine(session, work, owner)
+    if row is None:
         return False
     row.last_error = error[:2000]
     row.owner = row.lease_until = None
     row.updated_at = now
-    row.not_before = min(row.not_before, now + timedelta(seconds=BACKOFF_S**row.tries))
-    row.state = WorkState.QUARANTINED if row.tries >= max_tries else WorkState.WAITING
-    return row.state == WorkState.QUARANTINED
+    return put_back(row, now + timedelta(seconds=BACKOFF_S**row.tries), max_tries)
 
 
 def release(session: Session, owner: str, now: datetime) -> int:
@@ -183,20 +175,24 @@ def expire_owner(session: Session, prefix: str, now: datetime) -> int:
 
 def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
     """Rows whose worker was not heard of in time wait again; those that are quarantined now."""
+    expired = (Work.state == WorkState.RUNNING, Work.lease_until <= now)
+    analysed = select(Work.key).where(*expired, Work.kind == WorkKind.ANALYSE)
+    hold_incidents(session, session.scalars(analysed).all())
     rows = session.scalars(
         select(Work)
-        .where(Work.state == WorkState.RUNNING, Work.lease_until <= now)
+        .where(*expired)
         .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
     ).all()
+    quarantined = []
     for row in rows:
         row.owner = row.lease_until = None
-        row.not_before = min(row.not_before, now)
         row.updated_at = now
-        row.state = WorkState.WAITING
-        if row.tries >= max_tries:
-            row.state = WorkState.QUARANTINED
-            row.last_error = f"{row.tries} workers were lost over it"
-    return [view(row) for row in rows if row.state == WorkState.QUARANTINED]
+        tries = row.tries
+        if put_back(row, now, max_tries):
+            row.last_error = f"{tries} workers were lost over it"
+            quarantined.append(view(row))
+    return quarantined
 
 
 def any_lost(session: Session, now: datetime) -> bool:
@@ -223,6 +219,41 @@ def due(session: Session, now: datetime, limit: int = 1000) -> list[tuple[WorkKi
 def next_due_at(session: Session) -> datetime | None:
     """When the first waiting row may begin."""
     return session.scalar(select(func.min(Work.not_before)).where(Work.state == WorkState.WAITING))
+
+
+def mine(session: Session, work: WorkView, owner: str) -> Work | None:
+    """The row, held, if this owner still has it."""
+    if work.kind is WorkKind.ANALYSE:
+        hold_incidents(session, [work.key])
+    return hold(
+        session,
+        select(Work).where(
+            Work.id == work.id, Work.owner == owner, Work.state == WorkState.RUNNING
+        ),
+    ).one_or_none()
+
+
+def hold_incidents(session: Session, incident_ids: Sequence[str]) -> None:
+    """Whoever asks for an analysis holds the incident before the work, so others do too."""
+    query = select(Incident).options(load_only(Incident.id)).order_by(Incident.id)
+    hold(session, query.where(Incident.id.in_(incident_ids))).all()
+
+
+def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:
+    """Let a row that was not done wait, or quarantine it; whether it is quarantined.
+
+    What was asked for again while it was tried is as new: it gets all its tries.
+    """
+    asked_again = row.not_before < NEVER
+    if row.tries >= max_tries and not asked_again:
+        row.state = WorkState.QUARANTINED
+        row.not_before = again_at
+        return True
+    if row.tries >= max_tries:
+        row.tries = 0
+    row.state = WorkState.WAITING
+    row.not_before = min(row.not_before, again_at)
+    return False
 
 
 def held(row_id: int, owner: str) -> Update:
