@@ -526,7 +526,7 @@ class TestBundle:
         )
         assert SECRET not in everything.read()
 
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=60, deadline=None)
     @given(st.data())
     def test_damage_anywhere_is_a_refusal_or_a_result(self, tmp_path_factory, data):
         desk = Desk(tmp_path_factory.mktemp("desk"))
