@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
-from triage.parsers.flight_recorder.read import named
+from triage.parsers.flight_recorder.recognise import named
 
 
 @pytest.mark.parametrize(
