@@ -4,7 +4,6 @@ Nothing rests on it: the sweeper rings again for every row that nobody holds. Ta
 sent by name, so that nothing here knows a worker. Celery is imported where it is first used.
 """
 
-import os
 import threading
 import time
 from collections import deque
@@ -102,7 +101,7 @@ class CeleryDoorbell:
         self.changed = threading.Condition()
         self.sending = 0
         self.rest_until = 0.0
-        self.owner_pid = 0
+        self.started = False
 
     def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
         """Leave the rings to the sender; returns at once."""
@@ -111,19 +110,15 @@ class CeleryDoorbell:
             room = 0 if time.monotonic() < self.rest_until else MOST_WAITING - len(self.waiting)
             self.waiting.extend((kind, one) for one in ids[:room])
             self.counts.dropped += max(len(ids) - max(room, 0), 0)
-            self._start_sender()
+            if not self.started:
+                self.started = True
+                threading.Thread(target=self._send_all, name="doorbell", daemon=True).start()
             self.changed.notify_all()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until nothing is left to send; whether that came within the time."""
         with self.changed:
             return self.changed.wait_for(lambda: not self.waiting and not self.sending, timeout_s)
-
-    def _start_sender(self) -> None:
-        # A fork takes the object along, but not its thread.
-        if self.owner_pid != os.getpid():
-            self.owner_pid = os.getpid()
-            threading.Thread(target=self._send_all, name="doorbell", daemon=True).start()
 
     def _send_all(self) -> None:
         app = client(self.settings)
@@ -207,7 +202,8 @@ def celery_settings(settings: Settings, *, patience_s: float | None = None) -> M
         for name in (queue_name(settings, kind) for kind in WorkKind)
     ]
     return {
-        "broker_url": settings.broker_url,
+        # Kombu warns of an address without a host, even where none is needed.
+        "broker_url": "memory://here/" if settings.embedded_broker else settings.broker_url,
         "broker_transport_options": transport_options(settings, patience_s),
         "broker_connection_timeout": patience_s or 4.0,
         "task_queues": queues,

@@ -1,0 +1,168 @@
+"""The doorbell: it never makes anybody wait, and says nothing but a name and a number."""
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from kombu import Connection
+
+from tests.servers import rabbitmq_vhost, redis_prefix
+from triage import queue
+from triage.domain.states import WorkKind
+from triage.queue import (
+    MOST_WAITING,
+    CeleryDoorbell,
+    Measured,
+    PipeDoorbell,
+    client,
+    queue_name,
+    waiting_messages,
+)
+from triage.settings import Settings
+
+
+@pytest.fixture(params=["redis", "rabbitmq"])
+def broker(request: pytest.FixtureRequest) -> Iterator[Settings]:
+    if request.param == "redis":
+        with redis_prefix() as (url, prefix):
+            yield Settings(broker_url=url, queue_prefix=prefix)
+    else:
+        with rabbitmq_vhost() as url:
+            yield Settings(broker_url=url)
+
+
+@pytest.fixture(params=["closed", "silent"])
+def away(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Settings]:
+    """A broker whose port is closed, and one that takes connections and never answers."""
+    monkeypatch.setattr(queue, "PATIENCE_S", 0.2)
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        if request.param == "silent":
+            one.listen()
+        yield Settings(broker_url=f"redis://127.0.0.1:{one.getsockname()[1]}/0")
+
+
+class Noted:
+    def __init__(self) -> None:
+        self.rings: list[tuple[WorkKind, list[int]]] = []
+
+    def ring(self, kind: WorkKind, ids: list[int]) -> None:
+        self.rings.append((kind, list(ids)))
+
+
+def test_a_ring_is_a_name_and_a_number_in_json(broker: Settings) -> None:
+    bell = CeleryDoorbell(broker)
+    bell.ring(WorkKind.PARSE, [17])
+    assert bell.flush(20)
+
+    with client(broker).connection_for_read() as connection:
+        message = connection.SimpleQueue(queue_name(broker, WorkKind.PARSE)).get(timeout=10)
+        message.ack()
+    assert message.content_type == "application/json"
+    assert message.headers["task"] == "triage.parse"
+    assert json.loads(message.body)[:2] == [[17], {}]
+    assert bell.counts.sent == 1
+
+
+def test_the_queue_tells_how_many_rings_lie_in_it(broker: Settings) -> None:
+    bell = CeleryDoorbell(broker)
+    bell.ring(WorkKind.PARSE, [1, 2, 3])
+    bell.ring(WorkKind.ANALYSE, ())
+    assert bell.flush(20)
+
+    # RabbitMQ counts a message a moment after it was taken in.
+    end = time.monotonic() + 10
+    while waiting_messages(broker, WorkKind.ANALYSE) != 1 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert waiting_messages(broker, WorkKind.PARSE) == 3
+    assert waiting_messages(broker, WorkKind.ANALYSE) == 1
+    assert waiting_messages(broker, WorkKind.NOTIFY) == 0
+
+    noted = Noted()
+    measured = Measured(noted, broker)
+    measured.ring(WorkKind.PARSE, [1, 2, 3])
+    measured.ring(WorkKind.PARSE, [1, 2, 3, 4, 5])
+    measured.ring(WorkKind.NOTIFY, [6])
+    assert [ring for ring in noted.rings if ring[1]] == [
+        (WorkKind.PARSE, [1, 2]),
+        (WorkKind.NOTIFY, [6]),
+    ]
+
+
+def test_a_broker_that_is_away_keeps_nobody_waiting(away: Settings) -> None:
+    bell = CeleryDoorbell(away)
+    threads = [threading.Thread(target=bell.ring, args=[WorkKind.PARSE, [n]]) for n in range(50)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(1)
+        assert not thread.is_alive()
+
+    assert bell.flush(60)
+    assert bell.counts.sent == 0
+    assert bell.counts.failed + bell.counts.dropped == 50
+    bell.ring(WorkKind.PARSE, [1])
+    assert bell.counts.dropped >= 1, "it is left alone for a while"
+    assert waiting_messages(away, WorkKind.PARSE) is None
+
+
+def test_with_nobody_to_say_what_lies_there_the_sweeper_rings_for_all(away: Settings) -> None:
+    noted = Noted()
+    Measured(noted, away).ring(WorkKind.PARSE, [1, 2])
+
+    assert noted.rings == [(WorkKind.PARSE, [1, 2])]
+
+
+def test_a_flood_of_rings_is_bounded(away: Settings) -> None:
+    bell = CeleryDoorbell(away)
+    bell.ring(WorkKind.PARSE, range(3 * MOST_WAITING))
+
+    assert len(bell.waiting) <= MOST_WAITING
+    assert bell.counts.dropped == 2 * MOST_WAITING
+
+
+def test_the_pipe_is_woken_by_every_ring() -> None:
+    woken: list[int] = []
+    bell = PipeDoorbell(lambda: woken.append(1))
+    bell.ring(WorkKind.PARSE, [1, 2])
+    bell.ring(WorkKind.ANALYSE, ())
+
+    assert len(woken) == 2
+
+
+def test_two_prefixes_on_one_redis_do_not_hear_each_other() -> None:
+    with redis_prefix() as (url, prefix):
+        one = Settings(broker_url=url, queue_prefix=f"{prefix}a")
+        two = Settings(broker_url=url, queue_prefix=f"{prefix}b")
+        bell = CeleryDoorbell(one)
+        bell.ring(WorkKind.PARSE, [1])
+        assert bell.flush(20)
+
+        assert waiting_messages(one, WorkKind.PARSE) == 1
+        assert waiting_messages(two, WorkKind.PARSE) == 0
+
+
+def test_only_json_is_accepted() -> None:
+    from workers.app import make_app
+
+    conf = make_app(Settings()).conf
+
+    assert conf.accept_content == ["json"]
+    assert conf.task_serializer == "json"
+    assert conf.result_backend is None
+    assert conf.task_acks_late
+    assert conf.task_reject_on_worker_lost
+    assert conf.worker_prefetch_multiplier == 1
+
+
+def test_a_ring_is_given_again_only_after_the_longest_task(broker: Settings) -> None:
+    conf = client(broker).conf
+    if not broker.broker_url.startswith("redis"):
+        pytest.skip("RabbitMQ watches the connection, not a clock")
+    longest_s = max(broker.parse_deadline_s, broker.analyse_deadline_s)
+
+    assert conf.broker_transport_options["visibility_timeout"] > longest_s
+    assert isinstance(client(broker).connection_for_write(), Connection)
