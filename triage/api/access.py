@@ -90,19 +90,24 @@ def check_local(request: Request) -> None:
     The name under which we are asked has to be a loopback one (a foreign name may point
     here), and a page has to be one of ours.
     """
-    host = urlsplit(f"//{request.headers.get('host', '')}")
-    try:
-        name = host.hostname or ""
-    except ValueError:
-        name = ""
+    name, host = name_and_place(f"//{request.headers.get('host', '')}")
     if not LOOPBACK.fullmatch(name):
         raise NotAllowed(
             "without tokens the service answers under a loopback name alone",
             hint="ask http://127.0.0.1:PORT, or run `triage serve` without --open",
         )
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc != host.netloc:
+    if origin is not None and name_and_place(origin)[1] != host:
         raise NotAllowed(
             "without tokens the service answers no pages of other origins",
             hint="run `triage serve` without --open and use a token",
         )
+
+
+def name_and_place(address: str) -> tuple[str, str]:
+    """Name, and name with port, of an address; empty texts for what is none."""
+    try:
+        parts = urlsplit(address)
+        return parts.hostname or "", parts.netloc
+    except ValueError:
+        return "", ""
