@@ -132,7 +132,7 @@ async def unrouted(request: Request, error: HTTPException) -> Response:
         return answer_refusal(
             request, NotFound("there is no such route", hint="/docs lists all of them")
         )
-    return answer_refusal(request, BadRequest(str(error.detail)))
+    return answer_refusal(request, BadRequest(str(error.detail), hint="/docs lists all routes"))
 
 
 def methods_at(request: Request) -> tuple[str, ...]:

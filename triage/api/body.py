@@ -39,6 +39,7 @@ def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
     if len(said) > 1 or not DIGITS.fullmatch(said[0]):
         raise BadRequest(
             "Content-Length is no number of bytes",
+            hint="send the length of the body, once, or the body in chunks",
             places=(Place("header/Content-Length", "not a number of bytes"),),
         )
     length = int(said[0])
@@ -159,6 +160,7 @@ def digests_of(request: Request) -> list[tuple[str, "_Hash", bytes]]:
         except (binascii.Error, ValueError) as error:
             raise BadRequest(
                 "Content-Digest is not Base64",
+                hint="give the digest as RFC 9530 says, or leave the header out",
                 places=(Place("header/Content-Digest", "not Base64"),),
             ) from error
         found.append((match[1], hashlib.new(match[1].replace("-", "")), wanted))
@@ -170,4 +172,5 @@ def too_large(name: str, max_bytes: int) -> TooLarge:
         f"{name} may have {max_bytes:,} bytes",
         hint="send less at once; TRIAGE_MAX_ARTIFACT_BYTES, TRIAGE_MAX_BUNDLE_BYTES and"
         " TRIAGE_MAX_HOOK_BYTES set the limits",
+        places=(Place("body", f"has more than {max_bytes:,} bytes"),),
     )

@@ -35,7 +35,7 @@ class Refused(ValueError):
 def value_from(body: bytes) -> Any:  # noqa: ANN401 - the parser that met the foreign bytes
     """The value of a JSON text. Raises :class:`BadRequest` for what is none."""
     if not body.strip():
-        raise BadRequest("the request has no body", hint="send a JSON text")
+        raise bad("the request has no body")
     try:
         text = body.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -66,7 +66,9 @@ def object_from(body: bytes) -> JsonObject:
 
 
 def bad(detail: str) -> BadRequest:
-    return BadRequest(detail, hint="send one JSON text in UTF-8, each key once")
+    return BadRequest(
+        detail, hint="send one JSON text in UTF-8, each key once", places=(Place("body", detail),)
+    )
 
 
 def unrepeated(pairs: list[tuple[str, Any]]) -> JsonObject:

@@ -18,7 +18,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.fleet import job_from_dict
 from triage.domain.states import ArtifactState, WorkKind
-from triage.errors import Conflict, NotFound, Unavailable, Unprocessable
+from triage.errors import Conflict, NotFound, Place, Unavailable, Unprocessable
 from triage.services.context import Context, utc_now
 from triage.services.receive import Member, ReceiveLimits, receive_bundle, receive_file
 from triage.settings import Settings
@@ -272,11 +272,13 @@ def known_incident(ctx: Context, target: Target) -> str | None:
         raise NotFound(
             "there is no such incident",
             hint="leave incident= out: the job's newest incident takes it, or a new one",
+            places=(Place("query/incident", "is not known"),),
         )
     if found.job_id != target.job_id:
         raise Conflict(
             f"the incident is of job {found.job_id!r}, not of this one",
             hint="use the upload_url that the job-failed hook answered with",
+            places=(Place("query/incident", "belongs to another job"),),
         )
     return found.id
 

@@ -15,6 +15,7 @@ from triage.errors import (
     ArtifactError,
     Corrupt,
     Forbidden,
+    Place,
     TooLarge,
     Unprocessable,
     Unsupported,
@@ -232,6 +233,7 @@ def body_of(read: Callable[[int], bytes], encoding: str | None, growth: Growth) 
         raise Unsupported(
             f"Content-Encoding {name[:100]!r} is not read",
             hint="pack the body with gzip or zstd, once, or leave the header out",
+            places=(Place("header/Content-Encoding", "is not read"),),
         )
     layer = unpacked(request, CODINGS[name], growth)
     return Whole(layer, "body")

@@ -26,6 +26,7 @@ from triage.api.values import (
     known_query,
     one_id,
 )
+from triage.errors import Place, TooLarge, Unprocessable
 from triage.services.intake import Target, take_artifact, take_bundle
 
 __all__ = ["router"]
@@ -142,6 +143,10 @@ async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
             # One thread for each place inside the gate, none of the threads that answer reads.
             taken = await to_thread.run_sync(take, limiter=CapacityLimiter(1))
         result = "taken"
+    except (TooLarge, Unprocessable) as refusal:
+        # What the readers of bytes refuse is in the body; they do not know of requests.
+        refusal.places = refusal.places or (Place("body", refusal.detail),)
+        raise
     finally:
         state.metrics.upload_bytes.labels(result).inc(body.num_bytes)
     return taken
