@@ -15,8 +15,10 @@ __all__ = ["NON_WORD", "SEPARATOR", "Gate"]
 
 FOLD: Final = 0x20202020
 MIX: Final = 0x9E3779B1
+SECOND_MIX: Final = 0x85EBCA6B
 HASH_BITS: Final = 17
 GRAM: Final = 4
+Words = np.ndarray[tuple[int], np.dtype[np.uint32]]
 # In a gate's four characters: any byte that is no letter or digit, and what may stand
 # between a name and its value.
 NON_WORD: Final = "^"
@@ -36,6 +38,11 @@ def values_of(gate: str) -> set[int]:
     return {int.from_bytes(bytes(word), "little") | FOLD for word in product(*choices)}
 
 
+def hashes(folded: Words, mix: int) -> Words:
+    """As many bits of each as the tables have room for."""
+    return (folded * np.uint32(mix)) >> np.uint32(32 - HASH_BITS)
+
+
 class Gate:
     """Which of numbered things a text may hold, by line; bits are 1 << number."""
 
@@ -45,15 +52,12 @@ class Gate:
         for gate, bits in gates.items():
             for value in values_of(gate):
                 self.bits[value] = self.bits.get(value, 0) | bits
+        values = np.array(list(self.bits), dtype=np.uint32)
         self.table = np.zeros(1 << HASH_BITS, dtype=np.bool_)
-        self.table[self.hashes(np.array(list(self.bits), dtype=np.uint32))] = True
-
-    @staticmethod
-    def hashes(
-        folded: "np.ndarray[tuple[int], np.dtype[np.uint32]]",
-    ) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
-        """As many bits of each as the table has room for."""
-        return (folded * np.uint32(MIX)) >> np.uint32(32 - HASH_BITS)
+        self.table[hashes(values, MIX)] = True
+        # One place in two hundred passes the first by chance; what passes both is counted.
+        self.second = np.zeros(1 << HASH_BITS, dtype=np.bool_)
+        self.second[hashes(values, SECOND_MIX)] = True
 
     def whole(self, text: bytes) -> int:
         """Bits of all of ``text``, as one line."""
@@ -83,7 +87,8 @@ class Gate:
             if count < 1:
                 break
             folded = np.frombuffer(text, dtype="<u4", count=count, offset=shift) | np.uint32(FOLD)
-            places = np.flatnonzero(self.table.take(self.hashes(folded)))
+            places = np.flatnonzero(self.table.take(hashes(folded, MIX)))
+            places = places[self.second.take(hashes(folded[places], SECOND_MIX))]
             for place, value in zip(places.tolist(), folded[places].tolist(), strict=True):
                 if bits := known(value):
                     # The first byte may be the line feed; the second is the line's.
