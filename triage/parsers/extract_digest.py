@@ -39,8 +39,9 @@ Value = TypeVar("Value")
 Array = NDArray[Any]
 
 MAX_RANK: Final = 10_000_000
-# Ranks of all groups of one digest; a damaged header must not ask for more than this.
-MAX_LISTED: Final = 64 << 20
+# Ranks of all different groups of an incident: a few times as many as it has. A damaged header
+# must not ask for more than this.
+MAX_LISTED: Final = 16 << 20
 BYTE, SHORT, WORD, WIDE = (np.dtype(name) for name in ("<u1", "<i2", "<i4", "<i8"))
 SCALARS: Final = (
     "artifact", "rank", "version", "comm_lib", "pending_total", "num_entries",

@@ -117,7 +117,7 @@ def row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
     ) = values  # fmt: skip
     at = stamp_from(stamp)
     return Evidence(
-        own or artifact,
+        artifact if own is None else own,
         line,
         interned.text(signature),
         KINDS[kind],

@@ -45,8 +45,8 @@ OPEN_FILES: Final = 256
 PR_SET_PDEATHSIG: Final = 1
 # Asked by the kernel who is to go first: not the service.
 OOM_SCORE: Final = "500"
-# ``substring=segv``: artifacts whose name holds it bring the child down. For tests of whoever
-# has to live with that; nobody else reads it.
+# ``substring=segv,other=hang``: artifacts whose name holds it bring the child down. For tests of
+# whoever has to live with that; nobody else reads it.
 CRASH_ON: Final = "TRIAGE_TEST_CRASH_ON"
 WARM_DUMP: Final = (
     b'{"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"'
@@ -131,7 +131,8 @@ class Server:
         self.source = source
         self.sink = sink
         self.extractor = Extractor()
-        self.crash_on, _, self.crash = os.environ.get(CRASH_ON, "").rpartition("=")
+        asked = os.environ.get(CRASH_ON, "")
+        self.crashes = [one.rpartition("=")[::2] for one in asked.split(",") if "=" in one]
 
     def answer(self, request: bytes) -> None:
         """One request. An error is an answer too; only lack of memory ends the process."""
@@ -162,8 +163,9 @@ class Server:
         """One packed extract a file."""
         files = [InputFile(Path(path), name, size) for path, name, size, _ in asked["files"]]
         for file in files:
-            if self.crash_on and self.crash_on in file.artifact:
-                CRASHES[self.crash]()
+            for name, how in self.crashes:
+                if name in file.artifact:
+                    CRASHES[how]()
         ranks = {name: rank for _, name, _, rank in asked["files"] if rank is not None}
         return [pack(one) for one in self.extractor.extract(files, ranks)]
 

@@ -1,0 +1,105 @@
+"""Reports from stored pieces: also when nothing came, and rows with their times."""
+
+from pathlib import Path
+
+import pytest
+
+import triage
+from tests.parsers.test_extract import XID, files_of, given
+from triage.domain.category import Action, Category, VerdictKind
+from triage.domain.fleet import Job, job_from_dict
+from triage.domain.report import Refused
+from triage.parsers.extract import extract_files
+from triage.report import evidence_rows, read_rows, report_of, study_of
+from triage.simulator import simulate
+
+INCIDENTS = Path(__file__).parents[1] / "incidents"
+FACTS = job_from_dict({"job_id": "4711", "world_size": 16, "failed_at": "2026-11-21T03:14:15Z"})
+
+
+def test_nothing_came_and_the_report_says_so() -> None:
+    report = report_of([], FACTS)
+    verdict = report.answer.verdict
+    assert verdict.summary.startswith("Nothing came in for this job")
+    assert (verdict.kind, verdict.action) == (VerdictKind.INCONCLUSIVE, Action.INVESTIGATE)
+    assert verdict.category is Category.NCCL_TIMEOUT
+    assert report.to_dict()["suspects"] == []
+    assert report.to_dict()["job"]["job_id"] == "4711"
+    assert report.to_dict()["verdict"]["at"] == "2026-11-21T03:14:15.000Z"
+    assert report_of([], Job()).answer.verdict.kind is VerdictKind.INCONCLUSIVE
+
+
+def test_only_refused_files_are_listed_and_the_first_is_named(tmp_path: Path) -> None:
+    (tmp_path / "trace_rank_1").write_bytes(b"\x80\x02broken")
+    (tmp_path / "core").write_bytes(b"\x7fELF" * 90)
+    report = report_of(
+        extract_files(files_of(tmp_path)), FACTS, [Refused("a/poison", "three\nreaders lost")]
+    )
+    assert "3 files could not be read (a/poison: three readers lost)" in (
+        report.answer.verdict.summary
+    )
+    listed = [one.artifact for one in report.answer.coverage.unreadable]
+    assert listed == ["a/poison", "core", "trace_rank_1"]
+
+
+def test_files_without_a_line_are_nothing_usable(tmp_path: Path) -> None:
+    (tmp_path / "empty.log").write_bytes(b"")
+    summary = report_of(extract_files(files_of(tmp_path)), FACTS).answer.verdict.summary
+    assert summary.startswith("Nothing usable came in: no dump, and no line of a log in 1 file;")
+
+
+def test_one_line_of_a_log_is_something(tmp_path: Path) -> None:
+    (tmp_path / "k.log").write_text(XID)
+    answer = report_of(extract_files(files_of(tmp_path)), FACTS).answer
+    assert "Nothing" not in answer.verdict.summary
+    assert answer.coverage.lines_read == 1
+
+
+def test_dumps_that_cannot_be_used_do_not_silence_the_logs(tmp_path: Path) -> None:
+    from datetime import UTC, datetime
+
+    simulate("host-stall", tmp_path / "job", ranks=8, entries=40)
+    (tmp_path / "job" / "k.log").write_text(XID)
+    extracts = extract_files(files_of(tmp_path / "job"))
+    before = datetime(2001, 1, 1, tzinfo=UTC)
+    answer = report_of(extracts, Job(), at=before).answer
+    assert answer.coverage.dumps_read == 0
+    assert answer.coverage.lines_read == 1
+    assert len(answer.coverage.unreadable) == 8
+    assert "--at" in answer.coverage.unreadable[0].why
+    dumps = [one for one in extracts if one.digests]
+    summary = report_of(dumps, Job(), at=before).answer.verdict.summary
+    assert summary.startswith("Nothing usable came in: 8 files could not be read")
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "logs-hbm-w8/files",
+        "logs-traceback-w16/files",
+        "nccl-never-joins-w8/fr",
+        "nccl-truncated-never-joins-w8/fr",
+    ],
+)
+def test_rows_of_a_file_are_those_of_triage_parse(path: str) -> None:
+    for file in files_of(INCIDENTS / path):
+        if file.path.name == "job.json":
+            continue
+        (one,) = extract_files([given(file.path)])
+        try:
+            wanted = list(read_rows(file.path))
+        except triage.errors.NothingToAnalyze:
+            wanted = [row for row in evidence_rows(one, Job()) if row["signature"] == "fr.refused"]
+            assert wanted or not one.usable
+        assert evidence_rows(one, Job()) == wanted
+
+
+def test_every_row_is_dated_beside_all_others() -> None:
+    folder = INCIDENTS / "logs-nic-w16" / "files"
+    study = study_of(extract_files(files_of(folder)), Job())
+    assert study.report.answer == triage.analyze(folder).answer
+    rows = [row for row in read_rows(folder) if not row["signature"].startswith("fr.")]
+    found = sorted((one.artifact, one.line or 0, one.signature) for one in study.dated)
+    assert found == sorted((row["artifact"], row["line"] or 0, row["signature"]) for row in rows)
+    assert sum(one.at is not None for one in study.dated) > len(study.dated) // 2
+    assert all(one.at is None or one.at.endswith("Z") for one in study.dated)

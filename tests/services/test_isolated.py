@@ -1,0 +1,386 @@
+"""The killable child: it may crash, hang or eat memory, and the next call finds another."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import orjson
+import pytest
+
+import triage
+from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.report import Refused
+from triage.parsers.extract_wire import pack, unpack
+from triage.parsers.inputs import find_inputs
+from triage.services.isolated import (
+    Given,
+    Isolated,
+    IsolatedPool,
+    ReaderDied,
+    ReaderFailed,
+    ReaderTooSlow,
+)
+
+ROOT = Path(__file__).parents[2]
+INCIDENTS = ROOT / "tests" / "incidents"
+PATIENT_S = 300.0
+XID = "[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
+
+
+def files_of(folder: Path) -> list[Given]:
+    return [Given(one.path, one.artifact, one.size_bytes) for one in find_inputs([folder]).files]
+
+
+@pytest.fixture
+def log(tmp_path: Path) -> Given:
+    path = tmp_path / "kernel.log"
+    path.write_text(XID)
+    return Given(path, "nodes/n3/kernel.log", len(XID))
+
+
+@pytest.fixture(scope="module")
+def reader() -> Iterator[Isolated]:
+    """A reader that some names bring down. It is one for all tests: starting takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(
+            "TRIAGE_TEST_CRASH_ON", "by-signal=segv,by-status=exit,by-memory=oom,by-hanging=hang"
+        )
+        with Isolated(2 << 30) as one:
+            yield one
+
+
+def gone(pid: int) -> bool:
+    """Whether a process has ended; a zombie has."""
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text("utf-8")
+    except (FileNotFoundError, ProcessLookupError):
+        return True
+
+
+def ends(pid: int, within_s: float = 30.0) -> bool:
+    until = time.monotonic() + within_s
+    while not gone(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    return gone(pid)
+
+
+@pytest.mark.parametrize("name", ["logs-gpu-lost-with-dumps-w8", "nccl-never-joins-w8"])
+def test_what_the_child_says_is_what_analyze_says(reader: Isolated, name: str) -> None:
+    files = files_of(INCIDENTS / name)
+    packed = reader.extract(files, deadline_s=PATIENT_S)
+    assert [unpack(one).artifact for one in packed] == [one.artifact for one in files]
+    found = reader.analyse(iter(packed), deadline_s=PATIENT_S)
+    whole = triage.analyze(INCIDENTS / name)
+    assert orjson.loads(found.report) == whole.to_dict()
+    assert answer_from_bytes(found.answer) == whole.answer
+    moments = orjson.loads(found.timeline)
+    assert [one["text"] for one in moments] == [one.text for one in whole.answer.timeline]
+    assert all(set(one) == {"at", "node", "rank", "kind", "category", "text"} for one in moments)
+    assert found.peak_mib > 0
+    if name.startswith("logs"):
+        assert moments
+        assert any(one.at is not None for one in found.dated)
+
+
+def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
+    reader: Isolated, log: Given
+) -> None:
+    packed = reader.extract([log], deadline_s=PATIENT_S)
+    found = reader.analyse(
+        packed,
+        b'{"job_id": "4711", "world_size": "many"}',
+        [Refused("nodes/n1/x", "three readers lost")],
+        ["a note"],
+        deadline_s=PATIENT_S,
+    )
+    report = orjson.loads(found.report)
+    assert report["job"]["job_id"] == "4711"
+    assert report["coverage"]["unreadable"] == [
+        {"artifact": "nodes/n1/x", "why": "three readers lost"}
+    ]
+    notes = report["coverage"]["notes"]
+    assert "a note" in notes
+    assert any('"world_size" is no positive integer' in note for note in notes)
+    assert [(one.artifact, one.line, one.node) for one in found.dated] == [
+        ("nodes/n3/kernel.log", 1, "n3")
+    ]
+
+
+def test_nothing_at_all_is_answered_too(reader: Isolated) -> None:
+    found = reader.analyse([], b"", deadline_s=PATIENT_S)
+    assert "Nothing came in" in orjson.loads(found.report)["verdict"]["summary"]
+    assert found.dated == ()
+
+
+def test_the_rank_that_the_sender_gives_arrives(reader: Isolated) -> None:
+    (file, *_) = files_of(INCIDENTS / "nccl-never-joins-w8" / "fr")
+    given = Given(file.path, file.artifact, file.size_bytes, 6)
+    (packed,) = reader.extract([given], deadline_s=PATIENT_S)
+    assert unpack(packed).digests[0].rank == 6
+
+
+def test_a_hundred_calls_are_one_process(reader: Isolated, log: Given) -> None:
+    first = reader.extract([log], deadline_s=PATIENT_S)
+    pid = reader.pid
+    for _ in range(100):
+        assert reader.extract([log], deadline_s=PATIENT_S) == first
+    assert reader.pid == pid
+
+
+def test_an_error_is_an_answer_and_the_child_lives_on(reader: Isolated, log: Given) -> None:
+    packed = reader.extract([log], deadline_s=PATIENT_S)
+    pid = reader.pid
+    with pytest.raises(ReaderFailed, match="Corrupt") as error:
+        reader.analyse([packed[0], b"damaged", packed[0]], deadline_s=PATIENT_S)
+    assert error.value.error == "Corrupt"
+    assert reader.extract([log], deadline_s=PATIENT_S) == packed
+    assert reader.pid == pid
+
+
+def test_a_file_that_is_gone_is_refused_not_fatal(reader: Isolated, tmp_path: Path) -> None:
+    (packed,) = reader.extract([Given(tmp_path / "no", "trace_rank_1", 1)], deadline_s=PATIENT_S)
+    assert "No such file" in str([*unpack(packed).refused, *unpack(packed).refused_logs])
+
+
+def test_a_source_of_extracts_that_fails_costs_the_child_and_nothing_else(
+    reader: Isolated, log: Given
+) -> None:
+    packed = reader.extract([log], deadline_s=PATIENT_S)
+    pid = reader.pid
+
+    def broken() -> Iterator[bytes]:
+        yield packed[0]
+        raise LookupError("the database went away")
+
+    with pytest.raises(LookupError, match="went away"):
+        reader.analyse(broken(), deadline_s=PATIENT_S)
+    assert reader.extract([log], deadline_s=PATIENT_S) == packed
+    assert reader.pid != pid
+    assert pid is not None
+    assert gone(pid)
+
+
+def test_two_threads_take_turns(reader: Isolated, log: Given) -> None:
+    files = files_of(INCIDENTS / "nccl-never-joins-w8" / "fr")
+    wanted = [reader.extract(files, deadline_s=PATIENT_S), reader.extract([log], deadline_s=9)]
+    with ThreadPoolExecutor(4) as threads:
+        calls = [
+            threads.submit(reader.extract, [files, [log]][k % 2], deadline_s=PATIENT_S)
+            for k in range(24)
+        ]
+        for k, call in enumerate(calls):
+            assert call.result() == wanted[k % 2]
+
+
+def test_a_child_that_was_killed_between_two_calls_is_replaced(
+    reader: Isolated, log: Given
+) -> None:
+    first = reader.extract([log], deadline_s=PATIENT_S)
+    pid = reader.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGKILL)
+    assert ends(pid)
+    assert reader.extract([log], deadline_s=PATIENT_S) == first
+    assert reader.pid != pid
+
+
+def test_a_child_that_a_terminal_interrupts_goes_on(reader: Isolated, log: Given) -> None:
+    reader.extract([log], deadline_s=PATIENT_S)
+    assert reader.pid is not None
+    assert os.getsid(reader.pid) == reader.pid != os.getsid(0)
+
+
+@pytest.mark.parametrize(
+    ("name", "signal_", "status", "said"),
+    [
+        ("by-signal", signal.SIGSEGV, None, "SIGSEGV"),
+        ("by-status", None, 3, "ended with status 3"),
+        ("by-memory", None, 86, "needed more than the 2,048 MiB"),
+    ],
+)
+def test_a_death_says_how(
+    reader: Isolated,
+    log: Given,
+    name: str,
+    signal_: signal.Signals | None,
+    status: int | None,
+    said: str,
+) -> None:
+    reader.extract([log], deadline_s=PATIENT_S)
+    pid = reader.pid
+    bad = Given(log.path, f"nodes/n3/{name}.log", log.size_bytes)
+    with pytest.raises(ReaderDied, match=said) as error:
+        reader.extract([log, bad], deadline_s=PATIENT_S)
+    assert (error.value.signal, error.value.status) == (signal_, status)
+    assert error.value.out_of_memory == (name == "by-memory")
+    assert error.value.peak_mib > 50
+    assert pid is not None
+    assert gone(pid)
+    assert reader.pid is None
+
+
+def test_a_hang_is_ended_at_the_deadline_and_the_next_call_finds_another(
+    reader: Isolated, log: Given
+) -> None:
+    good = reader.extract([log], deadline_s=PATIENT_S)
+    pid = reader.pid
+    bad = Given(log.path, "by-hanging", log.size_bytes)
+    with pytest.raises(ReaderTooSlow, match=r"not done after 0\.3 s") as error:
+        reader.extract([bad], deadline_s=0.3)
+    assert error.value.seconds >= 0.3
+    assert pid is not None
+    assert gone(pid)
+    assert reader.extract([log], deadline_s=PATIENT_S) == good
+    assert reader.pid != pid
+
+
+def test_a_child_that_stops_taking_what_it_is_sent_is_ended(reader: Isolated, log: Given) -> None:
+    packed = reader.extract([log], deadline_s=PATIENT_S)
+    pid = reader.pid
+    assert pid is not None
+    os.kill(pid, signal.SIGSTOP)
+
+    def endless() -> Iterator[bytes]:
+        while True:
+            yield packed[0]
+
+    with pytest.raises(ReaderTooSlow):
+        reader.analyse(endless(), deadline_s=0.5)
+    assert gone(pid)
+
+
+PARENT = """
+import sys, time, threading
+from pathlib import Path
+from triage.services.isolated import Given, Isolated
+one = Isolated()
+log = Given(Path(sys.argv[1]), "k.log", 1)
+# A thread that ends must not take the child with it.
+first = threading.Thread(target=one.extract, args=([log],), kwargs={"deadline_s": 300})
+first.start()
+first.join()
+pid = one.pid
+one.extract([log], deadline_s=300)
+assert one.pid == pid
+print(pid, flush=True)
+if sys.argv[2] == "busy":
+    one.extract([Given(Path(sys.argv[1]), "poison", 1)], deadline_s=300)
+time.sleep(300)
+"""
+
+
+@pytest.mark.parametrize("state", ["idle", "busy"])
+def test_a_child_does_not_outlive_a_parent_that_was_killed(log: Given, state: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(log.path), state],
+        stdout=subprocess.PIPE,
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "TRIAGE_TEST_CRASH_ON": "poison=hang"},
+    ) as parent:
+        assert parent.stdout is not None
+        pid = int(parent.stdout.readline())
+        assert not gone(pid)
+        parent.kill()
+    assert ends(pid)
+
+
+def test_it_is_told_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TRIAGE_DATABASE_URL", "postgresql://secret")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "secret")
+    monkeypatch.setenv("PGPASSWORD", "secret")
+    with Isolated() as one:
+        told = Path(f"/proc/{one.pid}/environ").read_bytes()
+    assert b"PATH=" in told
+    assert b"secret" not in told
+
+
+def test_its_limits_are_set(reader: Isolated, log: Given) -> None:
+    reader.extract([log], deadline_s=PATIENT_S)
+    limits = Path(f"/proc/{reader.pid}/limits").read_text("utf-8")
+    found = {line[:26].strip(): line[26:].split()[0] for line in limits.splitlines()}
+    assert found["Max address space"] == str(2 << 30)
+    assert found["Max open files"] == "256"
+    assert found["Max core file size"] == "0"
+
+
+def test_a_pool_lends_each_child_to_one_at_a_time(log: Given) -> None:
+    with IsolatedPool(2) as pool:
+        assert [one.pid for one in pool.members] == [None, None]  # nothing was needed yet
+        wanted = pool.extract([log], deadline_s=PATIENT_S)
+        assert [one.pid is None for one in pool.members] == [False, True]
+        with pool.lease() as first, pool.lease() as second:
+            assert first is not second
+            assert pool.free.empty()
+            pids = [first.pid]
+        with ThreadPoolExecutor(6) as threads:
+            calls = [threads.submit(pool.extract, [log], deadline_s=PATIENT_S) for _ in range(12)]
+            assert all(call.result() == wanted for call in calls)
+        report = pool.analyse(wanted, deadline_s=PATIENT_S).report
+        assert orjson.loads(report)["coverage"]["lines_read"] == 1
+        pids = [one.pid for one in pool.members if one.pid is not None]
+    assert all(gone(pid) for pid in pids)
+
+
+def test_closing_ends_a_call_that_goes_on(reader: Isolated, log: Given) -> None:
+    reader.extract([log], deadline_s=PATIENT_S)
+    bad = Given(log.path, "by-hanging", log.size_bytes)
+    with ThreadPoolExecutor(1) as threads:
+        call = threads.submit(reader.extract, [bad], deadline_s=PATIENT_S)
+        while not reader.lock.locked():
+            time.sleep(0.01)
+        reader.close()
+        with pytest.raises(ReaderDied, match="SIGKILL"):
+            call.result()
+    assert reader.pid is None
+
+
+def test_a_fork_starts_its_own_child_and_leaves_the_other_alone(log: Given) -> None:
+    code = """
+import os, sys
+from pathlib import Path
+from triage.services.isolated import Given, Isolated
+one = Isolated()
+log = Given(Path(sys.argv[1]), "k.log", 1)
+wanted = one.extract([log], deadline_s=300)
+pid = one.pid
+child = os.fork()
+if child == 0:
+    good = one.extract([log], deadline_s=300) == wanted and one.pid != pid
+    one.close()
+    os._exit(0 if good else 1)
+status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+assert one.extract([log], deadline_s=300) == wanted and one.pid == pid
+one.close()
+sys.exit(status)
+"""
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", code, str(log.path)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        check=False,
+        timeout=200,
+    )
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_the_packed_extract_is_the_one_that_is_made_here(reader: Isolated, log: Given) -> None:
+    from triage.parsers.extract import extract_files
+    from triage.parsers.inputs import InputFile
+
+    here = extract_files([InputFile(log.path, log.artifact, log.size_bytes)])
+    assert reader.extract([log], deadline_s=PATIENT_S) == [pack(one) for one in here]
+
+
+def test_threads_are_not_left_behind(reader: Isolated, log: Given) -> None:
+    reader.extract([log], deadline_s=PATIENT_S)
+    before = threading.active_count()
+    for _ in range(5):
+        reader.extract([log], deadline_s=PATIENT_S)
+    assert threading.active_count() == before
