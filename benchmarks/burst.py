@@ -1,0 +1,275 @@
+"""The burst: every node of a large job uploads its bundle at once, on the machine's two cores.
+
+``python -m benchmarks.burst [--ranks 16384] [--backend embedded] [--encoding gzip]``: writes
+the bundles of a job of which one rank has stopped (2,000 entries and 8 frames a dump, a
+kernel log and a job log for each node), opens one connection for each node at the same
+moment, and asks for the suspects all the while. Client, service and analysis share the
+machine. Prints how long it took until everything was acknowledged and until the final
+suspects were there, the times of single answers, and the peak memory of each process.
+"""
+
+import argparse
+import asyncio
+import gzip
+import io
+import json
+import random
+import statistics
+import sys
+import tarfile
+import tempfile
+import threading
+import time
+import urllib.request
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from benchmarks.service_processes import BACKENDS, Installation, children, installed
+from benchmarks.table import aligned
+from triage.simulator import simulate
+from triage.simulator.incidents.whole import Wish, simulate_incident
+
+GPUS: Final = 8
+LOG_LINES: Final = 400
+OPENER: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+
+
+@dataclass
+class Seen:
+    """What the client and the person who waits saw; seconds since the first upload."""
+
+    acknowledged: list[float] = field(default_factory=list)
+    latencies: list[float] = field(default_factory=list)
+    refused: dict[int, int] = field(default_factory=dict)
+    failed: int = 0
+    asked: list[float] = field(default_factory=list)
+    provisional_at: float | None = None
+    provisional_share: float = 0.0
+    final_at: float | None = None
+    top: str | None = None
+
+
+def write_bundles(folder: Path, ranks: int, packed: bool) -> tuple[list[Path], int, str]:
+    """One file a node, ready to be sent; the bytes of all their members; the culprit's node."""
+    source, sample = folder / "source", folder / "sample"
+    culprit = ranks // 3
+    simulate("host-stall", source, ranks=ranks, culprit=culprit, seed=5, layout="nodes")
+    simulate_incident("healthy-job", sample, Wish(ranks=64, kernel_lines=LOG_LINES, dumps=False))
+    kernel = [text_of(path) for path in sorted(sample.rglob("kernel.log*"))]
+    logs = [
+        path for path in sorted(sample.rglob("*")) if ".log" in path.name or ".out" in path.name
+    ]
+    job = next(text_of(path) for path in logs if "kernel" not in path.name)[: 64 << 10]
+    bundles, total = [], 0
+    for index, node in enumerate(sorted((source / "nodes").iterdir())):
+        made = io.BytesIO()
+        with tarfile.open(fileobj=made, mode="w") as tar:
+            members = {path.name: path.read_bytes() for path in sorted(node.iterdir())}
+            members["kernel.log"] = kernel[index % len(kernel)]
+            members["job.log"] = job + f"[node {node.name}] last line\n".encode()
+            for name, data in members.items():
+                info = tarfile.TarInfo(name)
+                info.size = len(data)
+                tar.addfile(info, io.BytesIO(data))
+                total += len(data)
+        body = gzip.compress(made.getvalue(), 1) if packed else made.getvalue()
+        path = folder / f"{node.name}.tar"
+        path.write_bytes(body)
+        bundles.append(path)
+        for file in node.iterdir():
+            file.unlink()
+    return bundles, total, f"n{culprit // GPUS}"
+
+
+def text_of(path: Path) -> bytes:
+    """A log's plain bytes."""
+    data = path.read_bytes()
+    return gzip.decompress(data) if path.suffix == ".gz" else data
+
+
+async def upload(
+    path: Path, port: int, target: str, packed: bool, began: float, seen: Seen, chance: float
+) -> None:
+    """One node: sends its bundle until it is taken, as the collector does."""
+    size = path.stat().st_size
+    coding = "Content-Encoding: gzip\r\n" if packed else ""
+    head = (
+        f"POST {target} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/x-tar\r\n"
+        f"{coding}Content-Length: {size}\r\nConnection: close\r\n\r\n"
+    ).encode()
+    loop = asyncio.get_running_loop()
+    first = time.monotonic()
+    for attempt in range(200):
+        try:
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            try:
+                writer.write(head)
+                # Refused before the end: the answer is there to be read.
+                with path.open("rb") as body, suppress(OSError):
+                    await loop.sendfile(writer.transport, body)
+                status, wait_s = await answer(reader)
+            finally:
+                writer.close()
+        except OSError:
+            seen.failed += 1
+            status, wait_s = 0, 1.0
+        if status in (200, 201):
+            now = time.monotonic()
+            seen.acknowledged.append(now - began)
+            seen.latencies.append(now - first)
+            return
+        seen.refused[status] = seen.refused.get(status, 0) + 1
+        await asyncio.sleep(wait_s * (1 + chance) * min(1 + attempt / 4, 4))
+    raise RuntimeError(f"{path.name} was never taken: {seen.refused}")
+
+
+async def answer(reader: asyncio.StreamReader) -> tuple[int, float]:
+    """(status, seconds to wait) of an answer."""
+    raw = await reader.read()
+    if not raw:
+        raise OSError("closed without an answer")
+    lines = raw.partition(b"\r\n\r\n")[0].decode("latin-1").split("\r\n")
+    wait_s = 1.0
+    for line in lines[1:]:
+        name, _, value = line.partition(":")
+        if name.lower() == "retry-after":
+            wait_s = float(value)
+    return int(lines[0].split()[1]), wait_s
+
+
+def watch(made: Installation, incident: str, nodes: int, began: float, seen: Seen) -> None:
+    """Ask for the suspects twice a second until they are final."""
+    url = f"{made.address}/v1/incidents/{incident}/suspects"
+    while seen.final_at is None:
+        asked_at = time.monotonic()
+        with OPENER.open(url, timeout=60) as response:
+            body = json.load(response)
+        now = time.monotonic()
+        seen.asked.append(now - asked_at)
+        if body["suspects"] and seen.provisional_at is None:
+            seen.provisional_at = now - began
+            seen.provisional_share = len(seen.acknowledged) / nodes
+        if body["state"] in ("ready", "failed"):
+            seen.final_at = now - began
+            seen.top = body["suspects"][0]["node"] if body["suspects"] else body["state"]
+        time.sleep(0.5)
+
+
+def peaks(pids: dict[str, int]) -> dict[str, float]:
+    """Peak resident memory of processes that still run, in MB."""
+    found = {}
+    for name, pid in pids.items():
+        for line in Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith("VmHWM"):
+                found[name] = int(line.split()[1]) / 1000
+    return found
+
+
+def family(made: Installation) -> dict[str, int]:
+    """The processes of the service by what they are."""
+    found = {"API": made.api.pid}
+    for process in made.processes():
+        for pid in children(process.pid):
+            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+            kind = "reader" if "reader_child" in command else "worker"
+            found[f"{kind} {pid}"] = pid
+    return found
+
+
+def run(options: argparse.Namespace, folder: Path) -> None:
+    """The burst, against a service of its own."""
+    packed = options.encoding == "gzip"
+    began = time.monotonic()
+    bundles, total, culprit = write_bundles(folder, options.ranks, packed)
+    sent = sum(path.stat().st_size for path in bundles)
+    print(
+        f"{len(bundles):,} bundles, {total / 1e6:,.0f} MB, {sent / 1e6:,.0f} MB as sent"
+        f" ({time.monotonic() - began:.0f} s to make)",
+        flush=True,
+    )
+    files = options.ranks + 2 * len(bundles)
+    with installed(options.backend, folder / "service", {}, concurrency=2) as made:
+        hook = json.dumps({"job_id": "burst", "expected_artifacts": files, "collect_within_s": 900})
+        request = urllib.request.Request(
+            f"{made.address}/v1/hooks/job-failed", hook.encode(),
+            {"Content-Type": "application/json"},
+        )  # fmt: skip
+        with OPENER.open(request) as response:
+            incident = json.load(response)["id"]
+        seen = Seen()
+        began = time.monotonic()
+        asking = threading.Thread(target=watch, args=(made, incident, len(bundles), began, seen))
+        asking.start()
+        targets = f"/v1/jobs/burst/bundle?incident={incident}"
+        asyncio.run(upload_by_node(bundles, made.port, targets, packed, began, seen))
+        asking.join(options.patience)
+        show(seen, culprit, peaks(family(made)))
+
+
+async def upload_by_node(
+    bundles: list[Path], port: int, target: str, packed: bool, began: float, seen: Seen
+) -> None:
+    """All nodes at the same moment, in no order."""
+    chance = random.Random(1)
+    await asyncio.gather(
+        *[
+            upload(path, port, f"{target}&node={path.stem}", packed, began, seen, chance.random())
+            for path in chance.sample(bundles, len(bundles))
+        ]
+    )
+
+
+def show(seen: Seen, culprit: str, memory: dict[str, float]) -> None:
+    """The table."""
+    last = max(seen.acknowledged)
+    half = sorted(seen.acknowledged)[len(seen.acknowledged) // 2]
+    final = "not in time" if seen.final_at is None else f"{seen.final_at - last:.1f} s"
+    first = seen.provisional_at
+    rows = [
+        ("all acknowledged", f"{last:.1f} s"),
+        ("half acknowledged", f"{half:.1f} s"),
+        (
+            "one upload, p50 / p99",
+            f"{pick(seen.latencies, 50):.1f} / {pick(seen.latencies, 99):.1f} s",
+        ),
+        ("refused and sent again", str(seen.refused or 0)),
+        ("connections that failed", str(seen.failed)),
+        (
+            "first suspects",
+            "none before the final ones"
+            if first is None
+            else f"{first:.1f} s, {seen.provisional_share:.0%} acknowledged",
+        ),
+        ("final suspects after the last upload", final),
+        ("top suspect, and the truth", f"{seen.top}, {culprit}"),
+        (
+            "GET suspects, p50 / p99",
+            f"{1e3 * pick(seen.asked, 50):.0f} / {1e3 * pick(seen.asked, 99):.0f} ms",
+        ),
+        *[(f"peak memory, {name}", f"{value:.0f} MB") for name, value in memory.items()],
+    ]
+    print(aligned(("what", "seen"), rows))
+
+
+def pick(values: list[float], percent: int) -> float:
+    """A percentile."""
+    return statistics.quantiles(values, n=100)[percent - 1] if len(values) > 1 else values[0]
+
+
+def main() -> None:
+    """As the command line says."""
+    parser = argparse.ArgumentParser(description="Every node uploads at once.")
+    parser.add_argument("--ranks", type=int, default=16_384)
+    parser.add_argument("--backend", choices=BACKENDS, default="embedded")
+    parser.add_argument("--encoding", choices=("identity", "gzip"), default="gzip")
+    parser.add_argument("--patience", type=float, default=300.0, help="seconds for the final ones")
+    parser.add_argument("--folder", type=Path, default=None, help="where 6 GB have room")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="triage-burst-", dir=options.folder) as name:
+        run(options, Path(name))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
