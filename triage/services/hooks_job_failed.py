@@ -69,7 +69,7 @@ def failure_from(raw: Mapping[str, Any]) -> Failure:
     body = dict(raw)
     for name, others in OTHER_NAMES.items():
         for other in others:
-            if body.get(name) is None and body.get(other) not in {None, ""}:
+            if body.get(name) is None and body.get(other) not in (None, ""):
                 body[name] = body[other]
     reader = Reader(body)
     if body.get("job_id") is None:

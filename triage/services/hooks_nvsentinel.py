@@ -24,7 +24,8 @@ BUS: Final = re.compile(
     r"(?:PCI:)?((?:[0-9a-fA-F]{4,8}:)?[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.[0-7])?)", re.ASCII
 )
 ALREADY_A_LINE: Final = re.compile(r"\bS?Xid ?\(", re.IGNORECASE)
-SWITCH: Final = re.compile("sxid|nvswitch", re.IGNORECASE)
+# SysLogsSXIDError; not SysLogsXIDError, which holds the same letters in lower case.
+SWITCH: Final = re.compile("SX[Ii][Dd]|NV[Ss][Ww]")
 
 
 def health_notices(event: Mapping[str, Any], health: Mapping[str, Any]) -> Notices:

@@ -158,13 +158,13 @@ def gone(file: Stored, reason: str) -> Read:
 def keep(session: Session, incident_id: str, found: Sequence[Read]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
-    # First, so that the incident is held before the nodes are, as everywhere.
-    settling.changed(session, incident_id, now)
     for one in found:
         if one.packed is not None:
             evidence.add_digest(session, incident_id, one.file.id, one.packed)
             evidence.add_rows(session, incident_id, one.file.id, one.rows)
     artifacts.set_states(session, {one.file.id: (one.state, one.reason) for one in found})
+    # Before the nodes, as everywhere: two that hold one and want the other wait for ever.
+    settling.changed(session, incident_id, now)
     nodes = {str(row["node"]) for one in found for row in one.rows if row.get("node")}
     jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), nodes, now)
     work.arm(session, WorkKind.ANALYSE, incident_id, now)
