@@ -33,7 +33,7 @@ class Gate:
     @asynccontextmanager
     async def turn(self) -> AsyncIterator[None]:
         """A place inside. Raises :class:`Unavailable` when too many wait, or for too long."""
-        if self.active >= self.max_active and self.waiting >= self.max_waiting:
+        if self.active + self.waiting >= self.max_active + self.max_waiting:
             raise self.busy()
         self.waiting += 1
         try:

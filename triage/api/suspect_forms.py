@@ -27,7 +27,7 @@ COLUMNS: Final = (
 )  # fmt: skip
 # Full-width forms count for spreadsheets of East Asia.
 FORMULA: Final = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-MARKUP: Final = re.compile(r"([\\`*_{}\[\]()#+!|~<>$^=-])")
+MARKUP: Final = re.compile(r"([\\`*_{}\[\]()#+!|~$^=-])")
 MAX_BECAUSE: Final = 3
 
 Suspect = dict[str, Any]
@@ -95,6 +95,7 @@ def safe_cell(text: str) -> str:
 
 
 def escaped(text: str) -> str:
-    # A zero-width joiner behind "@" and between "://" would hide; entities show what was said.
+    # Entities show what was said, and start neither markup nor a mention nor a link.
     plain = MARKUP.sub(r"\\\1", one_line(text)).replace("&", "&amp;")
+    plain = plain.replace("<", "&lt;").replace(">", "&gt;")
     return plain.replace("@", "&#64;").replace("://", "&#58;//")

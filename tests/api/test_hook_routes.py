@@ -1,0 +1,86 @@
+"""Hooks over HTTP: what they answer, and the incident they lead to."""
+
+import pytest
+
+from tests.api.service import Service
+
+ALERT = {
+    "status": "firing", "fingerprint": "f1", "startsAt": "2026-11-21T03:14:15Z",
+    "labels": {"alertname": "GpuXid", "node": "n-alert", "xid": "79", "pci_bus_id": "0000:5d:00.0"},
+    "annotations": {"summary": "GPU has fallen off the bus"},
+}  # fmt: skip
+EVENT = {
+    "specversion": "1.0", "id": "5c1f", "source": "nvsentinel://a", "type": "health",
+    "data": {"healthEvent": {"nodeName": "n-event", "errorCode": ["79"], "message": "lost"}},
+}  # fmt: skip
+
+
+def test_the_answer_of_job_failed_holds_the_incident_both_ways(service: Service) -> None:
+    answer = service.post("/v1/hooks/job-failed", {"job_id": 4712, "x": 1}, token="ingest")
+    found = answer.json()
+    assert answer.status == 202
+    assert found["incident"]["job_id"] == "4712"
+    assert found["id"] == found["incident"]["id"]
+    assert answer.headers["location"] == f"/v1/incidents/{found['id']}"
+    assert service.get(answer.headers["location"]).json() == found["incident"]
+
+
+def test_the_same_failure_is_the_same_incident(service: Service) -> None:
+    body = {"job_id": "same", "cluster": "a", "failed_at": "2026-11-21T03:14:15Z"}
+    first, again = service.opened(**body), service.opened(**body)
+    shifted = service.opened(**{**body, "failed_at": "2026-11-21T04:14:15.000+01:00"})
+    other = service.opened(**{**body, "failed_at": "2026-11-21T03:14:16Z"})
+    assert first == again == shifted != other
+
+
+@pytest.mark.parametrize(
+    "content_type", ["application/json", "text/plain", "application/x-www-form-urlencoded", ""]
+)
+def test_json_is_json_whatever_curl_calls_it(service: Service, content_type: str) -> None:
+    headers = {"Content-Type": content_type} if content_type else {}
+    answer = service.post("/v1/hooks/job-failed", b'{"job_id": "curl"}', headers=headers)
+    assert answer.status == 202
+
+
+def test_alerts_are_accepted_kept_out_or_joined(service: Service) -> None:
+    incident = service.opened("alerted", nodes=["n-alert"])
+    payload = {
+        "version": "4", "truncatedAlerts": 3,
+        "alerts": [
+            ALERT,
+            {**ALERT, "status": "resolved", "fingerprint": "f2"},
+            {**ALERT, "labels": {"alertname": "X", "node": "n-other"}, "fingerprint": "f3"},
+            {**ALERT, "labels": {"alertname": "SlurmJobFailed", "job_id": "by-alert"}},
+        ],
+    }  # fmt: skip
+    answer = service.post("/v1/hooks/alertmanager", payload, token="ingest")
+    assert answer.status == 202
+    found = answer.json()
+    assert (found["accepted"], found["truncated"]) == (2, 3)
+    assert [one["fingerprint"] for one in found["ignored"]] == ["f2", "f3"]
+    assert {one["job_id"] for one in found["incidents"]} == {"alerted", "by-alert"}
+    files = service.get(f"/v1/incidents/{incident}/artifacts").json()["items"]
+    assert [(one["node"], one["kind"]) for one in files] == [("n-alert", "kernel_log")]
+
+
+@pytest.mark.parametrize("mode", ["structured", "batch", "binary"])
+def test_cloudevents_in_three_modes(service: Service, mode: str) -> None:
+    service.opened("evented", nodes=["n-event"])
+    if mode == "structured":
+        body, headers = EVENT, {"Content-Type": "application/cloudevents+json"}
+    elif mode == "batch":
+        body, headers = [EVENT, EVENT], {"Content-Type": "application/cloudevents-batch+json"}
+    else:
+        body = EVENT["data"]
+        headers = {f"ce-{key}": value for key, value in EVENT.items() if key != "data"}
+    answer = service.post("/v1/hooks/cloudevents", body, token="ingest", headers=headers)
+    assert answer.status == 202, answer.body
+    assert answer.json()["accepted"] == (2 if mode == "batch" else 1)
+    assert [one["job_id"] for one in answer.json()["incidents"]] == ["evented"]
+
+
+def test_an_event_of_a_type_that_nobody_reads_is_kept_out(service: Service) -> None:
+    event = {**EVENT, "type": "com.example.coffee", "data": {}}
+    answer = service.post("/v1/hooks/cloudevents", event, token="ingest")
+    assert (answer.status, answer.json()["accepted"]) == (202, 0)
+    assert "com.example.coffee" in answer.json()["ignored"][0]["why"]

@@ -1,0 +1,193 @@
+"""Liveness, readiness, figures, the description and its page."""
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from prometheus_client.parser import text_string_to_metric_families
+
+from tests.api.service import Service, context_at, serving
+from triage.api.openapi import described
+from triage.errors import Unavailable
+from triage.store.database import Database
+from triage.store.migrate import migrate
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def alone(tmp_path: Path) -> Iterator[Service]:
+    """A service whose parts a test may break."""
+    ctx = context_at(tmp_path / "alone", requests_per_minute=6)
+    with serving(ctx) as found:
+        yield found
+    ctx.close()
+
+
+def states(service: Service) -> tuple[int, dict[str, str]]:
+    service.app.state.triage.readiness.until = 0.0
+    answer = service.get("/readyz", token=None)
+    return answer.status, {part["name"]: part["state"] for part in answer.json()["parts"]}
+
+
+GOOD = {"database": "ok", "blobs": "ok", "broker": "ok", "worker": "ok"}
+
+
+def test_all_is_well(service: Service) -> None:
+    assert service.get("/healthz", token=None).json() == {"status": "ok"}
+    assert states(service) == (200, GOOD)
+
+
+def away(*given: object, **more: object) -> None:
+    raise Unavailable("it does not answer")
+
+
+def test_without_its_database_it_lives_and_is_not_ready(
+    alone: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Database, "reading", away)
+    status, parts = states(alone)
+    assert (status, parts["database"], parts["worker"]) == (503, "fail", "warn")
+    assert alone.get("/healthz", token=None).status == 200
+    refused = alone.get("/v1/incidents")
+    assert refused.status == 503
+    refused.problem()
+    assert refused.headers["retry-after"]
+    assert b"triage_database_up 0.0" in alone.get("/metrics", token=None).body
+
+
+def test_without_its_blobs_it_is_not_ready(alone: Service) -> None:
+    folder = alone.ctx.settings.data_dir / "blobs"
+    if folder.exists():
+        folder.rename(folder.with_name("gone"))
+    folder.write_bytes(b"a file where a folder was")
+    status, parts = states(alone)
+    assert (status, parts["blobs"], parts["database"]) == (503, "fail", "ok")
+
+
+def test_a_part_that_hangs_is_not_waited_for(
+    alone: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import threading
+
+    held = threading.Event()
+    monkeypatch.setattr("triage.api.readiness.PATIENCE_S", 0.2)
+    monkeypatch.setattr(alone.app.state.triage.readiness.ctx.blobs, "check", held.wait)
+    try:
+        status, parts = states(alone)
+    finally:
+        held.set()
+    assert (status, parts["blobs"]) == (503, "fail")
+
+
+def test_an_older_database_is_not_ready(alone: Service) -> None:
+    migrate(alone.ctx.database, "base")
+    status, parts = states(alone)
+    assert (status, parts["database"]) == (503, "fail")
+
+
+def test_a_token_that_asks_too_often_is_told_when_to_come_back(alone: Service) -> None:
+    answers = [alone.get("/v1/incidents", token="read") for _ in range(4)]
+    assert answers[0].status == 200
+    assert answers[-1].status == 429
+    assert int(answers[-1].headers["retry-after"]) >= 1
+    answers[-1].problem()
+    assert alone.get("/v1/incidents", token="admin").status == 200
+    for _ in range(3):
+        assert alone.post("/v1/jobs/j/artifacts", b"x", token="ingest").status in {200, 201}
+
+
+def test_figures_are_prometheus_text(service: Service) -> None:
+    service.opened("figures")
+    service.get("/v1/incidents?limit=0")
+    service.post("/v1/jobs/figures/artifacts", b"a line of a log\n")
+    service.app.state.triage.metrics.registry  # noqa: B018
+    text = service.get("/metrics", token=None).body.decode()
+    found = {family.name: family for family in text_string_to_metric_families(text)}
+    samples = {
+        (s.labels["route"], s.labels["status"])
+        for s in found["triage_http_requests"].samples
+        if s.name.endswith("_total")
+    }
+    assert ("/v1/hooks/job-failed", "202") in samples
+    assert ("/v1/incidents", "422") in samples
+    assert ("/v1/jobs/{job_id}/artifacts", "201") in samples
+    assert found["triage_upload_bytes"].samples[0].value >= 16
+    assert found["triage_database_up"].samples[0].value == 1
+    assert {"triage_incidents", "triage_work", "triage_oldest_due_s"} <= set(found)
+    labels = {name for family in found.values() for s in family.samples for name in s.labels}
+    assert labels <= {"route", "method", "status", "le", "kind", "state", "result"}
+
+
+def test_what_nobody_routes_has_one_label(service: Service) -> None:
+    for number in range(5):
+        service.get(f"/nowhere/{number}")
+    text = service.get("/metrics", token=None).body.decode()
+    assert "/nowhere" not in text
+    assert 'route="unmatched"' in text
+
+
+def test_the_log_says_who_asked_what_and_no_secret(service: Service) -> None:
+    quiet = structlog.get_config()["wrapper_class"]
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("debug"))
+    with structlog.testing.capture_logs() as lines:
+        service.get("/v1/incidents?node=secret-node", headers={"X-Request-Id": "req-1"})
+        service.get("/v1/incidents?token=query-secret", token=None)
+    structlog.configure(wrapper_class=quiet)
+    told = [line for line in lines if line["event"] == "request answered"]
+    assert told[0]["path"] == "/v1/incidents"
+    assert (told[0]["status"], told[0]["method"], told[0]["request_id"]) == (200, "GET", "req-1")
+    assert told[0]["token"].startswith("key_")
+    text = str(lines)
+    assert "secret" not in text
+    assert not any(token in text for token in service.tokens.values())
+
+
+def test_the_file_in_the_repository_is_what_is_served(service: Service) -> None:
+    kept = json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))
+    assert service.get("/openapi.json", token=None).json() == kept, (
+        "python -m triage.api.openapi > docs/openapi.json"
+    )
+
+
+def test_the_description_is_a_valid_one(service: Service) -> None:
+    from jsonschema import Draft202012Validator
+
+    found = described(service.app)
+    assert found["openapi"] == "3.1.0"
+    for name, schema in found["components"]["schemas"].items():
+        Draft202012Validator.check_schema(schema)
+        assert schema.get("description"), name
+    refs = set(re.findall(r'"#/components/schemas/(\w+)"', json.dumps(found)))
+    assert refs <= set(found["components"]["schemas"])
+    for path, operations in found["paths"].items():
+        for method, operation in operations.items():
+            assert operation["summary"], (method, path)
+            statuses = set(operation["responses"])
+            assert {"500", "503"} <= statuses
+            if "x-scope" in operation:
+                assert {"401", "403"} <= statuses
+                assert operation["security"] == [{"token": []}]
+
+
+def test_the_page_needs_nothing_from_elsewhere(service: Service) -> None:
+    page = service.get("/docs", token=None)
+    assert page.status == 200
+    policy = page.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    text = page.body.decode()
+    assert not re.search(r"(?:src|href)=[\"']?(?:https?:)?//", text)
+    assert not re.search(r"<script(?![^>]*\bsrc=)|\bon\w+=|style=", text)
+    for path in re.findall(r'(?:src|href)="(/[^"#]+)"', text):
+        assert service.get(path, token=None).status == 200
+    from triage.api.problems import KINDS, slug
+
+    for kind in KINDS:
+        assert f'id="problem-{slug(kind.title)}">{kind.status} ' in text
+    script = service.get("/docs/docs.js", token=None)
+    assert script.headers["content-type"].startswith("text/javascript")
+    assert "innerHTML" not in script.body.decode()

@@ -1,0 +1,282 @@
+"""The small parts, each by itself: JSON, cursors, Accept, forms, pace, gate, waiting, paths."""
+
+import asyncio
+import csv
+import io
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from triage.api.accept import chosen
+from triage.api.cursors import (
+    after_id,
+    after_place,
+    after_time,
+    id_cursor,
+    place_cursor,
+    time_cursor,
+)
+from triage.api.gate import Gate
+from triage.api.pace import Pace
+from triage.api.paths import name_in_path, routed_path
+from triage.api.strict_json import object_from, value_from
+from triage.api.suspect_forms import as_csv, as_markdown
+from triage.api.watch import Watch
+from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
+
+AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
+unhurried = settings(deadline=None, max_examples=60)
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(1 << 63), (1 << 63) - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(codec="utf-8")),
+    lambda inner: st.lists(inner)
+    | st.dictionaries(st.text(st.characters(codec="utf-8")), inner),
+    max_leaves=20,
+)  # fmt: skip
+
+
+@unhurried
+@given(JSON)
+def test_json_is_read_as_everybody_reads_it(value: Any) -> None:
+    assert value_from(json.dumps(value).encode()) == value
+
+
+@unhurried
+@given(st.binary(max_size=200))
+def test_any_bytes_are_json_or_a_bad_request(body: bytes) -> None:
+    try:
+        json.dumps(value_from(body)).encode()
+    except BadRequest as refusal:
+        assert refusal.detail  # noqa: PT017 - both ends are fine
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("12345678901234567890123456789", "12345678901234567890123456789"),
+        ("9223372036854775807", (1 << 63) - 1),
+        ("9223372036854775808", "9223372036854775808"),
+        ("-9223372036854775808", -(1 << 63)),
+        ("9" * 100_000, "9" * 100_000),
+        ('"\\ud800"', "\ufffd"),
+        ('"\\ud83d\\ude00"', "😀"),
+        ('{"\\udfff": 1}', {"\ufffd": 1}),
+        ("\ufeff[]", []),
+        ("[" * 64 + "]" * 64, ...),
+    ],
+    ids=lambda one: str(one)[:24],
+)
+def test_json_that_others_cannot_hold(text: str, value: Any) -> None:
+    found = value_from(text.encode())
+    assert value is ... or found == value
+
+
+@pytest.mark.parametrize("body", [b"[]", b"1", b"null", b'""', b"true", b"1.5"])
+def test_what_is_no_object(body: bytes) -> None:
+    with pytest.raises(Unprocessable):
+        object_from(body)
+
+
+@unhurried
+@given(
+    st.datetimes(timezones=st.just(UTC)),
+    st.text("abc_019", min_size=1, max_size=30),
+    st.integers(0, (1 << 63) - 1),
+)
+def test_cursors_come_back_as_they_were(at: datetime, row_id: str, number: int) -> None:
+    assert after_time("a", time_cursor("a", at, row_id)) == (at, row_id)
+    assert after_id("a", id_cursor("a", number)) == number
+    assert after_place("a", place_cursor("a", 3, number)) == (3, number)
+
+
+@pytest.mark.parametrize(
+    "cursor",
+    ["", "a", "====", "WyJhIl0", "bnVsbA", time_cursor("b", AT, "x"), id_cursor("b", 1),
+     time_cursor("a", AT, "x")[:-3], "é", "A" * 5000, id_cursor("a", 1).replace("W", "*")],
+)  # fmt: skip
+def test_a_foreign_cursor_is_refused(cursor: str) -> None:
+    for read in (after_time, after_id, after_place):
+        with pytest.raises(Unprocessable):
+            read("a", cursor)
+
+
+@unhurried
+@given(st.text(max_size=40))
+def test_any_text_is_a_cursor_or_refused(cursor: str) -> None:
+    for read in (after_time, after_id, after_place):
+        with pytest.raises(Unprocessable):
+            read("a", cursor)
+
+
+@unhurried
+@given(st.text(max_size=200))
+def test_any_accept_header_is_weighed(header: str) -> None:
+    from triage.api.refusals import NotAcceptable
+
+    offered = ("application/json", "text/csv")
+    try:
+        found = chosen(header, offered)
+    except NotAcceptable:
+        found = offered[0]
+    assert found in offered
+
+
+def test_an_accept_header_of_a_megabyte_is_weighed() -> None:
+    assert chosen("text/csv," + "a/b," * 250_000, ("x/y", "text/csv")) == "text/csv"
+
+
+SUSPECT = {
+    "position": 1, "node": "n3", "ranks": [27, 3], "gpus": ["0000:5d:00"], "category": "gpu",
+    "score": 0.97, "role": "culprit", "action": "drain_node",
+    "because": [{"text": "Xid 79", "artifact": "nodes/n3/kernel.log", "line": 812}],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "node",
+    ["=HYPERLINK(1)", "+1", "-1", "@SUM(A1)", "\t=1", "\r=1", "|cmd", "%0A", "＝1", "＠x", " =1"],
+)
+def test_no_cell_is_a_formula(node: str) -> None:
+    evil = {**SUSPECT, "node": node, "because": [{"text": node}]}
+    rows = list(csv.reader(io.StringIO(as_csv([evil]).decode(), newline="")))
+    assert len(rows) == 2
+    for cell in (rows[1][1], rows[1][8]):
+        assert cell[0] not in "=+-@|%＝＋－＠\t\r"
+
+
+def test_a_cell_holds_quotes_and_commas() -> None:
+    evil = {**SUSPECT, "because": [{"text": 'a "b", c\nd'}]}
+    rows = list(csv.reader(io.StringIO(as_csv([evil]).decode(), newline="")))
+    assert rows[1][8] == 'a "b", c d'
+    assert rows[1][2] == "27 3"
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["[x](http://evil)", "![x](http://evil)", "<script>alert(1)</script>", "a | b", "`code`",
+     "@everyone", "https://evil.example", "**bold**", "# head", "\u202eevil",
+     "a\n| b |", "\x1b[31m"],
+)  # fmt: skip
+def test_markdown_shows_what_was_said_and_does_nothing(text: str) -> None:
+    made = as_markdown("job", [{**SUSPECT, "node": text, "because": [{"text": text}]}]).decode()
+    for forbidden in ("](", "<script", "@", "://", "\u202e", "\x1b"):
+        assert forbidden not in made
+    table = [line for line in made.splitlines() if line.startswith("|")]
+    assert [line.replace(r"\|", "").count("|") for line in table] == [8, 8, 8]
+
+
+def test_a_token_has_its_burst_then_its_pace() -> None:
+    now = [0.0]
+    pace = Pace(60, clock=lambda: now[0])
+    for _ in range(10):
+        pace.take("a")
+    with pytest.raises(TooMany) as caught:
+        pace.take("a")
+    assert caught.value.retry_after_s == 1
+    pace.take("b")
+    now[0] += 2.0
+    pace.take("a")
+    pace.take("a")
+    with pytest.raises(TooMany):
+        pace.take("a")
+
+
+def test_the_pace_of_many_tokens_is_kept_in_little_room() -> None:
+    pace = Pace(60)
+    for number in range(20_000):
+        pace.take(str(number))
+    assert len(pace.buckets) == 10_000
+
+
+def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
+    async def story() -> list[str]:
+        gate, seen, go = Gate(2, 1), [], asyncio.Event()
+
+        async def one(name: str) -> None:
+            try:
+                async with gate.turn():
+                    seen.append(f"in {name}")
+                    await go.wait()
+            except Unavailable:
+                seen.append(f"away {name}")
+
+        tasks = [asyncio.create_task(one(name)) for name in "abcd"]
+        await asyncio.sleep(0.05)
+        assert (gate.active, gate.waiting) == (2, 1)
+        tasks[2].cancel()
+        await asyncio.sleep(0.05)
+        assert (gate.active, gate.waiting) == (2, 0)
+        late = asyncio.create_task(one("e"))
+        await asyncio.sleep(0.05)
+        go.set()
+        await asyncio.gather(*tasks, late, return_exceptions=True)
+        assert (gate.active, gate.waiting) == (0, 0)
+        return seen
+
+    assert asyncio.run(story()) == ["in a", "in b", "away d", "in e"]
+
+
+def test_all_who_wait_for_one_incident_share_one_question() -> None:
+    asked: list[str] = []
+
+    async def story() -> None:
+        watch = Watch(lambda name: bool(asked.append(name)) or len(asked) >= 3)
+        async with asyncio.timeout(20):
+            await asyncio.gather(*(watch.settled("inc", 30) for _ in range(50)))
+        assert (watch.waiters, watch.watched) == (0, {})
+
+    asyncio.run(story())
+    assert asked == ["inc"] * 3
+
+
+def test_one_waiter_too_many_and_an_end_are_answered_at_once() -> None:
+    async def story() -> None:
+        watch = Watch(lambda name: False, max_waiters=2)
+        held = [asyncio.create_task(watch.settled("inc", 60)) for _ in range(2)]
+        await asyncio.sleep(0.05)
+        async with asyncio.timeout(20):
+            await watch.settled("other", 60)
+            watch.end()
+            await asyncio.gather(*held)
+            await watch.settled("inc", 60)
+        assert (watch.waiters, watch.watched) == (0, {})
+
+    asyncio.run(story())
+
+
+def test_an_outage_lets_waiters_go() -> None:
+    def away(name: str) -> bool:
+        raise Unavailable("away")
+
+    async def story() -> None:
+        async with asyncio.timeout(20):
+            await Watch(away).settled("inc", 60)
+
+    asyncio.run(story())
+
+
+@unhurried
+@given(st.text(st.characters(codec="utf-8"), min_size=1, max_size=256))
+def test_a_name_comes_through_the_path_or_is_refused(name: str) -> None:
+    from urllib.parse import quote
+
+    path = routed_path(f"/v1/jobs/{quote(name, safe='')}/bundle".encode())
+    head, _, rest = path.partition("/v1/jobs/")
+    part = rest.removesuffix("/bundle")
+    assert (head, "/" in part) == ("", False)
+    if any(c < " " or "\x7f" <= c <= "\x9f" for c in name):
+        with pytest.raises(Unprocessable):
+            name_in_path("job_id", part)
+    else:
+        assert name_in_path("job_id", part) == name
+
+
+def test_a_time_far_away_is_a_cursor_too() -> None:
+    last = datetime.max.replace(tzinfo=UTC)
+    assert after_time("a", time_cursor("a", last, "x")) == (last, "x")
+    assert after_time("a", time_cursor("a", AT + timedelta(0), "x")) == (AT, "x")
