@@ -13,7 +13,7 @@ from typing import Any, Final
 
 import h11
 import uvicorn
-from uvicorn.protocols.http.h11_impl import H11Protocol
+from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 
 __all__ = ["HttpServer", "bind", "server_config"]
 
@@ -24,6 +24,19 @@ GRACE_S: Final = 20
 MOST_HEAD_BYTES: Final = 32 * 1024
 # Every node of a job may knock at once.
 BACKLOG: Final = 4096
+# Bytes that are no HTTP never reach the API, so their refusal is written here.
+NO_HTTP: Final = (
+    b'{"type":"/docs#problem-bad-request","title":"Bad request","status":400,"detail":"the bytes'
+    b' that came are not HTTP/1.1","instance":"/","errors":[{"place":"request","message":"its head'
+    b' or the framing of its body is wrong"}],"hint":"send one Content-Length, or chunks, and at'
+    b' most 32 KiB of headers"}'
+)
+NO_HTTP_HEADERS: Final = [
+    (b"content-type", b"application/problem+json"),
+    (b"x-content-type-options", b"nosniff"),
+    (b"cache-control", b"no-store"),
+    (b"connection", b"close"),
+]
 
 
 class GuardedProtocol(H11Protocol):
@@ -59,6 +72,22 @@ class GuardedProtocol(H11Protocol):
         if self.head_timer is not None:
             self.head_timer.cancel()
             self.head_timer = None
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the base class calls it
+        """What is no HTTP is answered with a problem document too, and nothing after it.
+
+        Whoever waits for the rest of its body learns that the client is gone.
+        """
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is not None and not cycle.response_complete:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        if self.conn.our_state in {h11.IDLE, h11.SEND_RESPONSE}:
+            length = [(b"content-length", b"%d" % len(NO_HTTP))]
+            answer = h11.Response(status_code=400, headers=NO_HTTP_HEADERS + length)
+            for part in (answer, h11.Data(data=NO_HTTP), h11.EndOfMessage()):
+                self.transport.write(self.conn.send(part))
+        self.transport.close()
 
     def close_silent(self) -> None:
         """The head did not come in time."""
