@@ -238,6 +238,7 @@ def transport_options(settings: Settings, patience_s: float | None) -> dict[str,
         options["polling_interval"] = 0.02
     if patience_s is not None:
         options["max_retries"] = 0
+        options["interval_start"] = options["interval_step"] = options["interval_max"] = 0
         if scheme.startswith(("amqp", "pyamqp")):
             options["read_timeout"] = options["write_timeout"] = patience_s
     return options

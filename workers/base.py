@@ -27,6 +27,9 @@ __all__ = ["LetGo", "Station", "answer", "let_go_on", "set_station", "station", 
 
 log = structlog.get_logger(__name__)
 
+# Giving back what is held may take so long.
+LAST_WORD_S: Final = 4.0
+
 Ring = Callable[[int], None]
 
 
@@ -143,9 +146,13 @@ def let_go_on(signal_number: int) -> None:
 
 
 def stop_now(signal_number: int, frame: object) -> None:  # noqa: ARG001 - the signal's form
-    if held.pid == os.getpid() and held.station is not None and held.station.num_busy:
-        raise LetGo
-    os._exit(0)
+    if held.pid != os.getpid() or held.station is None or not held.station.num_busy:
+        os._exit(0)
+    # A database that does not answer must not keep the process; the leases run out then.
+    last = threading.Timer(LAST_WORD_S, os._exit, args=[1])
+    last.daemon = True
+    last.start()
+    raise LetGo
 
 
 def task(kind: WorkKind) -> Callable[[Ring], Ring]:

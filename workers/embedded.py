@@ -34,9 +34,9 @@ log = structlog.get_logger(__name__)
 
 # What is being done may go on for so long: when asked to stop, and when the parent is gone.
 GRACE_S: Final = 15.0
-ORPHAN_GRACE_S: Final = 4.0
+ORPHAN_GRACE_S: Final = 2.0
 # A database that does not answer must not keep the process.
-LAST_WORD_S: Final = 4.0
+LAST_WORD_S: Final = 3.0
 
 
 class Embedded:

@@ -67,7 +67,7 @@ def test_the_whole_way_and_a_stop_that_leaves_nothing_behind(tmp_path: Path) -> 
         assert (answer["state"], answer["provisional"]) == ("ready", False)
         assert answer["suspects"][0]["node"] == "n1"
         assert len(family) >= 2, "a worker, and a reader of its own"
-        eventually(lambda: not any(map(alive, family)), 10)
+        eventually(lambda: not any(map(alive, family)), 30)
         assert process.stdout is not None
         assert process.stdout.read() == "", "one line on stdout, no more"
 
@@ -85,7 +85,7 @@ def test_killed_workers_and_services_lose_nothing_that_was_acknowledged(tmp_path
         family = children(process.pid)
         process.kill()
         process.wait()
-        eventually(lambda: not any(map(alive, family)), 10)
+        eventually(lambda: not any(map(alive, family)), 30)
     with serving(tmp_path) as (_, address):
         answer = suspects(address, incident)
 

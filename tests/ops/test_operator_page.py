@@ -1,0 +1,79 @@
+"""The operator's page says what the code has: every setting with its default, every command."""
+
+import re
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from triage.cli.main import app
+from triage.settings import Settings
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = (ROOT / "docs" / "operator.md").read_text("utf-8")
+ROW = re.compile(r"^\| `(TRIAGE_[A-Z0-9_]+)` \| (.+?) \| (.+) \|$", re.M)
+# What the environment alone says, and the settings of others.
+NOT_FIELDS = {"TRIAGE_CONFIG"}
+
+
+def shown(value: object) -> str:
+    """A default as the page prints it."""
+    if isinstance(value, Path):
+        value = str(value)
+    return "empty" if value in ("", ()) else f"`{value}`"
+
+
+def test_every_setting_stands_in_the_table_with_its_default() -> None:
+    said = {name: default for name, default, _ in ROW.findall(PAGE)}
+    known = {
+        f"TRIAGE_{name.upper()}": shown(field.default)
+        for name, field in Settings.model_fields.items()
+    }
+
+    assert said == known
+
+
+def test_no_setting_is_named_that_does_not_exist() -> None:
+    known = {f"TRIAGE_{name.upper()}" for name in Settings.model_fields} | NOT_FIELDS
+
+    assert set(re.findall(r"\bTRIAGE_[A-Z0-9_]+", PAGE)) <= known
+
+
+def test_every_command_and_option_named_exists() -> None:
+    commands = get_command(app).commands  # type: ignore[attr-defined]
+    blocks = "\n".join(re.findall(r"^```.*?\n(.*?)^```$", PAGE, re.M | re.S))
+    spans = re.findall(r"`(triage [^`\n]+)`", PAGE)
+    lines = [line.partition("#")[0] for line in [*blocks.splitlines(), *spans]]
+    found = [
+        match for line in lines for match in re.findall(r"\btriage ([a-z]+)((?: [^ |>&;]+)*)", line)
+    ]
+    named = [(name, rest) for name, rest in found if name in commands]
+
+    assert {"serve", "worker", "scheduler", "migrate", "token", "prune", "doctor"} <= {
+        name for name, _ in named
+    }
+    for name, rest in named:
+        command = commands[name]
+        words = rest.split()
+        if hasattr(command, "commands") and words:
+            command = command.commands[words[0]]
+        options = {option for one in command.params for option in one.opts}
+        assert {word for word in words if word.startswith("--")} <= options, (name, rest)
+
+
+@pytest.mark.parametrize("name", ["triage_oldest_due_s", "triage_work", "triage_incidents",
+                                  "triage_failing_subscriptions", "triage_database_up",
+                                  "triage_refusals_total"])  # fmt: skip
+def test_what_to_alert_on_is_in_the_metrics(name: str) -> None:
+    from triage.api.metrics import Metrics
+
+    metrics = Metrics(
+        lambda: {
+            "incidents": {"failed": 1}, "work": {("parse", "quarantined"): 1},
+            "failing_subscriptions": 1, "oldest_due_s": 61.0,
+        }
+    )  # fmt: skip
+    metrics.answered("/v1/incidents", "GET", 503, 0.1)
+
+    assert name in PAGE
+    assert re.search(rf"^{name}(\{{| )", metrics.text().decode(), re.M)

@@ -1,0 +1,124 @@
+"""API, worker and scheduler as processes of their own, on PostgreSQL with Redis and RabbitMQ."""
+
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from tests.servers import postgres_database, rabbitmq_vhost, redis_prefix
+from tests.workers.running import (
+    alive,
+    announce,
+    children,
+    environment,
+    eventually,
+    serving,
+    started,
+    suspects,
+    triage,
+    upload,
+)
+from triage.domain.states import WorkKind
+from triage.queue import waiting_messages
+from triage.settings import Settings
+
+
+@pytest.fixture(params=["redis", "rabbitmq"])
+def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, str]]:
+    """A database and a corner of a broker of its own; blobs in a folder."""
+    with ExitStack() as stack:
+        made = {
+            "TRIAGE_DATABASE_URL": stack.enter_context(postgres_database()),
+            "TRIAGE_DATA_DIR": str(tmp_path / "data"),
+            "TRIAGE_LOG_FORMAT": "json",
+            "TRIAGE_LEASE_S": "5",
+        }
+        if request.param == "redis":
+            url, prefix = stack.enter_context(redis_prefix())
+            made |= {"TRIAGE_BROKER_URL": url, "TRIAGE_QUEUE_PREFIX": prefix}
+        else:
+            made |= {"TRIAGE_BROKER_URL": stack.enter_context(rabbitmq_vhost())}
+        yield made
+
+
+def running(log: Path, words: str) -> None:
+    eventually(lambda: log.exists() and words in log.read_text())
+
+
+def stopped(process: subprocess.Popen[str], log: Path) -> None:
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 0, log.read_text()
+
+
+def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
+    settings: dict[str, str], tmp_path: Path
+) -> None:
+    assert triage("migrate", **settings).stdout.startswith("base -> ")
+    env = environment(**settings)
+    logs = {name: tmp_path / f"{name}.err" for name in ("worker", "second", "scheduler")}
+    with ExitStack() as stack:
+        here = {
+            k: v for k, v in settings.items() if k not in ("TRIAGE_DATA_DIR", "TRIAGE_LOG_FORMAT")
+        }
+        process, address = stack.enter_context(serving(tmp_path, **here))
+        worker = stack.enter_context(
+            started("worker", "--concurrency", "1", log=logs["worker"], env=env)
+        )
+        scheduler = stack.enter_context(started("scheduler", log=logs["scheduler"], env=env))
+        running(logs["worker"], "worker started")
+        first = announce(address, "4711", expected_artifacts=8)
+        with ThreadPoolExecutor(8) as pool:
+            assert set(pool.map(lambda rank: upload(address, "4711", rank), range(8))) == {201}
+        answer = suspects(address, first)
+        assert (answer["state"], answer["suspects"][0]["node"]) == ("ready", "n1")
+
+        family = children(worker.pid)
+        second = announce(address, "4712", expected_artifacts=8)
+        with ThreadPoolExecutor(8) as pool:
+            sent = [pool.submit(upload, address, "4712", rank) for rank in range(8)]
+            os.kill(worker.pid, signal.SIGKILL)
+            assert {one.result() for one in sent} == {201}
+        worker.wait()
+        eventually(lambda: not any(map(alive, family)), 30)
+        another = stack.enter_context(
+            started("worker", "--pool", "threads", log=logs["second"], env=env)
+        )
+        answer = suspects(address, second)
+        assert (answer["state"], answer["suspects"][0]["node"]) == ("ready", "n1")
+
+        family = children(another.pid)
+        stopped(another, logs["second"])
+        stopped(scheduler, logs["scheduler"])
+        stopped(process, tmp_path / "serve.err")
+        eventually(lambda: not any(map(alive, family)), 30)
+    for log in logs.values():
+        assert "Traceback" not in log.read_text()
+
+
+def test_a_sweeper_does_not_flood_a_broker_that_nobody_empties(
+    settings: dict[str, str], tmp_path: Path
+) -> None:
+    assert triage("migrate", **settings).returncode == 0
+    here = {k: v for k, v in settings.items() if k not in ("TRIAGE_DATA_DIR", "TRIAGE_LOG_FORMAT")}
+    log = tmp_path / "scheduler.err"
+    known = Settings(
+        broker_url=settings["TRIAGE_BROKER_URL"],
+        queue_prefix=settings.get("TRIAGE_QUEUE_PREFIX", "triage"),
+    )
+    with (
+        serving(tmp_path, **here) as (_, address),
+        started("scheduler", log=log, env=environment(**settings)),
+    ):
+        announce(address, "4711", expected_artifacts=100)
+        assert [upload(address, "4711", rank) for rank in range(8)] == [201] * 8
+        running(log, "scheduler started")
+        eventually(lambda: (waiting_messages(known, WorkKind.PARSE) or 0) >= 8)
+        time.sleep(3)  # three sweeps, each of which finds the same eight
+
+        assert waiting_messages(known, WorkKind.PARSE) == 8
