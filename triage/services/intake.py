@@ -20,6 +20,7 @@ from triage.domain.fleet import job_from_dict
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import Conflict, NotFound, Place, Unavailable, Unprocessable
 from triage.services.context import Context, utc_now
+from triage.services.facts import without_secrets
 from triage.services.receive import Member, ReceiveLimits, receive_bundle, receive_file
 from triage.settings import Settings
 from triage.store import artifacts, incidents, jobs, work
@@ -151,15 +152,17 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
                 node=target.node,
                 limits=limits_of(ctx.settings),
                 blob=blob,
-                known=known_there(ctx, incident_id),
+                known=never,
             )
         )
         if not members:
             raise Unprocessable(
                 "the bundle holds no file", hint="put dumps and logs of the node into the tar"
             )
-        blob.commit()
-        recorded = record(ctx, target, key, blob.tell(), members)
+        recorded = all_there(ctx, incident_id, members)
+        if recorded is None:
+            blob.commit()
+            recorded = record(ctx, target, key, blob.tell(), members)
     return TakenBundle(
         recorded.incident_id,
         [taken(member, recorded) for member in members],
@@ -222,7 +225,7 @@ def add_job_json(session: Session, incident_id: str, data: bytes) -> None:
     except orjson.JSONDecodeError:
         return
     if isinstance(facts, dict):
-        incidents.add_facts(session, incident_id, facts)
+        incidents.add_facts(session, incident_id, without_secrets(facts))
 
 
 def new_artifact(identity: str, member: Member) -> NewArtifact:
@@ -283,16 +286,19 @@ def known_incident(ctx: Context, target: Target) -> str | None:
     return found.id
 
 
-def known_there(ctx: Context, incident_id: str | None) -> Callable[[Any], bool]:
-    """Whether the incident has a file of this identity already."""
+def all_there(ctx: Context, incident_id: str | None, members: Sequence[Member]) -> Recorded | None:
+    """What is on record, if the incident has every one of these files already."""
+    if incident_id is None:
+        return None
+    wanted = {identity_of(member) for member in members}
+    with ctx.database.reading() as session:
+        known = artifacts.known_identities(session, incident_id, wanted)
+    return Recorded(incident_id, {}, known, None) if len(known) == len(wanted) else None
 
-    def known(identity: tuple[str, str | None, int | None, str]) -> bool:
-        if incident_id is None:
-            return False
-        with ctx.database.reading() as session:
-            return artifacts.by_identity(session, incident_id, joined(*identity)) is not None
 
-    return known
+def never(identity: object) -> bool:  # noqa: ARG001
+    """A file of a bundle is stored before it is known whether it is there: one look for all."""
+    return False
 
 
 def identity_of(member: Member) -> str:

@@ -27,6 +27,7 @@ from triage.services.readers import Readers
 from triage.services.receive_pack import write_plain
 from triage.store import artifacts, evidence, incidents, jobs, settling, work
 from triage.store.artifacts import Stored
+from triage.store.evidence import Reading
 from triage.store.views import WorkView
 
 __all__ = ["parse", "parse_given_up"]
@@ -158,10 +159,11 @@ def gone(file: Stored, reason: str) -> Read:
 def keep(session: Session, incident_id: str, found: Sequence[Read]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
-    for one in found:
-        if one.packed is not None:
-            evidence.add_digest(session, incident_id, one.file.id, one.packed)
-            evidence.add_rows(session, incident_id, one.file.id, one.rows)
+    evidence.add_readings(
+        session,
+        incident_id,
+        [Reading(one.file.id, one.packed, one.rows) for one in found if one.packed is not None],
+    )
     artifacts.set_states(session, {one.file.id: (one.state, one.reason) for one in found})
     # Before the nodes, as everywhere: two that hold one and want the other wait for ever.
     settling.changed(session, incident_id, now)

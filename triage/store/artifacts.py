@@ -176,12 +176,21 @@ def count_try(session: Session, artifact_id: str) -> None:
 
 
 def set_states(session: Session, states: Mapping[str, tuple[ArtifactState, str | None]]) -> None:
-    """What became of files: id -> (state, reason)."""
-    for artifact_id, (state, reason) in states.items():
-        values: dict[str, str | None] = {"state": str(state)}
+    """What became of files: id -> (state, reason). Without a reason, a note of before stays."""
+    together: dict[tuple[ArtifactState, str | None], list[str]] = {}
+    for artifact_id, outcome in states.items():
+        together.setdefault(outcome, []).append(artifact_id)
+    for (state, reason), ids in together.items():
+        values: dict[str, str] = {"state": str(state)}
         if reason is not None:
             values["reason"] = reason
-        session.execute(update(Artifact).where(Artifact.id == artifact_id).values(**values))
+        for start in range(0, len(ids), 1000):
+            session.execute(
+                update(Artifact)
+                .where(Artifact.id.in_(ids[start : start + 1000]))
+                .values(**values)
+                .execution_options(synchronize_session=False)
+            )
 
 
 def quarantine_upload(session: Session, upload_id: str, reason: str) -> int:

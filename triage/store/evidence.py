@@ -1,63 +1,76 @@
 """Digests and rows of evidence: what the artifacts of an incident came down to."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol
+from typing import Any, Final, Protocol, cast
 
-from sqlalchemy import delete, insert, select, update
+from sqlalchemy import Table, delete, select, update
 from sqlalchemy.orm import Session
 
 from models import Digest, Evidence
 from triage.domain.report import iso_utc
 
-__all__ = ["add_digest", "add_rows", "extracts_of", "of_incident", "redate"]
+__all__ = ["Reading", "add_readings", "extracts_of", "of_incident", "redate"]
 
 # Columns of the table; the rest of a row goes into `extra`.
 COLUMNS: Final = (
     "artifact", "line", "at", "clock", "node", "rank", "kind", "code", "gpu", "category",
     "role", "signature", "text", "count",
 )  # fmt: skip
+DIGESTS: Final = cast("Table", Digest.__table__)
+ROWS: Final = cast("Table", Evidence.__table__)
 # Digests that are fetched at once.
 PAGE: Final = 512
 MAX_ROWS: Final = 20_000
 MOST_INT: Final = (1 << 63) - 1
 
 
-def add_digest(session: Session, incident_id: str, artifact_id: str, extract: bytes) -> None:
-    """Keep a packed extract; read again, it replaces the one before."""
-    same = (Digest.incident_id == incident_id, Digest.artifact_id == artifact_id)
-    session.execute(delete(Digest).where(*same))
-    session.execute(
-        insert(Digest).values(incident_id=incident_id, artifact_id=artifact_id, extract=extract)
-    )
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What one artifact came down to: its packed extract, and rows of ``triage parse``."""
+
+    artifact_id: str
+    extract: bytes
+    rows: Sequence[Mapping[str, Any]] = ()
 
 
-def add_rows(
-    session: Session,
-    incident_id: str,
-    artifact_id: str,
-    rows: Sequence[Mapping[str, Any]],
-) -> None:
-    """Rows of ``triage parse`` of one artifact, in their order; read again, they replace those
-    before. Of more than 20,000 only the first are kept for questions; the answer knows all.
+def add_readings(session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
+    """Keep what was read; read again, it replaces what was there.
+
+    Of more than 20,000 rows of one artifact only the first are kept for questions; the
+    answer knows all of them.
     """
-    session.execute(delete(Evidence).where(Evidence.artifact_id == artifact_id))
-    if not rows:
+    ids = [one.artifact_id for one in readings]
+    if not ids:
         return
     session.execute(
-        insert(Evidence),
+        delete(Digest).where(Digest.incident_id == incident_id, Digest.artifact_id.in_(ids))
+    )
+    session.execute(delete(Evidence).where(Evidence.artifact_id.in_(ids)))
+    # By the tables, not the mapped classes: nothing is to be kept in the session.
+    session.execute(
+        DIGESTS.insert(),
         [
-            {
-                "incident_id": incident_id,
-                "artifact_id": artifact_id,
-                "ordinal": ordinal,
-                **{column: bounded(row.get(column)) for column in COLUMNS},
-                "at": parsed(row.get("at")),
-                "extra": {k: v for k, v in row.items() if k not in COLUMNS},
-            }
-            for ordinal, row in enumerate(rows[:MAX_ROWS])
+            {"incident_id": incident_id, "artifact_id": one.artifact_id, "extract": one.extract}
+            for one in readings
         ],
     )
+    rows = [row for one in readings for row in columns_of(incident_id, one)]
+    if rows:
+        session.execute(ROWS.insert(), rows)
+
+
+def columns_of(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
+    for ordinal, row in enumerate(reading.rows[:MAX_ROWS]):
+        yield {
+            "incident_id": incident_id,
+            "artifact_id": reading.artifact_id,
+            "ordinal": ordinal,
+            **{column: bounded(row.get(column)) for column in COLUMNS},
+            "at": parsed(row.get("at")),
+            "extra": {k: v for k, v in row.items() if k not in COLUMNS},
+        }
 
 
 def extracts_of(session: Session, incident_id: str) -> Iterator[bytes]:
