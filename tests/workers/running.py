@@ -143,8 +143,18 @@ def upload(
 
 
 def suspects(address: str, incident: str, *, token: str = "", wait_s: int = 60) -> dict[str, Any]:
-    """What it says of the suspects, once it has settled."""
+    """What it says of the suspects now, or when it has settled within this time."""
     url = f"{address}/v1/incidents/{incident}/suspects?wait_s={wait_s}"
     status, answer = call(url, token=token)
     assert status == 200, answer
     return dict(answer)
+
+
+def first_suspect(address: str, incident: str, *, token: str = "") -> tuple[str, str | None]:
+    """State and first node, once it has settled; a busy machine may take its time."""
+    for _ in range(4):
+        answer = suspects(address, incident, token=token)
+        if answer["state"] in ("ready", "failed"):
+            break
+    nodes = [one["node"] for one in answer["suspects"]]
+    return str(answer["state"]), nodes[0] if nodes else None

@@ -18,9 +18,9 @@ from tests.workers.running import (
     children,
     environment,
     eventually,
+    first_suspect,
     serving,
     started,
-    suspects,
     triage,
     upload,
 )
@@ -75,8 +75,7 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
         first = announce(address, "4711", expected_artifacts=8)
         with ThreadPoolExecutor(8) as pool:
             assert set(pool.map(lambda rank: upload(address, "4711", rank), range(8))) == {201}
-        answer = suspects(address, first)
-        assert (answer["state"], answer["suspects"][0]["node"]) == ("ready", "n1")
+        assert first_suspect(address, first) == ("ready", "n1")
 
         family = children(worker.pid)
         second = announce(address, "4712", expected_artifacts=8)
@@ -89,8 +88,7 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
         another = stack.enter_context(
             started("worker", "--pool", "threads", log=logs["second"], env=env)
         )
-        answer = suspects(address, second)
-        assert (answer["state"], answer["suspects"][0]["node"]) == ("ready", "n1")
+        assert first_suspect(address, second) == ("ready", "n1")
 
         family = children(another.pid)
         stopped(another, logs["second"])
