@@ -1,7 +1,8 @@
 """Old incidents are removed; before them, the raw bytes of their files."""
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -9,6 +10,7 @@ import structlog
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
 from triage.store import audit, retention
+from triage.store.ids import made_at
 
 __all__ = ["Pruned", "prune", "prune_by_settings"]
 
@@ -62,8 +64,34 @@ def prune(
             detail = {"incidents": len(old[start : start + BATCH])}
             audit.note(session, actor, "prune", "incidents", now, detail)
     ctx.blobs.sweep()
+    remove_orphans(ctx, now - DAY)
     log.info("pruned", incidents=num_incidents, uploads=num_uploads, stored_bytes=stored_bytes)
     return Pruned(num_incidents, num_uploads, stored_bytes)
+
+
+def remove_orphans(ctx: Context, before: datetime) -> int:
+    """Remove blobs that no row knows: their request was answered with an error; how many."""
+    removed = 0
+    for keys in batched(ctx.blobs.keys(), BATCH):
+        aged = [key for key in keys if (at := made_at(key)) is not None and at < before]
+        with ctx.database.reading() as session:
+            known = retention.known_blobs(session, aged)
+        for key in aged:
+            if key not in known:
+                ctx.blobs.delete(key)
+                removed += 1
+    return removed
+
+
+def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
+    group: list[str] = []
+    for key in keys:
+        group.append(key)
+        if len(group) == size:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def prune_by_settings(ctx: Context) -> Done:

@@ -7,7 +7,7 @@ part of a key.
 
 import io
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -61,6 +61,10 @@ class Blobs(Protocol):
 
     def delete(self, key: str) -> None:
         """Removes a blob; one that is not there is removed already."""
+        ...
+
+    def keys(self) -> Iterator[str]:
+        """All blobs that are there, in no order."""
         ...
 
     def check(self) -> None:

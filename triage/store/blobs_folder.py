@@ -215,6 +215,12 @@ class FolderBlobs:
         with storage_errors():
             self.place(key).unlink(missing_ok=True)
 
+    def keys(self) -> Iterator[str]:
+        """All blobs that are there, in no order."""
+        with storage_errors():
+            for path in self.root.glob("[0-9a-f]/[0-9a-f]/*"):
+                yield path.name
+
     def check(self) -> None:
         """Writes a probe as an upload is written, and removes it."""
         temp = TempFile(self.incoming / f"probe.{secrets.token_hex(8)}", self.min_free_bytes)

@@ -183,6 +183,15 @@ class ObjectBlobs:
         except NotFound:
             pass
 
+    def keys(self) -> Iterator[str]:
+        """All blobs that are there, in no order."""
+        import obstore
+
+        with store_errors():
+            for page in obstore.list(self.store, prefix="packs"):
+                for one in page:
+                    yield str(one["path"]).rpartition("/")[2]
+
     def check(self) -> None:
         """Puts a probe and removes it."""
         import obstore

@@ -1,10 +1,10 @@
 """Ids that sort by the time they were made and cannot be guessed: ``inc_06g2...``."""
 
 import secrets
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["new_id"]
+__all__ = ["made_at", "new_id"]
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -13,3 +13,14 @@ def new_id(prefix: str, now: datetime) -> str:
     """``prefix_`` and 20 characters: milliseconds since the epoch, then 50 random bits."""
     number = (int(now.timestamp() * 1000) << 50) | secrets.randbits(50)
     return prefix + "_" + "".join(ALPHABET[(number >> shift) & 31] for shift in range(95, -1, -5))
+
+
+def made_at(made: str) -> datetime | None:
+    """When an id was made; None for what is none of ours."""
+    digits = made.rpartition("_")[2]
+    if len(digits) != 20 or not set(digits) <= set(ALPHABET):
+        return None
+    number = 0
+    for one in digits:
+        number = number << 5 | ALPHABET.index(one)
+    return datetime.fromtimestamp((number >> 50) / 1000, UTC)
