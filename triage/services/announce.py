@@ -13,6 +13,7 @@ from triage.errors import Unavailable
 from triage.notify.guard import Guard
 from triage.notify.message import DEFAULT_EVENTS
 from triage.services.context import Context, utc_now
+from triage.services.facts import without_secrets
 from triage.store import incidents, jobs, subscriptions
 from triage.store.views import IncidentView
 
@@ -42,7 +43,7 @@ def announce(ctx: Context, failure: Failure, *, now: datetime | None = None) -> 
         Guard(ctx.settings.webhook_allow).check(failure.callback_url, where="body/callback_url")
 
     def write(session: Session) -> IncidentView:
-        facts = dict(failure.facts or {})
+        facts = without_secrets(failure.facts or {})
         incident_id = incidents.announce(
             session,
             cluster=failure.cluster or "",
