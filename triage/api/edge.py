@@ -18,6 +18,7 @@ from triage.api.metrics import Metrics
 from triage.api.paths import routed_path
 from triage.api.problems import INTERNAL_TITLE, problem
 from triage.api.refusals import ClientGone
+from triage.errors import BadRequest, Place
 
 __all__ = ["Edge"]
 
@@ -51,7 +52,7 @@ class Edge:
         answer = Answer(send, inner["triage.request_id"], head=scope["method"] == "HEAD")
         started = time.perf_counter()
         try:
-            await self.app(inner, receive, answer)
+            await (smuggled if says_two_lengths(scope) else self.app)(inner, receive, answer)
         except ClientGone:
             answer.status = answer.status or CLIENT_GONE
         except Exception:
@@ -84,6 +85,22 @@ class Edge:
             token=inner.get("triage.key_id"),
             client=client[0] if client else None,
         )
+
+
+def says_two_lengths(scope: Scope) -> bool:
+    """Whether its body is framed by a length and by chunks, of which a proxy may take the other."""
+    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
+
+
+async def smuggled(scope: Scope, receive: Receive, send: Send) -> None:
+    """The refusal of a request that ends in two places; what follows it is not read."""
+    refused = problem(
+        Request(scope), 400, BadRequest.title,
+        "the request has a Content-Length and comes in chunks",
+        hint="send one of the two headers", headers={"Connection": "close"},
+        places=(Place("header/Transfer-Encoding", "stands beside Content-Length"),),
+    )  # fmt: skip
+    await refused(scope, receive, send)
 
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})

@@ -20,6 +20,8 @@ __all__ = ["KINDS", "MEDIA_TYPE", "answer_refusal", "problem", "slug"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 INTERNAL_TITLE: Final = "Internal error"
+# Where the refusal itself knows nothing better.
+HINT: Final = "/docs says what this route takes"
 
 KINDS: Final[tuple[type[Refusal], ...]] = (
     errors.BadRequest, errors.NoToken, errors.NotAllowed, errors.NotFound,
@@ -91,7 +93,7 @@ def answer_refusal(request: Request, refusal: Refusal) -> Response:
         headers["WWW-Authenticate"] = 'Bearer realm="triage", error="insufficient_scope"'
     return problem(
         request, refusal.status, refusal.title, refusal.detail,
-        hint=refusal.hint, places=refusal.places, headers=headers,
+        hint=refusal.hint or HINT, places=refusal.places, headers=headers,
     )  # fmt: skip
 
 

@@ -30,7 +30,9 @@ def events_from(
     if "ce-specversion" in headers:
         if media and not JSON_TYPE.fullmatch(media):
             raise Unsupported(
-                f"event data of the type {media[:80]} is not read", hint="send application/json"
+                f"event data of the type {media[:80]} is not read",
+                hint="send application/json",
+                places=(Place("header/Content-Type", "is not read"),),
             )
         context = {
             key.removeprefix("ce-"): value
@@ -41,10 +43,15 @@ def events_from(
     value = read()
     if isinstance(value, list):
         if len(value) > MAX_EVENTS:
-            raise Unprocessable(f"at most {MAX_EVENTS:,} events are read at once")
+            why = f"at most {MAX_EVENTS:,} events are read at once"
+            raise Unprocessable(why, places=(Place("body", why),))
         return [checked(one, f"/{place}") for place, one in enumerate(value)]
     if media == BATCH:
-        raise BadRequest("a batch of CloudEvents is a JSON list", hint=f"send {STRUCTURED} for one")
+        raise BadRequest(
+            "a batch of CloudEvents is a JSON list",
+            hint=f"send {STRUCTURED} for one",
+            places=(Place("body", "is no list"),),
+        )
     return [checked(value, "")]
 
 
