@@ -72,7 +72,7 @@ class Client:
         kind: str = JSON,
         *,
         within_s: float = 120.0,
-        failed: Callable[[int], None] = lambda status: None,
+        failed: Callable[[int], None] | None = None,
     ) -> Answer:
         """POST until it is taken: again after no answer, a broken one, 429 and 5xx.
 
@@ -92,7 +92,8 @@ class Client:
                     return answer
                 if status != 429 and status < 500:
                     raise Refused(f"POST {path}: {status} {answer.body[:500]!r}")
-            failed(status)
+            if failed is not None:
+                failed(status)
             if time.monotonic() > end:
                 raise Refused(f"POST {path}: not taken within {within_s:g} s, {status} at last")
             time.sleep(pause_s)

@@ -133,7 +133,8 @@ class Installation:
     def command(self, *arguments: str) -> str:
         """One ``triage`` command, run to its end; what it prints."""
         done = subprocess.run(
-            triage(*arguments), env=self.env, cwd=ROOT, capture_output=True, check=False, timeout=120
+            triage(*arguments), env=self.env, cwd=ROOT, capture_output=True, check=False,
+            timeout=120,
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"triage {' '.join(arguments)}: {done.stderr.decode()[-2000:]}")

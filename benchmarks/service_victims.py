@@ -1,0 +1,202 @@
+"""What can be killed under a running service, how, and how it comes back."""
+
+import os
+import random
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Final
+
+import psycopg
+import redis
+
+from benchmarks.service_processes import (
+    Installation,
+    Process,
+    children,
+    eventually,
+    free_port,
+    kill,
+)
+
+__all__ = ["KINDS", "Killer", "own_postgres", "own_redis"]
+
+KINDS: Final = ("api", "worker", "broker", "database")
+POSTGRES_BIN: Final = Path("/usr/lib/postgresql")
+START_S: Final = 30.0
+
+
+class Killer:
+    """Kills one kind of thing, and brings it back; says what it did."""
+
+    def __init__(self, made: Installation, chance: random.Random) -> None:
+        self.made = made
+        self.chance = chance
+
+    def api(self) -> str:
+        """SIGKILL to the process that takes uploads."""
+        self.made.api.kill()
+        self.away()
+        self.made.api.start()
+        self.made.wait_up()
+        return "api"
+
+    def worker(self) -> str:
+        """SIGKILL to a worker, to one of its processes, to a reader, or to all at once."""
+        root = self.made.api if self.made.worker is None else self.made.worker
+        family = children(root.pid)
+        readers = [pid for pid in family if "reader_child" in command_of(pid)]
+        others = [pid for pid in family if pid not in readers and command_of(pid)]
+        whom = self.chance.choice(("reader", "one", "all"))
+        if whom == "reader" and readers:
+            kill(self.chance.choice(readers))
+            return "reader"
+        if self.made.worker is None:  # the service starts it again itself
+            for pid in family if whom == "all" else others:
+                kill(pid)
+            return "worker and readers" if whom == "all" else "worker"
+        if whom == "one" and others and self.chance.random() < 0.5:
+            kill(self.chance.choice(others))
+            return "a worker's process"
+        self.made.worker.kill()
+        if whom == "all":
+            for pid in family:
+                kill(pid)
+        self.away()
+        self.made.worker.start()
+        return "worker and all of it" if whom == "all" else "worker"
+
+    def everything(self) -> str:
+        """SIGKILL to the whole of an embedded service at once, in the middle of its database."""
+        for pid in [self.made.api.pid, *children(self.made.api.pid)]:
+            kill(pid)
+        self.made.api.kill()
+        self.away()
+        self.made.api.start()
+        self.made.wait_up()
+        return "all at once"
+
+    def server(self, process: Process, ready: Callable[[], bool]) -> str:
+        """SIGKILL to a server beside the service."""
+        process.kill()
+        self.away()
+
+        def back() -> bool:
+            if not process.alive():
+                process.start()
+                time.sleep(0.3)
+            return ready()
+
+        eventually(back, START_S, every_s=0.1)
+        return process.name
+
+    def postgres(self, process: Process, url: str) -> str:
+        """SIGKILL to the first process of the cluster; the others see that and end."""
+        return self.server(process, lambda: answers_postgres(url))
+
+    def redis(self, process: Process, url: str) -> str:
+        """SIGKILL, or all that it holds removed."""
+        if self.chance.random() < 0.4:
+            with redis.Redis.from_url(url) as client:
+                client.flushall()
+            return "redis wiped"
+        return self.server(process, lambda: answers_redis(url))
+
+    def rabbitmq(self, vhost: str) -> str:
+        """Queues purged or deleted, and every connection closed."""
+        listed = rabbitmqctl("list_queues", "-p", vhost, "name").split()
+        how = self.chance.choice(("purge_queue", "delete_queue"))
+        for queue in listed:
+            rabbitmqctl(how, "-p", vhost, queue)
+        rabbitmqctl("close_all_connections", "--vhost", vhost, "wiped")
+        return f"rabbitmq {how.partition('_')[0]}d, connections closed"
+
+    def away(self) -> None:
+        """For a moment it is not there."""
+        time.sleep(self.chance.uniform(0.0, 0.8))
+
+
+@contextmanager
+def own_redis(folder: Path) -> Iterator[tuple[Process, str]]:
+    """A Redis that may be killed, and its address; it keeps nothing on disk."""
+    port = free_port()
+    command = [
+        shutil.which("redis-server") or "/usr/bin/redis-server", "--port", str(port),
+        "--bind", "127.0.0.1", "--save", "", "--appendonly", "no", "--dir", str(folder),
+    ]  # fmt: skip
+    process = Process("redis", command, {}, folder / "redis.log")
+    url = f"redis://127.0.0.1:{port}/0"
+    process.start()
+    try:
+        eventually(lambda: answers_redis(url), START_S)
+        yield process, url
+    finally:
+        process.end()
+
+
+@contextmanager
+def own_postgres() -> Iterator[tuple[Process, str]]:
+    """A PostgreSQL that may be killed, and the address of an empty database on it.
+
+    The server refuses to run as root: then it runs as the user ``postgres``.
+    """
+    binaries = max(POSTGRES_BIN.glob("*/bin"), key=lambda path: int(path.parent.name))
+    user = "postgres" if os.geteuid() == 0 else None
+    port = free_port()
+    with ExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="triage-pg-")))
+        if user is not None:
+            shutil.chown(folder, user, user)
+        data = folder / "data"
+        subprocess.run(
+            [binaries / "initdb", "-D", data, "-U", "postgres", "--auth=trust", "-E", "UTF8"],
+            check=True, capture_output=True, user=user, group=user, env={},
+        )  # fmt: skip
+        command = [
+            str(binaries / "postgres"), "-D", str(data), "-h", "127.0.0.1", "-p", str(port),
+            "-k", str(folder),
+        ]  # fmt: skip
+        process = Process("postgresql", command, {}, folder / "log", user)
+        process.start()
+        stack.callback(process.end)
+        url = f"postgresql://postgres@127.0.0.1:{port}/postgres"
+        eventually(lambda: answers_postgres(url), START_S)
+        yield process, url.replace("postgresql:", "postgresql+psycopg:")
+
+
+def answers_postgres(url: str) -> bool:
+    """Whether a session can be had there."""
+    try:
+        psycopg.connect(url.replace("+psycopg", ""), connect_timeout=3).close()
+    except psycopg.Error:
+        return False
+    return True
+
+
+def answers_redis(url: str) -> bool:
+    """Whether it takes commands."""
+    try:
+        with redis.Redis.from_url(url) as client:
+            return bool(client.ping())
+    except redis.RedisError:
+        return False
+
+
+def rabbitmqctl(*arguments: str) -> str:
+    control = shutil.which("rabbitmqctl") or "/usr/sbin/rabbitmqctl"
+    done = subprocess.run(
+        [control, "-q", "--no-table-headers", *arguments],
+        check=False, capture_output=True, timeout=60,
+    )  # fmt: skip
+    return done.stdout.decode() if done.returncode == 0 else ""
+
+
+def command_of(pid: int) -> str:
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
