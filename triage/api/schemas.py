@@ -367,7 +367,14 @@ OUTGOING: tuple[type[BaseModel], ...] = (
 MAX_NOTE = 10_000
 WHOLE: dict[str, Any] = {"type": "integer", "minimum": -(1 << 63), "maximum": (1 << 63) - 1}
 NAME_OR_NUMBER: dict[str, Any] = {"anyOf": [NAME_SCHEMA, WHOLE]}
-TIME: dict[str, Any] = {"type": "string", "format": "date-time"}
+# Hooks come out of shell scripts: seconds since the epoch and numbers as text are fine.
+TIME: dict[str, Any] = {
+    "anyOf": [
+        {"type": "string", "format": "date-time"},
+        {"type": "string", "pattern": "^[0-9]{9,11}(\\.[0-9]{1,9})?$"},
+        {"type": "number"},
+    ]
+}
 
 
 def may_be_null(schema: dict[str, Any]) -> dict[str, Any]:
@@ -386,15 +393,16 @@ INCOMING: dict[str, dict[str, Any]] = {
             "started_at": may_be_null(TIME),
             "nodelist": may_be_null(
                 {
-                    "type": "string",
-                    "maxLength": 256,
-                    "pattern": "^[A-Za-z0-9][A-Za-z0-9.,-]*$",
+                    "type": ["string", "array"],
                     "description": "A Slurm host list, such as gpu[001-128,130].",
                 }
             ),
             "expected_artifacts": may_be_null(
                 {
-                    "type": "integer", "minimum": 0, "maximum": 10_000_000,
+                    "anyOf": [
+                        {"type": "integer", "minimum": 0, "maximum": 10_000_000},
+                        {"type": "string", "pattern": "^[0-9]{1,7}$"},
+                    ],
                     "description": "Settle as soon as that many files are in.",
                 }
             ),
@@ -419,21 +427,20 @@ INCOMING: dict[str, dict[str, Any]] = {
         "required": ["alerts"],
         "properties": {
             "version": {"const": "4"},
-            "truncatedAlerts": {"type": "integer", "minimum": 0},
-            "commonLabels": {"type": "object", "additionalProperties": {"type": "string"}},
+            "truncatedAlerts": {"description": "How many alerts the sender left out."},
+            "commonLabels": {"description": "Labels that all of the alerts have."},
             "alerts": {
                 "type": "array",
                 "maxItems": 10_000,
                 "items": {
                     "type": "object",
                     "properties": {
-                        "status": {"type": "string", "enum": ["firing", "resolved"]},
-                        "labels": {"type": "object", "additionalProperties": {"type": "string"}},
-                        "annotations": {
-                            "type": "object", "additionalProperties": {"type": "string"},
-                        },
-                        "startsAt": TIME,
-                        "fingerprint": {"type": "string"},
+                        # Senders differ; what is not as expected keeps out one alert.
+                        "status": {"description": "`firing`, or it is kept out."},
+                        "labels": {"description": "They name the job, the node, the Xid."},
+                        "annotations": {"description": "description, summary or message."},
+                        "startsAt": {"description": "RFC 3339."},
+                        "fingerprint": {"description": "Names the alert in the answer."},
                     },
                 },
             },
@@ -448,8 +455,8 @@ INCOMING: dict[str, dict[str, Any]] = {
             "id": {"type": "string", "minLength": 1},
             "source": {"type": "string", "minLength": 1},
             "type": {"type": "string", "minLength": 1},
-            "time": TIME,
-            "data": {},
+            "time": {"description": "RFC 3339."},
+            "data": {"description": "A health event is {healthEvent: {nodeName, ...}}."},
         },
     },
     "NewResolution": {

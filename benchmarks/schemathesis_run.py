@@ -1,0 +1,91 @@
+"""Schemathesis over the whole OpenAPI file with each scope, against a server of its own.
+
+``python -m benchmarks.schemathesis_run [--examples 50] [--seed 7]`` prints calls and failures a
+scope, and ends with 1 when an answer is not documented, breaks its shape, or is a failure of
+ours. What a schema cannot say is not asked for: that a body is a tar, that an address is
+public, that a cursor is one of ours; such requests fit the schema and are rightly refused.
+"""
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+__all__ = ["Tried", "try_all"]
+
+PHASES = "examples,coverage,fuzzing"
+NOT_ASKED = "positive_data_acceptance"
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """What became of one run; ``failures`` are one line each."""
+
+    scope: str
+    num_calls: int
+    seconds: float
+    failures: list[str]
+
+
+def try_all(
+    url: str, token: str, scope: str, *, max_examples: int, seed: int, phases: str = PHASES
+) -> Tried:
+    """Run Schemathesis against a service with one token."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.json"
+        done = subprocess.run(
+            [
+                str(Path(sys.executable).with_name("schemathesis")), "run", f"{url}/openapi.json",
+                "-H", f"Authorization: Bearer {token}", "--phases", phases,
+                "--max-examples", str(max_examples), "--seed", str(seed), "--no-shrink",
+                "--continue-on-failure", "--exclude-checks", NOT_ASKED,
+                "--generation-database", "none",
+                "--report", "json", "--report-json-path", str(report),
+            ],
+            cwd=folder, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+        if not report.exists():
+            return Tried(scope, 0, 0.0, [done.stdout[-2000:] + done.stderr[-2000:]])
+        told = json.loads(report.read_text("utf-8"))
+    failures = [
+        f"{one['code']} {one['title']}: {json.dumps(one['operations'])[:2000]}"
+        for one in told["failures"]
+    ]
+    failures += [json.dumps(one)[:2000] for one in told["errors"]]
+    return Tried(scope, told["test_cases"]["generated"], told["running_time"], failures)
+
+
+def main() -> int:
+    """Run with each scope and print a line each."""
+    import structlog
+
+    from tests.api.service import SCOPES, context_at, serving
+
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--examples", type=int, default=50, help="tries a route and phase")
+    parser.add_argument("--seed", type=int, default=7)
+    asked = parser.parse_args()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("error"))
+    failed = False
+    with tempfile.TemporaryDirectory() as folder:
+        ctx = context_at(Path(folder), requests_per_minute=10_000_000)
+        with serving(ctx) as service:
+            for scope in SCOPES:
+                tried = try_all(
+                    f"http://127.0.0.1:{service.port}", service.tokens[scope], scope,
+                    max_examples=asked.examples, seed=asked.seed,
+                )  # fmt: skip
+                print(f"{scope:7} {tried.num_calls:6,} calls in {tried.seconds:6.1f} s,"
+                      f" {len(tried.failures)} failures")  # fmt: skip
+                for failure in tried.failures:
+                    print("  " + failure)
+                failed = failed or bool(tried.failures)
+        ctx.close()
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
