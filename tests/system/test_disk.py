@@ -1,0 +1,104 @@
+"""A disk that fails, or is full: no 2xx, nothing half kept, and on it goes when it is mended."""
+
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchmarks.service_client import Client
+from benchmarks.service_processes import Installation, eventually, installed
+
+ROOT = Path(__file__).resolve().parents[2]
+DUMPS = ROOT / "examples" / "stuck-job" / "fr"
+SETTINGS = {"TRIAGE_QUIET_S": "1", "TRIAGE_LEASE_S": "3"}
+# All that this test needs beside the upload: tables, and the log that SQLite writes first.
+DISK_BYTES = 24 << 20
+
+
+def dump(rank: int) -> bytes:
+    return (DUMPS / f"comm_lib_trace_rank_{rank}").read_bytes()
+
+
+def send(made: Installation, rank: int, data: bytes, job: str = "disk") -> int:
+    path = f"/v1/jobs/{job}/artifacts?node=n0&rank={rank}"
+    return Client(made.port).send("POST", path, data, "application/octet-stream").status
+
+
+def stored(made: Installation) -> list[str]:
+    """Ranks of what is listed, once everything is read."""
+    client = Client(made.port)
+
+    def settled() -> list[str]:
+        found = client.get("/v1/incidents?job_id=disk")["items"]
+        if len(found) != 1 or found[0]["state"] != "ready":
+            return []
+        rows = client.get(f"/v1/incidents/{found[0]['id']}/artifacts")["items"]
+        return sorted(f"{row['rank']} {row['state']}" for row in rows)
+
+    return eventually(settled, 120.0, every_s=0.3)
+
+
+def test_a_failed_fsync_is_never_acknowledged(tmp_path: Path) -> None:
+    strace = shutil.which("strace")
+    if strace is None or os.geteuid() != 0:
+        pytest.skip("strace as root makes fsync fail")
+    with installed("embedded", tmp_path, SETTINGS) as made:
+        assert send(made, 0, dump(0)) == 201
+        made.api.end()
+        plain = made.api.command
+        inject = "inject=fsync,fdatasync:error=EIO"
+        made.api.command = [strace, "-f", "-qq", "-o", "/dev/null", "-e", inject, *plain]
+        made.api.start()
+        made.wait_up()
+
+        refused = [send(made, rank, dump(rank)) for rank in (1, 2, 3)]
+        made.api.end()
+        made.api.command = plain
+        made.api.start()
+        made.wait_up()
+
+        assert all(status in (503, 507) for status in refused), refused
+        assert send(made, 1, dump(1)) == 201  # nothing of it was kept
+        assert stored(made) == ["0 analysed", "1 analysed"]
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A disk of a few megabytes."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={DISK_BYTES}", "tmpfs", str(place)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True, check=False).returncode:
+        pytest.skip("only root may mount a small disk")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", "-l", str(place)], check=True)
+
+
+def test_a_full_disk_takes_nothing_and_recovers_when_there_is_room(small_disk: Path) -> None:
+    with installed("embedded", small_disk, SETTINGS) as made:
+        assert send(made, 0, dump(0)) == 201
+        stored(made)
+        ballast = small_disk / "ballast"
+        with ballast.open("wb", buffering=0) as target:
+            while free_bytes(small_disk) > 0:
+                target.write(bytes(min(1 << 16, free_bytes(small_disk))))
+
+        # Random bytes, so that they need the room that they say.
+        refused = [send(made, 1, dump(1) + os.urandom(1 << 20)) for _ in range(3)]
+        found = Client(made.port).get("/v1/incidents?job_id=disk")["items"]
+        ballast.unlink()
+
+        assert all(status in (503, 507) for status in refused), refused
+        assert [one["state"] for one in found] == ["ready"]  # what was there is still answered
+        assert eventually(lambda: send(made, 2, dump(2)) == 201, 60.0, every_s=0.5)
+        assert stored(made) == ["0 analysed", "2 analysed"]
+
+
+def free_bytes(place: Path) -> int:
+    status = os.statvfs(place)
+    return status.f_bavail * status.f_frsize
