@@ -13,7 +13,7 @@ from tests.servers import postgres_database
 if TYPE_CHECKING:
     from triage.domain.report import Refused
     from triage.services.context import Context
-    from triage.services.isolated import Analysis, Given
+    from triage.services.isolated import Analysis, Extracted, Given
     from triage.services.perform import Tools
 
 
@@ -47,14 +47,25 @@ def ctx(tmp_path: Path, database_url: str) -> Iterator["Context"]:
 class ReadersHere:
     """What :class:`IsolatedPool` does, in this process: quick, and nothing to kill."""
 
-    def extract(self, files: Sequence["Given"], *, deadline_s: float) -> list[bytes]:
+    def extract(
+        self, files: Sequence["Given"], facts_json: bytes = b"{}", *, deadline_s: float
+    ) -> list["Extracted"]:
+        from triage.domain.exact_json import to_exact_json
         from triage.parsers.extract import Extractor
         from triage.parsers.extract_wire import pack
         from triage.parsers.inputs import InputFile
+        from triage.parsers.job_file import parse_job
+        from triage.report import evidence_rows
+        from triage.services.isolated import Extracted
+        from triage.services.reader_child import state_of
 
         inputs = [InputFile(one.path, one.artifact, one.size_bytes) for one in files]
         ranks = {one.artifact: one.rank for one in files if one.rank is not None}
-        return [pack(extract) for extract in Extractor().extract(inputs, ranks)]
+        facts, _ = parse_job(facts_json)
+        return [
+            Extracted(pack(one), to_exact_json(evidence_rows(one, facts)), *state_of(one))
+            for one in Extractor().extract(inputs, ranks)
+        ]
 
     def analyse(
         self,

@@ -16,7 +16,7 @@ from triage.services.intake import Target, take_artifact, take_bundle
 from triage.services.perform import Tools, perform
 from triage.services.resolve import resolve
 from triage.services.sweep import sweep
-from triage.store import artifacts, evidence, incidents, revisions, suspects, work
+from triage.store import artifacts, deliveries, evidence, incidents, revisions, suspects, work
 from triage.store.views import IncidentView
 
 KINDS = (WorkKind.PARSE, WorkKind.ANALYSE)
@@ -173,6 +173,39 @@ def test_uploads_nobody_announced_are_adopted(ctx: Context) -> None:
     assert opened.id == taken.incident_id
     assert opened.cluster == "a"
     assert upload(ctx, {"x.log": b"hello\n"}, job_id="9").incident_id == opened.id
+
+
+@pytest.mark.parametrize("failed_at", [None, datetime.now(UTC) - timedelta(hours=1)])
+def test_uploads_that_have_settled_are_adopted_by_a_late_report(
+    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, failed_at: datetime | None
+) -> None:
+    taken = upload(ctx, DUMPS, job_id="9")
+    settle(ctx, tools, monkeypatch)
+    assert find(ctx, taken.incident_id).state is IncidentState.READY
+
+    late = Failure("9", "a", failed_at, callback_url="http://127.0.0.1:9/told")
+    told = announce(ctx, late)
+
+    assert (told.id, told.state) == (taken.incident_id, IncidentState.COLLECTING)
+    assert announce(ctx, late).id == told.id
+    settle(ctx, tools, monkeypatch)
+    assert find(ctx, told.id).state is IncidentState.READY
+    with ctx.database.reading() as session:
+        waiting = deliveries.pending(session, f"sub_{told.id}")
+    assert [one.event for one in waiting] == ["incident.ready"]
+
+
+@pytest.mark.parametrize(
+    "failed_at", [datetime.now(UTC) + timedelta(hours=3), datetime.now(UTC) + timedelta(days=3)]
+)
+def test_a_failure_after_the_uploads_settled_is_another(
+    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, failed_at: datetime
+) -> None:
+    taken = upload(ctx, DUMPS, job_id="9")
+    settle(ctx, tools, monkeypatch)
+
+    assert announce(ctx, Failure("9", "a", failed_at)).id != taken.incident_id
+    assert find(ctx, taken.incident_id).state is IncidentState.READY
 
 
 def test_an_upload_for_an_incident_that_is_not_there_is_refused(ctx: Context) -> None:

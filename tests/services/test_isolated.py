@@ -74,8 +74,8 @@ def ends(pid: int, within_s: float = 30.0) -> bool:
 def test_what_the_child_says_is_what_analyze_says(reader: Isolated, name: str) -> None:
     files = files_of(INCIDENTS / name)
     packed = reader.extract(files, deadline_s=PATIENT_S)
-    assert [unpack(one).artifact for one in packed] == [one.artifact for one in files]
-    found = reader.analyse(iter(packed), deadline_s=PATIENT_S)
+    assert [unpack(one.packed).artifact for one in packed] == [one.artifact for one in files]
+    found = reader.analyse((one.packed for one in packed), deadline_s=PATIENT_S)
     whole = triage.analyze(INCIDENTS / name)
     assert orjson.loads(found.report) == whole.to_dict()
     assert answer_from_bytes(found.answer) == whole.answer
@@ -93,7 +93,7 @@ def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
 ) -> None:
     packed = reader.extract([log], deadline_s=PATIENT_S)
     found = reader.analyse(
-        packed,
+        [one.packed for one in packed],
         b'{"job_id": "4711", "world_size": "many"}',
         [Refused("nodes/n1/x", "three readers lost")],
         ["a note"],
@@ -121,8 +121,8 @@ def test_nothing_at_all_is_answered_too(reader: Isolated) -> None:
 def test_the_rank_that_the_sender_gives_arrives(reader: Isolated) -> None:
     (file, *_) = files_of(INCIDENTS / "nccl-never-joins-w8" / "fr")
     given = Given(file.path, file.artifact, file.size_bytes, 6)
-    (packed,) = reader.extract([given], deadline_s=PATIENT_S)
-    assert unpack(packed).digests[0].rank == 6
+    (found,) = reader.extract([given], deadline_s=PATIENT_S)
+    assert unpack(found.packed).digests[0].rank == 6
 
 
 def test_a_hundred_calls_are_one_process(reader: Isolated, log: Given) -> None:
@@ -137,15 +137,17 @@ def test_an_error_is_an_answer_and_the_child_lives_on(reader: Isolated, log: Giv
     packed = reader.extract([log], deadline_s=PATIENT_S)
     pid = reader.pid
     with pytest.raises(ReaderFailed, match="Corrupt") as error:
-        reader.analyse([packed[0], b"damaged", packed[0]], deadline_s=PATIENT_S)
+        reader.analyse([packed[0].packed, b"damaged", packed[0].packed], deadline_s=PATIENT_S)
     assert error.value.error == "Corrupt"
     assert reader.extract([log], deadline_s=PATIENT_S) == packed
     assert reader.pid == pid
 
 
 def test_a_file_that_is_gone_is_refused_not_fatal(reader: Isolated, tmp_path: Path) -> None:
-    (packed,) = reader.extract([Given(tmp_path / "no", "trace_rank_1", 1)], deadline_s=PATIENT_S)
-    assert "No such file" in str([*unpack(packed).refused, *unpack(packed).refused_logs])
+    (found,) = reader.extract([Given(tmp_path / "no", "trace_rank_1", 1)], deadline_s=PATIENT_S)
+    assert "No such file" in str(
+        [*unpack(found.packed).refused, *unpack(found.packed).refused_logs]
+    )
 
 
 def test_a_source_of_extracts_that_fails_costs_the_child_and_nothing_else(
@@ -155,7 +157,7 @@ def test_a_source_of_extracts_that_fails_costs_the_child_and_nothing_else(
     pid = reader.pid
 
     def broken() -> Iterator[bytes]:
-        yield packed[0]
+        yield packed[0].packed
         raise LookupError("the database went away")
 
     with pytest.raises(LookupError, match="went away"):
@@ -248,7 +250,7 @@ def test_a_child_that_stops_taking_what_it_is_sent_is_ended(reader: Isolated, lo
 
     def endless() -> Iterator[bytes]:
         while True:
-            yield packed[0]
+            yield packed[0].packed
 
     with pytest.raises(ReaderTooSlow):
         reader.analyse(endless(), deadline_s=0.5)
@@ -321,7 +323,8 @@ def test_a_pool_lends_each_child_to_one_at_a_time(log: Given) -> None:
         with ThreadPoolExecutor(6) as threads:
             calls = [threads.submit(pool.extract, [log], deadline_s=PATIENT_S) for _ in range(12)]
             assert all(call.result() == wanted for call in calls)
-        report = pool.analyse(wanted, deadline_s=PATIENT_S).report
+        packed = [one.packed for one in wanted]
+        report = pool.analyse(packed, deadline_s=PATIENT_S).report
         assert orjson.loads(report)["coverage"]["lines_read"] == 1
         pids = [one.pid for one in pool.members if one.pid is not None]
     assert all(gone(pid) for pid in pids)
@@ -375,7 +378,8 @@ def test_the_packed_extract_is_the_one_that_is_made_here(reader: Isolated, log: 
     from triage.parsers.inputs import InputFile
 
     here = extract_files([InputFile(log.path, log.artifact, log.size_bytes)])
-    assert reader.extract([log], deadline_s=PATIENT_S) == [pack(one) for one in here]
+    found = reader.extract([log], deadline_s=PATIENT_S)
+    assert [one.packed for one in found] == [pack(one) for one in here]
 
 
 def test_threads_are_not_left_behind(reader: Isolated, log: Given) -> None:

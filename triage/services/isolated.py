@@ -20,13 +20,14 @@ from typing import Any, Final, Self
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.report import Refused
+from triage.domain.states import ArtifactState
 from triage.errors import TriageError
 from triage.report import DatedRow
 from triage.services.frames import Closed, TooLate
 from triage.services.reader_process import STOP_S, ReaderProcess
 
 __all__ = [
-    "Analysis", "Given", "Isolated", "IsolatedPool", "ReaderDied", "ReaderFailed",
+    "Analysis", "Extracted", "Given", "Isolated", "IsolatedPool", "ReaderDied", "ReaderFailed",
     "ReaderTooSlow",
 ]  # fmt: skip
 
@@ -103,6 +104,20 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
+class Extracted:
+    """What one file came down to: its packed extract, and its rows of ``triage parse``, which
+    :func:`triage.domain.exact_json.from_exact_json` reads.
+
+    ``state`` is what became of it, ``reason`` why it is not all read.
+    """
+
+    packed: bytes
+    rows: bytes
+    state: ArtifactState
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Analysis:
     """What an analysis gives back.
 
@@ -137,15 +152,23 @@ class Isolated:
         child = self.child
         return None if child is None else child.pid
 
-    def extract(self, files: Sequence[Given], *, deadline_s: float) -> list[bytes]:
-        """The packed extracts of ``files``, in their order.
+    def extract(
+        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+    ) -> list[Extracted]:
+        """The extracts of ``files``, in their order; ``facts_json`` is as in ``job.json``.
 
         Bad bytes are refused inside their extract. Raises :class:`ReaderDied`,
         :class:`ReaderTooSlow` and :class:`ReaderFailed`.
         """
         listed = [[str(one.path), one.artifact, one.size_bytes, one.rank] for one in files]
-        _, parts = self.call({"do": "extract", "files": listed}, (), deadline_s)
-        return parts
+        asked = {"do": "extract", "files": listed}
+        told, parts = self.call(asked, frames_of(facts_json, ()), deadline_s)
+        return [
+            Extracted(packed, rows, ArtifactState(state), reason)
+            for packed, rows, (state, reason) in zip(
+                parts[::2], parts[1::2], told["states"], strict=True
+            )
+        ]
 
     def analyse(
         self,
@@ -270,10 +293,12 @@ class IsolatedPool:
         finally:
             self.free.put(one)
 
-    def extract(self, files: Sequence[Given], *, deadline_s: float) -> list[bytes]:
+    def extract(
+        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+    ) -> list[Extracted]:
         """As :meth:`Isolated.extract`, by the next free child."""
         with self.lease() as one:
-            return one.extract(files, deadline_s=deadline_s)
+            return one.extract(files, facts_json, deadline_s=deadline_s)
 
     def analyse(
         self,

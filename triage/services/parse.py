@@ -14,15 +14,12 @@ from typing import Any
 import structlog
 from sqlalchemy.orm import Session
 
-from triage.domain.fleet import job_from_dict
+from triage.domain.exact_json import from_exact_json
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound
-from triage.parsers.extract import Extract
-from triage.parsers.extract_wire import unpack
-from triage.report import evidence_rows
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
-from triage.services.isolated import Given, ReaderDied, ReaderTooSlow
+from triage.services.isolated import Extracted, Given, ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.services.readers import Readers
 from triage.services.receive_pack import write_plain
 from triage.store import artifacts, evidence, incidents, jobs, settling, work
@@ -37,13 +34,16 @@ log = structlog.get_logger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What became of one file: its packed extract, or the reason why there is none."""
+    """What became of one file; ``found`` is None where no reader got through it."""
 
     file: Stored
     state: ArtifactState
     reason: str | None
-    packed: bytes | None = None
-    rows: Sequence[dict[str, Any]] = ()
+    found: Extracted | None = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of ``triage parse``."""
+        return [] if self.found is None else from_exact_json(self.found.rows)
 
 
 def parse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
@@ -51,7 +51,7 @@ def parse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
     with ctx.database.reading() as session:
         upload = artifacts.upload_of(session, owed.key)
         files = artifacts.to_read(session, owed.key)
-        facts = {} if upload is None else incidents.facts_of(session, upload[0])
+        facts = b"{}" if upload is None else incidents.facts_json(session, upload[0])
     if upload is None or not files:
         return Done()
     incident_id, blob_key = upload
@@ -77,7 +77,7 @@ def read_all(
     readers: Readers,
     files: Sequence[Stored],
     blob_key: str | None,
-    facts: dict[str, Any],
+    facts: bytes,
 ) -> list[Read]:
     """What became of each file, in their order."""
     if blob_key is None:
@@ -91,7 +91,7 @@ def read_all(
             return [gone(file, f"its stored bytes are damaged: {error}") for file in files]
         try:
             return read_together(ctx, readers, files, paths, facts)
-        except (ReaderDied, ReaderTooSlow) as error:
+        except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
             log.warning("reader lost", upload_files=len(files), why=str(error))
         found = []
         for file, path in zip(files, paths, strict=True):
@@ -104,19 +104,17 @@ def read_together(
     readers: Readers,
     files: Sequence[Stored],
     paths: Sequence[Path],
-    facts: dict[str, Any],
+    facts: bytes,
 ) -> list[Read]:
     given = [
         Given(path, file.name, path.stat().st_size, file.rank)
         for file, path in zip(files, paths, strict=True)
     ]
-    packed = readers.extract(given, deadline_s=ctx.settings.parse_deadline_s)
-    return [outcome(file, one, facts) for file, one in zip(files, packed, strict=True)]
+    found = readers.extract(given, facts, deadline_s=ctx.settings.parse_deadline_s)
+    return [Read(file, one.state, one.reason, one) for file, one in zip(files, found, strict=True)]
 
 
-def read_alone(
-    ctx: Context, readers: Readers, file: Stored, path: Path, facts: dict[str, Any]
-) -> Read:
+def read_alone(ctx: Context, readers: Readers, file: Stored, path: Path, facts: bytes) -> Read:
     """One file, as often as readers may be lost over it."""
     tries = file.tries
     why = "no reader got through it"
@@ -126,30 +124,12 @@ def read_alone(
             artifacts.count_try(session, file.id)
         try:
             return read_together(ctx, readers, [file], [path], facts)[0]
+        except ReaderFailed as error:
+            return gone(file, f"the reader failed over it: {error}")
         except (ReaderDied, ReaderTooSlow) as error:
             why = str(error)
             log.warning("reader lost", artifact_id=file.id, tries=tries, why=why)
     return gone(file, f"{why}, {tries} times")
-
-
-def outcome(file: Stored, packed: bytes, facts: dict[str, Any]) -> Read:
-    """What the extract says of the file as a whole."""
-    extract = unpack(packed)
-    rows = evidence_rows(extract, job_from_dict(facts))
-    state, reason = judged(extract)
-    return Read(file, state, reason, packed, rows)
-
-
-def judged(extract: Extract) -> tuple[ArtifactState, str | None]:
-    refused = [*extract.refused, *extract.refused_logs]
-    if not extract.digests and not extract.logs and refused:
-        return ArtifactState.QUARANTINED, refused[0].why
-    partial = next((one.partial for one in extract.digests if one.partial is not None), None)
-    if partial is not None:
-        return ArtifactState.PARTIAL, partial
-    if refused:
-        return ArtifactState.PARTIAL, f"{refused[0].artifact}: {refused[0].why}"
-    return ArtifactState.ANALYSED, None
 
 
 def gone(file: Stored, reason: str) -> Read:
@@ -159,14 +139,19 @@ def gone(file: Stored, reason: str) -> Read:
 def keep(session: Session, incident_id: str, found: Sequence[Read]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
+    rows = {one.file.id: one.rows() for one in found}
     evidence.add_readings(
         session,
         incident_id,
-        [Reading(one.file.id, one.packed, one.rows) for one in found if one.packed is not None],
+        [
+            Reading(one.file.id, one.found.packed, rows[one.file.id])
+            for one in found
+            if one.found is not None
+        ],
     )
     artifacts.set_states(session, {one.file.id: (one.state, one.reason) for one in found})
     # Before the nodes, as everywhere: two that hold one and want the other wait for ever.
     settling.changed(session, incident_id, now)
-    nodes = {str(row["node"]) for one in found for row in one.rows if row.get("node")}
+    nodes = {str(row["node"]) for some in rows.values() for row in some if row.get("node")}
     jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), nodes, now)
     work.arm(session, WorkKind.ANALYSE, incident_id, now)

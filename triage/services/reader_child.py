@@ -30,18 +30,21 @@ import orjson
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.report import Answer, Refused, iso_utc
+from triage.domain.states import ArtifactState
 from triage.parsers.extract import Extract, Extractor
 from triage.parsers.extract_wire import Interned, pack, unpack
 from triage.parsers.inputs import InputFile
 from triage.parsers.job_file import parse_job
 from triage.render import wire
-from triage.report import study_of
+from triage.report import evidence_rows, study_of
 from triage.services.frames import read_frame, write_frame
 
 __all__ = ["main"]
 
 OUT_OF_MEMORY: Final = 86
 OPEN_FILES: Final = 256
+# Looking for what can be given back takes as long as reading a small upload.
+GIVE_BACK_AFTER: Final = 4 << 20
 PR_SET_PDEATHSIG: Final = 1
 # Asked by the kernel who is to go first: not the service.
 OOM_SCORE: Final = "500"
@@ -75,8 +78,8 @@ def main(arguments: Sequence[str]) -> int:
     gc.freeze()  # what stays is not looked through after every call
     write_frame(sink, b"ready")
     while (request := read_frame(source)) is not None:
-        server.answer(request)
-        give_back_memory()
+        if server.answer(request):
+            give_back_memory()
     return 0
 
 
@@ -131,11 +134,15 @@ class Server:
         self.source = source
         self.sink = sink
         self.extractor = Extractor()
+        self.since_given_back = 0
         asked = os.environ.get(CRASH_ON, "")
         self.crashes = [one.rpartition("=")[::2] for one in asked.split(",") if "=" in one]
 
-    def answer(self, request: bytes) -> None:
-        """One request. An error is an answer too; only lack of memory ends the process."""
+    def answer(self, request: bytes) -> bool:
+        """One request. An error is an answer too; only lack of memory ends the process.
+
+        Whether there may be much memory to give back.
+        """
         began = time.perf_counter()
         told: dict[str, Any] = {}
         parts: list[bytes] = []
@@ -143,7 +150,7 @@ class Server:
         try:
             asked = from_exact_json(request)
             work = self.extract if asked["do"] == "extract" else self.analyse
-            parts = work(asked, frames)
+            parts = work(asked, frames, told)
         except MemoryError:
             os._exit(OUT_OF_MEMORY)
         except Exception as error:  # noqa: BLE001 the edge of the process: the parent decides
@@ -158,18 +165,31 @@ class Server:
         write_frame(self.sink, orjson.dumps(told))
         for part in parts:
             write_frame(self.sink, part)
+        self.since_given_back += sum(map(len, parts))
+        much = "states" not in told or self.since_given_back > GIVE_BACK_AFTER
+        if much:
+            self.since_given_back = 0
+        return much
 
-    def extract(self, asked: dict[str, Any], _frames: "Frames") -> list[bytes]:
-        """One packed extract a file."""
+    def extract(self, asked: dict[str, Any], frames: "Frames", told: dict[str, Any]) -> list[bytes]:
+        """For each file its packed extract, and its rows of evidence as a JSON list."""
+        facts, _ = parse_job(next(frames, b""))
         files = [InputFile(Path(path), name, size) for path, name, size, _ in asked["files"]]
         for file in files:
             for name, how in self.crashes:
                 if name in file.artifact:
                     CRASHES[how]()
         ranks = {name: rank for _, name, _, rank in asked["files"] if rank is not None}
-        return [pack(one) for one in self.extractor.extract(files, ranks)]
+        parts = []
+        told["states"] = states = []
+        for extract in self.extractor.extract(files, ranks):
+            parts += [pack(extract), to_exact_json(evidence_rows(extract, facts))]
+            states.append(state_of(extract))
+        return parts
 
-    def analyse(self, asked: dict[str, Any], frames: "Frames") -> list[bytes]:
+    def analyse(
+        self, asked: dict[str, Any], frames: "Frames", _told: dict[str, Any]
+    ) -> list[bytes]:
         """The report, its time line, the whole answer, and the dated evidence."""
         job = next(frames, b"")
         interned = Interned()
@@ -219,6 +239,19 @@ class Frames(Iterator[bytes]):
         """Read what an error left unread, so that the next request is found."""
         for _ in self:
             pass
+
+
+def state_of(extract: Extract) -> tuple[str, str | None]:
+    """What became of a file as a whole, and why it is not all read."""
+    refused = [*extract.refused, *extract.refused_logs]
+    if not extract.digests and not extract.logs and refused:
+        return ArtifactState.QUARANTINED, refused[0].why
+    partial = next((one.partial for one in extract.digests if one.partial is not None), None)
+    if partial is not None:
+        return ArtifactState.PARTIAL, partial
+    if refused:
+        return ArtifactState.PARTIAL, f"{refused[0].artifact}: {refused[0].why}"
+    return ArtifactState.ANALYSED, None
 
 
 def timeline(answer: Answer) -> bytes:

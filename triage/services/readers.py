@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Protocol
 
 from triage.domain.report import Refused
-from triage.services.isolated import Analysis, Given
+from triage.services.isolated import Analysis, Extracted, Given
 
 __all__ = ["Readers"]
 
@@ -16,8 +16,10 @@ class Readers(Protocol):
     Both raise ``ReaderDied``, ``ReaderTooSlow`` and ``ReaderFailed`` of ``isolated``.
     """
 
-    def extract(self, files: Sequence[Given], *, deadline_s: float) -> list[bytes]:
-        """The packed extracts of ``files``, in their order."""
+    def extract(
+        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+    ) -> list[Extracted]:
+        """What ``files`` came down to, in their order."""
         ...
 
     def analyse(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Select, exists, func, select, tuple_
+from sqlalchemy import Select, Text, exists, func, select, tuple_, type_coerce
 from sqlalchemy.orm import Session, defer
 
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
@@ -17,7 +17,7 @@ from triage.store.views import IncidentView, ResolutionView
 __all__ = [
     "announce",
     "arrived",
-    "facts_of",
+    "facts_json",
     "find",
     "for_upload",
     "listing",
@@ -26,6 +26,10 @@ __all__ = [
 ]
 
 OPEN: Final = "open"
+# What was uploaded longer ago than this, and never reported, is of another failure.
+ADOPTED_WITHIN: Final = timedelta(days=1)
+# A failure is before the files of it were in, as far as two clocks agree.
+CLOCKS_APART: Final = timedelta(minutes=5)
 
 
 def find(session: Session, incident_id: str) -> IncidentView | None:
@@ -104,22 +108,24 @@ def announce(
     """The incident of a failure that somebody reports, opened or adopted; its id.
 
     The same failure is the same job and time; without a time, the job's unsettled
-    incident. What was uploaded before anybody reported it is adopted.
+    incident. What was uploaded before anybody reported it is adopted, settled or not.
     """
     # Uploads hold the job of no cluster: they do not know which one it is of.
     job_fk = jobs.lock_job(session, "", job_id, now)
     if cluster:
         job_fk = jobs.lock_job(session, cluster, job_id, now)
     key = OPEN if failed_at is None else failed_at.isoformat()
-    found = same_failure(session, job_fk, job_id, key)
+    found = same_failure(session, job_fk, key) or orphan(session, job_id, failed_at, now)
     if found is None:
         found = opened(session, job_fk, key, now)
         session.add(found)
     elif found.job_fk != job_fk:
         found.job_fk = job_fk
+    first = not found.announced
+    if first and found.settled_at is not None:
+        collect_again(found)
     if failed_at is not None and found.key == OPEN:
         found.key = key
-    first = not found.announced
     merged = {**found.facts, **facts}
     if merged != found.facts:
         found.facts = merged
@@ -177,10 +183,10 @@ def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, no
     return found.job_fk
 
 
-def facts_of(session: Session, incident_id: str) -> dict[str, Any]:
-    """The job.json object of an incident, as far as hooks and bundles have told it."""
-    found = session.scalar(select(Incident.facts).where(Incident.id == incident_id))
-    return dict(found or {})
+def facts_json(session: Session, incident_id: str) -> bytes:
+    """The job.json object of an incident, as far as hooks and bundles have told it, as JSON."""
+    stored = type_coerce(Incident.facts, Text)
+    return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
 
 
 def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
@@ -222,7 +228,7 @@ def stored(session: Session, incident_id: str) -> int:
     )
 
 
-def same_failure(session: Session, job_fk: int, job_id: str, key: str) -> Incident | None:
+def same_failure(session: Session, job_fk: int, key: str) -> Incident | None:
     """The incident of this failure, if there is one already."""
     of_job = select(Incident).where(Incident.job_fk == job_fk)
     if key != OPEN:
@@ -233,19 +239,37 @@ def same_failure(session: Session, job_fk: int, job_id: str, key: str) -> Incide
     if key != OPEN:
         unsettled = unsettled.where(Incident.key == OPEN)
     newest_first = (Incident.created_at.desc(), Incident.id.desc())
-    known = hold(session, unsettled.order_by(*newest_first).limit(1)).one_or_none()
-    if known is not None:
-        return known
-    orphan = (
+    return hold(session, unsettled.order_by(*newest_first).limit(1)).one_or_none()
+
+
+def orphan(
+    session: Session, job_id: str, failed_at: datetime | None, now: datetime
+) -> Incident | None:
+    """What was uploaded for this failure, if nobody has reported it yet.
+
+    Alerts come minutes after the nodes have sent their files, when those may have settled.
+    """
+    since = now - ADOPTED_WITHIN
+    settled_late = Incident.settled_at >= (failed_at or since) - CLOCKS_APART
+    query = (
         select(Incident)
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
         .where(Job.job_id == job_id, Cluster.name == "", Incident.announced.is_(False))
-        .where(Incident.settled_at.is_(None))
-        .order_by(*newest_first)
+        .where(Incident.settled_at.is_(None) | (Incident.created_at >= since) & settled_late)
+        .order_by(Incident.created_at.desc(), Incident.id.desc())
         .limit(1)
     )
-    return hold(session, orphan, of=Incident).one_or_none()
+    return hold(session, query, of=Incident).one_or_none()
+
+
+def collect_again(found: Incident) -> None:
+    """A settled incident is open once more: who reports it is told when it is ready."""
+    found.settled_at = None
+    found.state = IncidentState.COLLECTING
+    found.provisional = True
+    found.reason = None
+    found.key = OPEN
 
 
 def opened(session: Session, job_fk: int, key: str, now: datetime) -> Incident:  # noqa: ARG001
