@@ -1,6 +1,7 @@
 """What became of a burst: asked of the database and of the blobs themselves, not of the service."""
 
 import hashlib
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ from triage.store.blobs_folder import FolderBlobs
 __all__ = ["Rows", "faults_of", "open_rows"]
 
 SETTLED = {"analysed", "partial", "quarantined"}
+# All that is sent is whole: only kills can have been the reason.
+KILLED = re.compile(r"workers were lost|was killed by signal")
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,8 +128,8 @@ def stuck(
     for row in artifacts:
         if row["state"] not in SETTLED:
             faults.append(f"artifact {row['id']} is {row['state']}")
-        if row["state"] == "quarantined" and not row["reason"]:
-            faults.append(f"artifact {row['id']} is quarantined without a reason")
+        if row["state"] == "quarantined" and not KILLED.search(row["reason"] or ""):
+            faults.append(f"artifact {row['id']} is quarantined: {row['reason']}")
     unread = rows.all(
         "SELECT a.id FROM artifact a LEFT JOIN digest d ON d.artifact_id = a.id"
         " WHERE a.state IN ('analysed', 'partial') AND d.artifact_id IS NULL"
