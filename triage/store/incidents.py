@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Select, exists, func, select, tuple_
+from sqlalchemy import Select, Text, exists, func, select, tuple_, type_coerce
 from sqlalchemy.orm import Session, defer
 
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
@@ -17,7 +17,7 @@ from triage.store.views import IncidentView, ResolutionView
 __all__ = [
     "announce",
     "arrived",
-    "facts_of",
+    "facts_json",
     "find",
     "for_upload",
     "listing",
@@ -183,10 +183,10 @@ def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, no
     return found.job_fk
 
 
-def facts_of(session: Session, incident_id: str) -> dict[str, Any]:
-    """The job.json object of an incident, as far as hooks and bundles have told it."""
-    found = session.scalar(select(Incident.facts).where(Incident.id == incident_id))
-    return dict(found or {})
+def facts_json(session: Session, incident_id: str) -> bytes:
+    """The job.json object of an incident, as far as hooks and bundles have told it, as JSON."""
+    stored = type_coerce(Incident.facts, Text)
+    return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
 
 
 def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
