@@ -128,6 +128,8 @@ def serving(ctx: Context, *, open_access: bool = False) -> Iterator[Service]:
     try:
         yield Service(ctx, app, port, tokens)
     finally:
+        loop = server.servers[0].get_loop()
+        loop.call_soon_threadsafe(app.state.triage.watch.end)
         server.should_exit = True
         thread.join(20)
         assert not thread.is_alive()
