@@ -39,6 +39,8 @@ class Standing:
     answered_inputs: int
     num_unread: int
     num_artifacts: int
+    expected_artifacts: int | None
+    updated_at: datetime
     settle_at: datetime
     settled_at: datetime | None
     analysed_at: datetime | None
@@ -53,7 +55,8 @@ def standing(session: Session, incident_id: str) -> Standing | None:
     return Standing(
         row.id, IncidentState(row.state), row.facts, row.revision, row.inputs,
         row.answered_inputs, incidents.stored(session, row.id), row.num_artifacts,
-        row.settle_at, row.settled_at, row.analysed_at, row.analyse_s,
+        row.expected_artifacts, row.updated_at, row.settle_at, row.settled_at,
+        row.analysed_at, row.analyse_s,
     )  # fmt: skip
 
 
