@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -47,22 +48,33 @@ def test_a_failed_fsync_is_never_acknowledged(tmp_path: Path) -> None:
         pytest.skip("strace as root makes fsync fail")
     with installed("embedded", tmp_path, SETTINGS) as made:
         assert send(made, 0, dump(0)) == 201
-        made.api.end()
-        plain = made.api.command
-        inject = "inject=fsync,fdatasync:error=EIO"
-        made.api.command = [strace, "-f", "-qq", "-o", "/dev/null", "-e", inject, *plain]
-        made.api.start()
-        made.wait_up()
 
-        refused = [send(made, rank, dump(rank)) for rank in (1, 2, 3)]
-        made.api.end()
-        made.api.command = plain
-        made.api.start()
-        made.wait_up()
+        with failing_fsync(strace, made.api.pid):
+            refused = [send(made, rank, dump(rank)) for rank in (1, 2, 3)]
 
         assert all(status in (503, 507) for status in refused), refused
-        assert send(made, 1, dump(1)) == 201  # nothing of it was kept
+        assert send(made, 1, dump(1)) == 201  # without a restart; nothing of it was kept
         assert stored(made) == ["0 analysed", "1 analysed"]
+
+
+@contextmanager
+def failing_fsync(strace: str, pid: int) -> Iterator[None]:
+    """While this lasts, the process is told EIO by every fsync and fdatasync."""
+    calls = "fsync,fdatasync"
+    command = [
+        strace, "-f", "-o", "/dev/null", "-p", str(pid), "-e", f"trace={calls}",
+        "-e", f"inject={calls}:error=EIO",
+    ]  # fmt: skip
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as tracing:
+        assert tracing.stderr is not None
+        said = tracing.stderr.readline()
+        if b"attached" not in said:
+            tracing.kill()
+            pytest.skip(f"strace may not attach: {said.decode()}")
+        try:
+            yield
+        finally:
+            tracing.terminate()
 
 
 @pytest.fixture

@@ -92,12 +92,9 @@ def test_a_content_encoding_that_lies(
 
 
 NAMES = [
-    "%00", "a%00b", "%2F", "a%2Fb", "..%2F..%2Fetc", "%2e%2e", "%2e%2e%2f%2e%2e%2fx", "..", ".",
-    "%252e%252e%252f", "..%5c..%5cx", "%ff%fe", "%c0%ae%c0%ae", "%ed%a0%80", "%", "%zz", "a%0d%0ab",
-    "%1b[2J", "%e2%80%aex", "%F0%9F%94%A5", "%e7%af%80%e7%82%b9", "C:%5Cx", "con", "~", "-rf",
-    "%24(touch%20x)", "%60touch%20x%60", "%3Cscript%3E", "a" * 256, "a" * 257, "%41" * 5_000,
-    "x" * 5_000, "%E4" * 300, "%20", "%09", "%7f", "%c2%80", "a;b", "a&b", "a=b", "'%20or%201=1--",
-    "%EF%BB%BF", "{job_id}", "%7B%7D", "null", "None",
+    "%00", "a%2Fb", "..%2F..%2Fetc", "%2e%2e", "..", "%252e%252e%252f", "..%5c..%5cx", "%ff%fe",
+    "%ed%a0%80", "%", "a%0d%0ab", "%1b[2J", "%e2%80%aex", "%e7%af%80", "-rf", "%24(touch%20x)",
+    "%3Cscript%3E", "a" * 257, "%41" * 5_000, "%20", "%c2%80", "'%20or%201=1--", "{job_id}",
 ]  # fmt: skip
 
 
@@ -110,7 +107,6 @@ def test_names_are_text_or_refused_and_never_paths(name: str, service: Attacked)
         service.call("POST", f"{JOB}-names/artifacts?filename={name}", body),
         service.call("POST", f"{JOB}-names/artifacts?incident={name}", body),
         service.call("GET", f"/v1/nodes/{name}"),
-        service.call("GET", f"/v1/incidents/{name}"),
         service.call("GET", f"/v1/incidents?job_id={name}&node={name}"),
     ]
 
