@@ -1,0 +1,117 @@
+"""A receiver of webhooks is away for ten minutes: how soon after its return it has everything.
+
+The service runs under libfaketime, which makes its clock go faster (``--speed``), so that ten
+minutes pass in a fraction; the receiver's clock is the real one. Many incidents are reported
+before and during the outage. Half of the outage the port refuses connections, half of it the
+receiver answers 503. Needs Debian's ``faketime``.
+"""
+
+import argparse
+import shutil
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from benchmarks.service_client import Client
+from benchmarks.service_processes import eventually, installed
+from benchmarks.service_receiver import Receiver, identity_faults
+
+__all__ = ["Outage", "suffer"]
+
+OUTAGE_S: Final = 600.0
+SERVED_WITHIN_S: Final = 60.0
+# Real seconds: reading and answering take their time, however fast the clock goes.
+ANSWER_S: Final = 240.0
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """What was seen. Seconds are of the service's clock."""
+
+    num_incidents: int
+    num_tries: int
+    """Requests that were answered 503."""
+    first_s: float
+    """From the return until the first message arrived."""
+    all_s: float
+    """From the return until every incident's message had arrived."""
+    faults: tuple[str, ...]
+
+
+def suffer(folder: Path, num_incidents: int, speed: float) -> Outage:
+    """One outage, with so many incidents in it."""
+    settings = {"TRIAGE_QUIET_S": "1", "TRIAGE_LOG_LEVEL": "warning", "TRIAGE_LEASE_S": "600"}
+    receiver = Receiver()
+    with installed("embedded", folder, settings) as made:
+        made.api.end()
+        made.api.command = [
+            shutil.which("faketime") or "faketime", "-f", f"+0 x{speed:g}", *made.api.command
+        ]  # fmt: skip
+        made.api.start()
+        made.wait_up()
+        client = Client(made.port)
+        client.post("/v1/subscriptions", {"kind": "generic", "url": f"{receiver.url}/all"})
+        began = time.monotonic()
+        incidents = []
+        for n in range(num_incidents):
+            told = client.post("/v1/hooks/job-failed", {"job_id": f"away-{n}"})
+            incidents.append(str(told["incident"]["id"]))
+        for one in incidents:
+            eventually(lambda i=one: is_ready(client, i), ANSWER_S, every_s=0.2)  # type: ignore[misc]
+        half = OUTAGE_S / speed / 2
+        time.sleep(max(0.0, began + half - time.monotonic()))
+        receiver.status = 503
+        receiver.open()
+        time.sleep(half)
+        num_tries = len(receiver.kept())
+        receiver.status = 200
+        back = time.monotonic()
+        faults = []
+        try:
+            eventually(lambda: told_of(receiver, back) >= set(incidents), 5 * SERVED_WITHIN_S)
+        except TimeoutError:
+            missing = set(incidents) - told_of(receiver, back)
+            faults.append(f"{len(missing)} messages never came")
+        arrived = told_of(receiver, back)
+        moments = [one.at for one in receiver.kept() if one.at >= back]
+        receiver.close()
+    all_s = (max(moments) - back) * speed if moments else float("inf")
+    first_s = (min(moments) - back) * speed if moments else float("inf")
+    if all_s > SERVED_WITHIN_S:
+        faults.append(f"served {all_s:.0f} s after its return")
+    faults += identity_faults(receiver.kept())
+    return Outage(len(arrived), num_tries, first_s, all_s, tuple(faults))
+
+
+def is_ready(client: Client, incident: str) -> bool:
+    return bool(client.get(f"/v1/incidents/{incident}")["state"] == "ready")
+
+
+def told_of(receiver: Receiver, since: float) -> set[str]:
+    """Incidents of which a message arrived since then."""
+    return {one.said["data"]["incident_id"] for one in receiver.kept() if one.at >= since}
+
+
+def main() -> int:
+    """Suffer one outage; 1 when a message came late, twice in two forms, or not at all."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("--incidents", type=int, default=50)
+    parser.add_argument("--speed", type=float, default=10.0)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="triage-outage-") as folder:
+        one = suffer(Path(folder), options.incidents, options.speed)
+    print(
+        f"{one.num_incidents} incidents, away for {OUTAGE_S:.0f} s of the service's clock"
+        f" (x{options.speed:g}); answered 503 to {one.num_tries} tries; after its return the first"
+        f" message after {one.first_s:.0f} s, the last after {one.all_s:.0f} s"
+    )
+    for fault in one.faults:
+        print(f"  FAULT: {fault}")
+    return 1 if one.faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
