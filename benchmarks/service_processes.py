@@ -266,7 +266,7 @@ def kill(pid: int) -> None:
         os.kill(pid, signal.SIGKILL)
 
 
-def eventually(ask: Callable[[], T], within_s: float, every_s: float = 0.05) -> T:
+def eventually(ask: Callable[[], T | None], within_s: float, every_s: float = 0.05) -> T:
     """The first answer that is true. Raises :class:`TimeoutError`."""
     end = time.monotonic() + within_s
     while not (answer := ask()):
