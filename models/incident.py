@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, Json, UtcTime
@@ -24,7 +24,15 @@ class Incident(Base):
 
     __tablename__ = "incident"
     __table_args__ = (
-        UniqueConstraint("job_fk", "key"),
+        # PostgreSQL lets rows be added that refer to an incident while its `key` changes, but only
+        # where no reference could be made to that key; that is, where its index leaves rows out.
+        Index(
+            "uq_incident_job_fk_key",
+            "job_fk",
+            "key",
+            unique=True,
+            postgresql_where=text("key IS NOT NULL"),
+        ),
         Index(None, "created_at", "id"),
         Index(None, "state", "created_at", "id"),
         Index(None, "category", "created_at", "id"),

@@ -101,7 +101,6 @@ def upgrade() -> None:
         sa.Column("settled_at", models.base.UtcTime(timezone=True), nullable=True),
         sa.ForeignKeyConstraint(["job_fk"], ["job.id"], name=op.f("fk_incident_job_fk_job")),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_incident")),
-        sa.UniqueConstraint("job_fk", "key", name=op.f("uq_incident_job_fk_key")),
     )
     with op.batch_alter_table("incident", schema=None) as batch_op:
         batch_op.create_index(
@@ -117,6 +116,12 @@ def upgrade() -> None:
             batch_op.f("ix_incident_state_created_at_id"),
             ["state", "created_at", "id"],
             unique=False,
+        )
+        batch_op.create_index(
+            "uq_incident_job_fk_key",
+            ["job_fk", "key"],
+            unique=True,
+            postgresql_where=sa.text("key IS NOT NULL"),
         )
 
     op.create_table(
@@ -458,6 +463,7 @@ def downgrade() -> None:
 
     op.drop_table("work")
     with op.batch_alter_table("incident", schema=None) as batch_op:
+        batch_op.drop_index("uq_incident_job_fk_key", postgresql_where=sa.text("key IS NOT NULL"))
         batch_op.drop_index(batch_op.f("ix_incident_state_created_at_id"))
         batch_op.drop_index(batch_op.f("ix_incident_settled_at"))
         batch_op.drop_index(batch_op.f("ix_incident_created_at_id"))

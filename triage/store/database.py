@@ -16,6 +16,7 @@ from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
 from sqlalchemy.exc import (
     ArgumentError,
+    DatabaseError,
     DBAPIError,
     DisconnectionError,
     InterfaceError,
@@ -85,6 +86,11 @@ def translated() -> Iterator[None]:
             "the database does not answer", hint="send it again; see `triage doctor`"
         ) from error
     except DBAPIError as error:
+        if type(error) is DatabaseError and isinstance(error.orig, sqlite3.DatabaseError):
+            raise Unavailable(
+                "the database file is damaged, or none of SQLite's",
+                hint="put back the latest backup; `sqlite3 .recover` may read the damaged one",
+            ) from error
         if error.connection_invalidated:
             raise Unavailable("the database went away", hint="send it again") from error
         raise

@@ -1,9 +1,10 @@
 """A node's history over all incidents, beside what is usual in the fleet."""
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import func, select
+from sqlalchemy import Select, func, select
 from sqlalchemy.orm import Session
 
 from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
@@ -16,6 +17,12 @@ __all__ = ["history"]
 WINDOW: Final = timedelta(days=30)
 MAX_INCIDENTS: Final = 200
 MAX_ERRORS: Final = 200
+# Root rows that the errors are counted from: the newest.
+MAX_ROWS: Final = 10_000
+# What makes two rows the same error.
+ERROR: Final = (
+    Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature
+)  # fmt: skip
 
 
 def history(session: Session, name: str, now: datetime | None = None) -> dict[str, Any] | None:
@@ -71,22 +78,39 @@ def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
 
 
 def errors_of(session: Session, name: str) -> list[dict[str, Any]]:
-    key = (
-        Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature
-    )  # fmt: skip
-    rows = session.execute(
-        select(
-            *key,
-            func.sum(Evidence.count),
-            func.count(Evidence.incident_id.distinct()),
-            func.min(Evidence.at),
-            func.max(Evidence.at),
-        )
+    """Of the newest rows, so that a node that floods its log is answered as soon as others.
+
+    Counted by incident first: to count distinct ones, PostgreSQL would sort all rows.
+    """
+    newest = (
+        select(*ERROR, Evidence.incident_id, Evidence.count, Evidence.at)
         .where(Evidence.node == name, Evidence.role == EvidenceRole.ROOT)
+        .order_by(Evidence.at.desc())
+        .limit(MAX_ROWS)
+        .subquery()
+    )
+    of_newest = [newest.c[column.key] for column in ERROR]
+    by_incident = (
+        select(
+            *of_newest,
+            func.sum(newest.c.count).label("total"),
+            func.min(newest.c.at).label("first"),
+            func.max(newest.c.at).label("last"),
+        )
+        .group_by(*of_newest, newest.c.incident_id)
+        .subquery()
+    )
+    key = [by_incident.c[column.key] for column in ERROR]
+    last = func.max(by_incident.c.last)
+    by_error: Select[Any] = (
+        select(
+            *key, func.sum(by_incident.c.total), func.count(), func.min(by_incident.c.first), last
+        )
         .group_by(*key)
-        .order_by(func.count(Evidence.incident_id.distinct()).desc(), func.max(Evidence.at).desc())
+        .order_by(func.count().desc(), last.desc(), *key)
         .limit(MAX_ERRORS)
     )
+    rows: Iterable[Any] = session.execute(by_error)
     return [
         {
             "kind": kind, "code": code, "gpu": gpu, "category": category, "signature": signature,

@@ -1,0 +1,78 @@
+"""One database of each kind for all tests of a file; each test uses names of its own."""
+
+import itertools
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from tests.servers import postgres_database
+from triage.domain.category import Role
+from triage.settings import Settings
+from triage.store import artifacts, incidents
+from triage.store.artifacts import NewArtifact
+from triage.store.database import Database, open_database
+from triage.store.migrate import migrate
+
+NOW = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
+COUNTER = itertools.count()
+
+
+@pytest.fixture(scope="module", params=["sqlite", "postgresql"])
+def database(request, tmp_path_factory) -> Iterator[Database]:
+    if request.param == "sqlite":
+        found = open_database(Settings(data_dir=tmp_path_factory.mktemp("data")))
+        migrate(found)
+        yield found
+        found.close()
+        return
+    with postgres_database() as url:
+        found = open_database(Settings(database_url=url))
+        migrate(found)
+        yield found
+        found.close()
+
+
+@pytest.fixture
+def unique() -> str:
+    """A word that no other test uses."""
+    return f"t{next(COUNTER)}"
+
+
+@pytest.fixture
+def opened(database) -> Callable[..., str]:
+    """Opens an incident for a job."""
+
+    def of_job(job_id: str, **given) -> str:
+        given = {
+            "cluster": "", "failed_at": None, "facts": {}, "expected_artifacts": None,
+            "within_s": 300.0, "quiet_s": 30.0, "now": NOW, **given,
+        }  # fmt: skip
+        with database.writing() as session:
+            return incidents.announce(session, job_id=job_id, **given)
+
+    return of_job
+
+
+def new_file(identity: str, **given) -> NewArtifact:
+    return NewArtifact(
+        **{
+            "identity": identity, "node": "n0", "rank": 0, "kind": "job_log", "filename": "a.log",
+            "sha256": "00" * 32, "size_bytes": 10, "position": 0, "stored_bytes": 9,
+            "redacted": {}, **given,
+        }
+    )  # fmt: skip
+
+
+def uploaded(database, incident_id: str, *identities: str, now=NOW) -> tuple[str, dict[str, str]]:
+    """One upload with files of these identities: its id, and identity -> id."""
+    with database.writing() as session:
+        files = [new_file(identity) for identity in identities]
+        return artifacts.add_upload(session, incident_id, "blob", 9, files, now)
+
+
+def suspect(position: int, node: str | None, **given) -> dict:
+    return {
+        "position": position, "node": node, "category": "gpu", "role": str(Role.CULPRIT),
+        "score": 1.0 / position, "gpus": [], **given,
+    }  # fmt: skip

@@ -1,0 +1,412 @@
+"""What the store keeps and gives back: hits beside near misses, on both databases."""
+
+from datetime import timedelta
+
+import pytest
+from sqlalchemy import func, select
+
+from models import Artifact, Base, Evidence, Incident, Work
+from tests.store.conftest import NOW, new_file, suspect, uploaded
+from triage.domain.states import ArtifactState, DeliveryState, IncidentState, WorkKind
+from triage.store import (
+    artifacts,
+    audit,
+    counts,
+    deliveries,
+    evidence,
+    incidents,
+    jobs,
+    keys,
+    nodes,
+    resolutions,
+    retention,
+    revisions,
+    settling,
+    subscriptions,
+    suspects,
+    work,
+)  # fmt: skip
+from triage.store.evidence import Reading
+from triage.store.heard import database_time, heard
+from triage.store.ids import new_id
+
+HOUR = timedelta(hours=1)
+
+
+def answer(session, incident_id, revision, named, now=NOW):
+    revisions.add(
+        session, incident_id, revision, provisional=False, report=f'{{"r":{revision}}}',
+        timeline=[{"at": None}], answer=b"\x00", suspects=named, now=now,
+    )  # fmt: skip
+
+
+def subscribe(session, subscription_id, **given):
+    given = {
+        "kind": "generic", "url": "https://x", "routing_key": None, "secrets": ["s"],
+        "events": ["incident.ready"], "now": NOW, **given,
+    }  # fmt: skip
+    return subscriptions.add(session, subscription_id, **given)
+
+
+def send(session, delivery_id, subscription_id, incident_id, **given):
+    deliveries.add(
+        session, delivery_id, subscription_id=subscription_id, incident_id=incident_id,
+        revision=1, event="incident.ready", method="POST", url="u", headers={}, body=b"first",
+        **{"now": NOW, **given},
+    )  # fmt: skip
+
+
+def test_ids_sort_by_time_and_differ():
+    made = [new_id("inc", NOW + timedelta(milliseconds=k)) for k in range(50)]
+
+    assert made == sorted(made)
+    assert len({new_id("inc", NOW) for _ in range(1000)}) == 1000
+    assert {len(one) for one in made} == {24}
+
+
+def test_a_file_that_is_there_is_not_new(database, unique, opened):
+    incident_id, other = opened(unique), opened(unique + "b")
+    first, made = uploaded(database, incident_id, "x", "y")
+    _, again = uploaded(database, incident_id, "y", "z")
+    _, elsewhere = uploaded(database, other, "x")
+
+    assert (set(made), set(again), set(elsewhere)) == ({"x", "y"}, {"z"}, {"x"})
+    with database.reading() as session:
+        assert artifacts.by_identity(session, incident_id, "x").id == made["x"]
+        assert artifacts.by_identity(session, incident_id, "X") is None
+        found = artifacts.known_identities(session, incident_id, ["x", "z", "w"])
+        assert found == {"x": made["x"], "z": again["z"]}
+        many = [f"no {k}" for k in range(2500)]
+        assert artifacts.known_identities(session, incident_id, [*many, "y"]) == {"y": made["y"]}
+        assert artifacts.upload_of(session, first) == (incident_id, "blob")
+        assert artifacts.upload_of(session, "upl_none") is None
+
+
+def test_many_files_of_one_upload_are_all_kept(database, unique, opened):
+    incident_id = opened(unique)
+
+    assert len(uploaded(database, incident_id, *map(str, range(4000)))[1]) == 4000
+
+
+def test_files_are_read_once_and_told_apart_by_what_became_of_them(database, unique, opened):
+    incident_id = opened(unique)
+    upload_id, made = uploaded(database, incident_id, "a", "b", "c")
+    with database.writing() as session:
+        artifacts.set_states(
+            session,
+            {
+                made["a"]: (ArtifactState.ANALYSED, None),
+                made["b"]: (ArtifactState.QUARANTINED, "cut off"),
+            },
+        )
+        artifacts.count_try(session, made["c"])
+    with database.reading() as session:
+        [left] = artifacts.to_read(session, upload_id)
+        assert (left.id, left.tries, left.name) == (made["c"], 1, "nodes/n0/a.log")
+        assert artifacts.quarantined(session, incident_id) == [("nodes/n0/a.log", "cut off")]
+    with database.writing() as session:
+        assert artifacts.quarantine_upload(session, upload_id, "lost") == 1
+        assert artifacts.quarantine_upload(session, upload_id, "lost") == 0
+        assert artifacts.to_read(session, upload_id) == []
+
+
+def test_what_is_read_again_replaces_what_was(database, unique, opened):
+    incident_id = opened(unique)
+    _, made = uploaded(database, incident_id, "a", "b")
+    row = {"artifact": "a", "clock": "none", "kind": "k", "role": "root", "signature": "s",
+           "text": "t", "count": 1}  # fmt: skip
+    with database.writing() as session:
+        for number in (3, 1):
+            both = [Reading(made["a"], b"%d" % number, [row] * number), Reading(made["b"], b"b")]
+            evidence.add_readings(session, incident_id, both)
+        evidence.add_readings(session, incident_id, [])
+        evidence.add_readings(session, incident_id, [Reading(made["b"], b"b", [row] * 20_001)])
+
+    with database.reading() as session:
+        assert sorted(evidence.extracts_of(session, incident_id)) == [b"1", b"b"]
+        of_file = select(func.count()).select_from(Evidence)
+        assert session.scalar(of_file.where(Evidence.artifact_id == made["a"])) == 1
+        assert session.scalar(of_file.where(Evidence.artifact_id == made["b"])) == 20_000
+
+
+def test_an_incident_goes_from_the_first_word_to_an_answer(database, unique, opened):
+    incident_id = opened(unique, expected_artifacts=2)
+    with database.writing() as session:
+        assert settling.standing(session, "inc_none") is None
+        assert settling.standing(session, incident_id).settle_at == NOW + timedelta(seconds=300)
+        incidents.arrived(session, incident_id, 2, 30.0, NOW + HOUR)
+        st = settling.standing(session, incident_id)
+        assert (st.settle_at, st.num_artifacts) == (NOW + HOUR, 2)
+        settling.begin_final(session, incident_id, NOW)
+        assert settling.standing(session, incident_id).state is IncidentState.ANALYSING
+        settling.go_on_collecting(session, incident_id)
+        assert settling.standing(session, incident_id).state is IncidentState.COLLECTING
+        assert settling.settle(session, incident_id, NOW)
+        assert not settling.settle(session, incident_id, NOW + HOUR)
+        settling.begin_final(session, incident_id, NOW)
+        settling.go_on_collecting(session, incident_id)
+        found = settling.standing(session, incident_id)
+    assert (found.state, found.settled_at) == (IncidentState.READY, NOW)
+    assert opened(unique) != incident_id
+
+
+def test_an_incident_we_failed_over_is_closed_with_the_reason(database, unique, opened):
+    incident_id = opened(unique)
+    with database.writing() as session:
+        before = settling.num_open(session)
+        assert settling.failed(session, incident_id, "no reader", NOW) == 0
+        assert settling.num_open(session) == before - 1
+        found = incidents.find(session, incident_id)
+    assert (found.state, found.reason) == (IncidentState.FAILED, "no reader")
+    assert opened(unique) != incident_id
+
+
+def test_what_the_session_knew_before_it_held_the_row_is_read_again(database, unique, opened):
+    incident_id = opened(unique)
+    with database.writing() as session:
+        stale = session.get(Incident, incident_id)
+        assert stale.inputs == 0
+        if database.sqlite:  # there is one writer only
+            session.execute(Incident.__table__.update().values(inputs=5))
+        else:
+            with database.writing() as other:
+                for _ in range(5):
+                    settling.changed(other, incident_id, NOW)
+        settling.changed(session, incident_id, NOW)
+    with database.reading() as session:
+        assert settling.standing(session, incident_id).inputs == 6
+
+
+def test_the_newest_answer_and_its_suspects(database, unique, opened):
+    incident_id = opened(unique)
+    with database.writing() as session:
+        assert revisions.newest(session, incident_id) is None
+        assert suspects.of_incident(session, incident_id) == []
+        answer(session, incident_id, 1, [suspect(1, "a"), suspect(2, "b")])
+        answer(session, incident_id, 2, [suspect(2, "d"), suspect(1, None)])
+    with database.reading() as session:
+        newest = revisions.newest(session, incident_id)
+        assert (newest.revision, newest.report, newest.answer) == (2, '{"r":2}', b"\x00")
+        assert [one["node"] for one in suspects.of_incident(session, incident_id)] == [None, "d"]
+
+
+def test_a_resolution_replaces_the_one_before(database, unique, opened):
+    incident_id = opened(unique)
+    with database.writing() as session:
+        for category in ("gpu", "nic"):
+            resolutions.put(
+                session, incident_id, category=category, node=None, note=None, said_by="me",
+                now=NOW,
+            )  # fmt: skip
+        assert incidents.find(session, incident_id).resolution.category == "nic"
+
+
+def test_a_token_is_good_until_it_ends(database, unique):
+    with database.writing() as session:
+        before = keys.num_valid(session, NOW)
+        keys.add(session, unique, "a", f"hash {unique}", ["read", "ingest"], NOW + HOUR, NOW)
+        assert keys.by_hash(session, f"hash {unique}").scopes == {"read", "ingest"}
+        assert keys.by_hash(session, f"HASH {unique}") is None
+        assert keys.num_valid(session, NOW) == before + 1
+        assert keys.num_valid(session, NOW + HOUR) == before
+        assert keys.revoke(session, unique, NOW)
+        assert keys.revoke(session, unique, NOW + HOUR)
+        assert not keys.revoke(session, "key_none", NOW)
+        assert keys.by_hash(session, f"hash {unique}").revoked_at == NOW
+        assert keys.num_valid(session, NOW) == before
+
+
+def test_a_subscription_and_its_messages(database, unique, opened):
+    incident_id, other = opened(unique), opened(unique + "b")
+    with database.writing() as session:
+        subscribe(session, unique)
+        assert subscribe(session, unique, url="https://other").url == "https://x"
+        subscribe(session, unique + "one", incident_id=incident_id)
+        subscribe(session, unique + "events", events=["incident.failed"])
+
+        def wanting(incident):
+            found = subscriptions.wanting(session, incident, "incident.ready")
+            return {one.id for one in found if one.id.startswith(unique)}
+
+        assert wanting(incident_id) == {unique, unique + "one"}
+        assert wanting(other) == {unique}
+        assert unique + "one" not in {one.id for one in subscriptions.listing(session)}
+        subscriptions.set_failing(session, unique, NOW, NOW + HOUR)
+        subscriptions.set_failing(session, unique, NOW + HOUR, None)
+        assert subscriptions.find(session, unique).failing_since == NOW
+        assert subscriptions.not_before(session, unique) is None
+        subscriptions.set_failing(session, unique, None, None)
+        assert subscriptions.find(session, unique).failing_since is None
+        subscriptions.disable(session, unique, "gone", NOW)
+        assert wanting(other) == set()
+        for name in ("a", "a", "b"):
+            send(session, unique + name, unique, incident_id, now=NOW)
+        send(session, unique + "a", unique, incident_id, now=NOW + HOUR)
+        assert [one.id for one in deliveries.pending(session, unique)] == [
+            unique + "a",
+            unique + "b",
+        ]
+        assert subscriptions.remove(session, unique)
+        session.flush()
+        assert not subscriptions.remove(session, unique)
+        assert deliveries.find(session, unique + "a") is None
+
+
+def test_a_message_is_tried_given_up_and_sent_again(database, unique, opened):
+    incident_id = opened(unique)
+    with database.writing() as session:
+        subscribe(session, unique)
+        send(session, unique, unique, incident_id)
+        tried = {"status": 500, "error": "no", "latency_ms": 3, "tried_at": NOW, "now": NOW}
+        later = NOW + HOUR
+        for name in (unique, "whd_none"):
+            deliveries.record(session, name, state=DeliveryState.PENDING, next_at=later, **tried)
+        deliveries.all_due(session, unique, NOW)
+        session.expire_all()
+        found = deliveries.find(session, unique)
+        assert (found.attempts, found.next_at, found.last_status) == (1, NOW, 500)
+        deliveries.give_up_all(session, unique, "gone")
+        session.expire_all()
+        assert deliveries.find(session, unique).state is DeliveryState.FAILED
+        assert deliveries.pending(session, unique) == []
+        again = deliveries.send_again(session, unique, NOW)
+        assert (again.state, again.attempts, again.body) == (DeliveryState.PENDING, 0, b"first")
+        assert deliveries.send_again(session, "whd_none", NOW) is None
+        done = {**tried, "status": 204, "error": None}
+        deliveries.record(session, unique, state=DeliveryState.DELIVERED, next_at=None, **done)
+        assert deliveries.find(session, unique).delivered_at == NOW
+
+
+def test_a_nodes_history(database, unique, opened):
+    bad, fine = f"{unique}-bad", f"{unique}-fine"
+    with database.writing() as session:
+        assert nodes.history(session, bad, NOW) is None
+    for k in range(3):
+        incident_id = opened(f"{unique}-{k}", cluster="c", now=NOW - k * HOUR)
+        _, made = uploaded(database, incident_id, "f")
+        row = {
+            "artifact": "a",
+            "clock": "wall",
+            "kind": "xid",
+            "role": "root",
+            "signature": "s",
+            "text": "t",
+            "count": 2,
+            "node": bad,
+            "code": 79,
+            "at": f"2026-11-21T0{k}:00:00Z",
+        }
+        noise = {**row, "role": "noise", "code": 13}  # fmt: skip
+        with database.writing() as session:
+            jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), [bad, fine, ""], NOW)
+            answer(session, incident_id, 1, [suspect(1, bad), suspect(2, fine, role="affected")])
+            readings = [Reading(made["f"], b"", [row, row, noise, {**row, "node": fine}])]
+            evidence.add_readings(session, incident_id, readings)
+    with database.reading() as session:
+        found, other = nodes.history(session, bad, NOW), nodes.history(session, fine, NOW)
+        late = nodes.history(session, bad, NOW + timedelta(days=31))
+    assert [one["job_id"] for one in found["incidents"]] == [f"{unique}-{k}" for k in range(3)]
+    [error] = found["errors"]
+    assert (error["code"], error["count"], error["incidents"]) == (79, 12, 3)
+    assert (error["first_at"], error["last_at"]) == (
+        "2026-11-21T00:00:00.000Z", "2026-11-21T02:00:00.000Z",
+    )  # fmt: skip
+    assert (found["rate"]["incidents"], other["rate"]["incidents"]) == (3, 0)
+    assert found["rate"]["ratio"] > 1
+    assert late["rate"]["incidents"] == 0
+    assert found["clusters"] == ["c"]
+
+
+def test_of_a_flood_the_newest_rows_are_counted(database, unique, opened, monkeypatch):
+    monkeypatch.setattr(nodes, "MAX_ROWS", 5)
+    incident_id = opened(unique)
+    _, made = uploaded(database, incident_id, "f")
+    row = {"artifact": "a", "clock": "wall", "kind": "xid", "role": "root", "signature": "s",
+           "text": "t", "count": 1, "node": unique}  # fmt: skip
+    rows = [{**row, "code": k // 4, "at": f"2026-11-21T00:00:{k:02}Z"} for k in range(12)]
+    with database.writing() as session:
+        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), [unique], NOW)
+        evidence.add_readings(session, incident_id, [Reading(made["f"], b"", rows)])
+    with database.reading() as session:
+        errors = nodes.history(session, unique, NOW)["errors"]
+    assert [(one["code"], one["count"]) for one in errors] == [(2, 4), (1, 1)]
+
+
+def test_a_hook_that_names_a_node_finds_the_job_that_ran_there(database, unique, opened):
+    by_file = opened(unique + "1", now=NOW + timedelta(days=40))
+    with database.writing() as session:
+        file = new_file("x", node=f"{unique}-file")
+        artifacts.add_upload(session, by_file, "blob", 1, [file], NOW)
+    day = NOW + timedelta(days=41)
+    by_facts = opened(unique + "2", now=day, facts={"rank_to_node": {"0": f"{unique}-facts"}})
+    with database.reading() as session:
+        for name, wanted in ((f"{unique}-file", by_file), (f"{unique}-facts", by_facts)):
+            assert incidents.newest_of_node(session, name, NOW).id == wanted
+            assert incidents.newest_of_node(session, name, NOW + timedelta(days=50)) is None
+            assert incidents.newest_of_node(session, name + "x", NOW) is None
+
+
+def test_counts_say_how_long_work_waits(database, unique, opened):
+    with database.writing() as session:
+        session.execute(Base.metadata.tables["work"].delete())
+        assert counts.counts(session, NOW)["oldest_due_s"] == 0.0
+        work.arm(session, WorkKind.NOTIFY, "a", NOW)
+        work.arm(session, WorkKind.NOTIFY, "b", NOW + HOUR)
+        assert counts.counts(session, NOW - HOUR)["oldest_due_s"] == 0.0
+        found = counts.counts(session, NOW + timedelta(seconds=7))
+        assert (found["oldest_due_s"], found["work"]) == (7.0, {("notify", "waiting"): 2})
+        assert heard(session, NOW).last_at is None
+        work.claim(session, WorkKind.NOTIFY, "me", NOW, 60.0)
+        said = heard(session, NOW)
+        assert (said.running, said.owners, said.last_at) == (1, ("me",), NOW)
+        assert heard(session, NOW + HOUR).running == 0
+        assert (database_time(session) is None) == database.sqlite
+
+
+def test_acts_are_listed_newest_first(database, unique):
+    with database.writing() as session:
+        for k in range(3):
+            audit.note(session, "me", f"act {k}", unique, NOW + timedelta(days=99), {"k": k})
+        assert [one[2] for one in audit.listing(session, 2)] == ["act 2", "act 1"]
+
+
+@pytest.mark.parametrize("resolved", [False, True])
+def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolved):
+    old, kept = opened(unique), opened(unique + "kept")
+    with database.writing() as session:
+        subscribe(session, unique)
+    for incident_id in (old, kept):
+        upload_id, made = uploaded(database, incident_id, "x")
+        with database.writing() as session:
+            evidence.add_readings(session, incident_id, [Reading(made["x"], b"x")])
+            answer(session, incident_id, 1, [suspect(1, "n")])
+            send(session, incident_id, unique, incident_id)
+            work.arm(session, WorkKind.PARSE, upload_id, NOW)
+    with database.writing() as session:
+        settling.settle(session, old, NOW)
+        if resolved:
+            resolutions.put(
+                session, old, category="gpu", node=None, note=None, said_by="me", now=NOW
+            )
+        found = retention.old_incidents(session, NOW + HOUR)
+        assert (old in found, kept in found) == (not resolved, False)
+        assert old not in retention.old_incidents(session, NOW)
+        uploads = retention.old_uploads(session, NOW + HOUR)
+        [mine] = [one for one in uploads if artifacts.upload_of(session, one.id)[0] == old]
+        retention.forget_blob(session, mine.id)
+        assert artifacts.upload_of(session, mine.id) == (old, None)
+        retention.remove(session, [])
+        retention.remove(session, [old, "inc_none"])
+    with database.reading() as session:
+        assert incidents.find(session, old) is None
+        assert incidents.find(session, kept) is not None
+        for name, table in Base.metadata.tables.items():
+            if "incident_id" in table.columns and name not in ("resolution", "subscription"):
+                of = select(func.count()).select_from(table)
+                assert session.scalar(of.where(table.c.incident_id == old)) == 0, name
+                assert session.scalar(of.where(table.c.incident_id == kept)) == 1 or name == (
+                    "evidence"
+                ), name
+        assert session.scalar(select(Work.id).where(Work.key == old)) is None
+        assert session.scalar(select(Work.id).where(Work.key == mine.id)) is None
+        assert session.scalar(select(Artifact.id).where(Artifact.incident_id == kept))
