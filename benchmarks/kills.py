@@ -24,7 +24,7 @@ from typing import Final
 from benchmarks.service_client import Client
 from benchmarks.service_findings import faults_of, open_rows
 from benchmarks.service_load import Load, Shape, dumps_of
-from benchmarks.service_processes import BACKENDS, Installation, installed, servers
+from benchmarks.service_processes import BACKENDS, Installation, end_well, installed, servers
 from benchmarks.service_receiver import Receiver
 from benchmarks.service_victims import KINDS, Killer, own_postgres, own_redis
 
@@ -167,6 +167,7 @@ def prepared(
 
 def main() -> int:
     """Run as asked; 1 when something was lost, doubled, stuck or untold."""
+    end_well()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--kind", choices=KINDS, action="append", help="all without it")
     parser.add_argument("--backend", choices=BACKENDS, action="append", help="embedded without it")

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.service_client import Client
-from benchmarks.service_processes import eventually, installed
+from benchmarks.service_processes import end_well, eventually, installed
 from benchmarks.service_receiver import Receiver, identity_faults
 
 __all__ = ["Outage", "suffer"]
@@ -97,6 +97,7 @@ def told_of(receiver: Receiver, since: float) -> set[str]:
 
 def main() -> int:
     """Suffer one outage; 1 when a message came late, twice in two forms, or not at all."""
+    end_well()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--incidents", type=int, default=50)
     parser.add_argument("--speed", type=float, default=10.0)

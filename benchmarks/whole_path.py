@@ -23,6 +23,7 @@ from benchmarks.service_processes import (
     BACKENDS,
     ROOT,
     Installation,
+    end_well,
     eventually,
     installed,
     servers,
@@ -267,6 +268,7 @@ def nodes_of(suspects: Sequence[Mapping[str, Any]]) -> list[object]:
 
 def main() -> int:
     """Walk on each backend; 1 when something was not as promised."""
+    end_well()
     parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
     parser.add_argument("--backend", choices=BACKENDS, action="append", help="all without it")
     backends = parser.parse_args().backend or list(BACKENDS)
