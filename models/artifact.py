@@ -14,6 +14,7 @@ __all__ = ["Artifact"]
 class Artifact(Base):
     """``identity`` is made of kind, node, rank and SHA-256; the same file again is the same row.
 
+    ``name_hash`` is of node and filename, which are too long to be indexed.
     ``size_bytes`` is as it came, after the Content-Encoding; ``position`` and
     ``stored_bytes`` say where in the blob of the upload its frame lies.
     """
@@ -23,6 +24,7 @@ class Artifact(Base):
         UniqueConstraint("incident_id", "identity"),
         Index(None, "upload_id"),
         Index(None, "incident_id", "state"),
+        Index(None, "incident_id", "name_hash"),
     )
 
     id: Mapped[str] = mapped_column(primary_key=True)
@@ -33,6 +35,7 @@ class Artifact(Base):
     rank: Mapped[int | None]
     kind: Mapped[str]
     filename: Mapped[str]
+    name_hash: Mapped[str]
     sha256: Mapped[str]
     size_bytes: Mapped[int] = mapped_column(BigInteger)
     position: Mapped[int] = mapped_column(BigInteger)

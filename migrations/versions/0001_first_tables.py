@@ -274,6 +274,7 @@ def upgrade() -> None:
         sa.Column("rank", sa.Integer(), nullable=True),
         sa.Column("kind", models.base.CleanText(), nullable=False),
         sa.Column("filename", models.base.CleanText(), nullable=False),
+        sa.Column("name_hash", models.base.CleanText(), nullable=False),
         sa.Column("sha256", models.base.CleanText(), nullable=False),
         sa.Column("size_bytes", sa.BigInteger(), nullable=False),
         sa.Column("position", sa.BigInteger(), nullable=False),
@@ -301,6 +302,11 @@ def upgrade() -> None:
         ),
     )
     with op.batch_alter_table("artifact", schema=None) as batch_op:
+        batch_op.create_index(
+            batch_op.f("ix_artifact_incident_id_name_hash"),
+            ["incident_id", "name_hash"],
+            unique=False,
+        )
         batch_op.create_index(
             batch_op.f("ix_artifact_incident_id_state"), ["incident_id", "state"], unique=False
         )
@@ -435,6 +441,7 @@ def downgrade() -> None:
     with op.batch_alter_table("artifact", schema=None) as batch_op:
         batch_op.drop_index(batch_op.f("ix_artifact_upload_id"))
         batch_op.drop_index(batch_op.f("ix_artifact_incident_id_state"))
+        batch_op.drop_index(batch_op.f("ix_artifact_incident_id_name_hash"))
 
     op.drop_table("artifact")
     with op.batch_alter_table("upload", schema=None) as batch_op:

@@ -252,6 +252,19 @@ def test_a_bad_member_refuses_only_itself(
     assert set(states.values()) == {ArtifactState.ANALYSED}
 
 
+def test_a_log_that_has_grown_comes_under_a_name_of_its_own(ctx: Context, tools: Tools) -> None:
+    first = upload(ctx, {"kernel.log": b"one\n"}, node="n0")
+    upload(ctx, {"kernel.log": b"one\ntwo\n", "other/kernel.log": b"x\n"}, node="n0")
+    upload(ctx, {"kernel.log": b"one\n"}, node="n1")
+
+    with ctx.database.reading() as session:
+        files = artifacts.of_incident(session, first.incident_id)
+    names = [f"{one.node}/{one.filename}" for one in files]
+    assert len(set(names)) == len(names) == 4
+    assert sum("again-" in name for name in names) == 1
+    assert all(name.endswith("kernel.log") for name in names)
+
+
 def test_the_order_of_uploads_does_not_matter(
     ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:

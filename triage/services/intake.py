@@ -9,7 +9,7 @@ import hashlib
 import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import orjson
@@ -197,7 +197,11 @@ def record(
         )
         by_identity = {identity_of(member): member for member in reversed(members)}
         known = artifacts.known_identities(session, incident_id, by_identity)
-        files = [new_artifact(i, m) for i, m in by_identity.items() if i not in known]
+        files = named_apart(
+            session,
+            incident_id,
+            [new_artifact(i, m) for i, m in by_identity.items() if i not in known],
+        )
         if not files:
             return Recorded(incident_id, {}, known, None)
         upload_id, fresh = artifacts.add_upload(session, incident_id, key, stored_bytes, files, now)
@@ -249,6 +253,24 @@ def new_artifact(identity: str, member: Member) -> NewArtifact:
         state=state,
         reason=reason,
     )
+
+
+def named_apart(
+    session: Session, incident_id: str, files: Sequence[NewArtifact]
+) -> list[NewArtifact]:
+    """Each with a name of its own in reports: a log that has grown comes again under its name.
+
+    The later one lies in a folder that says so; the end of its name, which may tell the
+    rank, stays as it is.
+    """
+    names = artifacts.taken_names(session, incident_id, [(f.node, f.filename) for f in files])
+    found = []
+    for file in files:
+        if artifacts.name_hash(file.node, file.filename) in names:
+            file = replace(file, filename=f"again-{file.sha256[:12]}/{file.filename}")
+        names.add(artifacts.name_hash(file.node, file.filename))
+        found.append(file)
+    return found
 
 
 def job_json_problem(data: bytes) -> str | None:

@@ -1,5 +1,6 @@
 """Uploads and the files they brought."""
 
+import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -19,9 +20,11 @@ __all__ = [
     "add_upload",
     "by_identity",
     "known_identities",
+    "name_hash",
     "of_incident",
     "quarantine_upload",
     "set_states",
+    "taken_names",
     "to_read",
     "upload_of",
 ]
@@ -88,7 +91,8 @@ def add_upload(
         {
             "id": new_id("art", now), "incident_id": incident_id, "upload_id": upload_id,
             "identity": file.identity, "node": file.node, "rank": file.rank,
-            "kind": file.kind, "filename": file.filename, "sha256": file.sha256,
+            "kind": file.kind, "filename": file.filename,
+            "name_hash": name_hash(file.node, file.filename), "sha256": file.sha256,
             "size_bytes": file.size_bytes, "position": file.position,
             "stored_bytes": file.stored_bytes, "state": str(file.state),
             "reason": file.reason, "redacted": dict(file.redacted), "tries": 0,
@@ -101,6 +105,30 @@ def add_upload(
         select(Artifact.identity, Artifact.id).where(Artifact.upload_id == upload_id)
     )
     return upload_id, {row.identity: row.id for row in kept}
+
+
+def name_hash(node: str | None, filename: str) -> str:
+    """Of a file's name in reports."""
+    named = f"{filename}" if node is None else f"nodes/{node}/{filename}"
+    return hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()
+
+
+def taken_names(
+    session: Session, incident_id: str, names: Iterable[tuple[str | None, str]]
+) -> set[str]:
+    """Hashes of those (node, filename) that a file of the incident bears already."""
+    wanted = sorted({name_hash(node, filename) for node, filename in names})
+    found: set[str] = set()
+    for start in range(0, len(wanted), 1000):
+        found |= set(
+            session.scalars(
+                select(Artifact.name_hash).where(
+                    Artifact.incident_id == incident_id,
+                    Artifact.name_hash.in_(wanted[start : start + 1000]),
+                )
+            )
+        )
+    return found
 
 
 def by_identity(session: Session, incident_id: str, identity: str) -> ArtifactView | None:
