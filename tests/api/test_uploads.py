@@ -77,6 +77,7 @@ def test_a_content_encoding_changes_nothing(service: Service, encoding: str) -> 
         ("zstd", LOG, 422),
         ("gzip", gzip.compress(LOG)[:-9], 422),
     ],
+    ids=["unknown", "no gzip", "no zstd", "cut"],
 )
 def test_a_lying_content_encoding_is_refused(
     service: Service, encoding: str, body: bytes, status: int

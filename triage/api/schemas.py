@@ -365,7 +365,7 @@ OUTGOING: tuple[type[BaseModel], ...] = (
 )  # fmt: skip
 
 MAX_NOTE = 10_000
-WHOLE: dict[str, Any] = {"type": "integer", "minimum": -(1 << 63), "maximum": (1 << 63) - 1}
+WHOLE: dict[str, Any] = {"type": "integer"}
 NAME_OR_NUMBER: dict[str, Any] = {"anyOf": [NAME_SCHEMA, WHOLE]}
 # Hooks come out of shell scripts: seconds since the epoch and numbers as text are fine.
 TIME: dict[str, Any] = {
