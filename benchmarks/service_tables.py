@@ -196,6 +196,7 @@ def artifacts(size: Size, chance: random.Random) -> Iterator[dict[str, Any]]:
                 "upload_id": f"upl_{number:020d}", "identity": f"{chance.getrandbits(256):064x}",
                 "node": node_name((number + file) % NODES), "rank": file, "kind": "kernel_log",
                 "filename": f"dmesg-{file}.log", "sha256": f"{chance.getrandbits(256):064x}",
+                "name_hash": f"{number:x}-{file:x}",
                 "size_bytes": 1000, "position": file * 500, "stored_bytes": 500,
                 "state": "analysed", "reason": None, "redacted": {}, "tries": 0,
                 "created_at": made_at(size, number),

@@ -110,7 +110,10 @@ def open_database(settings: Settings) -> Database:
     if url.get_backend_name() == "sqlite":
         if url.database:
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
-        engine = create_engine(url, connect_args={"timeout": BUSY_S, "check_same_thread": False})
+        engine = create_engine(
+            url, pool_size=16, max_overflow=48, pool_timeout=30,
+            connect_args={"timeout": BUSY_S, "check_same_thread": False},
+        )  # fmt: skip
         event.listen(engine, "connect", prepare_sqlite)
         event.listen(engine, "begin", begin_sqlite)
         return Database(engine)
