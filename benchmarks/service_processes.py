@@ -22,6 +22,7 @@ from tests.servers import postgres_database, rabbitmq_vhost, redis_prefix
 
 __all__ = [
     "BACKENDS",
+    "ROOT",
     "Installation",
     "Process",
     "children",
