@@ -167,8 +167,10 @@ class Measured:
 
     def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
         """Ring for as many as the queue is short of; for all when nobody can say."""
-        held = waiting_messages(self.settings, kind)
-        self.inner.ring(kind, ids if held is None else ids[: max(len(ids) - held, 0)])
+        held = waiting_messages(self.settings, kind) or 0
+        # Not with nothing: that would ring for the kind as a whole.
+        if held < len(ids):
+            self.inner.ring(kind, ids[: len(ids) - held])
 
 
 def waiting_messages(settings: Settings, kind: WorkKind) -> int | None:

@@ -26,7 +26,6 @@ from workers.app import app
 from workers.base import Station, set_station
 from workers.feeder import Feeder
 from workers.lanes import Lanes, lanes_for
-from workers.lifeline import end_with_parent
 
 __all__ = ["main"]
 
@@ -118,7 +117,6 @@ def main(arguments: list[str]) -> int:
         app.conf.update(celery_settings(settings))
         embedded = Embedded(settings, int(arguments[0]))
         signal.signal(signal.SIGTERM, lambda *_: embedded.stopping.set())
-        end_with_parent(signal.SIGTERM, embedded.parent)
         embedded.run()
     except TriageError as error:
         log.error("embedded worker cannot start", why=str(error))

@@ -91,8 +91,7 @@ class Worker:
         end_with_parent(signal.SIGTERM, self.master)
 
     def begin_as_child(self, ctx: Context) -> None:
-        """There may be no scheduler beside, and the parent may go without a word."""
-        end_with_parent(signal.SIGTERM, self.parent)
+        """There may be no scheduler beside, and the end of the pipe has to be heard."""
         measured = replace(ctx, doorbell=Measured(ctx.doorbell, self.settings))
         for name, work in (
             ("scheduler", lambda: sweep_until(measured, self.stopping)),

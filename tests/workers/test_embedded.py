@@ -141,8 +141,9 @@ def test_a_worker_ends_in_good_order_when_its_pipe_does(tmp_path: Path) -> None:
     log = tmp_path / "worker.err"
     with log.open("w") as stderr:
         worker = subprocess.Popen(
-            [sys.executable, "-m", "workers.embedded", "1"], stdin=subprocess.PIPE,
-            stdout=stderr, stderr=stderr, env=environment(TRIAGE_DATA_DIR=tmp_path / "data"),
+            [sys.executable, "-m", "workers.child", str(os.getpid()), "workers.embedded", "1"],
+            stdin=subprocess.PIPE, stdout=stderr, stderr=stderr,
+            env=environment(TRIAGE_DATA_DIR=tmp_path / "data"),
         )  # fmt: skip
     try:
         eventually(lambda: "embedded worker started" in log.read_text())

@@ -113,7 +113,7 @@ def child_of(settings: Settings, options: Options) -> Supervisor | None:
     """The worker beside the API: always when it is embedded, else only when asked for."""
     if options.no_worker or (not settings.embedded_broker and options.num_workers is None):
         return None
-    num_parsers = options.num_workers or max(1, min(4, len(os.sched_getaffinity(0)) - 1))
+    num_parsers = options.num_workers or min(4, len(os.sched_getaffinity(0)))
     environment = {
         **os.environ,
         "TRIAGE_DATA_DIR": str(settings.data_dir.absolute()),
@@ -121,13 +121,14 @@ def child_of(settings: Settings, options: Options) -> Supervisor | None:
             filter(None, [str(CHECKOUT), os.environ.get("PYTHONPATH", "")])
         ),
     }
+    command = [sys.executable, "-m", "workers.child", str(os.getpid())]
     if settings.embedded_broker:
-        command = ["-m", "workers.embedded", str(num_parsers)]
+        command += ["workers.embedded", str(num_parsers)]
     else:
-        command = ["-m", "workers.worker", "--child", "--concurrency", str(num_parsers)]
+        command += ["workers.worker", "--child", "--concurrency", str(num_parsers)]
     if not (CHECKOUT / "workers").is_dir():
         raise ModuleNotFoundError("no module named workers", name="workers")
-    return Supervisor([sys.executable, *command], environment)
+    return Supervisor(command, environment)
 
 
 def doorbell_of(settings: Settings, supervisor: Supervisor | None) -> Doorbell:
