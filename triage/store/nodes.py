@@ -18,7 +18,7 @@ WINDOW: Final = timedelta(days=30)
 MAX_INCIDENTS: Final = 200
 MAX_ERRORS: Final = 200
 # Root rows that the errors are counted from: the newest.
-MAX_ROWS: Final = 10_000
+MAX_ROWS: Final = 5_000
 # What makes two rows the same error.
 ERROR: Final = (
     Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature
