@@ -231,7 +231,7 @@ def test_any_order_of_acts_keeps_to_the_model(database):
     Machine.database = database
     case = Machine.TestCase
     case.settings = settings(
-        max_examples=40 if database.sqlite else 10,
+        max_examples=20 if database.sqlite else 6,
         stateful_step_count=40,
         deadline=None,
         suppress_health_check=list(HealthCheck),
