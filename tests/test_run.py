@@ -267,8 +267,7 @@ def test_a_demo_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
     code = (
         "import os, pathlib, signal, sys\n"
         "from tools import demo\n"
-        f"demo.DATA = pathlib.Path({str(tmp_path)!r})\n"
-        "with demo.service(0) as address:\n"
+        f"with demo.service(0, pathlib.Path({str(tmp_path)!r})) as address:\n"
         "    print(address, flush=True)\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

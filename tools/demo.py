@@ -10,18 +10,20 @@ import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from tools.environment import ROOT, NextStep, environ, say, tool
 
-__all__ = ["DATA", "INCIDENT", "free_port", "show"]
+__all__ = ["INCIDENT", "free_port", "service", "show"]
 
 INCIDENT = ROOT / "examples" / "stuck-job"
-DATA = ROOT / "var" / "demo"
+HOME = ROOT / "var" / "demo"
 FIRST_PORT = 8000
 ANSWER_WITHIN_S = 60
 END_WITHIN_S = 35
@@ -35,12 +37,20 @@ def show(*, once: bool) -> int:
         NextStep: the service did not start, or did not answer.
     """
     signal.signal(signal.SIGTERM, signal.default_int_handler)
-    with service(free_port(FIRST_PORT)) as address:
+    HOME.mkdir(parents=True, exist_ok=True)
+    # Each time a new service, whatever an earlier demo, or an earlier release, left behind.
+    with (
+        tempfile.TemporaryDirectory(prefix="run-", dir=HOME, ignore_cleanup_errors=True) as made,
+        service(free_port(FIRST_PORT), Path(made)) as address,
+    ):
         job = json.loads((INCIDENT / "job.json").read_text("utf-8"))
         say(f"analysing {INCIDENT.relative_to(ROOT)}: 8 ranks on 2 nodes, one of them stopped")
         text = start("triage", "analyze", str(INCIDENT.relative_to(ROOT)))
         incident = announce(address, job)
-        senders = [collector(address, job, incident, node) for node in job["nodes"]]
+        senders = [
+            collector(address, job, incident, node, Path(made) / "spool" / node)
+            for node in job["nodes"]
+        ]
         finish("a collector", senders)
         answer = suspects(address, incident)
         finish("the analysis", [text])
@@ -51,10 +61,10 @@ def show(*, once: bool) -> int:
 
 
 @contextmanager
-def service(port: int) -> Iterator[str]:
-    """`triage serve --open` on this port, ended with the block; its address."""
+def service(port: int, folder: Path) -> Iterator[str]:
+    """`triage serve --open` on this port and folder, ended with the block; its address."""
     process = start(
-        "triage", "serve", "--open", "--port", str(port), "--data-dir", str(DATA),
+        "triage", "serve", "--open", "--port", str(port), "--data-dir", str(folder),
         stdout=subprocess.PIPE, environment={"TRIAGE_LOG_LEVEL": "warning"},
     )  # fmt: skip
     try:
@@ -84,7 +94,7 @@ def announce(address: str, job: dict[str, Any]) -> str:
 
 
 def collector(
-    address: str, job: dict[str, Any], incident: str, node: str
+    address: str, job: dict[str, Any], incident: str, node: str, spool: Path
 ) -> "subprocess.Popen[str]":
     """What an epilogue starts on a node, with this node's share of the dumps."""
     first = job["nodes"].index(node) * GPUS_PER_NODE
@@ -93,7 +103,7 @@ def collector(
         "python", "-m", "triage.collectors", "--url", address, "--job-id", job["job_id"],
         "--node", node, "--incident", incident, "--no-kernel-log", "--shared", "send",
         "--fr", str(INCIDENT / "fr" / f"comm_lib_trace_rank_{ranks}"),
-        "--logs", str(INCIDENT / "none"), "--spool", str(DATA / "spool" / node), "--strict",
+        "--logs", str(INCIDENT / "none"), "--spool", str(spool), "--strict",
     )  # fmt: skip
 
 
