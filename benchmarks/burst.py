@@ -15,7 +15,6 @@ import io
 import json
 import random
 import statistics
-import sys
 import tarfile
 import tempfile
 import threading
@@ -272,4 +271,4 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -49,7 +49,7 @@ def main() -> int:
                 ("dumps beside", lambda: run.beside(neutral(chosen, log=False), good_dumps(), "d")),
                 ("logs beside", lambda: run.beside(neutral(chosen, log=True), good_logs(), "l")),
             ):
-                step()
+                step()  # type: ignore[no-untyped-call]
                 done = (
                     f"{time.monotonic() - started:.0f} s: {name}, {len(run.complaints)} complaints"
                 )

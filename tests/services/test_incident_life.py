@@ -265,6 +265,17 @@ def test_a_log_that_has_grown_comes_under_a_name_of_its_own(ctx: Context, tools:
     assert all(name.endswith("kernel.log") for name in names)
 
 
+def test_the_note_of_a_collector_is_kept_and_not_counted(ctx: Context, tools: Tools) -> None:
+    opened = announce(ctx, Failure("4711", "a", expected_artifacts=2))
+    upload(ctx, {"kernel.log": b"one\n", "MANIFEST.txt": b"cut: job.log\n"}, node="n0")
+    work_off(ctx, tools)
+
+    found = find(ctx, opened.id)
+    assert (found.state, found.num_artifacts) == (IncidentState.COLLECTING, 1)
+    with ctx.database.reading() as session:
+        assert len(artifacts.of_incident(session, opened.id)) == 2
+
+
 def test_the_order_of_uploads_does_not_matter(
     ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,12 +10,14 @@ import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
 from typing import Any
 
 import orjson
 import structlog
 from sqlalchemy.orm import Session
 
+from triage.collectors.bundle import MANIFEST
 from triage.domain.fleet import job_from_dict
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import Conflict, NotFound, Place, Unavailable, Unprocessable
@@ -205,7 +207,8 @@ def record(
         if not files:
             return Recorded(incident_id, {}, known, None)
         upload_id, fresh = artifacts.add_upload(session, incident_id, key, stored_bytes, files, now)
-        job_fk = incidents.arrived(session, incident_id, len(fresh), settings.quiet_s, now)
+        counted = sum(file.identity in fresh and not is_note(file) for file in files)
+        job_fk = incidents.arrived(session, incident_id, counted, settings.quiet_s, now)
         for member in members:
             if member.data is not None:
                 add_job_json(session, incident_id, member.data)
@@ -253,6 +256,11 @@ def new_artifact(identity: str, member: Member) -> NewArtifact:
         state=state,
         reason=reason,
     )
+
+
+def is_note(file: NewArtifact) -> bool:
+    """Whether it is the collector's note of what it left out, which nobody expects."""
+    return PurePosixPath(file.filename).name == MANIFEST
 
 
 def named_apart(
