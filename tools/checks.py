@@ -6,7 +6,7 @@ from tools.environment import ROOT, environ, say, tool
 
 __all__ = ["run"]
 
-TYPED = ("triage", "run.py", "tools", "benchmarks")
+TYPED = ("triage", "models", "workers", "migrations", "run.py", "tools", "benchmarks")
 
 
 def run(pytest_options: list[str]) -> int:
