@@ -14,7 +14,10 @@ class Suspect(Base):
     """``row`` is the suspect as the report prints it."""
 
     __tablename__ = "suspect"
-    __table_args__ = (Index(None, "node"),)
+    __table_args__ = (
+        Index(None, "node", "incident_id"),
+        Index(None, "role", "node", "incident_id"),
+    )
 
     incident_id: Mapped[str] = mapped_column(
         ForeignKey("incident.id", ondelete="CASCADE"), primary_key=True

@@ -243,7 +243,14 @@ def upgrade() -> None:
         sa.PrimaryKeyConstraint("incident_id", "position", name=op.f("pk_suspect")),
     )
     with op.batch_alter_table("suspect", schema=None) as batch_op:
-        batch_op.create_index(batch_op.f("ix_suspect_node"), ["node"], unique=False)
+        batch_op.create_index(
+            batch_op.f("ix_suspect_node_incident_id"), ["node", "incident_id"], unique=False
+        )
+        batch_op.create_index(
+            batch_op.f("ix_suspect_role_node_incident_id"),
+            ["role", "node", "incident_id"],
+            unique=False,
+        )
 
     op.create_table(
         "upload",
@@ -450,7 +457,8 @@ def downgrade() -> None:
 
     op.drop_table("upload")
     with op.batch_alter_table("suspect", schema=None) as batch_op:
-        batch_op.drop_index(batch_op.f("ix_suspect_node"))
+        batch_op.drop_index(batch_op.f("ix_suspect_role_node_incident_id"))
+        batch_op.drop_index(batch_op.f("ix_suspect_node_incident_id"))
 
     op.drop_table("suspect")
     with op.batch_alter_table("subscription", schema=None) as batch_op:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Select, func, select
+from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
 
 from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
@@ -51,14 +51,27 @@ def history(session: Session, name: str, now: datetime | None = None) -> dict[st
 
 
 def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
+    # Ids sort by the time they were made: the index alone tells which are the newest.
+    newest = (
+        select(Suspect.incident_id, Suspect.position)
+        .where(Suspect.node == name)
+        .order_by(Suspect.incident_id.desc(), Suspect.position)
+        .limit(MAX_INCIDENTS)
+        .subquery()
+    )
     rows = session.execute(
         select(Incident.id, Incident.created_at, Job.job_id, Suspect, Resolution)
-        .join(Suspect, Suspect.incident_id == Incident.id)
+        .join(newest, newest.c.incident_id == Incident.id)
+        .join(
+            Suspect,
+            and_(
+                Suspect.incident_id == newest.c.incident_id,
+                Suspect.position == newest.c.position,
+            ),
+        )
         .join(Job, Incident.job_fk == Job.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
-        .where(Suspect.node == name)
-        .order_by(Incident.created_at.desc(), Incident.id.desc())
-        .limit(MAX_INCIDENTS)
+        .order_by(Incident.created_at.desc(), Incident.id.desc(), Suspect.position)
     )
     return [
         {
