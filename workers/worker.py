@@ -29,6 +29,7 @@ from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
 from workers.base import Station, let_go_on, set_station, station
+from workers.hearing import Hearing
 from workers.lifeline import end_with_parent
 from workers.schedule import run as sweep_until
 
@@ -77,6 +78,8 @@ class Worker:
         )
         if self.is_child:
             self.begin_as_child(station().ctx)
+        ctx = station().ctx if self.threads else open_context(self.settings)
+        Hearing(ctx, self.kinds).start(self.celery, self.stopping)
         log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
         self.celery.start()
         if self.threads:

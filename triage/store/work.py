@@ -18,6 +18,7 @@ from triage.store.upsert import insert_or_none
 from triage.store.views import WorkView
 
 __all__ = [
+    "any_due",
     "any_lost",
     "arm",
     "claim",
@@ -200,6 +201,19 @@ def any_lost(session: Session, now: datetime) -> bool:
     return (
         session.scalar(
             select(Work.id).where(Work.state == WorkState.RUNNING, Work.lease_until <= now).limit(1)
+        )
+        is not None
+    )
+
+
+def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
+    """Whether something of these kinds has been due since before then."""
+    return (
+        session.scalar(
+            select(Work.id)
+            .where(Work.state == WorkState.WAITING, Work.not_before <= before)
+            .where(Work.kind.in_(kinds))
+            .limit(1)
         )
         is not None
     )

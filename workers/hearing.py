@@ -1,0 +1,95 @@
+"""A worker that hears nothing although there is something to hear starts itself anew.
+
+After a broker was away, a Celery consumer may come back connected and yet take nothing
+any more, without an error (celery/celery#8030, #8091, #8990; seen here with Redis killed
+in a burst). The database knows better: rows are due, the broker answers, this worker is
+idle, and no message has come for a while.
+"""
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+import structlog
+from celery import signals  # type: ignore[import-untyped]
+from celery.worker import state  # type: ignore[import-untyped]
+
+from triage.domain.states import WorkKind
+from triage.errors import Refusal
+from triage.services.context import Context
+from triage.store import work
+from workers.app import app
+
+__all__ = ["Hearing"]
+
+log = structlog.get_logger(__name__)
+
+# The sweeper rings every second; a message is heard in milliseconds.
+DEAF_AFTER_S: Final = 10.0
+LOOK_EVERY_S: Final = 2.0
+CONNECT_S: Final = 2.0
+
+
+class Hearing:
+    """Watches one worker's ears, from a thread of its master."""
+
+    def __init__(self, ctx: Context, kinds: Iterable[WorkKind]) -> None:
+        self.ctx = ctx
+        self.kinds = list(kinds)
+        self.heard_at = time.monotonic()
+        self.celery: Any = None
+        signals.task_received.connect(self.heard, weak=False)
+
+    def start(self, celery: Any, stopping: threading.Event) -> None:  # noqa: ANN401 - untyped
+        """Watch until the worker stops."""
+        self.celery = celery
+        watch = threading.Thread(target=self.run, args=[stopping], name="hearing", daemon=True)
+        watch.start()
+
+    def heard(self, **_: object) -> None:
+        """A message came."""
+        self.heard_at = time.monotonic()
+
+    def run(self, stopping: threading.Event) -> None:
+        """Look every two seconds."""
+        while not stopping.wait(LOOK_EVERY_S):
+            if self.deaf() and not stopping.is_set():
+                log.warning("nothing is heard from the broker though work is due: starting anew")
+                self.start_anew()
+
+    def deaf(self) -> bool:
+        """Whether something should have been heard by now."""
+        if state.active_requests or time.monotonic() - self.heard_at < DEAF_AFTER_S:
+            return False
+        before = datetime.now(UTC) - timedelta(seconds=DEAF_AFTER_S)
+        try:
+            with self.ctx.database.reading() as session:
+                overdue = work.any_due(session, before, self.kinds)
+        except Refusal:
+            return False
+        return overdue and broker_answers()
+
+    def start_anew(self) -> None:
+        """The same command in the same process id; what the pool holds is let go first."""
+        processes = getattr(getattr(self.celery.pool, "_pool", None), "_pool", None) or []
+        for process in processes:
+            pid = getattr(process, "pid", None)
+            if pid is not None:
+                os.kill(pid, signal.SIGTERM)
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def broker_answers() -> bool:
+    """Whether a connection can be made; without one, starting anew would change nothing."""
+    try:
+        with app.connection_for_read(connect_timeout=CONNECT_S) as connection:
+            connection.ensure_connection(max_retries=1, timeout=CONNECT_S)
+    except Exception as error:  # noqa: BLE001 - each transport raises its own
+        log.info("the broker does not answer", why=str(error))
+        return False
+    return True
