@@ -100,7 +100,7 @@ async def upload(
     ).encode()
     loop = asyncio.get_running_loop()
     first = time.monotonic()
-    for attempt in range(200):
+    for _ in range(200):
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
@@ -120,7 +120,7 @@ async def upload(
             seen.latencies.append(now - first)
             return
         seen.refused[status] = seen.refused.get(status, 0) + 1
-        await asyncio.sleep(wait_s * (1 + chance) * min(1 + attempt / 4, 4))
+        await asyncio.sleep(wait_s * (0.8 + 0.4 * chance))
     raise RuntimeError(f"{path.name} was never taken: {seen.refused}")
 
 

@@ -60,8 +60,9 @@ class Settings(BaseSettings):
     """Uploads are answered 507 before the disk has less than this left."""
     max_uploads: int = Field(8, gt=0)
     """Bodies that are taken in at once by one API process."""
-    max_waiting: int = Field(256, ge=0)
-    """Uploads that wait for their turn; the next one is answered 503 with Retry-After."""
+    max_waiting: int = Field(768, ge=0)
+    """Uploads that wait for their turn, with some 150 KB each; the next one is answered 503
+    with Retry-After."""
     requests_per_minute: int = Field(6000, gt=0)
     """Per token, uploads and long polls not counted."""
 

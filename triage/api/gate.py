@@ -16,8 +16,9 @@ from triage.errors import Unavailable
 __all__ = ["Gate"]
 
 MAX_WAIT_S: Final = 60.0
-# Clients that were sent away together do not come back together.
-RETRY_AFTER_S: Final = (2, 8)
+# Clients that were sent away together do not come back together, and not so soon that
+# refusing them costs more than taking in what waits: 62,000 refusals once took three minutes.
+RETRY_AFTER_S: Final = (10, 20)
 
 
 class Gate:
