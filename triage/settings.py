@@ -60,7 +60,7 @@ class Settings(BaseSettings):
     """Uploads are answered 507 before the disk has less than this left."""
     max_uploads: int = Field(8, gt=0)
     """Bodies that are taken in at once by one API process."""
-    max_waiting: int = Field(768, ge=0)
+    max_waiting: int = Field(512, ge=0)
     """Uploads that wait for their turn, with some 150 KB each; the next one is answered 503
     with Retry-After."""
     requests_per_minute: int = Field(6000, gt=0)
