@@ -116,7 +116,7 @@ NEAR_MISSES = [
     "Bearer of bad news, Basic block at line 3",
     "eyJustAWord.and another",
     "triage_analyze finished",
-    "pypi-server 1.2, npm_config_registry=https://registry.npmjs.org/",
+    "pypi-server 1.2, npm_config_registry=https://packages.example.org/",
 ]
 
 

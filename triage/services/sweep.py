@@ -3,8 +3,6 @@
 Two of them do no harm: a row is claimed once, however often the bell rings.
 """
 
-from datetime import datetime
-
 import structlog
 
 from triage.domain.states import WorkKind
@@ -13,7 +11,7 @@ from triage.services.perform import give_up
 from triage.services.tell import ring_for
 from triage.store import work
 
-__all__ = ["next_due", "sweep"]
+__all__ = ["sweep"]
 
 log = structlog.get_logger(__name__)
 
@@ -38,9 +36,3 @@ def sweep(ctx: Context) -> int:
     for kind, ids in by_kind.items():
         ctx.doorbell.ring(kind, ids)
     return len(due)
-
-
-def next_due(ctx: Context) -> datetime | None:
-    """When the first waiting piece of work may begin."""
-    with ctx.database.reading() as session:
-        return work.next_due_at(session)
