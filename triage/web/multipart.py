@@ -1,0 +1,158 @@
+"""``multipart/form-data`` read as it comes: each part once, in order, in pieces.
+
+A form with files is sent so when no script does better. Nothing is kept of a part but a
+window as long as its delimiter, so a part may be larger than memory.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from triage.errors import BadRequest, TooLarge
+
+__all__ = ["Part", "boundary_of", "parts_of"]
+
+PIECE: Final = 1 << 16
+MAX_HEAD_BYTES: Final = 16 << 10
+MAX_PARTS: Final = 20_000
+BOUNDARY: Final = re.compile(
+    r"""boundary=(?:"([^"\r\n]{1,70})"|([^\s";,]{1,70}))(?=[\s;,]|$)""", re.IGNORECASE
+)
+DISPOSITION: Final = re.compile(rb"^content-disposition:\s*form-data\s*;(.*)$", re.I | re.M)
+NAME: Final = re.compile(rb'[;\s]name="([^"]*)"')
+FILENAME: Final = re.compile(rb'[;\s]filename="([^"]*)"')
+AGAIN: Final = "open the page again, and choose the files once more"
+# What a browser writes for what it may not write into a quoted name.
+ESCAPED: Final = {"%22": '"', "%0D": "\r", "%0A": "\n"}
+
+
+class Readable(Protocol):
+    """A body."""
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        ...
+
+
+@dataclass(slots=True)
+class Part:
+    """One field; ``filename`` is None for what is no file. To be read before the next one."""
+
+    name: str
+    filename: str | None
+    stream: "Stream"
+    ended: bool = False
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes of its content; none at its end. Raises :class:`BadRequest`."""
+        if self.ended:
+            return b""
+        piece, self.ended = self.stream.content(size)
+        return piece
+
+    def text(self, max_bytes: int) -> str:
+        """A short field as a whole. Raises :class:`TooLarge` for a longer one."""
+        found = bytearray()
+        while piece := self.read(PIECE):
+            found += piece
+            if len(found) > max_bytes:
+                raise TooLarge(f"the field {self.name!r} is too long", hint=AGAIN)
+        return found.decode("utf-8", "replace")
+
+
+class Stream:
+    """The body with a window; ``delimiter`` stands before each part and behind the last."""
+
+    def __init__(self, body: Readable, boundary: str) -> None:
+        self.body = body
+        self.delimiter = b"\r\n--" + boundary.encode("ascii")
+        # The first delimiter has no line end before it.
+        self.window = bytearray(b"\r\n")
+        self.over = False
+
+    def more(self) -> bool:
+        """Whether the window has grown."""
+        piece = self.body.read(PIECE)
+        self.window += piece
+        return bool(piece)
+
+    def content(self, size: int) -> tuple[bytes, bool]:
+        """Bytes before the next delimiter, and whether it follows."""
+        while True:
+            at = self.window.find(self.delimiter)
+            safe = at if at >= 0 else len(self.window) - len(self.delimiter) + 1
+            if safe > 0 or at == 0:
+                take = min(size, safe)
+                piece = bytes(self.window[:take])
+                del self.window[:take]
+                return piece, take == at
+            if not self.more():
+                raise BadRequest("the form breaks off inside a part", hint=AGAIN)
+
+    def next_part(self) -> bool:
+        """Past the delimiter that stands first; False when it was the last."""
+        end = len(self.delimiter)
+        while len(self.window) < end + 2:
+            if not self.more():
+                raise BadRequest("the form breaks off behind a part", hint=AGAIN)
+        if self.window[end : end + 2] == b"--":
+            return False
+        del self.window[:end]
+        return True
+
+    def head(self) -> bytes:
+        """The header lines of a part."""
+        while (at := self.window.find(b"\r\n\r\n")) < 0:
+            if len(self.window) > MAX_HEAD_BYTES or not self.more():
+                raise BadRequest("a part of the form has no end of its header", hint=AGAIN)
+        found = bytes(self.window[:at])
+        del self.window[: at + 4]
+        return found
+
+
+def boundary_of(content_type: str) -> str:
+    """The boundary that a Content-Type names. Raises :class:`BadRequest`."""
+    found = BOUNDARY.search(content_type)
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind != "multipart/form-data" or found is None or not content_type.isascii():
+        raise BadRequest("this is no form with files", hint="send it with the button on the page")
+    return found[1] or found[2]
+
+
+def parts_of(body: Readable, boundary: str) -> Iterator[Part]:
+    """The parts in their order. What is left of one is skipped when the next is asked for.
+
+    Raises :class:`BadRequest` for what is no form, and :class:`TooLarge` for too many parts.
+    """
+    stream = Stream(body, boundary)
+    preamble = Part("", None, stream)
+    while preamble.read(PIECE):
+        pass
+    count = 0
+    while stream.next_part():
+        count += 1
+        if count > MAX_PARTS:
+            raise TooLarge(f"more than {MAX_PARTS:,} files", hint="send them as a tar")
+        part = part_from(stream.head(), stream)
+        yield part
+        while part.read(PIECE):
+            pass
+    while stream.body.read(PIECE):  # what follows the last delimiter says nothing
+        pass
+
+
+def part_from(head: bytes, stream: Stream) -> Part:
+    line = DISPOSITION.search(head)
+    rest = b";" + line[1] if line else b""
+    name, filename = NAME.search(rest), FILENAME.search(rest)
+    if name is None:
+        raise BadRequest("a part of the form has no name", hint=AGAIN)
+    return Part(worded(name[1]), None if filename is None else worded(filename[1]), stream)
+
+
+def worded(raw: bytes) -> str:
+    text = raw.decode("utf-8", "replace")
+    for escape, char in ESCAPED.items():
+        text = text.replace(escape, char)
+    return text

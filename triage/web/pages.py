@@ -1,0 +1,95 @@
+r"""Templates to answers: everything a page says is escaped, and says what it is.
+
+A template's text is ours, its values are not: log lines and names come from machines that
+may be compromised. Each value is made visible (a control character shows as ``\x1b``, a
+bidi override as ``\u202e``) and then escaped; only what ``triage.render`` built as markup
+passes as it is.
+"""
+
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
+from starlette.requests import Request
+from starlette.responses import Response
+
+from triage.api.answers import tagged
+from triage.api.state import state_of
+from triage.render.clean import encodable, one_line
+from triage.render.markup import Html
+from triage.web import assets, words
+from triage.web.access import visitor_of
+
+__all__ = ["HTML", "POLICY", "page"]
+
+HTML: Final = "text/html; charset=utf-8"
+FOLDER: Final = Path(__file__).parent / "templates"
+POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self';"
+    " connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+)
+
+HEADERS: Final = {
+    "Content-Security-Policy": POLICY,
+    # Without it, browsers send our own forms with an origin of `null`.
+    "Referrer-Policy": "same-origin",
+    "Vary": "Cookie",
+}
+
+
+def page(
+    request: Request, template: str, status: int = 200, *,
+    headers: Mapping[str, str] | None = None, tag: str | None = None,
+    **values: Any,  # noqa: ANN401 - what the template shows
+) -> Response:  # fmt: skip
+    """The page; 304 without it where the browser has it already.
+
+    ``tag`` is the ETag of a part that asks for itself again; others are known by their bytes.
+    """
+    if tag is not None and request.headers.get("if-none-match") == tag:
+        return Response(status_code=304, headers={"ETag": tag, **HEADERS})
+    text = environment().get_template(template).render(
+        request=request,
+        visitor=visitor_of(request),
+        open_access=state_of(request).open_access,
+        **values,
+    )  # fmt: skip
+    body = encodable(text).encode()
+    if status == 200 and request.method == "GET":
+        answer = tagged(request, body, HTML)
+    else:
+        answer = Response(body, status, media_type=HTML, headers={"Cache-Control": "no-store"})
+    answer.headers.update({**HEADERS, **({} if tag is None else {"ETag": tag}), **(headers or {})})
+    return answer
+
+
+def shown(value: object) -> object:
+    """A value as a template prints it: markup of ours as it is, other text made visible."""
+    if isinstance(value, Markup):
+        return value
+    if isinstance(value, Html):
+        return Markup(value)  # built by `triage.render.markup`, which escapes
+    if isinstance(value, str) and value:
+        # Blanks at the ends keep words apart.
+        before, after = " " * value[0].isspace(), " " * value[-1].isspace()
+        return f"{before}{one_line(value)}{after}"
+    return value
+
+
+@cache
+def environment() -> Environment:
+    found = Environment(
+        loader=FileSystemLoader(FOLDER),
+        autoescape=True,
+        finalize=shown,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    found.filters.update(words.FILTERS)
+    found.globals.update(words.GLOBALS, asset=assets.address)
+    return found

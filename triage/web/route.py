@@ -1,0 +1,74 @@
+"""What holds for every page: a refusal is a page too, and who is not logged in comes to log in."""
+
+from collections.abc import Callable, Coroutine
+from typing import Any
+from urllib.parse import quote
+
+from fastapi.exceptions import RequestValidationError
+from fastapi.routing import APIRoute
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from triage.api.problems import answer_refusal
+from triage.errors import NotFound, NoToken, Refusal, Unprocessable
+from triage.web.blanks import Moved
+from triage.web.pages import page
+
+__all__ = ["PageRoute", "refused"]
+
+Handler = Callable[[Request], Coroutine[Any, Any, Response]]
+
+
+class PageRoute(APIRoute):
+    """A route whose refusals people can read; scripts that ask with a token get the problem."""
+
+    def get_route_handler(self) -> Handler:
+        """The handler with its refusals caught."""
+        inner = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            try:
+                return await inner(request)
+            except RequestValidationError as error:
+                first = error.errors()[0]
+                why = f"{first['loc'][-1]}: {first['msg'].removeprefix('Value error, ')}"
+                return refused(
+                    request, Unprocessable(why, hint="go back and change what the address says")
+                )
+            except Refusal as refusal:
+                return refused(request, refusal)
+
+        return handle
+
+
+def refused(request: Request, refusal: Refusal) -> Response:
+    """The page that says no; to log in, where that is what is missing."""
+    if isinstance(refusal, Moved):
+        return RedirectResponse(refusal.where, 303)
+    if "authorization" in request.headers:
+        return answer_refusal(request, refusal)
+    if isinstance(refusal, NoToken):
+        return to_log_in(request)
+    wait_s = refusal.retry_after_s
+    return page(
+        request, "error.html", refusal.status,
+        headers={} if wait_s is None else {"Retry-After": str(wait_s)},
+        title=refusal.title, detail=refusal.detail, hint=hint_of(refusal),
+    )  # fmt: skip
+
+
+def hint_of(refusal: Refusal) -> str:
+    """Hints that speak of the API are none on a page."""
+    if isinstance(refusal, NotFound) and "/v1/" in refusal.hint:
+        return "the list of incidents names those that there are"
+    return refusal.hint
+
+
+def to_log_in(request: Request) -> Response:
+    if "hx-request" in request.headers:  # a part of a page: the whole of it has to go
+        return Response(status_code=204, headers={"HX-Refresh": "true"})
+    raw = request.scope.get("raw_path", b"/").decode("ascii", "replace")
+    query = request.scope.get("query_string", b"").decode("ascii", "replace")
+    back = f"{raw}?{query}" if query else raw
+    where = f"/login?next={quote(back, safe='')}" if request.method == "GET" else "/login"
+    return RedirectResponse(where, 303, headers={"Cache-Control": "no-store"})

@@ -1,0 +1,103 @@
+"""The raw evidence of an incident, filtered; a part of its page, and the part alone."""
+
+from typing import Annotated, Any
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BeforeValidator
+from starlette.responses import Response
+
+from triage.api.access import Scope
+from triage.api.cursors import after_id, after_time, id_cursor, time_cursor
+from triage.api.state import state_of
+from triage.api.values import Cursor, Name, RowKind, known_query
+from triage.domain.evidence import EvidenceRole as Role
+from triage.domain.evidence import Kind
+from triage.store import artifacts, evidence
+from triage.web.access import admit
+from triage.web.blanks import without_blanks
+from triage.web.known import the_incident
+from triage.web.pages import page
+from triage.web.route import PageRoute
+from triage.web.words import kept
+
+__all__ = ["EvidenceKind", "EvidenceRole", "router", "rows_of"]
+
+router = APIRouter(
+    prefix="/incidents", route_class=PageRoute, include_in_schema=False,
+    dependencies=[Depends(admit(Scope.READ))],
+)  # fmt: skip
+ROWS = 50
+FILES = 200
+# What is chosen when nothing is said is `root`: a log has thousands of rows that only follow.
+ANY = "any"
+
+
+def role_name(text: str) -> str:
+    if text not in {*Role, ANY}:
+        raise ValueError(f"give one of {', '.join(Role)}, {ANY}")
+    return text
+
+
+EvidenceRole = Annotated[str, Query(), BeforeValidator(role_name)]
+EvidenceKind = Annotated[RowKind | None, Query()]
+
+
+def rows_of(
+    request: Request, incident_id: str, role: str, node: str | None, kind: str | None,
+    cursor: str | None,
+) -> dict[str, Any]:  # fmt: skip
+    """What the template of evidence shows."""
+    with state_of(request).context.database.reading() as session:
+        rows = evidence.of_incident(
+            session, incident_id, after=after_id("evidence", cursor), limit=ROWS + 1,
+            role=None if role == ANY else role, node=node, kind=kind,
+        )  # fmt: skip
+    shown = rows[:ROWS]
+    return {
+        "rows": [row for _, row in shown],
+        "more": id_cursor("evidence", shown[-1][0]) if rows[ROWS:] else None,
+        "first": cursor is None,
+        "asked": {"role": role, "node": node or "", "kind": kind or ""},
+        "kinds": [*Kind, "fr"],
+        "any_role": ANY,
+    }
+
+
+@router.get(
+    "/{id}/evidence",
+    name="page_evidence",
+    dependencies=[Depends(without_blanks("role", "node", "kind"))],
+)
+def evidence_part(
+    request: Request,
+    id: str,  # noqa: A002
+    role: EvidenceRole = "root",
+    node: Annotated[Name | None, Query()] = None,
+    kind: EvidenceKind = None,
+    cursor: Cursor = None,
+) -> Response:
+    """The table alone, for the script that puts it into the page."""
+    incident = the_incident(request, id)
+    rows = rows_of(request, incident.id, role, node, kind, cursor)
+    # The part has an address of its own, the page with it another one: people share that.
+    whole = f"/incidents/{quote(incident.id)}?{kept(rows['asked'])}#evidence"
+    return page(
+        request, "_evidence.html", headers={"HX-Replace-Url": whole}, incident=incident, **rows
+    )
+
+
+@router.get("/{id}/files", name="page_files", dependencies=[Depends(known_query("cursor"))])
+def files(request: Request, id: str, cursor: Cursor = None) -> Response:  # noqa: A002
+    """What came in, and what became of it."""
+    incident = the_incident(request, id)
+    after = after_time("artifacts", cursor)
+    with state_of(request).context.database.reading() as session:
+        rows = artifacts.of_incident(session, incident.id, after=after, limit=FILES + 1)
+        in_states = artifacts.num_in_states(session, incident.id)
+    shown = rows[:FILES]
+    more = time_cursor("artifacts", shown[-1].created_at, shown[-1].id) if rows[FILES:] else None
+    return page(
+        request, "files.html", incident=incident, rows=shown, more=more, files=in_states,
+        first=cursor is None,
+    )  # fmt: skip

@@ -1,0 +1,185 @@
+"""One incident: the verdict, why, what to do now, and the pictures."""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Query, Request
+from sqlalchemy.orm import Session
+from starlette.responses import RedirectResponse, Response
+
+from triage.api.access import Scope, actor_of
+from triage.api.answers import tagged
+from triage.api.described import BINARY
+from triage.api.state import state_of
+from triage.api.values import Cursor, Name, known_query, one_id
+from triage.domain.states import ArtifactState, IncidentState
+from triage.errors import Conflict, NotFound
+from triage.render.next_step import commands, looks, next_step
+from triage.services.pictures import Pictures
+from triage.services.repeats import Repeat, repeats_of
+from triage.services.resolve import resolve
+from triage.store import artifacts, revisions
+from triage.store.revisions import Made
+from triage.store.views import IncidentView
+from triage.web.access import admit
+from triage.web.blanks import without_blanks
+from triage.web.forms import optional, read_form
+from triage.web.known import incident_in
+from triage.web.pages import page
+from triage.web.route import PageRoute
+from triage.web.routers.evidence import EvidenceKind, EvidenceRole, rows_of
+from triage.web.state import pictures_of
+
+__all__ = ["router"]
+
+router = APIRouter(
+    prefix="/incidents", route_class=PageRoute, include_in_schema=False,
+    dependencies=[Depends(admit(Scope.READ))],
+)  # fmt: skip
+SETTLED = frozenset({IncidentState.READY, IncidentState.FAILED})
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a page about an incident shows. ``chosen`` is whether it is of an older revision."""
+
+    incident: IncidentView
+    revision: Made | None
+    pictures: Pictures | None
+    files: Mapping[ArtifactState, int]
+    history: list[Made]
+    repeats: list[Repeat]
+    chosen: bool
+
+    @property
+    def tag(self) -> str:
+        """Changes with everything that the live part shows."""
+        one = self.incident
+        said = (
+            one.id, one.state, one.revision, one.provisional, one.num_artifacts, one.reason,
+            one.expected_artifacts, sorted(self.files.items()), self.chosen,
+        )  # fmt: skip
+        return f'"{hashlib.sha256(repr(said).encode()).hexdigest()[:32]}"'
+
+    @property
+    def num_read(self) -> int:
+        """Files that are read, wholly or not."""
+        return sum(self.files.values()) - self.files[ArtifactState.STORED]
+
+    @property
+    def num_bad(self) -> int:
+        """Files that could not be read, or not to their end."""
+        return self.files[ArtifactState.PARTIAL] + self.files[ArtifactState.QUARANTINED]
+
+    @property
+    def live(self) -> bool:
+        """Whether there is more to come."""
+        return self.incident.state not in SETTLED and not self.chosen
+
+
+def seen(request: Request, incident_id: str, number: int | None) -> Seen:
+    with state_of(request).context.database.reading() as session:
+        incident = incident_in(session, incident_id)
+        history = revisions.history(session, incident.id)
+        shown = history[0] if history and number is None else None
+        if number is not None:
+            shown = next((one for one in history if one.number == number), None)
+            if shown is None:
+                raise NotFound(
+                    f"the incident has no revision {number}, or no longer among its newest",
+                    hint="leave revision= out",
+                )
+        pictures = None if shown is None else drawn(request, session, incident.id, shown.number)
+        return Seen(
+            incident, shown, pictures, artifacts.num_in_states(session, incident.id), history,
+            [] if shown is None else repeats_of(session, incident.id),
+            chosen=number is not None and number != incident.revision,
+        )  # fmt: skip
+
+
+def drawn(request: Request, session: Session, incident_id: str, number: int) -> Pictures:
+    """The pictures of an answer. Raises :class:`NotFound` where it went away just now."""
+
+    def load() -> bytes:
+        revision = revisions.at(session, incident_id, number)
+        if revision is None:
+            raise NotFound("the answer went away", hint="open the page again")
+        return revision.answer
+
+    return pictures_of(request).of(incident_id, number, load)
+
+
+def answered(seen: Seen) -> dict[str, Any]:
+    """What the part of the page shows that is live."""
+    answer = None if seen.pictures is None else seen.pictures.answer
+    return {
+        "seen": seen,
+        "incident": seen.incident,
+        "answer": answer,
+        "pictures": seen.pictures,
+        "step": "" if answer is None else next_step(answer),
+        "commands": () if answer is None else commands(answer),
+        "looks": () if answer is None else looks(answer),
+    }
+
+
+@router.get(
+    "/{id}",
+    name="page_incident",
+    dependencies=[Depends(without_blanks("revision", "role", "node", "kind"))],
+)
+def incident_page(
+    request: Request,
+    id: str,  # noqa: A002
+    revision: Annotated[int | None, Query(ge=1, le=1 << 30)] = None,
+    role: EvidenceRole = "root",
+    node: Annotated[Name | None, Query()] = None,
+    kind: EvidenceKind = None,
+    cursor: Cursor = None,
+) -> Response:
+    """The whole page; ``revision`` shows an answer of before."""
+    shown = seen(request, id, revision)
+    rows = rows_of(request, shown.incident.id, role, node, kind, cursor)
+    return page(request, "incident.html", **answered(shown), **rows)
+
+
+@router.get("/{id}/answer", name="page_answer", dependencies=[Depends(known_query())])
+def incident_answer(request: Request, id: str) -> Response:  # noqa: A002
+    """What changes while files come in; asked for again until the incident has settled."""
+    shown = seen(request, id, None)
+    return page(request, "_answer.html", tag=shown.tag, **answered(shown))
+
+
+@router.get("/{id}/grid", name="page_grid", dependencies=[Depends(known_query("revision"))])
+def incident_grid(
+    request: Request,
+    id: str,  # noqa: A002
+    revision: Annotated[int, Query(ge=1, le=1 << 30)],
+) -> Response:
+    """The cells of the rank grid, as ``triage.services.pictures.grid_bytes`` writes them."""
+    shown = seen(request, id, revision)
+    if shown.pictures is None or not shown.pictures.has_grid:
+        raise Conflict("this answer has no ranks to draw", hint="no dump could be read")
+    answer = tagged(request, shown.pictures.grid, BINARY)
+    answer.headers["Content-Encoding"] = "gzip"
+    return answer
+
+
+@router.post("/{id}/resolution", name="page_resolved", dependencies=[Depends(known_query())])
+async def resolved(request: Request, id: str) -> Response:  # noqa: A002
+    """A person says what it turned out to be."""
+    incident_id = one_id(id, "incident", "")
+    fields = await read_form(request)
+    node, note = optional(fields, "node"), fields.get("note", "").strip() or None
+
+    def work() -> None:
+        resolve(
+            state_of(request).context, incident_id, fields.get("category", ""), node, note,
+            actor_of(request),
+        )  # fmt: skip
+
+    await to_thread.run_sync(work)
+    return RedirectResponse(f"/incidents/{incident_id}#resolution", 303)

@@ -1,0 +1,55 @@
+"""The list of incidents; every filter stands in the address."""
+
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from triage.api.access import Scope
+from triage.api.cursors import after_time, time_cursor
+from triage.api.state import state_of
+from triage.api.values import CategoryName, Cursor, Name, StateName
+from triage.store import incidents
+from triage.web.access import admit
+from triage.web.blanks import without_blanks
+from triage.web.pages import page
+from triage.web.route import PageRoute
+
+__all__ = ["router"]
+
+router = APIRouter(
+    route_class=PageRoute, include_in_schema=False, dependencies=[Depends(admit(Scope.READ))]
+)
+ROWS = 50
+FILTERS = ("job_id", "node", "category", "state")
+
+
+@router.get("/", name="page_home")
+def home() -> Response:
+    """The list is the first page."""
+    return RedirectResponse("/incidents", 303)
+
+
+@router.get("/incidents", name="page_incidents", dependencies=[Depends(without_blanks(*FILTERS))])
+def incident_list(
+    request: Request,
+    job_id: Annotated[Name | None, Query()] = None,
+    node: Annotated[Name | None, Query()] = None,
+    category: Annotated[CategoryName | None, Query()] = None,
+    state: Annotated[StateName | None, Query()] = None,
+    cursor: Cursor = None,
+) -> Response:
+    """The newest first."""
+    before = after_time("incidents", cursor)
+    with state_of(request).context.database.reading() as session:
+        rows = incidents.listing(
+            session, job_id=job_id, node=node, category=category, state=state, before=before,
+            limit=ROWS + 1,
+        )  # fmt: skip
+    shown = rows[:ROWS]
+    more = time_cursor("incidents", shown[-1].created_at, shown[-1].id) if rows[ROWS:] else None
+    asked = {"job_id": job_id, "node": node, "category": category, "state": state}
+    return page(
+        request, "incidents.html", rows=shown, more=more, first=cursor is None,
+        asked={name: value or "" for name, value in asked.items()},
+    )  # fmt: skip

@@ -1,0 +1,71 @@
+"""Logging in with a token, and out again."""
+
+import re
+from typing import Final
+
+from anyio import to_thread
+from fastapi import APIRouter, Request
+from starlette.responses import RedirectResponse, Response
+
+from triage.api.access import Scope, check_local
+from triage.api.state import state_of
+from triage.services.sessions import log_in, log_out
+from triage.web.access import check_origin, forget_cookie, secret_of, set_cookie, who_asks
+from triage.web.forms import read_form
+from triage.web.pages import page
+from triage.web.route import PageRoute
+
+__all__ = ["router"]
+
+router = APIRouter(route_class=PageRoute, include_in_schema=False)
+# A place of ours: one slash, so that no other host can stand behind it.
+OWN_PLACE: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
+HOME: Final = "/incidents"
+
+
+def place_to_go(wanted: str | None) -> str:
+    """Where to go after logging in: a path of ours, or the list."""
+    good = wanted is not None and len(wanted) <= 4096 and OWN_PLACE.fullmatch(wanted)
+    return wanted if good and wanted is not None else HOME
+
+
+@router.get("/login", name="page_login")
+async def login_form(request: Request) -> Response:
+    """The form; who needs no token is sent on."""
+    state = state_of(request)
+    if state.open_access:
+        check_local(request)
+        return RedirectResponse(HOME, 303)
+    wanted = place_to_go(request.query_params.get("next"))
+    return page(request, "login.html", wanted=wanted, wrong=False)
+
+
+@router.post("/login", name="page_logged_in")
+async def logged_in(request: Request) -> Response:
+    """The cookie for a good token; the form again for another."""
+    check_origin(request)
+    fields = await read_form(request, signed=False)
+    state = state_of(request)
+    # All tries together: a token has 256 bits, so this only bounds what trying costs us.
+    state.pace.take("login")
+    wanted = place_to_go(fields.get("next"))
+    token = fields.get("token", "").strip()
+    secret = await to_thread.run_sync(log_in, state.context, token)
+    if secret is None:
+        return page(request, "login.html", 401, wanted=wanted, wrong=True)
+    answer = RedirectResponse(wanted, 303, headers={"Cache-Control": "no-store"})
+    set_cookie(request, answer, secret)
+    return answer
+
+
+@router.post("/logout", name="page_logged_out")
+async def logged_out(request: Request) -> Response:
+    """The session is over, here and in the database."""
+    request.scope["triage.visitor"] = await who_asks(request, Scope.READ)
+    await read_form(request)
+    secret = secret_of(request)
+    if secret is not None:
+        await to_thread.run_sync(log_out, state_of(request).context, secret)
+    answer = RedirectResponse("/login", 303, headers={"Cache-Control": "no-store"})
+    forget_cookie(request, answer)
+    return answer

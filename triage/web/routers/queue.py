@@ -1,0 +1,77 @@
+"""What is owed, and what was sent: why an answer is late, and who was not told."""
+
+from datetime import datetime
+from typing import Any
+from urllib.parse import quote
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response
+
+from triage.api.access import Scope, actor_of
+from triage.api.state import state_of
+from triage.api.values import known_query, one_id
+from triage.domain.states import WorkKind
+from triage.services.context import utc_now
+from triage.services.subscribe import resend
+from triage.store import artifacts, backlog
+from triage.store.views import WorkView
+from triage.web.access import admit, visitor_of
+from triage.web.forms import read_form
+from triage.web.pages import page
+from triage.web.route import PageRoute
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/queue", route_class=PageRoute, include_in_schema=False)
+ROWS = 100
+
+
+@router.get(
+    "", name="page_queue", dependencies=[Depends(admit(Scope.READ)), Depends(known_query())]
+)
+def queue(request: Request) -> Response:
+    """Work with its age, tries and last error; messages to those who may see receivers."""
+    visitor = visitor_of(request)
+    tells = visitor is not None and visitor.may(Scope.ADMIN)
+    now = utc_now()
+    with state_of(request).context.database.reading() as session:
+        rows = backlog.owed(session, ROWS)
+        uploads = {
+            row.key: of[0]
+            for row in rows
+            if row.kind is WorkKind.PARSE and (of := artifacts.upload_of(session, row.key))
+        }
+        values: dict[str, Any] = {
+            "owed": [(row, incident_of(row, uploads), stands(row, now)) for row in rows],
+            "num_owed": backlog.num_owed(session),
+            "messages": backlog.messages(session, ROWS) if tells else [],
+            "num_messages": backlog.num_messages(session),
+        }
+    return page(request, "queue.html", tells=tells, now=now, **values)
+
+
+def incident_of(row: WorkView, uploads: dict[str, str]) -> str | None:
+    """The incident that this work is for, where it is for one."""
+    return row.key if row.kind is WorkKind.ANALYSE else uploads.get(row.key)
+
+
+def stands(row: WorkView, now: datetime) -> str:
+    """``due`` and late, ``later`` where its time has not come, else its state."""
+    if row.state == "waiting":
+        return "waiting" if row.not_before <= now else "later"
+    return str(row.state)
+
+
+@router.post(
+    "/deliveries/{id}/resend",
+    name="page_resend",
+    dependencies=[Depends(admit(Scope.ADMIN)), Depends(known_query())],
+)
+async def send_again(request: Request, id: str) -> Response:  # noqa: A002
+    """The same message under the same id, at once."""
+    await read_form(request)
+    delivery_id = one_id(id, "delivery", "")
+    ctx, actor = state_of(request).context, actor_of(request)
+    await to_thread.run_sync(resend, ctx, delivery_id, actor)
+    return RedirectResponse(f"/queue#{quote(delivery_id)}", 303)

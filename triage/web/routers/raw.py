@@ -1,0 +1,68 @@
+"""A file as it came: around one line, or whole as a download."""
+
+import re
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response, StreamingResponse
+
+from triage.api.access import Scope
+from triage.api.described import BINARY
+from triage.api.state import state_of
+from triage.api.values import FileName, known_query
+from triage.services.raw_file import lines_around, pieces_of, stored_file
+from triage.services.receive_kind import FLIGHT_RECORDER
+from triage.store import evidence
+from triage.web.access import admit
+from triage.web.known import the_incident
+from triage.web.pages import page
+from triage.web.route import PageRoute
+
+__all__ = ["router"]
+
+router = APIRouter(
+    prefix="/incidents", route_class=PageRoute, include_in_schema=False,
+    dependencies=[Depends(admit(Scope.READ))],
+)  # fmt: skip
+AROUND = 100
+UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@router.get("/{id}/raw", name="page_raw", dependencies=[Depends(known_query("file", "line"))])
+def raw(
+    request: Request,
+    id: str,  # noqa: A002
+    file: Annotated[FileName, Query()],
+    line: Annotated[int, Query(ge=1, le=1 << 40)] = 1,
+) -> Response:
+    """The lines around one, which is marked; of a dump, what it came down to."""
+    incident = the_incident(request, id)
+    ctx = state_of(request).context
+    stored = stored_file(ctx, incident.id, file)
+    if stored.kind == FLIGHT_RECORDER:
+        with ctx.database.reading() as session:
+            rows = evidence.of_artifact(session, stored.id)
+        return page(request, "dump.html", incident=incident, file=stored, rows=rows)
+    window = lines_around(ctx, stored, line, AROUND)
+    return page(
+        request, "raw.html", incident=incident, file=stored, line=line, window=window,
+        around=AROUND, asked_for="line" in request.query_params,
+    )  # fmt: skip
+
+
+@router.get("/{id}/raw/bytes", name="page_bytes", dependencies=[Depends(known_query("file"))])
+def raw_bytes(
+    request: Request,
+    id: str,  # noqa: A002
+    file: Annotated[FileName, Query()],
+) -> Response:
+    """The whole file, to be saved: never as something that a browser would draw."""
+    incident = the_incident(request, id)
+    ctx = state_of(request).context
+    stored = stored_file(ctx, incident.id, file)
+    name = UNSAFE.sub("_", stored.name)[-120:].lstrip(".") or "file"
+    headers = {
+        "Content-Disposition": f'attachment; filename="{name}"',
+        "Cache-Control": "private, no-cache",
+    }
+    return StreamingResponse(pieces_of(ctx, stored), media_type=BINARY, headers=headers)

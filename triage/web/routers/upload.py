@@ -1,0 +1,130 @@
+"""Uploading without any client: a folder or a tar, dropped or chosen.
+
+With the script, the browser packs what was dropped into one tar and streams it. Without
+it, the form sends each file as a part. Both end on the page of the incident.
+"""
+
+from functools import partial
+from typing import Annotated
+from urllib.parse import quote
+
+from anyio import to_thread
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import RedirectResponse, Response
+
+from triage.api.access import Scope
+from triage.api.answers import as_json
+from triage.api.body import UploadBody
+from triage.api.problems import answer_refusal
+from triage.api.routers.uploads import within
+from triage.api.state import state_of
+from triage.api.values import Name, known_query
+from triage.api.values import name as checked_name
+from triage.errors import Refusal, Unprocessable
+from triage.services.by_hand import Chosen, new_job_id, settle_now, take_chosen
+from triage.services.context import Context
+from triage.services.intake import Target, take_bundle
+from triage.web.access import admit, check_word
+from triage.web.multipart import Part, boundary_of, parts_of
+from triage.web.pages import page
+from triage.web.route import PageRoute
+
+__all__ = ["router"]
+
+router = APIRouter(
+    prefix="/upload", route_class=PageRoute, include_in_schema=False,
+    dependencies=[Depends(admit(Scope.INGEST)), Depends(known_query("job_id"))],
+)  # fmt: skip
+MAX_FIELD_BYTES = 4096
+WORD = "x-triage-word"
+# What the form itself takes, beside its files.
+FORM_BYTES = 64 << 20
+
+
+@router.get("", name="page_upload")
+def upload_form(request: Request, job_id: Annotated[Name | None, Query()] = None) -> Response:
+    """The form; ``job_id`` is filled in."""
+    limits = state_of(request).context.settings
+    return page(request, "upload.html", job_id=job_id or "", limit=limits.max_bundle_bytes)
+
+
+@router.post("", name="page_uploaded")
+async def uploaded(request: Request) -> Response:
+    """The form as a browser without our script sends it; to the incident, when all is in."""
+    ctx = state_of(request).context
+    boundary = boundary_of(request.headers.get("content-type", ""))
+    body = UploadBody(request, ctx.settings.max_bundle_bytes + FORM_BYTES)
+    chosen = await within(state_of(request), body, partial(take_form, request, ctx, body, boundary))
+    if chosen.incident_id is None:
+        raise Unprocessable(
+            why_nothing(chosen), hint="choose dumps, kernel logs and job logs, or a tar of them"
+        )
+    if any(one.state == "refused" for one in chosen.outcomes):
+        return page(request, "uploaded.html", chosen=chosen)
+    return RedirectResponse(f"/incidents/{quote(chosen.incident_id)}", 303)
+
+
+@router.post("/bundle", name="page_bundle")
+async def uploaded_bundle(
+    request: Request, job_id: Annotated[Name | None, Query()] = None
+) -> Response:
+    """The tar that the script sends; where the incident is, and what was refused, as JSON."""
+    try:
+        check_word(request, request.headers.get(WORD))
+        ctx = state_of(request).context
+        body = UploadBody(request, ctx.settings.max_bundle_bytes)
+        target = Target(job_id or new_job_id())
+        taken = await within(
+            state_of(request), body, partial(take_bundle, ctx, target, body.read, None)
+        )
+        await to_thread.run_sync(settle_now, ctx, taken.incident_id)
+    except Refusal as refusal:  # a script reads this
+        return answer_refusal(request, refusal)
+    refused = [
+        {"name": one.member, "reason": one.reason} for one in taken.members if one.status >= 400
+    ]
+    return as_json(
+        {
+            "incident": f"/incidents/{quote(taken.incident_id)}",
+            "num_files": len(taken.members),
+            "refused": refused,
+        }
+    )
+
+
+def take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -> Chosen:
+    """The files of the form, one after the other. Raises :class:`Refusal` for the form itself."""
+    chosen = Chosen(new_job_id())
+    signed = False
+    for part in parts_of(body, boundary):
+        if part.filename is None:
+            signed = field_of(request, part, chosen) or signed
+            continue
+        if not signed:  # the page has it before the files
+            check_word(request, None)
+        if part.filename:
+            take_chosen(ctx, chosen, part.filename, part)
+    if chosen.incident_id is not None:
+        settle_now(ctx, chosen.incident_id)
+    return chosen
+
+
+def field_of(request: Request, part: Part, chosen: Chosen) -> bool:
+    """Take a field in; whether it was the one that signs the form."""
+    text = part.text(MAX_FIELD_BYTES).strip()
+    if part.name == "word":
+        check_word(request, text)
+        return True
+    if part.name == "job_id" and text:
+        try:
+            chosen.job_id = checked_name(text)
+        except ValueError as error:
+            raise Unprocessable(f"the job: {error}", hint="give it another name") from error
+    return False
+
+
+def why_nothing(chosen: Chosen) -> str:
+    refused = [one for one in chosen.outcomes if one.reason]
+    if not refused:
+        return "no file was chosen"
+    return f"not one of {len(refused):,} files was taken; {refused[0].name}: {refused[0].reason}"
