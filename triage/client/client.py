@@ -1,0 +1,317 @@
+"""Client: what a notebook or a script asks of the service, and tells it."""
+
+import time
+import warnings
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self
+from urllib.parse import quote
+
+from triage.client.bundle import bundle_of
+from triage.client.fleet import Fleet
+from triage.client.incident import ENDED, Incident, path_of
+from triage.client.node import NodeHistory
+from triage.client.transport import Transport
+from triage.errors import Conflict, NotAllowed, NotYet, UsageError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["Client"]
+
+# The service answers a question that waits within this time at the latest.
+LONGEST_WAIT_S = 60
+# So far back the service looks where no period is given.
+DEFAULT_DAYS = 30
+# An export of a million rows is answered when all of them are kept.
+IMPORT_S = 600
+
+
+class Client:
+    """The service at ``url``.
+
+    ``token`` has scope ``read``, for :meth:`upload` and :meth:`job_failed` scope ``ingest``;
+    a service that was started open needs none. ``timeout_s`` bounds each silence of the
+    service. ``ca_file`` is the authority of its certificate where the system does not know it.
+
+    What fails raises a :class:`triage.errors.TriageError` that says what to do: the
+    :class:`triage.errors.Refusal` of the answer's status, with its ``detail`` and ``hint``, or
+    :class:`triage.errors.Unavailable` where no answer came.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        token: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        ca_file: str | None = None,
+    ) -> None:
+        self._transport = Transport(url, token, timeout_s=timeout_s, ca_file=ca_file)
+
+    @property
+    def url(self) -> str:
+        """Its address."""
+        return self._transport.url
+
+    def close(self) -> None:
+        """End the connections; what was fetched stays."""
+        self._transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        where: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def incident(self, incident_id: str | int) -> Incident:
+        """One incident. Raises :class:`NotFound`."""
+        return Incident(self._transport, self._transport.get(path_of(str(incident_id))))
+
+    def incidents(
+        self,
+        *,
+        job_id: str | int | None = None,
+        node: str | None = None,
+        category: str | None = None,
+        state: str | None = None,
+        since: datetime | str | None = None,
+        limit: int | None = 1000,
+    ) -> "DataFrame":
+        """Incidents, newest first, at most ``limit`` (all when None).
+
+        ``node`` is among the suspects, ``since`` is when it was opened (a ``datetime`` or
+        RFC 3339 text). Columns are ``triage.render.tables.INCIDENTS``.
+        """
+        from triage.render.tables import INCIDENTS, table
+
+        rows = self.incident_rows(
+            job_id=job_id, node=node, category=category, state=state, since=since, limit=limit
+        )
+        return table(map(flat, rows), INCIDENTS)
+
+    def incident_rows(
+        self,
+        *,
+        job_id: str | int | None = None,
+        node: str | None = None,
+        category: str | None = None,
+        state: str | None = None,
+        since: datetime | str | None = None,
+        limit: int | None = 1000,
+    ) -> list[dict[str, Any]]:
+        """The same as plain dicts, as the service gives them."""
+        asked = {
+            "job_id": job_id,
+            "node": node,
+            "category": category,
+            "state": state,
+            "since": rfc_3339(since) if isinstance(since, datetime) else since,
+        }
+        return list(self._transport.pages("/v1/incidents", asked, most=limit))
+
+    def suspects(self, incident_id: str | int) -> "DataFrame":
+        """The suspects of an incident as they stand now, best first."""
+        return self.incident(incident_id).suspects
+
+    def node(self, name: str) -> NodeHistory:
+        """A node over all incidents. Raises :class:`NotFound` for one never seen."""
+        return NodeHistory(self._transport.get(f"/v1/nodes/{quote(name, safe='')}"))
+
+    def fleet(
+        self,
+        days: float = 30,
+        *,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        cluster: str | None = None,
+        gpus: int | None = None,
+        cost_s: float | None = None,
+        restart_s: float | None = None,
+        top: int | None = None,
+    ) -> Fleet:
+        """What the record of all incidents says of the last ``days``, or from ``since``.
+
+        ``gpus`` is the job to plan for (the usual one where not given), ``cost_s`` what a
+        checkpoint costs it, ``restart_s`` a restart; ``top`` is how many nodes are told of.
+        Nothing is asked of the service before it is needed.
+        """
+        period = period_of(days, since, until)
+        knobs = {"gpus": gpus, "cost_s": cost_s, "restart_s": restart_s, "top": top}
+        return Fleet(self._transport, {**period, "cluster": cluster}, knobs)
+
+    def wait(self, incident_id: str | int, timeout_s: float = 600.0) -> Incident:
+        """The incident once it is ``ready`` or ``failed``. Raises :class:`NotYet` before."""
+        end = time.monotonic() + timeout_s
+        while True:
+            left_s = max(0.0, end - time.monotonic())
+            wait_s = min(LONGEST_WAIT_S, int(left_s))
+            path = path_of(str(incident_id), "suspects")
+            said = self._transport.get(path, {"wait_s": wait_s or None}, silent_s=wait_s)
+            if said["state"] in ENDED:
+                return self.incident(incident_id)
+            if wait_s == 0:
+                if left_s <= 0:
+                    raise NotYet(
+                        f"incident {incident_id} is {said['state']} after {timeout_s:g} s;"
+                        " give a longer timeout_s, or ask again later"
+                    )
+                time.sleep(min(left_s, 0.5))
+
+    def upload(
+        self,
+        path: str | Path,
+        job_id: str | int | None = None,
+        *,
+        node: str | None = None,
+        incident: Incident | str | int | None = None,
+    ) -> Incident:
+        """Send a folder, a file or a tar, and give back the incident that it went into.
+
+        ``node`` says whose files these are, where their folders do not. Without ``incident``
+        they join the job's newest one, or open one. The ``sent`` table of what comes back
+        says what became of each file; a file that is refused is a warning, and never stops
+        the others. Sending the same again changes nothing.
+
+        Raises :class:`UsageError` for a path that cannot be read.
+        """
+        joined = incident.id if isinstance(incident, Incident) else incident
+        if job_id is None:
+            if joined is None:
+                raise UsageError("upload needs a job_id or an incident")
+            job_id = incident.job_id if isinstance(incident, Incident) else ""
+            job_id = job_id or self.incident(str(joined)).job_id
+        bundle = bundle_of(path)
+        said = self._transport.upload(
+            f"/v1/jobs/{quote(str(job_id), safe='')}/bundle",
+            bundle.pieces,
+            bundle.headers,
+            {"node": node, "incident": joined},
+        )
+        return Incident(self._transport, self._facts_of(said["incident_id"]), sent_of(said))
+
+    def import_exposure(
+        self, export: str | Path | bytes, *, zone: str = "UTC", cluster: str | None = None
+    ) -> dict[str, Any]:
+        """Send what a scheduler, an inventory or a public trace exports; what became of it.
+
+        ``zone`` is that of times which name none, ``cluster`` that of rows which name none.
+        The same export again adds nothing. Raises :class:`UsageError` for a file that cannot
+        be read.
+        """
+        try:
+            data = export if isinstance(export, bytes) else Path(export).read_bytes()
+        except OSError as error:
+            raise UsageError(f"{export!s:.200} cannot be read: {error.strerror}") from error
+        return self._transport.send(
+            "POST",
+            "/v1/fleet/import",
+            lambda: iter([data]),
+            {"Content-Type": "application/octet-stream"},
+            {"zone": zone, "cluster": cluster},
+            silent_s=IMPORT_S,
+        )
+
+    def job_failed(self, facts: Mapping[str, Any]) -> Incident:
+        """Say that a job failed: the keys of ``job.json``, and what files to expect.
+
+        The same failure told again is the same incident.
+        """
+        said = self._transport.post("/v1/hooks/job-failed", facts)
+        return Incident(self._transport, said["incident"])
+
+    def resolve(
+        self,
+        incident_id: str | int,
+        category: str,
+        node: str | None = None,
+        note: str | None = None,
+    ) -> dict[str, Any]:
+        """Say what it turned out to be; said again, it replaces. What was kept comes back."""
+        body = {"category": category, "node": node, "note": note}
+        given = {key: value for key, value in body.items() if value is not None}
+        kept: dict[str, Any] = self._transport.post(path_of(str(incident_id), "resolution"), given)
+        return kept
+
+    def similar(
+        self, incident_id: str | int, *, among: int = 100, least: float = 0.3, most: int = 10
+    ) -> "DataFrame":
+        """Earlier incidents like this one, most alike first, among the newest ``among``.
+
+        ``name`` is the incident's id. See :func:`triage.similar`.
+        """
+        from triage.render.comparison import similar
+
+        wanted = self.incident(incident_id)
+        others: dict[str, Incident] = {}
+        for facts in self.incident_rows(limit=among + 1):
+            if facts["id"] != wanted.id and facts["verdict"] is not None:
+                others[facts["id"]] = Incident(self._transport, facts)
+        readable = {}
+        for name, one in others.items():
+            try:
+                readable[name] = one.to_dict()
+            except Conflict:  # its only verdict was taken back meanwhile
+                continue
+        return similar(wanted, readable, least=least, most=most)
+
+    def _facts_of(self, incident_id: str) -> Mapping[str, Any]:
+        try:
+            return self._transport.get(path_of(incident_id))
+        except NotAllowed:
+            # A token that only sends may not ask what became of it.
+            return {
+                "id": incident_id, "job_id": "", "state": "collecting", "provisional": True,
+                "revision": 0, "verdict": None, "created_at": rfc_3339(datetime.now(UTC)),
+            }  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<Client {self.url}>"
+
+
+def rfc_3339(at: datetime) -> str:
+    """A time as the service reads it; without an offset it is UTC."""
+    return (at if at.tzinfo is not None else at.replace(tzinfo=UTC)).astimezone(UTC).isoformat()
+
+
+def period_of(
+    days: float, since: datetime | str | None, until: datetime | str | None
+) -> dict[str, str | None]:
+    """The period as the service reads it; by default the service's own last 30 days."""
+    end = rfc_3339(until) if isinstance(until, datetime) else until
+    if since is None and (days != DEFAULT_DAYS or end is not None):
+        last = datetime.now(UTC) if end is None else datetime.fromisoformat(end)
+        since = last - timedelta(days=days)
+    begin = rfc_3339(since) if isinstance(since, datetime) else since
+    return {"since": begin, "until": end}
+
+
+def flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """An incident as one row of ``INCIDENTS``."""
+    verdict = facts.get("verdict") or {}
+    keys = ("kind", "category", "confidence", "summary", "cordon")
+    resolution = facts.get("resolution") or {}
+    row = {**facts, **{key: verdict.get(key) for key in keys}}
+    return {**row, "cordon": row["cordon"] or [], "resolved_as": resolution.get("category")}
+
+
+def sent_of(said: Mapping[str, Any]) -> "DataFrame":
+    """The files of an upload; those that were refused are warned of."""
+    from triage.render.tables import SENT, table
+
+    refused = [one for one in said["artifacts"] if one["status"] >= 400]
+    if refused:
+        first = refused[0]
+        warnings.warn(
+            f"{len(refused)} of {len(said['artifacts'])} files were refused;"
+            f" {first['member']}: {first['reason']}",
+            stacklevel=3,
+        )
+    return table(said["artifacts"], SENT)

@@ -1,0 +1,111 @@
+"""Node history: what the service knows of one node over all incidents."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from triage.render.clean import one_line
+from triage.render.tables import TIME
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["NODE_ERRORS", "NODE_INCIDENTS", "NodeHistory"]
+
+NODE_INCIDENTS: Mapping[str, str] = {
+    "incident_id": "string",
+    "job_id": "string",
+    "created_at": TIME,
+    "position": "int64",
+    "role": "string",
+    "category": "string",
+    "score": "float64",
+    "gpus": "object",
+    "resolved_as": "string",
+    "resolved_node": "string",
+}
+"""One row per incident that suspected the node, newest first."""
+
+NODE_ERRORS: Mapping[str, str] = {
+    "signature": "string",
+    "kind": "string",
+    "code": "Int64",
+    "gpu": "string",
+    "category": "string",
+    "count": "int64",
+    "incidents": "int64",
+    "first_at": TIME,
+    "last_at": TIME,
+}
+"""One row per distinct error of its logs, the most frequent first."""
+
+
+class NodeHistory:
+    """A node's incidents and errors, and how often it is a culprit beside the fleet."""
+
+    def __init__(self, facts: Mapping[str, Any]) -> None:
+        self._facts = facts
+
+    @property
+    def node(self) -> str:
+        """Its name."""
+        return str(self._facts["node"])
+
+    @property
+    def first_seen_at(self) -> datetime:
+        """When a file or a verdict first named it, UTC."""
+        return datetime.fromisoformat(self._facts["first_seen_at"])
+
+    @property
+    def last_seen_at(self) -> datetime:
+        """When it was last named, UTC."""
+        return datetime.fromisoformat(self._facts["last_seen_at"])
+
+    @property
+    def rate(self) -> dict[str, Any]:
+        """``window_days``, ``incidents`` as culprit in it, ``fleet_mean``, ``ratio`` to it."""
+        return dict(self._facts["rate"])
+
+    @property
+    def incidents(self) -> "DataFrame":
+        """The incidents that suspected it, with the columns of ``NODE_INCIDENTS``."""
+        from triage.render.tables import table
+
+        return table(self._facts["incidents"], NODE_INCIDENTS)
+
+    @property
+    def errors(self) -> "DataFrame":
+        """The errors of its logs, with the columns of ``NODE_ERRORS``."""
+        from triage.render.tables import table
+
+        return table(self._facts["errors"], NODE_ERRORS)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What the service said."""
+        return dict(self._facts)
+
+    @property
+    def summary(self) -> str:
+        """One sentence: how often it was the culprit, and whether that is much."""
+        rate = self.rate
+        noun = "incident" if rate["incidents"] == 1 else "incidents"
+        said = f"culprit in {rate['incidents']:,} {noun} of the last {rate['window_days']} days"
+        if rate.get("ratio") is not None:
+            said += f", {rate['ratio']:,.1f} times the mean of {rate['fleet_nodes']:,} nodes"
+        return f"{one_line(self.node)}: {said}"
+
+    def _repr_html_(self) -> str:
+        from triage.render.markup import el
+        from triage.render.notebook import html_table
+
+        head = ("when", "incident", "job", "role", "cause", "turned out to be")
+        rows = [
+            (row["created_at"], row["incident_id"], row["job_id"], row["role"], row["category"],
+             row["resolved_as"])
+            for row in self._facts["incidents"][:10]
+        ]  # fmt: skip
+        return str(el("div", None, el("p", None, el("b", None, self.summary)),
+                      html_table(head, rows)))  # fmt: skip
+
+    def __repr__(self) -> str:
+        return f"<NodeHistory {self.summary}>"

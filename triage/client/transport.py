@@ -1,0 +1,291 @@
+"""Transport: requests to the service, with what it refuses raised as errors of ours.
+
+Every request here can be sent twice without harm: uploads are known by their content,
+announcements by job and time, a resolution replaces itself. So what failed on the way, and
+what the service puts off, is tried again.
+"""
+
+import json
+import ssl
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Final, TypeVar
+
+import httpx2
+
+from triage import __version__
+from triage.errors import Place, Refusal, Unavailable, Unprocessable, UsageError
+
+__all__ = ["Body", "Said", "Transport"]
+
+R = TypeVar("R", bound=Refusal)
+Said = dict[str, Any]
+Body = Callable[[], Iterator[bytes]]
+"""Makes the bytes of a request anew for each try."""
+
+TRIES: Final = 4
+PAUSE_S: Final = 0.5
+# What the service, or a proxy before it, answers when the same may succeed later.
+TRY_LATER: Final = frozenset({408, 429, 502, 503, 504})
+LONGEST_PAUSE_S: Final = 60.0
+# Those that everybody may raise; a service in the same process has more, of another form.
+REFUSALS: Final = {
+    cls.status: cls for cls in Refusal.__subclasses__() if cls.__module__ == Refusal.__module__
+}
+EXAMPLE: Final = "give one like https://triage.example:8000"
+
+
+class Transport:
+    """Requests below ``url``; ``token`` goes out with each and stands in no text of ours.
+
+    ``timeout_s`` is for one silence of the service, not for a whole upload. Proxies of the
+    environment are not asked, and no redirect is followed with the token.
+    """
+
+    def __init__(
+        self, url: str, token: str | None, *, timeout_s: float, ca_file: str | None = None
+    ) -> None:
+        self.url = checked(url)
+        headers = {
+            "Accept": "application/json, application/problem+json",
+            "User-Agent": f"nccl-triage/{__version__}",
+        }
+        if token:
+            headers["Authorization"] = f"Bearer {one_word(token)}"
+        try:
+            tls = ssl.create_default_context(cafile=ca_file)
+        except OSError as error:
+            raise UsageError(f"ca_file {ca_file} cannot be used: {error}") from error
+        self.timeout_s = timeout_s
+        self.http = httpx2.Client(
+            base_url=self.url, headers=headers, timeout=timeout_s, verify=tls, trust_env=False
+        )
+
+    def close(self) -> None:
+        """End the connections."""
+        self.http.close()
+
+    def get(
+        self, path: str, query: Mapping[str, object] | None = None, *, silent_s: float = 0.0
+    ) -> Said:
+        """The object at ``path``; ``query`` goes out without the values that are None.
+
+        ``silent_s`` is how long the service may think before it answers.
+        """
+        return self.send("GET", path, query=query, silent_s=silent_s)
+
+    def get_bytes(self, path: str, media_type: str) -> bytes | None:
+        """The body at ``path`` in that form; None from a service that does not know it."""
+        answer = self.answered("GET", path, headers={"Accept": f"{media_type}, application/json"})
+        known = answer.headers.get("Content-Type") == media_type and answer.is_success
+        return answer.content if known else None
+
+    def get_whole(
+        self,
+        path: str,
+        query: Mapping[str, object],
+        media_type: str,
+        *,
+        silent_s: float = 0.0,
+    ) -> bytes:
+        """The body at ``path`` in that form. Raises what it is refused with."""
+        answer = self.answered(
+            "GET", path, headers={"Accept": media_type}, query=query, silent_s=silent_s
+        )
+        if not answer.is_success:
+            self.read(answer)  # raises
+        return answer.content
+
+    def pages(
+        self, path: str, query: Mapping[str, object] | None = None, *, most: int | None = None
+    ) -> Iterator[Said]:
+        """The items of a list over all its pages, at most ``most``."""
+        cursor: str | None = None
+        seen = 0
+        while most is None or seen < most:
+            limit = 500 if most is None else min(500, most - seen)
+            page = self.get(path, {**(query or {}), "cursor": cursor, "limit": limit})
+            yield from page["items"]
+            seen += len(page["items"])
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+
+    def post(self, path: str, body: Mapping[str, Any]) -> Said:
+        """The object that answers a JSON body."""
+        try:
+            data = json.dumps(body).encode()
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"this cannot be sent as JSON: {error}") from error
+        return self.send("POST", path, lambda: iter([data]), {"Content-Type": "application/json"})
+
+    def upload(
+        self, path: str, body: Body, headers: Mapping[str, str], query: Mapping[str, object]
+    ) -> Said:
+        """The object that answers a stream of bytes."""
+        return self.send("POST", path, body, headers, query)
+
+    def send(
+        self,
+        method: str,
+        path: str,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, object] | None = None,
+        silent_s: float = 0.0,
+    ) -> Said:
+        """The object that answers one request. Raises what it is refused with."""
+        return self.read(self.answered(method, path, body, headers, query, silent_s))
+
+    def answered(
+        self,
+        method: str,
+        path: str,
+        body: Body | None = None,
+        headers: Mapping[str, str] | None = None,
+        query: Mapping[str, object] | None = None,
+        silent_s: float = 0.0,
+    ) -> httpx2.Response:
+        """The answer to one request, which is tried again where that may help.
+
+        Raises :class:`Unavailable` where no answer came.
+        """
+        asked = {key: text_of(one) for key, one in (query or {}).items() if one is not None}
+        pause_s = PAUSE_S
+        for _ in range(TRIES - 1):
+            try:
+                answer = self.once(method, path, body, headers, asked, silent_s)
+            except Unavailable:
+                time.sleep(pause_s)
+            else:
+                if answer.status_code not in TRY_LATER:
+                    return answer
+                time.sleep(min(retry_after_s(answer) or pause_s, LONGEST_PAUSE_S))
+            pause_s *= 2
+        return self.once(method, path, body, headers, asked, silent_s)
+
+    def once(
+        self,
+        method: str,
+        path: str,
+        body: Body | None,
+        headers: Mapping[str, str] | None,
+        query: Mapping[str, str],
+        silent_s: float,
+    ) -> httpx2.Response:
+        """The answer to one request, sent once."""
+        try:
+            return self.http.request(
+                method,
+                path,
+                params=query,
+                content=None if body is None else body(),
+                headers=dict(headers or {}),
+                timeout=self.timeout_s + silent_s,
+            )
+        except httpx2.TransportError as error:
+            raise self.unreachable(error) from error
+        except httpx2.InvalidURL as error:
+            raise UsageError(f"no address can be made of it: {error}") from error
+
+    def read(self, answer: httpx2.Response) -> Said:
+        """The object of an answer. Raises what it refuses with."""
+        said = json_of(answer)
+        if answer.is_success and said is not None:
+            return said
+        if answer.is_success:
+            raise Unavailable(
+                f"{self.url} answers, but not as the service does",
+                hint="is the address right, and no login page of a proxy in front of it?",
+            )
+        if answer.is_redirect:
+            where = answer.headers.get("Location", "elsewhere")
+            raise UsageError(f"the service is at {where}; give that as the address")
+        raise refusal(answer, said or {})
+
+    def unreachable(self, error: httpx2.TransportError) -> Unavailable:
+        """No answer came."""
+        if isinstance(error, httpx2.TimeoutException):
+            why = f"no answer within {self.timeout_s:g} s"
+        else:
+            why = str(error) or type(error).__name__
+        hint = (
+            "is the service running there? `triage serve` starts one, `triage doctor` examines it"
+        )
+        return spoken(Unavailable(f"cannot reach {self.url}: {why}", hint=hint))
+
+
+def checked(url: str) -> str:
+    """The address without a slash at its end. Raises :class:`UsageError`."""
+    try:
+        parts = httpx2.URL(url)
+    except (httpx2.InvalidURL, TypeError) as error:
+        raise UsageError(f"{url!r} is no address of a service; {EXAMPLE}") from error
+    if parts.scheme not in ("http", "https") or not parts.host:
+        raise UsageError(f"the address needs http:// or https:// and a host; {EXAMPLE}")
+    if parts.userinfo:
+        raise UsageError("the address holds a user or password; give the token instead")
+    if parts.query or parts.fragment:
+        raise UsageError(f"the address must end with its path; {EXAMPLE}")
+    return str(parts).rstrip("/")
+
+
+def one_word(token: str) -> str:
+    """A token that can stand in a header. Raises :class:`UsageError` without saying it."""
+    if not all("!" <= char <= "~" for char in token):
+        raise UsageError("the token must be one word of printable characters")
+    return token
+
+
+def text_of(value: object) -> str:
+    """A query value as the service reads it."""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def json_of(answer: httpx2.Response) -> Said | None:
+    """The body where it is a JSON object, as all of the service's are, else None."""
+    if "json" not in answer.headers.get("Content-Type", ""):
+        return None
+    try:
+        said = answer.json()
+    except (ValueError, RecursionError):
+        return None
+    return said if isinstance(said, dict) else None
+
+
+def refusal(answer: httpx2.Response, said: Mapping[str, Any]) -> Refusal:
+    """The error that an answer stands for, with its detail, hint and places."""
+    status = answer.status_code
+    cls = REFUSALS.get(status, Unavailable if status >= 500 else Unprocessable)
+    detail = said.get("detail") or said.get("title") or f"{status} {answer.reason_phrase}"
+    found = said.get("errors")
+    places = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+    return spoken(
+        cls(
+            str(detail),
+            hint=str(said.get("hint") or ""),
+            places=tuple(Place(where_of(one), str(one.get("message", ""))) for one in places),
+            retry_after_s=retry_after_s(answer),
+        )
+    )
+
+
+def where_of(place: Mapping[str, Any]) -> str:
+    """``body/rank``, ``query/limit``: the place of a problem document."""
+    if place.get("parameter"):
+        return f"{place.get('in', 'query')}/{place['parameter']}"
+    return str(place.get("place") or f"body{place.get('pointer') or ''}")
+
+
+def spoken(error: R) -> R:
+    """The error, whose text is what is wrong and what to do about it."""
+    said = [f"{place.where}: {place.message}" for place in error.places]
+    text = "; ".join([error.detail, *(one for one in said if one not in error.detail)])
+    error.args = (f"{text} ({error.hint})" if error.hint else text,)
+    return error
+
+
+def retry_after_s(answer: httpx2.Response) -> int | None:
+    """The header, where it gives seconds; the service's own always does."""
+    text = answer.headers.get("Retry-After", "").strip()
+    return int(text[:6]) if text.isascii() and text.isdigit() else None
