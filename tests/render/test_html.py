@@ -11,8 +11,9 @@ import pytest
 
 from tests.render import answers
 from triage.domain.report import RankState, Waits
-from triage.render.html import render, render_fragment
+from triage.render.html import render
 from triage.render.markup import constant, el
+from triage.render.notebook import fragment
 
 EVERY = ["culprit", "tie", "healthy", "hostile", "large"]
 VOID = {"meta", "br"}
@@ -90,7 +91,7 @@ def test_the_policy_allows_our_style_and_script_by_hash():
     assert "unsafe" not in policy
 
 
-@pytest.mark.parametrize("make", [render, render_fragment])
+@pytest.mark.parametrize("make", [render, fragment])
 def test_hostile_text_is_shown_and_inert(make):
     markup = make(answers.hostile())
     assert "<script>alert" not in markup
@@ -187,13 +188,6 @@ def test_lateness_of_a_straggler_is_told():
 def test_nothing_to_draw_leaves_no_empty_picture():
     bare = replace(answers.healthy(), ranks=(), waits=Waits())
     assert "<svg" not in render(bare)
-
-
-@pytest.mark.parametrize("name", EVERY)
-def test_the_fragment_has_no_script_and_no_style_sheet(name):
-    page = Page(render_fragment(getattr(answers, name)()))
-    assert not {"script", "style", "html", "body"} & set(page.tags)
-    assert page.tags.count("svg") == (name != "healthy")
 
 
 def test_a_string_child_is_escaped_and_markup_is_not():

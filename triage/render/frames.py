@@ -1,19 +1,22 @@
 """Frames: an Answer as pandas DataFrames, named after their rows.
 
-The columns and dtypes are the same when a frame is empty. Text is ``string``,
-whole numbers that may be missing are ``Int64``, lists of ranks are tuples of ints.
+Lists of ranks are tuples of ints; the rest is as :mod:`triage.render.tables` says.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from triage.domain.report import Answer, Because, RankState
-from triage.render.clean import encodable
+from triage.domain.report import Answer, Because, Coverage, RankState
+from triage.render.moments import lines
+from triage.render.tables import TIME, table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-__all__ = ["COLLECTIVES", "RANKS", "SUSPECTS", "collectives", "ranks", "suspects"]
+__all__ = [
+    "COLLECTIVES", "COVERAGE", "RANKS", "SUSPECTS", "TIMELINE", "collectives", "coverage",
+    "ranks", "suspects", "timeline",
+]  # fmt: skip
 
 SUSPECTS: Mapping[str, str] = {
     "position": "int64",
@@ -56,6 +59,28 @@ COLLECTIVES: Mapping[str, str] = {
 }
 """One row per collective at a frontier; the three lists hold global ranks, ascending."""
 
+TIMELINE: Mapping[str, str] = {
+    "at": TIME,
+    "from_stop_s": "Float64",
+    "node": "string",
+    "rank": "Int64",
+    "kind": "string",
+    "category": "string",
+    "text": "string",
+}
+"""One row per first root evidence of a node, and the stop itself, in the order of time."""
+
+COVERAGE: Mapping[str, str] = {
+    "what": "string",
+    "count": "Int64",
+    "rank": "Int64",
+    "artifact": "string",
+    "text": "string",
+}
+"""The four counts first (``ranks_expected``, ``dumps_read``, ``lines_read``,
+``lines_not_understood``), then a row per ``rank_without_dump``, ``partial`` and ``unreadable``
+artifact with its reason, and ``note``."""
+
 _STATE_ORDER = ("culprit", "possible", "no_dump", "waiting", "unknown", "idle")
 
 
@@ -76,7 +101,7 @@ def suspects(answer: Answer) -> "DataFrame":
         }
         for suspect in answer.suspects
     )
-    return _frame(rows, SUSPECTS)
+    return table(rows, SUSPECTS)
 
 
 def ranks(answer: Answer) -> "DataFrame":
@@ -85,7 +110,7 @@ def ranks(answer: Answer) -> "DataFrame":
         {column: getattr(state, column) for column in RANKS}
         for state in sorted(answer.ranks, key=_suspicion)
     )
-    return _frame(rows, RANKS)
+    return table(rows, RANKS)
 
 
 def collectives(answer: Answer) -> "DataFrame":
@@ -105,7 +130,38 @@ def collectives(answer: Answer) -> "DataFrame":
         }
         for one in answer.collectives
     )
-    return _frame(rows, COLLECTIVES)
+    return table(rows, COLLECTIVES)
+
+
+def timeline(answer: Answer) -> "DataFrame":
+    """The first error of each node beside the stop, with the columns of ``TIMELINE``."""
+    rows = (
+        {
+            "at": line.moment.at,
+            "from_stop_s": line.from_stop_s,
+            "node": line.moment.node,
+            "rank": line.moment.rank,
+            "kind": line.moment.kind,
+            "category": line.moment.category,
+            "text": line.moment.text,
+        }
+        for line in lines(answer)
+    )
+    return table(rows, TIMELINE)
+
+
+def coverage(answer: Answer) -> "DataFrame":
+    """What was read and what was not, with the columns of ``COVERAGE``."""
+    return table(_seen(answer.coverage), COVERAGE)
+
+
+def _seen(seen: Coverage) -> Iterator[dict[str, Any]]:
+    for what in ("ranks_expected", "dumps_read", "lines_read", "lines_not_understood"):
+        yield {"what": what, "count": getattr(seen, what)}
+    yield from ({"what": "rank_without_dump", "rank": rank} for rank in seen.ranks_without_dump)
+    for what, files in (("partial", seen.partial), ("unreadable", seen.unreadable)):
+        yield from ({"what": what, "artifact": one.artifact, "text": one.why} for one in files)
+    yield from ({"what": "note", "text": note} for note in seen.notes)
 
 
 def _suspicion(state: RankState) -> tuple[int, float, int]:
@@ -119,19 +175,3 @@ def _reason(reason: Because) -> str:
         return reason.text
     place = reason.artifact if reason.line is None else f"{reason.artifact}:{reason.line}"
     return f"{reason.text} [{place}]"
-
-
-def _frame(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "DataFrame":
-    import pandas as pd
-
-    table = list(rows)
-    return pd.DataFrame(
-        {
-            column: pd.Series([_cell(row[column], dtype) for row in table], dtype=dtype)
-            for column, dtype in columns.items()
-        }
-    )
-
-
-def _cell(value: object, dtype: str) -> object:
-    return encodable(value) if dtype == "string" and isinstance(value, str) else value

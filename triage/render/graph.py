@@ -12,7 +12,7 @@ from triage.render.layout import BOX_HEIGHT, BOX_WIDTH, Placed, place
 from triage.render.markup import Attributes, Html, constant, el, join
 from triage.render.ranges import condense
 
-__all__ = ["MAX_BOXES", "as_list", "as_svg", "boxes"]
+__all__ = ["MAX_BOXES", "as_list", "as_svg", "boxes", "curve"]
 
 MAX_BOXES = 60
 # Beyond this many arrows their numbers would lie on each other; the list has them.
@@ -176,7 +176,7 @@ def _arrow(edge: WaitEdge, placed: Placed) -> Html:
         "path",
         {
             "class": "wait",
-            "d": _curve(edge, placed)[0],
+            "d": curve(edge, placed)[0],
             "fill": "none",
             "stroke": "#6e7781",
             "stroke-width": 1 if edge.num_ranks < 64 else 2,
@@ -187,7 +187,7 @@ def _arrow(edge: WaitEdge, placed: Placed) -> Html:
 
 
 def _number(edge: WaitEdge, placed: Placed) -> Html:
-    x, y = _curve(edge, placed)[1]
+    x, y = curve(edge, placed)[1]
     return el(
         "text",
         {"class": "number", "x": x, "y": y - 4, "text-anchor": "middle", "fill": "#6e7781"},
@@ -195,8 +195,8 @@ def _number(edge: WaitEdge, placed: Placed) -> Html:
     )
 
 
-def _curve(edge: WaitEdge, placed: Placed) -> tuple[str, tuple[int, int]]:
-    """Path of an arrow and the middle of it."""
+def curve(edge: WaitEdge, placed: Placed) -> tuple[str, tuple[int, int]]:
+    """Path of an arrow, in SVG's words, and the middle of it."""
     (ax, ay), (bx, by) = placed.corners[edge.source], placed.corners[edge.target]
     if placed.upward:
         start, end = (ax + BOX_WIDTH // 2, ay), (bx + BOX_WIDTH // 2, by + BOX_HEIGHT)

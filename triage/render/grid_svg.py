@@ -25,9 +25,9 @@ from triage.render.grid import (
 from triage.render.markup import Html, constant, el, join
 from triage.render.ranges import condense
 
-__all__ = ["as_svg", "late_table", "legend"]
+__all__ = ["MEANING", "as_svg", "late_table", "legend"]
 
-_MEANING = {
+MEANING = {
     "culprit": "the others wait for it",
     "possible": "may be the one; not convicted",
     "no_dump": "left no dump",
@@ -94,7 +94,7 @@ def legend(ranks: Sequence[RankState]) -> Html:
             "tr",
             None,
             el("th", {"scope": "row"}, _swatch(name), " ", name.replace("_", " ")),
-            el("td", None, _MEANING[name]),
+            el("td", None, MEANING[name]),
             el("td", {"class": "count"}, f"{len(members):,}"),
             el("td", {"class": "mono"}, condense(members, max_chars=_MAX_RANK_CHARS)),
         )

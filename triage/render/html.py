@@ -1,4 +1,4 @@
-"""HTML: an Answer as one page that needs nothing else, and as a fragment for notebooks.
+"""HTML: an Answer as one page that needs nothing else.
 
 The page loads nothing: no address of another place stands in it, and its policy allows
 only its own style sheet and its own script. Without the script it loses a hover line.
@@ -6,13 +6,11 @@ only its own style sheet and its own script. Without the script it loses a hover
 
 from collections.abc import Sequence
 
-from triage.domain.report import Answer, RankState, Suspect, Waits
+from triage.domain.report import Answer, RankState, Waits
 from triage.render import graph, grid_svg, timeline_svg
-from triage.render.belief import belief
 from triage.render.clean import cut, one_line
-from triage.render.markup import Html, constant, el, join
+from triage.render.markup import Html, constant, el
 from triage.render.moments import days, lines
-from triage.render.ranges import condense
 from triage.render.sections import (
     collectives,
     coverage,
@@ -23,9 +21,8 @@ from triage.render.sections import (
 )
 from triage.render.style import CSS, POLICY, SCRIPT
 
-__all__ = ["render", "render_fragment"]
+__all__ = ["render"]
 
-_FRAGMENT_SUSPECTS = 10
 _HINT = "Point at a square to see its rank; the table above has them all."
 
 
@@ -66,53 +63,6 @@ def render(answer: Answer, *, top: int | None = None) -> str:
         el("script", None, constant(SCRIPT)),
     )
     return f"<!DOCTYPE html>\n{el('html', {'lang': 'en'}, head, body)}\n"
-
-
-def render_fragment(answer: Answer) -> str:
-    """Verdict, suspects and wait-for graph without style sheet or script, for ``_repr_html_``."""
-    said = answer.verdict
-    shown = answer.suspects[:_FRAGMENT_SUSPECTS]
-    left = len(answer.suspects) - len(shown)
-    seen = answer.coverage
-    of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
-    line = (
-        f"{said.kind}, {said.category}, confidence {belief(said.confidence)}, action {said.action}"
-    )
-    fragment = el(
-        "div",
-        {"class": "triage-report"},
-        el("p", None, el("b", None, said.summary)),
-        el("p", None, f"{line}; dumps read: {seen.dumps_read:,}{of_all}"),
-        _small_table(shown) if shown else el("p", None, "No suspects."),
-        el("p", None, f"and {left:,} more in .suspects") if left > 0 else None,
-        graph.as_svg(answer.waits),
-    )
-    return str(fragment)
-
-
-def _small_table(shown: Sequence[Suspect]) -> Html:
-    names = ("#", "node", "ranks", "cause", "score", "role", "because")
-    rows = (
-        el(
-            "tr",
-            None,
-            *(
-                el("td", None, cell)
-                for cell in (
-                    str(one.position),
-                    one.node or "unknown",
-                    condense(one.ranks, max_chars=40),
-                    str(one.category),
-                    belief(one.score),
-                    str(one.role),
-                    cut(one_line(one.because[0].text), 160) if one.because else "",
-                )
-            ),
-        )
-        for one in shown
-    )
-    head = join(el("th", {"scope": "col"}, name) for name in names)
-    return el("table", None, el("thead", None, el("tr", None, head)), el("tbody", None, join(rows)))
 
 
 def _timeline(answer: Answer) -> Html:

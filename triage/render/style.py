@@ -7,7 +7,7 @@ through from a log could neither run nor restyle nor load anything.
 import base64
 import hashlib
 
-__all__ = ["CSS", "POLICY", "SCRIPT"]
+__all__ = ["CSS", "POLICY", "SCRIPT", "allowed"]
 
 CSS = """
 :root { color-scheme: light dark; --page: #ffffff; --ink: #1f2328; --soft: #57606a;
@@ -148,13 +148,14 @@ SCRIPT = """
 """
 
 
-def _hash(text: str) -> str:
+def allowed(text: str) -> str:
+    """The source by which a policy lets just this style sheet or script through."""
     digest = base64.b64encode(hashlib.sha256(text.encode("utf-8")).digest())
     return f"'sha256-{digest.decode('ascii')}'"
 
 
 POLICY = (
-    f"default-src 'none'; style-src {_hash(CSS)}; script-src {_hash(SCRIPT)}; "
+    f"default-src 'none'; style-src {allowed(CSS)}; script-src {allowed(SCRIPT)}; "
     "base-uri 'none'; form-action 'none'"
 )
 """Content-Security-Policy of the page."""

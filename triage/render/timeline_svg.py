@@ -5,11 +5,11 @@ scale is logarithmic on both sides of the stop. The table below it has the same 
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from triage.domain.category import Role
 from triage.render.clean import cut, one_line
-from triage.render.markup import Html, constant, el, join
+from triage.render.markup import Attributes, Html, constant, el, join
 from triage.render.moments import MARKS, Line, doubt, relative
 
 __all__ = ["as_svg", "as_table"]
@@ -26,6 +26,19 @@ _TICKS = (
 )  # fmt: skip
 _MIN_GAP = 44
 _ROLE_WORD = {Role.CULPRIT: "culprit", Role.POSSIBLE: "possible", Role.AFFECTED: "affected"}
+# Colours for notebooks, where no style sheet comes along; the page's style sheet wins over them.
+_PATH: Mapping[str, Attributes] = {
+    "tick": {"stroke": "#d0d7de"},
+    "lane": {"stroke": "#d0d7de"},
+    "stop": {"stroke": "#1f2328", "stroke-width": 2},
+    "end": {"stroke": "#57606a", "stroke-dasharray": "4 3"},
+    "doubt": {"stroke": "#57606a", "stroke-width": 3, "stroke-opacity": 0.45},
+    "culprit": {"fill": "#c4232f", "stroke": "#1f2328"},
+    "possible": {"fill": "#fff3d1", "stroke": "#9a6700", "stroke-width": 2},
+    "affected": {"fill": "#8fbfe8", "stroke": "#1f2328"},
+    "other": {"fill": "#ffffff", "stroke": "#57606a"},
+}
+_INK: Mapping[str, str] = {"soft": "#57606a"}
 _TABLE_HEAD = ("Time (UTC)", "From the stop", "Where", "Kind", "What it says")
 
 
@@ -86,6 +99,8 @@ def as_svg(shown: Sequence[Line]) -> Html:
             "viewBox": f"0 0 {width} {floor + _FOOT}",
             "width": width,
             "height": floor + _FOOT,
+            "font-family": "system-ui, sans-serif",
+            "font-size": 12,
         },
         el("title", None, title),
         el("desc", None, "Left of the line is before the stop; steps of the scale grow tenfold."),
@@ -97,7 +112,7 @@ def as_svg(shown: Sequence[Line]) -> Html:
 
 def _tick(x: float, word: str, floor: int) -> Html:
     is_stop = word == "the stop"
-    mark = el("path", {"class": "stop" if is_stop else "tick", "d": f"M{x} {_HEAD}V{floor}"})
+    mark = _path("stop" if is_stop else "tick", f"M{x} {_HEAD}V{floor}")
     return join((mark, _text(x, floor + 16, word, "stop" if is_stop else "soft", "middle")))
 
 
@@ -108,7 +123,7 @@ def _ends(shown: Sequence[Line], axis: Axis, floor: int) -> list[Html]:
         seconds = line.from_stop_s
         if line.moment.kind == "end" and seconds:
             x = axis.x(seconds)
-            found.append(el("path", {"class": "end", "d": f"M{x} {_HEAD}V{floor}"}))
+            found.append(_path("end", f"M{x} {_HEAD}V{floor}"))
             anchor = "end" if x > _LEFT + _PLOT - 60 else "middle"
             found.append(_text(x, _HEAD - 7, "given up", "soft", anchor))
     return found
@@ -122,16 +137,16 @@ def _row(line: Line, top: int, axis: Axis) -> Html:
     span = None
     if doubt(error, ""):
         low, high = axis.x(seconds - error), axis.x(seconds + error)
-        span = el("path", {"class": "doubt", "d": f"M{low} {y}H{high}"})
+        span = _path("doubt", f"M{low} {y}H{high}")
     words = " ".join(filter(None, (relative(line.from_stop_s), doubt(error, "±"))))
     tip = ": ".join(filter(None, (line.where, words, line.what, one_line(line.moment.text))))
     return el(
         "g",
         {"class": f"moment {role}"},
         el("title", None, cut(one_line(tip), 300)),
-        el("path", {"class": "lane", "d": f"M{_LEFT} {y}H{_LEFT + _PLOT}"}),
+        _path("lane", f"M{_LEFT} {y}H{_LEFT + _PLOT}"),
         span,
-        el("path", {"class": "mark", "d": _shape(x, y, role)}),
+        el("path", {"class": "mark", "d": _shape(x, y, role), **_PATH[role]}),
         _text(
             _LEFT - 14, y + 4, cut(one_line(line.moment.node or "?"), _NAME_CELLS), "name", "end"
         ),
@@ -149,7 +164,12 @@ def _shape(x: float, y: int, role: str) -> str:
 
 
 def _text(x: float, y: int, words: str, name: str, anchor: str) -> Html:
-    return el("text", {"class": name, "x": x, "y": y, "text-anchor": anchor}, words)
+    ink = _INK.get(name, "#1f2328")
+    return el("text", {"class": name, "x": x, "y": y, "text-anchor": anchor, "fill": ink}, words)
+
+
+def _path(name: str, drawn: str) -> Html:
+    return el("path", {"class": name, "d": drawn, **_PATH[name]})
 
 
 def as_table(shown: Sequence[Line], *, with_day: bool) -> Html:

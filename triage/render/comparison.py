@@ -1,0 +1,196 @@
+"""Comparison: two incidents side by side, and those of many that are like one.
+
+Reports, incidents of a service and plain dicts ``triage.report/1`` are all taken.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Protocol
+
+from triage.analysis.likeness import Likeness, likeness
+from triage.render.belief import belief
+from triage.render.clean import cut, one_line
+from triage.render.markup import el
+from triage.render.notebook import html_table
+from triage.render.tables import SIMILAR, table
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["SIDE_BY_SIDE", "TWO_SUSPECTS", "Comparison", "Reported", "compare", "similar"]
+
+SIDE_BY_SIDE: Mapping[str, str] = {
+    "what": "string",
+    "a": "string",
+    "b": "string",
+    "same": "bool",
+}
+"""One row per statement of the two verdicts and what they rest on."""
+
+TWO_SUSPECTS: Mapping[str, str] = {
+    "who": "string",
+    "position_a": "Int64",
+    "position_b": "Int64",
+    "category_a": "string",
+    "category_b": "string",
+    "score_a": "Float64",
+    "score_b": "Float64",
+}
+"""One row per node (or rank, where no node is known) that either incident suspects."""
+
+_VERDICT = ("kind", "category", "confidence", "action", "cordon", "at", "summary")
+_CELL = 160
+
+
+class Reported(Protocol):
+    """What has a report: ``triage.Report``, an incident of a service."""
+
+    def to_dict(self) -> Mapping[str, Any]:
+        """The report ``triage.report/1``."""
+        ...
+
+
+class Comparison:
+    """What two incidents have in common and where they differ.
+
+    ``likeness`` has the score and its reasons; ``verdicts`` (columns ``SIDE_BY_SIDE``) and
+    ``suspects`` (columns ``TWO_SUSPECTS``) are DataFrames.
+    """
+
+    def __init__(self, a: Mapping[str, Any], b: Mapping[str, Any]) -> None:
+        self.a = a
+        self.b = b
+
+    @property
+    def likeness(self) -> Likeness:
+        """How much they are the same failure, and why."""
+        return likeness(self.a, self.b)
+
+    @property
+    def verdicts(self) -> "DataFrame":
+        """The statements of both, one a row."""
+        return table(self._statements(), SIDE_BY_SIDE)
+
+    @property
+    def suspects(self) -> "DataFrame":
+        """Whom either suspects, one a row; those of ``a`` first."""
+        return table(self._suspects(), TWO_SUSPECTS)
+
+    def _statements(self) -> Iterator[dict[str, Any]]:
+        for what, one, other in zip(_WORDS, _said(self.a), _said(self.b), strict=True):
+            yield {"what": what, "a": one, "b": other, "same": one == other}
+
+    def _suspects(self) -> Iterator[dict[str, Any]]:
+        mine, theirs = _by_name(self.a), _by_name(self.b)
+        for who in dict.fromkeys((*mine, *theirs)):
+            row: dict[str, Any] = {"who": who}
+            for side, found in (("a", mine.get(who)), ("b", theirs.get(who))):
+                for key in ("position", "category", "score"):
+                    row[f"{key}_{side}"] = None if found is None else found[key]
+            yield row
+
+    def _repr_html_(self) -> str:
+        found = self.likeness
+        rows = [
+            (row["what"], _short(row["a"]), _short(row["b"]), "" if row["same"] else "differs")
+            for row in self._statements()
+        ]
+        return str(
+            el(
+                "div",
+                {"class": "triage-comparison"},
+                el("p", None, el("b", None, f"Likeness {belief(found.score)}"),
+                   f": {found.why or 'nothing in common'}"),
+                html_table(("", "a", "b", ""), rows),
+            )
+        )  # fmt: skip
+
+    def __repr__(self) -> str:
+        found = self.likeness
+        return f"<Comparison {belief(found.score)}: {found.why or 'nothing in common'}>"
+
+
+def compare(a: Reported | Mapping[str, Any], b: Reported | Mapping[str, Any]) -> Comparison:
+    """Two incidents side by side."""
+    return Comparison(_report(a), _report(b))
+
+
+def similar(
+    report: Reported | Mapping[str, Any],
+    incidents: Mapping[str, Reported | Mapping[str, Any]] | Iterable[Reported | Mapping[str, Any]],
+    *,
+    least: float = 0.3,
+    most: int = 10,
+) -> "DataFrame":
+    """Those of ``incidents`` that are like ``report``, most alike first, at most ``most``.
+
+    A mapping gives each its name; else the place in the order is the name. Incidents below a
+    score of ``least`` are left out. Columns are ``triage.render.tables.SIMILAR``.
+    """
+    wanted = _report(report)
+    if isinstance(incidents, Mapping):
+        named = list(incidents.items())
+    else:
+        named = [(str(place), one) for place, one in enumerate(incidents)]
+    rows = []
+    for name, one in named:
+        other = _report(one)
+        found = likeness(wanted, other)
+        if found.score >= least:
+            rows.append({"name": name, "score": found.score, "why": found.why, **_about(other)})
+    rows.sort(key=lambda row: (-row["score"], row["name"]))
+    return table(rows[:most], SIMILAR)
+
+
+def _report(one: Reported | Mapping[str, Any]) -> Mapping[str, Any]:
+    return one if isinstance(one, Mapping) else one.to_dict()
+
+
+def _about(report: Mapping[str, Any]) -> dict[str, Any]:
+    verdict, suspects = report["verdict"], report["suspects"]
+    return {
+        "job_id": report["job"]["job_id"],
+        "at": verdict["at"],
+        "category": verdict["category"],
+        "node": suspects[0]["node"] if suspects else None,
+        "summary": verdict["summary"],
+    }
+
+
+_WORDS = ("job", "ranks", *_VERDICT, "suspects", "ranks that only wait", "dumps read",
+          "ranks without dump", "log lines read")  # fmt: skip
+
+
+def _said(report: Mapping[str, Any]) -> Sequence[str | None]:
+    """What each of ``_WORDS`` says in one report."""
+    job, verdict, seen = report["job"], report["verdict"], report["coverage"]
+    return [
+        _text(job["job_id"]),
+        _text(job["world_size"]),
+        *(_text(verdict[key]) for key in _VERDICT),
+        ", ".join(_by_name(report)),
+        _text(len(report["victims"]["ranks"])),
+        _text(seen["dumps_read"]),
+        _text(len(seen["ranks_without_dump"])),
+        _text(seen["lines_read"]),
+    ]
+
+
+def _text(value: object) -> str | None:
+    if value is None:
+        return None
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def _short(text: str | None) -> str:
+    return "unknown" if text is None else cut(one_line(text), _CELL)
+
+
+def _by_name(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The suspects by node, by ranks where the node is not known."""
+    found: dict[str, Mapping[str, Any]] = {}
+    for one in report["suspects"]:
+        ranks = ", ".join(map(str, one["ranks"][:4]))
+        found.setdefault(one["node"] or f"rank {ranks}", one)
+    return found

@@ -1,0 +1,161 @@
+"""How the figures of a fleet are worded: durations, shares, rates, each with its interval.
+
+A figure is told with as many digits as its interval bears, and in the unit that people use for
+it: minutes below an hour, days above two. What was never seen is a bound, not an infinity.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+__all__ = [
+    "NOTHING",
+    "Estimate",
+    "by_unit",
+    "clock",
+    "count",
+    "duration",
+    "figure",
+    "hours",
+    "mark",
+    "per_cent",
+    "seconds",
+    "share",
+    "told",
+]
+
+Estimate = Mapping[str, Any]
+"""The wire form of an estimate: ``value``, ``low``, ``high``, ``n`` and ``unit``."""
+NOTHING: Final = "unknown"
+_MINUTE_H, _DAY_H = 1 / 60, 24.0
+# From here on a time is told in days: "54 days" is read faster than "1,296 h".
+_FROM_DAYS_H: Final = 72.0
+_YEAR_H: Final = 8_760.0
+_UNITS: Final = (
+    (2 * _YEAR_H, _YEAR_H, "years"), (_FROM_DAYS_H, _DAY_H, "days"), (1.0, 1.0, "h"),
+    (_MINUTE_H, _MINUTE_H, "min"), (0.0, 1 / 3600, "s"),
+)  # fmt: skip
+
+_MARKS: Final = ((_YEAR_H, _YEAR_H, "years"), (_DAY_H, _DAY_H, "days"), *_UNITS[2:4])
+
+
+def clock(hour: float) -> str:
+    """An hour of the day as ``13:30``."""
+    minutes = round(hour * 60) % 1440
+    return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def count(number: float, noun: str, many: str = "") -> str:
+    """``1 node``, ``16,384 nodes``; ``many`` is a plural that does not end in a mere s."""
+    return f"{number:,.0f} {noun if number == 1 else many or f'{noun}s'}"
+
+
+def figure(value: float | None, digits: int = 2) -> str:
+    """``3.1``, ``0.045``, ``1,296``: so many digits that count, and never an exponent."""
+    if value is None:
+        return NOTHING
+    if value == 0:
+        return "0"
+    magnitude = abs(float(f"{value:.{digits}g}"))
+    if magnitude >= 10 ** (digits - 1):
+        return f"{value:,.0f}"
+    decimals = 0
+    while magnitude < 10 ** (digits - 1) and decimals < 9:
+        magnitude *= 10
+        decimals += 1
+    return f"{value:.{decimals}f}"
+
+
+def unit_of(value_h: float) -> tuple[float, str]:
+    """How many hours the unit has that a time is told in, and its word."""
+    for least, unit_h, word in _UNITS:
+        if abs(value_h) >= least:
+            return unit_h, word
+    return _UNITS[-1][1:]
+
+
+def hours(value_h: float | None, digits: int = 2) -> str:
+    """A time given in hours: ``3.1 h``, ``23 min``, ``54 days``."""
+    if value_h is None:
+        return NOTHING
+    unit_h, word = unit_of(value_h)
+    return f"{figure(value_h / unit_h, digits)} {word}"
+
+
+def mark(value_h: float) -> str:
+    """A time in hours as a scale writes it: ``1 h``, ``30 days``, ``1 year``."""
+    for least, unit_h, word in _MARKS:
+        if value_h >= least * 0.999:
+            number = float(f"{value_h / unit_h:.3g}")
+            return f"{number:g} {word.removesuffix('s') if number == 1 and len(word) > 1 else word}"
+    return f"{value_h * 3600:.3g} s"
+
+
+def seconds(value_s: float | None, digits: int = 2) -> str:
+    """A time given in seconds."""
+    return hours(None if value_s is None else value_s / 3600, digits)
+
+
+def share(value: float | None) -> str:
+    """A share as ``4.2 %``; what is not nothing is never told as ``0 %``."""
+    if value is None:
+        return NOTHING
+    percent = 100 * value
+    if 99.95 <= percent < 100:
+        return "> 99.9 %"
+    if 0 < percent < 0.05:
+        return "< 0.1 %"
+    return f"{percent:.0f} %" if percent in (0, 100) else f"{percent:.1f} %"
+
+
+def per_cent(value: float) -> str:
+    """A share as it is asked for: ``99 %``, ``99.9 %``."""
+    return f"{100 * value:g} %"
+
+
+def told(estimate: Estimate | None, worded: Callable[[float], str] = figure) -> str:
+    """An estimate with its interval: ``3.1 h (2.8 to 3.4)``; a bound where that is all there is.
+
+    ``worded`` is for the figure and its bounds alike; the unit it writes stands once.
+    """
+    if estimate is None:
+        return NOTHING
+    value, low, high = (estimate.get(key) for key in ("value", "low", "high"))
+    if value is None:
+        if low:
+            return f"more than {worded(low)}"
+        return NOTHING if high is None else f"less than {worded(high)}"
+    if low is None and high is None:
+        return worded(value)
+    bounds = [NOTHING if one is None else _bare(worded(one)) for one in (low, high)]
+    if {*bounds} == {_bare(worded(value))}:
+        return worded(value)
+    if low is None:
+        return f"{worded(value)} (up to {bounds[1]})"
+    return f"{worded(value)} ({bounds[0]} {'or more' if high is None else f'to {bounds[1]}'})"
+
+
+def duration(estimate: Estimate | None, unit_h: float = 1.0) -> str:
+    """An estimate of a time, one unit for all three; ``unit_h`` is what the estimate is in."""
+    if estimate is None:
+        return NOTHING
+    known = [estimate[key] for key in ("value", "low", "high") if estimate.get(key) is not None]
+    if not known:
+        return NOTHING
+    scale_h, word = unit_of(known[0] * unit_h)
+    return told(estimate, lambda one: f"{figure(one * unit_h / scale_h)} {word}")
+
+
+def by_unit(estimate: Estimate | None) -> str:
+    """An estimate in the words of its own unit: hours and seconds as times, shares in percent."""
+    unit = "" if estimate is None else str(estimate.get("unit", ""))
+    if unit == "h":
+        return duration(estimate)
+    if unit == "s":
+        return duration(estimate, 1 / 3600)
+    return told(estimate, share if unit in ("share", "probability") else figure)
+
+
+def _bare(text: str) -> str:
+    """A figure without its unit, which is the last word where it has no digit."""
+    number, _, unit = text.rpartition(" ")
+    return number if number and not any(map(str.isdigit, unit)) else text
