@@ -1,0 +1,115 @@
+"""Columns of a DataFrame as plain arrays: times in ns, names of nodes, causes; read strictly."""
+
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.domain.category import Category
+from triage.domain.hosts import expand
+from triage.errors import UsageError
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = [
+    "NONE_NS",
+    "causes",
+    "flags",
+    "given",
+    "instant",
+    "known",
+    "members",
+    "numbers",
+    "times",
+]
+
+Ints = npt.NDArray[np.int64]
+NONE_NS: Final = np.iinfo(np.int64).min
+"""Stands for a time that is not told."""
+
+
+def given(frame: "DataFrame", name: str) -> list[Any]:
+    """The values of a column, in order; None for what is missing, or the whole column."""
+    if name not in frame:
+        return [None] * len(frame)
+    return [value if known(value) else None for value in frame[name]]
+
+
+def known(value: object) -> bool:
+    """Whether a cell holds something: not None, NaN, NaT or pandas' NA."""
+    if value is None:
+        return False
+    if isinstance(value, str | list | tuple | set | frozenset | np.ndarray):
+        return True
+    import pandas as pd
+
+    return not bool(pd.isna(value))  # type: ignore[call-overload]
+
+
+def times(frame: "DataFrame", table: str, name: str, *, needed: bool = True) -> Ints:
+    """A column of times in ns since the epoch; ``NONE_NS`` where one is missing and may be."""
+    if name not in frame and needed:
+        raise UsageError(f"{table}: there is no column {name}")
+    found = []
+    for row, value in enumerate(given(frame, name)):
+        if value is None and needed:
+            raise UsageError(f"{table}, row {row}: {name} is missing")
+        found.append(NONE_NS if value is None else instant(value, f"{table}, row {row}: {name}"))
+    return np.array(found, np.int64)
+
+
+def instant(value: object, where: str) -> int:
+    """A time in ns since the epoch; one without a zone is UTC. Raises UsageError."""
+    import pandas as pd
+
+    try:
+        at = pd.Timestamp(value)  # type: ignore[arg-type]
+        at = at.tz_localize("UTC") if at.tzinfo is None else at.tz_convert("UTC")
+        return int(at.as_unit("ns").value)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise UsageError(f"{where}: {value!r:.60} is no time") from error
+
+
+def numbers(frame: "DataFrame", table: str, name: str) -> Ints:
+    """A column of whole numbers from 0 up; 0 where one is missing."""
+    found = []
+    for row, value in enumerate(given(frame, name)):
+        try:
+            number = 0 if value is None else int(value)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise UsageError(f"{table}, row {row}: {name} {value!r:.60} is no number") from error
+        if not 0 <= number < 1 << 31:
+            raise UsageError(f"{table}, row {row}: {name} cannot be {number}")
+        found.append(number)
+    return np.array(found, np.int64)
+
+
+def flags(frame: "DataFrame", name: str) -> npt.NDArray[np.bool_]:
+    """A column of yes and no; no where it is missing."""
+    return np.array([bool(value) for value in given(frame, name)], np.bool_)
+
+
+def causes(frame: "DataFrame", table: str) -> tuple[Category | None, ...]:
+    """The column ``cause``: leaves of the categories; None where nobody knows."""
+    found: list[Category | None] = []
+    for row, value in enumerate(given(frame, "cause")):
+        try:
+            found.append(None if value is None else Category(str(value)))
+        except ValueError as error:
+            raise UsageError(
+                f"{table}, row {row}: cause {value!r:.60} is none of {', '.join(Category)}"
+            ) from error
+    return tuple(found)
+
+
+def members(frame: "DataFrame", table: str) -> list[tuple[str, ...]]:
+    """The column ``nodes``: names of each row, or a Slurm host list such as ``n[001-128]``."""
+    found: list[tuple[str, ...]] = []
+    for row, value in enumerate(given(frame, "nodes")):
+        try:
+            names = expand(value) if isinstance(value, str) else [str(one) for one in value or ()]
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"{table}, row {row}: nodes: {error}") from error
+        found.append(tuple(dict.fromkeys(names)))
+    return found
