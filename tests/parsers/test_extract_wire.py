@@ -264,4 +264,4 @@ def test_a_frame_that_declares_more_than_it_holds_allocates_nothing(dump: Extrac
 
 def test_a_later_version_is_named_as_unknown() -> None:
     with pytest.raises(Corrupt, match="known version"):
-        unpack(b"TRX\x02" + pack(Extract("a", 1))[4:])
+        unpack(b"TRX\x03" + pack(Extract("a", 1))[4:])

@@ -63,7 +63,7 @@ def filled(facts: Job, files: Sequence[JobFile]) -> tuple[Job, list[str]]:
     lacking = {
         one.name: getattr(found, one.name)
         for one in fields(Job)
-        if getattr(facts, one.name) in (None, (), {})
+        if one.init and getattr(facts, one.name) in (None, (), {})
     }
     return replace(facts, **lacking), notes
 

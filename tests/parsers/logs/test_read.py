@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from triage.domain.category import Category
@@ -228,6 +228,7 @@ SMALL = {"line": 300, "context": 200}
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(pieces=st.lists(PIECES, max_size=40), chunk=st.integers(1, 300))
+@example(pieces=[f"[12.000000] {xid()}\n", *["x" * 90] * 6], chunk=1)
 def test_where_chunks_are_cut_decides_nothing(
     pieces: list[str], chunk: int, tmp_path: Path
 ) -> None:

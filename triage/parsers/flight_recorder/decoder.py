@@ -41,6 +41,8 @@ MAX_RANK: Final = 10_000_000
 # All-gathers looked at to learn the sizes of groups; a job has a handful.
 MAX_MEASURED: Final = 256
 KNOWN_MINOR: Final = (2, 10)
+# How much larger an array gets at once: what a dump begins with may not be like the rest of it.
+MOST_AT_ONCE: Final = 8
 
 
 @dataclass(slots=True)
@@ -155,7 +157,11 @@ class Decoder:
         return None
 
     def refuse_or_grow(self, code: int) -> None:
-        """Double the array that is full, unless it is at its limit."""
+        """Enlarge the array that is full, unless it is at its limit.
+
+        Each time the dump is read from its start again: what was needed for the part that was
+        read tells what the whole will need.
+        """
         scratch, limits = self.scratch, self.limits
         held, most, what = {
             ops.FULL_STACK: (len(scratch.stack), limits.stack, "values under construction"),
@@ -164,9 +170,13 @@ class Decoder:
             ops.FULL_STRINGS: (len(scratch.strings), limits.strings, "distinct strings"),
             ops.FULL_MEMO: (len(scratch.memo), limits.memo, "memo entries"),
         }[code]
+        offset = int(scratch.out[ops.OUT_OFFSET])
         if held >= most:
-            raise Forbidden(f"more than {held:,} {what}", offset=int(scratch.out[ops.OUT_OFFSET]))
-        scratch.grow(code)
+            raise Forbidden(f"more than {held:,} {what}", offset=offset)
+        times = 2
+        while times < MOST_AT_ONCE and held * times * 2 <= most and times * offset < len(self.buf):
+            times *= 2
+        scratch.grow(code, times)
 
     def walk(self) -> None:
         """The values as tables."""

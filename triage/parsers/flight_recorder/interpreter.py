@@ -113,24 +113,24 @@ class Scratch:
         self.marks: I64 = np.empty(256, np.int64)
         self.out: I64 = np.zeros(OUT_SLOTS, np.int64)
 
-    def grow(self, code: int) -> None:
-        """Double the array that ``code`` says is full."""
+    def grow(self, code: int, times: int) -> None:
+        """Make the array that ``code`` says is full so many times as large."""
         if code == FULL_STACK:
-            size = len(self.stack) * 2
+            size = len(self.stack) * times
             self.stack_tag, self.stack = np.empty(size, np.uint8), np.empty(size, np.int64)
         elif code == FULL_CELLS:
-            size = len(self.cell) * 2
+            size = len(self.cell) * times
             self.cell_tag, self.cell = np.empty(size, np.uint8), np.empty(size, np.int64)
         elif code == FULL_CONTAINERS:
-            size = len(self.containers) * 2
+            size = len(self.containers) * times
             self.containers = np.empty((size, 4), np.int32)
             self.chunks = np.empty((size, 3), np.int32)
         elif code == FULL_STRINGS:
-            size = len(self.strings) * 2
+            size = len(self.strings) * times
             self.strings = np.empty((size, 3), np.int64)
             self.string_slots = np.empty(size * 4, np.int32)
         elif code == FULL_MEMO:
-            size = len(self.memo) * 2
+            size = len(self.memo) * times
             self.memo_tag, self.memo = np.empty(size, np.uint8), np.empty(size, np.int64)
 
 

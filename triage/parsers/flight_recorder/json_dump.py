@@ -22,6 +22,9 @@ __all__ = ["opcodes_of_json"]
 MAX_DEPTH: Final = 24
 KNOWN: Final = frozenset(WALK_NAMES)
 DOUBLE: Final = struct.Struct(">d")
+# An opcode with a number of four bytes behind it, and one for each number of one byte.
+WITH_UINT: Final = struct.Struct("<cI").pack
+SMALL: Final = tuple(b"K" + bytes([value]) for value in range(256))
 TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
 
 
@@ -73,9 +76,8 @@ class OpcodeWriter:
             raise Forbidden(f"a string of {len(value):,} characters")
         raw = value.encode("utf-8", "surrogatepass")
         index = len(self.memo)
-        self.memo[value] = b"j" + index.to_bytes(4, "little")
-        self.out += b"X" + len(raw).to_bytes(4, "little") + raw
-        self.out += b"r" + index.to_bytes(4, "little")
+        self.memo[value] = WITH_UINT(b"j", index)
+        self.out += b"%b%b%b" % (WITH_UINT(b"X", len(raw)), raw, WITH_UINT(b"r", index))
 
     def value(self, value: Any) -> None:
         """Any JSON value; numbers beyond 64 bits become None."""
@@ -87,7 +89,7 @@ class OpcodeWriter:
             self.out += b"\x89"
         elif isinstance(value, int):
             if 0 <= value < 256:
-                self.out += b"K" + value.to_bytes(1, "little")
+                self.out += SMALL[value]
             elif -(2**63) <= value < 2**63:
                 self.out += b"\x8a\x08" + value.to_bytes(8, "little", signed=True)
             else:

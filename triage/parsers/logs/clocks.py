@@ -5,7 +5,7 @@ A line from the future or from years ago keeps its time and moves nothing else.
 """
 
 from bisect import bisect_left
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import median_low
@@ -17,6 +17,7 @@ from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.years import DAY_NS
 from triage.parsers.logs.zones import agreed, quarter
+from triage.parsers.telemetry.file import TelemetryFile
 
 __all__ = ["Anchors", "place"]
 
@@ -78,6 +79,8 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
     }
     if zones[LogKind.KERNEL] is None and zones[LogKind.JOB]:
         zones[LogKind.KERNEL] = kernel_like_job(kind_of, rows_of, year, stop, zones, notes)
+    zones[LogKind.TELEMETRY] = 0
+    zones[LogKind.CHECKS] = 0  # they are dated with their zone or not at all
     boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), notes)
     evidence = [dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
     placed = [dated_file(file, boots.dater(file.artifact)) for file in logs.files]
@@ -88,7 +91,54 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
         span(file, [times.get(id(row), row) for row in rows_of.get(file.artifact, ())])
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more assumptions about clocks"]
-    return replace(logs, files=placed, evidence=evidence, notes=[*logs.notes, *notes])
+    telemetry = in_zone_of_logs(logs, zones, stop, notes)
+    return replace(
+        logs, files=placed, evidence=evidence, notes=[*logs.notes, *notes], telemetry=telemetry
+    )
+
+
+def in_zone_of_logs(
+    logs: LogSet, zones: Mapping[LogKind, int | None], stop: int | None, notes: list[str]
+) -> list[TelemetryFile]:
+    """Telemetry whose times print no zone, in a zone of the logs in which it covers the stop;
+    where none does, in that of the logs, else in UTC.
+    """
+    bare = [one for one in logs.telemetry if one.zoneless]
+    if not bare:
+        return logs.telemetry
+    of_logs = zones[LogKind.JOB] or zones[LogKind.KERNEL] or 0
+    seconds = Counter(row.stamp.zone_s for row in logs.evidence if row.stamp.zone_s is not None)
+    printed = sorted(seconds, key=lambda zone_s: (-seconds[zone_s], zone_s))
+    tried = dict.fromkeys(
+        [of_logs, *(zone_s * SECOND_NS for zone_s in printed), *last_lines_at(logs, stop), 0]
+    )
+    ahead_ns = next(
+        (zone for zone in tried if any(covers(one, zone, stop) for one in bare)), of_logs
+    )
+    zone = f"UTC{ahead_ns / 3.6e12:+g} h, as the logs are" if ahead_ns else "UTC"
+    notes.append(f"{bare[0].artifact}: times of telemetry without a zone are taken for {zone}")
+    return [one.in_zone(ahead_ns) for one in logs.telemetry]
+
+
+def last_lines_at(logs: LogSet, stop: int | None) -> list[int]:
+    """The zone in which logs end as the dumps do; none or one."""
+    if stop is None:
+        return []
+    last = [one.last_stamp for one in logs.files if one.last_stamp.has_year]
+    bare = [one.wall_ns for one in last if one.wall_ns is not None and is_bare(one)]
+    votes = [zone for wall_ns in bare if (zone := quarter(wall_ns - stop)) is not None]
+    zone = agreed(votes)
+    return [] if zone is None else [zone]
+
+
+def covers(file: TelemetryFile, ahead_ns: int, stop: int | None) -> bool:
+    """Whether the stop lies within a file's times, if these are so far ahead of UTC."""
+    grid = file.grid
+    return (
+        grid is not None
+        and stop is not None
+        and (grid.start_ns - ahead_ns <= stop <= grid.end_ns - ahead_ns)
+    )
 
 
 def guess(rows: Sequence[Evidence]) -> LogKind:

@@ -12,6 +12,7 @@ from typing import Final
 from triage.domain.evidence import Evidence
 from triage.domain.report import Refused
 from triage.parsers.logs.logset import LogFile, LogSet
+from triage.parsers.telemetry.file import TelemetryFile
 
 __all__ = ["MOST_COUNTED_BYTES", "Mask", "Outcome", "join_logs"]
 
@@ -28,7 +29,7 @@ class Outcome:
     """What one log gave; ``size_bytes`` is decompressed.
 
     ``masks`` are empty for a log that was too large to count, or where nobody asked.
-    ``uncounted`` lines had no room among the masks.
+    ``uncounted`` lines had no room among the masks. ``telemetry`` is set where the file was no log.
     """
 
     file: LogFile
@@ -36,6 +37,7 @@ class Outcome:
     masks: list[Mask] = field(default_factory=list)
     size_bytes: int = 0
     uncounted: int = 0
+    telemetry: TelemetryFile | None = None
 
 
 def join_logs(outcomes: Iterable[Outcome], refused: Iterable[Refused] = ()) -> LogSet:
@@ -49,6 +51,7 @@ def join_logs(outcomes: Iterable[Outcome], refused: Iterable[Refused] = ()) -> L
         files=[one.file for one in ordered],
         evidence=[row for one in ordered for row in one.rows],
         refused=sorted(refused, key=lambda one: (one.artifact, one.why)),
+        telemetry=[one.telemetry for one in ordered if one.telemetry is not None],
     )
     masked = any(one.masks or one.uncounted for one in ordered)
     if masked and sum(one.size_bytes for one in ordered) <= MOST_COUNTED_BYTES:

@@ -1,4 +1,4 @@
-"""What came out of the logs of an incident."""
+"""What came out of the logs of an incident, and of the telemetry that lies beside them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,6 +6,7 @@ from enum import StrEnum
 
 from triage.domain.evidence import NO_STAMP, Evidence, Stamp
 from triage.domain.report import Refused
+from triage.parsers.telemetry.file import TelemetryFile
 
 __all__ = ["LogFile", "LogKind", "LogSet", "TemplateCount"]
 
@@ -15,6 +16,8 @@ class LogKind(StrEnum):
 
     KERNEL = "kernel_log"
     JOB = "job_log"
+    TELEMETRY = "telemetry"
+    CHECKS = "checks"  # a report of a check of the node, and nothing else
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,3 +72,4 @@ class LogSet:
     refused: list[Refused] = field(default_factory=list)
     templates: Mapping[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    telemetry: list[TelemetryFile] = field(default_factory=list)

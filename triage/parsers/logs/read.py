@@ -21,6 +21,7 @@ from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.health.beside_logs import checks_in, with_checks
 from triage.parsers.inputs import InputFile
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue, standard
@@ -31,13 +32,16 @@ from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.rows import merged, rows_of_line
 from triage.parsers.logs.source import LogStream, log_streams
+from triage.parsers.telemetry.beside_logs import telemetry_in
 
 __all__ = ["Bounds", "read_logs"]
 
 FILES_PER_TASK: Final = 16
-# A ring of dmesg; what prints times since the line before is never larger than a few of it.
 # Of a group's last line only the time is read.
 LAST_BYTES: Final = 1024
+# The last lines of a log, of which one should have a time.
+TAIL_BYTES: Final = 4096
+# A ring of dmesg; what prints times since the line before is never larger than a few of it.
 MAX_RELATIVE: Final = 64 << 20
 
 
@@ -106,7 +110,9 @@ class Reader:
         for file in files:
             try:
                 found.extend(
-                    stream if isinstance(stream, Refused) else self.log(stream)
+                    stream
+                    if isinstance(stream, Refused)
+                    else telemetry_in(stream) or self.log(stream)
                     for stream in log_streams(file, wanted)
                 )
             except ArtifactError as error:
@@ -120,7 +126,9 @@ class Reader:
         if not hasattr(self.local, "tables"):
             self.local.tables = scan.Tables()
             self.local.buffer = bytearray(self.bounds.chunk + self.bounds.ahead)
-        return LogReader(self, stream, self.local.tables, self.local.buffer).read()
+        checks, stream = checks_in(stream)
+        outcome = LogReader(self, stream, self.local.tables, self.local.buffer).read()
+        return outcome if checks is None else with_checks(outcome, checks)
 
 
 class LogReader:
@@ -281,8 +289,9 @@ class LogReader:
                 yield read_envelope(clean(found[0]), labelled=self.layout.labelled)
 
     def look_at_tail(self) -> None:
-        """The time of the last lines; the whole of them is still in the buffer."""
-        tail = bytes(self.buffer[max(0, self.filled - 4096) : self.filled])
+        """The time of the last lines. So much of them is in the buffer wherever it was cut."""
+        behind = min(TAIL_BYTES, self.bounds.context)
+        tail = bytes(self.buffer[max(0, self.filled - behind) : self.filled])
         for raw in reversed(LINE_ENDS.split(tail)[-8:]):
             stamp = read_envelope(clean(raw), labelled=self.layout.labelled).stamp
             if stamp != NO_STAMP:

@@ -17,6 +17,7 @@ from triage.errors import ArtifactError
 from triage.parsers.archive import BROKEN, compression_of, is_tar, opened, peek, tar_entries
 from triage.parsers.flight_recorder.recognise import claimed
 from triage.parsers.inputs import InputFile
+from triage.parsers.telemetry.parquet import claims as is_parquet
 
 __all__ = ["LogStream", "log_streams", "why_no_text"]
 
@@ -145,7 +146,7 @@ def of_source(source: IO[bytes], artifact: str) -> Iterator[LogStream | Refused]
         yield LogStream(artifact, head, Decoded(read, decoder).read)
         return
     why = why_no_text(rest)
-    if why is not None:
+    if why is not None and not is_parquet(rest):
         yield Refused(artifact, why)
         return
     yield LogStream(artifact, rest.removeprefix(codecs.BOM_UTF8), read)

@@ -1,0 +1,44 @@
+"""Small files of telemetry in every form, and what is read out of them."""
+
+import io
+from collections.abc import Iterator
+
+from triage.parsers.telemetry.read import read_samples
+from triage.parsers.telemetry.recognise import Form, form_of
+from triage.parsers.telemetry.samples import SeriesKey
+from triage.parsers.telemetry.tally import Tally
+
+__all__ = ["Stream", "Triple", "samples_of"]
+
+# Metric, node, gpu, part; seconds since the epoch; value.
+Triple = tuple[SeriesKey, float, float]
+
+
+class Stream:
+    """Bytes as a reader asks for them."""
+
+    def __init__(self, data: bytes) -> None:
+        self.source = io.BytesIO(data)
+
+    def fill(self, view: memoryview) -> int:
+        return self.source.readinto(view)
+
+
+def samples_of(
+    text: str | bytes,
+    artifact: str = "telemetry.txt",
+    tally: Tally | None = None,
+    form: Form | None = None,
+) -> list[Triple]:
+    """All samples of ``text``, in the order of the file."""
+    data = text.encode() if isinstance(text, str) else text
+    return list(unpacked(data, artifact, tally or Tally(), form or form_of(data)))
+
+
+def unpacked(data: bytes, artifact: str, tally: Tally, form: Form | None) -> Iterator[Triple]:
+    assert form is not None, "nobody claims it"
+    for batch in read_samples(form, Stream(data), artifact, tally):
+        for index, at_ns, value in zip(
+            batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True
+        ):
+            yield batch.series[index], at_ns / 1e9, value

@@ -1,0 +1,1 @@
+"""Telemetry: temperatures, power, clocks, throttle reasons and error counters as columns."""

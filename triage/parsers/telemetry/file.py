@@ -1,0 +1,28 @@
+"""One file of telemetry among the files of an incident: what it came down to."""
+
+from dataclasses import dataclass, replace
+
+from triage.parsers.telemetry.grid import Grid
+from triage.parsers.telemetry.recognise import Form
+
+__all__ = ["TelemetryFile"]
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryFile:
+    """``grid`` is None where not one sample could be used. ``zoneless`` says that its times print
+    no zone and were read as UTC.
+    """
+
+    artifact: str
+    form: Form
+    samples: int
+    zoneless: bool
+    grid: Grid | None
+
+    def in_zone(self, ahead_ns: int) -> "TelemetryFile":
+        """The same with times that were printed ``ahead_ns`` ahead of UTC."""
+        if not self.zoneless or self.grid is None or not ahead_ns:
+            return self
+        grid = replace(self.grid, start_ns=self.grid.start_ns - ahead_ns)
+        return replace(self, grid=grid, zoneless=False)

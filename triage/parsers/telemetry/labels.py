@@ -1,0 +1,115 @@
+"""Whose a sample is: node, GPU, part and rack from labels or columns, whoever named them."""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from triage.domain.fleet import bus_id
+from triage.parsers.telemetry.metrics import Source, metric_named
+from triage.parsers.telemetry.samples import SeriesKey
+
+__all__ = ["IDENTITY", "MAX_NAME", "key_of", "labels_of", "source_of"]
+
+# A node's name may have 256 characters; nothing that is longer names anything.
+MAX_NAME: Final = 256
+# In the order of trust: an exporter's own word for the machine, then where it was scraped.
+NODE: Final = (
+    "hostname", "node", "node_name", "nodename", "kubernetes_node", "exported_node", "host",
+    "exported_instance", "instance",
+)  # fmt: skip
+BUS: Final = ("pci_bus_id", "pci.bus_id", "gpu_bus_id", "pci_bus", "bus_id")
+INDEX: Final = ("gpu", "gpu_index", "index", "minor_number", "device_index")
+UUID: Final = ("uuid", "gpu_uuid")
+RACK: Final = ("rack", "rack_id", "rack_name")
+PART: Final = ("link", "nvlink", "lane", "port", "part")
+DEVICE: Final = ("device", "hca", "ib_device", "infiniband")
+IDENTITY: Final = frozenset({*NODE, *BUS, *INDEX, *UUID, *RACK, *PART, *DEVICE, "gpu_i_id", "rank"})
+"""Columns of a table that tell series apart."""
+PORT_OF_INSTANCE = re.compile(r":[0-9]{1,5}$")
+LABEL = re.compile(r'\s*([A-Za-z_][A-Za-z0-9_.]{0,127})\s*=\s*"((?:[^"\\]|\\.)*)"\s*,?')
+ESCAPED = re.compile(r"\\(.)")
+# "Inlet Temp", "Inlet_Temp", "System Board Inlet", "Ambient"
+INLET = re.compile(r"\b(?:inlet|ambient)\b|inlet", re.IGNORECASE)
+SENSORS: Final = frozenset({"ipmi_temperature_celsius", "node_ipmi_temperature_celsius"})
+
+
+def labels_of(text: str) -> dict[str, str] | None:
+    """``a="x",b="y"`` as a mapping with lower-case names; None where it is not well-formed."""
+    found: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        match = LABEL.match(text, at)
+        if match is None:
+            return found if not text[at:].strip(" ,") else None
+        found[match[1].lower()] = ESCAPED.sub(unescaped, match[2]) if "\\" in match[2] else match[2]
+        at = match.end()
+    return found
+
+
+def unescaped(match: re.Match[str]) -> str:
+    return {"n": "\n"}.get(match[1], match[1])
+
+
+def source_of(name: str, labels: Mapping[str, str]) -> Source | None:
+    """What the metric ``name`` stands for with these labels; None for what is not read."""
+    if name.lower() in SENSORS:
+        sensor = labels.get("name", "") or labels.get("sensor", "")
+        return metric_named("inlet_temp_c") if INLET.search(sensor) else None
+    return metric_named(name)
+
+
+def key_of(source: Source, labels: Mapping[str, str], node: str | None) -> SeriesKey:
+    """The series of ``source`` that ``labels`` (names in lower case) tell; ``node`` where they
+    name none.
+    """
+    return SeriesKey(
+        metric=source.metric,
+        node=node_of(labels) or node,
+        gpu=gpu_of(labels),
+        part=part_of(source, labels),
+        rack=first(labels, RACK),
+    )
+
+
+def first(labels: Mapping[str, str], names: tuple[str, ...]) -> str | None:
+    for name in names:
+        value = labels.get(name, "").strip()
+        if value and len(value) <= MAX_NAME and value.isprintable():
+            return value
+    return None
+
+
+def node_of(labels: Mapping[str, str]) -> str | None:
+    found = first(labels, NODE)
+    return None if found is None else PORT_OF_INSTANCE.sub("", found)
+
+
+def gpu_of(labels: Mapping[str, str]) -> str | None:
+    """The bus id, else the index, else the uuid; None for a quantity of the node."""
+    for name in (*BUS, *INDEX):
+        bus = bus_id(labels[name]) if name in labels else None
+        if bus is not None:
+            return bus
+    for name in INDEX:
+        index = labels.get(name, "").strip()
+        if index.isascii() and index.isdecimal() and len(index) <= 3:
+            return str(int(index))
+    device = labels.get("device", "").removeprefix("nvidia")
+    if device.isascii() and device.isdecimal() and labels["device"] != device:
+        return str(int(device[:3]))
+    return first(labels, UUID) or first(labels, INDEX[:1])
+
+
+def part_of(source: Source, labels: Mapping[str, str]) -> str | None:
+    """The port, the link or the sort of error; and the slice of a GPU that is cut in slices."""
+    found = [source.part] if source.part else []
+    if source.metric.startswith("ib_"):
+        device, port = first(labels, DEVICE), first(labels, ("port",))
+        found += ["/".join(one for one in (device, port) if one)]
+    else:
+        found += [f"{value}" for name in PART if (value := first(labels, (name,)))]
+    if labels.get("gpu_i_id", "").strip():
+        found.append(f"mig {labels['gpu_i_id'].strip()[:16]}")
+    if labels.get("rank", "").strip().isdecimal():
+        found.append(f"rank {labels['rank'].strip()[:7]}")
+    return " ".join(one for one in found if one) or None

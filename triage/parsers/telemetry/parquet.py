@@ -1,0 +1,159 @@
+"""Parquet files of telemetry, wide or long, with the columns of a table of text.
+
+Parquet is read by pyarrow, which comes with ``nccl-triage[telemetry]`` alone; without it such
+a file is refused with that said. Row groups are read one after the other.
+"""
+
+import io
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from triage.errors import Corrupt, Forbidden
+from triage.parsers.telemetry.chunks import Bytes
+from triage.parsers.telemetry.columns import KEY, VALUE, Columns, columns_of
+from triage.parsers.telemetry.samples import BATCH, Samples
+from triage.parsers.telemetry.series import SeriesTable
+from triage.parsers.telemetry.table import flattened, learn_row
+from triage.parsers.telemetry.tally import Tally
+
+__all__ = ["MAGIC", "MISSING", "claims", "read_parquet"]
+
+MAGIC: Final = b"PAR1"
+MISSING: Final = (
+    "a Parquet file: reading it needs pyarrow, so install `nccl-triage[telemetry]`, or give the"
+    " table as CSV"
+)
+NO_COLUMNS: Final = (
+    "a Parquet file without columns of telemetry: it needs a time (`at`) and either metrics by"
+    " name or `metric` and `value`"
+)
+NO_TIME_NS: Final = -(1 << 62)
+# Its table of contents lies at its end, so the whole file is held.
+MOST_BYTES: Final = 512 << 20
+TOO_LARGE: Final = "a Parquet file of more than 512 MiB: give it in parts"
+# Rows of one piece, before cells are spread over samples.
+MOST_ROWS: Final = 1 << 16
+
+
+def claims(head: bytes) -> bool:
+    """Whether a file begins as Parquet does."""
+    return head.startswith(MAGIC)
+
+
+def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
+    """Batches of samples; ``node`` is whose they are where no column says it.
+
+    Raises :class:`Forbidden` where pyarrow is missing or the file is too large, and
+    :class:`Corrupt` for a file that it cannot read or that has no columns of telemetry.
+    """
+    try:
+        from pyarrow import ArrowException
+        from pyarrow.parquet import ParquetFile
+    except ImportError as error:
+        raise Forbidden(MISSING) from error
+    try:
+        with ParquetFile(io.BytesIO(whole(stream))) as file:
+            columns = columns_of(file.schema_arrow.names)
+            if columns is None or columns.time < 0:
+                raise Corrupt(NO_COLUMNS)
+            wanted = [
+                name
+                for name, role in zip(file.schema_arrow.names, columns.roles, strict=True)
+                if role
+            ]
+            rows = max(1, min(MOST_ROWS, BATCH // columns.num_values))
+            reader = RowReader(columns, file.schema_arrow.names, node)
+            for part in file.iter_batches(batch_size=rows, columns=wanted):
+                tally.lines += part.num_rows
+                batch = reader.read(part)
+                tally.samples += len(batch)
+                yield batch
+    except (ArrowException, OSError, ValueError) as error:
+        raise Corrupt(f"a Parquet file that cannot be read: {str(error)[:200]}") from error
+
+
+def whole(stream: Bytes) -> bytes:
+    held = bytearray()
+    piece = bytearray(1 << 20)
+    while got := stream.fill(memoryview(piece)):
+        held += piece[:got]
+        if len(held) > MOST_BYTES:
+            raise Forbidden(TOO_LARGE)
+    return bytes(held)
+
+
+class RowReader:
+    """Pieces of a Parquet table to samples."""
+
+    def __init__(self, columns: Columns, names: list[str], node: str | None) -> None:
+        self.columns = columns
+        self.names = names
+        self.node = node
+        self.table = SeriesTable(columns.num_values)
+        self.numbers: dict[tuple[str, ...], int] = {}
+
+    def read(self, part: Any) -> Samples:
+        """The samples of one piece; rows without a time are left out."""
+        roles = self.columns.roles
+        keys = [self.words(part, k) for k, role in enumerate(roles) if role == KEY]
+        at_ns = times_ns(part.column(self.names[self.columns.time]))
+        values = np.column_stack(
+            [self.values(part, k) for k, role in enumerate(roles) if role == VALUE]
+        )
+        numbers = self.numbered(keys, len(at_ns))
+        good = (at_ns != NO_TIME_NS) & (numbers >= 0)
+        return flattened(self.table, numbers[good], at_ns[good], values[good])
+
+    def words(self, part: Any, column: int) -> list[str]:
+        cells = part.column(self.names[column]).to_pylist()
+        return ["" if one is None else str(one) for one in cells]
+
+    def values(self, part: Any, column: int) -> np.ndarray:
+        cells = part.column(self.names[column]).to_pandas()
+        import pandas as pd
+
+        numbers: np.ndarray = pd.to_numeric(cells, errors="coerce").to_numpy(
+            np.float64, na_value=np.nan
+        )
+        return numbers
+
+    def numbered(self, keys: list[list[str]], count: int) -> np.ndarray:
+        """The number of each row's identity; new ones are learned."""
+        found = np.empty(count, np.int64)
+        for row, cells in enumerate(zip(*keys, strict=True) if keys else [()] * count):
+            number = self.numbers.get(cells)
+            if number is None:
+                number = self.learn(cells)
+            found[row] = number
+        return found
+
+    def learn(self, cells: tuple[str, ...]) -> int:
+        self.table.make_room()
+        if self.table.full:
+            return -1
+        number = self.numbers[cells] = self.table.count
+        self.table.count += 1
+        row = [""] * len(self.columns.names)
+        places = [k for k, role in enumerate(self.columns.roles) if role == KEY]
+        for place, cell in zip(places, cells, strict=True):
+            row[place] = cell
+        learn_row(self.table, number, self.columns, row, self.node)
+        return number
+
+
+def times_ns(cells: Any) -> np.ndarray:
+    """Times as ns since the epoch: of timestamps, of text, or of numbers by their size."""
+    import pandas as pd
+
+    column = cells.to_pandas()
+    if pd.api.types.is_numeric_dtype(column):
+        numbers = column.to_numpy(np.float64, na_value=np.nan)
+        size = np.abs(numbers)
+        unit = np.select([size < 1e11, size < 1e14, size < 1e17], [1e9, 1e6, 1e3], 1.0)
+        good = np.isfinite(numbers)
+        return np.where(good, np.where(good, numbers, 0.0) * unit, NO_TIME_NS).astype(np.int64)
+    stamps = pd.to_datetime(column, utc=True, errors="coerce")
+    ns = stamps.to_numpy("datetime64[ns]").astype(np.int64)
+    return np.where(stamps.isna().to_numpy(), NO_TIME_NS, ns)

@@ -1,0 +1,215 @@
+"""Answers of the Prometheus HTTP API: ``/api/v1/query`` and ``/api/v1/query_range``.
+
+::
+
+    {"status":"success","data":{"resultType":"matrix","result":[
+      {"metric":{"__name__":"DCGM_FI_DEV_GPU_TEMP","gpu":"0","Hostname":"n3"},
+       "values":[[1795143855,"61"],[1795143870,"62"]]}]}}
+
+It is read as a stream, series by series: an answer may be larger than memory. Several answers
+may stand behind one another. Assumes, as Prometheus and what speaks its API write it, that
+``metric`` stands before the values.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+import numpy as np
+import orjson
+
+from triage.errors import Corrupt
+from triage.parsers.telemetry.chunks import Bytes
+from triage.parsers.telemetry.labels import key_of, source_of
+from triage.parsers.telemetry.metrics import Source
+from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
+from triage.parsers.telemetry.tally import Tally
+
+__all__ = ["claims", "read_query_result"]
+
+PIECE: Final = 1 << 20
+# Labels of one series; what is longer is no set of labels.
+MAX_LABELS: Final = 64 << 10
+MAX_SERIES: Final = 1 << 21
+HEAD = re.compile(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
+LABELS = re.compile(rb'"metric"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
+OPENS = re.compile(rb'\s*,\s*"(values|value|histograms?)"\s*:\s*\[')
+# Where a list of pairs ends, an empty list, and a single pair.
+LAST = re.compile(rb"\]\s*\]")
+EMPTY = re.compile(rb"\s*\]")
+ONE = re.compile(rb"\]")
+# Of `1795143855.123,"61.5"` everything is a number once these are gone.
+BARE: Final = bytes.maketrans(b'[]"\n\r\t', b"      ")
+NOT_READ: Final = "values that are no pairs of time and number"
+CUT: Final = "breaks off within the values of a series"
+
+
+def claims(head: bytes) -> bool:
+    """Whether a file that begins so is an answer of the API, with series in it."""
+    return HEAD.match(head) is not None and b'"metric"' in head and b'"result"' in head
+
+
+class Pieces:
+    """The bytes that were read and not yet used up."""
+
+    def __init__(self, stream: Bytes, tally: Tally) -> None:
+        self.stream = stream
+        self.tally = tally
+        self.data = b""
+        self.ended = False
+
+    def more(self) -> bool:
+        """Read on; False at the end."""
+        if self.ended:
+            return False
+        piece = bytearray(PIECE)
+        got = self.stream.fill(memoryview(piece))
+        self.ended = got < PIECE
+        self.data += bytes(piece[:got])
+        self.tally.lines += piece.count(b"\n", 0, got)
+        return got > 0
+
+    def drop(self, count: int) -> None:
+        """Forget the first ``count`` bytes."""
+        self.data = self.data[count:]
+
+
+def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
+    """Batches of samples; ``node`` is whose they are where no label says it.
+
+    Raises :class:`Corrupt` where the bytes end within a series.
+    """
+    pieces = Pieces(stream, tally)
+    table: list[SeriesKey] = []
+    known: dict[SeriesKey, int] = {}
+    gather = Gather(table, tally)
+    while True:
+        labels = next_labels(pieces)
+        if labels is None:
+            break
+        opens = next_opens(pieces)
+        if opens is None:
+            continue
+        source, key = identity(labels, node)
+        index = -1
+        if source is not None and key is not None and len(table) < MAX_SERIES:
+            index = known.setdefault(key, len(table))
+            if index == len(table):
+                table.append(key)
+        for at_ns, value in values_of(pieces, opens == b"value", tally):
+            if index >= 0 and source is not None:
+                yield from gather.add(index, at_ns, value * (source.bit or source.scale))
+    yield from gather.rest()
+
+
+def next_labels(pieces: Pieces) -> bytes | None:
+    """The labels of the next series; None at the end."""
+    while True:
+        found = LABELS.search(pieces.data)
+        if found is not None:
+            labels = found[1]
+            pieces.drop(found.end())
+            return labels
+        # Labels that have begun to come are kept, all before them is not wanted.
+        begun = pieces.data.rfind(b'"metric"')
+        if begun >= 0 and len(pieces.data) - begun <= MAX_LABELS:
+            pieces.drop(begun)
+        else:
+            pieces.drop(max(0, len(pieces.data) - 8))
+        if not pieces.more():
+            return None
+
+
+def next_opens(pieces: Pieces) -> bytes | None:
+    """Which values follow the labels; None for what is not read."""
+    while len(pieces.data) < 256 and pieces.more():
+        pass
+    found = OPENS.match(pieces.data)
+    if found is None or found[1].startswith(b"histogram"):
+        return None
+    pieces.drop(found.end())
+    return found[1]
+
+
+def identity(labels: bytes, node: str | None) -> tuple[Source | None, SeriesKey | None]:
+    try:
+        raw = orjson.loads(labels)
+    except orjson.JSONDecodeError:
+        return None, None
+    named = {str(k).lower(): v for k, v in raw.items() if isinstance(v, str)}
+    name = named.pop("__name__", "")
+    source = source_of(name, named)
+    return source, None if source is None else key_of(source, named, node)
+
+
+def values_of(
+    pieces: Pieces, single: bool, tally: Tally
+) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """(times in ns, values) of one series, in parts; the bytes behind it are left."""
+    while True:
+        end = EMPTY.match(pieces.data) or (ONE if single else LAST).search(pieces.data)
+        if end is not None:
+            yield pairs(pieces.data[: end.start()], tally)
+            pieces.drop(end.end())
+            return
+        cut = pieces.data.rfind(b"],")
+        if not single and cut > 0:
+            yield pairs(pieces.data[:cut], tally)
+            pieces.drop(cut + 2)
+        if not pieces.more():
+            raise Corrupt(CUT)
+
+
+def pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
+    """Times and finite values of ``[t,"v"],[t,"v"]``; what is odd is counted, and left out."""
+    none = np.empty(0, np.int64), np.empty(0)
+    text = raw.translate(BARE)
+    if not text.strip():
+        return none
+    try:
+        flat = np.array(text.split(b","), np.float64)
+    except ValueError:
+        tally.skip(NOT_READ, 1, tally.lines + 1)
+        return none
+    if len(flat) % 2:
+        tally.skip(NOT_READ, 1, tally.lines + 1)
+        return none
+    seconds, values = flat[0::2], flat[1::2]
+    good = np.isfinite(values) & (np.abs(seconds) < 1e11)
+    # A float holds the seconds since the epoch to a quarter of a microsecond.
+    return np.rint(seconds[good] * 1e3).astype(np.int64) * 1_000_000, values[good]
+
+
+class Gather:
+    """Series of any length as batches of bounded size."""
+
+    def __init__(self, table: list[SeriesKey], tally: Tally) -> None:
+        self.table = table
+        self.tally = tally
+        self.index: list[np.ndarray] = []
+        self.at_ns: list[np.ndarray] = []
+        self.value: list[np.ndarray] = []
+        self.held = 0
+
+    def add(self, index: int, at_ns: np.ndarray, value: np.ndarray) -> Iterator[Samples]:
+        while len(at_ns):
+            take = BATCH - self.held
+            self.index.append(np.full(min(take, len(at_ns)), index, np.int32))
+            self.at_ns.append(at_ns[:take])
+            self.value.append(value[:take])
+            self.held += len(self.index[-1])
+            at_ns, value = at_ns[take:], value[take:]
+            if self.held == BATCH:
+                yield from self.rest()
+
+    def rest(self) -> Iterator[Samples]:
+        if not self.held:
+            return
+        self.tally.samples += self.held
+        yield Samples(
+            self.table,
+            np.concatenate(self.index),
+            np.concatenate(self.at_ns),
+            np.concatenate(self.value),
+        )
+        self.index, self.at_ns, self.value, self.held = [], [], [], 0

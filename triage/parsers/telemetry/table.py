@@ -1,0 +1,252 @@
+"""Tables of telemetry as text: ``nvidia-smi --query-gpu=... --format=csv`` and CSV of any origin.
+
+::
+
+    timestamp, index, pci.bus_id, temperature.gpu, power.draw [W], clocks.sm [MHz]
+    2026/11/21 03:04:15.123, 0, 00000000:1B:00.0, 61, 690.12 W, 1980 MHz
+    2026/11/21 03:04:15.131, 1, 00000000:43:00.0, 58, [N/A], 1980 MHz
+
+    at,node,gpu,metric,value
+    2026-11-21T03:04:15Z,n3,0000:1b:00,gpu_temp_c,61
+
+The first line names the columns. Units behind numbers are passed over, what is no number is no
+sample. A row without a time of its own is counted and not used.
+"""
+
+import csv
+from collections.abc import Iterator
+from typing import Any, Final
+
+import numpy as np
+
+from triage.errors import Corrupt
+from triage.parsers.flight_recorder.jit import Word, compiled
+from triage.parsers.telemetry.chunks import Bytes, lines_in_chunks
+from triage.parsers.telemetry.columns import KEY, TIME, VALUE, Columns, header_of
+from triage.parsers.telemetry.labels import key_of, source_of
+from triage.parsers.telemetry.numbers import (
+    NO_TIME,
+    SEED,
+    finish,
+    instant_at,
+    mix,
+    number_at,
+    same_bytes,
+)
+from triage.parsers.telemetry.samples import BATCH, Samples
+from triage.parsers.telemetry.series import SeriesTable, slot_of
+from triage.parsers.telemetry.tally import Tally
+
+__all__ = ["flattened", "learn_row", "read_table"]
+
+# Slots of ``state``.
+POS: Final = 0
+OUT: Final = 1
+COUNT: Final = 2
+LINE: Final = 3
+BAD: Final = 4
+FIRST_BAD: Final = 5
+ZONELESS: Final = 6
+NEW_START: Final = 7
+NEW_STOP: Final = 8
+STATE_SLOTS: Final = 9
+
+DONE, FULL, LEARN = 0, 1, 2
+LF, CR, SPACE, TAB, HASH, QUOTE = 10, 13, 32, 9, 35, 34
+
+NO_TIME_COLUMN: Final = (
+    "a table of telemetry without a column of times: add `timestamp` to --query-gpu, or a"
+    " column `at`"
+)
+NO_ROW: Final = "no row with a time and as many columns as the first line names"
+TOO_MANY: Final = "of more series than are read"
+Array = Any
+
+
+@compiled
+def scan(
+    buf: Array, cut: Word, delimiter: Word, roles: Array, header: Array,
+    slots: Array, hashes: Array,
+    rows: Array, at_ns: Array, values: Array, state: Array,
+) -> Word:  # fmt: skip
+    """DONE at ``cut``; FULL when the rows are to be taken over before it goes on; LEARN when it
+    met the identity of a row for the first time, at which it looks again when it goes on.
+    """
+    i = state[POS]
+    room = len(hashes)
+    num_columns = len(roles)
+    while i < cut:
+        out = state[OUT]
+        if out >= len(rows):
+            state[POS] = i
+            return FULL
+        state[LINE] += 1
+        start = i
+        h: Word = SEED
+        ns: Word = NO_TIME
+        naive: Word = 0
+        column: Word = 0
+        value_column: Word = 0
+        while True:
+            while buf[i] == SPACE or (buf[i] == TAB and delimiter != TAB):
+                i += 1
+            first = i
+            quoted = buf[i] == QUOTE
+            if quoted:
+                first = i + 1
+                i += 1
+                while buf[i] != QUOTE and buf[i] != LF:
+                    i += 1
+            last = i
+            while buf[i] != delimiter and buf[i] != LF:
+                i += 1
+            if not quoted:
+                last = i
+            while last > first and (buf[last - 1] == SPACE or buf[last - 1] == CR):
+                last -= 1
+            if column < num_columns:
+                role = roles[column]
+                if role == VALUE:
+                    value, k = number_at(buf, first, last)
+                    values[out, value_column] = value
+                    value_column += 1
+                elif role == TIME:
+                    ns, k, naive = instant_at(buf, first, last)
+                elif role == KEY:
+                    for k in range(first, last):
+                        h = mix(h, buf[k])
+                    h = mix(h, 1)
+            column += 1
+            if buf[i] == LF:
+                break
+            i += 1
+        end = i
+        i += 1
+        if column < num_columns or ns == NO_TIME:
+            while end > start and buf[end - 1] == CR:
+                end -= 1
+            if end > start and buf[start] != HASH and not same_bytes(buf, start, end, header):
+                state[BAD] += 1
+                if state[BAD] == 1:
+                    state[FIRST_BAD] = state[LINE]
+            continue
+        h = finish(h)
+        slot = slot_of(slots, hashes, h)
+        number = np.int64(slots[slot]) - 1
+        if number < 0:
+            if state[COUNT] >= room:
+                continue
+            hashes[state[COUNT]] = h
+            state[COUNT] += 1
+            slots[slot] = state[COUNT]
+            state[NEW_START], state[NEW_STOP] = start, end
+            state[POS] = start
+            state[LINE] -= 1
+            return LEARN
+        rows[out] = number
+        at_ns[out] = ns
+        state[ZONELESS] += naive
+        state[OUT] += 1
+    state[POS] = i
+    return DONE
+
+
+def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
+    """Batches of samples; ``node`` is whose they are where no column says it.
+
+    Raises :class:`Corrupt` for a table whose first line names no column of times.
+    """
+    columns: Columns | None = None
+    state = np.zeros(STATE_SLOTS, np.int64)
+    for chunk in lines_in_chunks(stream, tally):
+        state[POS], state[LINE] = 0, chunk.line - 1
+        if columns is None:
+            head = bytes(chunk.buffer[: chunk.cut].data)
+            begin, stop = first_line(head)
+            columns = header_of(head[begin:stop])
+            if columns is None or columns.time < 0:
+                raise Corrupt(NO_TIME_COLUMN)
+            header = np.frombuffer(head[begin:stop].rstrip(b"\r"), np.uint8)
+            state[POS] = stop + 1
+            state[LINE] = chunk.line + head.count(b"\n", 0, stop)
+            table = SeriesTable(columns.num_values)
+            room = max(1, BATCH // columns.num_values)
+            roles = np.array(columns.roles, np.int8)
+            rows, at_ns = np.empty(room, np.int64), np.empty(room, np.int64)
+            values = np.empty((room, columns.num_values))
+        status = FULL
+        while status != DONE:
+            table.make_room()
+            status = scan(
+                chunk.buffer, chunk.cut, ord(columns.delimiter), roles, header,
+                table.slots, table.hashes, rows, at_ns, values, state,
+            )  # fmt: skip
+            table.count = int(state[COUNT])
+            if status == LEARN:
+                raw = chunk.buffer[state[NEW_START] : state[NEW_STOP]].tobytes()
+                learn_line(table, columns, raw, node)
+            elif status == FULL:
+                yield counted(flattened(table, rows, at_ns, values), tally)
+                state[OUT] = 0
+    count = int(state[OUT])
+    if count:
+        yield counted(flattened(table, rows[:count], at_ns[:count], values[:count]), tally)
+    tally.zoneless += int(state[ZONELESS])
+    tally.skip(NO_ROW, int(state[BAD]), int(state[FIRST_BAD]))
+    if columns is not None and table.full:
+        tally.notes.append(TOO_MANY)
+
+
+def first_line(head: bytes) -> tuple[int, int]:
+    """Where the first line that is neither empty nor a comment lies."""
+    begin = 0
+    while begin < len(head):
+        stop = head.index(b"\n", begin)
+        line = head[begin:stop].strip()
+        if line and not line.startswith(b"#"):
+            return begin, stop
+        begin = stop + 1
+    return 0, max(len(head) - 1, 0)
+
+
+def counted(batch: Samples, tally: Tally) -> Samples:
+    tally.samples += len(batch)
+    return batch
+
+
+def flattened(
+    table: SeriesTable, rows: np.ndarray, at_ns: np.ndarray, values: np.ndarray
+) -> Samples:
+    """Rows with several values as samples, row by row; what is no number is left out."""
+    index = table.of[rows]
+    good = (index >= 0) & (np.abs(values) < 1e300)
+    scaled = values * table.scale[rows]
+    times = np.broadcast_to(at_ns[:, None], values.shape)
+    return Samples(table.series, index[good], times[good], scaled[good])
+
+
+def learn_line(table: SeriesTable, columns: Columns, raw: bytes, node: str | None) -> None:
+    text = raw.decode("utf-8", "replace")
+    try:
+        row = next(csv.reader([text], delimiter=columns.delimiter, skipinitialspace=True), [])
+    except csv.Error:
+        return
+    learn_row(table, table.count - 1, columns, row, node)
+
+
+def learn_row(
+    table: SeriesTable, number: int, columns: Columns, row: list[str], node: str | None
+) -> None:
+    """Row ``number`` of identity has these cells: which series its values are of."""
+    labels = {
+        name: cell.strip()
+        for name, role, cell in zip(columns.names, columns.roles, row, strict=False)
+        if role == KEY
+    }
+    if columns.metric >= 0:
+        source = source_of(labels.pop(columns.names[columns.metric], ""), labels)
+        if source is not None:
+            table.add(number, 0, source, key_of(source, labels, node))
+        return
+    for column, source in enumerate(columns.sources):
+        table.add(number, column, source, key_of(source, labels, node))
