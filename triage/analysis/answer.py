@@ -9,6 +9,7 @@ from triage.analysis.case import Case, build_case
 from triage.analysis.consistency import set_apart
 from triage.analysis.fusion import Fused, fuse
 from triage.analysis.groups import Membership, resolve_groups
+from triage.analysis.history import with_history
 from triage.analysis.missing import missing
 from triage.analysis.odd_node import odd_messages
 from triage.analysis.on_one_clock import Dated, on_one_clock
@@ -16,6 +17,7 @@ from triage.analysis.ranking import Decision, decide
 from triage.analysis.selection import Selection, select
 from triage.analysis.snapshot import build_snapshot
 from triage.analysis.stop import Stop, find_stop
+from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.timeline import timeline
 from triage.analysis.waits import wait_graph
 from triage.analysis.weigh import load_model
@@ -109,6 +111,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
             node_of=fleet.node_of,
             gpu_of=fleet.gpu_of,
             failed=stop.trouble,
+            standings=facts.standings,
         )
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)
@@ -116,6 +119,17 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     dated = replace(dated, evidence=rows, notes=(*dated.notes, *moved))
     ours, strangers = of_this_job(dated, facts)
     dated = replace(dated, evidence=tuple(ours), notes=(*dated.notes, *strangers))
+    measured = telemetry_evidence(
+        dated.logs.telemetry,
+        case=case,
+        stop=stop,
+        findings=dumps_say.heard if dumps_say is not None else (),
+        fleet=fleet,
+        nodes=nodes,
+        leaf_switch=facts.leaf_switch,
+    )
+    rows = (*rows, *measured)
+    dated = replace(dated, evidence=(*dated.evidence, *measured))
     odd = odd_messages(dated.logs, stop, dated.evidence)
     fused = fuse(
         case,
@@ -126,6 +140,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         load_model(),
         nodes=nodes,
         leaf_switch=facts.leaf_switch,
+        standings=facts.standings,
     )
     return Weighed(view, dated, stop, fused, nodes, dumps_say, rows)
 
@@ -161,7 +176,7 @@ def answer_of(
             len(weighed.nodes) or None,
         ),
         verdict=decision.verdict,
-        suspects=decision.suspects,
+        suspects=with_history(decision.suspects, facts.standings),
         victims=decision.victims,
         coverage=coverage_of(view, dumps, logs, refused, [*notes, *weighed.dated.notes]),
         collectives=picture.collectives_at_frontier(case, decision.heard) if case else (),

@@ -16,6 +16,8 @@ __all__ = ["Case", "build_case", "ranks_wait", "timestamp"]
 MIN_STUCK_NS = 1_000_000_000
 # ... nor one that is not much longer than the job's own longest pause.
 PAUSES = 3
+# Missing ranks that one place may be looked at for, each as the end of its waits.
+MAX_BEYOND = 64
 
 
 def timestamp(ns: int | None) -> datetime | None:
@@ -55,9 +57,10 @@ class Case:
         """
         yield from self.ends()
         sinks = (PlaceKind.NO_DUMP, PlaceKind.APART)
+        end_of = {number: end for end, number in enumerate(self.graph.ends)}
         for number, members in enumerate(self.graph.components):
             places = [self.graph.places[k] for k in members]
-            if number in self.graph.ends or places[0].kind is PlaceKind.IDLE:
+            if number in end_of or places[0].kind is PlaceKind.IDLE:
                 continue
             beyond = {
                 target
@@ -66,8 +69,9 @@ class Case:
                 if self.graph.component_of[target] != number
             }
             if all(self.graph.places[target].kind in sinks for target in beyond):
-                for target in sorted(beyond):
-                    yield self.graph.ends.index(self.graph.component_of[target]), places
+                # Where most files are missing, one of them stands for all.
+                for target in sorted(beyond)[: None if len(beyond) <= MAX_BEYOND else 1]:
+                    yield end_of[self.graph.component_of[target]], places
 
     def waiters(self, place: Place) -> list[Place]:
         """The places that wait directly for this one."""

@@ -82,7 +82,7 @@ OF_ONE_GPU: Final = frozenset(
 def at_same_place(one: Hypothesis, node: str | None, rank: int, seats: Seats) -> bool:
     """Whether a claim on ``rank`` can be about what ``one`` is about."""
     if one.shared:
-        return one.leaf is None or node in one.nodes
+        return (one.leaf is None and not one.nodes) or node in one.nodes
     if node is None or one.node is None:
         return rank in one.ranks
     if one.node != node:

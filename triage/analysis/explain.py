@@ -214,6 +214,7 @@ def without(logs: LogSet, artifact: str | None) -> LogSet:
         files=[file for file in logs.files if file.artifact != artifact],
         evidence=[row for row in logs.evidence if row.artifact != artifact],
         refused=list(logs.refused),
+        telemetry=[file for file in logs.telemetry if file.artifact != artifact],
         notes=list(logs.notes),
     )
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.case import Case, timestamp
+from triage.analysis.history import in_order_of_history
 from triage.analysis.hypothesis import Hypothesis, Seats
 from triage.analysis.propose import propose
 from triage.analysis.ranking import CORDON_BELIEF, Decision, victims_of
@@ -21,6 +22,7 @@ from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 from triage.domain.finding import Finding
 from triage.domain.report import Suspect, Verdict, Victims
+from triage.domain.standing import NO_STANDINGS, Prior
 
 __all__ = ["Fused", "fuse"]
 
@@ -53,16 +55,19 @@ def fuse(
     *,
     nodes: Collection[str],
     leaf_switch: Mapping[str, str],
+    standings: Mapping[str, Prior] = NO_STANDINGS,
 ) -> Fused:
     """Weigh everything together.
 
-    ``dumps_say`` is the decision on the dumps alone, None without any dump.
+    ``dumps_say`` is the decision on the dumps alone, None without any dump. ``standings`` are
+    priors: they order whom the evidence names alike.
     """
     findings = dumps_say.heard if dumps_say is not None else ()
     evidence = [*evidence, *preparing(evidence)]
     hypotheses = propose(evidence, findings, seats, stop, nodes=nodes, leaf_switch=leaf_switch)
     measure(hypotheses, stop, dumps=case is not None)
     ranked = bounded(weigh(hypotheses, model), stop)
+    ranked = in_order_of_history(ranked, standings, role_alone)
     decision = decide_all(case, dumps_say, evidence, seats, stop, ranked)
     return Fused(decision, tuple(ranked), stop)
 
@@ -204,6 +209,13 @@ def suspects_of(named: Sequence[Hypothesis], seats: Seats) -> tuple[Suspect, ...
         )
         for position, (one, node, ranks, score, role) in enumerate(found[:MAX_SUSPECTS], start=1)
     )
+
+
+def role_alone(one: Hypothesis) -> Role | None:
+    """How it would stand with nobody beside it; None where it is not worth naming."""
+    if one.belief < WORTH_NAMING:
+        return None
+    return Role.CULPRIT if one.belief >= CONVICTED and blamed(one) else Role.POSSIBLE
 
 
 def blamed(one: Hypothesis) -> bool:

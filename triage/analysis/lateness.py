@@ -59,7 +59,8 @@ class Rows:
 @dataclass(frozen=True, slots=True)
 class Lateness:
     """Per digest: delay caused in ms per step, matched operations, share of steps that
-    it held up, and the clock offset that was taken off, ms.
+    it held up, and the clock offset that was taken off, ms. ``since_ns`` is when it first held
+    up a step in the record, -1 for never; ``from_ns`` when what was compared of it begins.
     """
 
     delay_ms: F64
@@ -67,6 +68,8 @@ class Lateness:
     held_share: F64
     offset_ms: F64
     num_steps: int
+    since_ns: I64
+    from_ns: I64
 
 
 def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Lateness | None:
@@ -96,7 +99,17 @@ def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Latenes
         held_share=np.minimum(held / max(steps, 1), 1.0),
         offset_ms=offsets / 1e6,
         num_steps=steps,
+        since_ns=first_of_digest(rows, noticeable & (delay > 0), count),
+        from_ns=first_of_digest(rows, np.ones(len(delay), np.bool_), count),
     )
+
+
+def first_of_digest(rows: Rows, wanted: NDArray[np.bool_], count: int) -> I64:
+    """When the first wanted row of each digest was issued, by its own clock; -1 for none."""
+    found = np.full(count, -1, np.int64)
+    digest = rows.digest[wanted][::-1]
+    found[digest] = rows.created[wanted][::-1].astype(np.int64)
+    return found
 
 
 def node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dict[str, int]:

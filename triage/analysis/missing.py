@@ -9,6 +9,7 @@ from triage.analysis.weigh import KERNEL_KINDS
 from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import Evidence
 from triage.domain.report import Missing, Suspect
+from triage.parsers.health.evidence import SIGNATURE_PREFIX
 from triage.parsers.logs.logset import LogFile, LogKind
 
 __all__ = ["missing"]
@@ -58,7 +59,12 @@ def unheard(
         return ()
     names = {file.node for file in kernel if file.node is not None}
     heard = names | {seats.node_of_address(name) for name in names}
-    heard |= {row.node for row in evidence if row.kind in KERNEL_KINDS}
+    heard |= {
+        row.node
+        for row in evidence
+        if row.kind in KERNEL_KINDS
+        and not row.signature.startswith((SIGNATURE_PREFIX, "telemetry."))
+    }
     wanted = (
         one.node
         for one in suspects

@@ -55,7 +55,8 @@ def condense(case: Case, heard: Sequence[Finding]) -> Waits:
                 boxes.setdefault(
                     inner, WaitNode(inner, "culprit", inner, "stands out in it", (rank,))
                 )
-                arrows[key, inner] = len(place.waiting) - 1
+                if len(place.waiting) > 1:  # alone in there, nobody waits with it
+                    arrows[key, inner] = len(place.waiting) - 1
     shown = sorted(boxes.values(), key=lambda one: (rank_of_kind(one), -len(one.ranks), one.key))
     kept = {one.key for one in shown[:MAX_BOXES]}
     edges = tuple(

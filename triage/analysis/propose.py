@@ -151,7 +151,14 @@ def of_one_place(
         one.shared = one.category is Category.STORAGE and any(
             row.blame is Blame.SHARED and not row.weak for row in one.rows
         )
+        one.nodes = tuple(sorted({node for row in one.rows for node in reached(row)}))
+        one.shared = one.shared or bool(one.nodes)
     return [refined(one, rows) for one in grouped.values()]
+
+
+def reached(row: Evidence) -> list[str]:
+    """The nodes that a cause outside of them reaches, where a row lists them: those of a rack."""
+    return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
 
 
 def finish(one: Hypothesis, rank: int, seats: Seats) -> None:
@@ -180,7 +187,7 @@ def with_unplaced(found: list[Hypothesis]) -> list[Hypothesis]:
             for other in found
             if other.category is one.category and other.place != ("", -1) and sure(other)
         ]
-        if one.place == ("", -1) and len(homes) == 1:
+        if one.place == ("", -1) and not one.nodes and len(homes) == 1:
             homes[0].rows = sorted([*homes[0].rows, *one.rows], key=by_time)
             homes[0].followers += one.followers
         else:

@@ -5,16 +5,18 @@ claim of its kind is worth when nothing else is known; a thin coverage lowers
 them. Rules decide who may be named, never how many files came in which order.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.case import Case
+from triage.analysis.history import suspects_in_order_of_history
 from triage.analysis.registry import DETECTORS
 from triage.analysis.waits import PlaceKind
 from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Suspect, Verdict, Victims
+from triage.domain.standing import NO_STANDINGS, Prior
 
 __all__ = ["Decision", "decide"]
 
@@ -57,16 +59,19 @@ def decide(
     node_of: Callable[[int], str | None],
     gpu_of: Callable[[int], str | None],
     failed: bool,
+    standings: Mapping[str, Prior] = NO_STANDINGS,
 ) -> Decision:
     """Run the detectors and rank.
 
     ``coverage`` is the share of expected ranks whose dump was read; ``failed``
-    whether something outside the dumps says that the job ended badly.
+    whether something outside the dumps says that the job ended badly. ``standings``
+    order whom the dumps name alike.
     """
     heard = hear(case)
     trust = 1.0 - 0.3 * (1.0 - coverage)
     named = [finding for finding in heard if finding.ranks]
     suspects = rank_suspects(named, trust, node_of, gpu_of)
+    suspects = suspects_in_order_of_history(suspects, standings)
     accused = {rank for suspect in suspects for rank in suspect.ranks}
     victims = victims_of(case, accused, {s.node for s in suspects}, node_of)
     verdict = judge(case, heard, suspects, victims, trust, coverage, failed=failed)

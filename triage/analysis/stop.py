@@ -18,7 +18,7 @@ from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
 from triage.parsers.flight_recorder.reduce import U_CREATED
 
-__all__ = ["SECOND", "Stop", "When", "find_stop", "of_a_process", "parse_instant"]
+__all__ = ["LASTING", "SECOND", "Stop", "When", "find_stop", "of_a_process", "parse_instant"]
 
 SECOND: Final = 1_000_000_000
 # A root is printed within this of the stop that it makes ...
@@ -34,6 +34,9 @@ JOB_KINDS: Final = frozenset(
     {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.ELASTIC, Kind.SCHEDULER, Kind.NUMERICS, Kind.DATA}
 )
 JOB_FAMILIES: Final = ("storage.", "gpu_tool.")
+# Field of a row that tells of a condition and not of a moment: it holds from its first time to
+# its last.
+LASTING: Final = "lasting"
 FAILING: Final = frozenset({EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE})
 
 
@@ -88,6 +91,8 @@ class Stop:
         age_s = row.fields.get("age_s", "")
         if first is When.UNDATED and age_s.isdecimal() and int(age_s) > STALE_S:
             return When.STALE if int(age_s) > DAY_S else When.BEFORE
+        if LASTING in row.fields and self.when(row.last_at_ns, row.error_ns) is When.AT:
+            return When.AT
         if first is When.STALE and row.last_at_ns is not None:
             last = self.when(row.last_at_ns, row.error_ns)
             return first if last is When.STALE else When.BEFORE

@@ -103,6 +103,8 @@ def because_of(one: Hypothesis, node: str | None) -> tuple[Because, ...]:
 def reason_of(row: Evidence, node: str | None) -> Because:
     """The line as a reason to suspect ``node``; another node's line says whose it is."""
     source = "kernel" if row.kind in KERNEL_KINDS else "job"
+    if row.signature.startswith("telemetry."):
+        source = "telemetry"
     times = f" ({row.count} times)" if row.count > 1 else ""
     teller = f"{row.node} says of it: " if node and row.node and row.node != node else ""
     text = f"{teller}{row.text}{times}"

@@ -19,8 +19,10 @@ from triage.domain.exact_json import Json, from_exact_json, to_exact_json
 from triage.domain.report import Answer
 from triage.errors import Corrupt
 
-__all__ = ["answer_from_bytes", "answer_to_bytes"]
+__all__ = ["MEDIA_TYPE", "answer_from_bytes", "answer_to_bytes", "reader_of"]
 
+MEDIA_TYPE: Final = "application/vnd.nccl-triage.answer"
+"""Of these bytes over HTTP."""
 MAGIC: Final = b"TRA\x01"
 # An answer of 16,384 ranks has 3 MB.
 MAX_BYTES: Final = 256 << 20

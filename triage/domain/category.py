@@ -6,7 +6,7 @@ The rows are those of the interruption table of the Llama 3 405B training run
 
 from enum import StrEnum
 
-__all__ = ["HARDWARE", "LLAMA3_ROW", "Action", "Category", "Role", "VerdictKind"]
+__all__ = ["HARDWARE", "LLAMA3_ROW", "OF_THE_NODE", "Action", "Category", "Role", "VerdictKind"]
 
 
 class Category(StrEnum):
@@ -93,6 +93,11 @@ HARDWARE = frozenset(
     }
 )
 """The causes that can put a node out of service."""
+
+OF_THE_NODE = HARDWARE | {
+    Category.HOST_STALL, Category.HOST_OOM, Category.NCCL_TIMEOUT, Category.STRAGGLER,
+}  # fmt: skip
+"""The causes that a node can have again: the same bug on the same rank says nothing of it."""
 
 
 class VerdictKind(StrEnum):

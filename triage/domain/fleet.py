@@ -4,6 +4,8 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from triage.domain.standing import Prior
+
 __all__ = ["Job", "job_from_dict"]
 
 # "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
@@ -15,7 +17,11 @@ BUS_ID = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """The contents of ``job.json``; whatever is absent or unusable is None or empty."""
+    """The contents of ``job.json``; whatever is absent or unusable is None or empty.
+
+    ``standings`` is the one thing that no ``job.json`` can say: what the service's own record
+    knows of nodes beforehand.
+    """
 
     job_id: str | None = None
     world_size: int | None = None
@@ -27,6 +33,11 @@ class Job:
     failed_at: str | None = None
     exit_code: int | None = None
     problems: tuple[str, ...] = ()
+    standings: dict[str, Prior] = field(default_factory=dict)
+    _mates: dict[str, dict[int, int]] = field(
+        default_factory=dict, init=False, repr=False, compare=False
+    )
+    """Node -> rank -> its place among the mapped ranks there; made when first asked for."""
 
     def node_of(self, rank: int) -> str | None:
         """The node of a rank: the explicit map first, then the order of nodes."""
@@ -51,8 +62,11 @@ class Job:
         """The place of a rank among the mapped ranks of its node."""
         if node is None:
             return None
-        mates = sorted(other for other, home in self.rank_to_node.items() if home == node)
-        return mates.index(rank) if rank in mates else None
+        if not self._mates:
+            for other in sorted(self.rank_to_node):
+                mates = self._mates.setdefault(self.rank_to_node[other], {})
+                mates[other] = len(mates)
+        return self._mates.get(node, {}).get(rank)
 
 
 def bus_id(text: str) -> str | None:

@@ -29,7 +29,7 @@ class WorkKind(StrEnum):
     PARSE = "parse"  # key: upload id
     ANALYSE = "analyse"  # key: incident id
     NOTIFY = "notify"  # key: subscription id
-    RETENTION = "retention"  # key: "prune"
+    RETENTION = "retention"  # what the clock asks for; key: "prune", "digest"
 
 
 class WorkState(StrEnum):

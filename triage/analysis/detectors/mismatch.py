@@ -8,7 +8,7 @@ that number, or by what each of the two did before; else nobody is convicted.
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triage.analysis.case import Case
 from triage.analysis.waits import Place, PlaceKind
@@ -47,13 +47,17 @@ class Mismatch:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
+        # One place may be in trouble for many missing ranks.
+        known: dict[int, Finding | None] = {}
         for end, places in case.troubled():
             for place in places:
                 if place.kind is not PlaceKind.COLLECTIVE:
                     continue
-                finding = self.at_place(case, end, place)
+                if place.index not in known:
+                    known[place.index] = self.at_place(case, end, place)
+                finding = known[place.index]
                 if finding is not None:
-                    yield finding
+                    yield replace(finding, end=end)
                     break
 
     def at_place(self, case: Case, end: int, place: Place) -> Finding | None:

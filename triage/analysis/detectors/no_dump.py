@@ -17,6 +17,8 @@ __all__ = ["NoDump"]
 # Beyond this share of the job, files were not collected rather than ranks lost.
 MAX_SHARE = 0.25
 MAX_REASONS = 3
+# Doubtful gaps beyond this number tell nothing; the coverage names them all.
+MAX_GAPS = 64
 
 
 class NoDump:
@@ -38,20 +40,14 @@ class NoDump:
             return
         waited = case.graph.waited_by
         at = {end: [case.graph.places[k] for k in waited[p.index]] for end, p in absent.items()}
-        explained_by = {end: explanations(case, end, place, at) for end, place in absent.items()}
-        accused = []
-        for end in absent:
-            others = explained_by[end]
-            if any(other not in absent for other in others):
-                continue
-            # Two that explain each other stand together; one that is explained
-            # by another and does not explain it in turn falls.
-            if all(end in explained_by[other] for other in others):
-                accused.append(end)
+        explained_by = explanations(case, absent, at)
+        accused = unexplained(explained_by)
         # Where the records name a culprit of their own, a missing file is a gap, not a
         # second one; and of many missing files, most were not collected.
         named = len(case.graph.ends) > len(absent)
         many = named or len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
+        if many and len(accused) > MAX_GAPS:
+            return
         for end in accused:
             yield self.finding(case, end, absent[end], at[end], accused=len(accused), many=many)
 
@@ -89,36 +85,70 @@ class NoDump:
         )
 
 
-def explanations(case: Case, end: int, place: Place, at: dict[int, list[Place]]) -> set[int]:
-    """Ends that account for all waits on this rank: it would be stuck without any fault."""
-    rank = place.waiting[0]
-    common: set[int] | None = None
-    for waiter in at[end]:
-        found = ends_behind(case, waiter) - {end}
-        for other in stuck_places_with(case, rank):
-            if other.index != waiter.index and case.precedes(other, waiter):
-                found |= ends_behind(case, other) - {end}
-        common = found if common is None else common & found
-        if not common:
-            return set()
-    return common or set()
+def explanations(
+    case: Case, absent: dict[int, Place], at: dict[int, list[Place]]
+) -> dict[int, int]:
+    """For each end, the ends (bits) that account for all waits on its rank.
+
+    The rank would be stuck by them without any fault of its own.
+    """
+    stuck = stuck_places(case, {place.waiting[0] for place in absent.values()})
+    # Where many files are missing, their ranks share groups and so these pairs.
+    precedes: dict[tuple[int, int], bool] = {}
+    explained_by = {}
+    for end, place in absent.items():
+        others = stuck[place.waiting[0]]
+        common = ~(1 << end)
+        for waiter in at[end]:
+            found = ends_behind(case, waiter)
+            for other in others:
+                if other.index == waiter.index:
+                    continue
+                pair = other.index, waiter.index
+                if pair not in precedes:
+                    precedes[pair] = case.precedes(other, waiter)
+                if precedes[pair]:
+                    found |= ends_behind(case, other)
+            common &= found
+        explained_by[end] = common if at[end] else 0
+    return explained_by
 
 
-def ends_behind(case: Case, place: Place) -> set[int]:
-    bits = case.graph.reach[case.graph.component_of[place.index]]
-    found = set()
-    while bits:
-        low = bits & -bits
-        found.add(low.bit_length() - 1)
-        bits ^= low
+def unexplained(explained_by: dict[int, int]) -> list[int]:
+    """The ends that nobody explains but ends that they explain in turn.
+
+    Two that explain each other stand together; one that is explained by another and does
+    not explain it falls.
+    """
+    absent = 0
+    # Ends that are explained alike, themselves counted in, are looked at together.
+    alike: dict[int, int] = {}
+    for end, others in explained_by.items():
+        bit = 1 << end
+        absent |= bit
+        alike[others | bit] = alike.get(others | bit, 0) | bit
+    standing = 0
+    for explained, members in alike.items():
+        left = 0 if explained & ~absent else members
+        for other, others in alike.items():
+            if not left:
+                break
+            if explained & others:
+                left &= other
+        standing |= left
+    return [end for end in explained_by if standing >> end & 1]
+
+
+def ends_behind(case: Case, place: Place) -> int:
+    """The ends that a place leads to, as bits."""
+    return case.graph.reach[case.graph.component_of[place.index]]
+
+
+def stuck_places(case: Case, ranks: set[int]) -> dict[int, list[Place]]:
+    """For each rank, the places that would hold it too, since it is a member of their group."""
+    found: dict[int, list[Place]] = {rank: [] for rank in ranks}
+    for place in case.graph.places:
+        if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
+            for rank in ranks & case.snapshot.row_of[place.group].keys():
+                found[rank].append(place)
     return found
-
-
-def stuck_places_with(case: Case, rank: int) -> list[Place]:
-    """Places that would hold this rank too, since it is a member of their group."""
-    return [
-        place
-        for place in case.graph.places
-        if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P)
-        and rank in case.snapshot.row_of[place.group]
-    ]

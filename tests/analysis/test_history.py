@@ -1,0 +1,286 @@
+"""History: a standing tells equals apart, and can do nothing else."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import orjson
+import pytest
+
+from tests.analysis.test_fusion import STOP, Seats, claim, of, row, watchdog
+from triage.analysis.answer import answer_of, weigh_up
+from triage.analysis.fusion import fuse
+from triage.analysis.history import (
+    DETECTOR,
+    in_order_of_history,
+    suspects_in_order_of_history,
+    with_history,
+)
+from triage.analysis.hypothesis import Hypothesis
+from triage.analysis.part import named_by
+from triage.analysis.stop import Stop
+from triage.analysis.weigh import load_model
+from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.fleet import Job, job_from_dict
+from triage.domain.report import Suspect
+from triage.domain.standing import Grade, Prior, Standing, prior_from
+from triage.parsers.flight_recorder.read import JobFile
+from triage.parsers.gather import gather
+from triage.parsers.job_file import filled
+from triage.reliability.standing_words import prior_of
+from triage.signatures.registry import match
+
+INCIDENTS = Path(__file__).parents[1] / "incidents"
+LEMON = Prior(Grade.LEMON, "before this incident the node was a lemon: 5 interruptions")
+WATCH = Prior(Grade.WATCH, "before this incident the node was under watch")
+
+
+def fused(*rows, standings=None, findings=(), stop=STOP):
+    from triage.analysis.ranking import Decision
+    from triage.domain.report import Verdict, Victims
+
+    say = None
+    if findings:
+        verdict = Verdict(VerdictKind.HANG, findings[0].category, 0.9, "dumps", Action.INVESTIGATE)
+        say = Decision(verdict, (), Victims(), tuple(findings))
+    return fuse(
+        None, say, rows, Seats(), stop, load_model(), nodes=[f"n{k}" for k in range(8)],
+        leaf_switch={}, standings=standings or {},
+    ).decision  # fmt: skip
+
+
+def nodes(decision):
+    return [one.node for one in decision.suspects]
+
+
+PAIR = [
+    of(Category.NETWORK, Kind.NCCL, one, peer=other, blame=Blame.PAIR)
+    for one, other in (("n1", "n2"), ("n2", "n1"))
+]
+WAITING = [watchdog(rank) for rank in range(24)]
+
+
+def test_without_standings_the_first_by_name_stands_first():
+    assert nodes(fused(*PAIR, *WAITING)) == ["n1", "n2"]
+
+
+@pytest.mark.parametrize(
+    ("standings", "wanted"),
+    [
+        ({"n2": LEMON}, ["n2", "n1"]),
+        ({"n2": WATCH}, ["n2", "n1"]),
+        ({"n1": WATCH, "n2": LEMON}, ["n2", "n1"]),
+        ({"n1": LEMON, "n2": WATCH}, ["n1", "n2"]),
+        ({"n1": LEMON, "n2": LEMON}, ["n1", "n2"]),
+        ({"n7": LEMON}, ["n1", "n2"]),
+        ({"n2": Prior(Grade.NORMAL, "as others")}, ["n1", "n2"]),
+    ],
+    ids=[
+        "a lemon", "a watched node", "a lemon before a watched one", "in the order they were",
+        "both alike", "somebody who is not named", "a normal one",
+    ],
+)  # fmt: skip
+def test_of_a_pair_whoever_was_in_trouble_before_stands_first(standings, wanted):
+    plain, told = fused(*PAIR, *WAITING), fused(*PAIR, *WAITING, standings=standings)
+
+    assert nodes(told) == wanted
+    assert [one.score for one in told.suspects] == [one.score for one in plain.suspects]
+    assert {one.role for one in told.suspects} == {Role.POSSIBLE}
+    assert (told.verdict.category, told.verdict.confidence, told.verdict.cordon) == (
+        plain.verdict.category, plain.verdict.confidence, ()
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("weak", [True, False], ids=["possible", "convicted"])
+def test_of_two_that_fail_alike_the_sentence_names_whom_history_put_first(weak):
+    rows = [row("n3", weak=weak), row("n5", weak=weak)]
+
+    plain, told = fused(*rows), fused(*rows, standings={"n5": LEMON})
+
+    assert (nodes(plain), nodes(told)) == (["n3", "n5"], ["n5", "n3"])
+    assert "n5" in told.verdict.summary
+    assert told.verdict.cordon == plain.verdict.cordon == ()
+    assert [one.role for one in told.suspects] == [one.role for one in plain.suspects]
+
+
+def test_whom_the_link_alone_accuses_is_not_convicted_in_anothers_place():
+    at_edge = [Hypothesis(Category.NETWORK, f"n{k}", belief=(0.52, 0.5, 0.48)[k]) for k in range(3)]
+
+    def role_of(one):
+        convicted = one.belief >= 0.5 and one.node != "n0"  # the first is only one end of a link
+        return Role.CULPRIT if convicted else Role.POSSIBLE
+
+    told = in_order_of_history(at_edge, {"n2": LEMON}, role_of)
+
+    assert [(one.node, one.belief) for one in told] == [("n0", 0.52), ("n1", 0.5), ("n2", 0.48)]
+
+
+EVERYBODY = {f"n{k}": LEMON for k in range(8)}
+
+
+@pytest.mark.parametrize(
+    ("rows", "more"),
+    [
+        ([row(), *WAITING], {}),
+        ([row(), *PAIR, *WAITING], {}),
+        ([row("n3"), row("n5", -3000.0)], {}),
+        ([of(Category.SOFTWARE_USER, Kind.PYTHON, "n3"), *WAITING], {}),
+        ([of(Category.STORAGE, Kind.PYTHON, f"n{k}", k / 10) for k in range(8)], {}),
+        ([row(role=EvidenceRole.CONSEQUENCE, code=45), *WAITING], {}),
+        ([row(at_s=-7 * 86400)], {}),
+        (WAITING, {"findings": [claim(29)]}),
+        ([row()], {"stop": Stop(None, None, known=False, trouble=False, job_seen=True)}),
+    ],
+    ids=[
+        "convicted", "convicted beside a pair", "convicted beside an old error", "software",
+        "storage on all nodes", "consequences alone", "last week's error", "the dumps alone",
+        "a healthy job",
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("guilty", ["n0", "n5", "n7"])
+def test_what_evidence_tells_apart_stays_as_it_is(rows, more, guilty):
+    plain = fused(*rows, **more)
+
+    assert fused(*rows, **more, standings={guilty: LEMON}) == plain
+    assert fused(*rows, **more, standings=EVERYBODY) == plain
+
+
+def test_nobody_without_evidence_becomes_a_suspect():
+    told = with_history(fused(row(), *WAITING, standings=EVERYBODY).suspects, EVERYBODY)
+
+    assert [one.node for one in told] == ["n3"]
+
+
+def suspect(node, score, role=Role.POSSIBLE, category=Category.GPU, position=1):
+    return Suspect(position, node, (), (), category, score, role, Action.INVESTIGATE, ())
+
+
+@pytest.mark.parametrize(
+    ("suspects", "wanted"),
+    [
+        ([suspect("a", 0.45), suspect("b", 0.45)], ["b", "a"]),
+        ([suspect("a", 0.45), suspect("b", 0.41)], ["b", "a"]),
+        ([suspect("a", 0.45), suspect("b", 0.39)], ["a", "b"]),
+        ([suspect("a", 0.95, Role.CULPRIT), suspect("b", 0.95)], ["a", "b"]),
+        ([suspect(one, 0.95, Role.CULPRIT) for one in "ab"], ["b", "a"]),
+        ([suspect("a", 0.96, Role.CULPRIT), suspect("b", 0.95, Role.CULPRIT)], ["a", "b"]),
+        ([suspect("a", 0.45), suspect("b", 0.45, Role.AFFECTED)], ["a", "b"]),
+        ([suspect("a", 0.45), suspect("b", 0.45, category=Category.NIC)], ["a", "b"]),
+        (
+            [suspect(one, 0.45, category=Category.COLLECTIVE_MISMATCH) for one in "ab"],
+            ["a", "b"],
+        ),
+        ([suspect(one, 0.45, category=Category.STRAGGLER) for one in "ab"], ["a", "b"]),
+        ([suspect(None, 0.45), suspect("b", 0.45)], ["b", None]),
+    ],
+    ids=[
+        "equal", "nearly equal", "told apart", "a culprit before", "culprits alike",
+        "culprits nearly alike", "only affected",
+        "other trouble", "software", "lateness was measured", "no node known",
+    ],
+)  # fmt: skip
+def test_suspects_of_the_dumps_exchange_places_only_among_equals(suspects, wanted):
+    told = suspects_in_order_of_history(suspects, {"b": LEMON})
+
+    assert [one.node for one in told] == wanted
+    assert [one.score for one in told] == [one.score for one in suspects]
+    assert [one.position for one in told] == list(range(1, len(told) + 1)) or told == tuple(
+        suspects
+    )
+
+
+@pytest.mark.parametrize(
+    ("one", "told"),
+    [
+        (suspect("b", 0.97, Role.CULPRIT), True),
+        (suspect("b", 0.45), True),
+        (suspect("b", 0.9, Role.AFFECTED), False),
+        (suspect("b", 0.9, category=Category.SOFTWARE_USER), False),
+        (suspect("a", 0.9), False),
+    ],
+    ids=["culprit", "possible", "affected", "software", "another node"],
+)
+def test_the_reason_is_told_where_it_belongs(one, told):
+    found = with_history((one,), {"b": LEMON})[0]
+
+    assert [reason.detector for reason in found.because] == [DETECTOR] * told
+    assert replace(found, because=()) == one
+
+
+def test_the_reason_is_told_beside_many_others():
+    from triage.domain.report import Because
+
+    many = tuple(Because("kernel.xid", f"line {number}") for number in range(8))
+    found = with_history((replace(suspect("b", 0.97), because=many),), {"b": LEMON})[0]
+
+    assert len(found.because) == 8
+    assert found.because[-1] == Because(DETECTOR, LEMON.text)
+
+
+def answered(folder, standings):
+    inputs, dumps, logs, facts, notes = gather([folder], None, None)
+    facts = replace(facts, standings=standings)
+    weighed = weigh_up(dumps, logs, facts)
+    return answer_of(weighed, dumps, logs, facts, inputs.refused, notes).to_dict()
+
+
+FOLDERS = sorted(path / "files" for path in INCIDENTS.iterdir() if (path / "files").is_dir())
+
+
+@pytest.mark.parametrize("folder", FOLDERS, ids=lambda path: path.parent.name)
+def test_whole_incidents_change_by_the_reason_alone(folder):
+    plain = answered(folder, {})
+    names = {one["node"] for one in plain["suspects"] if one["node"]}
+    names |= set(plain["victims"]["nodes"]) | {"n0", "n1", "node-a"}
+    told = answered(folder, dict.fromkeys(names, LEMON))
+
+    for one in told["suspects"]:
+        one["because"] = [reason for reason in one["because"] if reason["detector"] != DETECTOR]
+    for one in plain["suspects"]:
+        one["because"] = one["because"][:7]
+    for one in told["suspects"]:
+        one["because"] = one["because"][:7]
+    assert told == plain
+
+
+def test_a_job_json_cannot_say_who_is_a_lemon():
+    body = {"job_id": "1", "standings": {"n1": LEMON.to_dict()}}
+
+    facts, _ = filled(Job(), [JobFile("job.json", orjson.dumps(body))])
+
+    assert job_from_dict(body).standings == {}
+    assert facts.job_id == "1"
+    assert facts.standings == {}
+    known = Job(standings={"n2": LEMON})
+    assert filled(known, [JobFile("job.json", orjson.dumps(body))])[0].standings == {"n2": LEMON}
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [{}, {"grade": "lemon"}, {"grade": "guilty", "text": "x"}, {"grade": 1, "text": "x"},
+     {"grade": "lemon", "text": None}],
+    ids=str,
+)  # fmt: skip
+def test_what_is_no_prior_is_none(raw):
+    assert prior_from(raw) is None
+
+
+def test_a_prior_comes_back_as_it_went():
+    assert prior_from(LEMON.to_dict()) == LEMON
+    assert len(prior_from({"grade": "watch", "text": "x" * 9999}).text) == 300
+
+
+@pytest.mark.parametrize(
+    "part", ["GPU 0000:5d:00", "NIC mlx5_2", "DIMM CPU0_A1", "disk nvme1", "PCI device 0000:17:00"]
+)
+def test_a_standing_in_words_is_no_line_of_a_log(part):
+    one = Standing(
+        "n3", Grade.LEMON, ("r",), strikes=5, expected=0.12, part=part, exposure_days=50.0
+    )
+
+    prior = prior_of(one, 56.0)
+
+    assert prior is not None
+    assert part in prior.text
+    assert match(prior.text) is None
+    assert named_by({"because": [{"text": prior.text}]}).parts == {}

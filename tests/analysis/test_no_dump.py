@@ -1,0 +1,54 @@
+"""Ranks without a dump: who of them stands when they explain each other; many are a gap."""
+
+import random
+from pathlib import Path
+
+import pytest
+
+from triage import analyze
+from triage.analysis.detectors.no_dump import unexplained
+from triage.simulator import simulate
+
+
+def by_the_rule(explained_by: dict[int, set[int]]) -> list[int]:
+    """As the rule says it, one end after the other."""
+    return [
+        end
+        for end, others in explained_by.items()
+        if all(other in explained_by and end in explained_by[other] for other in others)
+    ]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_bits_keep_the_rule(seed: int) -> None:
+    chance = random.Random(seed)
+    num_ends = chance.randint(1, 14)
+    absent = chance.sample(range(num_ends), chance.randint(1, num_ends))
+    clique = set(chance.sample(range(num_ends), chance.randint(1, num_ends)))
+    explained_by = {
+        end: (clique if chance.random() < 0.5 else set(chance.sample(range(num_ends), 1))) - {end}
+        if chance.random() < 0.8
+        else set[int]()
+        for end in absent
+    }
+    bits = {end: sum(1 << other for other in others) for end, others in explained_by.items()}
+    assert unexplained(bits) == by_the_rule(explained_by)
+
+
+def test_the_rule_tells_apart() -> None:
+    assert unexplained({0: 0b110, 1: 0b101, 2: 0b011}) == [0, 1, 2]
+    assert unexplained({0: 0b10, 1: 0}) == [1]
+    assert unexplained({0: 0b100}) == []
+
+
+def test_files_that_have_not_come_yet_are_nobodys_fault(tmp_path: Path) -> None:
+    """Of 2,048 ranks the files of 13 nodes are in: a gap, not a thousand suspects."""
+    simulate("host-stall", tmp_path, ranks=2048, culprit=700, seed=5, layout="nodes", entries=20)
+    nodes = sorted((tmp_path / "nodes").iterdir())
+    random.Random(1).shuffle(nodes)
+    for node in nodes[13:]:
+        for file in node.iterdir():
+            file.unlink()
+    report = analyze(tmp_path).to_dict()
+    assert report["verdict"]["kind"] == "inconclusive"
+    assert report["suspects"] == []

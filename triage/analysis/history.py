@@ -1,0 +1,139 @@
+"""History: what the standing of a node in its fleet adds to an answer. A prior, and no evidence.
+
+Among suspects of one category that are only possible and believed nearly alike, and among
+convicted ones that nothing tells apart, whoever was in trouble before stands first. They exchange
+their places and beliefs, so no belief is made or raised beyond what the evidence gave their
+group. Whom the evidence does not name is not named, nobody is convicted or cordoned by it, and
+the category of the verdict stays what it was.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Final
+
+from triage.analysis.hypothesis import Hypothesis
+from triage.domain.category import OF_THE_NODE, Category, Role
+from triage.domain.report import Because, Suspect
+from triage.domain.standing import Prior
+
+__all__ = ["DETECTOR", "in_order_of_history", "suspects_in_order_of_history", "with_history"]
+
+Priors = Mapping[str, Prior]
+
+DETECTOR: Final = "history.standing"
+# Beliefs that lie no farther apart are as good as equal: evidence of one incident tells no finer.
+NEARLY: Final = 0.05
+EQUAL: Final = 1e-9
+MAX_REASONS: Final = 8
+# How late a rank is was measured: there the evidence itself tells equals apart.
+EXCHANGED: Final = OF_THE_NODE - {Category.STRAGGLER}
+
+
+def in_order_of_history(
+    ranked: Sequence[Hypothesis],
+    priors: Priors,
+    role_of: Callable[[Hypothesis], Role | None],
+) -> list[Hypothesis]:
+    """``ranked``, best first, with places exchanged where the priors tell equals apart.
+
+    ``role_of`` says how a hypothesis would stand among the suspects, None where it would not.
+    """
+    found = list(ranked)
+    if not priors:
+        return found
+    slots = [
+        place
+        for place, one in enumerate(found)
+        if one.node is not None
+        and not one.shared
+        and one.category in EXCHANGED
+        and role_of(one) is not None
+        and not any(other.place == one.place for other in found[:place])
+    ]
+    beliefs = [one.belief for one in found]
+
+    def key(slot: int) -> tuple[Role | None, Any]:
+        one = found[slot]
+        return role_of(one), (one.category, bool(one.rows))
+
+    for group in groups(slots, key, beliefs):
+        before = [found[slot] for slot in group]
+        role = role_of(before[0])
+        after = sorted(before, key=lambda one: -weight_of(one.node, priors))
+        place_all(found, group, after, beliefs)
+        if any(role_of(one) is not role for one in after):  # nobody is convicted by history
+            place_all(found, group, before, beliefs)
+    return found
+
+
+def place_all(
+    found: list[Hypothesis],
+    slots: Sequence[int],
+    row: Sequence[Hypothesis],
+    beliefs: Sequence[float],
+) -> None:
+    for slot, one in zip(slots, row, strict=True):
+        found[slot] = one
+        one.belief = beliefs[slot]
+
+
+def suspects_in_order_of_history(
+    suspects: Sequence[Suspect], priors: Priors
+) -> tuple[Suspect, ...]:
+    """The same for suspects that the dumps alone name."""
+    found = list(suspects)
+    if not priors:
+        return tuple(found)
+    slots = [
+        place
+        for place, one in enumerate(found)
+        if one.role is not Role.AFFECTED and one.category in EXCHANGED
+    ]
+    scores = [one.score for one in found]
+    for group in groups(slots, lambda slot: (found[slot].role, found[slot].category), scores):
+        after = sorted(
+            (found[slot] for slot in group), key=lambda one: -weight_of(one.node, priors)
+        )
+        for slot, one in zip(group, after, strict=True):
+            found[slot] = replace(one, position=slot + 1, score=scores[slot])
+    return tuple(found)
+
+
+def groups(
+    slots: Sequence[int],
+    key: Callable[[int], tuple[Role | None, Any]],
+    beliefs: Sequence[float],
+) -> list[list[int]]:
+    """Slots of one key whose beliefs are those of the first of their group.
+
+    Possible ones are alike within ``NEARLY``; convicted ones only where nothing tells them apart.
+    """
+    found: dict[tuple[Role | None, Any], list[list[int]]] = {}
+    for slot in slots:
+        of_key = found.setdefault(key(slot), [])
+        apart = NEARLY if key(slot)[0] is Role.POSSIBLE else EQUAL
+        if of_key and beliefs[of_key[-1][0]] - beliefs[slot] <= apart:
+            of_key[-1].append(slot)
+        else:
+            of_key.append([slot])
+    return [group for of_key in found.values() for group in of_key if len(group) > 1]
+
+
+def weight_of(node: str | None, priors: Priors) -> int:
+    prior = priors.get(node or "")
+    return 0 if prior is None else prior.weight
+
+
+def with_history(suspects: tuple[Suspect, ...], priors: Priors) -> tuple[Suspect, ...]:
+    """The suspects with one more reason where a prior speaks of the node, and of such a cause."""
+    if not priors:
+        return suspects
+    return tuple(
+        replace(one, because=(*one.because[: MAX_REASONS - 1], Because(DETECTOR, prior.text)))
+        if (prior := priors.get(one.node or "")) is not None
+        and prior.weight
+        and one.role is not Role.AFFECTED
+        and one.category in OF_THE_NODE
+        else one
+        for one in suspects
+    )

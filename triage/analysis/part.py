@@ -1,0 +1,113 @@
+"""Which part of a node a suspect's own words name, and with which codes.
+
+Read from the suspect as the report prints it: its GPUs, and its reasons, which are lines of
+logs. The signatures read each line once more, so that a part is what they call it; a line
+of another node ("n7 says of it: ...") names nothing of this one.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.signatures.pci import bus_id, full_address
+from triage.signatures.registry import Match, match
+
+__all__ = ["Named", "named_by"]
+
+# Of other causes, a GPU among the suspect's only says where its rank sits.
+OF_A_GPU: Final = frozenset(
+    {
+        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP, Category.GPU_THERMAL,
+        Category.NVLINK, Category.SDC, Category.IO_BOARD, Category.STRAGGLER,
+    }
+)  # fmt: skip
+WORDS: Final = {Kind.NIC: "NIC", Kind.LINK: "NIC", Kind.NCCL: "NIC", Kind.PCIE: "PCI device"}
+CODES: Final = {Kind.XID: "XID", Kind.SXID: "SXID"}
+# NCCL and verbs print mlx5_2:1 for port 1 of the adapter mlx5_2.
+VERBS_PORT: Final = re.compile(r":\d+$")
+# nvme1n1 is a name space of the disk nvme1.
+NAME_SPACE: Final = re.compile(r"(nvme\d+)(?:c\d+)?n\d+.*")
+# What `triage.analysis.words` puts before a line of another node.
+OF_ANOTHER: Final = " says of it: "
+MAX_REASONS: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """``parts`` by what identifies them, each with its words (``GPU 0000:5d:00``); ``codes``
+    as ``XID 79``. Both in the order in which they were named.
+    """
+
+    parts: Mapping[str, str]
+    codes: tuple[str, ...]
+
+    @property
+    def first(self) -> str | None:
+        """The part that was named first; None where none was."""
+        return next(iter(self.parts.values()), None)
+
+
+def named_by(suspect: Mapping[str, Any]) -> Named:
+    """What a suspect of the report names: its GPUs first, then what its reasons name.
+
+    A GPU's index counts only where nothing has an address: it would be the same GPU twice.
+    """
+    gpus = suspect.get("gpus") or () if suspect.get("category") in OF_A_GPU else ()
+    parts = {str(gpu): f"GPU {gpu}" for gpu in gpus}
+    codes: dict[str, None] = {}
+    indices: dict[str, str] = {}
+    for reason in (suspect.get("because") or ())[:MAX_REASONS]:
+        part, code = in_line(str(reason.get("text") or ""))
+        if code is not None:
+            codes.setdefault(code)
+        if part is not None:
+            key, words = part
+            (indices if key.startswith("gpu") else parts).setdefault(key, words)
+    # A port complains of the device that is a GPU: that is the GPU.
+    again = {key for key in parts if bus_id(key) != key and bus_id(key) in parts}
+    kept = {key: words for key, words in parts.items() if key not in again}
+    return Named(kept or indices, tuple(codes))
+
+
+@lru_cache(maxsize=4096)
+def in_line(text: str) -> tuple[tuple[str, str] | None, str | None]:
+    """(what identifies the part, its words) and the code that a line of this node names."""
+    found = None if OF_ANOTHER in text else match(text)
+    if found is None or (found.reading.role or found.signature.role) != EvidenceRole.ROOT:
+        return None, None
+    if (found.reading.blame or found.signature.blame) != Blame.SELF:
+        return None, None
+    return part_of(found), code_of(found)
+
+
+def part_of(found: Match) -> tuple[str, str] | None:
+    named = {**found.found.groupdict(), **found.reading.fields}
+    gpu = found.reading.gpu or bus_id(named.get("gpu") or "")
+    if gpu:
+        return gpu, f"GPU {gpu}"
+    kind, device = found.signature.kind, named.get("device")
+    if device and kind in WORDS:
+        key = full_address(device) or VERBS_PORT.sub("", device)
+        return key, f"{WORDS[kind]} {key}"
+    if device and found.signature.category == Category.SSD:
+        key = NAME_SPACE.sub(r"\1", device)
+        return key, f"disk {key}"
+    module = (named.get("label") or named.get("part") or "").strip()
+    if module and kind == Kind.MEMORY:
+        return module, f"DIMM {module}"
+    index = named.get("cuda_device") or named.get("local_rank")
+    return (f"gpu{int(index)}", f"GPU {int(index)}") if index and index.isdecimal() else None
+
+
+def code_of(found: Match) -> str | None:
+    word = CODES.get(found.signature.kind)
+    if word is None:
+        return None
+    code = found.reading.code
+    if code is None and (printed := found.found.groupdict().get("code")):
+        code = int(printed)
+    return None if code is None else f"{word} {code}"

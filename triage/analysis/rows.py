@@ -1,0 +1,136 @@
+"""Rows: what was read out of each file, one row a fact, before any judgement.
+
+A dump is one row, a refused file is one, and every line that a signature knows.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from triage.analysis.case import Case, timestamp
+from triage.analysis.on_one_clock import on_one_clock
+from triage.domain.evidence import Evidence
+from triage.domain.fleet import Job
+from triage.domain.report import Refused, iso_utc
+from triage.parsers.flight_recorder.digest import RankDigest
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.read import DumpSet
+from triage.parsers.flight_recorder.reduce import S_FIRST, S_LAST, S_PENDING
+from triage.parsers.logs.logset import LogSet
+from triage.parsers.telemetry.file import TelemetryFile
+
+__all__ = ["rows_of", "undated_rows_of"]
+
+
+def undated_rows_of(
+    dumps: DumpSet,
+    logs: LogSet,
+    facts: Job,
+    refused: Sequence[Refused],
+    case: Case | None,
+) -> list[dict[str, Any]]:
+    """The rows of files that were not weighed: they are dated here."""
+    # Without a line there is nothing to date, and nobody to be seated for it.
+    dated = on_one_clock(logs, case, facts, None).evidence if logs.evidence else ()
+    return rows_of(dumps, logs, refused, dated)
+
+
+def rows_of(
+    dumps: DumpSet, logs: LogSet, refused: Sequence[Refused], evidence: Iterable[Evidence]
+) -> list[dict[str, Any]]:
+    """One row a dump, a refused file and a row of ``evidence``, by file and line."""
+    rows = [dump_row(digest) for digest in dumps.digests]
+    rows += [refused_row(one) for one in (*dumps.refused, *logs.refused, *refused)]
+    rows += [telemetry_row(one) for one in logs.telemetry]
+    rows += [one.to_row() for one in evidence]
+    return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
+
+
+def dump_row(digest: RankDigest) -> dict[str, Any]:
+    """A dump as one row: its rank, groups, first and last sequence numbers, what was refused."""
+
+    def number(value: int) -> int | None:
+        return None if value < 0 else int(value)
+
+    groups = [
+        {
+            "pg": name,
+            "desc": desc,
+            "first_seq_id": number(stream[S_FIRST]),
+            "last_seq_id": number(stream[S_LAST]),
+            "oldest_unfinished_seq_id": number(stream[S_PENDING]),
+        }
+        for (name, desc), stream in zip(digest.stream_names, digest.streams.tolist(), strict=True)
+    ]
+    text = f"flight-recorder dump, {digest.num_entries} entries, {digest.pending_total} unfinished"
+    return {
+        "artifact": digest.artifact,
+        "line": None,
+        "at": iso_utc(timestamp(digest.last_created_ns)),
+        "clock": "wall",
+        "node": node_in_name(digest.artifact),
+        "rank": digest.rank if digest.rank >= 0 else None,
+        "kind": "fr",
+        "code": None,
+        "gpu": None,
+        "category": None,
+        "role": "noise",
+        "signature": "fr.dump",
+        "text": text,
+        "count": 1,
+        "version": digest.version,
+        "groups": groups,
+        "partial": digest.partial,
+        "notes": list(digest.notes),
+    }
+
+
+def telemetry_row(file: TelemetryFile) -> dict[str, Any]:
+    """A file of telemetry as one row: what was measured, of how much, and when."""
+    grid = file.grid
+    series = grid.series if grid is not None else ()
+    nodes = {key.node for key in series} - {None}
+    gpus = {(key.node, key.gpu) for key in series if key.gpu is not None}
+    metrics = sorted({str(key.metric) for key in series})
+    text = (
+        f"telemetry, {file.samples} samples of {len(series)} series: {len(gpus)} GPUs,"
+        f" {len(nodes)} nodes; {', '.join(metrics)}"
+    )
+    return {
+        "artifact": file.artifact,
+        "line": None,
+        "at": iso_utc(timestamp(grid.start_ns if grid is not None else None)),
+        "clock": "wall" if grid is not None else "none",
+        "node": next(iter(nodes)) if len(nodes) == 1 else None,
+        "rank": None,
+        "kind": "telemetry",
+        "code": None,
+        "gpu": None,
+        "category": None,
+        "role": "noise",
+        "signature": "telemetry.samples",
+        "text": text,
+        "count": 1,
+        "last_at": iso_utc(timestamp(grid.end_ns if grid is not None else None)),
+        "form": str(file.form),
+        "samples": file.samples,
+        "metrics": metrics,
+    }
+
+
+def refused_row(refused: Refused) -> dict[str, Any]:
+    return {
+        "artifact": refused.artifact,
+        "line": None,
+        "at": None,
+        "clock": "none",
+        "node": None,
+        "rank": None,
+        "kind": "fr",
+        "code": None,
+        "gpu": None,
+        "category": None,
+        "role": "noise",
+        "signature": "fr.refused",
+        "text": refused.why,
+        "count": 1,
+    }

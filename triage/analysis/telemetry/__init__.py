@@ -1,0 +1,1 @@
+"""What telemetry says of the time before a stop: evidence, never a verdict."""

@@ -1,0 +1,178 @@
+"""What telemetry says, as rows of evidence beside those of the logs.
+
+A GPU that throttles is no culprit by itself. It is one where the flight recorder shows that
+its rank makes the others wait: then the two are joined, and the row needs no other source.
+Where the air of a whole rack is warm, the GPUs of that rack follow from it.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.case import Case
+from triage.analysis.identity import Fleet
+from triage.analysis.lateness import measure
+from triage.analysis.stop import LASTING, Stop
+from triage.analysis.telemetry.growth import CounterGrowth
+from triage.analysis.telemetry.inlet import InletRise
+from triage.analysis.telemetry.panels import Panels, Places, panels_of
+from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.analysis.telemetry.throttle import Throttle, throttling
+from triage.domain.category import Role
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Stamp
+from triage.domain.finding import Finding
+from triage.parsers.telemetry.file import TelemetryFile
+
+__all__ = ["telemetry_evidence"]
+
+STRAGGLER: Final = "fr.straggler"
+# The record is said to begin late where this many of its first operations are not.
+RECORD_NS: Final = 20_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """A rank that the flight recorder shows to make the others wait."""
+
+    rank: int
+    node: str | None
+    text: str
+
+
+def telemetry_evidence(
+    files: Sequence[TelemetryFile],
+    *,
+    case: Case | None,
+    stop: Stop,
+    findings: Sequence[Finding],
+    fleet: Fleet,
+    nodes: Collection[str],
+    leaf_switch: Mapping[str, str],
+) -> list[Evidence]:
+    """Dated rows of what ``files`` say of the time before the stop; none without telemetry.
+
+    ``findings`` are the claims of the dumps, ``nodes`` those of the job.
+    """
+    known = [one for one in files if one.grid is not None]
+    if not known:
+        return []
+    places = Places(fleet.node_of_address, fleet.rank_of_gpu, fleet.rank_of_local, fleet.gpu_of)
+    panels = panels_of(known, end_of(case, stop, known), places, nodes)
+    places = places.ordered(panels)
+    late = late_ranks(case, findings, fleet)
+    convicted = {r for one in findings if one.role is Role.CULPRIT for r in one.ranks}
+    signals = [
+        aside(one, convicted, fleet) for one in joined_throttles(panels, places, late, leaf_switch)
+    ]
+    signals += CounterGrowth().run(panels, places)
+    return [row_of(one) for one in signals]
+
+
+def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
+    """Up to when telemetry is looked at: never behind the moment at which the job stood still."""
+    if stop.known and stop.start_ns is not None:
+        return stop.start_ns
+    if case is not None:
+        last = [one.last_created_ns for one in case.snapshot.digests if one.last_created_ns]
+        if last:
+            return int(np.median(last))
+    told = stop.end_ns if stop.end_ns is not None else stop.start_ns
+    if told is not None:
+        return told
+    return max(one.grid.end_ns for one in files if one.grid is not None)
+
+
+def late_ranks(case: Case | None, findings: Sequence[Finding], fleet: Fleet) -> list[Late]:
+    """The stragglers that dumps convict, with since when."""
+    told = [one for one in findings if one.detector == STRAGGLER and one.role is Role.CULPRIT]
+    late = measure(case.snapshot, case.snapshot.node_of) if told and case is not None else None
+    found = []
+    for one in told:
+        for rank in one.ranks:
+            text = f"rank {rank} issues {one.late_ms or 0:.0f} ms late"
+            index = case.snapshot.index_of.get(rank) if case is not None else None
+            if late is not None and index is not None and late.since_ns[index] >= 0:
+                since, begins = int(late.since_ns[index]), int(late.from_ns[index])
+                whole = since - begins <= RECORD_NS
+                text += f" since {clock_time(since)} UTC" + " or earlier" * whole
+            found.append(Late(rank, fleet.node_of(rank), text))
+    return found
+
+
+def joined_throttles(
+    panels: Panels, places: Places, late: Sequence[Late], leaf_switch: Mapping[str, str]
+) -> Iterator[Signal]:
+    """Throttling GPUs, joined with the ranks that are late, and the racks they follow from."""
+    told = throttling(panels, places)
+    if told is None:
+        return
+    table, found = told
+    hot: set[str] = set()
+    for one in InletRise().run(panels, leaf_switch):
+        # Warm air that slows no GPU down is no cause of anything.
+        slow = [each for each in found if each.part.node in one.nodes]
+        if slow:
+            hot |= set(one.nodes)
+            held = [each.text for each in late if each.node in one.nodes]
+            text = "; ".join([one.text, f"{len(slow)} GPUs behind it throttle", *held[:2]])
+            yield replace(one, text=text, firm=bool(held))
+    rest = [one for one in found if one.part.node not in hot]
+    for signal in Throttle().run(panels, table, rest):
+        held_up = [one for one in late if same_place(signal, one)]
+        if held_up:
+            text = f"{held_up[0].text}, and {signal.text}"
+            yield replace(signal, text=text, firm=True)
+        else:
+            yield signal
+
+
+def aside(signal: Signal, convicted: Collection[int], fleet: Fleet) -> Signal:
+    """A GPU that throttles while others wait for another one: a warning, and no rival."""
+    seat = signal.seat
+    if signal.firm or seat is None or not convicted or seat.rank in convicted:
+        return signal
+    if seat.rank is None and seat.node in {fleet.node_of(rank) for rank in convicted}:
+        return signal
+    return replace(signal, severity="warn")
+
+
+def same_place(signal: Signal, late: Late) -> bool:
+    """Whether what a signal says can be why a rank is late: of its GPU, or of its node."""
+    seat = signal.seat
+    if seat is None or seat.node != late.node:
+        return False
+    return seat.gpu is None or seat.rank == late.rank
+
+
+def row_of(one: Signal) -> Evidence:
+    """A signal as a row; a rack is nobody's."""
+    seat = one.seat
+    gpu = seat.gpu if seat is not None and seat.gpu and ":" in seat.gpu else None
+    fields = {LASTING: "1"}
+    if one.severity:
+        fields["severity"] = one.severity
+    if one.nodes:
+        fields["nodes"] = " ".join(one.nodes)
+    return Evidence(
+        artifact=one.artifact,
+        line=None,
+        signature=one.name,
+        kind=one.kind,
+        role=EvidenceRole.ROOT,
+        text=one.text,
+        category=one.category,
+        also=one.also,
+        blame=Blame.SELF if seat is not None else Blame.SHARED,
+        weak=not one.firm,
+        node=None if seat is None else seat.node,
+        rank=None if seat is None else seat.rank,
+        gpu=gpu,
+        stamp=Stamp(wall_ns=one.since_ns, zone_s=0, error_ns=one.error_ns),
+        last_stamp=Stamp(wall_ns=one.until_ns, zone_s=0, error_ns=one.error_ns),
+        at_ns=one.since_ns,
+        last_at_ns=one.until_ns,
+        error_ns=one.error_ns,
+        fields=fields,
+    )

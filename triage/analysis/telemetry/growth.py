@@ -1,0 +1,161 @@
+"""Counters of errors that stood still and begin to grow before a stop.
+
+A counter says that something happened, not when: it is dated to the first scrape that shows
+it. One that grows all day long is how its part lives, and says nothing of this stop.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Places, Seat
+from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.parsers.telemetry.metrics import Metric
+
+__all__ = ["CounterGrowth"]
+
+F32 = npt.NDArray[np.float32]
+
+# Growth that began earlier than this before the stop is of another trouble ...
+WITHIN_S: Final = 3600
+# ... and before it, the counter has to have been seen to stand still for so long.
+QUIET_S: Final = 600
+# More parts than this at once follow from something that they share.
+MOST_SHARE: Final = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """What growth of a counter means; ``least`` is how much of it is more than noise."""
+
+    metric: Metric
+    what: str
+    kind: Kind
+    category: Category
+    least: float
+    also: tuple[Category, ...] = ()
+    firm: bool = False
+    severity: str = ""
+
+
+WATCHED: Final = (
+    Watched(Metric.ECC_DBE_TOTAL, "uncorrectable ECC errors", Kind.ECC, Category.GPU_HBM, 1,
+            (Category.GPU_SRAM,), firm=True),
+    Watched(Metric.REMAPPED_ROWS_FAILURE, "failures to remap a row", Kind.ECC, Category.GPU_HBM, 1,
+            firm=True),
+    Watched(Metric.REMAPPED_ROWS_UNCORRECTABLE, "rows remapped for uncorrectable errors", Kind.ECC,
+            Category.GPU_HBM, 1),
+    Watched(Metric.REMAPPED_ROWS_PENDING, "rows that wait to be remapped", Kind.ECC,
+            Category.GPU_HBM, 1),
+    Watched(Metric.REMAPPED_ROWS_CORRECTABLE, "rows remapped for corrected errors", Kind.ECC,
+            Category.GPU_HBM, 1, severity="corrected"),
+    Watched(Metric.ECC_SBE_TOTAL, "corrected ECC errors", Kind.ECC, Category.GPU_HBM, 10,
+            (Category.GPU_SRAM,), severity="corrected"),
+    Watched(Metric.NVLINK_ERRORS_RECOVERY, "NVLink recoveries", Kind.LINK, Category.NVLINK, 1),
+    Watched(Metric.NVLINK_ERRORS_REPLAY, "NVLink replays", Kind.LINK, Category.NVLINK, 100,
+            severity="corrected"),
+    Watched(Metric.NVLINK_ERRORS_CRC, "NVLink CRC errors", Kind.LINK, Category.NVLINK, 100,
+            severity="corrected"),
+    Watched(Metric.IB_LINK_DOWNED, "times that a link went down", Kind.LINK, Category.NETWORK, 1,
+            (Category.NIC,)),
+    Watched(Metric.IB_LINK_ERROR_RECOVERY, "link recoveries", Kind.LINK, Category.NETWORK, 1,
+            (Category.NIC,)),
+    Watched(Metric.IB_LOCAL_LINK_INTEGRITY, "link integrity errors", Kind.LINK, Category.NETWORK,
+            10, (Category.NIC,)),
+    Watched(Metric.IB_SYMBOL_ERROR, "symbol errors", Kind.LINK, Category.NETWORK, 100,
+            (Category.NIC,), severity="warn"),
+    Watched(Metric.IB_PORT_RCV_ERRORS, "packets received with errors", Kind.LINK, Category.NETWORK,
+            100, (Category.NIC,), severity="warn"),
+)  # fmt: skip
+
+
+class CounterGrowth:
+    """Error counters that begin to grow within an hour before the stop.
+
+    Reads:  ECC, remapped rows, NVLink and InfiniBand counters, one series a part.
+    Yields: ``telemetry.METRIC`` for each part; what the hardware mended is mild.
+    Silent: where the counter was not seen to stand still for ten minutes before (since it was
+            reset), and where a quarter of all parts grow at once.
+    """
+
+    def run(self, panels: Panels, places: Places) -> Iterator[Signal]:
+        """See the class."""
+        for watched in WATCHED:
+            panel = panels.get(watched.metric)
+            if panel is None:
+                continue
+            found = [
+                (row, *grown)
+                for row in range(len(panel.parts))
+                if (grown := growth(panel, row, watched)) is not None
+            ]
+            if len(found) > max(1, MOST_SHARE * len(panel.parts)):
+                continue
+            for row, first, last, low, high in found:
+                part = panel.parts[row]
+                yield signal(
+                    watched, panels, panel, row, places.seat(part), (first, last), (low, high)
+                )
+
+
+def growth(panel: Panel, row: int, watched: Watched) -> tuple[int, int, float, float] | None:
+    """(first and last stretch of growth, value before and after); None where it is no news."""
+    # What breaks a GPU shows in the first scrape behind the stop that it makes.
+    late = panel.late[row : row + 1] if watched.firm else np.empty(0, np.float32)
+    value = np.concatenate([panel.value[row], late])
+    known = np.flatnonzero(~np.isnan(value))
+    resets = np.flatnonzero(np.diff(value[known]) < 0)
+    known = known[resets[-1] + 1 :] if len(resets) else known
+    if len(known) < MIN_KNOWN:
+        return None
+    grows = known[1:][np.diff(value[known]) > 0]
+    if not len(grows):
+        return None
+    recent = len(panel.value[row]) - WITHIN_S * SECOND // panel.width_ns
+    quiet = max(1, QUIET_S * SECOND // panel.width_ns)
+    first, last = int(grows[0]), int(grows[-1])
+    low, high = float(value[known[0]]), float(value[known[-1]])
+    if first < recent or first - int(known[0]) < quiet or high - low < watched.least:
+        return None
+    return first, last, low, high
+
+
+# A scrape before, one of standing still, and one that shows it.
+MIN_KNOWN: Final = 3
+
+
+def signal(
+    watched: Watched,
+    panels: Panels,
+    panel: Panel,
+    row: int,
+    seat: Seat,
+    span: tuple[int, int],
+    values: tuple[float, float],
+) -> Signal:
+    part = panel.parts[row]
+    since = panel.at_ns(span[0])
+    where = " ".join(one for one in (f"GPU {seat.gpu}" if seat.gpu else "", part.part) if one)
+    at = f" of {where}" if where else ""
+    return Signal(
+        name=f"telemetry.{watched.metric}",
+        kind=watched.kind,
+        category=watched.category,
+        also=watched.also,
+        seat=seat,
+        since_ns=since,
+        until_ns=panel.at_ns(span[1] + 1),
+        error_ns=panel.width_ns,
+        text=(
+            f"{watched.what}{at} grow from {values[0]:.0f} to {values[1]:.0f} since"
+            f" {clock_time(since)} UTC; they stood still before"
+        ),
+        artifact=panels.artifact(watched.metric, part),
+        firm=watched.firm,
+        severity=watched.severity,
+    )

@@ -1,0 +1,118 @@
+"""The air that a rack takes in gets warmer, and that of other racks does not.
+
+What a whole rack shows at once is in the cooling of the room, and in none of its GPUs.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Part
+from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.parsers.telemetry.metrics import Metric
+
+__all__ = ["InletRise"]
+
+F32 = npt.NDArray[np.float32]
+
+# Rooms breathe by two or three degrees over a day, all racks alike.
+MIN_RISE_C: Final = 4.0
+# Air at this temperature cools, however much it was before.
+WARM_C: Final = 27.0
+MIN_NODES: Final = 2
+MIN_RACKS: Final = 2
+# Most nodes of a rack: one sensor, or one blocked front, is no rack.
+MIN_SHARE: Final = 0.6
+NOW_S: Final = 600
+MIN_TOLD_S: Final = 1800
+
+
+class InletRise:
+    """Racks whose inlet temperature rises against that of the other racks.
+
+    Reads:  inlet_temp_c, one series a node; the rack of each node, from labels or from
+            ``leaf_switch`` of job.json (one leaf serves neighbours).
+    Yields: ``telemetry.inlet_rise``, on no node, with the nodes of the rack.
+    Silent: with fewer than two racks, on racks of one node, on less than half an hour, when all
+            racks rise alike (the day), below 27 C.
+    """
+
+    name = "telemetry.inlet_rise"
+
+    def run(self, panels: Panels, leaf_switch: Mapping[str, str]) -> Iterator[Signal]:
+        """See the class."""
+        panel = panels.get(Metric.INLET_TEMP_C)
+        if panel is None:
+            return
+        racks = by_rack(panel, {**leaf_switch, **panels.racks})
+        recent = max(1, NOW_S * SECOND // panel.width_ns)
+        rises = {rack: rise_of(panel.value[rows], recent, panel) for rack, rows in racks.items()}
+        for rack, rows in sorted(racks.items()):
+            others = [rise for one, rise in rises.items() if one != rack and not np.isnan(rise)]
+            if not others or np.isnan(rises[rack]) or len(rows) < MIN_NODES:
+                continue
+            value = panel.value[rows]
+            each = np.array([rise_of(value[k : k + 1], recent, panel) for k in range(len(rows))])
+            usual = float(np.median(others))
+            now = float(np.nanmedian(value[:, -recent:]))
+            if rises[rack] - usual < MIN_RISE_C or now < WARM_C:
+                continue
+            if np.mean(each - usual >= MIN_RISE_C / 2) >= MIN_SHARE:
+                yield self.signal(panels, panel, rack, rows, rises[rack], now)
+
+    def signal(
+        self, panels: Panels, panel: Panel, rack: str, rows: list[int], rise: float, now: float
+    ) -> Signal:
+        """The claim in words."""
+        warm = np.flatnonzero(middle_of(panel.value[rows]) < now - rise / 2)
+        since = panel.at_ns(int(warm[-1]) + 1 if len(warm) else 0)
+        parts: list[Part] = [panel.parts[row] for row in rows]
+        return Signal(
+            name=self.name,
+            kind=Kind.THERMAL,
+            category=Category.GPU_THERMAL,
+            also=(Category.CHASSIS,),
+            seat=None,
+            since_ns=since,
+            until_ns=panels.end_ns,
+            error_ns=panel.width_ns,
+            text=(
+                f"the air that rack {rack} takes in has warmed by {rise:.0f} C to {now:.0f} C since"
+                f" {clock_time(since)} UTC, on {len(rows)} nodes and no other rack: its cooling"
+            ),
+            artifact=panels.artifact(Metric.INLET_TEMP_C, parts[0]),
+            firm=True,
+            nodes=tuple(sorted({part.node for part in parts})),
+        )
+
+
+def by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
+    """Rack -> rows of its nodes; nothing where there are fewer than two racks."""
+    found: dict[str, list[int]] = defaultdict(list)
+    for row, part in enumerate(panel.parts):
+        if part.node in racks and not np.isnan(panel.value[row]).all():
+            found[racks[part.node]].append(row)
+    return dict(found) if len(found) >= MIN_RACKS else {}
+
+
+def middle_of(value: F32) -> F32:
+    """The median over nodes of each stretch; NaN where nobody said anything."""
+    middle = np.full(value.shape[1], np.nan, np.float32)
+    told = np.asarray((~np.isnan(value)).any(axis=0))
+    middle[told] = np.nanmedian(value[:, told], axis=0)
+    return middle
+
+
+def rise_of(value: F32, recent: int, panel: Panel) -> float:
+    """How much warmer it is now than at the coolest time before, C; NaN on too little data."""
+    middle = middle_of(value)
+    told = ~np.isnan(middle)
+    if told.sum() * panel.width_ns < MIN_TOLD_S * SECOND or not told[-recent:].any():
+        return float("nan")
+    before = middle[:-recent][told[:-recent]]
+    return float(np.nanmedian(middle[-recent:]) - np.quantile(before, 0.1))

@@ -1,0 +1,244 @@
+"""Panels: all telemetry of an incident before its stop, one table a metric, on one axis of time.
+
+What comes after the stop is left out here and seen by nobody: GPUs that idle cool down and
+lower their clocks, which is a consequence of any stop and evidence of none.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.domain.fleet import bus_id
+from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.grid import Grid, coarser
+from triage.parsers.telemetry.metrics import COUNTERS, Metric
+from triage.parsers.telemetry.samples import SeriesKey
+
+__all__ = ["LOOK_S", "Panel", "Panels", "Part", "Places", "Seat", "filled", "panels_of"]
+
+F32 = npt.NDArray[np.float32]
+SECOND: Final = 1_000_000_000
+# How long before the stop is looked at.
+LOOK_S: Final = 6 * 3600
+# A gauge that is scraped more seldom than this has gaps.
+MOST_GAP_S: Final = 150
+# Counters that say what broke, in the first scrape after it.
+SCRAPE_S: Final = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Seat:
+    """A GPU, or a node where ``gpu`` and ``rank`` are None, in the words of the job.
+
+    ``gpu`` is ``dddd:bb:dd`` where that is known, else as the exporter names it.
+    """
+
+    node: str
+    gpu: str | None = None
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Part:
+    """What one row of a panel is of; ``artifact`` is the first file that tells of it."""
+
+    node: str
+    gpu: str = ""
+    part: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """``value[i, k]`` is of ``parts[i]`` between ``start_ns + k * width_ns`` and the next, NaN
+    where nothing was said; float32, shape (parts, stretches). ``late`` holds what came within
+    2 min after the end, shape (parts,): the last value of counters, NaN of all else.
+    """
+
+    parts: tuple[Part, ...]
+    value: F32
+    late: F32
+    start_ns: int
+    width_ns: int
+
+    def at_ns(self, column: int) -> int:
+        """When a stretch begins."""
+        return self.start_ns + column * self.width_ns
+
+    def rows(self, parts: Sequence[Part]) -> F32:
+        """The rows of ``parts`` in their order; NaN for those that the metric was not said of."""
+        index = {part: row for row, part in enumerate(self.parts)}
+        found = np.full((len(parts), self.value.shape[1]), np.nan, np.float32)
+        for row, part in enumerate(parts):
+            if part in index:
+                found[row] = self.value[index[part]]
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Who sits where: names of exporters to those of the job.
+
+    ``node_of`` maps any name of a node, ``rank_of_gpu`` (node, bus id) and ``rank_of_local``
+    (node, index) a GPU to its rank, ``gpu_of`` a rank to its bus id; None where nothing says it.
+    """
+
+    node_of: Callable[[str], str | None]
+    rank_of_gpu: Callable[[str, str], int | None]
+    rank_of_local: Callable[[str, int], int | None]
+    gpu_of: Callable[[int], str | None]
+    by_order: Mapping[tuple[str, str], int] = field(default_factory=dict)
+    """(node, bus id) -> rank, where only the order of the bus ids tells it."""
+
+    def seat(self, part: Part) -> Seat:
+        """The seat of a part: its bus id and rank where they follow from what is known."""
+        if not part.gpu:
+            return Seat(part.node)
+        if part.gpu.isdecimal():
+            rank = self.rank_of_local(part.node, int(part.gpu))
+            gpu = self.gpu_of(rank) if rank is not None else None
+            return Seat(part.node, gpu or part.gpu, rank)
+        rank = self.rank_of_gpu(part.node, part.gpu)
+        if rank is None:
+            rank = self.by_order.get((part.node, part.gpu))
+        return Seat(part.node, part.gpu, rank)
+
+    def ordered(self, panels: "Panels") -> "Places":
+        """The same, and GPUs that nothing places by the order of their bus ids: local ranks take
+        devices in it, where a node tells of as many GPUs as it has ranks.
+        """
+        gpus: dict[str, set[str]] = {}
+        for panel in panels.by_metric.values():
+            for part in panel.parts:
+                if ":" in part.gpu:
+                    gpus.setdefault(part.node, set()).add(part.gpu)
+        found: dict[tuple[str, str], int] = {}
+        for node, known in gpus.items():
+            ranks = [self.rank_of_local(node, place) for place in range(len(known) + 1)]
+            if ranks[-1] is None and None not in ranks[:-1]:
+                found |= {
+                    (node, gpu): rank
+                    for gpu, rank in zip(sorted(known), ranks[:-1], strict=True)
+                    if rank is not None
+                }
+        return replace(self, by_order=found)
+
+
+@dataclass(frozen=True, slots=True)
+class Panels:
+    """The panels of an incident by metric; ``racks`` is node -> rack, as labels say."""
+
+    by_metric: dict[Metric, Panel]
+    racks: dict[str, str]
+    artifacts: dict[tuple[Metric, Part], str]
+    """The first file that tells of a part."""
+    end_ns: int
+
+    def get(self, metric: Metric) -> Panel | None:
+        """The panel of a metric; None where nothing was said of it."""
+        return self.by_metric.get(metric)
+
+    def artifact(self, metric: Metric, part: Part) -> str:
+        """The file that a claim on ``part`` rests on."""
+        return self.artifacts.get((metric, part), "telemetry")
+
+
+def panels_of(
+    files: Sequence[TelemetryFile], end_ns: int, places: Places, nodes: Collection[str]
+) -> Panels:
+    """Everything that ``files`` say of the six hours before ``end_ns``.
+
+    ``nodes`` are those of the job: what is told of others is left out, unless none is known. A
+    series without a node is left out too.
+    """
+    start_ns = end_ns - LOOK_S * SECOND
+    grids = [
+        (one.artifact, one.grid)
+        for one in sorted(files, key=lambda one: one.artifact)
+        if one.grid is not None and one.grid.start_ns < end_ns and one.grid.end_ns > start_ns
+    ]
+    width = max((grid.width_ns for _, grid in grids), default=SECOND)
+    columns = max((end_ns - start_ns) // width, 1)
+    start_ns = end_ns // width * width - columns * width
+    rows: dict[tuple[Metric, Part], tuple[F32, np.float32]] = {}
+    racks: dict[str, str] = {}
+    artifacts: dict[tuple[Metric, Part], str] = {}
+    for artifact, grid in grids:
+        fitted, late = window(coarser(grid, width), start_ns, columns)
+        for index, key in enumerate(grid.series):
+            part = part_of(key, places, nodes)
+            if part is None:
+                continue
+            if key.rack is not None:
+                racks.setdefault(part.node, key.rack)
+            place = (key.metric, part)
+            artifacts.setdefault(place, artifact)
+            rows[place] = joined(rows.get(place), fitted[index], late[index], key.metric)
+    by_metric = {
+        metric: panel(metric, rows, start_ns, width) for metric in {metric for metric, _ in rows}
+    }
+    return Panels(by_metric, racks, artifacts, end_ns)
+
+
+def part_of(key: SeriesKey, places: Places, nodes: Collection[str]) -> Part | None:
+    if key.node is None:
+        return None
+    node = places.node_of(key.node) or key.node
+    if nodes and node not in nodes:
+        return None
+    gpu = key.gpu or ""
+    return Part(node, bus_id(gpu) or gpu, key.part or "")
+
+
+def window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
+    """The grid's cells from ``start_ns`` on, and the last value within 2 min behind them."""
+    rows, have = grid.value.shape
+    found = np.full((rows, columns), np.nan, np.float32)
+    shift = (grid.start_ns - start_ns) // grid.width_ns
+    begin, stop = max(0, -shift), min(have, columns - shift)
+    if stop > begin:
+        found[:, begin + shift : stop + shift] = grid.value[:, begin:stop]
+    late = np.full(rows, np.nan, np.float32)
+    behind = max(stop, 0)
+    for column in range(behind, min(have, behind + 1 + SCRAPE_S * SECOND // grid.width_ns)):
+        late = np.where(np.isnan(grid.value[:, column]), late, grid.value[:, column])
+    return found, late
+
+
+def joined(
+    known: tuple[F32, np.float32] | None, row: F32, late: np.float32, metric: Metric
+) -> tuple[F32, np.float32]:
+    """One series out of what two files say of it."""
+    if known is None:
+        return row, late
+    before, before_late = known
+    if metric in COUNTERS:
+        return np.fmax(before, row), np.fmax(before_late, late)
+    return np.where(np.isnan(before), row, before), before_late
+
+
+def panel(
+    metric: Metric,
+    rows: dict[tuple[Metric, Part], tuple[F32, np.float32]],
+    start_ns: int,
+    width_ns: int,
+) -> Panel:
+    parts = tuple(sorted(part for one, part in rows if one is metric))
+    value = np.stack([rows[metric, part][0] for part in parts])
+    late = np.array([rows[metric, part][1] for part in parts], np.float32)
+    if metric in COUNTERS:
+        value = filled(value, value.shape[1])
+    else:
+        value = filled(value, MOST_GAP_S * SECOND // width_ns)
+        late[:] = np.nan
+    return Panel(parts, value, late, start_ns, width_ns)
+
+
+def filled(value: F32, most: int) -> F32:
+    """``value`` with gaps of at most ``most`` stretches filled by what was said last."""
+    columns = np.arange(value.shape[1])
+    known = np.maximum.accumulate(np.where(np.isnan(value), -1, columns), axis=1)
+    found = np.take_along_axis(value, np.maximum(known, 0), axis=1)
+    return np.where((known >= 0) & (columns - known <= most), found, np.float32(np.nan))

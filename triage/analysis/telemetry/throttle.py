@@ -1,0 +1,252 @@
+"""A GPU that slows down while its peers do not: for heat, or because power is cut back.
+
+Ranks of one job load their GPUs alike, so at any time their clocks are close together. A
+power cap lowers clocks too, but of all GPUs and by right; it is never evidence.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.analysis.telemetry.panels import SECOND, Panels, Part, Places, Seat
+from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.parsers.telemetry.metrics import BRAKE, HW_SLOWDOWN, IDLE, THERMAL, Metric
+
+__all__ = ["Slowed", "Table", "Throttle", "throttling"]
+
+Flags = npt.NDArray[np.bool_]
+F32 = npt.NDArray[np.float32]
+
+# Fewer GPUs than this at one time are no peers to compare with.
+MIN_GPUS: Final = 5
+# A GPU that says that it slows down runs this far below its peers, else it slowed nobody down ...
+SLOWED: Final = 0.95
+# ... and without its word it has to be this slow, and this hot, and hotter than they.
+SLOW: Final = 0.9
+HOT_C: Final = 80.0
+HOTTER_C: Final = 8.0
+# Peers below this part of their usual clocks have nothing to do.
+BUSY: Final = 0.6
+# Slowing down is told from a blip by two stretches, and by half of those since it began.
+MIN_STRETCHES: Final = 2
+MIN_SHARE: Final = 0.5
+# It still goes on where it was seen so shortly before the last word; pauses as long end it.
+PAUSE_S: Final = 240
+# Telemetry that ends earlier than this before the stop says nothing of it.
+LAST_WORD_S: Final = 900
+# More of the job's GPUs at once than this have their reason outside of them.
+MOST_SHARE: Final = 0.25
+# Three GPUs of a node, and half of them, share what cools or feeds the node.
+NODE_GPUS: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Slowed:
+    """One GPU that slows down at the end of the time looked at."""
+
+    part: Part
+    seat: Seat
+    brake: bool
+    first: int
+    last: int
+    row: int
+
+
+class Throttle:
+    """GPUs that throttle against their peers at the same time, up to the stop.
+
+    Reads:  sm_clock_mhz, throttle_reasons, gpu_temp_c.
+    Yields: ``telemetry.throttle`` (heat) and ``telemetry.power_brake``, of a GPU, or of a node
+            half of whose GPUs do it.
+    Silent: on fewer than five GPUs with clocks or reasons, when peers are idle, on power caps,
+            when it ended 4 min earlier, and when over a quarter of the job's GPUs do the same.
+    """
+
+    name = "telemetry.throttle"
+
+    def run(self, panels: Panels, table: "Table", found: Sequence["Slowed"]) -> Iterator[Signal]:
+        """See the class; ``found`` are the GPUs of ``table`` that :func:`throttling` gave."""
+        if len(found) > max(1, MOST_SHARE * len(table.parts)) and more_than_one_node(found):
+            return
+        by_node: dict[tuple[str, bool], list[Slowed]] = defaultdict(list)
+        for one in found:
+            by_node[one.part.node, one.brake].append(one)
+        for (node, _), together in sorted(by_node.items()):
+            on_node = sum(part.node == node for part in table.parts)
+            if len(together) >= max(NODE_GPUS, on_node / 2):
+                yield of_node(table, panels, together)
+            else:
+                yield from (of_gpu(table, panels, one) for one in together)
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Clocks, reasons and temperatures of the same GPUs: shape (parts, stretches)."""
+
+    parts: tuple[Part, ...]
+    clock: F32
+    reasons: npt.NDArray[np.int64]
+    told: Flags
+    temp: F32
+    usual: F32
+    """The median clock of all at a time, NaN where too few are known or all are idle."""
+    usual_temp: F32
+    start_ns: int
+    width_ns: int
+
+    @classmethod
+    def of(cls, panels: Panels) -> "Table | None":
+        """None where too few GPUs say anything of their clocks."""
+        known = [panels.get(one) for one in (Metric.SM_CLOCK_MHZ, Metric.THROTTLE_REASONS)]
+        every = {part for panel in known if panel is not None for part in panel.parts if part.gpu}
+        parts = tuple(sorted(every))
+        if len(parts) < MIN_GPUS:
+            return None
+        some = next(panel for panel in known if panel is not None)
+        blank = np.full((len(parts), some.value.shape[1]), np.nan, np.float32)
+        clock, reasons, temp = (
+            blank if panel is None else panel.rows(parts)
+            for panel in (*known, panels.get(Metric.GPU_TEMP_C))
+        )
+        told = ~np.isnan(reasons)
+        return cls(
+            parts, clock, np.nan_to_num(reasons).astype(np.int64), told, temp,
+            busy(median_of(clock)), median_of(temp), some.start_ns, some.width_ns,
+        )  # fmt: skip
+
+    def at_ns(self, column: int) -> int:
+        """When a stretch begins."""
+        return self.start_ns + column * self.width_ns
+
+
+def throttling(panels: Panels, places: Places) -> tuple[Table, list[Slowed]] | None:
+    """All GPUs that slow down up to the end, however many; None where there are no peers."""
+    table = Table.of(panels)
+    if table is None:
+        return None
+    return table, [one for row in range(len(table.parts)) for one in slowed(table, row, places)]
+
+
+def median_of(value: F32) -> F32:
+    """The median over GPUs of each stretch; NaN where fewer than five are known."""
+    found = np.full(value.shape[1], np.nan, np.float32)
+    enough = (~np.isnan(value)).sum(axis=0) >= MIN_GPUS
+    if enough.any():
+        found[enough] = np.nanmedian(value[:, enough], axis=0)
+    return found
+
+
+def busy(usual: F32) -> F32:
+    """``usual`` without the stretches in which all GPUs idle."""
+    if np.isnan(usual).all():
+        return usual
+    return np.where(usual >= BUSY * np.nanmax(usual), usual, np.float32(np.nan))
+
+
+def slowed(table: Table, row: int, places: Places) -> Iterator[Slowed]:
+    """The GPU of ``row``, if it slows down up to the end."""
+    with np.errstate(invalid="ignore"):
+        ratio = table.clock[row] / table.usual
+        reasons, told = table.reasons[row], table.told[row]
+        awake = (reasons & IDLE) == 0
+        # Without clocks, only what the hardware itself forces counts.
+        hardware = (reasons & (HW_SLOWDOWN | BRAKE)) != 0
+        below = np.where(np.isnan(ratio), hardware, ratio < SLOWED) & awake
+        hot = (table.temp[row] >= HOT_C) & (table.temp[row] >= table.usual_temp + HOTTER_C)
+        brake = told & ((reasons & BRAKE) != 0) & below
+        heat = told & ((reasons & (THERMAL | HW_SLOWDOWN)) != 0) & below & ~brake
+        heat |= ~told & (ratio < SLOW) & hot
+    known = told | ~np.isnan(ratio)
+    for active, is_brake in ((brake, True), (heat, False)):
+        run = last_run(active, known, table.width_ns)
+        if run is not None:
+            part = table.parts[row]
+            yield Slowed(part, places.seat(part), is_brake, *run, row)
+            return
+
+
+def last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | None:
+    """(first, last) stretch of what is still going on at the last word; None where nothing is."""
+    pause = max(1, PAUSE_S * SECOND // width_ns)
+    said = np.flatnonzero(known)
+    on = np.flatnonzero(active)
+    if len(on) < MIN_STRETCHES or len(active) - said[-1] > max(1, LAST_WORD_S * SECOND // width_ns):
+        return None
+    if said[-1] - on[-1] >= pause:
+        return None
+    breaks = np.flatnonzero(np.diff(on) > pause)
+    run = on[breaks[-1] + 1 :] if len(breaks) else on
+    first, last = int(run[0]), int(run[-1])
+    if len(run) < MIN_STRETCHES or len(run) < MIN_SHARE * known[first : last + 1].sum():
+        return None
+    return first, last
+
+
+def more_than_one_node(found: Sequence[Slowed]) -> bool:
+    return len({one.part.node for one in found}) > 1
+
+
+def of_gpu(table: Table, panels: Panels, one: Slowed) -> Signal:
+    since = table.at_ns(one.first)
+    rank = "" if one.seat.rank is None else f" (rank {one.seat.rank})"
+    why = "because power is cut back (power brake)" if one.brake else "for heat"
+    text = f"GPU {one.seat.gpu}{rank} throttles {why} since {clock_time(since)} UTC"
+    return Signal(
+        name="telemetry.power_brake" if one.brake else Throttle.name,
+        kind=Kind.POWER if one.brake else Kind.THERMAL,
+        category=Category.POWER if one.brake else Category.GPU_THERMAL,
+        also=(Category.CHASSIS,) if one.brake else (Category.CHASSIS, Category.POWER),
+        seat=one.seat,
+        since_ns=since,
+        until_ns=table.at_ns(one.last + 1),
+        error_ns=table.width_ns,
+        text=text + measured(table, one),
+        artifact=artifact_of(panels, one.part),
+    )
+
+
+def of_node(table: Table, panels: Panels, together: Sequence[Slowed]) -> Signal:
+    """Half of a node's GPUs: what they share is at fault."""
+    one = min(together, key=lambda each: (each.first, each.part))
+    since = table.at_ns(one.first)
+    what = "because power is cut back (power brake)" if one.brake else "for heat"
+    text = f"{len(together)} GPUs of the node throttle {what} since {clock_time(since)} UTC"
+    return Signal(
+        name="telemetry.power_brake" if one.brake else Throttle.name,
+        kind=Kind.POWER if one.brake else Kind.THERMAL,
+        category=Category.POWER if one.brake else Category.CHASSIS,
+        also=(Category.CHASSIS,) if one.brake else (Category.GPU_THERMAL,),
+        seat=Seat(one.part.node),
+        since_ns=since,
+        until_ns=table.at_ns(max(each.last for each in together) + 1),
+        error_ns=table.width_ns,
+        text=text + measured(table, one),
+        artifact=artifact_of(panels, one.part),
+    )
+
+
+def measured(table: Table, one: Slowed) -> str:
+    """``: 1035 MHz against 1755 MHz of its peers, 91 C against 63 C``; of the time since."""
+    time = slice(one.first, one.last + 1)
+    parts = []
+    for value, usual, unit in (
+        (table.clock[one.row, time], table.usual[time], "MHz"),
+        (table.temp[one.row, time], table.usual_temp[time], "C"),
+    ):
+        both = ~np.isnan(value) & ~np.isnan(usual)
+        if both.any():
+            own, peers = np.median(value[both]), np.median(usual[both])
+            parts.append(f"{own:.0f} {unit} against {peers:.0f} {unit} of its peers")
+    return f": {', '.join(parts)}" if parts else ""
+
+
+def artifact_of(panels: Panels, part: Part) -> str:
+    metrics = (Metric.THROTTLE_REASONS, Metric.SM_CLOCK_MHZ)
+    told = [one for one in metrics if (one, part) in panels.artifacts]
+    return panels.artifact(told[0] if told else metrics[0], part)

@@ -1,0 +1,246 @@
+"""Trace: the last operations of a few ranks, chosen and dated, for a picture over time.
+
+A whole job is tens of millions of operations; what tells the story is the last seconds of
+the suspects and of some ranks that wait for them. What is left out is counted. Times are
+when the host issued an operation, and, where the recorder says it, when its end was
+noticed; the offset of a node's clock is taken off.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.analysis.case import Case
+from triage.analysis.lateness import node_clocks
+from triage.analysis.snapshot import Snapshot
+from triage.domain.report import Answer
+from triage.errors import UsageError
+from triage.parsers.flight_recorder.columns import MISSING
+from triage.parsers.flight_recorder.reduce import FINISHED, P2P, STARTED_BIT
+
+__all__ = ["MAX_RANKS", "Operation", "Trace", "trace_of"]
+
+MAX_RANKS: Final = 64
+PEERS_A_GROUP: Final = 8
+# A job that was given up later than this after its last operation is drawn only so far.
+LONGEST_WAIT_NS: Final = 24 * 3600 * 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """One rank's record of a collective or a send/recv; times in ns since the epoch.
+
+    ``end_ns`` is when the next operation of the group was issued or this one's end was
+    noticed, whichever came first; the dump for one that never ended. ``lasted_ms`` is None
+    where nothing says how long it took. ``key`` is the same for all members of a collective.
+    """
+
+    rank: int
+    stream: int
+    name: str
+    seq_id: int
+    state: str
+    start_ns: int
+    end_ns: int
+    lasted_ms: float | None
+    p2p: bool
+    key: tuple[int, int] | None
+    sizes: str = ""
+    stack: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Trace:
+    """``operations`` by rank and start. ``streams`` names (rank, stream); ``nodes`` the ranks.
+
+    ``ahead_ms`` is by how much a node's clock was set back. ``left_out`` are sentences.
+    """
+
+    operations: tuple[Operation, ...]
+    streams: dict[tuple[int, int], str]
+    nodes: dict[int, str | None]
+    ahead_ms: dict[str, float]
+    roles: dict[int, str]
+    start_ns: int
+    dumped_ns: int
+    left_out: tuple[str, ...]
+
+
+def trace_of(
+    case: Case, answer: Answer, ranks: Iterable[int] | None, last_s: float, limit: int
+) -> Trace:
+    """The operations of ``ranks`` in the last ``last_s`` seconds, the newest ``limit`` of them.
+
+    Raises :class:`UsageError` for ranks without a dump, and where nothing is left.
+    """
+    if limit < 1 or not last_s > 0:
+        raise UsageError("a trace needs last_s above 0 and a limit of 1 or more")
+    snapshot = case.snapshot
+    chosen = telling_ranks(case, answer) if ranks is None else sorted(set(ranks))
+    indices = [snapshot.index_of[rank] for rank in chosen if rank in snapshot.index_of]
+    if not indices:
+        raise UsageError("not one of these ranks left a dump; name others, or none at all")
+    ahead_ns = node_clocks(snapshot, snapshot.node_of)
+    # Back from the last issue: a job that hangs for ten minutes issues nothing in them.
+    issued, newest = (
+        max(column)
+        for column in zip(*(last_times(snapshot, k, ahead_ns) for k in indices), strict=True)
+    )
+    start_ns = issued - int(min(last_s, 1e9) * 1e9)
+    columns, before = windowed(snapshot, indices, ahead_ns, start_ns)
+    cut = max(0, len(columns.created) - limit)
+    kept = np.argsort(columns.created, kind="stable")[cut:]
+    dumped_ns = dumped(answer, newest)
+    operations = [operation(case, columns, int(k), dumped_ns) for k in kept]
+    if not operations:
+        raise UsageError("these dumps hold no dated operation; there is nothing to draw")
+    operations.sort(key=lambda one: (one.rank, one.stream, one.start_ns, -one.end_ns))
+    left = len(snapshot.world) - len(indices)
+    return Trace(
+        tuple(operations),
+        {(one.rank, one.stream): stream_name(snapshot, one) for one in operations},
+        {
+            int(snapshot.ranks[index]): snapshot.node_of(int(snapshot.ranks[index]))
+            for index in indices
+        },
+        {node: ns / 1e6 for node, ns in ahead_ns.items()},
+        {
+            state.rank: state.state
+            for state in answer.ranks
+            if state.state in ("culprit", "possible")
+        },
+        min(one.start_ns for one in operations),
+        dumped_ns,
+        tuple(left_out(left, before, cut, last_s, limit)),
+    )
+
+
+def left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
+    said = []
+    if ranks:
+        said.append(f"{ranks:,} ranks (name them with ranks=)")
+    if before:
+        said.append(f"{before:,} operations earlier than the last {last_s:g} s (last_s=)")
+    if cut:
+        said.append(f"the oldest {cut:,} operations beyond {limit:,} (limit=)")
+    return said
+
+
+def telling_ranks(case: Case, answer: Answer) -> list[int]:
+    """Suspects, then members of the groups in question, then ranks spread over the job."""
+    snapshot = case.snapshot
+    found = [rank for suspect in answer.suspects for rank in suspect.ranks[:PEERS_A_GROUP]]
+    for one in answer.collectives:
+        found += [*one.missing[:PEERS_A_GROUP], *one.mismatched[:PEERS_A_GROUP]]
+        found += one.waiting[:PEERS_A_GROUP]
+    for rank in found[:PEERS_A_GROUP]:
+        for group in case.groups_of(rank):
+            found += snapshot.groups[group].ranks[:PEERS_A_GROUP]
+    spread = snapshot.ranks.tolist()
+    found += spread[:: max(1, len(spread) // MAX_RANKS)]
+    dumped_by = [rank for rank in dict.fromkeys(found) if rank in snapshot.index_of]
+    return sorted(dumped_by[:MAX_RANKS])
+
+
+def dumped(answer: Answer, newest: int) -> int:
+    """When the record ends: the job's end where logs tell it, else the newest time in it."""
+    ends = [
+        int(one.at.timestamp() * 1e9)
+        for one in answer.timeline
+        if one.kind in ("stop", "end") and one.at is not None
+    ]
+    return max([newest, *(ns for ns in ends if 0 <= ns - newest <= LONGEST_WAIT_NS)])
+
+
+def last_times(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> tuple[int, int]:
+    """When a rank issued its last operation, and the newest time of any kind in its record."""
+    digest = snapshot.digests[index]
+    offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
+    issued = (digest.last_created_ns or 0) - offset
+    return issued, max(issued, (digest.last_stamp_ns or 0) - offset)
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """Parallel arrays, one place an operation; ``until`` is the next issue of its stream."""
+
+    index: NDArray[np.int64]
+    row: NDArray[np.int64]
+    created: NDArray[np.int64]
+    until: NDArray[np.int64]
+
+
+def windowed(
+    snapshot: Snapshot, indices: Sequence[int], ahead_ns: dict[str, int], start_ns: int
+) -> tuple[Columns, int]:
+    """Dated operations from ``start_ns`` on, and how many are earlier.
+
+    What is unfinished is kept, however early it was issued.
+    """
+    parts: list[tuple[NDArray[np.int64], ...]] = []
+    before = 0
+    for index in indices:
+        digest = snapshot.digests[index]
+        dated = np.flatnonzero(digest.unit_created != MISSING)
+        offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
+        created = digest.unit_created[dated].astype(np.int64) - offset
+        until = next_issue(digest.unit_stream[dated], created)
+        open_ = (digest.unit_flags[dated] & FINISHED) == 0
+        near = (created >= start_ns) | open_
+        before += int((~near).sum())
+        parts.append((np.full(int(near.sum()), index), dated[near], created[near], until[near]))
+    return Columns(*(np.concatenate([part[k] for part in parts]) for k in range(4))), before
+
+
+def next_issue(stream: NDArray[np.int16], created: NDArray[np.int64]) -> NDArray[np.int64]:
+    """When the next operation of the same stream was issued; far away for the last."""
+    until = np.full(len(created), np.iinfo(np.int64).max)
+    for one in np.unique(stream):
+        here = np.flatnonzero(stream == one)
+        here = here[np.argsort(created[here], kind="stable")]
+        until[here[:-1]] = created[here[1:]]
+    return until
+
+
+def operation(case: Case, columns: Columns, k: int, dumped_ns: int) -> Operation:
+    snapshot = case.snapshot
+    index, row = int(columns.index[k]), int(columns.row[k])
+    digest = snapshot.digests[index]
+    rank = int(snapshot.ranks[index])
+    flags, wait_us = int(digest.unit_flags[row]), int(digest.unit_wait_us[row])
+    start = int(columns.created[k])
+    finished = bool(flags & FINISHED)
+    if not finished:
+        end = max(dumped_ns, start)
+    else:
+        end = min(start + max(wait_us, 0) * 1000, int(columns.until[k]))
+    stream, seq = int(digest.unit_stream[row]), int(digest.unit_seq[row])
+    described = snapshot.describe(int(digest.unit_sig[row]))
+    p2p = bool(flags & P2P)
+    group = snapshot.membership.stream_groups[index][stream] if stream >= 0 else -1
+    stuck = snapshot.stuck[index]
+    told = stuck is not None and stuck.group == group and stuck.seq == seq
+    return Operation(
+        rank=rank,
+        stream=stream,
+        name=described.op if described else ("send/recv" if p2p else "collective"),
+        seq_id=seq,
+        state="completed" if finished else "started" if flags & STARTED_BIT else "scheduled",
+        start_ns=start,
+        end_ns=max(end, start),
+        lasted_ms=wait_us / 1e3 if finished and wait_us >= 0 else None,
+        p2p=p2p,
+        key=None if p2p or group < 0 else (int(group), seq),
+        sizes="" if described is None else f"{described.sizes} {described.dtypes}".strip(),
+        stack=(case.stack_text(rank) or "") if told else "",
+    )
+
+
+def stream_name(snapshot: Snapshot, one: Operation) -> str:
+    name, desc = snapshot.digests[snapshot.index_of[one.rank]].stream_names[one.stream]
+    if desc and name and desc != name:
+        return f"{desc} (pg {name})"
+    return desc or (f"pg {name}" if name else "a group without a name")

@@ -1,0 +1,75 @@
+"""What a fleet was exposed to: runs of jobs on nodes, and when nodes were out of service.
+
+A rate is a count over an exposure; without the second the first says nothing. A run is one
+attempt of a job on one set of nodes, from its start to its end.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+
+from triage.domain.category import Category
+
+__all__ = ["Ending", "NodeFacts", "Outage", "Run", "weight"]
+
+
+class Ending(StrEnum):
+    """How a run ended. Planned and unexpected interruptions are never added up."""
+
+    RUNNING = "running"  # still is, or nobody has said otherwise
+    COMPLETED = "completed"
+    UNEXPECTED = "unexpected"  # failed, of whatever cause
+    PLANNED = "planned"  # cancelled, preempted, time limit, maintenance that was announced
+    UNKNOWN = "unknown"
+
+
+# A hook calls all that did not end well a failure; the scheduler knows what was meant.
+ORDER = (Ending.RUNNING, Ending.UNKNOWN, Ending.COMPLETED, Ending.UNEXPECTED, Ending.PLANNED)
+
+
+def weight(ending: Ending) -> int:
+    """How much an ending tells: where two sources differ on one run, the higher one stands."""
+    return ORDER.index(ending)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One attempt of a job.
+
+    ``nodes`` are scheduler names; empty where the source says only how many. ``cause`` is what
+    the source itself says of the end (a scheduler's NODE_FAIL, OUT_OF_MEMORY), before any triage.
+    ``source`` names who told it: ``hook``, ``sacct``, ``kubernetes``, ``csv``, ``acme``.
+    """
+
+    job_id: str
+    started_at: datetime
+    ended_at: datetime | None
+    ending: Ending
+    num_nodes: int
+    num_gpus: int
+    nodes: tuple[str, ...] = ()
+    cluster: str = ""
+    cause: Category | None = None
+    source: str = "csv"
+
+
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """A node out of service; ``to_at`` is None while it still is."""
+
+    node: str
+    from_at: datetime
+    to_at: datetime | None
+    reason: str = ""
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFacts:
+    """What an inventory says of a node; None where it does not."""
+
+    node: str
+    generation: str | None = None
+    rack: str | None = None
+    leaf_switch: str | None = None
+    cluster: str = ""

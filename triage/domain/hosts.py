@@ -1,0 +1,80 @@
+"""Slurm's host lists: ``gpu[001-128,130],login1`` as names.
+
+The grammar is Slurm's own: commas part hosts, brackets hold numbers and ranges, a range
+keeps the width of its first number, several brackets multiply.
+"""
+
+import re
+from collections.abc import Iterator
+from itertools import product
+from typing import Final
+
+__all__ = ["MAX_HOSTS", "expand"]
+
+MAX_HOSTS: Final = 20_000
+MAX_CHARS: Final = 1 << 18
+RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
+# gpu[001-128,130]-ib[0-1]
+PART: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
+
+
+def expand(expression: str) -> list[str]:
+    """The names in order. Raises ``ValueError``, which says what is wrong where."""
+    if len(expression) > MAX_CHARS:
+        raise ValueError(f"the host list is longer than {MAX_CHARS:,} characters")
+    found: list[str] = []
+    for item in items(expression):
+        room = MAX_HOSTS - len(found)
+        found.extend(hosts_of(item, room))
+    return list(dict.fromkeys(found))
+
+
+def items(expression: str) -> Iterator[str]:
+    """What stands between the commas outside of brackets."""
+    start, depth = 0, 0
+    for place, char in enumerate(expression):
+        if char == "[":
+            depth += 1
+        elif char == "]":
+            depth -= 1
+        elif char == "," and depth == 0:
+            if expression[start:place].strip():
+                yield expression[start:place].strip()
+            start = place + 1
+        if depth not in {0, 1}:
+            raise ValueError(f"the host list has a bracket too many at character {place}")
+    if depth:
+        raise ValueError("the host list ends inside a bracket")
+    if expression[start:].strip():
+        yield expression[start:].strip()
+
+
+def hosts_of(item: str, room: int) -> list[str]:
+    choices: list[list[str]] = []
+    num_hosts, place = 1, 0
+    while place < len(item):
+        match = PART.match(item, place)
+        if match is None or match.end() == place:
+            raise ValueError(f"{item[:80]!r} is no host list")
+        place = match.end()
+        numbers = [""] if match[2] is None else numbers_of(match[2], room)
+        num_hosts *= len(numbers)
+        if num_hosts > room:
+            raise ValueError(f"the host list names more than {MAX_HOSTS:,} hosts")
+        choices.append([match[1] + number for number in numbers])
+    return ["".join(parts) for parts in product(*choices)]
+
+
+def numbers_of(ranges: str, room: int) -> list[str]:
+    found: list[str] = []
+    for one in ranges.split(","):
+        match = RANGE.fullmatch(one.strip())
+        if match is None:
+            raise ValueError(f"[{ranges[:80]}] holds no numbers and ranges")
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first:
+            raise ValueError(f"the range {one.strip()} runs backwards")
+        if len(found) + last - first >= room:
+            raise ValueError(f"the host list names more than {MAX_HOSTS:,} hosts")
+        found += [f"{number:0{len(match[1])}d}" for number in range(first, last + 1)]
+    return found

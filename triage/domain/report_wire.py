@@ -1,0 +1,35 @@
+"""A report that came over the wire, as the Answer it was made from.
+
+The wire form says less than an Answer: there is no state of each rank and no wait-for graph,
+so faces that draw those draw nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from triage.domain.answer_wire import reader_of
+from triage.domain.category import Action, Category, VerdictKind
+from triage.domain.report import SCHEMA, Answer, JobFacts, Verdict
+from triage.errors import Corrupt
+
+__all__ = ["NO_ANSWER", "answer_of_report"]
+
+NO_ANSWER = Answer(
+    JobFacts(),
+    Verdict(VerdictKind.INCONCLUSIVE, Category.NONE, 0.0, "There is no verdict yet.", Action.NONE),
+)
+"""What stands for an answer before there is one: tables of it are empty."""
+
+
+def answer_of_report(
+    report: Mapping[str, Any], timeline: Sequence[Mapping[str, Any]] = ()
+) -> Answer:
+    """The Answer behind ``triage.report/1``, as far as it says it; ``timeline`` beside it.
+
+    Keys of a later release are passed over. Raises :class:`Corrupt` for what is no such report.
+    """
+    if report.get("schema") != SCHEMA:
+        raise Corrupt(f"no {SCHEMA}: its schema is {report.get('schema')!r}")
+    known = {**report, "collectives": report.get("groups", []), "timeline": list(timeline)}
+    answer: Answer = reader_of(Answer)(known)
+    return answer
