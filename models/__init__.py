@@ -8,13 +8,23 @@ from models.cluster import Cluster
 from models.delivery import Delivery
 from models.digest import Digest
 from models.evidence import Evidence
+from models.health_check import HealthCheck
+from models.idempotency import Idempotency
 from models.incident import Incident
 from models.job import Job
 from models.node import Node
+from models.node_set import NodeSet
+from models.outage import Outage
+from models.page_session import PageSession
+from models.past_stop import PastStop
+from models.past_suspect import PastSuspect
 from models.resolution import Resolution
 from models.revision import Revision
+from models.run import Run
 from models.subscription import Subscription
 from models.suspect import Suspect
+from models.telemetry_day import TelemetryDay
+from models.telemetry_pack import TelemetryPack
 from models.upload import Upload
 from models.work import Work
 
@@ -27,13 +37,23 @@ __all__ = [
     "Delivery",
     "Digest",
     "Evidence",
+    "HealthCheck",
+    "Idempotency",
     "Incident",
     "Job",
     "Node",
+    "NodeSet",
+    "Outage",
+    "PageSession",
+    "PastStop",
+    "PastSuspect",
     "Resolution",
     "Revision",
+    "Run",
     "Subscription",
     "Suspect",
+    "TelemetryDay",
+    "TelemetryPack",
     "Upload",
     "Work",
 ]

@@ -12,7 +12,10 @@ __all__ = ["Delivery"]
 
 
 class Delivery(Base):
-    """``id`` is the ``webhook-id``: made of incident, revision, event and subscription."""
+    """``id`` is the ``webhook-id``: made of incident, revision, event and subscription.
+
+    A message about the whole fleet is of no incident: ``incident_id`` is None, ``revision`` 0.
+    """
 
     __tablename__ = "delivery"
     __table_args__ = (
@@ -23,7 +26,7 @@ class Delivery(Base):
 
     id: Mapped[str] = mapped_column(primary_key=True)
     subscription_id: Mapped[str] = mapped_column(ForeignKey("subscription.id", ondelete="CASCADE"))
-    incident_id: Mapped[str] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
+    incident_id: Mapped[str | None] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
     revision: Mapped[int]
     event: Mapped[str]
     method: Mapped[str]

@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ForeignKey, Index, UniqueConstraint
+from sqlalchemy import ForeignKey, Index, UniqueConstraint, text
 from sqlalchemy.orm import Mapped, mapped_column
 
 from models.base import Base, BigId, Json, Name, UtcTime
@@ -22,6 +22,16 @@ class Evidence(Base):
         UniqueConstraint("artifact_id", "ordinal"),
         Index(None, "incident_id", "id"),
         Index("ix_evidence_node_role", "node", "role", "at"),
+        # Which codes each node of a fleet has said in a year, read from the index alone.
+        Index(
+            "ix_evidence_xid",
+            "role",
+            "at",
+            "node",
+            "code",
+            postgresql_where=text("kind = 'xid'"),
+            sqlite_where=text("kind = 'xid'"),
+        ),
     )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)

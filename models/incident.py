@@ -20,6 +20,8 @@ class Incident(Base):
     more comes, ``deadline_at`` when it settles in any case. ``inputs`` counts what could
     change the answer, ``answered_inputs`` how much of it the newest answer knows; that one
     took ``analyse_s``. ``verdict``, ``coverage`` and ``category`` are of the newest revision.
+    Facts and coverage name every node or rank of a large job, so they are loaded where they
+    are read, not by each upload that counts itself.
     """
 
     __tablename__ = "incident"
@@ -43,14 +45,14 @@ class Incident(Base):
     job_fk: Mapped[int] = mapped_column(ForeignKey("job.id"))
     key: Mapped[str]
     announced: Mapped[bool]
-    facts: Mapped[dict[str, Any]] = mapped_column(Json)
+    facts: Mapped[dict[str, Any]] = mapped_column(Json, deferred=True)
     state: Mapped[str]
     reason: Mapped[str | None]
     revision: Mapped[int] = mapped_column(default=0)
     provisional: Mapped[bool] = mapped_column(default=True)
     category: Mapped[str | None]
     verdict: Mapped[dict[str, Any] | None] = mapped_column(Json)
-    coverage: Mapped[dict[str, Any] | None] = mapped_column(Json)
+    coverage: Mapped[dict[str, Any] | None] = mapped_column(Json, deferred=True)
     expected_artifacts: Mapped[int | None]
     num_artifacts: Mapped[int] = mapped_column(default=0)
     inputs: Mapped[int] = mapped_column(default=0)

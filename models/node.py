@@ -11,7 +11,11 @@ __all__ = ["Node"]
 
 
 class Node(Base):
-    """Known since a hook, an upload or a line of a log named it."""
+    """Known since a hook, an upload or a line of a log named it.
+
+    ``generation`` and ``rack`` are what an inventory said last; ``leaf_switch`` that, or what a
+    job said of its nodes.
+    """
 
     __tablename__ = "node"
     __table_args__ = (UniqueConstraint("cluster_id", "name"), Index(None, "name"))
@@ -21,3 +25,6 @@ class Node(Base):
     name: Mapped[str] = mapped_column(Name)
     first_seen_at: Mapped[datetime] = mapped_column(UtcTime)
     last_seen_at: Mapped[datetime] = mapped_column(UtcTime)
+    generation: Mapped[str | None]
+    rack: Mapped[str | None]
+    leaf_switch: Mapped[str | None]

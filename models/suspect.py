@@ -11,7 +11,11 @@ __all__ = ["Suspect"]
 
 
 class Suspect(Base):
-    """``row`` is the suspect as the report prints it."""
+    """``row`` is the suspect as the report prints it.
+
+    ``part`` is what its reasons name first, empty where they name none; None where nobody has
+    looked: reading it out of the reasons of a year takes longer than all other questions.
+    """
 
     __tablename__ = "suspect"
     __table_args__ = (
@@ -28,3 +32,4 @@ class Suspect(Base):
     role: Mapped[str]
     score: Mapped[float]
     row: Mapped[dict[str, Any]] = mapped_column(Json)
+    part: Mapped[str | None]

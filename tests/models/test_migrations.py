@@ -211,7 +211,7 @@ def test_a_newer_database_is_refused_and_left_alone(empty):
 
 @pytest.mark.parametrize("to", ["0000", "nonsense", "-1", ""])
 def test_a_revision_that_is_none_is_refused_with_those_there_are(empty, to):
-    with pytest.raises(UsageError, match=rf"is no revision; there are: base, {head_revision()}"):
+    with pytest.raises(UsageError, match=rf"is no revision; there are: base, .*{head_revision()}"):
         migrate(empty, to)
 
 

@@ -64,11 +64,13 @@ def new_file(identity: str, **given) -> NewArtifact:
     )  # fmt: skip
 
 
-def uploaded(database, incident_id: str, *identities: str, now=NOW) -> tuple[str, dict[str, str]]:
+def uploaded(
+    database, incident_id: str, *identities: str, now=NOW, stored_bytes: int = 9
+) -> tuple[str, dict[str, str]]:
     """One upload with files of these identities: its id, and identity -> id."""
     with database.writing() as session:
         files = [new_file(identity) for identity in identities]
-        return artifacts.add_upload(session, incident_id, "blob", 9, files, now)
+        return artifacts.add_upload(session, incident_id, "blob", stored_bytes, files, now)
 
 
 def suspect(position: int, node: str | None, **given) -> dict:

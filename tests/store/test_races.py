@@ -108,7 +108,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         known = incidents.for_upload(session, unique, **GIVEN)
         file = new_file(f"{unique}-{k}-{number}")
         upload_id, _ = artifacts.add_upload(session, known, "blob", 9, [file], NOW)
-        job_fk = incidents.arrived(session, known, 1, 30.0, NOW)
+        job_fk = incidents.arrived(session, known, 1, 30.0, NOW).id
         incidents.add_facts(session, known, {f"{k}-{number}": 1})
         later = NOW + timedelta(seconds=number)
         seen = [f"{unique}-new-{number}", *names[:: 1 if k % 2 else -1]]
@@ -121,7 +121,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
             return
         session.commit()
         assert work.finish(session, owed, f"w{k}", NOW)
-        for file in artifacts.to_read(session, owed.key):
+        for file in artifacts.unread(session, [owed.key])[owed.key]:
             row = {"artifact": "a", "clock": "none", "kind": "x", "role": "root", "text": ""}
             rows = [{**row, "signature": "s", "count": 1}]
             evidence.add_readings(session, incident_id, [Reading(file.id, b"x", rows)])

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
 from sqlalchemy import delete, select
 
-from models import Work
+from models import Incident, Work
 from tests.servers import postgres_database
-from tests.store.conftest import NOW
+from tests.store.conftest import NOW, uploaded
 from tests.store.racing import in_threads
 from triage.domain.states import WorkKind, WorkState
 from triage.settings import Settings
@@ -21,7 +21,7 @@ from triage.store.migrate import migrate
 
 MAX_TRIES = 3
 LEASE_S = 60.0
-KIND = WorkKind.NOTIFY
+KIND = WorkKind.PARSE
 OWNERS = st.sampled_from(["a", "b"])
 KEYS = st.sampled_from(["k1", "k2"])
 
@@ -209,19 +209,15 @@ class WorkMachine(RuleBasedStateMachine):
     def the_table_is_the_model(self):
         with self.database.reading() as session:
             rows = {row.key: row for row in session.scalars(select(Work))}
-            due = {row_id for _, row_id in work.due(session, self.now)}
-            next_at = work.next_due_at(session)
+            due = {row_id for _, row_id in work.due(session, self.now, [KIND], 1000)}
         assert set(rows) == set(self.model.rows)
-        waiting = []
         for key, row in self.model.rows.items():
             kept = rows[key]
             assert (kept.state, kept.tries, kept.owner) == (row.state, row.tries, row.owner), key
             if row.state == WorkState.WAITING:
-                waiting.append(row.due_s)
                 assert kept.not_before == NOW + timedelta(seconds=row.due_s)
             may_begin = row.state == WorkState.WAITING and row.due_s <= self.now_s
             assert (kept.id in due) == may_begin
-        assert next_at == (NOW + timedelta(seconds=min(waiting)) if waiting else None)
 
 
 def test_any_order_of_acts_keeps_to_the_model(database):
@@ -253,6 +249,88 @@ def test_what_was_asked_for_during_the_last_try_is_not_buried_with_it(database, 
     with database.writing() as session:
         again = work.claim(session, KIND, "me", now, LEASE_S)
     assert again.tries == 1
+
+
+@pytest.mark.parametrize("kind", [WorkKind.NOTIFY, WorkKind.RETENTION])
+def test_what_reads_nothing_foreign_is_owed_however_often_it_failed(database, unique, kind):
+    with database.writing() as session:
+        session.execute(delete(Work))
+        work.arm(session, kind, unique, NOW)
+    now = NOW
+    for number in range(4 * MAX_TRIES):
+        now += timedelta(hours=1)
+        with database.writing() as session:
+            owed = work.claim(session, kind, "me", now, LEASE_S)
+            assert owed.tries == number + 1
+        later = now + timedelta(seconds=2 * LEASE_S)
+        with database.writing() as session:
+            if number % 2:
+                assert work.lost(session, later, MAX_TRIES) == []
+            else:
+                assert not work.fail(session, owed, "me", now, "no", MAX_TRIES)
+    soon = later + timedelta(seconds=work.MOST_BACKOFF_S)
+    with database.writing() as session:
+        assert work.claim(session, kind, "me", soon, LEASE_S) is not None
+
+
+def stand_in_line(database, opened, job_id, sizes):
+    """One upload of each size, in this order; their keys and the key of the first."""
+    incident_id = opened(job_id)
+    keys = []
+    for size in sizes:
+        upload_id, _ = uploaded(database, incident_id, f"{job_id}-{len(keys)}", stored_bytes=size)
+        with database.writing() as session:
+            job_fk = session.scalar(select(Incident.job_fk).where(Incident.id == incident_id))
+            work.arm(session, KIND, upload_id, NOW, job_fk=job_fk, queued=True)
+        keys.append(upload_id)
+    return keys
+
+
+def claimed_together(database, most=7, most_bytes=100):
+    with database.writing() as session:
+        first = work.claim(session, KIND, "me", NOW, LEASE_S)
+        beside = work.claim_beside(
+            session, first, "me", NOW, LEASE_S, most=most, most_bytes=most_bytes
+        )
+        return [first, *beside]
+
+
+def test_uploads_of_one_job_are_claimed_together_up_to_a_number_and_a_size(
+    database, unique, opened
+):
+    with database.writing() as session:
+        session.execute(delete(Work))
+    mine = stand_in_line(database, opened, f"{unique}a", [10, 10, 10, 50, 60, 10])
+    other = stand_in_line(database, opened, f"{unique}b", [1])
+
+    first = claimed_together(database, most=2)
+    assert [one.key for one in first] == mine[:3]
+    assert [one.key for one in claimed_together(database)] == other
+    assert [one.key for one in claimed_together(database)] == mine[3:4]
+    assert [one.key for one in claimed_together(database)] == mine[4:]
+
+    with database.writing() as session:
+        assert not work.finish_all(session, first, "another", NOW)
+        assert work.finish_all(session, first, "me", NOW)
+        assert not work.finish_all(session, first, "me", NOW)
+
+
+def test_an_upload_that_cost_a_worker_is_claimed_alone(database, unique, opened):
+    with database.writing() as session:
+        session.execute(delete(Work))
+    keys = stand_in_line(database, opened, unique, [1, 1, 1])
+    assert [one.key for one in claimed_together(database, most=1)] == keys[:2]
+    later = NOW + timedelta(seconds=2 * LEASE_S)
+    with database.writing() as session:
+        assert work.lost(session, later, MAX_TRIES) == []
+
+    def next_ones():
+        with database.writing() as session:
+            first = work.claim(session, KIND, "me", later, LEASE_S)
+            beside = work.claim_beside(session, first, "me", later, LEASE_S, most=7, most_bytes=100)
+            return [first.key, *[one.key for one in beside]]
+
+    assert [next_ones() for _ in keys] == [[keys[0]], [keys[1]], [keys[2]]]
 
 
 def test_a_name_with_wildcards_ends_only_its_own_leases(database, unique):

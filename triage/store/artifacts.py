@@ -4,8 +4,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Artifact, Digest, Upload
@@ -19,13 +20,15 @@ __all__ = [
     "Stored",
     "add_upload",
     "by_identity",
+    "by_name",
     "known_identities",
     "name_hash",
+    "num_in_states",
     "of_incident",
     "quarantine_upload",
     "set_states",
     "taken_names",
-    "to_read",
+    "unread",
     "upload_of",
 ]
 
@@ -59,7 +62,8 @@ class Stored:
     kind: str
     filename: str
     size_bytes: int
-    blob_key: str
+    blob_key: str | None
+    """None once the bytes were pruned."""
     offset: int
     stored_bytes: int
     tries: int
@@ -68,6 +72,14 @@ class Stored:
     def name(self) -> str:
         """Its name in reports."""
         return self.filename if self.node is None else f"nodes/{self.node}/{self.filename}"
+
+
+# The columns of :class:`Stored`, in its order.
+STORED: Final = (
+    Artifact.id, Artifact.incident_id, Artifact.node, Artifact.rank, Artifact.kind,
+    Artifact.filename, Artifact.size_bytes, Upload.blob_key, Artifact.position,
+    Artifact.stored_bytes, Artifact.tries,
+)  # fmt: skip
 
 
 def add_upload(
@@ -80,13 +92,13 @@ def add_upload(
 ) -> tuple[str, dict[str, str]]:
     """One upload and its files: its id, and identity -> id of those that are new."""
     upload_id = new_id("upl", now)
-    session.add(
-        Upload(
-            id=upload_id, incident_id=incident_id, blob_key=blob_key,
-            stored_bytes=stored_bytes, created_at=now,
-        )
+    session.execute(
+        insert(Upload),
+        {
+            "id": upload_id, "incident_id": incident_id, "blob_key": blob_key,
+            "stored_bytes": stored_bytes, "created_at": now,
+        },
     )  # fmt: skip
-    session.flush()
     rows = [
         {
             "id": new_id("art", now), "incident_id": incident_id, "upload_id": upload_id,
@@ -100,7 +112,8 @@ def add_upload(
         }
         for file in files
     ]  # fmt: skip
-    insert_missing(session, Artifact, rows)
+    if insert_missing(session, Artifact, rows):
+        return upload_id, {str(row["identity"]): str(row["id"]) for row in rows}
     kept = session.execute(
         select(Artifact.identity, Artifact.id).where(Artifact.upload_id == upload_id)
     )
@@ -171,29 +184,47 @@ def of_incident(
     return [view(row) for row in session.scalars(query)]
 
 
+def num_in_states(session: Session, incident_id: str) -> dict[ArtifactState, int]:
+    """How many files of an incident stand where."""
+    rows = session.execute(
+        select(Artifact.state, func.count())
+        .where(Artifact.incident_id == incident_id)
+        .group_by(Artifact.state)
+    )
+    return {**dict.fromkeys(ArtifactState, 0), **{ArtifactState(s): n for s, n in rows}}
+
+
+def by_name(session: Session, incident_id: str, name: str) -> Stored | None:
+    """The file that reports call so; without a key once its bytes were pruned."""
+    row = session.execute(
+        select(*STORED)
+        .join(Upload, Artifact.upload_id == Upload.id)
+        .where(Artifact.incident_id == incident_id, Artifact.name_hash == name_hash(None, name))
+        .limit(1)
+    ).one_or_none()
+    return None if row is None else Stored(*row)
+
+
+def unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[Stored]]:
+    """The files of these uploads that are not read yet, in the order of their bytes."""
+    rows = session.execute(
+        select(Artifact.upload_id, *STORED)
+        .join(Upload, Artifact.upload_id == Upload.id)
+        .where(Artifact.upload_id.in_(upload_ids), Artifact.state == ArtifactState.STORED)
+        .order_by(Upload.id, Artifact.position, Artifact.id)
+    )
+    found: dict[str, list[Stored]] = {}
+    for upload_id, *values in rows:
+        found.setdefault(upload_id, []).append(Stored(*values))
+    return found
+
+
 def upload_of(session: Session, upload_id: str) -> tuple[str, str | None] | None:
     """(incident, blob key) of an upload; no key once its bytes were pruned."""
     row = session.execute(
         select(Upload.incident_id, Upload.blob_key).where(Upload.id == upload_id)
     ).one_or_none()
     return None if row is None else (row[0], row[1])
-
-
-def to_read(session: Session, upload_id: str) -> list[Stored]:
-    """The files of an upload that are not read yet, in the order of their bytes."""
-    rows = session.execute(
-        select(Artifact, Upload.blob_key)
-        .join(Upload, Artifact.upload_id == Upload.id)
-        .where(Artifact.upload_id == upload_id, Artifact.state == ArtifactState.STORED)
-        .order_by(Artifact.position, Artifact.id)
-    )
-    return [
-        Stored(
-            row.id, row.incident_id, row.node, row.rank, row.kind, row.filename,
-            row.size_bytes, key or "", row.position, row.stored_bytes, row.tries,
-        )
-        for row, key in rows
-    ]  # fmt: skip
 
 
 def count_try(session: Session, artifact_id: str) -> None:

@@ -14,24 +14,16 @@ from typing import Any, Final
 
 from sqlalchemy import Engine, create_engine, event, text
 from sqlalchemy.engine import make_url
-from sqlalchemy.exc import (
-    ArgumentError,
-    DatabaseError,
-    DBAPIError,
-    DisconnectionError,
-    InterfaceError,
-    OperationalError,
-)
-from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.orm import Session
 
-from triage.errors import StorageFull, Unavailable, UsageError
+from triage.errors import UsageError
 from triage.settings import Settings
+from triage.store.troubles import refusal_of
 
 __all__ = ["Database", "open_database"]
 
 BUSY_S: Final = 30.0
-FULL: Final = ("database or disk is full", "No space left", "could not extend file", "disk full")
 
 
 class Database:
@@ -53,8 +45,8 @@ class Database:
     def writing(self) -> Iterator[Session]:
         """A session that is committed at the end, and rolled back when anything is raised.
 
-        Raises :class:`Unavailable` when the database does not answer and
-        :class:`StorageFull` when it has no room; then nothing of it was kept.
+        Raises :class:`Unavailable` when the database cannot write now, whatever the reason,
+        and :class:`StorageFull` when it has no room; then nothing of it was kept.
         """
         with translated(), self.turn, Session(self.engine, expire_on_commit=False) as session:
             if self.sqlite:
@@ -74,26 +66,14 @@ class Database:
 
 @contextmanager
 def translated() -> Iterator[None]:
-    """The database's own errors as ours."""
+    """The database's own troubles as refusals; what is a mistake of ours stays as it is."""
     try:
         yield
-    except (OperationalError, InterfaceError, DisconnectionError, PoolTimeout) as error:
-        if any(words in str(error) for words in FULL):
-            raise StorageFull(
-                "the database has no room left", hint="free space on its disk, then send it again"
-            ) from error
-        raise Unavailable(
-            "the database does not answer", hint="send it again; see `triage doctor`"
-        ) from error
-    except DBAPIError as error:
-        if type(error) is DatabaseError and isinstance(error.orig, sqlite3.DatabaseError):
-            raise Unavailable(
-                "the database file is damaged, or none of SQLite's",
-                hint="put back the latest backup; `sqlite3 .recover` may read the damaged one",
-            ) from error
-        if error.connection_invalidated:
-            raise Unavailable("the database went away", hint="send it again") from error
-        raise
+    except SQLAlchemyError as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        raise refusal from error
 
 
 def open_database(settings: Settings) -> Database:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from datetime import datetime
 
-from sqlalchemy import select, tuple_, update
+from sqlalchemy import delete, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Delivery
@@ -18,6 +18,7 @@ __all__ = [
     "give_up_all",
     "of_subscription",
     "pending",
+    "prune_digests",
     "record",
     "send_again",
 ]
@@ -28,7 +29,7 @@ def add(
     delivery_id: str,
     *,
     subscription_id: str,
-    incident_id: str,
+    incident_id: str | None,
     revision: int,
     event: str,
     method: str,
@@ -140,6 +141,17 @@ def send_again(session: Session, delivery_id: str, now: datetime) -> DeliveryVie
     row.delivered_at = None
     session.flush()
     return view(row)
+
+
+def prune_digests(session: Session, before: datetime) -> None:
+    """Remove messages of no incident that are older; those of incidents go with them."""
+    session.execute(
+        delete(Delivery).where(
+            Delivery.incident_id.is_(None),
+            Delivery.created_at < before,
+            Delivery.state != DeliveryState.PENDING,
+        )
+    )
 
 
 def view(row: Delivery) -> DeliveryView:

@@ -11,7 +11,9 @@ from sqlalchemy.orm import Session
 from models import Digest, Evidence
 from triage.domain.report import iso_utc
 
-__all__ = ["Reading", "add_readings", "extracts_of", "of_incident", "redate"]
+__all__ = [
+    "Reading", "add_readings", "extracts_of", "of_artifact", "of_incident", "redate",
+]  # fmt: skip
 
 # Columns of the table; the rest of a row goes into `extra`.
 COLUMNS: Final = (
@@ -162,6 +164,17 @@ def of_incident(
         query = query.where(Evidence.kind == kind)
     rows = session.scalars(query.order_by(Evidence.id).limit(limit))
     return [(row.id, wire(row)) for row in rows]
+
+
+def of_artifact(session: Session, artifact_id: str, limit: int = 50) -> list[dict[str, Any]]:
+    """Rows of ``triage parse`` of one file, in the order in which they were read."""
+    rows = session.scalars(
+        select(Evidence)
+        .where(Evidence.artifact_id == artifact_id)
+        .order_by(Evidence.ordinal)
+        .limit(limit)
+    )
+    return [wire(row) for row in rows]
 
 
 def wire(row: Evidence) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The daily round of housekeeping, as a row of work that must not get lost."""
+"""What is done by the clock, as rows of work that must not get lost."""
 
 from datetime import datetime
 from typing import Final
@@ -10,7 +10,7 @@ from models import Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.work import arm
 
-__all__ = ["arm_daily_round"]
+__all__ = ["arm_by", "arm_daily_round"]
 
 KEY: Final = "prune"
 
@@ -23,4 +23,17 @@ def arm_daily_round(session: Session, now: datetime) -> bool:
     if state in (WorkState.WAITING, WorkState.RUNNING):
         return False
     arm(session, WorkKind.RETENTION, KEY, now)
+    return True
+
+
+def arm_by(session: Session, key: str, at: datetime, now: datetime) -> bool:
+    """Have this done then, unless it is being done, or is to be done before."""
+    row = session.execute(
+        select(Work.state, Work.not_before).where(Work.kind == WorkKind.RETENTION, Work.key == key)
+    ).one_or_none()
+    if row is not None and row.state == WorkState.RUNNING:
+        return False
+    if row is not None and row.state == WorkState.WAITING and row.not_before <= at:
+        return False
+    arm(session, WorkKind.RETENTION, key, now, not_before=at)
     return True

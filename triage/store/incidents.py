@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Select, Text, exists, func, select, tuple_, type_coerce
-from sqlalchemy.orm import Session, defer
+from sqlalchemy.orm import Session, undefer
 
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
@@ -15,6 +15,7 @@ from triage.store.ids import new_id
 from triage.store.views import IncidentView, ResolutionView
 
 __all__ = [
+    "STANDINGS",
     "announce",
     "arrived",
     "facts_json",
@@ -26,6 +27,8 @@ __all__ = [
 ]
 
 OPEN: Final = "open"
+# Among the facts, what our own record knew of nodes at the first answer: never what others say.
+STANDINGS: Final = "triage.standings"
 # What was uploaded longer ago than this, and never reported, is of another failure.
 ADOPTED_WITHIN: Final = timedelta(days=1)
 # A failure is before the files of it were in, as far as two clocks agree.
@@ -126,7 +129,7 @@ def announce(
         collect_again(found)
     if failed_at is not None and found.key == OPEN:
         found.key = key
-    merged = {**found.facts, **facts}
+    merged = {**found.facts, **told_by_others(facts)}
     if merged != found.facts:
         found.facts = merged
         found.inputs += 1
@@ -171,16 +174,16 @@ def newest_of_job(session: Session, job_id: str) -> str | None:
     )
 
 
-def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime) -> int:
+def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime) -> Job:
     """New files came in: the settling moves, a settled incident is looked at again; its job."""
     # A report of the failure holds the job before the incident, so this does too.
     of_incident = select(Incident.job_fk).where(Incident.id == incident_id)
-    hold(session, select(Job).where(Job.id == of_incident.scalar_subquery()))
+    job = hold(session, select(Job).where(Job.id == of_incident.scalar_subquery())).one()
     found = hold(session, select(Incident).where(Incident.id == incident_id)).one()
     found.num_artifacts += num_new
     rouse(session, found, quiet_s, now)
     session.flush()
-    return found.job_fk
+    return job
 
 
 def facts_json(session: Session, incident_id: str) -> bytes:
@@ -189,10 +192,15 @@ def facts_json(session: Session, incident_id: str) -> bytes:
     return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
 
 
+def told_by_others(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts without what only our own record may say."""
+    return {key: value for key, value in facts.items() if key != STANDINGS}
+
+
 def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
     """What a ``job.json`` of a bundle adds; what a hook has said stands."""
     found = hold(session, select(Incident).where(Incident.id == incident_id)).one()
-    merged = {**facts, **found.facts}
+    merged = {**told_by_others(facts), **found.facts}
     if merged != found.facts:
         found.facts = merged
         found.inputs += 1
@@ -299,8 +307,7 @@ def joined() -> Select[Incident, str, str, Resolution]:
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
-        # The facts of a large job are as long as all the rest.
-        .options(defer(Incident.facts))
+        .options(undefer(Incident.coverage))
     )
 
 

@@ -1,7 +1,8 @@
 """Clusters, training jobs and nodes: found, or made on first sight."""
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import select, update
 from sqlalchemy.orm import Session
@@ -11,7 +12,10 @@ from models.base import stored_name
 from triage.store.holding import hold
 from triage.store.upsert import insert_missing
 
-__all__ = ["cluster_of", "lock_job", "saw_nodes"]
+__all__ = ["cluster_key", "cluster_of", "lock_job", "node_keys", "saw_nodes"]
+
+# A node that was seen so short a while ago is not written again.
+SEEN_AGAIN: Final = timedelta(seconds=30)
 
 
 def lock_job(session: Session, cluster: str, job_id: str, now: datetime) -> int:
@@ -30,6 +34,7 @@ def lock_job(session: Session, cluster: str, job_id: str, now: datetime) -> int:
 
 
 def cluster_key(session: Session, name: str) -> int:
+    """The key of a cluster, made if it is new."""
     found = select(Cluster.id).where(Cluster.name == name)
     key = session.scalar(found)
     if key is None:
@@ -49,13 +54,15 @@ def cluster_of(session: Session, incident_id: str) -> int:
 
 
 def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: datetime) -> None:
-    """Note that something named these nodes now."""
+    """Note that something named these nodes now, or in the last seconds."""
     wanted = sorted({stored_name(name) for name in names if name})
-    known: set[str] = set()
+    known: dict[str, datetime] = {}
     for start in range(0, len(wanted), 1000):
         part = wanted[start : start + 1000]
-        found = select(Node.name).where(Node.cluster_id == cluster_id).where(Node.name.in_(part))
-        known |= set(session.scalars(found))
+        found = select(Node.name, Node.last_seen_at).where(Node.cluster_id == cluster_id)
+        known |= {
+            row.name: row.last_seen_at for row in session.execute(found.where(Node.name.in_(part)))
+        }
     fresh = [name for name in wanted if name not in known]
     insert_missing(
         session,
@@ -65,7 +72,7 @@ def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: date
             for name in fresh
         ],
     )
-    here = sorted(known)
+    here = sorted(name for name, at in known.items() if at < now - SEEN_AGAIN)
     for start in range(0, len(here), 1000):
         # Whom somebody else sees just now need not be waited for: it is the same news.
         free = (
@@ -77,3 +84,19 @@ def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: date
         ids = session.scalars(free).all()
         if ids:
             session.execute(update(Node).where(Node.id.in_(ids)).values(last_seen_at=now))
+
+
+def node_keys(session: Session, cluster_id: int, names: Iterable[str]) -> dict[str, int]:
+    """The keys of the nodes that are known, by the names as they were given."""
+    given: dict[str, list[str]] = {}
+    for name in names:
+        given.setdefault(stored_name(name), []).append(name)
+    stored = sorted(given)
+    found: dict[str, int] = {}
+    for start in range(0, len(stored), 1000):
+        part = stored[start : start + 1000]
+        rows = session.execute(
+            select(Node.name, Node.id).where(Node.cluster_id == cluster_id, Node.name.in_(part))
+        )
+        found |= {name: row.id for row in rows for name in given[row.name]}
+    return found

@@ -8,6 +8,7 @@ from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
 
 from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
+from triage.analysis.part import named_by
 from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole
 from triage.domain.report import iso_utc
@@ -83,6 +84,7 @@ def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
             "category": suspect.category,
             "score": suspect.score,
             "gpus": suspect.row.get("gpus", []),
+            "part": named_by(suspect.row).first,
             "resolved_as": getattr(resolution, "category", None),
             "resolved_node": getattr(resolution, "node", None),
         }

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session, load_only
 from models import Incident, Resolution, Upload, Work
 from triage.domain.states import WorkKind
 from triage.store.holding import hold
+from triage.store.past import remember
 
 __all__ = ["OldUpload", "forget_blob", "known_blobs", "old_incidents", "old_uploads", "remove"]
 
@@ -61,13 +62,14 @@ def forget_blob(session: Session, upload_id: str) -> None:
 
 
 def remove(session: Session, incident_ids: Sequence[str]) -> None:
-    """Incidents and everything of theirs."""
+    """Incidents and everything of theirs; what the record of the fleet needs of them stays."""
     if not incident_ids:
         return
     gone = Incident.id.in_(incident_ids)
     hold(
         session, select(Incident).options(load_only(Incident.id)).where(gone).order_by(Incident.id)
     ).all()
+    remember(session, incident_ids)
     session.execute(delete(Work).where(Work.kind == WorkKind.ANALYSE, Work.key.in_(incident_ids)))
     uploads = select(Upload.id).where(Upload.incident_id.in_(incident_ids))
     session.execute(delete(Work).where(Work.kind == WorkKind.PARSE, Work.key.in_(uploads)))

@@ -2,15 +2,20 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 from sqlalchemy import delete, insert, select
 from sqlalchemy.orm import Session
 
 from models import Revision, Suspect
+from triage.analysis.part import named_by
+from triage.domain.category import Role
 from triage.store.views import RevisionView
 
-__all__ = ["add", "newest"]
+__all__ = ["Made", "add", "at", "history", "newest"]
+
+# Of a long list of suspects, those further down are looked at when somebody asks.
+MOST_PARTS = 20
 
 
 def add(
@@ -40,11 +45,18 @@ def add(
                 {
                     "incident_id": incident_id, "position": row["position"], "node": row["node"],
                     "category": row["category"], "role": row["role"], "score": row["score"],
-                    "row": dict(row),
+                    "row": dict(row), "part": part_of(row),
                 }
                 for row in suspects
             ],
         )  # fmt: skip
+
+
+def part_of(row: Mapping[str, Any]) -> str | None:
+    """The part that a suspect's reasons name first, empty for none; None where nobody will ask."""
+    if row["role"] == Role.AFFECTED or row["position"] > MOST_PARTS:
+        return None
+    return named_by(row).first or ""
 
 
 def newest(session: Session, incident_id: str) -> RevisionView | None:
@@ -55,8 +67,35 @@ def newest(session: Session, incident_id: str) -> RevisionView | None:
         .order_by(Revision.revision.desc())
         .limit(1)
     )
-    if row is None:
-        return None
+    return None if row is None else view(row)
+
+
+def at(session: Session, incident_id: str, revision: int) -> RevisionView | None:
+    """The answer of this number; None where there is none."""
+    row = session.get(Revision, (incident_id, revision))
+    return None if row is None else view(row)
+
+
+class Made(NamedTuple):
+    """An answer by its number, without what it says."""
+
+    number: int
+    provisional: bool
+    created_at: datetime
+
+
+def history(session: Session, incident_id: str, limit: int = 200) -> list[Made]:
+    """The newest answers, the newest first."""
+    rows = session.execute(
+        select(Revision.revision, Revision.provisional, Revision.created_at)
+        .where(Revision.incident_id == incident_id)
+        .order_by(Revision.revision.desc())
+        .limit(limit)
+    )
+    return [Made(*row) for row in rows]
+
+
+def view(row: Revision) -> RevisionView:
     return RevisionView(
         row.incident_id, row.revision, row.provisional, row.report, row.timeline, row.answer,
         row.created_at,

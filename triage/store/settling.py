@@ -5,14 +5,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import select
+from sqlalchemy.orm import Session, undefer
 
 from models import Incident
-from triage.domain.states import IncidentState
-from triage.store import incidents
+from triage.domain.states import IncidentState, WorkKind
+from triage.store import incidents, work
 from triage.store.holding import hold
-from triage.store.incidents import OPEN
+from triage.store.incidents import OPEN, STANDINGS
 
 __all__ = [
     "Standing",
@@ -21,7 +21,8 @@ __all__ = [
     "changed",
     "failed",
     "go_on_collecting",
-    "num_open",
+    "hurry",
+    "keep_standings",
     "settle",
     "standing",
 ]
@@ -49,7 +50,7 @@ class Standing:
 
 def standing(session: Session, incident_id: str) -> Standing | None:
     """How far an incident is; None where there is none."""
-    row = session.get(Incident, incident_id)
+    row = session.get(Incident, incident_id, options=[undefer(Incident.facts)])
     if row is None:
         return None
     return Standing(
@@ -89,6 +90,15 @@ def answered(
     row.category = row.verdict["category"]
     row.coverage = dict(report["coverage"])
     row.updated_at = now
+
+
+def keep_standings(session: Session, incident_id: str, standings: Mapping[str, Any]) -> None:
+    """The priors of the first answer are those of all its revisions: the same files, the same
+    answer, whatever the fleet has learnt since.
+    """
+    row = locked(session, incident_id)
+    if STANDINGS not in row.facts:
+        row.facts = {**row.facts, STANDINGS: dict(standings)}
 
 
 def settle(session: Session, incident_id: str, now: datetime) -> bool:
@@ -134,14 +144,14 @@ def failed(session: Session, incident_id: str, reason: str, now: datetime) -> in
     return row.revision
 
 
-def num_open(session: Session) -> int:
-    """Incidents that are not settled."""
-    return (
-        session.scalar(
-            select(func.count()).select_from(Incident).where(Incident.settled_at.is_(None))
-        )
-        or 0
-    )
+def hurry(session: Session, incident_id: str, now: datetime) -> None:
+    """Nothing more will come: settle as soon as all is read, unless somebody expects files."""
+    row = locked(session, incident_id)
+    if row.settled_at is not None or row.announced:
+        return
+    row.settle_at = now
+    session.flush()
+    work.arm(session, WorkKind.ANALYSE, incident_id, now)
 
 
 def locked(session: Session, incident_id: str) -> Incident:

@@ -9,7 +9,10 @@ from sqlalchemy.orm import Session
 from models import Subscription
 from triage.store.views import SubscriptionView
 
-__all__ = ["add", "disable", "find", "listing", "not_before", "remove", "set_failing", "wanting"]
+__all__ = [
+    "add", "disable", "find", "listing", "not_before", "of_event", "remove", "set_failing",
+    "wanting",
+]  # fmt: skip
 
 
 def add(
@@ -58,6 +61,16 @@ def wanting(session: Session, incident_id: str, event: str) -> list[Subscription
         select(Subscription)
         .where(Subscription.disabled_at.is_(None))
         .where(or_(Subscription.incident_id.is_(None), Subscription.incident_id == incident_id))
+        .order_by(Subscription.created_at, Subscription.id)
+    )
+    return [view(row) for row in rows if event in row.events]
+
+
+def of_event(session: Session, event: str) -> list[SubscriptionView]:
+    """Who is told of this event, where it is of no incident."""
+    rows = session.scalars(
+        select(Subscription)
+        .where(Subscription.disabled_at.is_(None), Subscription.incident_id.is_(None))
         .order_by(Subscription.created_at, Subscription.id)
     )
     return [view(row) for row in rows if event in row.events]

@@ -1,30 +1,43 @@
-"""Rows that may be there already: inserted, or left alone, in one statement."""
+"""Rows that may be there already: inserted, or left alone."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
-from sqlalchemy import Table
+from sqlalchemy import CursorResult, Table
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Base
 
-__all__ = ["insert_missing", "insert_or_none"]
+__all__ = ["insert_missing", "insert_new", "insert_or_none"]
 
 T = TypeVar("T")
 
-# PostgreSQL takes at most 65,535 parameters in one statement, SQLite 32,766.
-MOST_PARAMETERS = 30_000
 
+def insert_missing(session: Session, model: type[Base], rows: Sequence[Mapping[str, Any]]) -> bool:
+    """Insert the rows whose unique keys are not taken yet; whether that was all of them.
 
-def insert_missing(session: Session, model: type[Base], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert the rows whose unique keys are not taken yet."""
+    All have the same columns. False also where the driver does not tell.
+    """
+    # One row a statement, which is compiled once for good; one of many rows is compiled anew
+    # for each number of them, and that takes longer than the database does.
     if not rows:
-        return
-    step = max(1, MOST_PARAMETERS // len(rows[0]))
-    for start in range(0, len(rows), step):
-        part = [dict(row) for row in rows[start : start + step]]
-        session.execute(insert_into(session, model).values(part).on_conflict_do_nothing())
+        return True
+    new = insert_into(session, model).on_conflict_do_nothing()
+    done = cast("CursorResult[Any]", session.execute(new, [dict(row) for row in rows]))
+    return done.rowcount == len(rows)
+
+
+def insert_new(session: Session, model: type[Base], rows: Sequence[Mapping[str, Any]]) -> int:
+    """Insert the rows whose unique keys are not taken yet; how many that were."""
+    if not rows:
+        return 0
+    new = insert_into(session, model).on_conflict_do_nothing()
+    # The driver counts them, and forgets the number unless it is told to keep it.
+    done = session.execute(
+        new, [dict(row) for row in rows], execution_options={"preserve_rowcount": True}
+    )
+    return cast("CursorResult[Any]", done).rowcount
 
 
 def insert_or_none(

@@ -182,7 +182,7 @@ class DeliveryView:
 
     id: str
     subscription_id: str
-    incident_id: str
+    incident_id: str | None
     revision: int
     event: str
     method: str

@@ -4,14 +4,14 @@ A row is claimed by one worker at a time; its lease is renewed while that one li
 is asked for again while somebody does it is done once more afterwards.
 """
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
-from sqlalchemy import CursorResult, Update, func, select, update
+from sqlalchemy import CursorResult, Update, case, func, select, update
 from sqlalchemy.orm import Session, load_only
 
-from models import Incident, Job, Work
+from models import Incident, Job, Upload, Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.holding import hold
 from triage.store.upsert import insert_or_none
@@ -22,12 +22,13 @@ __all__ = [
     "any_lost",
     "arm",
     "claim",
+    "claim_beside",
     "due",
     "expire_owner",
     "fail",
     "finish",
+    "finish_all",
     "lost",
-    "next_due_at",
     "release",
     "renew",
 ]
@@ -36,8 +37,12 @@ __all__ = [
 FIRST: Final = 0
 # While a row is held, nothing has asked for it again yet.
 NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
-# Seconds to the power of tries.
+# Seconds to the power of tries, up to some minutes.
 BACKOFF_S: Final = 4.0
+MOST_BACKOFF_S: Final = 600.0
+# What reads foreign bytes may itself be what ends its workers. The rest only happened to be
+# held by them: a message is owed however often that was.
+QUARANTINED_KINDS: Final = frozenset({WorkKind.PARSE, WorkKind.ANALYSE})
 
 
 def arm(
@@ -56,7 +61,8 @@ def arm(
     """
     at = not_before or now
     found = select(Work).where(Work.kind == kind, Work.key == key)
-    row = hold(session, found).one_or_none()
+    # What stands in line is mostly new: it is looked for only when it is not.
+    row = None if queued else hold(session, found).one_or_none()
     if row is None:
         new = {
             "kind": str(kind), "key": key, "job_fk": job_fk,
@@ -84,13 +90,18 @@ def next_turn(session: Session, job_fk: int | None) -> int:
     """Behind the latest of its own job, and not before the first of those who wait."""
     if job_fk is None:
         return FIRST
-    front = session.scalar(
-        select(func.min(Work.turn)).where(Work.state == WorkState.WAITING, Work.turn > FIRST)
+    front = func.coalesce(
+        select(func.min(Work.turn))
+        .where(Work.state == WorkState.WAITING, Work.turn > FIRST)
+        .scalar_subquery(),
+        FIRST,
     )
-    latest = session.scalar(select(Job.last_turn).where(Job.id == job_fk)) or 0
-    turn = max(front or 0, latest) + 1
-    session.execute(update(Job).where(Job.id == job_fk).values(last_turn=turn))
-    return turn
+    latest = case((Job.last_turn > front, Job.last_turn), else_=front)
+    taken = update(Job).where(Job.id == job_fk).values(last_turn=latest + 1)
+    turn = session.scalar(
+        taken.returning(Job.last_turn).execution_options(synchronize_session=False)
+    )
+    return FIRST if turn is None else turn
 
 
 def claim(
@@ -107,6 +118,48 @@ def claim(
     )
     if row is None:
         return None
+    return give(row, owner, now, lease_s)
+
+
+def claim_beside(
+    session: Session,
+    first: WorkView,
+    owner: str,
+    now: datetime,
+    lease_s: float,
+    *,
+    most: int,
+    most_bytes: int,
+) -> list[WorkView]:
+    """Uploads of the same job that are read together with ``first``: at most so many, and
+    with it so many stored bytes. One that has cost a worker is not among them, nor beside it.
+    """
+    if first.tries > 1:
+        return []
+    job_fk = select(Work.job_fk).where(Work.id == first.id).scalar_subquery()
+    size = select(Upload.stored_bytes).where(Upload.id == first.key)
+    left = most_bytes - (session.scalar(size) or 0)
+    rows = session.execute(
+        select(Work, Upload.stored_bytes)
+        .join(Upload, Upload.id == Work.key)
+        .where(Work.state == WorkState.WAITING, Work.kind == first.kind, Work.not_before <= now)
+        .where(Work.job_fk == job_fk, Work.tries == 0)
+        .order_by(Work.turn, Work.not_before)
+        .limit(most)
+        .with_for_update(of=Work, skip_locked=True)
+        .execution_options(populate_existing=True)
+    ).all()
+    claimed = []
+    for row, stored_bytes in rows:
+        left -= stored_bytes
+        if left < 0:
+            break
+        claimed.append(give(row, owner, now, lease_s))
+    return claimed
+
+
+def give(row: Work, owner: str, now: datetime, lease_s: float) -> WorkView:
+    """Let ``owner`` hold this row from now on."""
     row.state = WorkState.RUNNING
     row.owner = owner
     row.lease_until = now + timedelta(seconds=lease_s)
@@ -125,16 +178,30 @@ def finish(
     session: Session, work: WorkView, owner: str, now: datetime, *, again_at: datetime | None = None
 ) -> bool:
     """Done, or to be looked at again at ``again_at``; False when the row was lost before."""
-    row = mine(session, work, owner)
-    if row is None:
+    return finish_all(session, [work], owner, now, again_at=again_at)
+
+
+def finish_all(
+    session: Session,
+    works: Sequence[WorkView],
+    owner: str,
+    now: datetime,
+    *,
+    again_at: datetime | None = None,
+) -> bool:
+    """As :func:`finish`; where one of them was lost, none is finished."""
+    rows = mine(session, works, owner)
+    if len(rows) < len(works):
         return False
-    asked_again = row.generation != work.generation
-    if again_at is not None:
-        row.not_before = min(row.not_before, again_at)
-    row.state = WorkState.WAITING if asked_again or again_at is not None else WorkState.DONE
-    row.tries = 0
-    row.owner = row.lease_until = row.last_error = None
-    row.updated_at = now
+    asked = {work.id: work.generation for work in works}
+    for row in rows:
+        asked_again = row.generation != asked[row.id]
+        if again_at is not None:
+            row.not_before = min(row.not_before, again_at)
+        row.state = WorkState.WAITING if asked_again or again_at is not None else WorkState.DONE
+        row.tries = 0
+        row.owner = row.lease_until = row.last_error = None
+        row.updated_at = now
     return True
 
 
@@ -142,13 +209,15 @@ def fail(
     session: Session, work: WorkView, owner: str, now: datetime, error: str, max_tries: int
 ) -> bool:
     """Not done: to be tried again later, or quarantined; True when it is quarantined."""
-    row = mine(session, work, owner)
-    if row is None:
+    rows = mine(session, [work], owner)
+    if not rows:
         return False
+    row = rows[0]
     row.last_error = error[:2000]
     row.owner = row.lease_until = None
     row.updated_at = now
-    return put_back(row, now + timedelta(seconds=BACKOFF_S**row.tries), max_tries)
+    wait_s = min(MOST_BACKOFF_S, BACKOFF_S ** min(row.tries, 16))
+    return put_back(row, now + timedelta(seconds=wait_s), max_tries)
 
 
 def release(session: Session, owner: str, now: datetime) -> int:
@@ -219,36 +288,34 @@ def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bo
     )
 
 
-def due(session: Session, now: datetime, limit: int = 1000) -> list[tuple[WorkKind, int]]:
-    """What waits and may begin, in its order."""
+def due(
+    session: Session, now: datetime, kinds: Collection[WorkKind], limit: int
+) -> list[tuple[WorkKind, int]]:
+    """What of these kinds waits and may begin, in its order."""
     rows = session.execute(
         select(Work.kind, Work.id)
-        .where(Work.state == WorkState.WAITING, Work.not_before <= now)
+        .where(Work.state == WorkState.WAITING, Work.not_before <= now, Work.kind.in_(kinds))
         .order_by(Work.turn, Work.not_before)
         .limit(limit)
     )
     return [(WorkKind(kind), row_id) for kind, row_id in rows]
 
 
-def next_due_at(session: Session) -> datetime | None:
-    """When the first waiting row may begin."""
-    return session.scalar(select(func.min(Work.not_before)).where(Work.state == WorkState.WAITING))
-
-
-def mine(session: Session, work: WorkView, owner: str) -> Work | None:
-    """The row, held, if this owner still has it."""
-    if work.kind is WorkKind.ANALYSE:
-        hold_incidents(session, [work.key])
-    return hold(
-        session,
-        select(Work).where(
-            Work.id == work.id, Work.owner == owner, Work.state == WorkState.RUNNING
-        ),
-    ).one_or_none()
+def mine(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Work]:
+    """The rows, held, that this owner still has."""
+    hold_incidents(session, [work.key for work in works if work.kind is WorkKind.ANALYSE])
+    found = select(Work).where(
+        Work.id.in_([work.id for work in works]),
+        Work.owner == owner,
+        Work.state == WorkState.RUNNING,
+    )
+    return hold(session, found.order_by(Work.id)).all()
 
 
 def hold_incidents(session: Session, incident_ids: Sequence[str]) -> None:
     """Whoever asks for an analysis holds the incident before the work, so others do too."""
+    if not incident_ids:
+        return
     query = select(Incident).options(load_only(Incident.id)).order_by(Incident.id)
     hold(session, query.where(Incident.id.in_(incident_ids))).all()
 
@@ -259,11 +326,11 @@ def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:
     What was asked for again while it was tried is as new: it gets all its tries.
     """
     asked_again = row.not_before < NEVER
-    if row.tries >= max_tries and not asked_again:
+    if row.tries >= max_tries and not asked_again and row.kind in QUARANTINED_KINDS:
         row.state = WorkState.QUARANTINED
         row.not_before = again_at
         return True
-    if row.tries >= max_tries:
+    if row.tries >= max_tries and asked_again:
         row.tries = 0
     row.state = WorkState.WAITING
     row.not_before = min(row.not_before, again_at)

@@ -1,0 +1,35 @@
+"""What the telemetry of one node of one day comes down to: what a fleet's report sums up."""
+
+from sqlalchemy import ForeignKey, Index, LargeBinary, UniqueConstraint
+from sqlalchemy.orm import Mapped, mapped_column
+
+from models.base import Base, BigId, Name
+
+__all__ = ["TelemetryDay"]
+
+
+class TelemetryDay(Base):
+    """``day`` counts from 1970-01-01 in UTC; ``node`` is empty for what is of the cluster alone.
+
+    Minutes are summed over GPUs, growth over all parts. ``hours`` holds step time and inlet
+    temperature by the hour where there are any (``triage.services.telemetry_hours``).
+    """
+
+    __tablename__ = "telemetry_day"
+    __table_args__ = (UniqueConstraint("cluster_id", "node", "day"), Index(None, "day"))
+
+    id: Mapped[int] = mapped_column(BigId, primary_key=True)
+    cluster_id: Mapped[int] = mapped_column(ForeignKey("cluster.id"))
+    node: Mapped[str] = mapped_column(Name)
+    day: Mapped[int]
+    num_samples: Mapped[int] = mapped_column(BigId)
+    throttled_minutes: Mapped[float]
+    brake_minutes: Mapped[float]
+    gpu_temp_max_c: Mapped[float | None]
+    inlet_mean_c: Mapped[float | None]
+    ecc_growth: Mapped[float]
+    ecc_corrected_growth: Mapped[float]
+    remap_growth: Mapped[float]
+    nvlink_growth: Mapped[float]
+    ib_growth: Mapped[float]
+    hours: Mapped[bytes | None] = mapped_column(LargeBinary)

@@ -1,0 +1,244 @@
+"""Results of checks: the newest of each check and part, with the ones before it.
+
+The key is (cluster, node, check, part). The same result twice adds nothing, and the order in
+which results come does not matter: what is kept are the newest ones by the time they ran.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import func, select, update
+from sqlalchemy.orm import Session
+
+from models import Cluster, HealthCheck
+from models.base import stored_name
+from triage.domain.category import Category
+from triage.domain.health import CheckResult, Outcome
+from triage.domain.report import iso_utc
+from triage.store.holding import hold
+from triage.store.upsert import insert_missing
+
+__all__ = ["MAX_HISTORY", "Kept", "KeptCheck", "LastRun", "in_use", "keep", "last_runs", "newest"]
+
+MAX_HISTORY: Final = 20
+SHORT: Final = 160
+NODES_AT_ONCE: Final = 200
+# Of results of one moment the worse one is the newest; what was left out says nothing.
+SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
+Entry = list[Any]  # [at, outcome, detail, category, whether somebody said when it ran]
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """How many results were of a check that is new, news of a known one, or no news."""
+
+    added: int
+    changed: int
+    unchanged: int
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCheck:
+    """One check of one part of a node; ``part`` is None for the node as a whole.
+
+    ``history`` is newest first: ``{at, outcome, detail}``.
+    """
+
+    cluster: str
+    node: str
+    check: str
+    part: str | None
+    outcome: Outcome
+    at: datetime
+    detail: str
+    category: Category | None
+    history: tuple[dict[str, Any], ...] = ()
+
+    def to_result(self) -> CheckResult:
+        """The newest result alone, as the pure core takes it."""
+        return CheckResult(
+            self.node, self.check, self.outcome, self.at, self.part, self.detail, self.category
+        )
+
+
+class LastRun(NamedTuple):
+    """When a check of a node was last run, on any of its parts."""
+
+    cluster: str
+    node: str
+    check: str
+    at: datetime
+
+
+def keep(session: Session, cluster_id: int, results: Iterable[CheckResult], now: datetime) -> Kept:
+    """Keep the results that name a node; one without a time ran ``now``, as far as is known."""
+    by_key: dict[tuple[str, str, str], list[Entry]] = {}
+    for one in results:
+        if one.node:
+            key = (stored_name(one.node), stored_name(one.check), stored_name(one.part or ""))
+            by_key.setdefault(key, []).append(entry_of(one, now))
+    nodes = sorted({key[0] for key in by_key})
+    added = changed = unchanged = 0
+    for start in range(0, len(nodes), NODES_AT_ONCE):
+        part = set(nodes[start : start + NODES_AT_ONCE])
+        mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in part}
+        new = of_nodes(session, cluster_id, mine)
+        added += new[0]
+        changed += new[1]
+        unchanged += len(mine) - new[0] - new[1]
+    return Kept(added, changed, unchanged)
+
+
+def of_nodes(
+    session: Session, cluster_id: int, by_key: dict[tuple[str, str, str], list[Entry]]
+) -> tuple[int, int]:
+    """(checks that are new, checks that changed) among those of some nodes."""
+    known = held(session, cluster_id, by_key)
+    fresh = [key for key in by_key if key not in known]
+    rows = [row_of(cluster_id, key, merged([], by_key[key])) for key in fresh]
+    if not insert_missing(session, HealthCheck, rows):
+        known = held(session, cluster_id, by_key)  # somebody else was quicker with some of them
+    changed = 0
+    for key, entries in by_key.items():
+        row = known.get(key)
+        if row is None:
+            continue
+        history = merged(row.history, entries)
+        if history != row.history:
+            values = row_of(cluster_id, key, history)
+            session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
+            changed += key not in fresh
+    return len(fresh), changed
+
+
+def held(
+    session: Session, cluster_id: int, keys: Iterable[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], HealthCheck]:
+    """The rows of these checks that are there, held until the session ends."""
+    wanted = set(keys)
+    nodes = sorted({key[0] for key in wanted})
+    found = (
+        select(HealthCheck)
+        .where(HealthCheck.cluster_id == cluster_id, HealthCheck.node.in_(nodes))
+        .order_by(HealthCheck.id)
+    )
+    rows = {(row.node, row.check, row.part): row for row in hold(session, found)}
+    return {key: row for key, row in rows.items() if key in wanted}
+
+
+def entry_of(result: CheckResult, now: datetime) -> Entry:
+    at = (result.at or now).astimezone(UTC)
+    category = None if result.category is None else str(result.category)
+    detail = result.detail[:SHORT]
+    return [iso_utc(at), str(result.outcome), detail, category, result.at is not None]
+
+
+def order(entry: Entry) -> tuple[str, int, str, str]:
+    return entry[0], SEVERITY[Outcome(entry[1])], entry[2], entry[3] or ""
+
+
+def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
+    """Both, newest first, each moment once, and no more than :data:`MAX_HISTORY`.
+
+    A result that nobody dated, and that says what the newest undated one says, is the same
+    result again: it only moves its time.
+    """
+    found: dict[tuple[str, str, str, str | None], Entry] = {}
+    undated: dict[tuple[str, str, str | None], Entry] = {}
+    for entry in sorted([*history, *more], key=order):
+        at, outcome, detail, category, dated = entry
+        if not dated:
+            again = undated.pop((outcome, detail, category), None)
+            if again is not None:
+                found.pop(tuple(again[:4]), None)
+            undated.clear()
+            undated[outcome, detail, category] = entry
+        found[at, outcome, detail, category] = entry
+    return sorted(found.values(), key=order, reverse=True)[:MAX_HISTORY]
+
+
+def row_of(cluster_id: int, key: tuple[str, str, str], history: list[Entry]) -> dict[str, Any]:
+    """The columns of a row: its newest result is the newest that says anything."""
+    told = [entry for entry in history if entry[1] != Outcome.SKIPPED] or history
+    at, outcome, detail, category, _ = told[0]
+    node, check, part = key
+    return {
+        "cluster_id": cluster_id, "node": node, "check": check, "part": part,
+        "outcome": outcome, "at": datetime.fromisoformat(at), "detail": detail,
+        "category": category, "history": history,
+    }  # fmt: skip
+
+
+def newest(
+    session: Session,
+    *,
+    cluster: str | None = None,
+    node: str | None = None,
+    outcomes: Collection[Outcome] = tuple(Outcome),
+) -> list[KeptCheck]:
+    """The newest result of each check, by node, check and part, where it is one of ``outcomes``."""
+    row = HealthCheck
+    found = (
+        select(
+            Cluster.name, row.node, row.check, row.part, row.outcome, row.at, row.detail,
+            row.category, row.history,
+        )
+        .join(Cluster, row.cluster_id == Cluster.id)
+        .order_by(row.node, row.check, row.part, Cluster.name)
+    )  # fmt: skip
+    if cluster is not None:
+        found = found.where(Cluster.name == cluster)
+    if node is not None:
+        found = found.where(row.node == node)
+    if len(outcomes) < len(Outcome):
+        found = found.where(row.outcome.in_(outcomes))
+    return [
+        KeptCheck(
+            cluster=name,
+            node=of,
+            check=check,
+            part=part or None,
+            outcome=Outcome(outcome),
+            at=at,
+            detail=detail,
+            category=None if category is None else Category(category),
+            history=tuple(
+                {"at": entry[0], "outcome": entry[1], "detail": entry[2]} for entry in history
+            ),
+        )
+        for name, of, check, part, outcome, at, detail, category, history in session.execute(found)
+    ]
+
+
+def last_runs(
+    session: Session, *, cluster: str | None = None, node: str | None = None
+) -> list[LastRun]:
+    """When each check of each node last ran; one that was left out did not run."""
+    row = HealthCheck
+    found = (
+        select(Cluster.name, row.node, row.check, func.max(row.at))
+        .join(Cluster, row.cluster_id == Cluster.id)
+        .where(row.outcome != Outcome.SKIPPED)
+        .group_by(Cluster.name, row.node, row.check)
+    )
+    if cluster is not None:
+        found = found.where(Cluster.name == cluster)
+    if node is not None:
+        found = found.where(row.node == node)
+    return [LastRun._make(one) for one in session.execute(found)]
+
+
+def in_use(session: Session, *, cluster: str | None = None) -> dict[tuple[str, str], datetime]:
+    """(cluster, check) -> when it last ran on any node of the cluster."""
+    row = HealthCheck
+    found = (
+        select(Cluster.name, row.check, func.max(row.at))
+        .join(Cluster, row.cluster_id == Cluster.id)
+        .where(row.outcome != Outcome.SKIPPED)
+        .group_by(Cluster.name, row.check)
+    )
+    if cluster is not None:
+        found = found.where(Cluster.name == cluster)
+    return {(name, check): at for name, check, at in session.execute(found)}
