@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triage.domain.hosts import MAX_HOSTS, expand
 from triage.errors import BadRequest, Place, Refusal, Unprocessable, Unsupported
 from triage.services.hooks_alertmanager import alert_notices
 from triage.services.hooks_cloudevents import BATCH, STRUCTURED, event_notices, events_from
-from triage.services.hooks_hosts import MAX_HOSTS, expand
 from triage.services.hooks_job_failed import failure_from
 from triage.services.hooks_times import moment
 

@@ -14,6 +14,7 @@ from triage.services.announce import Failure, announce
 from triage.services.context import Context
 from triage.services.intake import Target, take_artifact, take_bundle
 from triage.services.perform import Tools, perform
+from triage.services.reader_errors import ReaderDied
 from triage.services.resolve import resolve
 from triage.services.sweep import sweep
 from triage.store import artifacts, deliveries, evidence, incidents, revisions, suspects, work
@@ -326,6 +327,47 @@ def test_a_lost_worker_gives_its_work_back_three_times(
     assert "workers were lost" in found.coverage["unreadable"][0]["why"]
 
 
+class BreaksOver:
+    """Readers that die over one file, and note over how many files they were asked."""
+
+    def __init__(self, readers, name: str) -> None:
+        self.readers = readers
+        self.name = name
+        self.asked: list[int] = []
+
+    def __getattr__(self, name: str):
+        return getattr(self.readers, name)
+
+    def extract(self, files, facts_json: bytes = b"{}", *, deadline_s: float):
+        self.asked.append(len(files))
+        if any(self.name in file.artifact for file in files):
+            raise ReaderDied(-11, 0.1, 100.0, 1 << 30)
+        return self.readers.extract(files, facts_json, deadline_s=deadline_s)
+
+
+def test_of_uploads_read_together_only_the_file_that_kills_is_set_apart(
+    ctx: Context, tools: Tools
+) -> None:
+    opened = announce(ctx, Failure("4711", "a", expected_artifacts=7))
+    for number in range(3):
+        files = {f"n{number}/{k}.log": b"%d %d\n" % (number, k) for k in range(2)}
+        upload(ctx, files | ({"n1/bad.log": b"x\n"} if number == 1 else {}), incident=opened.id)
+    breaks = BreaksOver(tools.readers, "bad.log")
+    tools.readers = breaks
+
+    assert perform(ctx, tools, WorkKind.PARSE)
+    assert not perform(ctx, tools, WorkKind.PARSE)
+
+    # All together, then by upload, then the files of the one that kills, that one three times.
+    assert sorted(breaks.asked) == [1, 1, 1, 1, 1, 2, 2, 3, 7]
+    with ctx.database.reading() as session:
+        found = {one.filename: one.state for one in artifacts.of_incident(session, opened.id)}
+    assert [name for name in found if "bad" in name] == [
+        name for name, state in found.items() if state is ArtifactState.QUARANTINED
+    ]
+    assert sum(state is ArtifactState.ANALYSED for state in found.values()) == 6
+
+
 def test_work_asked_for_while_it_is_done_is_done_once_more(ctx: Context) -> None:
     now = datetime.now(UTC)
     with ctx.database.writing() as session:
@@ -366,7 +408,7 @@ def test_a_burst_of_one_job_does_not_keep_another_waiting(ctx: Context) -> None:
     turns = []
     with ctx.database.writing() as session:
         while owed := work.claim(session, WorkKind.PARSE, "me", datetime.now(UTC), 60):
-            found = artifacts.to_read(session, owed.key)[0]
+            found = artifacts.unread(session, [owed.key])[owed.key][0]
             turns.append(incidents.find(session, found.incident_id).job_id)
     assert turns.index("small") <= 2
     assert len(turns) == 21

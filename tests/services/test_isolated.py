@@ -16,8 +16,10 @@ import pytest
 import triage
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Refused
+from triage.domain.standing import Grade, Prior
 from triage.parsers.extract_wire import pack, unpack
 from triage.parsers.inputs import find_inputs
+from triage.services.first_compile import one_at_a_time
 from triage.services.isolated import (
     Given,
     Isolated,
@@ -86,6 +88,22 @@ def test_what_the_child_says_is_what_analyze_says(reader: Isolated, name: str) -
     if name.startswith("logs"):
         assert moments
         assert any(one.at is not None for one in found.dated)
+
+
+def test_the_child_is_told_of_standings_beside_what_a_job_json_says(reader: Isolated) -> None:
+    name = INCIDENTS / "logs-gpu-lost-with-dumps-w8"
+    packed = [one.packed for one in reader.extract(files_of(name), deadline_s=PATIENT_S)]
+    node = triage.analyze(name).answer.suspects[0].node
+    assert node is not None
+    prior = Prior(Grade.LEMON, "it was in trouble before")
+    said = orjson.dumps({"standings": {node: prior.to_dict()}})
+
+    told = reader.analyse(packed, deadline_s=PATIENT_S, standings={node: prior})
+    not_told = reader.analyse(packed, said, deadline_s=PATIENT_S)
+
+    last = orjson.loads(told.report)["suspects"][0]["because"][-1]
+    assert (last["detector"], last["text"]) == ("history.standing", prior.text)
+    assert b"history.standing" not in not_told.report
 
 
 def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
@@ -187,7 +205,8 @@ def test_a_child_that_was_killed_between_two_calls_is_replaced(
     pid = reader.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    assert ends(pid)
+    # Its first thread is a zombie before the last one is gone.
+    os.waitid(os.P_PID, pid, os.WEXITED | os.WNOWAIT)
     assert reader.extract([log], deadline_s=PATIENT_S) == first
     assert reader.pid != pid
 
@@ -309,6 +328,58 @@ def test_its_limits_are_set(reader: Isolated, log: Given) -> None:
     assert found["Max address space"] == str(2 << 30)
     assert found["Max open files"] == "256"
     assert found["Max core file size"] == "0"
+
+
+def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
+    tmp_path: Path, log: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIAGE_TEST_CRASH_ON", "by-keeping=keep")
+    bad = Given(log.path, "by-keeping", log.size_bytes)
+    with Isolated(2 << 30, 640 << 20) as one:
+        good = one.extract([log], deadline_s=PATIENT_S)
+        first = one.pid
+        assert one.extract([log], deadline_s=PATIENT_S) == good
+        assert one.pid == first
+        (answer,) = one.extract([bad], deadline_s=PATIENT_S)  # it is answered all the same
+        assert unpack(answer.packed).artifact == "by-keeping"
+        assert first is not None
+        assert ends(first)  # at once: the memory does not wait for the next request
+        for _ in range(3):
+            assert one.extract([log], deadline_s=PATIENT_S) == good
+        assert one.pid not in {first, None}
+
+
+def test_a_pool_never_blames_a_file_for_the_memory_of_the_one_before(
+    log: Given, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TRIAGE_TEST_CRASH_ON", "by-keeping=keep")
+    bad = Given(log.path, "by-keeping", log.size_bytes)
+    with IsolatedPool(1, 2 << 30, 640 << 20) as pool, ThreadPoolExecutor(2) as threads:
+        files = [bad, log, log, bad, bad, log]
+        calls = [threads.submit(pool.extract, [one], deadline_s=PATIENT_S) for one in files]
+        assert [len(call.result()) for call in calls] == [1] * len(files)
+
+
+def test_one_compiles_and_the_others_wait_for_it(tmp_path: Path) -> None:
+    lock = tmp_path / "source.py"
+    lock.write_text("")
+    inside, most, order = 0, 0, threading.Lock()
+
+    def start(_: int) -> None:
+        nonlocal inside, most
+        with one_at_a_time(lock):
+            with order:
+                inside += 1
+                most = max(most, inside)
+            time.sleep(0.05)
+            with order:
+                inside -= 1
+
+    with ThreadPoolExecutor(4) as threads:
+        list(threads.map(start, range(8)))
+    assert most == 1
+    with one_at_a_time(tmp_path / "not there"):
+        pass  # nothing to lock: each by itself
 
 
 def test_a_pool_lends_each_child_to_one_at_a_time(log: Given) -> None:

@@ -5,6 +5,7 @@ final when it settles, revised when something comes late.
 """
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -14,15 +15,18 @@ import structlog
 from sqlalchemy.orm import Session
 
 from triage.domain.report import Refused
+from triage.domain.standing import Prior
 from triage.domain.states import IncidentState, WorkKind
 from triage.notify.message import Event
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
 from triage.services.isolated import Analysis
 from triage.services.readers import Readers
+from triage.services.standings import standings_for
 from triage.services.tell import ring_for, tell
 from triage.settings import Settings
 from triage.store import artifacts, evidence, incidents, revisions, settling
+from triage.store.incidents import STANDINGS
 from triage.store.settling import Standing
 from triage.store.views import WorkView
 
@@ -91,12 +95,14 @@ def analyse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
         if incident is None:
             return Done()
     if todo.final and st.inputs <= st.answered_inputs and st.revision:
-        return settled(ctx, st, None, 0.0)
+        return settled(ctx, st, None)
     if todo.final:
         with ctx.database.writing() as session:
             settling.begin_final(session, st.id, now)
+    standings = standings_for(ctx, st.facts, incident.cluster, answered=st.revision > 0)
     began = time.monotonic()
     facts = {"job_id": incident.job_id, **st.facts}
+    facts.pop(STANDINGS, None)
     with ctx.database.reading() as session:
         refused = [Refused(name, why) for name, why in artifacts.quarantined(session, st.id)]
         found = readers.analyse(
@@ -105,32 +111,41 @@ def analyse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
             refused=refused,
             notes=[] if st.num_artifacts else ["nothing was uploaded for this failure"],
             deadline_s=ctx.settings.analyse_deadline_s,
+            standings=standings,
         )
     seconds = time.monotonic() - began
     log.info(
         "incident answered", incident_id=st.id, final=todo.final, seconds=round(seconds, 3),
         num_artifacts=st.num_artifacts,
     )  # fmt: skip
+    made = Made(found, seconds, standings)
     if todo.final:
-        return settled(ctx, st, found, seconds)
-    return provisional(ctx, st, found, seconds, todo.again_at)
+        return settled(ctx, st, made)
+    return provisional(ctx, st, made, todo.again_at)
 
 
-def provisional(
-    ctx: Context, st: Standing, found: Analysis, seconds: float, again_at: datetime | None
-) -> Done:
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An answer that was made, how long it took, and with which priors."""
+
+    found: Analysis
+    seconds: float
+    standings: Mapping[str, Prior]
+
+
+def provisional(ctx: Context, st: Standing, made: Made, again_at: datetime | None) -> Done:
     """Keep an answer of an incident that is still collecting."""
     rows: list[int] = []
 
     def write(session: Session) -> None:
         now = utc_now()
-        if keep(session, st, found, seconds, now, provisional=True):
+        if keep(session, st, made, now, provisional=True):
             rows.extend(tell(session, ctx.settings, st.id, Event.PROVISIONAL, now))
 
     return Done(write=write, after=lambda: ring_for(ctx, rows), again_at=again_at)
 
 
-def settled(ctx: Context, st: Standing, found: Analysis | None, seconds: float) -> Done:
+def settled(ctx: Context, st: Standing, made: Made | None) -> Done:
     """Keep the final answer, unless something came while it was made."""
     rows: list[int] = []
 
@@ -142,14 +157,14 @@ def settled(ctx: Context, st: Standing, found: Analysis | None, seconds: float) 
         previous = revisions.newest(session, st.id)
         more = present.inputs != st.inputs or present.num_unread > 0
         more = more or (present.settled_at is None and present.settle_at > now)
-        changed = found is not None and keep(
-            session, st, found, seconds, now, provisional=more and st.settled_at is None
+        changed = made is not None and keep(
+            session, st, made, now, provisional=more and st.settled_at is None
         )
         if more:  # what came has asked for another answer
             settling.go_on_collecting(session, st.id)
             return
-        if found is not None:
-            evidence.redate(session, st.id, found.dated)
+        if made is not None:
+            evidence.redate(session, st.id, made.found.dated)
         first = settling.settle(session, st.id, now)
         event = Event.READY if first else Event.REVISED
         if first or changed:
@@ -162,16 +177,12 @@ def settled(ctx: Context, st: Standing, found: Analysis | None, seconds: float) 
     return Done(write=write, after=after)
 
 
-def keep(
-    session: Session,
-    st: Standing,
-    found: Analysis,
-    seconds: float,
-    now: datetime,
-    *,
-    provisional: bool,
-) -> bool:
+def keep(session: Session, st: Standing, made: Made, now: datetime, *, provisional: bool) -> bool:
     """Keep an answer; whether it is another one than before. The same one is no revision."""
+    found = made.found
+    settling.keep_standings(
+        session, st.id, {node: prior.to_dict() for node, prior in made.standings.items()}
+    )
     newest = revisions.newest(session, st.id)
     report: dict[str, Any] = orjson.loads(found.report)
     text = found.report.decode()
@@ -197,7 +208,7 @@ def keep(
         report=report,
         revision=revision,
         provisional=provisional,
-        seconds=seconds,
+        seconds=made.seconds,
         now=now,
     )
     return changed

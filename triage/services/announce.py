@@ -1,6 +1,6 @@
 """A failure is reported: its incident is opened, or the one that is there is found."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -13,6 +13,7 @@ from triage.errors import Unavailable
 from triage.notify.guard import Guard
 from triage.notify.message import DEFAULT_EVENTS
 from triage.services.context import Context, utc_now
+from triage.services.exposure_of_job import tell_failure
 from triage.services.facts import without_secrets
 from triage.store import incidents, jobs, subscriptions
 from triage.store.views import IncidentView
@@ -33,9 +34,16 @@ class Failure:
     callback_url: str | None = None
 
 
-def announce(ctx: Context, failure: Failure, *, now: datetime | None = None) -> IncidentView:
+def announce(
+    ctx: Context,
+    failure: Failure,
+    *,
+    now: datetime | None = None,
+    also: Callable[[Session, IncidentView], None] | None = None,
+) -> IncidentView:
     """The incident of this failure; said twice, it is the same.
 
+    ``also`` is called in the same transaction.
     Raises :class:`Unprocessable` for a callback address that may not be called.
     """
     now = now or utc_now()
@@ -58,6 +66,14 @@ def announce(ctx: Context, failure: Failure, *, now: datetime | None = None) -> 
         job = job_from_dict(facts)
         names = {*job.nodes, *job.rank_to_node.values()}
         jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names, now)
+        tell_failure(
+            session,
+            failure.job_id,
+            facts,
+            cluster=failure.cluster or "",
+            failed_at=failure.failed_at,
+            now=now,
+        )
         if failure.callback_url is not None:
             secret = ctx.settings.callback_secret
             subscriptions.add(
@@ -74,6 +90,8 @@ def announce(ctx: Context, failure: Failure, *, now: datetime | None = None) -> 
         found = incidents.find(session, incident_id)
         if found is None:
             raise Unavailable("the incident went away while it was opened", hint="send it again")
+        if also is not None:
+            also(session, found)
         return found
 
     incident = ctx.commit(write)

@@ -64,7 +64,9 @@ def deliver(ctx: Context, guard: Guard, work: WorkView) -> Done:
 
 def superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
     return any(
-        other.incident_id == one.incident_id and other.created_at > one.created_at
+        other.incident_id is not None
+        and other.incident_id == one.incident_id
+        and other.created_at > one.created_at
         for other in waiting
     )
 

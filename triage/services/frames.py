@@ -10,7 +10,11 @@ import select
 import time
 from typing import Final
 
-__all__ = ["Channel", "Closed", "TooLate", "read_frame", "write_frame"]
+__all__ = ["READY", "SPENT", "Channel", "Closed", "TooLate", "read_frame", "write_frame"]
+
+# What a child says before it takes a request, and instead, when it holds too much memory.
+READY: Final = b"ready"
+SPENT: Final = b"spent"
 
 MAX_FRAME: Final = (1 << 32) - 1
 PIECE: Final = 1 << 20

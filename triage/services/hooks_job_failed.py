@@ -9,9 +9,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from triage.domain.hosts import expand
 from triage.errors import Place, Unprocessable
 from triage.services.announce import Failure
-from triage.services.hooks_hosts import expand
 from triage.services.hooks_times import moment
 
 __all__ = ["MAX_EXPECTED", "MAX_NAME", "failure_from", "name_in"]
@@ -27,6 +27,7 @@ OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "name": ("SLURM_JOB_NAME", "job_name"),
     "nodelist": ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "node_list"),
     "exit_code": ("SLURM_JOB_EXIT_CODE", "SLURM_JOB_EXIT_CODE2"),
+    "started_at": ("SLURM_JOB_START_TIME",),
 }
 # Slurm gives an exit code as "status:signal".
 SLURM_EXIT: Final = re.compile(r"([0-9]{1,5})(?::([0-9]{1,3}))?", re.ASCII)
@@ -51,6 +52,10 @@ class Reader:
             self.places.append(Place(f"body/{key}", str(error)))
             return None
 
+    def missing(self, key: str) -> None:
+        """A field is needed and is not there."""
+        self.places.append(Place(f"body/{key}", "is missing"))
+
     def finish(self) -> None:
         if self.places:
             first = self.places[0]
@@ -66,14 +71,10 @@ def failure_from(raw: Mapping[str, Any]) -> Failure:
 
     Keys that are not known are kept among the facts.
     """
-    body = dict(raw)
-    for name, others in OTHER_NAMES.items():
-        for other in others:
-            if body.get(name) is None and body.get(other) not in (None, ""):
-                body[name] = body[other]
+    body = renamed(raw, OTHER_NAMES)
     reader = Reader(body)
     if body.get("job_id") is None:
-        reader.places.append(Place("body/job_id", "is missing"))
+        reader.missing("job_id")
     job_id = reader.read("job_id", name_from)
     cluster = reader.read("cluster", name_from)
     failed_at = reader.read("failed_at", time_from)
@@ -103,6 +104,19 @@ def failure_from(raw: Mapping[str, Any]) -> Failure:
         collect_within_s=within_s,
         callback_url=callback_url,
     )
+
+
+def renamed(raw: Mapping[str, Any], other_names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """The body, with our name beside each other one that is there."""
+    body = dict(raw)
+    for name, others in other_names.items():
+        for other in others:
+            value = body.get(other)
+            # Of a job that never started Slurm prints 0: no reason to refuse its failure.
+            no_time = name.endswith("_at") and moment(value) is None
+            if body.get(name) is None and value not in (None, "") and not no_time:
+                body[name] = value
+    return body
 
 
 SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callback_url"})

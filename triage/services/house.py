@@ -4,6 +4,7 @@ import time
 from typing import Final
 
 from triage.services.context import Context, utc_now
+from triage.services.digest_due import arm_digest
 from triage.services.sweep import sweep
 from triage.store.house import arm_daily_round
 
@@ -13,7 +14,7 @@ LOOK_EVERY_S: Final = 3600.0
 
 
 class HouseKeeper:
-    """Sweeps, and once in a while puts the daily round in line; one for each process."""
+    """Sweeps, and once in a while puts in line what the clock asks for; one for each process."""
 
     def __init__(self, ctx: Context) -> None:
         self.ctx = ctx
@@ -23,6 +24,8 @@ class HouseKeeper:
         """One round; how many rows were rung for. Raises :class:`Unavailable`."""
         if time.monotonic() >= self.look_at:
             with self.ctx.database.writing() as session:
-                arm_daily_round(session, utc_now())
+                now = utc_now()
+                arm_daily_round(session, now)
+                arm_digest(session, self.ctx.settings, now)
             self.look_at = time.monotonic() + LOOK_EVERY_S
         return sweep(self.ctx)

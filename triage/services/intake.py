@@ -208,13 +208,13 @@ def record(
             return Recorded(incident_id, {}, known, None)
         upload_id, fresh = artifacts.add_upload(session, incident_id, key, stored_bytes, files, now)
         counted = sum(file.identity in fresh and not is_note(file) for file in files)
-        job_fk = incidents.arrived(session, incident_id, counted, settings.quiet_s, now)
+        job = incidents.arrived(session, incident_id, counted, settings.quiet_s, now)
         for member in members:
             if member.data is not None:
                 add_job_json(session, incident_id, member.data)
         nodes = {member.node for member in members if member.node is not None}
-        jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), nodes, now)
-        work_id = work.arm(session, WorkKind.PARSE, upload_id, now, job_fk=job_fk, queued=True)
+        jobs.saw_nodes(session, job.cluster_id, nodes, now)
+        work_id = work.arm(session, WorkKind.PARSE, upload_id, now, job_fk=job.id, queued=True)
         return Recorded(incident_id, fresh, known, work_id)
 
     recorded = ctx.commit(write)

@@ -11,7 +11,7 @@ import queue
 import signal
 import threading
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
@@ -20,10 +20,11 @@ from typing import Any, Final, Self
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.report import Refused
+from triage.domain.standing import NO_STANDINGS, Prior
 from triage.domain.states import ArtifactState
-from triage.errors import TriageError
 from triage.report import DatedRow
 from triage.services.frames import Closed, TooLate
+from triage.services.reader_errors import ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.services.reader_process import STOP_S, ReaderProcess
 
 __all__ = [
@@ -33,61 +34,12 @@ __all__ = [
 
 # Of address space, which is several times what is used; see `benchmarks/extract_speed.py`.
 MEMORY_BYTES: Final = 4 << 30
+# Of memory that a child still holds after it gave back what it can.
+RESIDENT_BYTES: Final = 1 << 30
 # The first start after an installation compiles.
 START_S: Final = 300.0
-OUT_OF_MEMORY: Final = 86
-
-
-class ReaderDied(TriageError):
-    """The child ended in the middle of a call.
-
-    ``signal`` is what killed it; without one, ``status`` is its exit status. That was
-    ``seconds`` into the call, and ``peak_mib`` is the most memory it ever held.
-    """
-
-    def __init__(self, code: int, seconds: float, peak_mib: float, memory_bytes: int) -> None:
-        self.signal = -code if code < 0 else None
-        self.status = code if code >= 0 else None
-        self.out_of_memory = code == OUT_OF_MEMORY
-        self.seconds = seconds
-        self.peak_mib = peak_mib
-        super().__init__(
-            f"the reader {how_it_ended(code, memory_bytes)} after {seconds:.1f} s"
-            f" (peak memory {peak_mib:,.0f} MiB)"
-        )
-
-
-class ReaderTooSlow(TriageError):
-    """The child was not done after ``deadline_s``, and was killed. ``peak_mib`` as above."""
-
-    def __init__(self, deadline_s: float, seconds: float, peak_mib: float) -> None:
-        self.deadline_s = deadline_s
-        self.seconds = seconds
-        self.peak_mib = peak_mib
-        super().__init__(
-            f"the reader was not done after {deadline_s:g} s and was ended"
-            f" (peak memory {peak_mib:,.0f} MiB)"
-        )
-
-
-class ReaderFailed(TriageError):
-    """The child answered with an error, and lives on; ``error`` is the name of its class."""
-
-    def __init__(self, error: str, why: str) -> None:
-        self.error = error
-        self.why = why
-        super().__init__(f"the reader failed with {error}: {why}")
-
-
-def how_it_ended(code: int, memory_bytes: int) -> str:
-    if code == OUT_OF_MEMORY:
-        return f"needed more than the {memory_bytes >> 20:,} MiB of memory that it may have"
-    if code >= 0:
-        return f"ended with status {code}"
-    try:
-        return f"was killed by signal {-code} ({signal.Signals(-code).name})"
-    except ValueError:
-        return f"was killed by signal {-code}"
+# Giving back the memory of the largest incident takes a second.
+REST_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,14 +89,22 @@ class Analysis:
 class Isolated:
     """A child that reads and analyses. Threads may share it: one call is made at a time.
 
-    ``memory_bytes`` is of address space. ``warm`` starts the child at once; else the first
-    call does, and waits for it. What starting takes is on no call's deadline.
+    ``memory_bytes`` is of address space. A child that holds more than ``resident_bytes`` when it
+    has answered ends, and another takes its place. ``warm`` starts the child at once; else the
+    first call does, and waits for it. What starting takes is on no call's deadline.
     """
 
-    def __init__(self, memory_bytes: int = MEMORY_BYTES, *, warm: bool = True) -> None:
+    def __init__(
+        self,
+        memory_bytes: int = MEMORY_BYTES,
+        resident_bytes: int = RESIDENT_BYTES,
+        *,
+        warm: bool = True,
+    ) -> None:
         self.memory_bytes = memory_bytes
+        self.resident_bytes = resident_bytes
         self.lock = threading.Lock()
-        self.child: ReaderProcess | None = ReaderProcess(memory_bytes) if warm else None
+        self.child: ReaderProcess | None = self.new_child() if warm else None
 
     @property
     def pid(self) -> int | None:
@@ -179,11 +139,13 @@ class Isolated:
         at: datetime | None = None,
         *,
         deadline_s: float,
+        standings: Mapping[str, Prior] = NO_STANDINGS,
     ) -> Analysis:
         """The answer that follows from packed extracts, which may come from a generator.
 
         ``facts_json`` is what is known of the job, as in ``job.json``; ``refused`` are files
-        without an extract; ``at`` is when the job stopped. Raises as :meth:`extract` does; an
+        without an extract; ``at`` is when the job stopped; ``standings`` are what our own record
+        knows of nodes, and stand in no ``job.json``. Raises as :meth:`extract` does; an
         extract that is damaged is a :class:`ReaderFailed`.
         """
         asked = {
@@ -191,6 +153,7 @@ class Isolated:
             "refused": [[one.artifact, one.why] for one in refused],
             "notes": list(notes),
             "at": None if at is None else at.isoformat(),
+            "standings": {node: prior.to_dict() for node, prior in standings.items()},
         }
         told, parts = self.call(asked, frames_of(facts_json, packed), deadline_s)
         report, timeline, answer, dated = parts
@@ -227,16 +190,31 @@ class Isolated:
         if child is not None and child.owner != os.getpid():
             child.hang_up()  # this process was forked; the other one goes on with it
             child = None
-        if child is not None and child.has_ended():
+        if child is not None and not self.goes_on(child):
             child.end()  # between two calls: no file is to blame
             child = None
-        self.child = child = child or ReaderProcess(self.memory_bytes)
+        self.child = child = child or self.new_child()
         try:
             child.wait_ready(time.monotonic() + START_S)
         except (Closed, TooLate) as error:
             self.child = None
             raise self.death(child, child.age_s) from error
         return child
+
+    def goes_on(self, child: ReaderProcess) -> bool:
+        """Whether a child that answered before takes another request."""
+        if child.has_ended():
+            return False
+        if child.has_answered:
+            try:
+                child.wait_ready(time.monotonic() + REST_S)
+            except (Closed, TooLate):
+                return False
+        return True
+
+    def new_child(self) -> ReaderProcess:
+        """A child that was just started."""
+        return ReaderProcess(self.memory_bytes, self.resident_bytes)
 
     def death(self, child: ReaderProcess, seconds: float) -> ReaderDied:
         """The error that says how ``child`` ended."""
@@ -278,8 +256,17 @@ class IsolatedPool:
     without a deadline.
     """
 
-    def __init__(self, size: int, memory_bytes: int = MEMORY_BYTES, *, warm: bool = False) -> None:
-        self.members = [Isolated(memory_bytes, warm=warm) for _ in range(max(1, size))]
+    def __init__(
+        self,
+        size: int,
+        memory_bytes: int = MEMORY_BYTES,
+        resident_bytes: int = RESIDENT_BYTES,
+        *,
+        warm: bool = False,
+    ) -> None:
+        self.members = [
+            Isolated(memory_bytes, resident_bytes, warm=warm) for _ in range(max(1, size))
+        ]
         self.free: queue.LifoQueue[Isolated] = queue.LifoQueue()
         for one in reversed(self.members):
             self.free.put(one)
@@ -309,10 +296,13 @@ class IsolatedPool:
         at: datetime | None = None,
         *,
         deadline_s: float,
+        standings: Mapping[str, Prior] = NO_STANDINGS,
     ) -> Analysis:
         """As :meth:`Isolated.analyse`, by the next free child."""
         with self.lease() as one:
-            return one.analyse(packed, facts_json, refused, notes, at, deadline_s=deadline_s)
+            return one.analyse(
+                packed, facts_json, refused, notes, at, deadline_s=deadline_s, standings=standings
+            )
 
     def close(self) -> None:
         """End all children; see :meth:`Isolated.close`."""

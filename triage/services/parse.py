@@ -1,15 +1,15 @@
-"""The files of one upload are read: digests and rows of evidence, or why there are none.
+"""The files of uploads are read: digests and rows of evidence, or why there are none.
 
-A child process reads them, which can be killed. Where it dies over several files, each is
-read alone; a file that has cost as many readers as are allowed is quarantined, and the
-others go on.
+A child process reads them, which can be killed. Where it dies over several uploads, each is
+read alone, and then each file; a file that has cost as many readers as are allowed is
+quarantined, and the others go on.
 """
 
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import structlog
 from sqlalchemy.orm import Session
@@ -25,11 +25,17 @@ from triage.services.receive_pack import write_plain
 from triage.store import artifacts, evidence, incidents, jobs, settling, work
 from triage.store.artifacts import Stored
 from triage.store.evidence import Reading
-from triage.store.views import WorkView
 
 __all__ = ["parse", "parse_given_up"]
 
 log = structlog.get_logger(__name__)
+
+
+class Plain(NamedTuple):
+    """A file as it lies in a pack, and its plain bytes."""
+
+    file: Stored
+    path: Path
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,19 +52,21 @@ class Read:
         return [] if self.found is None else from_exact_json(self.found.rows)
 
 
-def parse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
-    """Read what is not read yet of one upload."""
+def parse(ctx: Context, readers: Readers, upload_ids: Sequence[str]) -> Done:
+    """Read what is not read yet of these uploads."""
     with ctx.database.reading() as session:
-        upload = artifacts.upload_of(session, owed.key)
-        files = artifacts.to_read(session, owed.key)
-        facts = b"{}" if upload is None else incidents.facts_json(session, upload[0])
-    if upload is None or not files:
+        uploads: dict[str, list[list[Stored]]] = {}
+        for files in artifacts.unread(session, upload_ids).values():
+            uploads.setdefault(files[0].incident_id, []).append(files)
+        facts = {one: incidents.facts_json(session, one) for one in uploads}
+    if not uploads:
         return Done()
-    incident_id, blob_key = upload
-    found = read_all(ctx, readers, files, blob_key, facts)
+    found = {one: read_all(ctx, readers, uploads[one], facts[one]) for one in uploads}
 
     def write(session: Session) -> None:
-        keep(session, incident_id, found)
+        # In one order everywhere: two that hold one and want the other wait for ever.
+        for incident_id, read in sorted(found.items()):
+            keep(session, incident_id, read)
 
     return Done(write=write, after=lambda: ctx.doorbell.ring(WorkKind.ANALYSE, ()))
 
@@ -73,49 +81,66 @@ def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
 
 
 def read_all(
-    ctx: Context,
-    readers: Readers,
-    files: Sequence[Stored],
-    blob_key: str | None,
-    facts: bytes,
+    ctx: Context, readers: Readers, uploads: Sequence[Sequence[Stored]], facts: bytes
 ) -> list[Read]:
-    """What became of each file, in their order."""
-    if blob_key is None:
-        return [gone(file, "its bytes were pruned before they were read") for file in files]
+    """What became of each file of these uploads."""
+    found: list[Read] = []
     with tempfile.TemporaryDirectory(prefix="triage-parse-") as folder:
-        try:
-            paths = write_plain(ctx.blobs, blob_key, files, Path(folder))
-        except NotFound:
-            return [gone(file, "its bytes are not in the blob store any more") for file in files]
-        except ArtifactError as error:
-            return [gone(file, f"its stored bytes are damaged: {error}") for file in files]
-        try:
-            return read_together(ctx, readers, files, paths, facts)
-        except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
-            log.warning("reader lost", upload_files=len(files), why=str(error))
-        found = []
-        for file, path in zip(files, paths, strict=True):
-            found.append(read_alone(ctx, readers, file, path, facts))
-        return found
+        groups = []
+        for number, files in enumerate(uploads):
+            part = Path(folder) / str(number)
+            part.mkdir()
+            try:
+                groups.append(unpacked(ctx, files, part))
+            except ArtifactError as error:
+                found += [gone(file, f"its stored bytes are damaged: {error}") for file in files]
+            except NotFound as error:
+                found += [gone(file, error.detail) for file in files]
+        return found + read_groups(ctx, readers, groups, facts)
+
+
+def unpacked(ctx: Context, files: Sequence[Stored], folder: Path) -> list[Plain]:
+    """The plain files of one upload. Raises :class:`NotFound` and :class:`ArtifactError`."""
+    blob_key = files[0].blob_key
+    if blob_key is None:
+        raise NotFound("its bytes were pruned before they were read")
+    try:
+        paths = write_plain(ctx.blobs, blob_key, files, folder)
+    except NotFound as error:
+        raise NotFound("its bytes are not in the blob store any more") from error
+    return [Plain(file, path) for file, path in zip(files, paths, strict=True)]
+
+
+def read_groups(
+    ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], facts: bytes
+) -> list[Read]:
+    """Read in one go; where a reader is lost over that, by upload; then one by one."""
+    together = [one for group in groups for one in group]
+    if not together:
+        return []
+    deadline_s = ctx.settings.parse_deadline_s * len(groups)
+    try:
+        return read_together(readers, together, facts, deadline_s)
+    except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
+        log.warning("reader lost", uploads=len(groups), files=len(together), why=str(error))
+    if len(groups) > 1:
+        return [one for group in groups for one in read_groups(ctx, readers, [group], facts)]
+    return [read_alone(ctx, readers, one, facts) for one in together]
 
 
 def read_together(
-    ctx: Context,
-    readers: Readers,
-    files: Sequence[Stored],
-    paths: Sequence[Path],
-    facts: bytes,
+    readers: Readers, plain: Sequence[Plain], facts: bytes, deadline_s: float
 ) -> list[Read]:
-    given = [
-        Given(path, file.name, path.stat().st_size, file.rank)
-        for file, path in zip(files, paths, strict=True)
+    given = [Given(path, file.name, path.stat().st_size, file.rank) for file, path in plain]
+    found = readers.extract(given, facts, deadline_s=deadline_s)
+    return [
+        Read(file, one.state, one.reason, one) for (file, _), one in zip(plain, found, strict=True)
     ]
-    found = readers.extract(given, facts, deadline_s=ctx.settings.parse_deadline_s)
-    return [Read(file, one.state, one.reason, one) for file, one in zip(files, found, strict=True)]
 
 
-def read_alone(ctx: Context, readers: Readers, file: Stored, path: Path, facts: bytes) -> Read:
+def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Read:
     """One file, as often as readers may be lost over it."""
+    file = plain.file
     tries = file.tries
     why = "no reader got through it"
     while tries < ctx.settings.max_tries:
@@ -123,7 +148,7 @@ def read_alone(ctx: Context, readers: Readers, file: Stored, path: Path, facts: 
         with ctx.database.writing() as session:
             artifacts.count_try(session, file.id)
         try:
-            return read_together(ctx, readers, [file], [path], facts)[0]
+            return read_together(readers, [plain], facts, ctx.settings.parse_deadline_s)[0]
         except ReaderFailed as error:
             return gone(file, f"the reader failed over it: {error}")
         except (ReaderDied, ReaderTooSlow) as error:

@@ -8,7 +8,7 @@ whose machine is, keeps nothing alive.
 import os
 import socket
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from types import TracebackType
@@ -23,6 +23,7 @@ from triage.notify.guard import Guard
 from triage.services.analyse import analyse, analyse_given_up
 from triage.services.context import Context, utc_now
 from triage.services.deliver import deliver
+from triage.services.digest_due import KEY as DIGEST
 from triage.services.done import Done
 from triage.services.parse import parse, parse_given_up
 from triage.services.readers import Readers
@@ -37,6 +38,9 @@ __all__ = ["Tools", "give_up", "open_tools", "perform"]
 
 log = structlog.get_logger(__name__)
 RENEWALS: Final = 4
+# Uploads that are read in one go: the rows they cost are written in one go as well.
+TOGETHER: Final = 8
+TOGETHER_BYTES: Final = 32 << 20
 
 
 @dataclass(slots=True)
@@ -59,7 +63,7 @@ def open_tools(settings: Settings, readers: int) -> Tools:
     from triage.services.isolated import IsolatedPool
 
     owner = f"{socket.gethostname()}:{os.getpid()}:{new_id('w', utc_now())}"
-    pool = IsolatedPool(readers, memory_bytes=settings.parse_memory_bytes)
+    pool = IsolatedPool(readers, settings.parse_memory_bytes, settings.reader_resident_bytes)
     return Tools(pool, Guard(settings.webhook_allow), owner)
 
 
@@ -70,25 +74,40 @@ def perform(ctx: Context, tools: Tools, kind: WorkKind, work_id: int | None = No
     """
     if tools.stopping.is_set():
         return False
-    with ctx.database.writing() as session:
-        owed = work.claim(session, kind, tools.owner, utc_now(), ctx.settings.lease_s)
-    if owed is None:
+    owed = claim(ctx, tools, kind)
+    if not owed:
         return False
-    about = {"work_id": owed.id, "rung_for": work_id, "kind": str(kind), "key": owed.key}
+    about: dict[str, object] = {"rung_for": work_id, "kind": str(kind)}
+    about |= {"work_id": owed[0].id, "key": owed[0].key, "items": len(owed)}
     with structlog.contextvars.bound_contextvars(**about):
         with Lease(ctx, tools, owed):
             error = attempt(ctx, tools, owed)
-        if error is not None:
-            failed(ctx, tools, owed, error)
+        for one in owed if error is not None else ():
+            failed(ctx, tools, one, error or "")
     return True
 
 
-def attempt(ctx: Context, tools: Tools, owed: WorkView) -> str | None:
+def claim(ctx: Context, tools: Tools, kind: WorkKind) -> list[WorkView]:
+    """What is done next, from now on held: one thing, or some uploads of one job."""
+    lease_s, now = ctx.settings.lease_s, utc_now()
+    with ctx.database.writing() as session:
+        first = work.claim(session, kind, tools.owner, now, lease_s)
+        if first is None:
+            return []
+        if kind is not WorkKind.PARSE:
+            return [first]
+        beside = work.claim_beside(
+            session, first, tools.owner, now, lease_s, most=TOGETHER - 1, most_bytes=TOGETHER_BYTES
+        )
+        return [first, *beside]
+
+
+def attempt(ctx: Context, tools: Tools, owed: list[WorkView]) -> str | None:
     """Do it and write its end; why not, if not."""
     try:
-        done = TASKS[owed.kind](ctx, tools, owed)
+        done = TASKS[owed[0].kind](ctx, tools, owed)
         with ctx.database.writing() as session:
-            mine = work.finish(session, owed, tools.owner, utc_now(), again_at=done.again_at)
+            mine = work.finish_all(session, owed, tools.owner, utc_now(), again_at=done.again_at)
             if mine and done.write is not None:
                 done.write(session)
     except TriageError as error:
@@ -97,7 +116,9 @@ def attempt(ctx: Context, tools: Tools, owed: WorkView) -> str | None:
     except Exception as error:  # the edge: the item fails, the worker goes on
         log.exception("work failed")
         return f"{type(error).__name__}: {error}"
-    if mine and done.after is not None:
+    if not mine:
+        return "its lease had run out, and another worker may have it"
+    if done.after is not None:
         done.after()
     return None
 
@@ -127,7 +148,7 @@ def give_up(session: Session, settings: Settings, owed: WorkView, why: str) -> l
 class Lease:
     """Renews a claim while the work is done."""
 
-    def __init__(self, ctx: Context, tools: Tools, owed: WorkView) -> None:
+    def __init__(self, ctx: Context, tools: Tools, owed: Sequence[WorkView]) -> None:
         self.ctx, self.tools, self.owed = ctx, tools, owed
         self.ended = threading.Event()
         self.thread = threading.Thread(target=self.run, name="lease", daemon=True)
@@ -150,29 +171,37 @@ class Lease:
             try:
                 with self.ctx.database.writing() as session:
                     until = utc_now() + timedelta(seconds=lease_s)
-                    if not work.renew(session, self.owed.id, self.tools.owner, until):
-                        return
+                    kept = [
+                        work.renew(session, one.id, self.tools.owner, until) for one in self.owed
+                    ]
+                if not any(kept):
+                    return
             except TriageError as error:
                 log.warning("lease not renewed", why=str(error))
 
 
-def do_parse(ctx: Context, tools: Tools, owed: WorkView) -> Done:
-    return parse(ctx, tools.readers, owed)
+def do_parse(ctx: Context, tools: Tools, owed: Sequence[WorkView]) -> Done:
+    return parse(ctx, tools.readers, [one.key for one in owed])
 
 
-def do_analyse(ctx: Context, tools: Tools, owed: WorkView) -> Done:
-    return analyse(ctx, tools.readers, owed)
+def do_analyse(ctx: Context, tools: Tools, owed: Sequence[WorkView]) -> Done:
+    return analyse(ctx, tools.readers, owed[0])
 
 
-def do_notify(ctx: Context, tools: Tools, owed: WorkView) -> Done:
-    return deliver(ctx, tools.guard, owed)
+def do_notify(ctx: Context, tools: Tools, owed: Sequence[WorkView]) -> Done:
+    return deliver(ctx, tools.guard, owed[0])
 
 
-def do_retention(ctx: Context, tools: Tools, owed: WorkView) -> Done:  # noqa: ARG001
+def do_retention(ctx: Context, tools: Tools, owed: Sequence[WorkView]) -> Done:  # noqa: ARG001
+    if owed[0].key == DIGEST:
+        # What it is worked out with takes memory that few workers ever need.
+        from triage.services.digest import send_digest
+
+        return send_digest(ctx)
     return prune_by_settings(ctx)
 
 
-TASKS: Final[dict[WorkKind, Callable[[Context, Tools, WorkView], Done]]] = {
+TASKS: Final[dict[WorkKind, Callable[[Context, Tools, Sequence[WorkView]], Done]]] = {
     WorkKind.PARSE: do_parse,
     WorkKind.ANALYSE: do_analyse,
     WorkKind.NOTIFY: do_notify,

@@ -2,9 +2,9 @@
 
 It may crash, hang or run out of memory: the parent sees that, kills it, and starts
 another. It has no credentials and no connections; it knows files, frames and the core.
-It ends when its parent does, however that ended.
+It ends when its parent does, however that ended, and when it cannot give its memory back.
 
-    python -m triage.services.reader_child MEMORY_BYTES PARENT_PID
+    python -m triage.services.reader_child MEMORY_BYTES RESIDENT_BYTES PARENT_PID
 """
 
 import ctypes
@@ -19,17 +19,20 @@ import tempfile
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import astuple
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import astuple, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 import orjson
 
+from triage.analysis.near import Near
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.fleet import Job
 from triage.domain.report import Answer, Refused, iso_utc
+from triage.domain.standing import Prior, prior_from
 from triage.domain.states import ArtifactState
 from triage.parsers.extract import Extract, Extractor
 from triage.parsers.extract_wire import Interned, pack, unpack
@@ -37,20 +40,17 @@ from triage.parsers.inputs import InputFile
 from triage.parsers.job_file import parse_job
 from triage.render import wire
 from triage.report import evidence_rows, study_of
-from triage.services.frames import read_frame, write_frame
+from triage.services.child_limits import restrict
+from triage.services.first_compile import one_at_a_time
+from triage.services.frames import READY, SPENT, read_frame, write_frame
+from triage.services.reader_crashes import asked_crashes
+from triage.services.reader_errors import OUT_OF_MEMORY
 
 __all__ = ["main"]
 
-OUT_OF_MEMORY: Final = 86
-OPEN_FILES: Final = 256
 # Looking for what can be given back takes as long as reading a small upload.
 GIVE_BACK_AFTER: Final = 4 << 20
 PR_SET_PDEATHSIG: Final = 1
-# Asked by the kernel who is to go first: not the service.
-OOM_SCORE: Final = "500"
-# ``substring=segv,other=hang``: artifacts whose name holds it bring the child down. For tests of
-# whoever has to live with that; nobody else reads it.
-CRASH_ON: Final = "TRIAGE_TEST_CRASH_ON"
 WARM_DUMP: Final = (
     b'{"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"'
     b'}}, "pg_status": {}, "entries": [{"record_id": 0, "pg_id": 0, "process_group": ["0",'
@@ -65,7 +65,7 @@ WARM_LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, G
 
 def main(arguments: Sequence[str]) -> int:
     """Serve requests from standard input until it ends."""
-    memory_bytes, parent = (int(one) for one in arguments)
+    memory_bytes, resident_bytes, parent = (int(one) for one in arguments)
     source, sink = own_pipes()
     end_with(parent, source)
     restrict(memory_bytes)
@@ -76,10 +76,15 @@ def main(arguments: Sequence[str]) -> int:
     server = Server(source, sink)
     server.warm_up()
     gc.freeze()  # what stays is not looked through after every call
-    write_frame(sink, b"ready")
+    write_frame(sink, READY)
     while (request := read_frame(source)) is not None:
         if server.answer(request):
             give_back_memory()
+        # Said behind every answer, so that nobody asks one that is about to leave.
+        if resident_now() > resident_bytes:
+            write_frame(sink, SPENT)
+            return 0
+        write_frame(sink, READY)
     return 0
 
 
@@ -111,22 +116,6 @@ def end_with(parent: int, source: int) -> None:
     threading.Thread(target=watch, daemon=True).start()
 
 
-def restrict(memory_bytes: int) -> None:
-    """Limits that hold whatever the bytes ask for."""
-    for limit, value in (
-        (resource.RLIMIT_AS, memory_bytes),
-        (resource.RLIMIT_NOFILE, OPEN_FILES),
-        (resource.RLIMIT_CORE, 0),
-    ):
-        _, most = resource.getrlimit(limit)
-        capped = value if most == resource.RLIM_INFINITY else min(value, most)
-        resource.setrlimit(limit, (capped, capped))
-    try:
-        Path("/proc/self/oom_score_adj").write_text(OOM_SCORE, encoding="ascii")
-    except OSError:
-        return
-
-
 class Server:
     """Answers one request after the other."""
 
@@ -134,9 +123,9 @@ class Server:
         self.source = source
         self.sink = sink
         self.extractor = Extractor()
+        self.facts, self.job = b"", Near(Job())
         self.since_given_back = 0
-        asked = os.environ.get(CRASH_ON, "")
-        self.crashes = [one.rpartition("=")[::2] for one in asked.split(",") if "=" in one]
+        self.crashes = asked_crashes()
 
     def answer(self, request: bytes) -> bool:
         """One request. An error is an answer too; only lack of memory ends the process.
@@ -173,19 +162,25 @@ class Server:
 
     def extract(self, asked: dict[str, Any], frames: "Frames", told: dict[str, Any]) -> list[bytes]:
         """For each file its packed extract, and its rows of evidence as a JSON list."""
-        facts, _ = parse_job(next(frames, b""))
+        near = self.near(next(frames, b""))
         files = [InputFile(Path(path), name, size) for path, name, size, _ in asked["files"]]
         for file in files:
-            for name, how in self.crashes:
+            for name, crash in self.crashes:
                 if name in file.artifact:
-                    CRASHES[how]()
+                    crash()
         ranks = {name: rank for _, name, _, rank in asked["files"] if rank is not None}
         parts = []
         told["states"] = states = []
         for extract in self.extractor.extract(files, ranks):
-            parts += [pack(extract), to_exact_json(evidence_rows(extract, facts))]
+            parts += [pack(extract), to_exact_json(evidence_rows(extract, near.of(extract)))]
             states.append(state_of(extract))
         return parts
+
+    def near(self, facts: bytes) -> Near:
+        """The job that these facts describe; mostly it is the one of the request before."""
+        if facts != self.facts:
+            self.facts, self.job = facts, Near(parse_job(facts)[0])
+        return self.job
 
     def analyse(
         self, asked: dict[str, Any], frames: "Frames", _told: dict[str, Any]
@@ -200,7 +195,7 @@ class Server:
             notes.append(f"what is known of the job {problem}; it is not used")
         study = study_of(
             extracts,
-            facts,
+            replace(facts, standings=standings_of(asked["standings"])),
             [Refused(artifact, why) for artifact, why in asked["refused"]],
             notes,
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
@@ -217,7 +212,8 @@ class Server:
                 path = Path(folder) / name
                 path.write_bytes(data)
                 files.append(InputFile(path, name, len(data)))
-            extracts = [unpack(pack(one)) for one in self.extractor.extract(files)]
+            with one_at_a_time():
+                extracts = [unpack(pack(one)) for one in self.extractor.extract(files)]
         study_of(extracts, parse_job(b"{}")[0])
 
 
@@ -254,6 +250,11 @@ def state_of(extract: Extract) -> tuple[str, str | None]:
     return ArtifactState.ANALYSED, None
 
 
+def standings_of(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Prior]:
+    """The priors as the parent sent them."""
+    return {node: prior for node, one in raw.items() if (prior := prior_from(one)) is not None}
+
+
 def timeline(answer: Answer) -> bytes:
     """The time line as a JSON list."""
     rows = [
@@ -281,31 +282,14 @@ def give_back_memory() -> None:
         return
 
 
-def crash_by_signal() -> None:
-    ctypes.string_at(0)
+def resident_now() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not say."""
+    try:
+        pages = Path("/proc/self/statm").read_bytes().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * resource.getpagesize()
 
-
-def hang() -> None:
-    while True:
-        time.sleep(1)
-
-
-def run_out_of_memory() -> None:
-    held = []
-    while True:
-        held.append(bytearray(64 << 20))
-
-
-def leave() -> None:
-    os._exit(3)
-
-
-CRASHES: Final[dict[str, Callable[[], None]]] = {
-    "segv": crash_by_signal,
-    "hang": hang,
-    "oom": run_out_of_memory,
-    "exit": leave,
-}
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

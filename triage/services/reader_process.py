@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import orjson
 
-from triage.services.frames import Channel, Closed
+from triage.services.frames import SPENT, Channel, Closed
 
 __all__ = ["ReaderProcess"]
 
@@ -37,16 +37,21 @@ ONE_THREAD: Final = {
 
 
 class ReaderProcess:
-    """A started process; ``owner`` is the process that may speak to it."""
+    """A started process; ``owner`` is the process that may speak to it.
 
-    def __init__(self, memory_bytes: int) -> None:
+    ``memory_bytes`` of address space are all it gets; with more than ``resident_bytes`` of
+    memory behind an answer it ends.
+    """
+
+    def __init__(self, memory_bytes: int, resident_bytes: int) -> None:
         self.owner = os.getpid()
         self.born = time.monotonic()
         self.is_ready = False
+        self.has_answered = False
         self.ended: tuple[int, float] | None = None
         command = [
             sys.executable, "-P", "-m", "triage.services.reader_child",
-            str(memory_bytes), str(self.owner),
+            str(memory_bytes), str(resident_bytes), str(self.owner),
         ]  # fmt: skip
         self.process = STARTER.run(command, environment(os.environ))
         source, sink = self.process.stdout, self.process.stdin
@@ -65,9 +70,13 @@ class ReaderProcess:
         return time.monotonic() - self.born
 
     def wait_ready(self, deadline: float) -> None:
-        """Wait until it has loaded what it needs. Raises :class:`Closed` or :class:`TooLate`."""
+        """Wait until it has loaded what it needs, or given back what the last request took.
+
+        Raises :class:`Closed`, also when it has ended for its memory, or :class:`TooLate`.
+        """
         if not self.is_ready:
-            self.channel.receive(deadline)
+            if self.channel.receive(deadline) == SPENT:
+                raise Closed("it holds too much memory")
             self.is_ready = True
 
     def ask(
@@ -76,8 +85,9 @@ class ReaderProcess:
         """Send a request with the frames behind it; the answer's head and its parts.
 
         Raises :class:`Closed` or :class:`TooLate`, and what ``frames`` raises; then nothing more
-        can be said to it.
+        can be said to it. Else it is to be waited for before it is asked again.
         """
+        self.is_ready = False
         self.channel.send(asked, deadline)
         for frame in frames:
             if frame:
@@ -88,6 +98,7 @@ class ReaderProcess:
             parts = [self.channel.receive(deadline) for _ in range(told["parts"])]
         except (ValueError, KeyError, TypeError) as error:
             raise Closed("what it says cannot be understood") from error
+        self.has_answered = True
         return told, parts
 
     def has_ended(self) -> bool:

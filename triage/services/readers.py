@@ -1,10 +1,11 @@
 """Readers: whoever turns files into extracts and extracts into an answer, as tasks see them."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Protocol
 
 from triage.domain.report import Refused
+from triage.domain.standing import NO_STANDINGS, Prior
 from triage.services.isolated import Analysis, Extracted, Given
 
 __all__ = ["Readers"]
@@ -31,6 +32,7 @@ class Readers(Protocol):
         at: datetime | None = None,
         *,
         deadline_s: float,
+        standings: Mapping[str, Prior] = NO_STANDINGS,
     ) -> Analysis:
         """The answer that follows from packed extracts."""
         ...

@@ -16,11 +16,12 @@ from typing import IO, Final, NamedTuple, cast
 from triage.errors import Forbidden, TooLarge, Unprocessable
 from triage.parsers.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
+from triage.parsers.packings import packing_of
 from triage.services.receive_body import Ahead, Body, Whole, body_of, unpacked
 from triage.services.receive_kind import FLIGHT_RECORDER, JOB_JSON
 from triage.services.receive_pack import Stored, write_plain
 from triage.services.receive_stream import Forward, first_bytes
-from triage.services.receive_take import Archived, ReceiveLimits, Taken, Taker
+from triage.services.receive_take import Archived, PackedFurther, ReceiveLimits, Taken, Taker
 from triage.store.blobs import BlobWriter
 
 __all__ = [
@@ -162,6 +163,8 @@ def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLi
     compression = compression_of(head)
     whole: Body = Ahead(head, source)
     if compression is None:
+        if packing := packing_of(head):
+            raise Unprocessable(f"the body is {packing[0]}", hint=packing[1])
         return whole
     growth = limits.growth(limits.bundle_bytes)
     return Whole(unpacked(whole, compression, growth), "archive")
@@ -247,6 +250,8 @@ def refusal_of(taken: Taken) -> TooLarge | Unprocessable:
             "the file is itself a tar archive",
             hint="POST it to .../bundle, where each of its files is taken",
         )
+    if isinstance(taken.error, PackedFurther):
+        return Unprocessable(f"the file is {taken.error.what}", hint=taken.error.instead)
     if isinstance(taken.error, Forbidden):
         return TooLarge(f"the file: {taken.error}", hint="send the part around the failure")
     return Unprocessable(

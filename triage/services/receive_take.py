@@ -5,6 +5,7 @@ from typing import Final
 
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
 from triage.parsers.archive import HEAD_BYTES, compression_of, is_tar
+from triage.parsers.packings import packing_of
 from triage.parsers.redact import Redactor
 from triage.services.receive_body import Ahead, Body, Growth, unpacked
 from triage.services.receive_kind import LOOK_BYTES, Kind, kind_of
@@ -12,7 +13,7 @@ from triage.services.receive_pack import FrameWriter, Packer
 from triage.services.receive_stream import Hashed, Lenient, first_bytes, in_utf8
 from triage.store.blobs import BlobWriter
 
-__all__ = ["Archived", "ReceiveLimits", "Taken", "Taker"]
+__all__ = ["Archived", "PackedFurther", "ReceiveLimits", "Taken", "Taker"]
 
 PIECE: Final = 1 << 18
 
@@ -39,6 +40,18 @@ class ReceiveLimits:
 
 class Archived(Corrupt):
     """A file that is a tar."""
+
+
+class PackedFurther(Corrupt):
+    """A file that is packed behind the layer that is taken off: its secrets cannot be seen.
+
+    ``what`` it is, and what to do ``instead``.
+    """
+
+    def __init__(self, what: str, instead: str) -> None:
+        self.what = what
+        self.instead = instead
+        super().__init__(f"{what}: {instead}")
 
 
 @dataclass(slots=True)
@@ -109,6 +122,11 @@ class Taker:
         taken.found = found = kind_of(look, name, declared)
         if is_tar(look[:512]):
             raise Archived("is itself a tar archive")
+        packing = packing_of(look)
+        if packing is not None:
+            what, instead = packing
+            inside = f", inside {compression}" if compression else ""
+            raise PackedFurther(f"{what}{inside}", instead)
         limit = self.limits.dump_bytes if found.dump else self.limits.artifact_bytes
         whole: Body = Ahead(look, plain)
         if found.dump:

@@ -1,5 +1,9 @@
 """A person says what an incident turned out to be."""
 
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+
 from triage.domain.category import Category
 from triage.errors import NotFound, Place, Unprocessable
 from triage.notify.message import Event
@@ -20,9 +24,12 @@ def resolve(
     node: str | None,
     note: str | None,
     actor: str,
+    *,
+    also: Callable[[Session, ResolutionView], None] | None = None,
 ) -> ResolutionView:
     """Kept as the label that accuracy is measured by; said again, it is replaced.
 
+    ``also`` is called in the same transaction.
     Raises :class:`NotFound`, and :class:`Unprocessable` for a category that is none.
     """
     if category not in set(Category):
@@ -46,5 +53,7 @@ def resolve(
         )
         audit.note(session, actor, "resolve", incident_id, now, {"category": category})
         rows = tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
+        if also is not None:
+            also(session, found)
     ring_for(ctx, rows)
     return found

@@ -9,10 +9,10 @@ import structlog
 
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
-from triage.store import audit, retention
+from triage.store import audit, deliveries, idempotency, retention, telemetry
 from triage.store.ids import made_at
 
-__all__ = ["Pruned", "prune", "prune_by_settings"]
+__all__ = ["Pruned", "prune", "prune_by_settings", "prune_telemetry"]
 
 log = structlog.get_logger(__name__)
 DAY: Final = timedelta(days=1)
@@ -63,6 +63,9 @@ def prune(
             retention.remove(session, old[start : start + BATCH])
             detail = {"incidents": len(old[start : start + BATCH])}
             audit.note(session, actor, "prune", "incidents", now, detail)
+    with ctx.database.writing() as session:
+        idempotency.prune(session, now)
+        deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
     remove_orphans(ctx, now - DAY)
     log.info("pruned", incidents=num_incidents, uploads=num_uploads, stored_bytes=stored_bytes)
@@ -94,7 +97,20 @@ def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
         yield group
 
 
+def prune_telemetry(ctx: Context, older_than_days: float) -> int:
+    """Remove days of telemetry older than that; how many days of nodes were removed."""
+    before = utc_now() - timedelta(days=older_than_days)
+    removed = 0
+    while True:
+        with ctx.database.writing() as session:
+            some = telemetry.drop_before(session, before)
+        removed += some
+        if not some:
+            return removed
+
+
 def prune_by_settings(ctx: Context) -> Done:
     """The daily round."""
     prune(ctx, ctx.settings.keep_days, ctx.settings.keep_blobs_days)
+    prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
     return Done(again_at=utc_now() + DAY)

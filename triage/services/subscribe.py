@@ -1,14 +1,17 @@
 """Receivers: subscribed, removed, and sent a message once more."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+
+from sqlalchemy.orm import Session
 
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound
 from triage.notify.guard import Guard
 from triage.notify.message import check_events
-from triage.notify.registry import receiver, validate
+from triage.notify.registry import check_told, receiver, validate
 from triage.notify.signing import check_secret, new_secret
 from triage.services.context import Context, utc_now
+from triage.services.digest_due import arm_digest
 from triage.services.tell import ring_for
 from triage.store import audit, deliveries, subscriptions, work
 from triage.store.ids import new_id
@@ -25,13 +28,18 @@ def subscribe(
     secret: str | None,
     events: Iterable[str] | None,
     actor: str,
+    *,
+    also: Callable[[Session, SubscriptionView], None] | None = None,
 ) -> SubscriptionView:
     """One more receiver; its secret is in the answer and is not shown again.
 
+    ``also`` is called in the same transaction.
     Raises :class:`Unprocessable` for what cannot be, or must not be called.
     """
     target = validate(kind, url, routing_key)
-    named = check_events(events)
+    wanted = list(events or ())
+    named = check_events(wanted)
+    check_told(target.kind, wanted)
     signed = receiver(target.kind).signed
     secrets = [check_secret(secret) if secret else new_secret()] if signed or secret else []
     Guard(ctx.settings.webhook_allow).check(target.url)
@@ -48,6 +56,9 @@ def subscribe(
             now=now,
         )
         audit.note(session, actor, "subscribe", found.id, now, {"kind": kind})
+        arm_digest(session, ctx.settings, now)
+        if also is not None:
+            also(session, found)
     return found
 
 
@@ -60,9 +71,16 @@ def unsubscribe(ctx: Context, subscription_id: str, actor: str) -> None:
         audit.note(session, actor, "unsubscribe", subscription_id, now)
 
 
-def resend(ctx: Context, delivery_id: str, actor: str) -> DeliveryView:
+def resend(
+    ctx: Context,
+    delivery_id: str,
+    actor: str,
+    *,
+    also: Callable[[Session, DeliveryView], None] | None = None,
+) -> DeliveryView:
     """The same message, with the same id, once more and at once.
 
+    ``also`` is called in the same transaction.
     Raises :class:`NotFound`, and :class:`Conflict` where the receiver said it is gone.
     """
     now = utc_now()
@@ -81,5 +99,7 @@ def resend(ctx: Context, delivery_id: str, actor: str) -> DeliveryView:
             )
         row = work.arm(session, WorkKind.NOTIFY, found.subscription_id, now)
         audit.note(session, actor, "resend", delivery_id, now)
+        if also is not None:
+            also(session, found)
     ring_for(ctx, [row])
     return found

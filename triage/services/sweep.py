@@ -3,6 +3,8 @@
 Two of them do no harm: a row is claimed once, however often the bell rings.
 """
 
+from typing import Final
+
 import structlog
 
 from triage.domain.states import WorkKind
@@ -14,6 +16,8 @@ from triage.store import work
 __all__ = ["sweep"]
 
 log = structlog.get_logger(__name__)
+# The next round rings for the others.
+MOST_RINGS: Final = 1000
 
 
 def sweep(ctx: Context) -> int:
@@ -29,7 +33,7 @@ def sweep(ctx: Context) -> int:
                 rows += give_up(session, ctx.settings, owed, owed.last_error or "workers lost")
         ring_for(ctx, rows)
     with ctx.database.reading() as session:
-        due = work.due(session, now)
+        due = work.due(session, now, list(WorkKind), MOST_RINGS)
     by_kind: dict[WorkKind, list[int]] = {}
     for kind, row_id in due:
         by_kind.setdefault(kind, []).append(row_id)

@@ -18,7 +18,7 @@ from triage.settings import Settings
 from triage.store import deliveries, incidents, revisions, subscriptions, work
 from triage.store.views import IncidentView, RevisionView
 
-__all__ = ["ring_for", "tell"]
+__all__ = ["message_of", "ring_for", "tell"]
 
 
 def tell(
@@ -82,8 +82,9 @@ def message_of(
     settings: Settings,
     event: Event,
     now: datetime,
-    previous: RevisionView | None,
+    previous: RevisionView | None = None,
 ) -> Message:
+    """What ``event`` says of an incident whose newest answer is ``newest``."""
     report: dict[str, Any] = {} if newest is None else orjson.loads(newest.report)
     before: dict[str, Any] = {} if previous is None else orjson.loads(previous.report)
     told = None if newest is None else said(answer_from_bytes(newest.answer))

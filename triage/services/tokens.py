@@ -17,7 +17,10 @@ from triage.store import audit, keys
 from triage.store.ids import new_id
 from triage.store.views import KeyView
 
-__all__ = ["SCOPES", "any_token", "check_token", "create_token", "list_tokens", "revoke_token"]
+__all__ = [
+    "SCOPES", "any_token", "check_token", "create_token", "digest", "is_good", "list_tokens",
+    "revoke_token",
+]  # fmt: skip
 
 SCOPES: Final = ("ingest", "read", "admin")
 TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
@@ -51,11 +54,12 @@ def check_token(ctx: Context, token: str) -> KeyView | None:
         return None
     with ctx.database.reading() as session:
         found = keys.by_hash(session, digest(token))
-    if found is None or found.revoked_at is not None:
-        return None
-    if found.expires_at is not None and found.expires_at <= utc_now():
-        return None
-    return found
+    return found if found is not None and is_good(found, utc_now()) else None
+
+
+def is_good(key: KeyView, now: datetime) -> bool:
+    """Whether a token is neither revoked nor expired."""
+    return key.revoked_at is None and (key.expires_at is None or key.expires_at > now)
 
 
 def any_token(ctx: Context) -> bool:
@@ -80,4 +84,5 @@ def revoke_token(ctx: Context, key_id: str, actor: str) -> None:
 
 
 def digest(token: str) -> str:
+    """What is kept of a token, or of another secret of as many random bits."""
     return hashlib.sha256(token.encode()).hexdigest()

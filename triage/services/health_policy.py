@@ -1,0 +1,150 @@
+"""Which check of a node is due: by its age, or because evidence asks for it.
+
+A family of checks is due by age where it was run on this node before, or is run on other
+nodes of its cluster: nobody is asked for a tool that is not in use. What evidence asks for is
+due until a check that answers it has run; a conviction asks for a stress test until that ran
+or the node came back from an outage.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from triage.domain.category import Category
+
+__all__ = ["ASKS", "EVERY", "LOOK_BACK", "STRESS", "Ask", "Asked", "Due", "Ran", "due_of"]
+
+# What is older asks for nothing: the node has run jobs for a month since.
+LOOK_BACK: Final = timedelta(days=30)
+# How often each family of checks is to be run. Drains are no check that is run.
+EVERY: Final[Mapping[str, timedelta]] = {
+    "gpu": timedelta(days=1), "host": timedelta(days=1), "dcgm": timedelta(days=7),
+    "ib": timedelta(days=7), "nccl": timedelta(days=30),
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """After these errors ``check`` is due, until one of ``answered_by`` (prefixes) has run."""
+
+    check: str
+    answered_by: tuple[str, ...]
+    xids: frozenset[int] = frozenset()
+    categories: frozenset[Category] = frozenset()
+
+
+ASKS: Final = (
+    Ask(
+        "dcgm.memory", ("dcgm.memory", "dcgm.memtest"),
+        frozenset({48, 63, 64, 94, 95}), frozenset({Category.GPU_HBM}),
+    ),
+    Ask("nccl.busbw", ("nccl.",), frozenset({74}), frozenset({Category.NVLINK})),
+    Ask("ib.counters", ("ib.",), frozenset(), frozenset({Category.NIC, Category.NETWORK})),
+    Ask(
+        "gpu.temperature", ("gpu.temperature", "gpu.throttle"),
+        frozenset(), frozenset({Category.GPU_THERMAL}),
+    ),
+    Ask("gpu.pcie_link", ("gpu.pcie_link",), frozenset(), frozenset({Category.IO_BOARD})),
+)  # fmt: skip
+STRESS: Final = Ask(
+    "dcgm.targeted_stress",
+    ("dcgm.targeted_stress", "dcgm.sm_stress", "dcgm.targeted_power", "dcgm.diagnostic",
+     "dcgm.pulse_test", "host.stress", "host.gpu_stress"),
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """When a check of a node last ran, whatever it found; one that was left out did not run."""
+
+    cluster: str
+    node: str
+    check: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Something that was seen of a node at a time, and what it asks for; ``words`` say it."""
+
+    cluster: str
+    node: str
+    ask: Ask
+    at: datetime
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A check, or a family of them, that is to be run on a node, since when, and why."""
+
+    cluster: str
+    node: str
+    check: str
+    since: datetime
+    because: str
+
+
+def due_of(
+    ran: Sequence[Ran],
+    asked: Iterable[Asked],
+    nodes: Iterable[tuple[str, str]],
+    in_use: Mapping[tuple[str, str], datetime],
+    now: datetime,
+) -> list[Due]:
+    """What is due on which node, by node and check.
+
+    ``ran`` and ``asked`` are of the ``nodes`` that are asked about, as (cluster, node);
+    ``in_use`` is (cluster, check) -> when it last ran on any node of the cluster.
+    """
+    found = {(one.cluster, one.node, one.check): one for one in by_age(ran, nodes, in_use, now)}
+    newest: dict[tuple[str, str], list[Ran]] = {}
+    for one in ran:
+        newest.setdefault((one.cluster, one.node), []).append(one)
+    for ask in sorted(asked, key=lambda one: (one.at, one.words)):
+        mine = newest.get((ask.cluster, ask.node), ())
+        if not any(one.at >= ask.at and one.check.startswith(ask.ask.answered_by) for one in mine):
+            words = f"asked for by {ask.words}"
+            due = Due(ask.cluster, ask.node, ask.ask.check, ask.at, words)
+            found[ask.cluster, ask.node, due.check] = due
+    return [found[key] for key in sorted(found, key=lambda key: (key[1], key[2], key[0]))]
+
+
+def by_age(
+    ran: Sequence[Ran],
+    nodes: Iterable[tuple[str, str]],
+    in_use: Mapping[tuple[str, str], datetime],
+    now: datetime,
+) -> Iterable[Due]:
+    """Families of checks that are in use in a cluster, and too old or never run on a node."""
+    last: dict[tuple[str, str, str], datetime] = {}
+    for one in ran:
+        key = (one.cluster, one.node, family_of(one.check))
+        last[key] = max(one.at, last.get(key, one.at))
+    used: dict[tuple[str, str], datetime] = {}
+    for (cluster, check), at in in_use.items():
+        pair = (cluster, family_of(check))
+        used[pair] = max(at, used.get(pair, at))
+    for cluster, node in sorted({*nodes, *((key[0], key[1]) for key in last)}):
+        for family, every in EVERY.items():
+            used_at = used.get((cluster, family))
+            if used_at is None or now - used_at > LOOK_BACK + every:
+                continue  # nobody runs it any more
+            ran_at = last.get((cluster, node, family))
+            if ran_at is None:
+                because = f"never run here; other nodes have it every {days(every)}"
+                yield Due(cluster, node, family, used_at, because)
+            elif now - ran_at > every:
+                because = f"last run {days(now - ran_at)} ago; due every {days(every)}"
+                yield Due(cluster, node, family, ran_at + every, because)
+
+
+def family_of(check: str) -> str:
+    return check.partition(".")[0]
+
+
+def days(span: timedelta) -> str:
+    """``7 days``, ``1 day``, ``12.5 days``."""
+    number = round(span / timedelta(days=1), 1)
+    return "1 day" if number == 1 else f"{number:g} days"

@@ -1,0 +1,182 @@
+"""The pictures of an answer: rank grid, wait-for graph, time line.
+
+An answer keeps what its pictures need, so they are drawn from the stored bytes alone, once
+for each revision: a revision never changes. An answer over 16,384 ranks takes a few hundred
+milliseconds to read again, its drawn form a fraction of one.
+"""
+
+import struct
+import threading
+import zlib
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import groupby
+from typing import Any, Final
+
+import numpy as np
+import orjson
+
+from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.report import Answer, RankState
+from triage.render import graph, grid_svg, timeline_svg
+from triage.render.clean import cut, one_line
+from triage.render.grid import STATES, arrange, ranks_by_state, state_of, summary
+from triage.render.markup import Html
+from triage.render.moments import days, lines
+from triage.render.ranges import condense
+
+__all__ = ["MEANING", "PictureStore", "Pictures", "draw", "grid_bytes"]
+
+# Incidents that are looked at by turns; the answer of 16,384 ranks holds some megabytes.
+KEPT: Final = 32
+MOST_PLACES: Final = 65_535
+MAX_WORD: Final = 40
+MAX_RANK_CHARS: Final = 300
+MEANING: Final = grid_svg.MEANING
+
+
+@dataclass(frozen=True, slots=True)
+class Pictures:
+    """An answer and what is drawn of it.
+
+    ``answer`` is without its ranks, which are in ``grid``: see :func:`grid_bytes`, here
+    packed as gzip. ``summary`` says the grid in one sentence, ``states`` are rows of (state,
+    meaning, count, ranks). The other pictures are SVG with their text twins, empty where
+    there is nothing to draw.
+    """
+
+    answer: Answer
+    grid: bytes
+    has_grid: bool
+    num_ranks: int
+    summary: str
+    states: tuple[tuple[str, str, int, str], ...]
+    late: Html
+    waits: Html
+    waits_list: Html
+    waits_omitted: int
+    timeline: Html
+    timeline_table: Html
+    timeline_days: tuple[str, ...]
+
+
+class PictureStore:
+    """Pictures of the revisions that were looked at last; safe to be shared by threads."""
+
+    def __init__(self, kept: int = KEPT) -> None:
+        self.kept = kept
+        self.lock = threading.Lock()
+        self.drawn: OrderedDict[tuple[str, int], Pictures] = OrderedDict()
+
+    def of(self, incident_id: str, revision: int, load: Callable[[], bytes]) -> Pictures:
+        """The pictures of this answer; its bytes are loaded only when it was not drawn lately.
+
+        Raises :class:`Corrupt` for bytes that are damaged.
+        """
+        key = (incident_id, revision)
+        with self.lock:
+            found = self.drawn.get(key)
+            if found is not None:
+                self.drawn.move_to_end(key)
+                return found
+        # Drawn by two at once, it is the same picture.
+        found = draw(answer_from_bytes(load()))
+        with self.lock:
+            self.drawn[key] = found
+            while len(self.drawn) > self.kept:
+                self.drawn.popitem(last=False)
+        return found
+
+
+def draw(answer: Answer) -> Pictures:
+    """All pictures of an answer."""
+    moments = lines(answer)
+    when = days(moments)
+    states = tuple(
+        (name, MEANING[name], len(members), condense(members, max_chars=MAX_RANK_CHARS))
+        for name, members in ranks_by_state(answer.ranks)
+    )
+    cells = grid_bytes(answer.ranks)
+    return Pictures(
+        answer=replace(answer, ranks=()),
+        grid=gzipped(cells),
+        has_grid=bool(cells),
+        num_ranks=len(answer.ranks),
+        summary=summary(answer.ranks),
+        states=states,
+        late=grid_svg.late_table(answer.ranks),
+        waits=graph.as_svg(answer.waits),
+        waits_list=graph.as_list(answer.waits),
+        waits_omitted=graph.boxes(answer.waits)[1],
+        timeline=timeline_svg.as_svg(moments),
+        timeline_table=timeline_svg.as_table(moments, with_day=len(when) > 1),
+        timeline_days=when,
+    )
+
+
+def grid_bytes(ranks: Sequence[RankState]) -> bytes:
+    r"""The rank grid as the page reads it; no bytes without ranks, or with more than 65,536.
+
+    A length (u32), JSON of that length padded with blanks to a multiple of four, then one
+    value a cell: lateness in ms (f32, if ``late``), index of the place (u16, if
+    ``places``), index of the state (u8). All little endian. The JSON holds ``num``, ``states``,
+    ``ranks`` (``0-4,6``, in the order of the cells), ``nodes`` as ``[name, cells]`` or empty
+    where a cell's node is not known, and ``places``, such as ``mesh_tp all_reduce #812``.
+    """
+    grid = arrange(ranks)
+    if grid is None:
+        return b""
+    cells = [cell.state for cell in grid.cells]
+    nodes: list[Any] = []
+    if not grid.columns:
+        nodes = [
+            [cut(one_line(node or ""), 80), len(list(members))]
+            for node, members in groupby(cells, lambda one: one.node)
+        ]
+    known: dict[str, int] = {}
+    numbers = [known.setdefault(place(one), len(known)) for one in cells]
+    places = list(known) if len(known) <= MOST_PLACES else []
+    late = any(one.late_ms for one in cells)
+    head = orjson.dumps(
+        {
+            "num": len(cells),
+            "states": list(STATES),
+            "ranks": in_order([one.rank for one in cells]),
+            "nodes": nodes,
+            "places": places,
+            "late": late,
+        }
+    )
+    head += b" " * (-len(head) % 4)
+    parts = [struct.pack("<I", len(head)), head]
+    if late:
+        parts.append(np.array([one.late_ms or 0.0 for one in cells], "<f4").tobytes())
+    if places:
+        parts.append(np.array(numbers, "<u2").tobytes())
+    of_state = {name: number for number, name in enumerate(STATES)}
+    parts.append(bytes(of_state[state_of(one)] for one in cells))
+    return b"".join(parts)
+
+
+def in_order(ranks: Sequence[int]) -> str:
+    """Ranks in the order given, as spans that count up: ``0-7,64-71,8``."""
+    spans: list[list[int]] = []
+    for rank in ranks:
+        if spans and rank == spans[-1][1] + 1:
+            spans[-1][1] = rank
+        else:
+            spans.append([rank, rank])
+    return ",".join(f"{a}" if a == b else f"{a}-{b}" for a, b in spans)
+
+
+def place(state: RankState) -> str:
+    """Where a rank waits, as far as it is known."""
+    words = [cut(one_line(word), MAX_WORD) for word in (state.desc or state.pg, state.op) if word]
+    words += [f"#{state.seq_id}"] if state.seq_id is not None else []
+    return " ".join(words)
+
+
+def gzipped(data: bytes) -> bytes:
+    packer = zlib.compressobj(level=6, wbits=31)
+    return packer.compress(data) + packer.flush()

@@ -1,0 +1,102 @@
+"""The same node again: earlier incidents that convicted it, and what they have in common.
+
+Worked out when somebody asks, from rows that are there: it changes no answer, and what a
+person says about an earlier incident counts at once.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from triage.analysis.part import Named, named_by
+from triage.domain.report import iso_utc
+from triage.store import repeats
+from triage.store.repeats import MAX_READ, Conviction
+
+__all__ = ["MAX_REPEATS", "Repeat", "repeats_of"]
+
+MAX_REPEATS: Final = 20
+# Suspects of one incident whose past is looked up: a tie has two.
+MAX_NODES: Final = 3
+DAY: Final = timedelta(days=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """One earlier incident; ``part`` is what both name, else what the earlier one named."""
+
+    earlier: Conviction
+    part: str | None
+    why: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        return {
+            "incident_id": self.earlier.incident_id,
+            "job_id": self.earlier.job_id,
+            "at": iso_utc(self.earlier.at),
+            "node": self.earlier.node,
+            "part": self.part,
+            "why": self.why,
+        }
+
+
+def repeats_of(session: Session, incident_id: str) -> list[Repeat]:
+    """Earlier incidents of the suspects of this one, newest first, at most 20.
+
+    Where there are more, those that name the same part of the node come before the others.
+    """
+    present = {one.node: one for one in repeats.first_suspects(session, incident_id, MAX_NODES)}
+    past = repeats.earlier(session, incident_id, list(present))
+    found = [
+        of_node
+        for node, now in present.items()
+        for of_node in compared(now, [one for one in past if one.node == node], len(past))
+    ]
+    found.sort(key=lambda pair: (pair[0], pair[1].earlier.incident_id), reverse=True)
+    kept = [repeat for _, repeat in found[:MAX_REPEATS]]
+    return sorted(kept, key=lambda one: one.earlier.incident_id, reverse=True)
+
+
+def compared(
+    now: Conviction, past: Sequence[Conviction], num_read: int
+) -> list[tuple[bool, Repeat]]:
+    """(whether both name the same part, the repeat) of one node."""
+    mine = named_by(now.suspect)
+    named = [(one, named_by(one.suspect)) for one in past]
+    found = []
+    for one, theirs in named:
+        key = next((key for key in mine.parts if key in theirs.parts), None)
+        group = [other for other, others in named if key is None or key in others.parts]
+        common = in_common(now, one, mine, theirs, key)
+        part = theirs.first if key is None else mine.parts[key]
+        why = f"{', '.join(common)}; {how_often(now, group, num_read)}"
+        found.append((key is not None, Repeat(one, part, why)))
+    return found
+
+
+def in_common(
+    now: Conviction, one: Conviction, mine: Named, theirs: Named, key: str | None
+) -> list[str]:
+    words = ["same node"]
+    if key is not None:
+        words.append(f"same {mine.parts[key]}")
+    elif mine.first and theirs.first:
+        words.append(f"then {theirs.first}")
+    codes = [code for code in mine.codes if code in theirs.codes]
+    if codes:
+        words.append(f"same code {' and '.join(codes)}")
+    elif one.suspect.get("category") == now.suspect.get("category"):
+        words.append(f"same category {now.suspect.get('category')}")
+    return words
+
+
+def how_often(now: Conviction, group: Sequence[Conviction], num_read: int) -> str:
+    """``3 incidents in 12 days``: this one and those of the group."""
+    days = max(1, math.ceil((now.at - min(one.at for one in group)) / DAY))
+    least = "at least " if num_read == MAX_READ else ""
+    return f"{least}{len(group) + 1} incidents in {days} day{'' if days == 1 else 's'}"

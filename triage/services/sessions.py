@@ -1,0 +1,49 @@
+"""Logging in to the pages: a token is given once, the browser keeps another secret.
+
+The browser never holds the token. What it holds is random, hashed at rest as tokens are,
+good for half a day, and void as soon as the token that opened it is revoked or expires.
+"""
+
+import secrets
+from datetime import timedelta
+from typing import Final
+
+from triage.services.context import Context, utc_now
+from triage.services.tokens import check_token, digest, is_good
+from triage.store import audit, sessions
+from triage.store.views import KeyView
+
+__all__ = ["LIFE", "log_in", "log_out", "who_is"]
+
+LIFE: Final = timedelta(hours=12)
+# Of a secret as ``token_urlsafe`` writes 32 bytes.
+SECRET_CHARS: Final = 43
+
+
+def log_in(ctx: Context, token: str) -> str | None:
+    """The secret of a new session; None for a token that is not known or no longer good."""
+    key = check_token(ctx, token)
+    if key is None:
+        return None
+    secret = secrets.token_urlsafe(32)
+    now = utc_now()
+    with ctx.database.writing() as session:
+        sessions.add(session, digest(secret), key.id, now, now + LIFE)
+        audit.note(session, key.id, "log in", key.id, now)
+    return secret
+
+
+def who_is(ctx: Context, secret: str) -> KeyView | None:
+    """The token that a session was opened with; None for one that is over."""
+    if len(secret) != SECRET_CHARS or not secret.isascii():
+        return None
+    now = utc_now()
+    with ctx.database.reading() as session:
+        key = sessions.key_of(session, digest(secret), now)
+    return key if key is not None and is_good(key, now) else None
+
+
+def log_out(ctx: Context, secret: str) -> None:
+    """The session is over, whoever has a copy of its secret."""
+    with ctx.database.writing() as session:
+        sessions.remove(session, digest(secret))
