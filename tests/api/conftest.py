@@ -3,17 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-import structlog
 
 from tests.api.service import Service, context_at, serving
-
-
-@pytest.fixture(autouse=True, scope="session")
-def quiet() -> Iterator[None]:
-    """Log lines are looked at where a test is about them."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
-    yield
-    structlog.reset_defaults()
 
 
 @pytest.fixture(scope="module")

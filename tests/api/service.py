@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import structlog
 import uvicorn
 
 from triage.api.app import create_app
@@ -112,7 +113,12 @@ def context_at(folder: Path, **more: Any) -> Context:
 
 @contextmanager
 def serving(ctx: Context, *, open_access: bool = False) -> Iterator[Service]:
-    """The interface over a context, on a port of its own, until the block ends."""
+    """The interface over a context, on a port of its own, until the block ends.
+
+    It runs in this process, so it is quiet: log lines are looked at where a test is about them.
+    """
+    said = structlog.get_config()
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("critical"))
     app = create_app(ctx, open_access=open_access)
     server = uvicorn.Server(
         uvicorn.Config(app, host="127.0.0.1", port=0, log_level="critical", access_log=False)
@@ -132,4 +138,5 @@ def serving(ctx: Context, *, open_access: bool = False) -> Iterator[Service]:
         loop.call_soon_threadsafe(app.state.triage.watch.end)
         server.should_exit = True
         thread.join(20)
+        structlog.configure(**said)
         assert not thread.is_alive()

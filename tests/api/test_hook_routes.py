@@ -22,7 +22,8 @@ def test_the_answer_of_job_failed_holds_the_incident_both_ways(service: Service)
     assert found["incident"]["job_id"] == "4712"
     assert found["id"] == found["incident"]["id"]
     assert answer.headers["location"] == f"/v1/incidents/{found['id']}"
-    assert service.get(answer.headers["location"]).json() == found["incident"]
+    shown = service.get(answer.headers["location"]).json()
+    assert shown == {**found["incident"], "repeats": []}
 
 
 def test_the_same_failure_is_the_same_incident(service: Service) -> None:

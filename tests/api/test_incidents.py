@@ -14,6 +14,7 @@ import triage
 from tests.api.service import Service
 from tests.conftest import ReadersHere
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
+from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes
 from triage.domain.states import WorkKind
 from triage.notify.guard import Guard
 from triage.services.perform import Tools, perform
@@ -70,6 +71,22 @@ def test_the_report_is_that_of_the_command(service: Service, ready: str) -> None
     found = service.get(f"/v1/incidents/{ready}").json()
     assert found["verdict"] == wanted["verdict"]
     assert (found["cluster"], found["provisional"]) == ("a", False)
+
+
+def test_the_stored_answer_is_given_to_who_accepts_it(service: Service, ready: str) -> None:
+    path = f"/v1/incidents/{ready}/report"
+    whole = service.get(path, headers={"Accept": f"{MEDIA_TYPE}, application/json"})
+    assert (whole.status, whole.headers["content-type"]) == (200, MEDIA_TYPE)
+    plain = service.get(path, headers={"Accept": "*/*"})
+    answer = answer_from_bytes(whole.body)
+    assert answer.to_dict() == plain.json()
+    assert len(answer.ranks) == 8
+    assert whole.headers["etag"] != plain.headers["etag"]
+    assert whole.headers["vary"] == plain.headers["vary"] == "Accept"
+    again = service.get(
+        path, headers={"Accept": MEDIA_TYPE, "If-None-Match": whole.headers["etag"]}
+    )
+    assert again.status == 304
 
 
 @pytest.mark.parametrize("part", ["artifacts", "evidence", "collectives", "timeline"])
@@ -188,7 +205,8 @@ def test_the_forms_say_the_same(service: Service, ready: str) -> None:
     text = service.get(path, headers={"Accept": "text/markdown"}).body.decode()
     assert [json.loads(line) for line in lines] == rows
     assert [row["node"] for row in csv.DictReader(io.StringIO(table))] == [r["node"] for r in rows]
-    assert all(row["node"].replace("-", r"\-") in text for row in rows)
+    assert all(f"| {row['node']} |" in text for row in rows)
+    assert "Coverage: " in text
 
 
 def test_before_the_first_verdict(service: Service) -> None:

@@ -42,3 +42,12 @@ def test_a_page_of_another_origin_may_nothing(opened: Service, headers: dict[str
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:1", "[::1]:8000", "127.0.0.9:80"])
 def test_loopback_has_many_names(opened: Service, host: str) -> None:
     assert opened.get("/v1/incidents", token=None, headers={"Host": host}).status == 200
+
+
+def test_the_server_that_the_target_names_is_the_one_that_counts(opened: Service) -> None:
+    def status(target_host: str, header: str) -> int:
+        path = f"http://{target_host}/v1/incidents"
+        return opened.get(path, token=None, headers={"Host": header}).status
+
+    assert status("evil.example", "localhost") == 403
+    assert status("localhost:1", "evil.example") == 200

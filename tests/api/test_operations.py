@@ -4,12 +4,14 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 import structlog
 from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api.service import Service, context_at, serving
+from tests.workers.running import eventually
 from triage.api.openapi import described
 from triage.errors import Unavailable
 from triage.store.database import Database
@@ -101,20 +103,27 @@ def test_a_token_that_asks_too_often_is_told_when_to_come_back(alone: Service) -
 
 
 def test_figures_are_prometheus_text(service: Service) -> None:
+    asked = {
+        ("/v1/hooks/job-failed", "202"),
+        ("/v1/incidents", "422"),
+        ("/v1/jobs/{job_id}/artifacts", "201"),
+    }
     service.opened("figures")
     service.get("/v1/incidents?limit=0")
     service.post("/v1/jobs/figures/artifacts", b"a line of a log\n")
-    service.app.state.triage.metrics.registry  # noqa: B018
-    text = service.get("/metrics", token=None).body.decode()
-    found = {family.name: family for family in text_string_to_metric_families(text)}
-    samples = {
-        (s.labels["route"], s.labels["status"])
-        for s in found["triage_http_requests"].samples
-        if s.name.endswith("_total")
-    }
-    assert ("/v1/hooks/job-failed", "202") in samples
-    assert ("/v1/incidents", "422") in samples
-    assert ("/v1/jobs/{job_id}/artifacts", "201") in samples
+
+    def counted() -> dict[str, Any]:
+        """The families, once the requests are counted: they are when their answers are out."""
+        text = service.get("/metrics", token=None).body.decode()
+        found = {family.name: family for family in text_string_to_metric_families(text)}
+        samples = {
+            (s.labels["route"], s.labels["status"])
+            for s in found["triage_http_requests"].samples
+            if s.name.endswith("_total")
+        }
+        return found if samples >= asked else {}
+
+    found = eventually(counted)
     assert found["triage_upload_bytes"].samples[0].value >= 16
     assert found["triage_database_up"].samples[0].value == 1
     assert {"triage_incidents", "triage_work", "triage_oldest_due_s"} <= set(found)
@@ -125,19 +134,34 @@ def test_figures_are_prometheus_text(service: Service) -> None:
 def test_what_nobody_routes_has_one_label(service: Service) -> None:
     for number in range(5):
         service.get(f"/nowhere/{number}")
-    text = service.get("/metrics", token=None).body.decode()
-    assert "/nowhere" not in text
-    assert 'route="unmatched"' in text
+
+    def counted() -> str:
+        text = service.get("/metrics", token=None).body.decode()
+        return text if 'route="unmatched"' in text else ""
+
+    assert "/nowhere" not in eventually(counted)
+
+
+def told_of(lines: list[Any], request_id: str) -> list[Any]:
+    """What the log says of the requests with that id."""
+    return [
+        line
+        for line in lines
+        if line["event"] == "request answered" and line["request_id"] == request_id
+    ]
 
 
 def test_the_log_says_who_asked_what_and_no_secret(service: Service) -> None:
     quiet = structlog.get_config()["wrapper_class"]
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("debug"))
     with structlog.testing.capture_logs() as lines:
-        service.get("/v1/incidents?node=secret-node", headers={"X-Request-Id": "req-1"})
-        service.get("/v1/incidents?token=query-secret", token=None)
+        named = {"X-Request-Id": "req-1"}
+        service.get("/v1/incidents?node=secret-node", headers=named)
+        service.get("/v1/incidents?token=query-secret", token=None, headers=named)
+        # A line is written when its answer is out: one of an earlier test may still come.
+        eventually(lambda: len(told_of(lines, "req-1")) == 2)
     structlog.configure(wrapper_class=quiet)
-    told = [line for line in lines if line["event"] == "request answered"]
+    told = told_of(lines, "req-1")
     assert told[0]["path"] == "/v1/incidents"
     assert (told[0]["status"], told[0]["method"], told[0]["request_id"]) == (200, "GET", "req-1")
     assert told[0]["token"].startswith("key_")

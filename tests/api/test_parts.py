@@ -23,10 +23,12 @@ from triage.api.cursors import (
 from triage.api.gate import Gate
 from triage.api.pace import Pace
 from triage.api.paths import name_in_path, routed_path
+from triage.api.patience import Patience
 from triage.api.strict_json import object_from, value_from
-from triage.api.suspect_forms import as_csv, as_markdown
+from triage.api.suspect_forms import as_csv
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
+from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
 unhurried = settings(deadline=None, max_examples=60)
@@ -156,20 +158,6 @@ def test_a_cell_holds_quotes_and_commas() -> None:
     assert rows[1][2] == "27 3"
 
 
-@pytest.mark.parametrize(
-    "text",
-    ["[x](http://evil)", "![x](http://evil)", "<script>alert(1)</script>", "a | b", "`code`",
-     "@everyone", "https://evil.example", "**bold**", "# head", "\u202eevil",
-     "a\n| b |", "\x1b[31m"],
-)  # fmt: skip
-def test_markdown_shows_what_was_said_and_does_nothing(text: str) -> None:
-    made = as_markdown("job", [{**SUSPECT, "node": text, "because": [{"text": text}]}]).decode()
-    for forbidden in ("](", "<script", "@", "://", "\u202e", "\x1b"):
-        assert forbidden not in made
-    table = [line for line in made.splitlines() if line.startswith("|")]
-    assert [line.replace(r"\|", "").count("|") for line in table] == [8, 8, 8]
-
-
 def test_a_token_has_its_burst_then_its_pace() -> None:
     now = [0.0]
     pace = Pace(60, clock=lambda: now[0])
@@ -197,9 +185,12 @@ def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
     async def story() -> list[str]:
         gate, seen, go = Gate(2, 1), [], asyncio.Event()
 
+        async def begun() -> None:
+            return
+
         async def one(name: str) -> None:
             try:
-                async with gate.turn():
+                async with gate.turn(begun):
                     seen.append(f"in {name}")
                     await go.wait()
             except Unavailable:
@@ -219,6 +210,73 @@ def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
         return seen
 
     assert sorted(asyncio.run(story())) == ["away d", "in a", "in b", "in e"]
+
+
+def test_who_has_hardly_begun_waits_and_holds_no_place() -> None:
+    async def story() -> None:
+        gate, gone = Gate(1, 1), asyncio.Event()
+
+        async def endless() -> None:
+            try:
+                await asyncio.sleep(60)
+            finally:
+                gone.set()
+
+        async def begun() -> None:
+            return
+
+        async def slow() -> None:
+            async with gate.turn(endless):
+                raise AssertionError
+
+        task = asyncio.create_task(slow())
+        await asyncio.sleep(0.05)
+        assert (gate.active, gate.waiting) == (0, 1)
+        async with gate.turn(begun):
+            assert (gate.active, gate.waiting) == (1, 1)
+            with pytest.raises(Unavailable):
+                async with gate.turn(begun):
+                    pass
+        task.cancel()
+        await gone.wait()
+        await asyncio.gather(task, return_exceptions=True)
+        assert (gate.active, gate.waiting) == (0, 0)
+
+    asyncio.run(story())
+
+
+PATIENT = {"min_body_rate": 1000, "body_grace_s": 10, "body_idle_s": 30}
+
+
+@pytest.mark.parametrize(
+    ("pieces", "left_s"),
+    [
+        ([], 10),
+        ([(10, 0)], 0),
+        ([(5, 0), (5, 0)], 0),
+        ([(9, 1)], 1.001),
+        ([(1, 1000)] * 100, 10),
+        ([(1, 900)] * 50, 5),
+        ([(0, 1_000_000)], 30),
+        ([(0, 1_000_000), (29, 1)], 1.001),
+        ([(0, 1_000_000), (30, 0)], 0),
+        ([(600, 0), (0, 500)], 0.5),
+    ],
+    ids=["at first", "silent", "nothing twice", "a drop", "the rate", "below it", "far ahead",
+         "a pause", "too long a pause", "late"],
+)  # fmt: skip
+def test_patience_is_earned_by_bytes(pieces: list[tuple[float, int]], left_s: float) -> None:
+    patience = Patience(Settings(**PATIENT))
+    for waited_s, num_bytes in pieces:
+        patience.spend(waited_s, num_bytes)
+    assert patience.left_s == pytest.approx(left_s)
+
+
+def test_without_a_rate_only_silence_counts() -> None:
+    patience = Patience(Settings(**PATIENT | {"min_body_rate": 0}))
+    for _ in range(100):
+        patience.spend(29, 1)
+    assert patience.left_s == 30
 
 
 def test_all_who_wait_for_one_incident_share_one_question() -> None:

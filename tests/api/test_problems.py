@@ -5,6 +5,7 @@ import json
 import socket
 
 import pytest
+import structlog
 
 from tests.api.service import Service
 
@@ -134,7 +135,7 @@ def test_a_wrong_parameter_is_named(
 @pytest.mark.parametrize(
     ("method", "path", "status"),
     [
-        ("GET", "/", 404),
+        ("GET", "/nothing-here", 404),
         ("GET", "/v2/incidents", 404),
         ("GET", "/v1/incidents/", 404),
         ("GET", "/v1/incidents//report", 404),
@@ -237,6 +238,56 @@ def test_the_request_id_is_the_senders_if_it_is_harmless(
     answer = service.get("/healthz", headers={"X-Request-Id": given})
     assert (answer.headers["x-request-id"] == given) is kept
     assert answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://proxy.example/healthz", 200),
+        ("HTTPS://127.0.0.1:8000/healthz", 200),
+        ("http://[::1]:80/v1/incidents?limit=1", 200),
+        ("http://x/v1/incidents?limit=0", 422),
+        ("http://x/nowhere", 404),
+        ("http:///healthz", 404),
+        ("ftp://x/healthz", 404),
+        ("/http://x/healthz", 404),
+    ],
+)
+def test_a_target_may_name_the_server(service: Service, target: str, status: int) -> None:
+    answer = service.get(target)
+    assert answer.status == status
+    if target.startswith("http://x"):
+        assert answer.problem()["instance"] == target.removeprefix("http://x").partition("?")[0]
+
+
+def test_a_target_that_names_the_server_alone_is_its_root(service: Service) -> None:
+    wanted = service.get("/").status
+    for target in ("http://x", "http://x/", "http://x?limit=1"):
+        assert service.get(target).status == wanted
+
+
+def test_the_request_id_of_a_refusal_stands_in_its_document(service: Service) -> None:
+    found = service.get("/v1/incidents?limit=0", headers={"X-Request-Id": "mine-7"})
+    assert found.problem()["request_id"] == found.headers["x-request-id"] == "mine-7"
+    ours = {service.get("/healthz").headers["x-request-id"] for _ in range(3)}
+    assert len(ours) == 3
+
+
+def test_all_log_lines_of_a_request_bear_its_id(
+    service: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bound: list[object] = []
+
+    def listing(*_given: object, **_more: object) -> None:
+        bound.append(structlog.contextvars.get_contextvars().get("request_id"))
+        raise RuntimeError
+
+    monkeypatch.setattr("triage.api.routers.incidents.incidents.listing", listing)
+    for number in range(3):
+        service.get("/v1/incidents", headers={"X-Request-Id": f"bound-{number}"})
+    service.get("/v1/incidents", headers={"X-Request-Id": "not harmless"})
+    assert bound[:3] == ["bound-0", "bound-1", "bound-2"]
+    assert bound[3] not in {None, "bound-2", "not harmless"}
 
 
 def test_head_is_get_without_the_body(service: Service) -> None:

@@ -37,8 +37,22 @@ def expected(scope: str | None, who: str, routed: int) -> int:
 # What a request for something that is not there, or without a body, is told when it may ask.
 ROUTED = {
     ("POST", "/v1/hooks/job-failed"): 400,
+    ("POST", "/v1/hooks/job-ended"): 400,
     ("POST", "/v1/hooks/alertmanager"): 400,
     ("POST", "/v1/hooks/cloudevents"): 400,
+    ("POST", "/v1/fleet/import"): 422,
+    ("POST", "/v1/fleet/checks"): 422,
+    ("GET", "/v1/fleet/checks"): 200,
+    ("GET", "/v1/fleet"): 200,
+    ("GET", "/v1/fleet/causes"): 200,
+    ("GET", "/v1/fleet/mtti"): 200,
+    ("GET", "/v1/fleet/parts"): 200,
+    ("GET", "/v1/fleet/projection"): 422,
+    ("GET", "/v1/fleet/checkpoint"): 200,
+    ("GET", "/v1/fleet/spares"): 200,
+    ("GET", "/v1/fleet/nodes"): 200,
+    ("GET", "/v1/fleet/runs"): 200,
+    ("POST", "/v1/fleet/telemetry"): 422,
     ("POST", "/v1/jobs/{job_id}/artifacts"): 404,
     ("POST", "/v1/jobs/{job_id}/bundle"): 404,
     ("GET", "/v1/incidents"): 200,
@@ -73,12 +87,14 @@ def test_every_route_with_every_scope(
 
 def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, Any]]]) -> None:
     scopes = {(method, path): operation.get("x-scope") for method, path, operation in routes}
-    assert len(scopes) == 23
+    assert len(scopes) == 37
     assert {path for (_, path), scope in scopes.items() if scope is None} == {
         "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
     assert {path for (_, path), scope in scopes.items() if scope == "ingest"} == {
-        "/v1/hooks/job-failed", "/v1/hooks/alertmanager", "/v1/hooks/cloudevents",
+        "/v1/hooks/job-failed", "/v1/hooks/job-ended", "/v1/hooks/alertmanager",
+        "/v1/hooks/cloudevents", "/v1/fleet/import",
+        "/v1/fleet/checks", "/v1/fleet/telemetry",
         "/v1/jobs/{job_id}/artifacts", "/v1/jobs/{job_id}/bundle",
     }  # fmt: skip
     assert {path for (_, path), scope in scopes.items() if scope == "admin"} == {

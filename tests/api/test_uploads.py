@@ -1,10 +1,12 @@
 """Uploads through HTTP: kept once and whole, or not at all."""
 
 import base64
+import bz2
 import gzip
 import hashlib
 import http.client
 import io
+import lzma
 import socket
 import tarfile
 import threading
@@ -208,37 +210,26 @@ def test_a_body_cut_off_leaves_nothing(service: Service, path: str) -> None:
     assert service.get("/v1/incidents?job_id=cut").json()["items"] == []
 
 
-def test_a_body_that_stops_coming_is_given_up(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("triage.api.body.IDLE_S", 0.3)
-    before = service.stored_files()
-    with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        connection.sendall(request_head(service, "/v1/jobs/slow/artifacts", "Content-Length: 999"))
-        connection.sendall(LOG)
-        assert answer_of(connection).startswith(b"HTTP/1.1 408 ")
-    assert service.stored_files() == before
-
-
-def test_a_hook_that_stops_coming_is_given_up(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("triage.api.body.IDLE_S", 0.3)
-    with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        connection.sendall(request_head(service, "/v1/hooks/job-failed", "Content-Length: 99"))
-        connection.sendall(b"{")
-        assert answer_of(connection).startswith(b"HTTP/1.1 408 ")
-
-
 @pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize("name", ["sha-256", "sha-512"])
+@pytest.mark.parametrize("route", ["artifacts", "bundle"])
 def test_a_content_digest_is_held_against_the_body(
-    service: Service, name: str, right: bool
+    service: Service, route: str, name: str, right: bool
 ) -> None:
-    digest = hashlib.new(name.replace("-", ""), LOG if right else b"other").digest()
+    body = LOG if route == "artifacts" else tar_of({"a.log": LOG})
+    digest = hashlib.new(name.replace("-", ""), body if right else b"other").digest()
+    before = service.stored_files()
+    job_id = f"digest-{route}-{name}-{right}"
     header = f"unknown=:AAAA:, {name}=:{base64.b64encode(digest).decode()}:"
-    answer = send(service, f"digest-{name}-{right}", LOG, headers={"Content-Digest": header})
+    answer = service.post(
+        f"/v1/jobs/{job_id}/{route}", body, token="ingest", headers={"Content-Digest": header}
+    )
     assert answer.status == (201 if right else 400)
+    if not right:
+        [error] = answer.problem()["errors"]
+        assert (error["in"], error["parameter"]) == ("header", "Content-Digest")
+        assert service.stored_files() == before
+        assert service.get(f"/v1/incidents?job_id={job_id}").json()["items"] == []
 
 
 def test_a_file_for_another_jobs_incident_is_refused(service: Service) -> None:
@@ -263,11 +254,11 @@ def test_what_is_beyond_the_queue_is_sent_away_unread(narrow: Service) -> None:
     held = [socket.create_connection(("127.0.0.1", narrow.port)) for _ in range(2)]
     gate = narrow.app.state.triage.gate
     try:
-        for number, connection in enumerate(held):
+        for number, connection in enumerate(held, start=1):
             length = f"Content-Length: {len(LOG)}"
             connection.sendall(request_head(narrow, "/v1/jobs/queue/artifacts", length))
             until = time.monotonic() + 10
-            while (gate.active, gate.waiting) != (1, number) and time.monotonic() < until:
+            while gate.active + gate.waiting != number and time.monotonic() < until:
                 time.sleep(0.01)
         answer = send(narrow, "queue", LOG)
         assert answer.status == 503
@@ -276,9 +267,9 @@ def test_what_is_beyond_the_queue_is_sent_away_unread(narrow: Service) -> None:
         # Reads, hooks and figures are answered meanwhile.
         assert narrow.get("/v1/incidents").status == 200
         assert narrow.post("/v1/hooks/job-failed", {"job_id": "meanwhile"}).status == 202
-        for number, connection in enumerate(held):
+        for connection, status in zip(held, (b"201", b"200"), strict=True):
             connection.sendall(LOG)
-            assert answer_of(connection).split()[1] == (b"201", b"200")[number]
+            assert answer_of(connection).split()[1] == status
     finally:
         for connection in held:
             connection.close()
@@ -296,6 +287,38 @@ def test_a_chunked_body_over_the_limit_is_refused(narrow: Service, path: str) ->
     finally:
         connection.close()
     assert narrow.stored_files() == before
+
+
+def test_what_is_packed_further_leaves_no_secret_anywhere(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    """Neither packed nor plain: not in a blob, the database, a spool or an answer."""
+    secret = b"HF_TOKEN=hf_" + b"aB3dE6gH9j" * 4
+    packed = {
+        "twice.log.gz.gz": gzip.compress(gzip.compress(LOG + secret)),
+        "xz.log.xz": lzma.compress(LOG + secret),
+        "bz2.log.bz2": bz2.compress(LOG + secret),
+    }
+    ctx = context_at(tmp_path_factory.mktemp("packed"))
+    with serving(ctx) as alone:
+        for name, body in packed.items():
+            answer = send(alone, "packed", body, f"?node=n0&filename={name}")
+            assert answer.status == 422
+            assert "gzip or zstd" in answer.problem()["hint"]
+        assert alone.stored_files() == []
+        body = tar_of({"nodes/n1/kernel.log": LOG + secret, **packed})
+        answer = alone.post("/v1/jobs/packed/bundle", body, token="ingest")
+        assert answer.status == 201
+        told = {one["member"]: one["status"] for one in answer.json()["artifacts"]}
+        assert told == {"nodes/n1/kernel.log": 201, **dict.fromkeys(packed, 422)}
+    ctx.close()
+    files = [path for path in ctx.settings.data_dir.rglob("*") if path.is_file()]
+    assert len(files) >= 2
+    for path in files:
+        content = path.read_bytes()
+        assert secret not in content, path
+        for name, body in packed.items():
+            assert body[20:-20] not in content, (path, name)
 
 
 def test_many_at_once_are_all_kept_once(service: Service) -> None:

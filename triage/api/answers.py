@@ -4,6 +4,7 @@ import hashlib
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
+from urllib.parse import quote, unquote_plus
 
 import orjson
 from starlette.requests import Request
@@ -17,6 +18,9 @@ JSON = "application/json"
 UNSEEN: Final = re.compile(
     rb"\x7f|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
 )
+# What RFC 3986 lets stand in a path and in a query, and what is encoded already.
+PATH: Final = "/%:@!$&'()*+,;=~"
+QUERY: Final = PATH + "?"
 JSON_FORMS: Final = frozenset({JSON, "application/x-ndjson"})
 
 
@@ -34,9 +38,27 @@ def as_json(
     )
 
 
-def page(items: Sequence[Mapping[str, Any]], next_cursor: str | None) -> Response:
-    """One page of a list."""
-    return as_json({"items": items, "next_cursor": next_cursor})
+def page(request: Request, items: Sequence[Mapping[str, Any]], next_cursor: str | None) -> Response:
+    """One page of a list; its ``Link`` header (RFC 8288) leads to the next one."""
+    headers = (
+        {} if next_cursor is None else {"Link": f'<{next_page(request, next_cursor)}>; rel="next"'}
+    )
+    return as_json({"items": items, "next_cursor": next_cursor}, headers=headers)
+
+
+def next_page(request: Request, cursor: str) -> str:
+    """The request's own path and query, as they came, with another cursor.
+
+    Relative, as all addresses of ours are: what name a proxy gives us is not known here.
+    """
+    path = quote(request.scope["raw_path"].partition(b"?")[0], safe=PATH)
+    query = request.scope.get("query_string", b"").split(b"&")
+    kept = [quote(one, safe=QUERY) for one in query if one and name_of(one) != "cursor"]
+    return f"{path}?{'&'.join([*kept, f'cursor={cursor}'])}"
+
+
+def name_of(pair: bytes) -> str:
+    return unquote_plus(pair.partition(b"=")[0].decode("latin-1"))
 
 
 def tagged(request: Request, body: bytes, media_type: str, *, vary: bool = False) -> Response:

@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from functools import partial
 from typing import Any, Final, cast
 
 import orjson
@@ -17,20 +18,36 @@ from starlette.types import ExceptionHandler
 from triage.api import docs_page
 from triage.api.edge import Edge
 from triage.api.gate import Gate
+from triage.api.linger import Linger
 from triage.api.metrics import Metrics
 from triage.api.openapi import described
 from triage.api.pace import Pace
 from triage.api.problems import answer_refusal
 from triage.api.readiness import Readiness
 from triage.api.refusals import MethodNotAllowed
-from triage.api.routers import hooks, incidents, nodes, operations, subscriptions, uploads
+from triage.api.routers import (
+    fleet,
+    fleet_checks,
+    fleet_import,
+    fleet_lists,
+    fleet_plans,
+    fleet_telemetry,
+    hooks,
+    incidents,
+    nodes,
+    operations,
+    subscriptions,
+    uploads,
+)
 from triage.api.state import ApiState
 from triage.api.watch import Watch
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
 from triage.services.context import Context, utc_now
+from triage.services.fleet_gauges import read_figures
 from triage.store import incidents as stored_incidents
 from triage.store.counts import counts
+from triage.web import mount as pages
 
 __all__ = ["create_app"]
 
@@ -38,7 +55,9 @@ __all__ = ["create_app"]
 THREADS: Final = 16
 ROUTERS: Final = (
     hooks.router, uploads.router, incidents.router, incidents.waiting, nodes.router,
-    subscriptions.router, operations.router,
+    subscriptions.router, operations.router, fleet_import.router,
+    fleet.router, fleet_plans.router, fleet_lists.router,
+    fleet_checks.router, fleet_checks.reading, fleet_telemetry.router,
 )  # fmt: skip
 NOT_FOUND: Final = 404
 NOT_ALLOWED: Final = 405
@@ -75,7 +94,7 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
     )
-    metrics = Metrics(read_counts)
+    metrics = Metrics(read_counts, partial(read_figures, ctx))
     app.state.triage = ApiState(
         context=ctx,
         open_access=open_access,
@@ -89,10 +108,12 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
         app.include_router(router)
     app.add_api_route("/openapi.json", openapi_file, methods=["GET"], include_in_schema=False)
     docs_page.add_to(app)
+    pages.add_to(app)
     app.add_exception_handler(Refusal, cast("ExceptionHandler", refused))
     app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", invalid))
     app.add_exception_handler(HTTPException, cast("ExceptionHandler", unrouted))
     app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    app.add_middleware(Linger)
     app.add_middleware(Edge, metrics=metrics)
     return app
 
@@ -147,6 +168,6 @@ def methods_at(request: Request) -> tuple[str, ...]:
 
 def every_route(app: FastAPI) -> list[APIRoute]:
     routes = [route for route in app.routes if isinstance(route, APIRoute)]
-    for router in ROUTERS:
+    for router in (*ROUTERS, *pages.ROUTERS):
         routes += [route for route in router.routes if isinstance(route, APIRoute)]
     return routes

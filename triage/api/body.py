@@ -1,7 +1,7 @@
 """Bodies of requests: small ones read whole, uploads pulled piece by piece by their thread.
 
 A body that is longer than its limit by its own account is refused before any of it is
-read; one that ends before its account, or stops coming, leaves nothing behind.
+read; one that ends before its account, or comes too slowly, leaves nothing behind.
 """
 
 import base64
@@ -14,16 +14,19 @@ import anyio
 from anyio import from_thread
 from starlette.requests import Request
 
+from triage.api.patience import Patience
 from triage.api.refusals import BodyTooSlow, ClientGone
+from triage.api.state import state_of
 from triage.errors import BadRequest, Place, TooLarge, Unsupported
 
 if TYPE_CHECKING:
     from hashlib import _Hash
 
-__all__ = ["IDLE_S", "UploadBody", "announced_length", "read_whole"]
+__all__ = ["UploadBody", "announced_length", "read_whole"]
 
-# A sender that says nothing for so long is gone.
-IDLE_S: Final = 60.0
+# An upload that has not come so far takes no place from those that have.
+FIRST_BYTES: Final = 16 << 10
+ENOUGH: Final = 256 << 10
 DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
 DIGEST: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]{1,128}):\s*", re.ASCII)
 
@@ -73,23 +76,26 @@ class Pieces:
 
     def __init__(self, request: Request) -> None:
         self.request = request
+        self.patience = Patience(state_of(request).context.settings)
         self.more = True
 
     async def next(self) -> bytes:
         """The next bytes, never none before the end."""
         while self.more:
+            began = anyio.current_time()
             try:
-                with anyio.fail_after(IDLE_S):
+                with anyio.fail_after(self.patience.left_s):
                     message = await self.request.receive()
             except TimeoutError as error:
                 raise BodyTooSlow(
-                    f"no byte of the body came for {IDLE_S:.0f} s",
+                    self.patience.why_lost(anyio.current_time() - began),
                     hint="nothing was kept; send it again",
                 ) from error
             if message["type"] == "http.disconnect":
                 raise ClientGone("the client went away before its body ended")
             self.more = message.get("more_body", False)
             body: bytes = message.get("body", b"")
+            self.patience.spend(anyio.current_time() - began, len(body))
             if body:
                 return body
         return b""
@@ -106,6 +112,17 @@ class UploadBody:
         self.ahead = memoryview(b"")
         self.num_bytes = 0
 
+    async def begin(self) -> None:
+        """Have the first bytes here, or all of a short body, before it takes anybody's place.
+
+        Raises as :meth:`read` does.
+        """
+        first: list[bytes] = []
+        while self.num_bytes < FIRST_BYTES and (piece := await self.pieces.next()):
+            self.count(piece)
+            first.append(piece)
+        self.ahead = memoryview(first[0] if len(first) == 1 else b"".join(first))
+
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes of the body; none at its end. Called outside the event loop.
 
@@ -113,19 +130,31 @@ class UploadBody:
         that is not as long, or not the one, that its headers say.
         """
         if not self.ahead:
-            piece = from_thread.run(self.pieces.next)
+            piece = from_thread.run(self.gathered) if self.pieces.more else b""
             if not piece:
                 self.check_end()
                 return b""
-            self.num_bytes += len(piece)
-            if self.num_bytes > self.max_bytes:
-                raise too_large("an upload", self.max_bytes)
-            for _name, digest, _wanted in self.digests:
-                digest.update(piece)
             self.ahead = memoryview(piece)
         part = bytes(self.ahead[:size]) if size < len(self.ahead) else bytes(self.ahead)
         self.ahead = self.ahead[size:]
         return part
+
+    async def gathered(self) -> bytes:
+        """The next bytes, some pieces of them: each way to the event loop and back costs."""
+        found = await self.pieces.next()
+        self.count(found)
+        while len(found) < ENOUGH and self.pieces.more and (piece := await self.pieces.next()):
+            self.count(piece)
+            found += piece
+        return found
+
+    def count(self, piece: bytes) -> None:
+        """Raises :class:`TooLarge` beyond the limit."""
+        self.num_bytes += len(piece)
+        if self.num_bytes > self.max_bytes:
+            raise too_large("an upload", self.max_bytes)
+        for _name, digest, _wanted in self.digests:
+            digest.update(piece)
 
     def check_end(self) -> None:
         """Raises :class:`BadRequest` for a body that its headers do not fit."""

@@ -6,7 +6,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from triage.api.access import Scope
+from triage.api.idempotency import PARAMETER
 from triage.api.problems import KINDS, MEDIA_TYPE
+from triage.api.schemas import Page
 
 __all__ = ["ALWAYS", "BINARY", "answers", "binary_body", "json_body", "scoped"]
 
@@ -14,6 +16,10 @@ TITLES: Final = {kind.status: kind.title for kind in KINDS}
 # Whatever the route: something of ours may fail.
 ALWAYS: Final = (500, 503)
 BINARY: Final = "application/octet-stream"
+LINK: Final = {
+    "description": 'Where there is more: the next page, as `<...>; rel="next"` (RFC 8288).',
+    "schema": {"type": "string"},
+}
 
 
 def answers(
@@ -32,6 +38,8 @@ def answers(
             found[status]["content"] = {
                 "application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
             }
+            if issubclass(model, Page):
+                found[status]["headers"] = {"Link": LINK}
     if content:
         first = found[next(iter(ok))]
         first.setdefault("content", {}).update(content)
@@ -50,9 +58,12 @@ def answers(
     return found
 
 
-def scoped(scope: Scope, extra: Mapping[str, Any] | None = None) -> dict[str, Any]:
-    """``openapi_extra`` of a route that needs a token."""
-    return {"security": [{"token": []}], "x-scope": str(scope), **(extra or {})}
+def scoped(
+    scope: Scope, extra: Mapping[str, Any] | None = None, *, repeatable: bool = False
+) -> dict[str, Any]:
+    """``openapi_extra`` of a route that needs a token; ``repeatable`` takes a key of the sender."""
+    said = {"security": [{"token": []}], "x-scope": str(scope), **(extra or {})}
+    return {**said, "parameters": [PARAMETER]} if repeatable else said
 
 
 def json_body(

@@ -15,7 +15,7 @@ from starlette.requests import Request
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from triage.api.metrics import Metrics
-from triage.api.paths import routed_path
+from triage.api.paths import host_and_path, routed_path
 from triage.api.problems import INTERNAL_TITLE, problem
 from triage.api.refusals import ClientGone
 from triage.errors import BadRequest, Place
@@ -49,6 +49,8 @@ class Edge:
             await self.app(scope, receive, send)
             return
         inner = prepared(scope)
+        # For what others log on the way; each request is a task, and a context, of its own.
+        structlog.contextvars.bind_contextvars(request_id=inner["triage.request_id"])
         answer = Answer(send, inner["triage.request_id"], head=scope["method"] == "HEAD")
         started = time.perf_counter()
         try:
@@ -73,11 +75,11 @@ class Edge:
         method = scope["method"] if scope["method"] in METHODS else "other"
         self.metrics.answered(route, method, answer.status or 500, seconds)
         client = scope.get("client")
-        write = log.debug if scope["path"] in QUIET and answer.status < 400 else log.info
+        write = log.debug if inner["path"] in QUIET and answer.status < 400 else log.info
         write(
             "request answered",
             method=method,
-            path=scope.get("raw_path", b"").partition(b"?")[0].decode("ascii", "replace")[:512],
+            path=inner["raw_path"].partition(b"?")[0].decode("ascii", "replace")[:512],
             status=answer.status,
             seconds=round(seconds, 4),
             bytes=answer.num_bytes,
@@ -138,7 +140,11 @@ class Answer:
 
 def prepared(scope: Scope) -> dict[str, Any]:
     """The scope with what the routes need; the server keeps its own."""
-    raw = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogateescape")
+    target = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogateescape")
+    host, raw = host_and_path(target)
+    headers = scope["headers"]
+    if host is not None:  # then it counts, and not the header
+        headers = [(b"host", host), *(one for one in headers if one[0] != b"host")]
     given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
     request_id = given.decode("latin-1")
     return {
@@ -146,6 +152,7 @@ def prepared(scope: Scope) -> dict[str, Any]:
         "method": "GET" if scope["method"] == "HEAD" else scope["method"],
         "path": routed_path(raw),
         "raw_path": raw,
+        "headers": headers,
         "triage.request_id": request_id
         if REQUEST_ID.fullmatch(request_id)
         else secrets.token_hex(8),

@@ -5,14 +5,16 @@ Labels are few on purpose: no job, node, rank or token ever becomes one.
 
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final
 
 from prometheus_client import CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from triage.api.fleet_metrics import FleetGauges
 from triage.errors import TriageError
+from triage.services.fleet_gauges import Figure
 
 __all__ = ["Metrics"]
 
@@ -23,9 +25,13 @@ Counts = Mapping[str, Any]
 
 
 class Metrics:
-    """The registry of one application; ``read_counts`` asks the database."""
+    """The registry of one application; ``read_counts`` and ``read_fleet`` ask the database."""
 
-    def __init__(self, read_counts: Callable[[], Counts]) -> None:
+    def __init__(
+        self,
+        read_counts: Callable[[], Counts],
+        read_fleet: Callable[[], Sequence[Figure]] | None = None,
+    ) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "triage_http_requests", "Requests answered.", ("route", "method", "status"),
@@ -52,6 +58,8 @@ class Metrics:
             registry=self.registry,
         )  # fmt: skip
         self.registry.register(Rows(read_counts))
+        if read_fleet is not None:
+            self.registry.register(FleetGauges(read_fleet))
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request."""

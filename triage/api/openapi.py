@@ -14,7 +14,10 @@ from fastapi.openapi.utils import get_openapi
 from pydantic.json_schema import models_json_schema
 
 from triage import __version__
-from triage.api.schemas import INCOMING, OUTGOING
+from triage.api.check_schemas import CHECKS
+from triage.api.fleet_schemas import FLEET
+from triage.api.incoming import INCOMING
+from triage.api.schemas import OUTGOING
 
 __all__ = ["described"]
 
@@ -44,7 +47,9 @@ def described(app: FastAPI) -> dict[str, Any]:
         )
         parts = found.setdefault("components", {})
         _, shapes = models_json_schema(
-            [(model, "serialization") for model in OUTGOING], ref_template=REF, by_alias=True
+            [(model, "serialization") for model in (*OUTGOING, *FLEET, *CHECKS)],
+            ref_template=REF,
+            by_alias=True,
         )
         # FastAPI's own description of a refusal is not what we answer.
         parts["schemas"] = dict(sorted({**shapes["$defs"], **INCOMING}.items()))

@@ -6,22 +6,36 @@ from outside, and bytes that are not UTF-8, go as other control characters: no n
 hold any, so all of them are told from a slash, and refused.
 """
 
+import re
 from typing import Final
 from urllib.parse import unquote_to_bytes
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["MAX_NAME", "control_character", "name_in_path", "routed_path"]
+__all__ = ["MAX_NAME", "control_character", "host_and_path", "name_in_path", "routed_path"]
 
 SLASH: Final = "\x00"
 NUL: Final = "\x01"
 NOT_UTF8: Final = "\x02"
 MAX_NAME: Final = 256
+ABSOLUTE: Final = re.compile(rb"https?://([^/?#@]+)(?=[/?]|$)", re.IGNORECASE)
 
 
 def routed_path(raw: bytes) -> str:
     """The path to route by."""
     return "/".join(routed(part) for part in raw.partition(b"?")[0].split(b"/"))
+
+
+def host_and_path(target: bytes) -> tuple[bytes | None, bytes]:
+    """The server that a request target names, as one sent by a proxy may, and the path in it.
+
+    ``http://node:8000/healthz`` is ``node:8000`` and ``/healthz``; what names no server is the
+    path as it stands (RFC 9112, 3.2).
+    """
+    match = ABSOLUTE.match(target)
+    if match is None:
+        return None, target
+    return match[1], target[match.end() :] or b"/"
 
 
 def routed(part: bytes) -> str:

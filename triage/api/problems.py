@@ -84,6 +84,9 @@ def answer_refusal(request: Request, refusal: Refusal) -> Response:
         headers["Retry-After"] = str(refusal.retry_after_s)
     if isinstance(refusal, refusals.MethodNotAllowed):
         headers["Allow"] = ", ".join(refusal.allowed)
+    if isinstance(refusal, refusals.BodyTooSlow):
+        # Else the rest of its body would go on dripping, to nobody.
+        headers["Connection"] = "close"
     if refusal.status == HTTPStatus.UNAUTHORIZED:
         sent = "authorization" in request.headers
         headers["WWW-Authenticate"] = (

@@ -28,7 +28,7 @@ class NotAcceptable(Refusal):
 
 
 class BodyTooSlow(Refusal):
-    """The body stopped coming; nothing of it was kept."""
+    """The body stopped coming, or comes too slowly; nothing of it was kept."""
 
     status = 408
     title = "Body too slow"

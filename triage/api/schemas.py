@@ -1,7 +1,7 @@
-"""The shapes on the wire, for the OpenAPI description.
+"""The shapes that go out, for the OpenAPI description.
 
-What goes out is written by the views themselves; these say what to expect, and the tests hold
-the two together. What comes in is checked by what reads it, place by place.
+They are written by the views themselves; these say what to expect, and the tests hold the two
+together.
 """
 
 from typing import Annotated, Any, Literal
@@ -15,7 +15,7 @@ from triage.domain.states import ArtifactState, DeliveryState, IncidentState
 from triage.notify.message import Event
 from triage.notify.request import Kind as ReceiverKind
 
-__all__ = ["INCOMING", "OUTGOING"]
+__all__ = ["OUTGOING", "Page"]
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Name = Annotated[str, Field(json_schema_extra=dict(NAME_SCHEMA))]
@@ -129,6 +129,23 @@ class Incident(Open):
     expected_artifacts: int | None
 
 
+class Repeat(Open):
+    """An earlier incident, of whatever job, that convicted a suspect of this one."""
+
+    incident_id: str
+    job_id: str
+    at: Time = Field(description="When it was opened.")
+    node: str
+    part: str | None = Field(description="GPU, NIC, disk or DIMM; None where nothing names one.")
+    why: str = Field(description="What both have in common, and how often that was.")
+
+
+class OneIncident(Incident):
+    """One failure of one job, and what it may be a repeat of."""
+
+    repeats: Annotated[list[Repeat], Field(max_length=20, description="Newest first.")]
+
+
 class Announced(Open):
     """The incident of a failure, and where to send its files."""
 
@@ -150,6 +167,37 @@ class Heard(Open):
     ignored: list[Ignored]
     incidents: list[Incident]
     truncated: int = Field(description="Alerts that the sender left out, by its own account.")
+
+
+class EndedJob(Open):
+    """What became of the end of a job."""
+
+    job_id: str
+    cluster: str | None
+    ended_at: str
+    ending: str = Field(description="completed, unexpected, planned or unknown.")
+    run: str = Field(description="new, changed, known; unknown where nobody told its start.")
+    note: str | None
+
+
+class UnreadRow(Open):
+    """A row that was left out."""
+
+    line: int = Field(description="From 1; of a list of objects its place.")
+    why: str
+
+
+class ImportedRows(Open):
+    """What became of the rows of an export."""
+
+    format: str = Field(description="Known by its content: sacct, acme, csv, inventory, ...")
+    rows: int = Field(description="Those that told something.")
+    added: int
+    changed: int
+    unchanged: int
+    num_skipped: int
+    skipped: Annotated[list[UnreadRow], Field(max_length=100, description="The first of them.")]
+    notes: list[str]
 
 
 class Artifact(Open):
@@ -309,184 +357,57 @@ class Ready(Open):
     parts: list[Part]
 
 
-class IncidentPage(BaseModel):
+class Page(BaseModel):
+    """One page of a list."""
+
+    next_cursor: str | None
+
+
+class IncidentPage(Page):
     """One page of incidents."""
 
     items: list[Incident]
-    next_cursor: str | None
 
 
-class ArtifactPage(BaseModel):
+class ArtifactPage(Page):
     """One page of files."""
 
     items: list[Artifact]
-    next_cursor: str | None
 
 
-class EvidencePage(BaseModel):
+class EvidencePage(Page):
     """One page of evidence."""
 
     items: list[EvidenceRow]
-    next_cursor: str | None
 
 
-class CollectivePage(BaseModel):
+class CollectivePage(Page):
     """One page of collectives."""
 
     items: list[Collective]
-    next_cursor: str | None
 
 
-class TimelinePage(BaseModel):
+class TimelinePage(Page):
     """One page of the timeline."""
 
     items: list[TimelineRow]
-    next_cursor: str | None
 
 
-class SubscriptionPage(BaseModel):
+class SubscriptionPage(Page):
     """One page of receivers."""
 
     items: list[Subscription]
-    next_cursor: str | None
 
 
-class DeliveryPage(BaseModel):
+class DeliveryPage(Page):
     """One page of messages."""
 
     items: list[Delivery]
-    next_cursor: str | None
 
 
 OUTGOING: tuple[type[BaseModel], ...] = (
-    Problem, Incident, Announced, Heard, Artifact, Bundle, Report, Suspects, Resolution, Node,
-    NewSubscription, Delivery, Health, Ready, IncidentPage, ArtifactPage, EvidencePage,
-    CollectivePage, TimelinePage, SubscriptionPage, DeliveryPage,
+    Problem, Incident, OneIncident, Announced, EndedJob, Heard, ImportedRows, Artifact, Bundle,
+    Report, Suspects,
+    Resolution, Node, NewSubscription, Delivery, Health, Ready, IncidentPage, ArtifactPage,
+    EvidencePage, CollectivePage, TimelinePage, SubscriptionPage, DeliveryPage,
 )  # fmt: skip
-
-MAX_NOTE = 10_000
-WHOLE: dict[str, Any] = {"type": "integer"}
-NAME_OR_NUMBER: dict[str, Any] = {"anyOf": [NAME_SCHEMA, WHOLE]}
-# Hooks come out of shell scripts: seconds since the epoch and numbers as text are fine.
-TIME: dict[str, Any] = {
-    "anyOf": [
-        {"type": "string", "format": "date-time"},
-        {"type": "string", "pattern": "^[0-9]{9,11}(\\.[0-9]{1,9})?$"},
-        {"type": "number"},
-    ]
-}
-
-
-def may_be_null(schema: dict[str, Any]) -> dict[str, Any]:
-    return {"anyOf": [schema, {"type": "null"}]}
-
-
-INCOMING: dict[str, dict[str, Any]] = {
-    "JobFailed": {
-        "description": "The job.json object, and what to expect. Unknown keys are kept.",
-        "type": "object",
-        "required": ["job_id"],
-        "properties": {
-            "job_id": NAME_OR_NUMBER,
-            "cluster": may_be_null(NAME_OR_NUMBER),
-            "failed_at": may_be_null(TIME),
-            "started_at": may_be_null(TIME),
-            "nodelist": may_be_null(
-                {
-                    "type": ["string", "array"],
-                    "description": "A Slurm host list, such as gpu[001-128,130].",
-                }
-            ),
-            "expected_artifacts": may_be_null(
-                {
-                    "anyOf": [
-                        {"type": "integer", "minimum": 0, "maximum": 10_000_000},
-                        {"type": "string", "pattern": "^[0-9]{1,7}$"},
-                    ],
-                    "description": "Settle as soon as that many files are in.",
-                }
-            ),
-            "collect_within_s": may_be_null(
-                {
-                    "type": "number", "exclusiveMinimum": 0, "maximum": 604_800,
-                    "description": "Settle at the latest after so many seconds; default 300.",
-                }
-            ),
-            "callback_url": may_be_null(
-                {
-                    "type": "string",
-                    "description": "Where to post the answer: https, and a public address.",
-                }
-            ),
-        },
-        "additionalProperties": True,
-    },
-    "Alerts": {
-        "description": "Alertmanager's webhook payload, version 4.",
-        "type": "object",
-        "required": ["alerts"],
-        "properties": {
-            "version": {"const": "4"},
-            "truncatedAlerts": {"description": "How many alerts the sender left out."},
-            "commonLabels": {"description": "Labels that all of the alerts have."},
-            "alerts": {
-                "type": "array",
-                "maxItems": 10_000,
-                "items": {
-                    "type": "object",
-                    "properties": {
-                        # Senders differ; what is not as expected keeps out one alert.
-                        "status": {"description": "`firing`, or it is kept out."},
-                        "labels": {"description": "They name the job, the node, the Xid."},
-                        "annotations": {"description": "description, summary or message."},
-                        "startsAt": {"description": "RFC 3339."},
-                        "fingerprint": {"description": "Names the alert in the answer."},
-                    },
-                },
-            },
-        },
-    },
-    "CloudEvent": {
-        "description": "A CloudEvent of version 1.0.",
-        "type": "object",
-        "required": ["specversion", "id", "source", "type"],
-        "properties": {
-            "specversion": {"const": "1.0"},
-            "id": {"type": "string", "minLength": 1},
-            "source": {"type": "string", "minLength": 1},
-            "type": {"type": "string", "minLength": 1},
-            "time": {"description": "RFC 3339."},
-            "data": {"description": "A health event is {healthEvent: {nodeName, ...}}."},
-        },
-    },
-    "NewResolution": {
-        "description": "What the incident turned out to be.",
-        "type": "object",
-        "required": ["category"],
-        "properties": {
-            "category": {"type": "string", "enum": list(Category)},
-            "node": may_be_null(NAME_SCHEMA),
-            "note": may_be_null({"type": "string", "maxLength": MAX_NOTE}),
-        },
-        "additionalProperties": False,
-    },
-    "SubscriptionRequest": {
-        "description": "A receiver. What each kind needs stands in docs/notifications.md.",
-        "type": "object",
-        "required": ["kind"],
-        "properties": {
-            "kind": {"type": "string", "enum": list(ReceiverKind)},
-            "url": may_be_null(
-                {"type": "string", "description": "https, and a public address."}
-            ),
-            "routing_key": may_be_null({"type": "string", "description": "PagerDuty's."}),
-            "secret": may_be_null(
-                {"type": "string", "description": "whsec_ and Base64; made when left out."}
-            ),
-            "events": may_be_null(
-                {"type": "array", "items": {"type": "string", "enum": list(Event)}}
-            ),
-        },
-        "additionalProperties": False,
-    },
-}  # fmt: skip

@@ -1,13 +1,12 @@
-"""The suspects as a table for a spreadsheet, as lines for a script, as text for a ticket.
+"""The suspects as a table for a spreadsheet and as lines for a script.
 
-Names and reasons come from logs of machines that may be compromised. A cell that a
-spreadsheet would take for a formula gets a quote in front; in Markdown every character
-that could make a link, a picture, markup or a mention is escaped.
+Names and reasons come from logs of machines that may be compromised: a cell that a
+spreadsheet would take for a formula gets a quote in front. The Markdown for a ticket is
+:mod:`triage.notify.ticket`.
 """
 
 import csv
 import io
-import re
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -15,7 +14,7 @@ import orjson
 
 from triage.render.clean import one_line
 
-__all__ = ["CSV", "JSON", "MARKDOWN", "NDJSON", "as_csv", "as_markdown", "as_ndjson"]
+__all__ = ["CSV", "JSON", "MARKDOWN", "NDJSON", "as_csv", "as_ndjson"]
 
 JSON: Final = "application/json"
 CSV: Final = "text/csv"
@@ -27,8 +26,6 @@ COLUMNS: Final = (
 )  # fmt: skip
 # Full-width forms count for spreadsheets of East Asia.
 FORMULA: Final = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "＝", "＋", "－", "＠")
-MARKUP: Final = re.compile(r"([\\`*_{}\[\]()#+!|~$^=-])")
-MAX_BECAUSE: Final = 3
 
 Suspect = dict[str, Any]
 
@@ -46,24 +43,6 @@ def as_csv(suspects: Sequence[Suspect]) -> bytes:
 def as_ndjson(suspects: Sequence[Suspect]) -> bytes:
     """One JSON object a line."""
     return b"".join(orjson.dumps(suspect) + b"\n" for suspect in suspects)
-
-
-def as_markdown(heading: str, suspects: Sequence[Suspect]) -> bytes:
-    """A heading, a table, and the first reasons of each suspect under it."""
-    lines = [f"**{escaped(heading)}**", ""]
-    if not suspects:
-        return "\n".join([*lines, "No suspects.", ""]).encode("utf-8", "replace")
-    lines += ["| # | node | ranks | category | score | role | action |", "|" + "---|" * 7]
-    for suspect in suspects:
-        position, node, ranks, _gpus, category, score, role, action, _because = cells(suspect)
-        row = (position, node or "?", ranks, category, score, role, action)
-        lines.append("| " + " | ".join(escaped(text) for text in row) + " |")
-    lines.append("")
-    for suspect in suspects:
-        name = escaped(str(suspect.get("node") or f"position {suspect.get('position')}"))
-        for reason in suspect.get("because", [])[:MAX_BECAUSE]:
-            lines.append(f"- {name}: {escaped(place_of(reason))}")
-    return "\n".join([*lines, ""]).encode("utf-8", "replace")
 
 
 def cells(suspect: Suspect) -> list[str]:
@@ -92,10 +71,3 @@ def place_of(reason: dict[str, Any]) -> str:
 
 def safe_cell(text: str) -> str:
     return "'" + text if text.startswith(FORMULA) else text
-
-
-def escaped(text: str) -> str:
-    # Entities show what was said, and start neither markup nor a mention nor a link.
-    plain = MARKUP.sub(r"\\\1", one_line(text)).replace("&", "&amp;")
-    plain = plain.replace("<", "&lt;").replace(">", "&gt;")
-    return plain.replace("@", "&#64;").replace("://", "&#58;//")

@@ -24,7 +24,7 @@ __all__ = [
 MAX_LIMIT: Final = 500
 MAX_WAIT_S: Final = 60.0
 MAX_FILENAME: Final = 4096
-FILE_KINDS: Final = ("flight_recorder", "kernel_log", "job_log")
+FILE_KINDS: Final = ("flight_recorder", "kernel_log", "job_log", "telemetry")
 ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
 RANK: Final = re.compile(r"[0-9]{1,7}", re.ASCII)
 COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
@@ -112,8 +112,8 @@ FileKind = Annotated[str, one_of(*FILE_KINDS), listed(*FILE_KINDS)]
 CategoryName = Annotated[str, one_of(*Category), listed(*Category)]
 StateName = Annotated[str, one_of(*IncidentState), listed(*IncidentState)]
 Role = Annotated[str, one_of(*EvidenceRole), listed(*EvidenceRole)]
-# Dumps and files that could not be read have rows of their own.
-RowKind = Annotated[str, one_of(*Kind, "fr"), listed(*Kind, "fr")]
+# Dumps, files of telemetry, and files that could not be read have rows of their own.
+RowKind = Annotated[str, one_of(*Kind, "fr", "telemetry"), listed(*Kind, "fr", "telemetry")]
 Since = Annotated[
     datetime, BeforeValidator(at_from), WithJsonSchema({"type": "string", "format": "date-time"})
 ]

@@ -1,28 +1,31 @@
 """Hooks: how a failure, or a sign of one, reaches us."""
 
 from collections.abc import Callable
-from typing import Any
 from urllib.parse import quote
 
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from triage.api.access import Scope, admitted
 from triage.api.answers import as_json
 from triage.api.body import read_whole
 from triage.api.described import answers, json_body, scoped
-from triage.api.schemas import Announced, Heard
-from triage.api.state import ApiState, state_of
+from triage.api.idempotency import Keeper, once
+from triage.api.schemas import Announced, EndedJob, Heard
+from triage.api.state import state_of
 from triage.api.strict_json import object_from, value_from
 from triage.api.values import known_query
 from triage.services.announce import announce
-from triage.services.hooks import Heard as HeardNotices
+from triage.services.context import utc_now
 from triage.services.hooks import hear
 from triage.services.hooks_alertmanager import alert_notices
 from triage.services.hooks_cloudevents import BATCH, STRUCTURED, event_notices, events_from
+from triage.services.hooks_job_ended import end_from, ended
 from triage.services.hooks_job_failed import failure_from
 from triage.services.hooks_notices import Notices
+from triage.store.views import IncidentView
 
 __all__ = ["router"]
 
@@ -32,7 +35,7 @@ router = APIRouter(
     dependencies=[Depends(admitted(Scope.INGEST)), Depends(known_query())],
 )
 
-REFUSALS = (400, 401, 403, 408, 413, 415, 422, 429, 507)
+REFUSALS = (400, 401, 403, 408, 409, 413, 415, 422, 429, 507)
 
 
 @router.post(
@@ -55,6 +58,7 @@ REFUSALS = (400, 401, 403, 408, 413, 415, 422, 429, 507)
                 },
             },
         ),
+        repeatable=True,
     ),
 )  # fmt: skip
 async def job_failed(request: Request) -> Response:
@@ -66,19 +70,66 @@ async def job_failed(request: Request) -> Response:
     state = state_of(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
-    def work() -> dict[str, Any]:
-        failure = failure_from(object_from(body))
-        return announce(state.context, failure).to_dict()
+    def act(keeper: Keeper) -> Response:
+        def keep(session: Session, found: IncidentView) -> None:
+            keeper.answer(session, announced(found))
 
-    incident = await to_thread.run_sync(work)
-    upload_url = (
-        f"/v1/jobs/{quote(incident['job_id'], safe='')}/bundle?incident={quote(incident['id'])}"
-    )
-    location = f"/v1/incidents/{quote(incident['id'])}"
+        failure = failure_from(object_from(body))
+        return announced(announce(state.context, failure, also=keep))
+
+    return await to_thread.run_sync(once, request, body, act)
+
+
+def announced(found: IncidentView) -> Response:
+    incident = found.to_dict()
+    where = f"incident={quote(found.id)}"
+    upload_url = f"/v1/jobs/{quote(found.job_id, safe='')}/bundle?{where}"
     # The incident's own keys stand beside it too: `curl | jq .id` needs no path.
     return as_json(
-        {**incident, "incident": incident, "upload_url": upload_url}, 202, {"Location": location}
+        {**incident, "incident": incident, "upload_url": upload_url},
+        202,
+        {"Location": f"/v1/incidents/{quote(found.id)}"},
     )
+
+
+@router.post(
+    "/job-ended",
+    status_code=202,
+    summary="A job has ended",
+    responses=answers(*REFUSALS, ok={202: ("What became of its run.", EndedJob)}),
+    openapi_extra=scoped(
+        Scope.INGEST,
+        json_body(
+            "JobEnded",
+            {
+                "job": {
+                    "job_id": "4711", "cluster": "a", "started_at": "2026-11-21T01:00:00Z",
+                    "ended_at": "2026-11-21T03:14:15Z", "state": "COMPLETED",
+                    "nodes": ["n0", "n1"], "gpus_per_node": 8,
+                },
+                "slurm": {
+                    "source": "slurm", "job_id": 4711, "nodelist": "gpu[001-128,130]",
+                    "SLURM_JOB_START_TIME": "1795222800", "exit_code": "0:0",
+                    "gpus_per_node": 8,
+                },
+            },
+        ),
+        repeatable=True,
+    ),
+)  # fmt: skip
+async def job_ended(request: Request) -> Response:
+    """Keeps when and where a job ran, and how it ended. Opens no incident.
+
+    The same (`cluster`, `job_id`, `started_at`) is the same run; without `started_at` it is
+    the run of the job that was going on.
+    """
+    state = state_of(request)
+    body = await read_whole(request, state.context.settings.max_hook_bytes)
+
+    def act(_keeper: Keeper) -> Response:
+        return as_json(ended(state.context, end_from(object_from(body), utc_now())), 202)
+
+    return await to_thread.run_sync(once, request, body, act)
 
 
 @router.post(
@@ -107,6 +158,7 @@ async def job_failed(request: Request) -> Response:
                 }
             },
         ),
+        repeatable=True,
     ),
 )  # fmt: skip
 async def alertmanager(request: Request) -> Response:
@@ -115,7 +167,7 @@ async def alertmanager(request: Request) -> Response:
     """
     state = state_of(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)
-    return await answered(state, lambda: alert_notices(object_from(body)))
+    return await answered(request, body, lambda: alert_notices(object_from(body)))
 
 
 @router.post(
@@ -155,6 +207,7 @@ async def alertmanager(request: Request) -> Response:
                 },
             },
         ),
+        repeatable=True,
     ),
 )  # fmt: skip
 async def cloudevents(request: Request) -> Response:
@@ -172,20 +225,21 @@ async def cloudevents(request: Request) -> Response:
         found.extend([event_notices(event) for event in events])
         return found
 
-    return await answered(state, notices)
+    return await answered(request, body, notices)
 
 
-async def answered(state: ApiState, read: Callable[[], Notices]) -> Response:
-    def work() -> HeardNotices:
-        return hear(state.context, read())
+async def answered(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
+    # The same notice again changes nothing.
+    def act(_keeper: Keeper) -> Response:
+        heard = hear(state_of(request).context, read())
+        return as_json(
+            {
+                "accepted": heard.accepted,
+                "ignored": [{"fingerprint": one.ref, "why": one.why} for one in heard.ignored],
+                "incidents": [incident.to_dict() for incident in heard.incidents],
+                "truncated": heard.truncated,
+            },
+            202,
+        )
 
-    heard = await to_thread.run_sync(work)
-    return as_json(
-        {
-            "accepted": heard.accepted,
-            "ignored": [{"fingerprint": one.ref, "why": one.why} for one in heard.ignored],
-            "incidents": [incident.to_dict() for incident in heard.incidents],
-            "truncated": heard.truncated,
-        },
-        202,
-    )
+    return await to_thread.run_sync(once, request, body, act)

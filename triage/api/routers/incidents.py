@@ -24,12 +24,13 @@ from triage.api.cursors import (
     time_cursor,
 )
 from triage.api.described import answers, json_body, scoped
+from triage.api.idempotency import Keeper, once
 from triage.api.schemas import (
     ArtifactPage,
     CollectivePage,
     EvidencePage,
-    Incident,
     IncidentPage,
+    OneIncident,
     Report,
     Resolution,
     Suspects,
@@ -52,11 +53,17 @@ from triage.api.values import (
     one_id,
     one_name,
 )
+from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
 from triage.domain.states import IncidentState
 from triage.errors import Conflict, NotFound
+from triage.notify.message import Event
+from triage.notify.ticket import as_markdown
+from triage.services.context import Context
+from triage.services.repeats import repeats_of
 from triage.services.resolve import resolve
+from triage.services.tell import message_of
 from triage.store import artifacts, evidence, incidents, revisions, suspects
-from triage.store.views import IncidentView, RevisionView
+from triage.store.views import IncidentView, ResolutionView, RevisionView
 
 __all__ = ["router", "waiting"]
 
@@ -118,32 +125,39 @@ def list_incidents(
         )
     shown = rows[:limit]
     more = time_cursor("incidents", shown[-1].created_at, shown[-1].id) if rows[limit:] else None
-    return page([row.to_dict() for row in shown], more)
+    return page(request, [row.to_dict() for row in shown], more)
 
 
 @router.get(
     "/{id}",
     summary="One incident",
     dependencies=[Depends(known_query())],
-    responses=answers(*REFUSALS, ok={200: ("The incident.", Incident), 304: UNCHANGED}),
+    responses=answers(*REFUSALS, ok={200: ("The incident.", OneIncident), 304: UNCHANGED}),
     openapi_extra=scoped(Scope.READ),
 )
 def incident(request: Request, id: str) -> Response:  # noqa: A002
-    """Its state, verdict, coverage, resolution and times."""
+    """Its state, verdict, coverage, resolution and times, and what it may be a repeat of."""
     with state_of(request).context.database.reading() as session:
         one = found(session, id)
-    return tagged(request, orjson.dumps(one.to_dict()), JSON)
+        repeats = [repeat.to_dict() for repeat in repeats_of(session, one.id)]
+    return tagged(request, orjson.dumps({**one.to_dict(), "repeats": repeats}), JSON)
 
 
 @router.get(
     "/{id}/report",
     summary="The whole report",
     dependencies=[Depends(known_query())],
-    responses=answers(409, *REFUSALS, ok={200: ("`triage.report/1`.", Report), 304: UNCHANGED}),
+    responses=answers(
+        409, *REFUSALS,
+        ok={200: ("`triage.report/1`.", Report), 304: UNCHANGED},
+        content={WHOLE: {"schema": {"type": "string", "format": "binary"}}},
+    ),
     openapi_extra=scoped(Scope.READ),
-)
+)  # fmt: skip
 def incident_report(request: Request, id: str) -> Response:  # noqa: A002
-    """As `triage analyze --format json` prints it; 409 before the first verdict."""
+    """As `triage analyze --format json` prints it; 409 before the first verdict. Whoever accepts
+    `application/vnd.nccl-triage.answer` gets the stored answer, with what pictures need.
+    """
     with state_of(request).context.database.reading() as session:
         incident = found(session, id)
         revision = revisions.newest(session, incident.id)
@@ -152,7 +166,9 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
             f"the incident is {incident.state} and has no verdict yet",
             hint=f"GET /v1/incidents/{incident.id}/suspects?wait_s=60 waits for it",
         )
-    return tagged(request, revision.report.encode("utf-8", "replace"), JSON)
+    if any(WHOLE in header.lower() for header in request.headers.getlist("accept")):
+        return tagged(request, revision.answer, WHOLE, vary=True)
+    return tagged(request, revision.report.encode("utf-8", "replace"), JSON, vary=True)
 
 
 @waiting.get(
@@ -194,7 +210,19 @@ async def incident_suspects(
     if wait_s > 0 and not settled(incident):
         await state.watch.settled(incident.id, wait_s)
         incident, rows = await to_thread.run_sync(read)
+    if form == suspect_forms.MARKDOWN:
+        text = await to_thread.run_sync(as_ticket, state.context, incident)
+        return tagged(request, text, form, vary=True)
     return tagged(request, shown(form, incident, rows), form, vary=True)
+
+
+def as_ticket(context: Context, incident: IncidentView) -> bytes:
+    """In a thread: the whole answer is read back, which takes a while at 16,384 ranks."""
+    with context.database.reading() as session:
+        newest = revisions.newest(session, incident.id)
+    event = Event.FAILED if newest is None and settled(incident) else Event.READY
+    message = message_of(incident, newest, context.settings, event, incident.created_at)
+    return as_markdown(message).encode("utf-8", "replace")
 
 
 def settled(incident: IncidentView) -> bool:
@@ -206,9 +234,6 @@ def shown(form: str, incident: IncidentView, rows: Sequence[dict[str, Any]]) -> 
         return suspect_forms.as_csv(rows)
     if form == suspect_forms.NDJSON:
         return suspect_forms.as_ndjson(rows)
-    if form == suspect_forms.MARKDOWN:
-        summary = (incident.verdict or {}).get("summary") or f"incident {incident.state}"
-        return suspect_forms.as_markdown(f"job {incident.job_id}: {summary}", rows)
     return orjson.dumps(
         {
             "incident_id": incident.id,
@@ -240,7 +265,7 @@ def incident_artifacts(
         rows = artifacts.of_incident(session, incident.id, after=after, limit=limit + 1)
     kept = rows[:limit]
     more = time_cursor("artifacts", kept[-1].created_at, kept[-1].id) if rows[limit:] else None
-    return page([row.to_dict() for row in kept], more)
+    return page(request, [row.to_dict() for row in kept], more)
 
 
 @router.get(
@@ -268,7 +293,7 @@ def incident_evidence(
         )
     kept = rows[:limit]
     more = id_cursor("evidence", kept[-1][0]) if rows[limit:] else None
-    return page([row for _, row in kept], more)
+    return page(request, [row for _, row in kept], more)
 
 
 @router.get(
@@ -287,7 +312,7 @@ def incident_collectives(
     """Who waits, who is missing, who disagrees; empty before the first verdict."""
     revision = newest(request, id)
     rows = [] if revision is None else orjson.loads(revision.report)["groups"]
-    return part_of("collectives", revision, rows, cursor, limit)
+    return part_of(request, "collectives", revision, rows, cursor, limit)
 
 
 @router.get(
@@ -306,7 +331,7 @@ def incident_timeline(
     """The first root evidence of each node beside the stop; empty before the first verdict."""
     revision = newest(request, id)
     rows = [] if revision is None else revision.timeline
-    return part_of("timeline", revision, rows, cursor, limit)
+    return part_of(request, "timeline", revision, rows, cursor, limit)
 
 
 def newest(request: Request, incident_id: str) -> RevisionView | None:
@@ -315,6 +340,7 @@ def newest(request: Request, incident_id: str) -> RevisionView | None:
 
 
 def part_of(
+    request: Request,
     kind: str,
     revision: RevisionView | None,
     rows: Sequence[Mapping[str, Any]],
@@ -335,7 +361,7 @@ def part_of(
     start = 0 if seen is None else seen[1]
     end = start + limit
     more = place_cursor(kind, number, end) if end < len(rows) else None
-    return page(rows[start:end], more)
+    return page(request, rows[start:end], more)
 
 
 @router.post(
@@ -344,7 +370,9 @@ def part_of(
     summary="Say what it turned out to be",
     dependencies=[Depends(known_query())],
     responses=answers(
-        400, 408, 413, 415, 507, *REFUSALS, ok={201: ("Kept; said again, replaced.", Resolution)}
+        *(400, 408, 409, 413, 415, 507),
+        *REFUSALS,
+        ok={201: ("Kept; said again, replaced.", Resolution)},
     ),
     openapi_extra=scoped(
         Scope.READ,
@@ -352,6 +380,7 @@ def part_of(
             "NewResolution",
             {"cable": {"category": "network", "node": "n3", "note": "cable replaced"}},
         ),
+        repeatable=True,
     ),
 )
 async def resolve_incident(request: Request, id: str) -> Response:  # noqa: A002
@@ -360,20 +389,24 @@ async def resolve_incident(request: Request, id: str) -> Response:  # noqa: A002
     incident_id = one_id(id, "incident", LISTED)
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
-    def work() -> dict[str, Any]:
+    def as_answer(kept: ResolutionView) -> Response:
+        return as_json(kept.to_dict(), 201, {"Location": f"/v1/incidents/{quote(incident_id)}"})
+
+    def act(keeper: Keeper) -> Response:
         with ctx.database.reading() as session:
             found(session, incident_id)
         said = object_from(body)
         only(said, ("category", "node", "note"), ("category",))
         node = text_in(said, "node")
-        return resolve(
+        kept = resolve(
             ctx,
             incident_id,
             text_in(said, "category") or "",
             None if node is None else one_name(node, "body/node"),
             text_in(said, "note"),
             actor_of(request),
-        ).to_dict()
+            also=lambda session, kept: keeper.answer(session, as_answer(kept)),
+        )
+        return as_answer(kept)
 
-    said = await to_thread.run_sync(work)
-    return as_json(said, 201, {"Location": f"/v1/incidents/{quote(incident_id)}"})
+    return await to_thread.run_sync(once, request, body, act)

@@ -1,9 +1,8 @@
 """Subscriptions: who is told, what was sent, and sending it once more."""
 
-from typing import Any
-
 from anyio import to_thread
 from fastapi import APIRouter, Depends, Request
+from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from triage.api.access import Scope, actor_of, admitted
@@ -11,6 +10,7 @@ from triage.api.answers import as_json, page
 from triage.api.body import read_whole
 from triage.api.cursors import after_time, time_cursor
 from triage.api.described import answers, json_body, scoped
+from triage.api.idempotency import Keeper, once
 from triage.api.schemas import Delivery, DeliveryPage, NewSubscription, SubscriptionPage
 from triage.api.shapes import only, text_in, texts_in
 from triage.api.state import state_of
@@ -19,6 +19,7 @@ from triage.api.values import Cursor, Limit, known_query, one_id
 from triage.errors import NotFound
 from triage.services.subscribe import resend, subscribe, unsubscribe
 from triage.store import deliveries, subscriptions
+from triage.store.views import DeliveryView
 
 __all__ = ["router"]
 
@@ -35,7 +36,7 @@ LISTED = "GET /v1/subscriptions lists them"
     summary="Subscribe a receiver",
     dependencies=[Depends(known_query())],
     responses=answers(
-        400, 401, 403, 408, 413, 415, 422, 429, 507,
+        400, 401, 403, 408, 409, 413, 415, 422, 429, 507,
         ok={201: ("The receiver, with its secret.", NewSubscription)},
     ),
     openapi_extra=scoped(
@@ -44,6 +45,7 @@ LISTED = "GET /v1/subscriptions lists them"
             "SubscriptionRequest",
             {"generic": {"kind": "generic", "url": "https://hooks.example.com/triage"}},
         ),
+        repeatable=True,
     ),
 )  # fmt: skip
 async def add_subscription(request: Request) -> Response:
@@ -51,7 +53,7 @@ async def add_subscription(request: Request) -> Response:
     ctx = state_of(request).context
     body = await read_whole(request, ctx.settings.max_hook_bytes)
 
-    def work() -> dict[str, Any]:
+    def act(keeper: Keeper) -> Response:
         asked = object_from(body)
         only(asked, ("kind", "url", "routing_key", "secret", "events"), ("kind",))
         made = subscribe(
@@ -62,11 +64,12 @@ async def add_subscription(request: Request) -> Response:
             text_in(asked, "secret"),
             texts_in(asked, "events"),
             actor_of(request),
+            also=lambda session, made: keeper.made(session, 201, made.id),
         )
-        return {**made.to_dict(), "secret": made.secrets[0] if made.secrets else None}
+        shown = {**made.to_dict(), "secret": made.secrets[0] if made.secrets else None}
+        return as_json(shown, 201, {"Location": "/v1/subscriptions"})
 
-    made = await to_thread.run_sync(work)
-    return as_json(made, 201, {"Location": "/v1/subscriptions"})
+    return await to_thread.run_sync(once, request, body, act)
 
 
 @router.get(
@@ -88,7 +91,7 @@ def list_subscriptions(
     rest = [one for one in found if seen is None or (one.created_at, one.id) > seen]
     rows = rest[:limit]
     more = time_cursor("subscriptions", rows[-1].created_at, rows[-1].id) if rest[limit:] else None
-    return page([row.to_dict() for row in rows], more)
+    return page(request, [row.to_dict() for row in rows], more)
 
 
 @router.delete(
@@ -127,7 +130,7 @@ def list_deliveries(
         found = deliveries.of_subscription(session, subscription_id, before=before, limit=limit + 1)
     rows = found[:limit]
     more = time_cursor("deliveries", rows[-1].created_at, rows[-1].id) if found[limit:] else None
-    return page([row.to_dict() for row in rows], more)
+    return page(request, [row.to_dict() for row in rows], more)
 
 
 @router.post(
@@ -136,11 +139,19 @@ def list_deliveries(
     summary="Send a message once more",
     dependencies=[Depends(known_query())],
     responses=answers(
-        401, 403, 404, 409, 422, 429, 507, ok={202: ("It will be sent at once.", Delivery)}
+        400, 401, 403, 404, 409, 422, 429, 507, ok={202: ("It will be sent at once.", Delivery)}
     ),
-    openapi_extra=scoped(Scope.ADMIN),
+    openapi_extra=scoped(Scope.ADMIN, repeatable=True),
 )
 def resend_delivery(request: Request, id: str) -> Response:  # noqa: A002
     """The same bytes under the same `webhook-id`."""
     delivery_id = one_id(id, "delivery", "GET /v1/subscriptions/{id}/deliveries lists them")
-    return as_json(resend(state_of(request).context, delivery_id, actor_of(request)).to_dict(), 202)
+
+    def act(keeper: Keeper) -> Response:
+        def keep(session: Session, found: DeliveryView) -> None:
+            keeper.answer(session, as_json(found.to_dict(), 202))
+
+        ctx = state_of(request).context
+        return as_json(resend(ctx, delivery_id, actor_of(request), also=keep).to_dict(), 202)
+
+    return once(request, b"", act)

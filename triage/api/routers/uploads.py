@@ -139,7 +139,7 @@ async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
     """Take an upload in, in a thread of its own, when it is its turn."""
     result = "refused"
     try:
-        async with state.gate.turn():
+        async with state.gate.turn(body.begin):
             # One thread for each place inside the gate, none of the threads that answer reads.
             taken = await to_thread.run_sync(take, limiter=CapacityLimiter(1))
         result = "taken"

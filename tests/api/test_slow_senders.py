@@ -1,0 +1,160 @@
+"""Senders that drip: given up in time, and no hindrance to those that send."""
+
+import json
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+from tests.api.service import Service, context_at, serving
+from tests.api.test_uploads import LOG, answer_of, request_head, send
+
+PLACES = 2
+GRACE_S = 1.0
+IDLE_S = 3.0
+RATE = 1 << 14
+LONG = f"Content-Length: {1 << 20}"
+
+
+@pytest.fixture(scope="module")
+def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    """A service with few places and little patience."""
+    ctx = context_at(
+        tmp_path_factory.mktemp("strict"), max_uploads=PLACES,
+        min_body_rate=RATE, body_grace_s=GRACE_S, body_idle_s=IDLE_S,
+    )  # fmt: skip
+    with serving(ctx) as found:
+        yield found
+    ctx.close()
+
+
+class Drippers:
+    """Connections that send ``first`` of a long body, then a byte now and then."""
+
+    def __init__(self, service: Service, number: int, first: bytes = b"") -> None:
+        self.stopped = threading.Event()
+        self.connections = [
+            socket.create_connection(("127.0.0.1", service.port)) for _ in range(number)
+        ]
+        for one in self.connections:
+            one.sendall(request_head(service, "/v1/jobs/drip/artifacts?node=n0", LONG) + first)
+        self.thread = threading.Thread(target=self.drip)
+
+    def drip(self) -> None:
+        while not self.stopped.wait(0.2):
+            for one in self.connections:
+                with suppress(OSError):
+                    one.sendall(b"x")
+
+    def __enter__(self) -> "Drippers":
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.stopped.set()
+        self.thread.join()
+        for one in self.connections:
+            one.close()
+
+
+def gate_is(service: Service, active: int, within_s: float = 20) -> bool:
+    gate = service.app.state.triage.gate
+    until = time.monotonic() + within_s
+    while gate.active != active and time.monotonic() < until:
+        time.sleep(0.02)
+    return gate.active == active
+
+
+def refusal_of(connection: socket.socket) -> dict:
+    """The problem document, and nothing behind it: the connection is closed.
+
+    Whoever goes on sending behind the answer is reset.
+    """
+    connection.settimeout(30)
+    got = b""
+    with suppress(ConnectionResetError):
+        while part := connection.recv(65536):
+            got += part
+    head, _, body = got.partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 408 "), got[:200]
+    assert b"\r\nconnection: close" in head.lower()
+    return json.loads(body)
+
+
+def test_drippers_hold_no_place_from_who_sends(strict: Service) -> None:
+    before = strict.stored_files()
+    with Drippers(strict, 20) as many:
+        assert strict.app.state.triage.gate.active == 0
+        began = time.monotonic()
+        assert send(strict, "honest", LOG, "?node=n1").status == 201
+        assert time.monotonic() - began < GRACE_S
+        told = [refusal_of(one)["detail"] for one in many.connections]
+    assert set(told) == {f"the body comes with fewer than {RATE:,} bytes a second"}
+    assert len(strict.stored_files()) == len(before) + 1
+    assert strict.get("/v1/incidents?job_id=drip").json()["items"] == []
+
+
+def test_who_begins_well_and_drips_then_gives_its_place_back(strict: Service) -> None:
+    before = strict.stored_files()
+    with Drippers(strict, 3 * PLACES, first=os.urandom(RATE)) as many:
+        assert gate_is(strict, PLACES)
+        began = time.monotonic()
+        assert send(strict, "honest", LOG, "?node=n2").status == 201
+        assert time.monotonic() - began < 10 * GRACE_S
+        for one in many.connections:
+            assert "bytes a second" in refusal_of(one)["detail"]
+    assert gate_is(strict, 0)
+    assert len(strict.stored_files()) == len(before) + 1
+    assert strict.get("/v1/incidents?job_id=drip").json()["items"] == []
+
+
+@pytest.mark.parametrize("path", ["/v1/jobs/silent/artifacts", "/v1/hooks/job-failed"])
+def test_a_body_that_stops_coming_is_given_up(strict: Service, path: str) -> None:
+    before = strict.stored_files()
+    with socket.create_connection(("127.0.0.1", strict.port)) as connection:
+        connection.sendall(request_head(strict, path, "Content-Length: 99") + b"{")
+        assert refusal_of(connection)["detail"] == "no byte of the body came for 1 s"
+    assert strict.stored_files() == before
+
+
+def test_a_good_sender_may_pause_for_longer_than_the_grace(strict: Service) -> None:
+    body = LOG * (1 + 3 * RATE // len(LOG))
+    with socket.create_connection(("127.0.0.1", strict.port)) as connection:
+        length = f"Content-Length: {len(body) + len(LOG)}"
+        connection.sendall(request_head(strict, "/v1/jobs/pause/artifacts", length) + body)
+        time.sleep(1.7 * GRACE_S)
+        connection.sendall(LOG)
+        assert answer_of(connection).startswith(b"HTTP/1.1 201 ")
+
+
+def test_waiting_for_a_place_is_not_held_against_the_sender(
+    strict: Service, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from triage.api.routers import uploads
+
+    free, take = threading.Event(), uploads.take_artifact
+
+    def held(*given: object) -> object:
+        free.wait(30)
+        return take(*given)
+
+    monkeypatch.setattr(uploads, "take_artifact", held)
+    statuses: list[int] = []
+
+    def upload(number: int) -> None:
+        body = LOG * (RATE // len(LOG) * 8)
+        statuses.append(send(strict, "queue", body, f"?node=n{number}").status)
+
+    threads = [threading.Thread(target=upload, args=[number]) for number in range(3 * PLACES)]
+    for thread in threads:
+        thread.start()
+    assert gate_is(strict, PLACES)
+    time.sleep(IDLE_S + GRACE_S)
+    free.set()
+    for thread in threads:
+        thread.join()
+    assert statuses == [201] * len(threads)
