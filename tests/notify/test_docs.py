@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.notify.as_they_look import INCIDENT, examples
+from triage.notify import pagerduty, slack, ticket
 from triage.notify.guard import Guard
 from triage.notify.message import DEFAULT_EVENTS, Event
 from triage.notify.registry import Kind, validate
@@ -33,7 +35,7 @@ def test_every_kind_is_shown():
 
 
 def test_the_default_is_as_said():
-    assert set(Event) - set(DEFAULT_EVENTS) == {Event.PROVISIONAL}
+    assert set(Event) - set(DEFAULT_EVENTS) == {Event.PROVISIONAL, Event.FLEET_DIGEST}
     assert f"every {PROBE_EVERY_S} s" in PAGE
 
 
@@ -50,3 +52,24 @@ def test_the_verifier_shown_verifies(body, good):
     old, new = new_secret(), new_secret()
     headers = sign([old, new], "msg_1", datetime.now(UTC), b"{}")
     assert names["verified"](body, headers, new) is good
+
+
+def test_the_messages_shown_are_those_that_are_sent():
+    """After a change that is meant, copy what ``as_they_look.examples`` says into the page."""
+    assert f"`tests/incidents/{INCIDENT}`" in PAGE
+    missing = [name for name, shown in examples().items() if level(shown) not in level(PAGE)]
+    assert missing == []
+
+
+def level(text):
+    """``text`` without beliefs, which move when weights are fitted again."""
+    return re.sub(r"\b[01]\.\d\d\b", "0.9", text)
+
+
+@pytest.mark.parametrize(
+    "limit",
+    [slack.MAX_CHARS, ticket.MAX_CHARS, pagerduty.MAX_SUMMARY, pagerduty.MAX_KEY],
+)
+def test_the_limits_are_those_of_the_code(limit):
+    rows = PAGE.partition("| channel |")[2].partition("\n\n")[0]
+    assert re.search(rf"\b{limit:,}\b", rows)

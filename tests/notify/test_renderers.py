@@ -1,6 +1,7 @@
 """Each renderer: who is woken, by what, and what is taken back."""
 
 import json
+import re
 from datetime import timedelta
 
 import pytest
@@ -182,10 +183,62 @@ def test_slack_says_who_why_and_what_to_do():
     assert "63 of 64 dumps" in said
 
 
+@pytest.mark.parametrize("url", ["", "/incidents/inc_7f3a"])
+def test_slack_names_the_incident_where_no_address_is_known(url):
+    assert "Incident inc_7f3a" in slack_text(message(url=url))
+    assert "Incident inc_7f3a" not in slack_text(message())
+
+
 def test_slack_names_three_suspects():
     said = slack_text(message(suspects=tuple(suspect(node=f"n{n}") for n in range(1, 6))))
     assert "*3. n3*" in said
     assert "*4." not in said
+
+
+@pytest.mark.parametrize(
+    ("count", "said"), [(3, None), (4, "1 more in the incident"), (300, "297 more in the incident")]
+)
+def test_slack_says_how_many_it_leaves_out(count, said):
+    text = slack_text(message(suspects=tuple(suspect(node=f"n{n}") for n in range(count))))
+    left_out = re.findall(r"\d+ more in the incident", text)
+    assert left_out == ([] if said is None else [said])
+
+
+def test_a_phone_is_told_what_happened_and_what_to_do():
+    assert sent(message(), "slack")["text"] == (
+        "Job 4711 hang: gpu_hbm on n3 (0.99)\n"
+        "On n3 (rank 27), GPU memory (HBM) failed; 63 other ranks wait.\n"
+        "Drain n3, then restart the job without it."
+    )
+
+
+@pytest.mark.parametrize("event", [Event.RESOLVED, Event.FAILED])
+def test_a_phone_is_not_told_an_old_verdict(event):
+    assert "\n" not in sent(message(event, reason="killed"), "slack")["text"]
+
+
+@pytest.mark.parametrize("kind", ["slack", "pagerduty", "alertmanager"])
+@pytest.mark.parametrize("char", ["x", '"', "&", "\\", "<", "😀"])
+def test_300_suspects_with_long_reasons_are_still_one_message(char, kind):
+    long = char * 10_000
+    reasons = [{"text": long, "artifact": long, "line": 1}] * 9
+    crowd = tuple(suspect(node=f"n{n}", because=reasons, gpus=[long] * 9) for n in range(300))
+    full = message(
+        verdict=verdict(summary=long, cordon=[long]), suspects=crowd, next_step=long,
+        coverage_text=long, actions=tuple(f"kubectl cordon n{n}" for n in range(8)),
+    )  # fmt: skip
+    body = sent(full, kind)
+    text = json.dumps(body, ensure_ascii=False, separators=(",", ":"))
+    for position in range(3):
+        assert f"n{position}" in text
+    assert "kubectl cordon n7" in text
+    assert len(text) <= {"slack": 8_000, "pagerduty": 512 << 10, "alertmanager": 64 << 10}[kind]
+
+
+def test_pagerduty_says_how_many_it_leaves_out():
+    crowd = tuple(suspect(node=f"n{n}") for n in range(300))
+    details = sent(message(suspects=crowd), "pagerduty")["payload"]["custom_details"]
+    assert (len(details["suspects"]), details["more_suspects"]) == (3, 297)
 
 
 def test_commands_are_whole_or_left_out():

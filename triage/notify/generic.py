@@ -12,7 +12,7 @@ from triage.notify.message import Message
 from triage.notify.request import JSON, Request, Target
 from triage.render.wire import encode_line
 
-__all__ = ["render"]
+__all__ = ["inactive", "render"]
 
 # All four occur inside JSON strings only, and never as part of an escape.
 _ACTIVE = re.compile(rb"[<>&@]")
@@ -34,5 +34,9 @@ def render(message: Message, target: Target) -> Request:
             "url": message.url,
         },
     }
-    body = _ACTIVE.sub(lambda found: b"\\u%04x" % ord(found[0]), encode_line(value))
-    return Request("POST", target.url, JSON, body.rstrip(b"\n"))
+    return Request("POST", target.url, JSON, inactive(encode_line(value).rstrip(b"\n")))
+
+
+def inactive(body: bytes) -> bytes:
+    """The same JSON without a character that begins markup or a mention."""
+    return _ACTIVE.sub(lambda found: b"\\u%04x" % ord(found[0]), body)

@@ -27,6 +27,7 @@ class Event(StrEnum):
     REVISED = "incident.revised"
     RESOLVED = "incident.resolved"
     FAILED = "incident.failed"
+    FLEET_DIGEST = "fleet.digest"
 
 
 DEFAULT_EVENTS = (Event.READY, Event.REVISED, Event.RESOLVED, Event.FAILED)

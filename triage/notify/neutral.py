@@ -11,7 +11,7 @@ import unicodedata
 
 from triage.render.clean import one_line
 
-__all__ = ["cut_chars", "inert", "plain", "web_link"]
+__all__ = ["ELLIPSIS", "cut_chars", "inert", "plain", "web_link"]
 
 ELLIPSIS = "…"
 

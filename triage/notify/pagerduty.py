@@ -106,6 +106,7 @@ def _details(message: Message, verdict: Told, suspects: tuple[Named, ...]) -> di
             }
             for one in in_front(suspects)
         ],
+        "more_suspects": len(suspects) - len(in_front(suspects)),
     }
 
 

@@ -4,15 +4,19 @@ A new kind is one file, one member of :class:`Kind` and one line here.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from triage.errors import Place, Unprocessable
-from triage.notify import alertmanager, generic, pagerduty, slack
-from triage.notify.message import Message
-from triage.notify.request import Kind, Render, Request, Target
+from triage.notify import alertmanager, digest_generic, digest_slack, generic, pagerduty, slack
+from triage.notify.digest import Digest
+from triage.notify.message import Event, Message
+from triage.notify.request import Kind, Render, RenderDigest, Request, Target
 
-__all__ = ["Kind", "Receiver", "Request", "Target", "receiver", "render", "validate"]
+__all__ = [
+    "Kind", "Receiver", "Request", "Target",
+    "check_told", "receiver", "render", "render_digest", "validate",
+]  # fmt: skip
 
 # Integration keys have 32 letters and digits; others are left to PagerDuty to refuse.
 _ROUTING_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -25,9 +29,11 @@ class Receiver:
     ``signed``: requests carry the Standard Webhooks headers. ``latest_only``: a message
     that waits is void once a later one of the same incident and subscription exists, as
     the receiver keeps a state: a late trigger would reopen what a resolve has closed.
+    ``render_digest`` is None for receivers of alarms: a week that was looked back on is none.
     """
 
     render: Render
+    render_digest: RenderDigest | None = None
     default_url: str | None = None
     needs_routing_key: bool = False
     signed: bool = False
@@ -35,10 +41,10 @@ class Receiver:
 
 
 _RECEIVERS: Mapping[Kind, Receiver] = {
-    Kind.GENERIC: Receiver(generic.render, signed=True),
-    Kind.SLACK: Receiver(slack.render),
+    Kind.GENERIC: Receiver(generic.render, digest_generic.render, signed=True),
+    Kind.SLACK: Receiver(slack.render, digest_slack.render),
     Kind.PAGERDUTY: Receiver(
-        pagerduty.render, pagerduty.EVENTS_URL, needs_routing_key=True, latest_only=True
+        pagerduty.render, None, pagerduty.EVENTS_URL, needs_routing_key=True, latest_only=True
     ),
     Kind.ALERTMANAGER: Receiver(alertmanager.render, latest_only=True),
 }
@@ -52,6 +58,25 @@ def receiver(kind: Kind) -> Receiver:
 def render(message: Message, target: Target) -> Request | None:
     """``message`` in the form of ``target``; None where that receiver is not to be told."""
     return _RECEIVERS[target.kind].render(message, target)
+
+
+def render_digest(digest: Digest, target: Target) -> Request | None:
+    """A week in the form of ``target``; None where that receiver takes none."""
+    draw = _RECEIVERS[target.kind].render_digest
+    return None if draw is None else draw(digest, target)
+
+
+def check_told(kind: Kind, events: Sequence[str]) -> None:
+    """Raises :class:`Unprocessable` for an event that this kind of receiver cannot be told."""
+    if Event.FLEET_DIGEST in events and _RECEIVERS[kind].render_digest is None:
+        place = f"body/events/{events.index(Event.FLEET_DIGEST)}"
+        raise Unprocessable(
+            f"{kind} takes alarms, and {Event.FLEET_DIGEST} is none: it would page somebody for"
+            " a look back",
+            hint="subscribe a receiver of kind generic or slack to it; alert on the gauges"
+            " triage_fleet_* of /metrics instead",
+            places=(Place(place, f"not told to {kind}"),),
+        )
 
 
 def validate(kind: str, url: str | None = None, routing_key: str | None = None) -> Target:

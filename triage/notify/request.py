@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
+from triage.notify.digest import Digest
 from triage.notify.message import Message
 
-__all__ = ["JSON", "Kind", "Render", "Request", "Target"]
+__all__ = ["JSON", "Kind", "Render", "RenderDigest", "Request", "Target"]
 
 JSON: Mapping[str, str] = {"content-type": "application/json"}
 
@@ -45,3 +46,10 @@ class Render(Protocol):
 
     def __call__(self, message: Message, target: Target) -> Request | None:
         """The request; the same message and target give the same bytes."""
+
+
+class RenderDigest(Protocol):
+    """A week of a fleet in the form of one kind of receiver."""
+
+    def __call__(self, digest: Digest, target: Target) -> Request:
+        """The request; the same digest and target give the same bytes."""

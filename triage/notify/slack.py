@@ -14,8 +14,10 @@ from dataclasses import dataclass
 
 from triage.notify.headline import headline, where
 from triage.notify.message import Event, Message
-from triage.notify.neutral import cut_chars, inert, plain, web_link
+from triage.notify.neutral import plain, web_link
+from triage.notify.pasted import pasted
 from triage.notify.request import JSON, Request, Target
+from triage.notify.slack_blocks import Block, context, escaped, header, linked, section
 from triage.notify.told import Named, Reason, in_front, told
 from triage.render.belief import belief
 from triage.render.ranges import condense
@@ -25,10 +27,6 @@ __all__ = ["MAX_CHARS", "escaped", "render"]
 
 MAX_CHARS = 8_000
 _MAX_HEADER = 150
-
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-
-Block = dict[str, object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,20 +58,9 @@ def render(message: Message, target: Target) -> Request:
     return Request("POST", target.url, JSON, body)
 
 
-def escaped(text: str, limit: int) -> str:
-    """``text`` as mrkdwn that acts on nothing, at most ``limit`` characters, entities whole."""
-    line = cut_chars(inert(text), limit)
-    whole = "".join(_ENTITIES.get(char, char) for char in line)
-    keep = len(line)
-    while len(whole) > limit:
-        keep = min(keep - 1, limit * keep // len(whole))
-        whole = "".join(_ENTITIES.get(char, char) for char in cut_chars(line, keep))
-    return whole
-
-
 def _body(message: Message, room: _Room) -> bytes:
     value = {
-        "text": escaped(headline(message), 300),
+        "text": _spoken(message, room),
         "blocks": list(_blocks(message, room)),
         "unfurl_links": False,
         "unfurl_media": False,
@@ -81,21 +68,31 @@ def _body(message: Message, room: _Room) -> bytes:
     return encode_line(value).rstrip(b"\n")
 
 
+def _spoken(message: Message, room: _Room) -> str:
+    """What a phone's notification shows and a screen reader says: no block is read then."""
+    lines = [escaped(headline(message), 300)]
+    verdict = told(message)[0]
+    if verdict is not None and message.event not in (Event.RESOLVED, Event.FAILED):
+        said = (verdict.summary, message.next_step)
+        lines += [escaped(text, room.sentence // 2) for text in said if text]
+    return "\n".join(lines)
+
+
 def _blocks(message: Message, room: _Room) -> Iterator[Block]:
-    title = plain(headline(message), _MAX_HEADER)
-    yield {"type": "header", "text": {"type": "plain_text", "text": title, "emoji": False}}
+    yield header(plain(headline(message), _MAX_HEADER))
     if message.event is Event.RESOLVED:
         note = (message.resolution or {}).get("note")
         if isinstance(note, str) and note:
-            yield _section(escaped(note, room.sentence))
+            yield section(escaped(note, room.sentence))
     elif message.event is not Event.FAILED:
         yield from _answer(message, room)
     if message.coverage_text:
-        yield {"type": "context", "elements": [_mrkdwn(escaped(message.coverage_text, 300))]}
+        yield context(f"Coverage: {escaped(message.coverage_text, 300)}")
     link = web_link(message.url)
     if link and len(link) <= 500:
-        address = "".join(_ENTITIES.get(char, char) for char in link)
-        yield _section(f"<{address}|Open the incident>")
+        yield section(linked(link, "Open the incident"))
+    else:
+        yield context(f"Incident {escaped(message.incident_id, 300)}")
 
 
 def _answer(message: Message, room: _Room) -> Iterator[Block]:
@@ -103,17 +100,20 @@ def _answer(message: Message, room: _Room) -> Iterator[Block]:
     if verdict is None:
         return
     if verdict.summary:
-        yield _section(escaped(verdict.summary, room.sentence))
+        yield section(escaped(verdict.summary, room.sentence))
     for position, suspect in enumerate(in_front(suspects), start=1):
-        yield _section(_suspect(position, suspect, room))
+        yield section(_suspect(position, suspect, room))
+    more = len(suspects) - len(in_front(suspects))
+    if more:
+        yield context(f"{more} more in the incident")
     # Behind the suspects: the sentence may speak of "the reasons above".
     if message.next_step:
-        yield _section(f"*Next:* {escaped(message.next_step, room.sentence)}")
+        yield section(f"*Next:* {escaped(message.next_step, room.sentence)}")
     else:
-        yield _section(f"*Action:* {escaped(verdict.action, 64)}")
-    commands = _commands(message.actions, room.commands)
+        yield section(f"*Action:* {escaped(verdict.action, 64)}")
+    commands = pasted(message.actions, room.commands, escaped)
     if commands:
-        yield _section(f"```\n{commands}\n```")
+        yield section(f"```\n{commands}\n```")
 
 
 def _suspect(position: int, suspect: Named, room: _Room) -> str:
@@ -135,23 +135,3 @@ def _suspect(position: int, suspect: Named, room: _Room) -> str:
 def _reason(reason: Reason, limit: int) -> str:
     place = f" ({escaped(reason.place, 90)})" if reason.place else ""
     return f"• {escaped(reason.text, limit)}{place}"
-
-
-def _commands(actions: tuple[str, ...], limit: int) -> str:
-    """Whole commands only: half of one is worse than none."""
-    kept: list[str] = []
-    for action in actions:
-        line = escaped(action, limit)
-        if "…" in line or sum(map(len, kept)) + len(kept) + len(line) > limit:
-            kept.append(f"# {len(actions) - len(kept)} more in the report")
-            break
-        kept.append(line)
-    return "\n".join(kept)
-
-
-def _section(text: str) -> Block:
-    return {"type": "section", "text": _mrkdwn(text)}
-
-
-def _mrkdwn(text: str) -> Block:
-    return {"type": "mrkdwn", "text": text, "verbatim": True}
