@@ -28,8 +28,6 @@ IDLE_EVERY_S: Final = 0.5
 # So long after the last thing to do it counts as idle.
 BUSY_FOR_S: Final = 2.0
 SWEEP_EVERY_S: Final = 1.0
-# Rows that are looked at in one go: more than all lanes together take.
-MOST_ROWS: Final = 200
 
 
 class Feeder:
@@ -79,8 +77,13 @@ class Feeder:
         if now >= self.sweep_at:
             self.sweep_at = now + SWEEP_EVERY_S
             self.house.sweep()
+        free = self.lanes.free()
+        if not free:
+            return
         with self.ctx.database.reading() as session:
-            rows = due(session, datetime.now(UTC), MOST_ROWS)
+            # So many of a kind that stands first in line leave no row for another: all of it
+            # is in the lanes then, and the next look is at the others.
+            rows = due(session, datetime.now(UTC), list(free), sum(free.values()))
         if rows:
             self.busy_until = time.monotonic() + BUSY_FOR_S
         for kind, row_id in rows:

@@ -33,6 +33,12 @@ class Lanes:
             self.taken[kind] += free
             return free
 
+    def free(self) -> dict[WorkKind, int]:
+        """Kinds that have free places, and how many."""
+        with self.changed:
+            left = {kind: self.places[kind] - taken for kind, taken in self.taken.items()}
+        return {kind: number for kind, number in left.items() if number > 0}
+
     def give(self, kind: WorkKind) -> None:
         """Free a place of this kind."""
         with self.changed:

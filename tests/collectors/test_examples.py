@@ -171,7 +171,8 @@ def hook(tmp_path: Path, url: str, **more: str):
         **{
             "TRIAGE_CONF": conf(tmp_path, url), "SLURM_JOB_ID": "4711", "SLURM_CLUSTER_NAME": "a",
             "SLURM_JOB_NAME": "pre train", "SLURM_JOB_NODELIST": "gpu[001-128,130]",
-            "SLURM_JOB_EXIT_CODE": "34304", "SLURM_JOB_EXIT_CODE2": "134:0", **more,
+            "SLURM_JOB_EXIT_CODE": "34304", "SLURM_JOB_EXIT_CODE2": "134:0",
+            "SLURM_JOB_START_TIME": "1795222800", **more,
         },
     )  # fmt: skip
 
@@ -190,9 +191,25 @@ def test_the_head_node_tells_of_the_failure(tmp_path) -> None:
     assert said == {
         "source": "slurm", "job_id": "4711", "cluster": "a", "name": "pre train",
         "nodelist": "gpu[001-128,130]", "exit_code": "134:0",
+        "SLURM_JOB_START_TIME": "1795222800", "gpus_per_node": None,
     }  # fmt: skip
     assert request.path == "/v1/hooks/job-failed"
     assert request.headers["authorization"] == f"Bearer {TOKEN}"
+
+
+@needs_curl
+def test_the_head_node_tells_of_a_job_that_ended_well(tmp_path) -> None:
+    well = {"SLURM_JOB_EXIT_CODE": "0", "SLURM_JOB_EXIT_CODE2": "0:0"}
+    with service((202, {}, {})) as there:
+        hook(tmp_path, there.url, **well)
+        until(lambda: there.requests)
+        until(lambda: not list((tmp_path / "hooks").iterdir()))
+
+    (request,) = there.requests
+    said = json.loads(request.body)
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", said["ended_at"])
+    assert (said["exit_code"], said.get("failed_at")) == ("0:0", None)
+    assert request.path == "/v1/hooks/job-ended"
 
 
 @needs_curl
@@ -232,14 +249,9 @@ def test_no_name_of_a_job_breaks_the_message(tmp_path, name) -> None:
     assert set(said["name"]) <= set(name)
 
 
-@pytest.mark.parametrize(
-    "more",
-    [{"SLURM_JOB_EXIT_CODE": "0", "SLURM_JOB_EXIT_CODE2": "0:0"}, {"TRIAGE_CONF": "/none"}],
-    ids=["ended well", "not configured"],
-)
-def test_the_head_node_is_silent(tmp_path, more) -> None:
+def test_a_head_node_that_is_not_configured_is_silent(tmp_path) -> None:
     with service((202, {}, {})) as there:
-        assert hook(tmp_path, there.url, **more).returncode == 0
+        assert hook(tmp_path, there.url, TRIAGE_CONF="/none").returncode == 0
         time.sleep(0.3)
 
     assert there.requests == []

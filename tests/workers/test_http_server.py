@@ -94,6 +94,34 @@ def test_a_connection_that_was_answered_is_not_taken_for_a_silent_one(
             assert not closed_within(one, 0.6)
 
 
+def test_a_body_that_drips_on_behind_its_answer_is_cut_off(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(GuardedProtocol, "rest_s", 0.3)
+    with answering() as where, socket.create_connection(where) as one:
+        one.sendall(REQUEST + b"Content-Length: 1000000\r\n\r\n")
+        one.settimeout(20)
+        assert one.recv(1000).startswith(b"HTTP/1.1 200")
+
+        assert closed_within(one, 20, drip=b"x")
+
+
+def test_a_body_that_ends_soon_behind_its_answer_costs_no_connection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(GuardedProtocol, "rest_s", 0.5)
+    with answering() as where, socket.create_connection(where) as one:
+        one.settimeout(20)
+        one.sendall(REQUEST + b"Content-Length: 2\r\n\r\n")
+        assert one.recv(1000).startswith(b"HTTP/1.1 200")
+        for byte in (b"x", b"x"):
+            one.sendall(byte)
+        assert not closed_within(one, 1.0)
+        one.sendall(REQUEST + b"\r\n")
+        one.settimeout(20)
+        assert one.recv(1000).startswith(b"HTTP/1.1 200")
+
+
 def test_a_head_without_end_in_size_is_refused() -> None:
     with answering() as where, socket.create_connection(where) as one:
         one.settimeout(20)

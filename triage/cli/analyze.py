@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 __all__ = [
     "HELP",
     "Format",
+    "Output",
+    "ReportFormat",
+    "Top",
     "analyze",
     "colours",
     "emit",
     "existing",
     "parse_at",
     "reading",
+    "rendered",
     "width",
 ]
 
@@ -66,6 +70,15 @@ class Format(StrEnum):
     HTML = "html"
 
 
+ReportFormat = Annotated[
+    Format, typer.Option("--format", "-f", help="text for people, json, or one html page.")
+]
+Output = Annotated[
+    Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there, not to stdout.")
+]
+Top = Annotated[int | None, typer.Option("--top", metavar="N", help="Show the best N suspects.")]
+
+
 def analyze(
     paths: Annotated[
         list[Path],
@@ -75,16 +88,9 @@ def analyze(
             show_default=False,
         ),
     ],
-    format_: Annotated[
-        Format, typer.Option("--format", "-f", help="text for people, json, or one html page.")
-    ] = Format.TEXT,
-    output: Annotated[
-        Path | None,
-        typer.Option("--output", "-o", metavar="FILE", help="Write there, not to stdout."),
-    ] = None,
-    top: Annotated[
-        int | None, typer.Option("--top", metavar="N", help="Show the best N suspects.")
-    ] = None,
+    format_: ReportFormat = Format.TEXT,
+    output: Output = None,
+    top: Top = None,
     job: Annotated[
         Path | None,
         typer.Option(
@@ -109,7 +115,7 @@ def analyze(
 
     with reading() as progress:
         report = run(inputs, job=known, at=stopped_at, progress=progress)
-    emit(_rendered(report.answer, format_, top, to_file=output is not None), output)
+    emit(rendered(report.answer, format_, top, to_file=output is not None), output)
 
 
 def existing(paths: Sequence[Path]) -> list[Path]:
@@ -183,7 +189,8 @@ def _check_folder(output: Path) -> None:
         raise UsageError(f"cannot write {output}: make the folder {folder} first")
 
 
-def _rendered(answer: "Answer", format_: Format, top: int | None, *, to_file: bool) -> bytes:
+def rendered(answer: "Answer", format_: Format, top: int | None, *, to_file: bool) -> bytes:
+    """``answer`` in the form asked for; colours and width are those of stdout."""
     if format_ is Format.JSON:
         from triage.render import wire
 

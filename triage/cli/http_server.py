@@ -1,7 +1,8 @@
 """The HTTP server: uvicorn with limits, and a guard against clients that send next to nothing.
 
 A connection that does not complete the head of a request in time is closed; so is one that
-stays idle between requests. Bodies have limits of their own, in the API.
+stays idle between requests, and one that goes on with a body which was answered already.
+Bodies that are still read have limits of their own, in the API.
 """
 
 import asyncio
@@ -18,10 +19,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 __all__ = ["HttpServer", "bind", "server_config"]
 
 HEAD_S: Final = 15.0
+# Who is refused in the middle of its body is to read the answer before the connection ends.
+REST_S: Final = 15.0
 IDLE_S: Final = 30
 # Requests that are being answered may go on for so long after SIGTERM.
 GRACE_S: Final = 20
 MOST_HEAD_BYTES: Final = 32 * 1024
+# Thousands may wait for their turn with the beginning of a body: it is read in small pieces,
+# and so much of it at most. Whoever sends on has its turn, and large pieces cost less.
+SMALL_PIECE: Final = 4 << 10
+LARGE_PIECE: Final = 256 << 10
+BEGINNING: Final = 4 << 10
 # Every node of a job may knock at once.
 BACKLOG: Final = 4096
 # Bytes that are no HTTP never reach the API, so their refusal is written here.
@@ -40,24 +48,52 @@ NO_HTTP_HEADERS: Final = [
 
 
 class GuardedProtocol(H11Protocol):
-    """HTTP/1.1 as uvicorn speaks it, with a time within which a head has to be whole."""
+    """HTTP/1.1 as uvicorn speaks it, with a time within which a head has to be whole, and one
+    for the rest of a body that nobody wants any more.
+    """
 
     head_s = HEAD_S
+    rest_s = REST_S
+    num_bytes = 0
     head_timer: asyncio.TimerHandle | None = None
+    rest_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """The clock runs from the first moment: a silent connection is closed too."""
         super().connection_made(transport)
+        self.read_in(SMALL_PIECE)
         self.watch_head()
 
+    def read_in(self, size: int) -> None:
+        """From now on read up to ``size`` bytes at once: what asyncio's transports call so."""
+        self.transport.max_size = size  # type: ignore[attr-defined]
+
     def data_received(self, data: bytes) -> None:
-        """After each piece, the clock runs where a head is still open."""
+        """After each piece, a clock runs where a head is still open, or a body is in vain."""
         super().data_received(data)
+        self.num_bytes += len(data)
+        if self.num_bytes >= 2 * BEGINNING:
+            self.read_in(LARGE_PIECE)
+        elif self.num_bytes >= BEGINNING and self.is_read():
+            # Whoever wants more of the body resumes it.
+            self.flow.pause_reading()
         self.watch_head()
+        self.watch_rest()
+
+    def is_read(self) -> bool:
+        """Whether a body is coming that somebody still wants."""
+        return self.conn.their_state is h11.SEND_BODY and self.conn.our_state is not h11.DONE
+
+    def on_response_complete(self) -> None:
+        """The next request on this connection begins in small pieces again."""
+        self.num_bytes = 0
+        self.read_in(SMALL_PIECE)
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Nothing is left to watch."""
         self.stop_watching()
+        self.stop_rest()
         super().connection_lost(exc)
 
     def watch_head(self) -> None:
@@ -72,6 +108,23 @@ class GuardedProtocol(H11Protocol):
         if self.head_timer is not None:
             self.head_timer.cancel()
             self.head_timer = None
+
+    def watch_rest(self) -> None:
+        """Start the clock for a body that goes on behind its answer, and stop it at its end.
+
+        Each piece of it undoes uvicorn's own clock of connections on which nothing happens.
+        """
+        in_vain = self.conn.their_state is h11.SEND_BODY and self.conn.our_state is h11.DONE
+        if not in_vain:
+            self.stop_rest()
+        elif self.rest_timer is None:
+            self.rest_timer = self.loop.call_later(self.rest_s, self.transport.abort)
+
+    def stop_rest(self) -> None:
+        """Stop the clock of a body in vain."""
+        if self.rest_timer is not None:
+            self.rest_timer.cancel()
+            self.rest_timer = None
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the base class calls it
         """What is no HTTP is answered with a problem document too, and nothing after it.

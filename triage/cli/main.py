@@ -16,20 +16,32 @@ from triage.cli.analyze import HELP as ANALYZE_HELP
 from triage.cli.analyze import analyze
 from triage.cli.collect import HELP as COLLECT_HELP
 from triage.cli.collect import collect
+from triage.cli.completion import HELP as COMPLETION_HELP
+from triage.cli.completion import completion
 from triage.cli.doctor import HELP as DOCTOR_HELP
 from triage.cli.doctor import doctor
 from triage.cli.explain import HELP as EXPLAIN_HELP
 from triage.cli.explain import explain
+from triage.cli.fleet import HELP as FLEET_HELP
+from triage.cli.fleet import app as fleet
+from triage.cli.incidents import HELP as INCIDENTS_HELP
+from triage.cli.incidents import incidents
 from triage.cli.migrate import HELP as MIGRATE_HELP
 from triage.cli.migrate import migrate
+from triage.cli.node import HELP as NODE_HELP
+from triage.cli.node import node
 from triage.cli.parse import HELP as PARSE_HELP
 from triage.cli.parse import parse
 from triage.cli.prune import HELP as PRUNE_HELP
 from triage.cli.prune import prune
 from triage.cli.serve import HELP as SERVE_HELP
 from triage.cli.serve import serve
+from triage.cli.show import HELP as SHOW_HELP
+from triage.cli.show import show
 from triage.cli.token import HELP as TOKEN_HELP
 from triage.cli.token import app as token
+from triage.cli.watch import HELP as WATCH_HELP
+from triage.cli.watch import watch
 from triage.cli.worker import SCHEDULER_HELP, WORKER_HELP, scheduler, worker
 from triage.errors import TriageError
 from triage.render.clean import one_line
@@ -83,6 +95,12 @@ app.command(
 )(explain)
 app.command("parse", help=PARSE_HELP, short_help="Print what was read out of each file.")(parse)
 app.command("collect", help=COLLECT_HELP, short_help="On a node: find, bundle and send.")(collect)
+# A service that runs somewhere, asked.
+app.command("incidents", help=INCIDENTS_HELP, short_help="List a service's incidents.")(incidents)
+app.command("show", help=SHOW_HELP, short_help="Show the answer to one incident.")(show)
+app.command("watch", help=WATCH_HELP, short_help="Watch one incident until its answer.")(watch)
+app.command("node", help=NODE_HELP, short_help="Show the history of a node.")(node)
+app.add_typer(fleet, name="fleet", help=FLEET_HELP, short_help="What the whole record says.")
 # The service. Each command imports it when it runs: the ones above work without its packages.
 app.command("serve", help=SERVE_HELP, short_help="Run the service.")(serve)
 app.command("worker", help=WORKER_HELP, short_help="Do the work of the service.")(worker)
@@ -93,6 +111,9 @@ app.command("migrate", help=MIGRATE_HELP, short_help="Bring the database to a re
 app.add_typer(token, name="token", help=TOKEN_HELP, short_help="Make, list and revoke tokens.")
 app.command("prune", help=PRUNE_HELP, short_help="Remove what is older than it is kept.")(prune)
 app.command("doctor", help=DOCTOR_HELP, short_help="Look at all dependencies.")(doctor)
+app.command(
+    "completion", help=COMPLETION_HELP, short_help="Print a script that completes commands."
+)(completion)
 
 
 def _add_simulate() -> None:

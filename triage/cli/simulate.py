@@ -109,6 +109,9 @@ def simulate(
     bury: Annotated[
         int, typer.Option(help="Consequence lines added to an incident, to bury its cause.")
     ] = 0,
+    telemetry: Annotated[
+        bool, typer.Option("--telemetry", help="Add temperatures, power and clocks of all GPUs.")
+    ] = False,
 ) -> None:
     """Write a simulated job with a known fault: dumps alone, or a whole incident with its logs.
 
@@ -148,6 +151,7 @@ def simulate(
             wish = Wish(
                 ranks, gpus_per_node, seed, culprit, 60 * skew_minutes, lost,
                 kernel_lines=kernel_lines, job_lines=job_lines, dumps=dumps, bury=bury,
+                telemetry=telemetry,
             )  # fmt: skip
             told = simulate_incident(kind, out, wish)
             print(

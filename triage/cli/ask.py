@@ -1,0 +1,59 @@
+"""Asking the service from the command line: its address, the token, and errors in our words."""
+
+import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from triage.errors import NotFound, Unavailable, UsageError
+
+if TYPE_CHECKING:
+    from triage.client import Client
+
+__all__ = ["CaFile", "TokenFile", "Url", "asking"]
+
+LOCAL = "http://127.0.0.1:8000"
+
+Url = Annotated[
+    str,
+    typer.Option("--url", metavar="URL", help=f"The service [TRIAGE_URL, else {LOCAL}]."),
+]
+TokenFile = Annotated[
+    str | None,
+    typer.Option("--token-file", metavar="FILE", help="Holds the token [TRIAGE_TOKEN_FILE]."),
+]
+CaFile = Annotated[
+    str | None, typer.Option("--ca-file", metavar="FILE", help="Authorities for https.")
+]
+
+
+@contextmanager
+def asking(url: str, token_file: str | None, ca_file: str | None) -> Iterator["Client"]:
+    """A client of the service. What is refused in here is said with the command that helps.
+
+    The token is in a file, else in ``TRIAGE_TOKEN``; it is never on the command line, where
+    all users of a machine see it.
+    """
+    from triage.client import Client
+    from triage.collectors.credentials import token_from
+
+    environment = os.environ
+    address = url or environment.get("TRIAGE_URL", "") or LOCAL
+    named = token_file or environment.get("TRIAGE_TOKEN_FILE") or None
+    token = token_from(named, environment)
+    if token.why:
+        raise UsageError(token.why)
+    if token.warning:
+        typer.echo(f"triage: {token.warning}", err=True)
+    with Client(address, token.value or None, ca_file=ca_file) as client:
+        try:
+            yield client
+        except NotFound as error:
+            hint = error.hint.replace("GET /v1/incidents lists them", "triage incidents lists them")
+            raise UsageError(f"{error.detail}; {hint}" if hint else error.detail) from error
+        except Unavailable as error:
+            if address is not LOCAL:
+                raise
+            raise UsageError(f"{error}; --url or TRIAGE_URL names another service") from error

@@ -1,0 +1,55 @@
+"""``triage fleet nodes``: how the nodes stand, the worst first."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from triage.cli.analyze import emit
+from triage.cli.ask import CaFile, TokenFile
+from triage.cli.fleet_source import Asked, Cluster, FleetUrl, Until, source
+from triage.cli.incidents import Rows, columns, print_lines, since_time
+from triage.errors import UsageError
+
+__all__ = ["nodes"]
+
+
+class Standing(StrEnum):
+    """The grades of ``triage.domain.standing``, which is not imported for a help."""
+
+    GOLDEN = "golden"
+    NORMAL = "normal"
+    WATCH = "watch"
+    LEMON = "lemon"
+    UNKNOWN = "unknown"
+
+
+def nodes(
+    standing: Annotated[
+        Standing | None, typer.Option("--standing", help="Only nodes that stand so.")
+    ] = None,
+    until: Until = None,
+    cluster: Cluster = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")] = 50,
+    format_: Annotated[
+        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
+    ] = Rows.TEXT,
+    url: FleetUrl = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """Say which nodes interrupt jobs more than chance explains, and why."""
+    if limit < 1:
+        raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
+    asked = Asked(None, None if until is None else since_time(until), cluster)
+    wanted = None if standing is None else str(standing)
+    with source(url, token_file, ca_file) as fleet:
+        found = fleet.nodes(asked, wanted, limit)
+    if format_ is Rows.JSONL:
+        from triage.render.wire import encode_line
+
+        emit(b"".join(map(encode_line, found)))
+        return
+    from triage.render.standing_text import standing_lines
+
+    print_lines(standing_lines(found, columns()))

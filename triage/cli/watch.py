@@ -1,0 +1,145 @@
+"""``triage watch``: one incident as it comes to its answer."""
+
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, Protocol
+
+import typer
+
+from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.cli.show import print_answer
+
+if TYPE_CHECKING:
+    from triage.client import Client, Incident
+
+__all__ = ["HELP", "watch"]
+
+HELP = """
+Watch one incident until its answer is final, then print the answer.
+
+On a terminal one view is kept up to date; else a line is printed to stderr
+for each change. Ctrl-C ends it and changes nothing.
+
+\b
+Examples:
+  triage watch inc_01m7z63k2atd86c7aaq2
+  triage watch inc_01m7z63k2atd86c7aaq2 --timeout 600 > answer.txt
+
+\b
+Exit status: 0 answered; 1 the analysis failed, or the time was up;
+2 wrong usage; 130 interrupted.
+"""
+
+SHORTEST_S, LONGEST_S = 0.5, 5.0
+MAX_SUSPECTS = 3
+
+
+class Screen(Protocol):
+    """Where the state is shown."""
+
+    def show(self, lines: list[str]) -> None:
+        """The state now; called again and again."""
+
+
+def watch(
+    incident_id: Annotated[
+        str, typer.Argument(metavar="ID", help="The incident.", show_default=False)
+    ],
+    timeout: Annotated[
+        float | None,
+        typer.Option("--timeout", min=0, metavar="S", help="Give up after so many seconds."),
+    ] = None,
+    url: Url = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> int:
+    """Watch; the help stands in ``HELP``."""
+    with asking(url, token_file, ca_file) as client:
+        with screen() as shown:
+            incident = followed(client, incident_id, timeout, shown)
+        if incident is None:
+            typer.echo(f"triage: no answer within {timeout:g} s; it goes on without us", err=True)
+            return 1
+        if incident.state == "failed":
+            why = incident.reason or "no reason is known"
+            typer.echo(f"triage: the analysis failed, by no fault of the files: {why}", err=True)
+            return 1
+        print_answer(incident)
+    return 0
+
+
+def followed(
+    client: "Client", incident_id: str, timeout_s: float | None, shown: Screen
+) -> "Incident | None":
+    """The incident once its answer is final; None when the time is up before."""
+    from triage.render.listing import state_text
+
+    begun = time.monotonic()
+    pause_s = SHORTEST_S
+    incident = client.incident(incident_id)
+    before: list[str] = []
+    while True:
+        lines = state_lines(incident, state_text(incident.facts))
+        shown.show(lines)
+        if incident.state == "failed" or (incident.state == "ready" and not incident.provisional):
+            return incident
+        if timeout_s is not None and time.monotonic() - begun >= timeout_s:
+            return None
+        # What moves is asked for often; what stands still is left alone.
+        pause_s = SHORTEST_S if lines != before else min(pause_s * 1.5, LONGEST_S)
+        before = lines
+        time.sleep(pause_s)
+        incident.refresh()
+
+
+def state_lines(incident: "Incident", state: str) -> list[str]:
+    """The state, and the answer so far."""
+    from triage.render.belief import belief
+    from triage.render.clean import cut, one_line
+    from triage.render.ranges import condense
+
+    lines = [f"{incident.id}, job {cut(one_line(incident.job_id), 30)}: {state}"]
+    verdict = incident.verdict
+    if verdict is None:
+        return lines
+    lines.append(f"  {cut(one_line(verdict.summary), 300)}")
+    for one in incident.report.answer.suspects[:MAX_SUSPECTS]:
+        where = cut(one_line(one.node or f"rank {condense(one.ranks, max_chars=20)}"), 40)
+        lines.append(f"  {one.position}. {where}, {one.category}, {belief(one.score)}, {one.role}")
+    return lines
+
+
+@contextmanager
+def screen() -> Iterator[Screen]:
+    """A view that is kept up to date on a terminal, else a line a change on stderr."""
+    if not sys.stderr.isatty():
+        yield Changes()
+        return
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    class View:
+        def show(self, lines: list[str]) -> None:
+            live.update(Text("\n".join(lines)), refresh=True)
+
+    with Live(console=Console(stderr=True), auto_refresh=False, transient=True) as live:
+        yield View()
+
+
+class Changes:
+    """One line on stderr for each change."""
+
+    def __init__(self) -> None:
+        self.before = ""
+
+    def show(self, lines: list[str]) -> None:
+        """The state and the verdict, where they are not those of before."""
+        from triage.render.clean import cut
+
+        said = "; ".join(line.strip() for line in lines[:2])
+        if said != self.before:
+            self.before = said
+            typer.echo(cut(f"{time.strftime('%H:%M:%S', time.gmtime())} {said}", 400), err=True)
