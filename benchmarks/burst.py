@@ -13,6 +13,7 @@ import asyncio
 import gzip
 import io
 import json
+import os
 import random
 import statistics
 import tarfile
@@ -156,13 +157,16 @@ def watch(made: Installation, incident: str, nodes: int, began: float, seen: See
         time.sleep(0.5)
 
 
-def peaks(pids: dict[str, int]) -> dict[str, float]:
-    """Peak resident memory of processes that still run, in MB."""
+def peaks(pids: dict[str, int]) -> dict[str, tuple[float, float]]:
+    """(peak resident memory in MB, seconds of CPU so far) of processes that still run."""
     found = {}
     for name, pid in pids.items():
+        # The fields after the command's name, which may hold anything: user and system ticks.
+        ticks = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+        cpu_s = sum(map(int, ticks)) / os.sysconf("SC_CLK_TCK")
         for line in Path(f"/proc/{pid}/status").read_text().splitlines():
             if line.startswith("VmHWM"):
-                found[name] = int(line.split()[1]) / 1000
+                found[name] = int(line.split()[1]) / 1000, cpu_s
     return found
 
 
@@ -198,13 +202,15 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         with OPENER.open(request) as response:
             incident = json.load(response)["id"]
         seen = Seen()
-        began = time.monotonic()
+        began, cpu = time.monotonic(), time.process_time()
         asking = threading.Thread(target=watch, args=(made, incident, len(bundles), began, seen))
         asking.start()
         targets = f"/v1/jobs/burst/bundle?incident={incident}"
         asyncio.run(upload_by_node(bundles, made.port, targets, packed, began, seen))
         asking.join(options.patience)
-        show(seen, culprit, peaks(family(made)))
+        processes = peaks(family(made))
+        processes["this client"] = (peaks({"me": os.getpid()})["me"][0], time.process_time() - cpu)
+        show(seen, culprit, processes)
 
 
 async def upload_by_node(
@@ -220,7 +226,7 @@ async def upload_by_node(
     )
 
 
-def show(seen: Seen, culprit: str, memory: dict[str, float]) -> None:
+def show(seen: Seen, culprit: str, processes: dict[str, tuple[float, float]]) -> None:
     """The table."""
     last = max(seen.acknowledged)
     half = sorted(seen.acknowledged)[len(seen.acknowledged) // 2]
@@ -247,7 +253,10 @@ def show(seen: Seen, culprit: str, memory: dict[str, float]) -> None:
             "GET suspects, p50 / p99",
             f"{1e3 * pick(seen.asked, 50):.0f} / {1e3 * pick(seen.asked, 99):.0f} ms",
         ),
-        *[(f"peak memory, {name}", f"{value:.0f} MB") for name, value in memory.items()],
+        *[
+            (f"peak memory, CPU of {name}", f"{peak:.0f} MB, {cpu_s:.1f} s")
+            for name, (peak, cpu_s) in processes.items()
+        ],
     ]
     print(aligned(("what", "seen"), rows))
 

@@ -9,9 +9,9 @@ from pathlib import Path
 
 from triage.analysis.answer import Weighed, weigh_up
 from triage.errors import TriageError
+from triage.parsers.gather import read_all
 from triage.parsers.inputs import find_inputs
 from triage.parsers.job_file import load_job
-from triage.report import read_all
 from triage.simulator.incidents.scenarios import SCENARIOS
 from triage.simulator.incidents.truth import IncidentTruth
 from triage.simulator.incidents.whole import Wish, simulate_incident

@@ -175,8 +175,7 @@ def questions(database: Database, told: Told) -> dict[str, tuple[bool, Question]
         "nodes.history, worst node": (False, lambda s, _: nodes.history(s, worst, now)),
         "counts.counts": (False, lambda s, _: counts(s, now)),
         "heard.heard": (False, lambda s, _: heard(s, now)),
-        "work.due": (False, lambda s, _: work.due(s, now)),
-        "work.next_due_at": (False, lambda s, _: work.next_due_at(s)),
+        "work.due": (False, lambda s, _: work.due(s, now, list(WorkKind), 1000)),
         "work.any_lost": (False, lambda s, _: work.any_lost(s, now)),
         "work.claim (commit included)": (
             True, lambda s, _: work.claim(s, WorkKind.PARSE, "bench", now, 60.0),

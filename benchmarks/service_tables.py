@@ -163,7 +163,14 @@ def suspects(size: Size, chance: random.Random) -> Iterator[dict[str, Any]]:
                 "role": str(Role.CULPRIT if position == 1 else Role.POSSIBLE),
                 "row": {
                     "position": position, "node": node, "gpus": [3],
-                    "because": ["a sentence of some length that says why " * 2] * 4,
+                    "because": [
+                        {
+                            "detector": "kernel.xid", "artifact": "nodes/n0/kernel.log",
+                            "line": 41, "at": None,
+                            "text": f"NVRM: Xid (PCI:0000:{k % 8:02x}:00): 79, GPU has fallen off",
+                        }
+                        for k in range(4)
+                    ],
                 },
             }  # fmt: skip
 

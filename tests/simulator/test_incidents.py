@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from triage.domain.category import LLAMA3_ROW, Category
+from triage.domain.llama3 import LLAMA3_COUNTS
 from triage.errors import UsageError
-from triage.simulator.campaign import LLAMA3_COUNTS, draw, leaves_for
+from triage.simulator.campaign import draw, leaves_for
 from triage.simulator.incidents.envelopes import FORMS, kernel_log
 from triage.simulator.incidents.scenarios import SCENARIOS
 from triage.simulator.incidents.story import KernelLine

@@ -9,18 +9,12 @@ from dataclasses import replace
 from pathlib import Path
 
 from triage.domain.category import LLAMA3_ROW, Category
+from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_UNEXPECTED
 from triage.simulator.incidents.truth import IncidentTruth
 from triage.simulator.incidents.whole import Wish, simulate_incident
 
-__all__ = ["LLAMA3_COUNTS", "SPLIT", "draw", "leaves_for"]
+__all__ = ["SPLIT", "draw", "leaves_for"]
 
-LLAMA3_COUNTS = {
-    "Faulty GPU": 148, "GPU HBM3 Memory": 72, "Software Bug": 54, "Network Switch/Cable": 35,
-    "Host Maintenance": 32, "GPU SRAM Memory": 19, "GPU System Processor": 17, "NIC": 7,
-    "NCCL Watchdog Timeouts": 7, "Silent Data Corruption": 6,
-    "GPU Thermal Interface + Sensor": 6, "SSD": 3, "Power Supply": 3, "Server Chassis": 2,
-    "IO Expansion Board": 2, "Dependency": 2, "CPU": 2, "System Memory": 2,
-}  # fmt: skip
 # How a row with several leaves is split: judgement, the table does not say.
 SPLIT = {
     "Faulty GPU": {"gpu": 116, "nvlink": 32},
@@ -30,7 +24,6 @@ SPLIT = {
     },
     "Dependency": {"dependency": 1, "storage": 1},
 }  # fmt: skip
-TOTAL = sum(LLAMA3_COUNTS.values())
 
 
 def leaves_for(count: int) -> list[str]:
@@ -39,7 +32,7 @@ def leaves_for(count: int) -> list[str]:
     for row, number in LLAMA3_COUNTS.items():
         single = next(leaf.value for leaf in Category if LLAMA3_ROW[leaf] == row)
         weights.update(SPLIT.get(row, {single: number}))
-    share = {leaf: weight * count / TOTAL for leaf, weight in weights.items()}
+    share = {leaf: weight * count / LLAMA3_UNEXPECTED for leaf, weight in weights.items()}
     whole = {leaf: int(part) for leaf, part in share.items()}
     by_rest = sorted(share, key=lambda leaf: whole[leaf] - share[leaf])
     for leaf in by_rest[: count - sum(whole.values())]:
@@ -48,7 +41,7 @@ def leaves_for(count: int) -> list[str]:
 
 
 def draw(
-    out: Path, *, count: int = TOTAL, seed: int = 0, ranks: Sequence[int] = (16, 64),
+    out: Path, *, count: int = LLAMA3_UNEXPECTED, seed: int = 0, ranks: Sequence[int] = (16, 64),
     missing: float = 0.0, skew_s: float = 3.0, healthy: int = 0, kernel_lines: int = 30,
     job_lines: int = 40, share: tuple[int, int] = (0, 1),
 ) -> Iterator[tuple[Path, IncidentTruth]]:  # fmt: skip

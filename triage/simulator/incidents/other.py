@@ -262,6 +262,11 @@ def slow_rank(story: Story) -> None:
     """One rank is late in every step; nothing stops."""
 
 
+def thermal_rank(story: Story) -> None:
+    """One GPU throttles for heat and makes its rank late in every step; no log says it."""
+    story.accepted += ["straggler"]
+
+
 def healthy_end(story: Story) -> None:
     """The job finishes, and says goodbye as ever."""
     story.j(2.0, 0, story.pick("[after training is done] datetime: 2026-11-21 01:10:11",

@@ -33,6 +33,12 @@ class Scenario:
     dumps: tuple[str, ...]
     code: int = 1
     verdicts: tuple[str, ...] = ("hang", "crash")
+    entries: int = 0
+    """The smallest ring that shows it."""
+    skew_s: float = 1e9
+    """Clocks are no further off: what takes milliseconds is lost among clocks that nobody sets."""
+    by_name: bool = False
+    """Never drawn for its category: only what is asked for by name."""
 
     @property
     def about(self) -> str:
@@ -98,6 +104,8 @@ SCENARIOS = {
                  verdicts=("hang", "inconclusive")),
         Scenario("slow-rank", "straggler", other.slow_rank, ("straggler",),
                  verdicts=("straggler",)),
+        Scenario("thermal-straggler", "gpu_thermal", other.thermal_rank, ("straggler",),
+                 verdicts=("straggler",), entries=2000, skew_s=0.004, by_name=True),
         Scenario("healthy-job", "none", other.healthy_end, ("healthy", ""),
                  verdicts=("healthy", "inconclusive")),
     )
@@ -109,7 +117,11 @@ def named(name: str, seed: int) -> Scenario:
     found = SCENARIOS.get(name.replace("_", "-")) or SCENARIOS.get(name)
     if found is not None:
         return found
-    of = [one for one in SCENARIOS.values() if one.category == name.replace("-", "_")]
+    of = [
+        one
+        for one in SCENARIOS.values()
+        if one.category == name.replace("-", "_") and not one.by_name
+    ]
     if not of:
         raise UsageError(
             f"there is no kind of fault {name!r}, no scenario or category: "

@@ -3,7 +3,7 @@
 import gzip
 import json
 import random
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,8 @@ from triage.simulator.incidents.envelopes import FORMS, kernel_log
 from triage.simulator.incidents.job_files import job_files, style_of
 from triage.simulator.incidents.scenarios import Scenario, named
 from triage.simulator.incidents.story import KernelLine, Story, Waiting
+from triage.simulator.incidents.telemetry import sensors_of
+from triage.simulator.incidents.telemetry_files import telemetry_files
 from triage.simulator.incidents.truth import IncidentTruth
 from triage.simulator.incidents.world import SECOND, World, build_world
 from triage.simulator.kinds import kind_named, shape_for
@@ -40,6 +42,8 @@ class Wish:
     """How the incident is written; ``missing`` is the part of files that is left out.
 
     ``bury`` consequence lines of all ranks are added, so that the cause is hard to see.
+    ``telemetry`` adds what sensors show; ``heat`` is one of :data:`HEATS`, "" for what the
+    scenario says.
     """
 
     ranks: int = 64
@@ -55,6 +59,8 @@ class Wish:
     dumps: bool = True
     bury: int = 0
     id: str = ""
+    telemetry: bool = False
+    heat: str = ""
 
 
 def simulate_incident(name: str, out: Path, wish: Wish | None = None) -> IncidentTruth:
@@ -64,6 +70,11 @@ def simulate_incident(name: str, out: Path, wish: Wish | None = None) -> Inciden
     """
     wish = wish or Wish()
     scenario = named(name, wish.seed)
+    wish = replace(
+        wish,
+        entries=max(wish.entries, scenario.entries),
+        skew_s=min(wish.skew_s, scenario.skew_s),
+    )
     seed = f"{scenario.name}/{wish.seed}/{wish.ranks}"
     chance = random.Random(f"{seed}/story")
     kind = chance.choice(scenario.dumps)
@@ -93,6 +104,12 @@ def simulate_incident(name: str, out: Path, wish: Wish | None = None) -> Inciden
     if played is not None and wish.dumps:
         _write_dumps(out, played, story, wish, drop, left)
     visible = _write_logs(out, story, wish, drop, left)
+    if wish.telemetry:
+        heat = wish.heat or ("culprit" if scenario.category == "gpu_thermal" else "none")
+        sensors = sensors_of(story, heat)
+        for name, text in telemetry_files(story, sensors):
+            _write(out / name, text, packed=story.world.chance("packed").random() < 0.3)
+        visible |= heat == "culprit"
     if chance.random() < 0.85:
         facts = _facts(story, chance, well=scenario.category == "none")
         (out / "job.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
@@ -140,8 +157,6 @@ def _play(wish: Wish, kind_name: str, story: Story) -> Played | None:
 
 
 def _moved(wait: Waiting, begin: int) -> Waiting:
-    from dataclasses import replace
-
     return replace(wait, since_ns=wait.since_ns + begin)
 
 

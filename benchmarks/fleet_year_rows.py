@@ -1,0 +1,198 @@
+"""A year of a fleet as rows: runs of one large job, its incidents, suspects and evidence.
+
+Each run is on all nodes but the few that were out just then, so that no two sets of nodes are
+the same; every run fails, and one failure in six is no node's fault.
+"""
+
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from triage.domain.category import Category, Role
+from triage.store.node_sets import packed
+
+__all__ = ["Year", "tables"]
+
+CAUSES: Final = (
+    Category.GPU, Category.GPU_HBM, Category.NIC, Category.NETWORK, Category.NVLINK,
+    Category.SOFTWARE_USER,
+)  # fmt: skip
+XIDS: Final = (31, 48, 63, 74, 79, 94, 95, 119)
+OUT: Final = 20
+# Two thousand nodes seen over some years, with those of other clusters between them.
+FIRST_NODE: Final = 5_001
+
+
+@dataclass(frozen=True, slots=True)
+class Year:
+    """How much of what; the same seed gives the same rows."""
+
+    until: datetime
+    nodes: int = 2048
+    incidents: int = 3000
+    evidence: int = 100
+    days: int = 365
+    seed: int = 1
+
+    def at(self, incident: float) -> datetime:
+        """When this incident was."""
+        return self.until - timedelta(days=self.days) * (1 - incident / self.incidents)
+
+
+def tables(year: Year) -> Iterator[tuple[str, Iterator[dict[str, Any]]]]:
+    """Tables in an order in which references hold, each with its rows."""
+    for name, rows in (
+        ("cluster", clusters), ("node", nodes), ("node_set", node_sets), ("run", runs),
+        ("outage", outages), ("job", jobs), ("incident", incidents), ("suspect", suspects),
+        ("upload", uploads), ("artifact", artifacts), ("evidence", evidence),
+    ):  # fmt: skip
+        yield name, rows(year, random.Random(f"{year.seed} {name}"))
+
+
+def clusters(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    yield from ({"id": 1, "name": ""}, {"id": 2, "name": "a"})
+
+
+def node_name(number: int) -> str:
+    return f"gpu{number:04d}"
+
+
+def incident_id(number: int) -> str:
+    return f"inc_{number:020d}"
+
+
+def nodes(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    for number in range(year.nodes):
+        yield {
+            "id": FIRST_NODE + number, "cluster_id": 2, "name": node_name(number),
+            "first_seen_at": year.at(0), "last_seen_at": year.until,
+            "generation": "H100" if number % 4 else "H200", "rack": f"r{number // 16}",
+            "leaf_switch": f"leaf{number // 32}",
+        }  # fmt: skip
+
+
+def node_sets(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+    for number in range(year.incidents):
+        out = set(chance.sample(range(year.nodes), OUT))
+        keys = [FIRST_NODE + node for node in range(year.nodes) if node not in out]
+        yield {
+            "id": number + 1, "sha256": f"{number:064d}", "num_nodes": len(keys),
+            "spans": packed(keys),
+        }  # fmt: skip
+
+
+def runs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    used = year.nodes - OUT
+    for number in range(year.incidents):
+        end = year.at(number + 0.95)
+        yield {
+            "id": number + 1, "cluster_id": 2, "job_id": f"job-{number}",
+            "started_at": year.at(number), "ended_at": end, "seen_at": end,
+            "ending": "unexpected", "cause": None, "num_nodes": used, "num_gpus": 8 * used,
+            "node_set_id": number + 1, "source": "sacct",
+        }  # fmt: skip
+
+
+def outages(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+    for number in range(year.incidents // 2):
+        start = year.at(2 * number)
+        yield {
+            "id": number + 1, "node_id": FIRST_NODE + chance.randrange(year.nodes),
+            "from_at": start, "to_at": start + timedelta(days=chance.uniform(0.2, 9)),
+            "reason": "triage: HBM", "source": "import",
+        }  # fmt: skip
+
+
+def jobs(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    for number in range(year.incidents):
+        yield {
+            "id": number + 1, "cluster_id": 2, "job_id": f"job-{number}", "last_turn": 0,
+            "created_at": year.at(number),
+        }  # fmt: skip
+
+
+def incidents(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+    named = [node_name(node) for node in range(year.nodes)]
+    for number in range(year.incidents):
+        at = year.at(number + 0.95)
+        category = str(chance.choice(CAUSES))
+        yield {
+            "id": incident_id(number), "job_fk": number + 1, "key": at.isoformat(),
+            "announced": True, "facts": {"job_id": f"job-{number}", "nodes": named},
+            "state": "ready", "reason": None, "revision": 1, "provisional": False,
+            "category": category,
+            "verdict": {
+                "kind": "crash", "category": category, "confidence": 0.97, "cordon": [],
+                "at": at.isoformat(), "action": "drain_node",
+                "summary": "GPU 0000:5d:00 of gpu0007 fell off the bus; drain it. " * 3,
+            },
+            "coverage": {"ranks_expected": 8 * year.nodes, "ranks_without_dump": [*range(300)]},
+            "expected_artifacts": None, "num_artifacts": 4, "inputs": 4, "answered_inputs": 4,
+            "analysed_at": at, "analyse_s": 1.0, "created_at": at, "updated_at": at,
+            "deadline_at": at, "settle_at": at, "settled_at": at,
+        }  # fmt: skip
+
+
+def suspects(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+    for number in range(year.incidents):
+        for position in (1, 2, 3):
+            node, gpu = (
+                node_name(chance.randrange(year.nodes)),
+                f"0000:{chance.randrange(256):02x}:00",
+            )
+            text = f"NVRM: Xid (PCI:{gpu}): 79, pid={number}, GPU has fallen off the bus."
+            reason = {
+                "detector": "kernel.xid",
+                "text": text,
+                "artifact": "k",
+                "line": 1,
+                "at": None,
+            }
+            yield {
+                "incident_id": incident_id(number), "position": position, "node": node,
+                "category": str(Category.GPU), "score": 0.9 / position,
+                "role": str(Role.CULPRIT if position == 1 else Role.POSSIBLE),
+                "row": {"node": node, "category": "gpu", "gpus": [gpu], "because": [reason] * 4},
+                "part": f"GPU {gpu}",
+            }  # fmt: skip
+
+
+def uploads(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    for number in range(year.incidents):
+        yield {
+            "id": f"upl_{number:020d}", "incident_id": incident_id(number), "blob_key": None,
+            "stored_bytes": 1000, "created_at": year.at(number),
+        }  # fmt: skip
+
+
+def artifacts(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:  # noqa: ARG001
+    for number in range(year.incidents):
+        yield {
+            "id": f"art_{number:020d}", "incident_id": incident_id(number),
+            "upload_id": f"upl_{number:020d}", "identity": "kernel_log", "node": None,
+            "rank": None, "kind": "kernel_log", "filename": "kernel.log", "name_hash": "k",
+            "sha256": "0" * 64, "size_bytes": 1000, "position": 0, "stored_bytes": 1000,
+            "state": "analysed", "reason": None, "redacted": {}, "tries": 0,
+            "created_at": year.at(number),
+        }  # fmt: skip
+
+
+def evidence(year: Year, chance: random.Random) -> Iterator[dict[str, Any]]:
+    row = 0
+    for number in range(year.incidents):
+        at = year.at(number + 0.9)
+        for ordinal in range(year.evidence):
+            row += 1
+            xid = ordinal % 10 == 0
+            yield {
+                "id": row, "incident_id": incident_id(number),
+                "artifact_id": f"art_{number:020d}", "ordinal": ordinal, "artifact": "kernel.log",
+                "line": ordinal, "at": at, "clock": "wall",
+                "node": node_name(chance.randrange(year.nodes)), "rank": None,
+                "kind": "xid" if xid else "nccl", "code": chance.choice(XIDS) if xid else None,
+                "gpu": None, "category": None, "role": "root" if xid else "consequence",
+                "signature": "nvidia.xid", "text": "NVRM: Xid (PCI:0000:5d:00): 79 " * 3,
+                "count": 1, "extra": {},
+            }  # fmt: skip

@@ -1,0 +1,178 @@
+"""Tied suspects with and without history: what a node's standing adds to the first place.
+
+Incidents of the Llama 3 table with part of their files left out, so that some end in a tie. Of
+the guilty nodes as many are known lemons as such a fleet would have (their part in all hardware
+interruptions, times the recall of `benchmarks.lemons`), and of the innocent ones the usual
+share. A tie is two first suspects of one role and category that history may exchange.
+Status 1 where history made the first place worse, or convicted or cordoned anybody.
+
+    python -m benchmarks.history_ties [--count 200] [--missing 0.5] [--seed 11]
+"""
+
+import argparse
+import random
+import shutil
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from benchmarks.campaign import judged
+from benchmarks.table import aligned, machine
+from triage.analysis.answer import answer_of, weigh_up
+from triage.analysis.explain import without
+from triage.analysis.history import EQUAL, EXCHANGED, NEARLY
+from triage.domain.category import Role
+from triage.domain.report import Answer
+from triage.domain.standing import Grade, Prior
+from triage.errors import TriageError
+from triage.parsers.gather import gather
+from triage.simulator.campaign import draw
+from triage.simulator.fleet import lemon_factor
+
+__all__ = ["Pair", "main"]
+
+SHARE = 0.013
+# (how many times as often a lemon fails, recall of `lemon` there): rows of `benchmarks.lemons`.
+FLEETS = ((50.0, 0.774), (lemon_factor(), 0.983))
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One incident without and with history; the guilty ones first or not."""
+
+    tied: bool
+    guilty: bool
+    before: bool
+    after: bool
+    moved: bool
+    harmed: bool
+
+
+def main() -> int:
+    """Draw, analyse twice, compare."""
+    options = arguments()
+    print(f"{machine()}; {options.count} incidents, {options.missing:.0%} of files left out,"
+          f" seed {options.seed}\n")  # fmt: skip
+    rows, worse = [], False
+    told: dict[float, list[Pair]] = {factor: [] for factor, _ in FLEETS}
+    for pairs in compared(options):
+        for (factor, _), pair in zip(FLEETS, pairs, strict=True):
+            told[factor].append(pair)
+    for factor, pairs in told.items():
+        for name, kept in (
+            ("all with a guilty node", [one for one in pairs if one.guilty]),
+            ("of these tied", [one for one in pairs if one.guilty and one.tied]),
+        ):
+            rows.append(row_of(factor, name, kept))
+        before = sum(one.before for one in pairs if one.guilty)
+        worse |= sum(one.after for one in pairs if one.guilty) < before
+        worse |= any(one.harmed for one in pairs)
+    print(aligned(HEAD, rows))
+    return int(worse)
+
+
+def arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--count", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=11)
+    parser.add_argument("--ranks", type=int, nargs="+", default=[16, 64])
+    parser.add_argument("--missing", type=float, default=0.5, help="part of files left out")
+    return parser.parse_args()
+
+
+def compared(options: argparse.Namespace) -> Iterator[list[Pair]]:
+    """For each incident one pair for each fleet."""
+    chance = random.Random(f"history/{options.seed}")
+    with tempfile.TemporaryDirectory() as scratch:
+        drawn = draw(
+            Path(scratch), count=options.count, seed=options.seed, ranks=options.ranks,
+            missing=options.missing, healthy=options.count // 10,
+        )  # fmt: skip
+        for path, truth in drawn:
+            try:
+                yield pairs_of(path, truth.to_dict(), chance)
+            except TriageError:
+                continue
+            finally:
+                shutil.rmtree(path)
+
+
+def pairs_of(path: Path, truth: dict[str, Any], chance: random.Random) -> list[Pair]:
+    inputs, dumps, logs, facts, notes = gather([path], None, None)
+
+    def answered(priors: dict[str, Prior]) -> Answer:
+        known = replace(facts, standings=priors)
+        own = without(logs, None)  # weighing leaves notes in what it is given
+        return answer_of(weigh_up(dumps, own, known), dumps, own, known, inputs.refused, notes)
+
+    plain = answered({})
+    names = sorted(
+        {*facts.nodes, *facts.rank_to_node.values()}
+        | {one.node for one in plain.suspects if one.node is not None}
+    )
+    guilty = set(truth["culprit_nodes"])
+    found = []
+    for factor, recall in FLEETS:
+        of_lemons = SHARE * factor / (1 - SHARE + SHARE * factor)
+        priors = {
+            node: Prior(Grade.LEMON, "a lemon of the benchmark")
+            for node in names
+            if chance.random() < recall * (of_lemons if node in guilty else SHARE)
+        }
+        told = answered(priors)
+        found.append(
+            Pair(
+                tied=tied(plain), guilty=bool(guilty), before=first_right(plain, truth),
+                after=first_right(told, truth), moved=order(plain) != order(told),
+                harmed=harmed(plain, told),
+            )
+        )  # fmt: skip
+    return found
+
+
+def first_right(answer: Answer, truth: dict[str, Any]) -> bool:
+    return judged(answer.to_dict(), truth, 0.0).node1
+
+
+def order(answer: Answer) -> list[str | None]:
+    return [one.node for one in answer.suspects]
+
+
+def tied(answer: Answer) -> bool:
+    """Whether history may exchange the first two."""
+    if len(answer.suspects) < 2:
+        return False
+    one, other = answer.suspects[:2]
+    apart = NEARLY if one.role is Role.POSSIBLE else EQUAL
+    same = (one.role, one.category) == (other.role, other.category)
+    return same and one.category in EXCHANGED and one.score - other.score <= apart
+
+
+def harmed(plain: Answer, told: Answer) -> bool:
+    """Whether history did what it may not: name, convict, cordon, or turn the verdict."""
+    was, now = plain.verdict, told.verdict
+    same = (was.category, was.confidence) == (now.category, now.confidence)
+    roles = {one.node: one.role for one in plain.suspects}
+    alike = roles == {one.node: one.role for one in told.suspects}
+    return not (same and alike and set(was.cordon) == set(now.cordon))
+
+
+HEAD = ("a lemon fails", "incidents", "number", "top-1 without", "top-1 with", "moved", "harmed")
+
+
+def row_of(factor: float, name: str, pairs: Sequence[Pair]) -> tuple[str, ...]:
+    """One line of the table."""
+    num = len(pairs)
+    part = [sum(one.before for one in pairs), sum(one.after for one in pairs)]
+    return (
+        f"{factor:.0f} times", name, str(num),
+        *(f"{one / num:.1%}" if num else "-" for one in part),
+        str(sum(one.moved for one in pairs)), str(sum(one.harmed for one in pairs)),
+    )  # fmt: skip
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
