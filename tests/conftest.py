@@ -1,20 +1,38 @@
 """What tests of the service share: a context on each database, and readers in this process."""
 
-from collections.abc import Iterable, Iterator, Sequence
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import orjson
 import pytest
+import structlog
 
 from tests.servers import postgres_database
 
 if TYPE_CHECKING:
     from triage.domain.report import Refused
+    from triage.domain.standing import Prior
     from triage.services.context import Context
     from triage.services.isolated import Analysis, Extracted, Given
     from triage.services.perform import Tools
+
+
+@pytest.fixture(autouse=True)
+def logging_as_it_was() -> Iterator[None]:
+    """What a command sets up for its log lines ends with its test.
+
+    Its handler would else write to the stderr that was captured for that test alone.
+    """
+    root = logging.getLogger()
+    level, handlers, said = root.level, list(root.handlers), structlog.get_config()
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+    structlog.configure(**said)
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -76,6 +94,7 @@ class ReadersHere:
         at: datetime | None = None,
         *,
         deadline_s: float,
+        standings: Mapping[str, "Prior"] | None = None,
     ) -> "Analysis":
         from triage.domain.answer_wire import answer_to_bytes
         from triage.domain.fleet import job_from_dict
@@ -83,7 +102,7 @@ class ReadersHere:
         from triage.report import study_of
         from triage.services.isolated import Analysis
 
-        facts = job_from_dict(orjson.loads(facts_json))
+        facts = replace(job_from_dict(orjson.loads(facts_json)), standings=dict(standings or {}))
         study = study_of(map(unpack, packed), facts, list(refused), list(notes), at)
         return Analysis(
             report=orjson.dumps(study.report.to_dict()),

@@ -130,9 +130,10 @@ def tell(address: str, incident: str, answer: dict[str, Any]) -> None:
         f"{one['node']} ({one['category']}, {one['score']:.2f})" for one in answer["suspects"]
     )
     print(f"\nThe service says the same of incident {incident}: {named or 'nobody'}")
+    print(f"  page       {address}/incidents/{incident}")
     print(f"  suspects   {address}/v1/incidents/{incident}/suspects")
     print(f"  report     {address}/v1/incidents/{incident}/report")
-    print(f"  all of it  {address}/docs", flush=True)
+    print(f"  interface  {address}/docs", flush=True)
 
 
 def wait() -> None:

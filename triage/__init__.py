@@ -2,26 +2,37 @@
 
 >>> import triage
 >>> report = triage.analyze("incident/")  # doctest: +SKIP
+>>> client = triage.Client("https://triage.example")  # doctest: +SKIP
 
 Importing this package loads nothing heavy: the analysis, and with it numba and
-pandas, is loaded when :func:`analyze` or :class:`Report` is first named.
+pandas, is loaded when a name of it is first used.
 """
 
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from triage.client import Client
+    from triage.render.comparison import compare, similar
     from triage.report import Report, analyze
 
-__all__ = ["Report", "__version__", "analyze"]
+__all__ = ["Client", "Report", "__version__", "analyze", "compare", "similar"]
 
 __version__ = "0.1.0"
 
+_HOME = {
+    "Client": "triage.client",
+    "Report": "triage.report",
+    "analyze": "triage.report",
+    "compare": "triage.render.comparison",
+    "similar": "triage.render.comparison",
+}
+
 
 def __getattr__(name: str) -> object:
-    if name in {"Report", "analyze"}:
+    if name in _HOME:
         from importlib import import_module
 
-        return getattr(import_module("triage.report"), name)
+        return getattr(import_module(_HOME[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

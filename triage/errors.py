@@ -5,6 +5,7 @@
     TriageError
     ├── UsageError               the call itself is wrong: path, option, kind of fault
     ├── NothingToAnalyze         not one readable input among the paths given
+    ├── NotYet                   an incident was not answered in the time given
     ├── ArtifactError            about the bytes of one file
     │   ├── UnknownFormat        no reader claims it
     │   ├── Corrupt              claimed, but unreadable; says where
@@ -38,6 +39,7 @@ __all__ = [
     "NoToken",
     "NotAllowed",
     "NotFound",
+    "NotYet",
     "NothingToAnalyze",
     "Place",
     "Refusal",
@@ -63,6 +65,10 @@ class UsageError(TriageError):
 
 class NothingToAnalyze(TriageError):
     """Not one input could be read; the message says why, and what to give."""
+
+
+class NotYet(TriageError):
+    """What was waited for did not come in the time given; the message says how it stands."""
 
 
 class ArtifactError(TriageError):

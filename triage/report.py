@@ -6,43 +6,59 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triage.domain.report import Answer, Refused
-from triage.errors import NothingToAnalyze
-from triage.parsers.inputs import InputFile, Inputs, find_inputs
+from triage.domain.report import Answer, Refused, Verdict
+from triage.errors import NothingToAnalyze, UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
 
-    from triage.analysis.case import Case
+    from triage.analysis.answer import Weighed
     from triage.analysis.explain import Explanation
     from triage.domain.evidence import Evidence
     from triage.domain.fleet import Job
     from triage.parsers.extract import Extract
-    from triage.parsers.flight_recorder.digest import RankDigest
     from triage.parsers.flight_recorder.read import DumpSet
+    from triage.parsers.gather import Paths
     from triage.parsers.logs.logset import LogSet
+    from triage.render.perfetto import Written
+    from triage.render.plots import Plots
 
 __all__ = [
     "DatedRow", "Report", "Study", "analyze", "evidence_rows", "explain", "read_rows",
     "report_of", "study_of",
 ]  # fmt: skip
 
-Paths = str | Path | Sequence[str | Path]
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """What a report was made from; the tables and the trace that go deeper rest on it."""
+
+    weighed: "Weighed"
+    dumps: "DumpSet"
+    logs: "LogSet"
+    refused: tuple[Refused, ...]
 
 
 class Report:
     """An answer, as a notebook and a script want it.
 
-    ``suspects``, ``ranks`` and ``collectives`` are DataFrames (see
-    :mod:`triage.render.frames` for their columns); ``answer`` holds the plain values.
+    The tables are DataFrames: :mod:`triage.render.frames` and :mod:`triage.render.tables`
+    say their columns. ``answer`` holds the plain values. A report without ``sources`` has no
+    evidence, no lateness and no trace of its own.
     """
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: Answer, sources: Sources | None = None) -> None:
         self.answer = answer
+        self.sources = sources
 
     def to_dict(self) -> dict[str, Any]:
         """Exactly what ``triage analyze --format json`` prints."""
         return self.answer.to_dict()
+
+    @property
+    def verdict(self) -> Verdict:
+        """Kind, category, confidence, the sentence, and what to do."""
+        return self.answer.verdict
 
     @property
     def suspects(self) -> "pd.DataFrame":
@@ -52,11 +68,15 @@ class Report:
         return frames.suspects(self.answer)
 
     @property
-    def ranks(self) -> "pd.DataFrame":
-        """One row per expected rank: its state, and where it waits."""
-        from triage.render import frames
+    def evidence(self) -> "pd.DataFrame":
+        """What was read out of each file, before any judgement, by file and line."""
+        from triage.analysis.rows import rows_of
+        from triage.render.tables import EVIDENCE, table
 
-        return frames.ranks(self.answer)
+        read = self.sources
+        if read is None:
+            return table((), EVIDENCE)
+        return table(rows_of(read.dumps, read.logs, read.refused, read.weighed.rows), EVIDENCE)
 
     @property
     def collectives(self) -> "pd.DataFrame":
@@ -65,10 +85,74 @@ class Report:
 
         return frames.collectives(self.answer)
 
-    def _repr_html_(self) -> str:
-        from triage.render import html
+    @property
+    def ranks(self) -> "pd.DataFrame":
+        """One row per expected rank: its state, and where it waits."""
+        from triage.render import frames
 
-        return html.render_fragment(self.answer)
+        return frames.ranks(self.answer)
+
+    @property
+    def timeline(self) -> "pd.DataFrame":
+        """The first error of each node beside the stop."""
+        from triage.render import frames
+
+        return frames.timeline(self.answer)
+
+    @property
+    def coverage(self) -> "pd.DataFrame":
+        """What was read and what was not."""
+        from triage.render import frames
+
+        return frames.coverage(self.answer)
+
+    @property
+    def lateness(self) -> "pd.DataFrame":
+        """The delay that each rank causes per operation, latest first.
+
+        Empty where there are too few dumps or operations to tell.
+        """
+        from triage.analysis.rank_lateness import lateness_rows
+        from triage.render.tables import LATENESS, table
+
+        read = self.sources
+        return table(lateness_rows(self.answer, read.weighed if read else None), LATENESS)
+
+    @property
+    def plot(self) -> "Plots":
+        """``ranks()``, ``timeline()``, ``waits()`` and ``lateness()``, drawn by matplotlib."""
+        from triage.render.plots import Plots
+
+        return Plots(self.answer, lambda: self.lateness)
+
+    def to_perfetto(
+        self,
+        path: str | Path,
+        *,
+        ranks: Iterable[int] | None = None,
+        last_s: float = 60.0,
+        limit: int = 200_000,
+    ) -> "Written":
+        """Write the last operations as a trace that Perfetto and chrome://tracing open.
+
+        ``ranks`` are global (default: the suspects, and ranks that wait for them). Kept is
+        what was issued in the ``last_s`` seconds before the last issue, and what never
+        completed; of more than ``limit`` operations the newest. What comes back says what
+        was left out; the trace itself says it too. The file is gzip where its name ends in
+        ``.gz``. Raises :class:`UsageError` where there is nothing to write.
+        """
+        from triage.analysis.trace import trace_of
+        from triage.render.perfetto import write
+
+        view = self.sources.weighed.view if self.sources else None
+        if view is None:
+            raise UsageError("a trace needs flight-recorder dumps, and this report rests on none")
+        return write(trace_of(view.case, self.answer, ranks, last_s, limit), Path(path))
+
+    def _repr_html_(self) -> str:
+        from triage.render import notebook
+
+        return notebook.fragment(self.answer)
 
     def __repr__(self) -> str:
         verdict = self.answer.verdict
@@ -76,7 +160,7 @@ class Report:
 
 
 def analyze(
-    paths: Paths,
+    paths: "Paths",
     *,
     job: str | Path | None = None,
     at: datetime | None = None,
@@ -92,10 +176,13 @@ def analyze(
     Raises :class:`UsageError` for a path that is not there and
     :class:`NothingToAnalyze` when neither a dump nor a line of a log could be read.
     """
-    from triage.analysis.answer import answer_from
+    from triage.analysis.answer import answer_of, weigh_up
+    from triage.parsers.gather import gather
 
     inputs, dumps, logs, facts, notes = gather(paths, job, progress)
-    return Report(answer_from(dumps, logs, facts, inputs.refused, notes, at))
+    weighed = weigh_up(dumps, logs, facts, at)
+    answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
+    return Report(answer, Sources(weighed, dumps, logs, tuple(inputs.refused)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,7 +267,7 @@ def dated_row(row: "Evidence") -> DatedRow:
 
 
 def explain(
-    paths: Paths,
+    paths: "Paths",
     *,
     job: str | Path | None = None,
     at: datetime | None = None,
@@ -188,162 +275,28 @@ def explain(
 ) -> "Explanation":
     """Why each suspect of :func:`analyze` stands where it stands; same arguments and errors."""
     from triage.analysis.explain import explain_from
+    from triage.parsers.gather import gather
 
     _, dumps, logs, facts, _ = gather(paths, job, progress)
     return explain_from(dumps, logs, facts, at)
 
 
-def gather(
-    paths: Paths,
-    job: str | Path | None,
-    progress: Callable[[int, int], None] | None = None,
-) -> "tuple[Inputs, DumpSet, LogSet, Job, list[str]]":
-    """Everything that is read before any judgement, with what is known of the job."""
-    from triage.parsers.job_file import job_of_archive, load_job
-
-    inputs = find_inputs(as_paths(paths))
-    facts, notes, job_file = load_job(inputs, None if job is None else Path(job))
-    files = [file for file in inputs.files if file.path != job_file]
-    dumps, logs = read_all(files, inputs, progress)
-    if dumps.job_files and job_file is None:
-        facts, notes = job_of_archive(dumps.job_files)
-    return inputs, dumps, logs, facts, notes
-
-
-def as_paths(paths: Paths) -> list[Path]:
-    if isinstance(paths, str | Path):
-        return [Path(paths)]
-    return [Path(path) for path in paths]
-
-
-def read_all(
-    files: Sequence[InputFile],
-    inputs: Inputs,
-    progress: Callable[[int, int], None] | None = None,
-) -> "tuple[DumpSet, LogSet]":
-    """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
-    from triage.parsers.flight_recorder.read import read_dumps
-    from triage.parsers.logs.join import MOST_COUNTED_BYTES
-    from triage.parsers.logs.read import read_logs
-
-    dumps = read_dumps(files, progress=progress)
-    known = {one.artifact for one in dumps.digests} | {one.artifact for one in dumps.refused}
-    size_bytes = sum(file.size_bytes for file in files if file.artifact not in known)
-    logs = read_logs(files, frozenset(dumps.foreign), templates=size_bytes <= MOST_COUNTED_BYTES)
-    if not dumps.digests and not any(file.lines for file in logs.files):
-        raise NothingToAnalyze(why_nothing(inputs, dumps, logs, files))
-    return dumps, logs
-
-
-def why_nothing(
-    inputs: Inputs, dumps: "DumpSet", logs: "LogSet", files: Sequence[InputFile]
-) -> str:
-    refused = sorted([*dumps.refused, *logs.refused, *inputs.refused], key=lambda r: r.artifact)
-    wanted = (
-        "point at the flight-recorder dumps that PyTorch wrote (comm_lib_trace_rank_* or"
-        " nccl_trace_rank_*), at kernel logs or at job logs"
-    )
-    if refused:
-        first = refused[0]
-        return (
-            f"not one of {len(files) + len(inputs.refused)} files could be read as a"
-            f" flight-recorder dump or a log; {first.artifact}: {first.why}"
-        )
-    if not files:
-        return f"the folder is empty: {wanted}"
-    return f"neither a flight-recorder dump nor a line of a log in {len(files)} files: {wanted}"
-
-
-def read_rows(paths: Paths) -> Iterator[dict[str, Any]]:
+def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
     from triage.analysis.answer import look_at
+    from triage.analysis.rows import undated_rows_of
+    from triage.parsers.gather import gather
 
     inputs, dumps, logs, facts, _ = gather(paths, None)
     view = look_at(dumps, facts, None)
-    yield from rows_of(dumps, logs, facts, inputs.refused, view.case if view else None)
+    case = view.case if view else None
+    yield from undated_rows_of(dumps, logs, facts, inputs.refused, case)
 
 
 def evidence_rows(extract: "Extract", facts: "Job") -> list[dict[str, Any]]:
     """The rows of one file, as :func:`read_rows` gives them; dated by this file alone."""
+    from triage.analysis.rows import undated_rows_of
     from triage.parsers.extract import join
 
     dumps, logs = join([extract])
-    return rows_of(dumps, logs, facts, (), None)
-
-
-def rows_of(
-    dumps: "DumpSet",
-    logs: "LogSet",
-    facts: "Job",
-    refused: Sequence[Refused],
-    case: "Case | None",
-) -> list[dict[str, Any]]:
-    from triage.analysis.on_one_clock import on_one_clock
-
-    dated = on_one_clock(logs, case, facts, None)
-    rows = [dump_row(digest) for digest in dumps.digests]
-    rows += [refused_row(one) for one in (*dumps.refused, *logs.refused, *refused)]
-    rows += [one.to_row() for one in dated.evidence]
-    return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
-
-
-def dump_row(digest: "RankDigest") -> dict[str, Any]:
-    """A dump as one row: its rank, groups, first and last sequence numbers, what was refused."""
-    from triage.analysis.case import timestamp
-    from triage.domain.report import iso_utc
-    from triage.parsers.flight_recorder.naming import node_in_name
-    from triage.parsers.flight_recorder.reduce import S_FIRST, S_LAST, S_PENDING
-
-    def number(value: int) -> int | None:
-        return None if value < 0 else int(value)
-
-    groups = [
-        {
-            "pg": name,
-            "desc": desc,
-            "first_seq_id": number(stream[S_FIRST]),
-            "last_seq_id": number(stream[S_LAST]),
-            "oldest_unfinished_seq_id": number(stream[S_PENDING]),
-        }
-        for (name, desc), stream in zip(digest.stream_names, digest.streams.tolist(), strict=True)
-    ]
-    text = f"flight-recorder dump, {digest.num_entries} entries, {digest.pending_total} unfinished"
-    return {
-        "artifact": digest.artifact,
-        "line": None,
-        "at": iso_utc(timestamp(digest.last_created_ns)),
-        "clock": "wall",
-        "node": node_in_name(digest.artifact),
-        "rank": digest.rank if digest.rank >= 0 else None,
-        "kind": "fr",
-        "code": None,
-        "gpu": None,
-        "category": None,
-        "role": "noise",
-        "signature": "fr.dump",
-        "text": text,
-        "count": 1,
-        "version": digest.version,
-        "groups": groups,
-        "partial": digest.partial,
-        "notes": list(digest.notes),
-    }
-
-
-def refused_row(refused: Refused) -> dict[str, Any]:
-    return {
-        "artifact": refused.artifact,
-        "line": None,
-        "at": None,
-        "clock": "none",
-        "node": None,
-        "rank": None,
-        "kind": "fr",
-        "code": None,
-        "gpu": None,
-        "category": None,
-        "role": "noise",
-        "signature": "fr.refused",
-        "text": refused.why,
-        "count": 1,
-    }
+    return undated_rows_of(dumps, logs, facts, (), None)

@@ -7,16 +7,17 @@ bytes, times seconds, as the names say.
 import os
 import tomllib
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from triage.errors import UsageError
 
-__all__ = ["Settings", "load_settings"]
+__all__ = ["Settings", "Weekday", "load_settings"]
 
 MIB = 1 << 20
+Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
 class Settings(BaseSettings):
@@ -60,9 +61,15 @@ class Settings(BaseSettings):
     """Uploads are answered 507 before the disk has less than this left."""
     max_uploads: int = Field(8, gt=0)
     """Bodies that are taken in at once by one API process."""
-    max_waiting: int = Field(512, ge=0)
+    max_waiting: int = Field(2048, ge=0)
     """Uploads that wait for their turn, with some 150 KB each; the next one is answered 503
     with Retry-After."""
+    min_body_rate: int = Field(16 << 10, ge=0)
+    """Bytes a second, on average, below which the sender of a body is answered 408; 0: any."""
+    body_grace_s: float = Field(10.0, gt=0)
+    """The rate counts once a body was waited for so long; its turn is not waited for it."""
+    body_idle_s: float = Field(30.0, gt=0)
+    """No sender may be silent for longer, however fast it was."""
     requests_per_minute: int = Field(6000, gt=0)
     """Per token, uploads and long polls not counted."""
 
@@ -73,6 +80,10 @@ class Settings(BaseSettings):
     analyse_deadline_s: float = Field(300.0, gt=0)
     parse_memory_bytes: int = Field(6144 * MIB, gt=0)
     """Address space of a reader (numba and scikit-learn map a good part of it)."""
+    reader_resident_bytes: int = Field(1024 * MIB, gt=0)
+    """Memory that a reader may hold between two requests; beyond it, another takes its place."""
+    standings_every_s: float = Field(600.0, gt=0)
+    """Node standings are worked out anew for analyses when they are older than this."""
     max_tries: int = Field(3, gt=0)
     """Lost workers before an item is quarantined."""
 
@@ -82,10 +93,17 @@ class Settings(BaseSettings):
     callback_secret: str = ""
     """Signs what goes to the ``callback_url`` of a job-failed hook (``whsec_...``)."""
 
+    digest_weekday: Weekday = "monday"
+    """The week of a fleet's digest (event ``fleet.digest``) ends on this day, in UTC ..."""
+    digest_hour_utc: int = Field(7, ge=0, le=23)
+    """... at this full hour; then it is told."""
+
     keep_days: float = Field(90.0, gt=0)
     """``triage prune`` removes settled incidents older than this."""
     keep_blobs_days: float = Field(30.0, gt=0)
     """... and the raw bytes of artifacts older than this; digests and evidence stay."""
+    keep_telemetry_days: float = Field(400.0, gt=0)
+    """... and telemetry older than this; what is older is not taken in."""
 
     @field_validator("webhook_allow", mode="before")
     @classmethod

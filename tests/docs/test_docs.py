@@ -1,5 +1,6 @@
 """The pages are held to the code: words are explained, commands parse, links lead somewhere."""
 
+import json
 import re
 import shlex
 from dataclasses import fields
@@ -8,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+from tests.docs.pages import FENCE, ROOT, TEXT, page
 from triage.analysis.registry import DETECTORS
 from triage.analysis.stop import When
 from triage.analysis.weigh import FEATURES
@@ -19,27 +21,20 @@ from triage.signatures import registry
 from triage.simulator import NAMES
 from triage.simulator.incidents.scenarios import SCENARIOS
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", ROOT / "benchmarks" / "README.md", *DOCS.rglob("*.md")])
-TEXT = {path: path.read_text("utf-8") for path in PAGES}
-FENCE = re.compile(r"^```[a-z]*\n(.*?)^```$", re.M | re.S)
 INLINE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
 # "triage analyze DIR" or "python3 run.py triage analyze DIR", up to a pipe or a comment
 COMMAND = re.compile(
-    r"^(?:python3 run\.py )?triage ((?:analyze|explain|parse|simulate) [^|#]+|--version|--help)"
+    r"^(?:python3 run\.py )?triage"
+    r" ((?:analyze|explain|parse|simulate|show|watch|node|completion) [^|#>]+"
+    r"|incidents\b[^|#>]*|--version|--help)"
 )
-LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
+LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)|(?:src|href)=\"([^\"]+)\"")
 # The modules whose tuple of signatures the registry lists.
 FAMILY_FILES = sorted(
     name
     for name, module in vars(registry).items()
     if any(getattr(module, "SIGNATURES", None) is family for family in registry.FAMILIES)
 )
-
-
-def page(name: str) -> str:
-    return TEXT[DOCS / name]
 
 
 def commands() -> list[tuple[str, str]]:
@@ -55,7 +50,13 @@ def commands() -> list[tuple[str, str]]:
 
 def links() -> list[tuple[Path, str]]:
     bare = {path: FENCE.sub("", text) for path, text in TEXT.items()}
-    return [(path, link) for path, text in bare.items() for link in LINK.findall(text)]
+    return [
+        (path, link)
+        for path, text in bare.items()
+        for pair in LINK.findall(text)
+        for link in pair
+        if link
+    ]
 
 
 def anchors(text: str) -> set[str]:
@@ -119,6 +120,18 @@ def test_no_feature_is_told_that_there_is_not() -> None:
     assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(FEATURES)
 
 
+def test_a_feature_weighs_what_the_page_says() -> None:
+    """After weights were fitted again, copy them into the table's last column."""
+    chapter = page("how-it-decides.md").partition("## Features and weights")[2]
+    rows = re.findall(r"^\| (`[^|]*) \|.*\| ([^|]*) \|$", chapter.partition("\n## ")[0], re.M)
+    fitted = json.loads((ROOT / "triage" / "analysis" / "weights.json").read_text("utf-8"))
+
+    assert len(rows) > 20
+    for names, shown in rows:
+        weights = [fitted["weights"].get(name, 0.0) for name in re.findall(r"`(\w+)`", names)]
+        assert shown == ", ".join(f"{weight:+.1f}" for weight in weights), names
+
+
 def test_detectors_stand_in_the_order_they_are_heard() -> None:
     rows = re.findall(r"^\| `(fr\.\w+)` \|", page("how-it-decides.md"), re.M)
 
@@ -133,7 +146,9 @@ def test_a_limit_is_what_the_page_says(field: str) -> None:
     assert f"| `{field}` | {shown} |" in page("formats.md")
 
 
-@pytest.mark.parametrize("command", ["analyze", "explain", "simulate"])
+@pytest.mark.parametrize(
+    "command", ["analyze", "explain", "simulate", "incidents", "show", "watch", "node"]
+)
 def test_every_option_is_named(command: str) -> None:
     group = get_command(app)
     options = [
@@ -164,35 +179,63 @@ def test_pages_show_commands_at_all() -> None:
     assert {command.split()[0] for _, command in commands()} >= {"analyze", "parse", "simulate"}
 
 
-def test_the_answer_in_the_page_is_what_the_command_says(
-    capsysbinary: pytest.CaptureFixture[bytes],
+Said = pytest.CaptureFixture[bytes]
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/on-call.md"])
+def test_the_bundled_incident_is_told_as_the_command_tells_it(
+    name: str, capsysbinary: Said
 ) -> None:
-    status = main(["analyze", str(ROOT / "examples" / "stuck-job")])
-    said = " ".join(capsysbinary.readouterr().out.decode().split())
-    shown = next(block for block in FENCE.findall(page("on-call.md")) if "stopped issuing" in block)
+    shown = block_with("stopped issuing", TEXT[ROOT / name])
 
-    assert status == 0
-    for part in shown.split("\n\n"):
-        assert " ".join(part.split()) in said
+    assert main(["analyze", str(ROOT / "examples" / "stuck-job")]) == 0
+    assert not_said(shown, capsysbinary) == []
 
 
-def test_the_incident_of_the_readme_is_what_the_commands_say(
-    tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+def test_the_incident_of_the_simulator_is_told_as_the_commands_tell_it(
+    tmp_path: Path, capsysbinary: Said
 ) -> None:
-    blocks = FENCE.findall(TEXT[ROOT / "README.md"])
-    line = next(one for block in blocks for one in block.splitlines() if " triage simulate " in one)
-    words = shlex.split(line.partition(" triage ")[2])
-    drill = words[words.index("simulate") + 2]
-    words[words.index(drill)] = str(tmp_path / drill)
-    assert main(words) == 0
+    text = page("on-call.md")
+    words = next(line for line in text.splitlines() if line.startswith("triage simulate nic-"))
+    made = [str(tmp_path / word) if word == "drill" else word for word in shlex.split(words)[1:]]
+    assert main(made) == 0
     capsysbinary.readouterr()
 
-    assert main(["analyze", str(tmp_path / drill)]) == 0
+    assert main(["analyze", str(tmp_path / "drill")]) == 0
+    assert not_said(block_with("adapter failed", text), capsysbinary) == []
 
-    said = plain(capsysbinary.readouterr().out.decode())
-    shown = next(block for block in blocks if "adapter failed" in block)
-    for part in re.split(r"\n *\.\.\.\n|\n\n", shown):
-        assert plain(part) in said
+
+def test_the_explanation_is_what_the_command_says(capsysbinary: Said) -> None:
+    """Weights that were fitted again change it: copy what the command then says."""
+    text = page("on-call.md")
+    (folder,) = re.findall(r"`triage explain (tests/incidents/\S+)`", text)
+
+    assert main(["explain", str(ROOT / folder)]) == 0
+    said = " ".join(capsysbinary.readouterr().out.decode().split())
+    shown = parts(block_with("where every place begins", text))
+    assert [part for part in shown if part not in said] == []
+
+
+def test_the_readme_is_one_screen() -> None:
+    readme = TEXT[ROOT / "README.md"]
+
+    assert len(readme.splitlines()) <= 60
+    assert len(re.findall(r"!\[|<img ", readme)) == 1
+
+
+def block_with(words: str, text: str) -> str:
+    return next(block for block in FENCE.findall(text) if words in block)
+
+
+def parts(shown: str) -> list[str]:
+    """What stands between gaps ("...") and empty lines, each on one line."""
+    return [" ".join(part.split()) for part in re.split(r"\n *\.\.\.\n|\n\n", shown)]
+
+
+def not_said(shown: str, capsys: Said) -> list[str]:
+    """Parts of ``shown`` that the command did not print, beliefs aside."""
+    said = plain(capsys.readouterr().out.decode())
+    return [part for part in map(plain, parts(shown)) if part not in said]
 
 
 def plain(text: str) -> str:

@@ -1,0 +1,75 @@
+"""The page about notebooks is held to the code: tables, methods, numbers."""
+
+import inspect
+import re
+from pathlib import Path
+
+import pytest
+
+import triage
+from triage.analysis.likeness import WEIGHTS
+from triage.analysis.trace import MAX_RANKS
+from triage.client import Client
+from triage.client.fleet import MOST_RUNS, Fleet
+from triage.client.transport import TRIES
+from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
+from triage.render import frames, frames_of_fleet, tables
+from triage.render.notebook_fleet import FleetView
+from triage.render.plots import Plots
+from triage.render.plots_of_fleet import FleetPlots
+
+PAGE = (Path(__file__).resolve().parents[2] / "docs" / "notebook.md").read_text("utf-8")
+TABLES = {
+    "`.suspects`": frames.SUSPECTS,
+    "`.evidence`": tables.EVIDENCE,
+    "`.collectives`": frames.COLLECTIVES,
+    "`.ranks`": frames.RANKS,
+    "`.timeline`": frames.TIMELINE,
+    "`.coverage`": frames.COVERAGE,
+    "`.lateness`": tables.LATENESS,
+    "`.artifacts`": tables.ARTIFACTS,
+    "`.repeats`": tables.REPEATS,
+    "`.sent`": tables.SENT,
+    "`client.incidents()`": tables.INCIDENTS,
+    "`triage.similar()`": tables.SIMILAR,
+    "`fleet.causes`": frames_of_fleet.FLEET_CAUSES,
+    "`fleet.leaves`": frames_of_fleet.FLEET_LEAVES,
+    "`fleet.mtti`": frames_of_fleet.FLEET_MTTI,
+    "`fleet.sizes`": frames_of_fleet.FLEET_SIZES,
+    "`fleet.projection`": frames_of_fleet.FLEET_PROJECTION,
+    "`fleet.checkpoints`": frames_of_fleet.FLEET_CHECKPOINTS,
+    "`fleet.spares`": frames_of_fleet.FLEET_SPARES,
+    "`fleet.nodes`": frames_of_fleet.FLEET_NODES,
+    "`fleet.parts`": frames_of_fleet.FLEET_PARTS,
+    "`fleet.runs`": frames_of_fleet.FLEET_RUNS,
+}
+
+
+@pytest.mark.parametrize("name", TABLES)
+def test_a_table_has_the_columns_of_the_page(name):
+    row = next(line for line in PAGE.splitlines() if line.startswith(f"| {name}"))
+    told = re.findall(r"`(\w+)` ([A-Za-z0-9]+(?:\[us, UTC\])?)", row.split("|")[3])
+    assert dict(told) == dict(TABLES[name])
+    assert [column for column, _ in told] == list(TABLES[name])
+
+
+def test_every_public_method_is_named():
+    for cls in (Client, triage.Report, Plots, Fleet, FleetView, FleetPlots):
+        names = [name for name in vars(cls) if not name.startswith("_")]
+        unnamed = [name for name in names if not re.search(rf"\.{name}\b", PAGE)]
+        assert set(unnamed) <= {"answer", "sources", "url", "close", "incident_rows"}
+
+
+def test_the_numbers_are_those_of_the_code():
+    defaults = inspect.signature(triage.Report.to_perfetto).parameters
+    assert (defaults["last_s"].default, defaults["limit"].default) == (60.0, 200_000)
+    assert f"the last 60 seconds of issuing, {200_000:,} operations" in PAGE
+    assert f"({MAX_RANKS} ranks at most)" in PAGE
+    assert f"the last {HISTORY_UNITS:,} operations" in PAGE
+    assert {4: "four"}[TRIES] + " times" in PAGE
+    assert sum(weight == 0.1 for weight in WEIGHTS.values()) == 5
+    assert (WEIGHTS["category"], WEIGHTS["codes"], WEIGHTS["node"]) == (0.3, 0.2, 0.2)
+    assert inspect.signature(Client.fleet).parameters["days"].default == 30
+    assert f"at most {MOST_RUNS:,}" in PAGE
+    assert inspect.signature(Client.wait).parameters["timeout_s"].default == 600
+    assert inspect.signature(Client.incidents).parameters["limit"].default == 1000
