@@ -80,10 +80,8 @@ def box(case: Case, key: str, places: Sequence[Place], roles: Mapping[int, str])
         )
         seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
         op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
-        groups = f"{len(places)} groups" if len(places) > 1 else "1 group"
-        return WaitNode(
-            key, "collective", f"{desc} {op}{seq}", f"{len(ranks)} ranks, {groups}", ranks
-        )
+        detail = f"{numbered(len(ranks), 'rank')}, {numbered(len(places), 'group')}"
+        return WaitNode(key, "collective", f"{desc} {op}{seq}", detail, ranks)
     role = roles.get(ranks[0], "no_dump" if first.kind is PlaceKind.NO_DUMP else "possible")
     detail = {
         PlaceKind.IDLE: "all done, issues nothing",
@@ -92,6 +90,10 @@ def box(case: Case, key: str, places: Sequence[Place], roles: Mapping[int, str])
     }[first.kind]
     label = f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks"
     return WaitNode(key, role, label, detail, ranks)
+
+
+def numbered(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
 def roles_of(heard: Iterable[Finding]) -> dict[int, str]:
