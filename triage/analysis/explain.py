@@ -17,6 +17,7 @@ from triage.analysis.hypothesis import Hypothesis
 from triage.analysis.ranking import Decision
 from triage.analysis.stop import FAILING, JOB_KINDS, Stop, begun_to_wait, parse_instant
 from triage.analysis.weigh import Model, load_model
+from triage.analysis.witness_words import witness_words
 from triage.analysis.words import because_of
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
@@ -32,23 +33,7 @@ MAX_PLACES: Final = 12
 MAX_TRIALS: Final = 4
 
 WORDS: Final = {
-    "kernel_at": "its kernel log says so at the time of the stop",
-    "kernel_before": "its kernel log says so, up to an hour before the stop",
-    "kernel_stale": "its kernel log says so, but long before the stop",
-    "kernel_after": "its kernel log says so, but only after the stop",
-    "kernel_undated": "its kernel log says so, and no clock tells when",
-    "job_at": "its job log says so at the time of the stop",
-    "job_before": "its job log says so, up to an hour before the stop",
-    "job_stale": "its job log says so, but long before the stop",
-    "job_after": "its job log says so, but only after the stop",
-    "job_undated": "its job log says so, and no clock tells when",
-    "weak_at": "a line that needs another source says so at the time of the stop",
-    "weak_before": "a line that needs another source says so, up to an hour before the stop",
-    "weak_stale": "a line that needs another source says so, long before the stop",
-    "weak_after": "a line that needs another source says so, after the stop",
-    "weak_undated": "a line that needs another source says so, and no clock tells when",
     "mild_only": "the machine mended what it complains of, or only warns",
-    "both_sources": "the kernel log and the job log agree",
     "followers": "it explains other errors of that node",
     "first": "nothing else went wrong earlier",
     "late": "something else went wrong earlier",
@@ -244,7 +229,7 @@ def explain(
         places=tuple(
             Place(
                 one.node, one.ranks, one.category, one.shared, one.belief, one.weight,
-                lead(one, best), parts_of(one, model), because_of(one, one.node),
+                lead(one, best), parts_of(one, weighed.stop, model), because_of(one, one.node),
             )
             for one in ranked[:MAX_PLACES]
         ),
@@ -315,10 +300,14 @@ def printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
     return f"{places[0][0]}:{places[0][1]}" if places else ""
 
 
-def parts_of(one: Hypothesis, model: Model) -> tuple[Part, ...]:
+def parts_of(one: Hypothesis, stop: Stop, model: Model) -> tuple[Part, ...]:
     """The terms of the first step that are not nothing."""
     parts = (
-        Part(name, WORDS.get(name, name), model.weights.get(name, 0.0) * value)
+        Part(
+            name,
+            witness_words(name, one, stop) or WORDS.get(name, name),
+            model.weights.get(name, 0.0) * value,
+        )
         for name, value in one.features.items()
     )
     return tuple(

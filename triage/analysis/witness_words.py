@@ -1,0 +1,69 @@
+"""Who says so, and when: the terms of the sum that stand for what was printed or measured.
+
+Features tell witnesses apart by what they are worth: a machine, the job, or one that needs
+another source. People ask which file it was: telemetry, a check and a kernel log are all
+machines.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from triage.analysis.hypothesis import Hypothesis
+from triage.analysis.roles import mild
+from triage.analysis.stop import Stop
+from triage.analysis.weigh import strength_of
+from triage.domain.evidence import Evidence
+from triage.parsers.health.evidence import SIGNATURE_PREFIX
+
+__all__ = ["witness_words"]
+
+TELEMETRY_PREFIX: Final = "telemetry."
+WHEN: Final = {
+    "at": "at the time of the stop",
+    "before": "up to an hour before the stop",
+    "stale": "but long before the stop",
+    "after": "but only after the stop",
+    "undated": "and no clock tells when",
+}
+LOGS: Final = {"kernel": "kernel log", "job": "job log", "weak": "log"}
+# So they stand in a list of several.
+ORDER: Final = ("kernel log", "job log", "log", "telemetry", "health check")
+
+
+def witness_words(feature: str, one: Hypothesis, stop: Stop) -> str | None:
+    """What ``kernel_at`` and its like, or ``both_sources``, mean for this place.
+
+    None for every other feature.
+    """
+    grave = [row for row in one.rows if not mild(row)]
+    if feature == "both_sources":
+        machines, jobs = (
+            files_of([row for row in grave if strength_of(row) == sort], sort)
+            for sort in ("kernel", "job")
+        )
+        return f"{listed([f'the {name}' for name in machines + jobs])} agree"
+    sort, _, when = feature.partition("_")
+    if sort not in LOGS or when not in WHEN:
+        return None
+    rows = [row for row in grave if strength_of(row) == sort and stop.of(row) == when]
+    files = files_of(rows, sort)
+    said = "say" if len(files) > 1 else "says"
+    comma = "" if when == "at" else ","
+    needs = ", which needs another source," if sort == "weak" else ""
+    return f"{listed([f'its {name}' for name in files])}{needs} {said} so{comma} {WHEN[when]}"
+
+
+def files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
+    """The sorts of files that hold these rows."""
+    found = {
+        "telemetry" if row.signature.startswith(TELEMETRY_PREFIX)
+        else "health check" if row.signature.startswith(SIGNATURE_PREFIX)
+        else LOGS[sort]
+        for row in rows
+    }  # fmt: skip
+    return sorted(found, key=ORDER.index) or [LOGS[sort]]
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a``, ``a and b``, ``a, b and c``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
