@@ -1,6 +1,6 @@
 """From what was read to the answer: the one way that all faces of the product go."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -27,7 +27,7 @@ from triage.domain.fleet import Job
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
 from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.digest import RankDigest
-from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 
@@ -65,8 +65,15 @@ def look_at(dumps: DumpSet, facts: Job, at: datetime | None) -> DumpView | None:
         selection.digests, selection.ranks, membership, dumps.operations, facts, node_of
     )
     moving = set_apart(snapshot)
+    snapshot.unread = unread_ranks(dumps, snapshot.index_of)
     case = build_case(snapshot, wait_graph(snapshot), moving=moving)
     return DumpView(case, selection, membership, tuple(late))
+
+
+def unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
+    """The ranks whose file came in, and cannot be read: their processes lived to begin it."""
+    ranks = {rank_in_name(one.artifact) for one in dumps.refused}
+    return frozenset(rank for rank in ranks if rank is not None and rank not in read)
 
 
 def unused_of(dumps: DumpSet, at: datetime | None) -> list[Refused]:

@@ -32,6 +32,11 @@ def ranks_wait(count: int) -> str:
     return f"{count} rank waits" if count == 1 else f"{count} ranks wait"
 
 
+def bits_of(number: int) -> list[int]:
+    """The places of the ones in a number, ascending."""
+    return [place for place in range(number.bit_length()) if number >> place & 1]
+
+
 @dataclass(slots=True)
 class Case:
     """What a detector reads. ``in_flight``: what is unfinished was only just issued."""
@@ -57,6 +62,7 @@ class Case:
         """
         yield from self.ends()
         sinks = (PlaceKind.NO_DUMP, PlaceKind.APART)
+        gone = [bool(self.silent_at(end)) for end in range(len(self.graph.ends))]
         end_of = {number: end for end, number in enumerate(self.graph.ends)}
         for number, members in enumerate(self.graph.components):
             places = [self.graph.places[k] for k in members]
@@ -68,10 +74,39 @@ class Case:
                 for target in self.graph.waits_for[k]
                 if self.graph.component_of[target] != number
             }
+            # A circle holds itself, whatever else its ranks wait for on the way.
+            if len(members) > 1:
+                ends = bits_of(self.graph.reach[number])
+                if all(gone[end] for end in ends):
+                    for end in ends[: None if len(ends) <= MAX_BEYOND else 1]:
+                        yield end, places
+                continue
             if all(self.graph.places[target].kind in sinks for target in beyond):
                 # Where most files are missing, one of them stands for all.
                 for target in sorted(beyond)[: None if len(beyond) <= MAX_BEYOND else 1]:
                     yield end_of[self.graph.component_of[target]], places
+
+    def silent_at(self, end: int) -> list[int]:
+        """The ranks at an end of which nobody knows what they do there.
+
+        One that left no dump, or whose record was cut before it says: its counters put it
+        there.
+        """
+        places = self.end_places(end)
+        if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART):
+            return places[0].waiting
+        if len(places) > 1 or places[0].kind is not PlaceKind.COLLECTIVE:
+            return []
+        return [rank for rank in places[0].waiting if self.is_cut_before(rank, places[0])]
+
+    def is_cut_before(self, rank: int, place: Place) -> bool:
+        """Whether a rank's record was cut, and says nothing of the operation of a place."""
+        digest = self.snapshot.digest_of(rank)
+        return (
+            digest is not None
+            and digest.partial is not None
+            and self.snapshot.signature(rank, place.group, place.seq) is None
+        )
 
     def waiters(self, place: Place) -> list[Place]:
         """The places that wait directly for this one."""

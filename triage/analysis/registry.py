@@ -7,6 +7,7 @@ from triage.analysis.case import Case
 from triage.analysis.detectors.device_stall import DeviceStall
 from triage.analysis.detectors.fabric_stall import FabricStall
 from triage.analysis.detectors.host_stall import HostStall
+from triage.analysis.detectors.lone_witness import LoneWitness
 from triage.analysis.detectors.mismatch import Mismatch
 from triage.analysis.detectors.no_dump import NoDump
 from triage.analysis.detectors.order_cycle import OrderCycle
@@ -35,6 +36,7 @@ DETECTORS: tuple[Detector, ...] = (
     P2pMismatch(),
     OrderCycle(),
     DeviceStall(),
+    LoneWitness(),
     NoDump(),
     FabricStall(),
     Straggler(),

@@ -81,6 +81,7 @@ class Snapshot:
     index_of: dict[int, int]
     row_of: list[dict[int, int]]
     apart: dict[int, str] = field(default_factory=dict)
+    unread: frozenset[int] = frozenset()
     """Ranks whose dump is of another moment, with the reason: neither guilty nor witnesses."""
     notes: list[str] = field(default_factory=list)
 

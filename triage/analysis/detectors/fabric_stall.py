@@ -41,7 +41,8 @@ class FabricStall:
                 kind=VerdictKind.HANG,
                 category=Category.NCCL_TIMEOUT,
                 ranks=(),
-                strength=0.7,
+                # Of a record that was cut only the counters say so.
+                strength=0.4 if case.silent_at(end) else 0.7,
                 role=Role.POSSIBLE,
                 summary=f"all ranks of {case.place_text(place)} entered it and none gets through",
                 because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),

@@ -158,12 +158,15 @@ def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
     return Odd(tuple(tied), decided=False, how="no majority, and no other group to compare with")
 
 
-def sibling_signature(case: Case, place: Place) -> int | None:
-    """What most members of other groups of this kind issued at this number."""
+def sibling_signature(case: Case, place: Place, witness: int | None = None) -> int | None:
+    """What most members of other groups of this kind issued at this number.
+
+    ``witness``: the rank whose past they are held against, the first that waits by default.
+    """
     group = case.snapshot.groups[place.group]
     # Numbers of another stage of a pipeline mean other operations: only groups that
     # did the same right before are compared.
-    past = before(case, place.waiting[0], place.group, place.seq)
+    past = before(case, place.waiting[0] if witness is None else witness, place.group, place.seq)
     if past.count(None) > PAST // 2:
         return None
     seen: Counter[int] = Counter()

@@ -57,15 +57,17 @@ class NoDump:
         """The claim in words, with its reasons."""
         rank = place.waiting[0]
         apart = case.snapshot.apart.get(rank)
+        unread = rank in case.snapshot.unread
         reasons = []
         for waiter in waiters[:MAX_REASONS]:
             text = (
                 f"{ranks_wait(len(waiter.waiting))} for it in {case.place_text(waiter)},"
-                f" and it left {'no usable' if apart else 'no'} dump"
+                f" and it left {'no usable' if apart or unread else 'no'} dump"
             )
             witness = waiter.waiting[0]
             reasons.append(case.because(self.name, text, witness, at=case.stuck_since(witness)))
-        doubtful = many or apart is not None
+        # Who began a dump was alive when the others gave up waiting.
+        doubtful = many or apart is not None or unread
         strength = 0.25 if doubtful else (0.75 if accused == 1 else 0.65)
         return Finding(
             detector=self.name,
@@ -77,6 +79,8 @@ class NoDump:
             summary=(
                 "has a dump of another moment, and its peers wait for it"
                 if apart
+                else "left a dump that cannot be read, and its peers wait for it"
+                if unread
                 else "left no dump, and its peers wait for it: its process or node is gone,"
                 " or it sits in teardown"
             ),

@@ -157,6 +157,15 @@ def unlike_siblings(case: Case, rank: int, number: int) -> bool:
     return False
 
 
+def has_siblings(case: Case, number: int) -> bool:
+    """Whether there are other groups of this kind and size: pipelines side by side."""
+    group = case.snapshot.groups[number]
+    return bool(group.desc) and any(
+        other.index != number and other.desc == group.desc and len(other.ranks) == len(group.ranks)
+        for other in case.snapshot.groups
+    )
+
+
 def unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
     """Whether a rank came to the collective it is stuck in after fewer or more send/recvs
     than the same stage of the other pipelines.

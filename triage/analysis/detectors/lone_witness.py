@@ -1,0 +1,164 @@
+"""Lone witness: the only rank beside a missing dump did something else than ever there.
+
+Where two ranks disagree and one of them left no dump, the other seems to wait for a
+rank that is gone. What it waits in tells: pipelines and groups side by side do the
+same. Where they did not, the rank that dumped is the odd one, and the missing one is
+as stuck as everybody else.
+"""
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from triage.analysis.case import Case
+from triage.analysis.detectors.mismatch import before, form_of, sibling_signature
+from triage.analysis.detectors.p2p import (
+    has_siblings,
+    novel_block,
+    stands_in_p2p,
+    unlike_siblings,
+)
+from triage.analysis.p2p import Channel
+from triage.analysis.waits import Place, PlaceKind
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.finding import Finding
+from triage.parsers.flight_recorder.reduce import P2P
+
+__all__ = ["LoneWitness"]
+
+# Beyond this many ranks that say nothing, most files were not collected.
+MAX_SILENT = 16
+# Ranks further off that are looked at, at most.
+MAX_ON_THE_WAY = 4096
+# Operations of its group right before the one in question, which it must have issued before.
+CONTEXT = 2
+# A rank with fewer finished operations than this does most things for the first time.
+MATURE = 50
+
+
+class LoneWitness:
+    """One finding per missing rank beside which exactly one rank did something odd.
+
+    Silent: when every rank dumped, and when what the ranks beside it wait in is usual.
+    """
+
+    name = "fr.lone_witness"
+
+    def run(self, case: Case) -> Iterator[Finding]:
+        """See the class."""
+        silent = {end: ranks for end, _ in case.ends() if (ranks := case.silent_at(end))}
+        if sum(map(len, silent.values())) > MAX_SILENT:
+            return
+        for end, ranks in silent.items():
+            odd = on_the_way(case, end)
+            new: dict[int, str] = {}
+            for gone in ranks:
+                look_beside(case, gone, odd, new)
+            if len(odd) == 1:
+                yield self.finding(case, end, next(iter(odd)), ranks[0], odd)
+            elif not odd and len(new) == 1:
+                yield self.finding(case, end, next(iter(new)), ranks[0], new, decided=False)
+
+    def finding(
+        self, case: Case, end: int, rank: int, gone: int, why: dict[int, str], decided: bool = True
+    ) -> Finding:
+        """The claim in words, with its reasons."""
+        place = case.graph.places[case.graph.place_of[rank]]
+        lacks = "left no whole dump"
+        text = f"waits for rank {gone}, which {lacks}, in {case.place_text(place)}; {why[rank]}"
+        return Finding(
+            detector=self.name,
+            kind=VerdictKind.DESYNC if decided else VerdictKind.INCONCLUSIVE,
+            category=Category.COLLECTIVE_MISMATCH,
+            ranks=(rank,) if decided else (rank, gone),
+            strength=0.8 if decided else 0.4,
+            role=Role.CULPRIT if decided else Role.POSSIBLE,
+            summary=(
+                f"issued something else than its siblings, where rank {gone}, which {lacks}, was to"
+                " meet it"
+                if decided
+                else f"may disagree on an operation that is new to them: rank {gone} {lacks}"
+            ),
+            because=(
+                case.because(self.name, text, rank, at=case.stuck_since(rank)),
+                *case.stack_reason(self.name, rank, "the stuck operation came from"),
+            ),
+            end=end,
+        )
+
+
+def look_beside(case: Case, gone: int, odd: dict[int, str], new: dict[int, str]) -> None:
+    """Who waits for a silent rank in something odd, or new, with the reason."""
+    for rank, group in {(c.rank, c.group) for c in case.graph.channels if waits_for(c, gone)}:
+        if unlike_siblings(case, rank, group):
+            odd[rank] = "the same stage of the other pipelines issued something else there"
+        elif not has_siblings(case, group) and novel_block(case, rank):
+            new[rank] = "its block is unlike any that it issued before"
+    for place in case.graph.places:
+        if place.kind is PlaceKind.COLLECTIVE and (gone in place.absent or gone in place.waiting):
+            collective(case, place, gone, odd, new)
+
+
+def on_the_way(case: Case, end: int) -> dict[int, str]:
+    """Ranks that wait for others on the way there, in a send/recv that neither they nor the
+    same stage of the other pipelines ever issued: it may have been meant for the silent one.
+    """
+    victims = [rank for rank in case.victims_of(end) if stands_in_p2p(case, rank)]
+    return {
+        rank: "neither it nor the same stage of the other pipelines issued such a block before"
+        for rank in victims[:MAX_ON_THE_WAY]
+        if novel_block(case, rank)
+        and (stuck := case.snapshot.stuck_of(rank)) is not None
+        and unlike_siblings(case, rank, stuck.group)
+    }
+
+
+def waits_for(channel: Channel, rank: int) -> bool:
+    return channel.peer == rank and not channel.matched
+
+
+def collective(
+    case: Case, place: Place, gone: int, odd: dict[int, str], new: dict[int, str]
+) -> None:
+    """The one member of a collective's group that says what it issued, where there is only one."""
+    known = {*place.waiting, *place.held, *place.through, *place.missing} - {gone}
+    if len(known) != 1 or place.unknown:
+        return
+    rank = min(known)
+    sig = case.snapshot.signature(rank, place.group, place.seq)
+    if sig is None or rank not in place.waiting:
+        return
+    usual = sibling_signature(case, place, rank)
+    if usual is not None:
+        mine = form_of(case.snapshot.describe(sig))
+        differs = mine != form_of(case.snapshot.describe(usual))
+        if differs and unprecedented(case, rank, place):
+            odd[rank] = "the other groups of this kind issued something else at that number"
+    elif first_of_group(case, rank, place):
+        new[rank] = "it is the first operation of its group, late in the job"
+
+
+def unprecedented(case: Case, rank: int, place: Place) -> bool:
+    """Whether a rank never issued this operation behind the ones right before it, and came by
+    those before: groups of one kind serve different layers, so that siblings alone prove little.
+    """
+    index = case.snapshot.index_of[rank]
+    digest = case.snapshot.digests[index]
+    streams = case.snapshot.group_streams(index, place.group)
+    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & P2P) == 0)
+    ours &= digest.unit_seq < place.seq
+    past = digest.unit_sig[ours][np.argsort(digest.unit_seq[ours], kind="stable")].tolist()
+    now = case.snapshot.signature(rank, place.group, place.seq)
+    context = past[-CONTEXT:]
+    followers = [
+        past[k + CONTEXT] for k in range(len(past) - CONTEXT) if past[k : k + CONTEXT] == context
+    ]
+    return bool(followers) and now not in followers
+
+
+def first_of_group(case: Case, rank: int, place: Place) -> bool:
+    """Whether a rank that has long been at work stands in the first operation of a group."""
+    digest = case.snapshot.digest_of(rank)
+    if digest is None or place.seq != 1 or len(digest.unit_seq) < MATURE:
+        return False
+    return all(sig is None for sig in before(case, rank, place.group, place.seq))
