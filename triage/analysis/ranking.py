@@ -6,10 +6,11 @@ them. Rules decide who may be named, never how many files came in which order.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.case import Case
+from triage.analysis.detectors.no_dump import GAP_STRENGTH
 from triage.analysis.history import suspects_in_order_of_history
 from triage.analysis.registry import DETECTORS
 from triage.analysis.waits import PlaceKind
@@ -88,10 +89,19 @@ def hear(case: Case) -> list[Finding]:
     claimed: set[int] = set()
     for detector in detectors:
         found = list(detector.run(case))
+        if detector.name == "fr.no_dump" and claimed:
+            found = [doubted(finding) for finding in found]
         heard += [f for f in found if f.end is None or f.end not in claimed]
         claimed |= {finding.end for finding in found if finding.end is not None}
     order = {detector.name: place for place, detector in enumerate(DETECTORS)}
     return sorted(heard, key=lambda f: (-f.strength, -(f.late_ms or 0), order[f.detector], f.ranks))
+
+
+def doubted(finding: Finding) -> Finding:
+    """A missing file where the records show a fault of their own: a gap, not a second one."""
+    return replace(
+        finding, kind=VerdictKind.INCONCLUSIVE, role=Role.POSSIBLE, strength=GAP_STRENGTH
+    )
 
 
 def rank_suspects(

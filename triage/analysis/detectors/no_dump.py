@@ -12,11 +12,15 @@ from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["NoDump"]
+__all__ = ["GAP_STRENGTH", "NoDump"]
 
 # Beyond this share of the job, files were not collected rather than ranks lost.
 MAX_SHARE = 0.25
 MAX_REASONS = 3
+# What a missing file is worth where something else explains the stop, or files are missing.
+GAP_STRENGTH = 0.25
+# As many ranks as a node commonly has, where no map is known.
+NODE_RANKS = 8
 # Doubtful gaps beyond this number tell nothing; the coverage names them all.
 MAX_GAPS = 64
 
@@ -46,6 +50,7 @@ class NoDump:
         # second one; and of many missing files, most were not collected.
         named = len(case.graph.ends) > len(absent)
         many = named or len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
+        many = many or apart_from_each_other(case, [absent[end].waiting[0] for end in accused])
         if many and len(accused) > MAX_GAPS:
             return
         for end in accused:
@@ -68,7 +73,7 @@ class NoDump:
             reasons.append(case.because(self.name, text, witness, at=case.stuck_since(witness)))
         # Who began a dump was alive when the others gave up waiting.
         doubtful = many or apart is not None or unread
-        strength = 0.25 if doubtful else (0.75 if accused == 1 else 0.65)
+        strength = GAP_STRENGTH if doubtful else (0.75 if accused == 1 else 0.65)
         return Finding(
             detector=self.name,
             kind=VerdictKind.INCONCLUSIVE if doubtful else VerdictKind.CRASH,
@@ -87,6 +92,16 @@ class NoDump:
             because=tuple(reasons),
             end=end,
         )
+
+
+def apart_from_each_other(case: Case, ranks: list[int]) -> bool:
+    """Whether missing ranks cannot be those of one node: then some file is only a gap."""
+    if len(ranks) < 2:
+        return False
+    nodes = {case.snapshot.node_of(rank) for rank in ranks}
+    if None in nodes:
+        return max(ranks) - min(ranks) >= NODE_RANKS
+    return len(nodes) > 1
 
 
 def explanations(
