@@ -16,9 +16,11 @@ from triage.api.cursors import (
     after_id,
     after_place,
     after_time,
+    after_words,
     id_cursor,
     place_cursor,
     time_cursor,
+    words_cursor,
 )
 from triage.api.gate import Gate
 from triage.api.pace import Pace
@@ -94,15 +96,21 @@ def test_cursors_come_back_as_they_were(at: datetime, row_id: str, number: int) 
     assert after_time("a", time_cursor("a", at, row_id)) == (at, row_id)
     assert after_id("a", id_cursor("a", number)) == number
     assert after_place("a", place_cursor("a", 3, number)) == (3, number)
+    assert after_words("a", words_cursor("a", [row_id, "né"]), 2) == (row_id, "né")
+
+
+def after_three_words(kind: str, cursor: str | None) -> tuple[str, ...] | None:
+    return after_words(kind, cursor, 3)
 
 
 @pytest.mark.parametrize(
     "cursor",
     ["", "a", "====", "WyJhIl0", "bnVsbA", time_cursor("b", AT, "x"), id_cursor("b", 1),
-     time_cursor("a", AT, "x")[:-3], "é", "A" * 5000, id_cursor("a", 1).replace("W", "*")],
+     time_cursor("a", AT, "x")[:-3], "é", "A" * 9000, id_cursor("a", 1).replace("W", "*"),
+     words_cursor("b", ["x"] * 3), words_cursor("a", ["x"] * 4), "WyJhIiwieCIsMSwieCJd"],
 )  # fmt: skip
 def test_a_foreign_cursor_is_refused(cursor: str) -> None:
-    for read in (after_time, after_id, after_place):
+    for read in (after_time, after_id, after_place, after_three_words):
         with pytest.raises(Unprocessable):
             read("a", cursor)
 
@@ -110,7 +118,7 @@ def test_a_foreign_cursor_is_refused(cursor: str) -> None:
 @unhurried
 @given(st.text(max_size=40))
 def test_any_text_is_a_cursor_or_refused(cursor: str) -> None:
-    for read in (after_time, after_id, after_place):
+    for read in (after_time, after_id, after_place, after_three_words):
         with pytest.raises(Unprocessable):
             read("a", cursor)
 

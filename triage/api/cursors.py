@@ -6,6 +6,7 @@ rows are added.
 
 import base64
 import binascii
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Final
 
@@ -13,9 +14,13 @@ import orjson
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["after_id", "after_place", "after_time", "id_cursor", "place_cursor", "time_cursor"]
+__all__ = [
+    "after_id", "after_place", "after_time", "after_words", "id_cursor", "place_cursor",
+    "time_cursor", "words_cursor",
+]  # fmt: skip
 
-MAX_CHARS: Final = 512
+# The longest holds some names, of up to 512 characters each.
+MAX_CHARS: Final = 8192
 MAX_ID: Final = 200
 
 
@@ -69,7 +74,23 @@ def after_place(kind: str, cursor: str | None) -> tuple[int, int] | None:
     raise foreign()
 
 
-def packed(values: list[str | int]) -> str:
+def words_cursor(kind: str, words: Sequence[str]) -> str:
+    """Behind the row that these words name."""
+    return packed([kind, *words])
+
+
+def after_words(kind: str, cursor: str | None, number: int) -> tuple[str, ...] | None:
+    """The ``number`` words that name the last row seen."""
+    found = unpacked(kind, cursor, number)
+    if found is None:
+        return None
+    words = tuple(one for one in found if isinstance(one, str))
+    if len(words) != number:
+        raise foreign()
+    return words
+
+
+def packed(values: Sequence[str | int]) -> str:
     return base64.urlsafe_b64encode(orjson.dumps(values)).rstrip(b"=").decode()
 
 

@@ -1,8 +1,8 @@
 """What is to be checked: each check of each node that passes, fails, or is due."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from sqlalchemy.orm import Session
 
@@ -17,18 +17,34 @@ from triage.services.health_policy import (
     due_of,
 )
 from triage.store import health, health_asked
-from triage.store.fleet import clusters, nodes
 from triage.store.health import KeptCheck
 
-__all__ = ["STATES", "checks_of", "newest_results", "to_be_seen_to"]
+__all__ = [
+    "STATES", "Position", "checks_from", "checks_of", "newest_results", "place_of",
+    "to_be_seen_to",
+]  # fmt: skip
 
-STATES: Final = ("due", "failing", "warning", "passing", "skipped")
+DUE: Final = "due"
+STATES: Final = (DUE, "failing", "warning", "passing", "skipped")
 STATE_OF: Final = {
     Outcome.FAIL: "failing", Outcome.WARN: "warning", Outcome.PASS: "passing",
     Outcome.SKIPPED: "skipped",
 }  # fmt: skip
 # A node that nothing has named for so long is not asked for a check by its age.
 SEEN_WITHIN: Final = LOOK_BACK
+# A page shows the checks of a few nodes; one that looks for what is rare looks at many.
+FIRST_NODES: Final = 8
+MOST_NODES: Final = 500
+
+
+class Position(NamedTuple):
+    """Where a row stands in the list; ``part`` is empty for the node as a whole."""
+
+    node: str
+    check: str
+    part: str
+    cluster: str
+    state: str
 
 
 def checks_of(
@@ -39,19 +55,66 @@ def checks_of(
     node: str | None = None,
     state: str | None = None,
 ) -> list[dict[str, Any]]:
+    """All rows at once; see :func:`checks_from`."""
+    return list(checks_from(session, now, cluster=cluster, node=node, state=state))
+
+
+def checks_from(
+    session: Session,
+    now: datetime,
+    *,
+    cluster: str | None = None,
+    node: str | None = None,
+    state: str | None = None,
+    after: Position | None = None,
+) -> Iterator[dict[str, Any]]:
     """Rows ``{cluster, node, check, part, state, outcome, at, detail, category, because}``.
 
-    By node, check and part. A check that is due has a row of its own, beside that of its
-    newest result; its ``at`` is since when it is due. ``because`` says why, for those due.
+    By node (in the database's order of names), check and part, behind the place ``after``;
+    read some nodes at a time, so that a page costs no more than it shows. A check that is due
+    has a row of its own, beside that of its newest result; its ``at`` is since when it is due.
+    ``because`` says why, for those due.
     """
     outcomes = [one for one, word in STATE_OF.items() if state in (None, word)]
-    found: list[dict[str, Any]] = []
-    if outcomes:
-        kept = health.newest(session, cluster=cluster, node=node, outcomes=outcomes)
-        found += [row_of(one) for one in kept]
-    if state in (None, "due"):
-        found += due_rows(session, now, cluster=cluster, node=node)
-    return sorted(found, key=place_of)
+    due = DueChecks(session, now, cluster, node) if state in (None, DUE) else None
+    of_results = None if due else outcomes
+    for names in nodes_by_name(session, after, cluster=cluster, node=node, outcomes=of_results):
+        found: dict[str, list[dict[str, Any]]] = {}
+        if outcomes:
+            for kept in health.newest(session, cluster=cluster, nodes=names, outcomes=outcomes):
+                found.setdefault(kept.node, []).append(row_of(kept))
+        if due:
+            for row in due.of(names):
+                found.setdefault(row["node"], []).append(row)
+        for name in names:
+            for row in sorted(found.get(name, ()), key=place_of):
+                if after is None or name != after.node or place_of(row) > after:
+                    yield row
+
+
+def nodes_by_name(
+    session: Session,
+    after: Position | None,
+    *,
+    cluster: str | None,
+    node: str | None,
+    outcomes: Collection[Outcome] | None,
+) -> Iterator[list[str]]:
+    """The nodes that may have rows, from that of ``after`` on, more and more at a time."""
+    if node is not None:
+        yield [node]
+        return
+    first = None if after is None else after.node
+    seen: str | None = None
+    number = FIRST_NODES
+    while True:
+        names = health.nodes_from(session, first, number + 1, cluster=cluster, outcomes=outcomes)
+        if new := [name for name in names if name != seen]:
+            yield new
+        if len(names) <= number:
+            return
+        first = seen = names[-1]
+        number = min(2 * number, MOST_NODES)
 
 
 def to_be_seen_to(
@@ -75,9 +138,9 @@ def newest_results(
     return {node: tuple(results) for node, results in found.items()}
 
 
-def place_of(row: Mapping[str, Any]) -> tuple[str, str, str, str, str]:
+def place_of(row: Mapping[str, Any]) -> Position:
     """Where a row stands in the list; no two rows stand at one place."""
-    return row["node"], row["check"], row["part"] or "", row["cluster"], row["state"]
+    return Position(row["node"], row["check"], row["part"] or "", row["cluster"], row["state"])
 
 
 def row_of(one: KeptCheck) -> dict[str, Any]:
@@ -89,27 +152,36 @@ def row_of(one: KeptCheck) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def due_rows(
-    session: Session, now: datetime, *, cluster: str | None, node: str | None
-) -> list[dict[str, Any]]:
-    """What is due by age or asked for, on nodes that were seen lately."""
-    ran = [Ran(*one) for one in health.last_runs(session, cluster=cluster, node=node)]
-    names = clusters(session)
-    wanted = {key: name for name, key in names.items() if cluster is None or name == cluster}
-    seen = [
-        (wanted[row.cluster], row.name)
-        for row in nodes(session, list(wanted))
-        if now - row.last_seen_at <= SEEN_WITHIN and node in (None, row.name)
-    ]
-    asked = asked_for(session, now, cluster=cluster, node=node)
-    return [
-        {
-            "cluster": one.cluster, "node": one.node, "check": one.check, "part": None,
-            "state": "due", "outcome": None, "at": iso_utc(one.since), "detail": "",
-            "category": None, "because": one.because, "history": [],
-        }
-        for one in due_of(ran, asked, seen, health.in_use(session, cluster=cluster), now)
-    ]  # fmt: skip
+class DueChecks:
+    """What is due by age or asked for, on nodes that were seen lately.
+
+    What evidence asks for, and which checks are in use, is read once; both are short.
+    """
+
+    def __init__(
+        self, session: Session, now: datetime, cluster: str | None, node: str | None
+    ) -> None:
+        self.session = session
+        self.now = now
+        self.cluster = cluster
+        self.in_use = health.in_use(session, cluster=cluster)
+        self.asked: dict[str, list[Asked]] = {}
+        for one in asked_for(session, now, cluster=cluster, node=node):
+            self.asked.setdefault(one.node, []).append(one)
+
+    def of(self, names: Sequence[str]) -> list[dict[str, Any]]:
+        """The rows of these nodes."""
+        ran = health.last_runs(self.session, cluster=self.cluster, nodes=names)
+        seen = health.seen_since(self.session, self.now - SEEN_WITHIN, names, cluster=self.cluster)
+        asked = [one for name in names for one in self.asked.get(name, ())]
+        return [
+            {
+                "cluster": one.cluster, "node": one.node, "check": one.check, "part": None,
+                "state": DUE, "outcome": None, "at": iso_utc(one.since), "detail": "",
+                "category": None, "because": one.because, "history": [],
+            }
+            for one in due_of([Ran(*one) for one in ran], asked, seen, self.in_use, self.now)
+        ]  # fmt: skip
 
 
 def asked_for(

@@ -4,15 +4,15 @@ The key is (cluster, node, check, part). The same result twice adds nothing, and
 which results come does not matter: what is kept are the newest ones by the time they ran.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
-from sqlalchemy import func, select, update
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, func, select, union, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
-from models import Cluster, HealthCheck
+from models import Cluster, HealthCheck, Node
 from models.base import stored_name
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
@@ -20,7 +20,10 @@ from triage.domain.report import iso_utc
 from triage.store.holding import hold
 from triage.store.upsert import insert_missing
 
-__all__ = ["MAX_HISTORY", "Kept", "KeptCheck", "LastRun", "in_use", "keep", "last_runs", "newest"]
+__all__ = [
+    "MAX_HISTORY", "Kept", "KeptCheck", "LastRun",
+    "in_use", "keep", "last_runs", "newest", "nodes_from", "seen_since",
+]  # fmt: skip
 
 MAX_HISTORY: Final = 20
 SHORT: Final = 160
@@ -175,10 +178,13 @@ def newest(
     session: Session,
     *,
     cluster: str | None = None,
-    node: str | None = None,
+    nodes: Collection[str] | None = None,
     outcomes: Collection[Outcome] = tuple(Outcome),
 ) -> list[KeptCheck]:
-    """The newest result of each check, by node, check and part, where it is one of ``outcomes``."""
+    """The newest result of each check, by node, check and part, where it is one of ``outcomes``.
+
+    Of these ``nodes`` alone, where they are named: some hundreds at most.
+    """
     row = HealthCheck
     found = (
         select(
@@ -186,12 +192,9 @@ def newest(
             row.category, row.history,
         )
         .join(Cluster, row.cluster_id == Cluster.id)
+        .where(*of_whom(cluster, nodes))
         .order_by(row.node, row.check, row.part, Cluster.name)
     )  # fmt: skip
-    if cluster is not None:
-        found = found.where(Cluster.name == cluster)
-    if node is not None:
-        found = found.where(row.node == node)
     if len(outcomes) < len(Outcome):
         found = found.where(row.outcome.in_(outcomes))
     return [
@@ -213,20 +216,16 @@ def newest(
 
 
 def last_runs(
-    session: Session, *, cluster: str | None = None, node: str | None = None
+    session: Session, *, cluster: str | None = None, nodes: Collection[str] | None = None
 ) -> list[LastRun]:
     """When each check of each node last ran; one that was left out did not run."""
     row = HealthCheck
     found = (
         select(Cluster.name, row.node, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED)
+        .where(row.outcome != Outcome.SKIPPED, *of_whom(cluster, nodes))
         .group_by(Cluster.name, row.node, row.check)
     )
-    if cluster is not None:
-        found = found.where(Cluster.name == cluster)
-    if node is not None:
-        found = found.where(row.node == node)
     return [LastRun._make(one) for one in session.execute(found)]
 
 
@@ -236,9 +235,68 @@ def in_use(session: Session, *, cluster: str | None = None) -> dict[tuple[str, s
     found = (
         select(Cluster.name, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED)
+        .where(row.outcome != Outcome.SKIPPED, *of_whom(cluster, None))
         .group_by(Cluster.name, row.check)
+    )
+    return {(name, check): at for name, check, at in session.execute(found)}
+
+
+def nodes_from(
+    session: Session,
+    first: str | None,
+    limit: int,
+    *,
+    cluster: str | None = None,
+    outcomes: Collection[Outcome] | None = None,
+) -> list[str]:
+    """Names of nodes from ``first`` on, in the database's order of names; each name once.
+
+    Those with a newest result that is one of ``outcomes``; without it, all nodes that are known.
+    """
+    row = HealthCheck
+    results = select(row.node.label("name")).where(*from_name(row.node, first))
+    if cluster is not None:
+        results = results.join(Cluster, row.cluster_id == Cluster.id)
+        results = results.where(Cluster.name == cluster)
+    if outcomes is not None:
+        wanted = results.where(row.outcome.in_(outcomes)).distinct()
+        return list(session.scalars(wanted.order_by(row.node).limit(limit)))
+    # Both in the order of their index, so that no more is read than is wanted.
+    known = select(Node.name.label("name")).where(*from_name(Node.name, first))
+    if cluster is not None:
+        known = known.join(Cluster, Node.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    halves = (
+        select(results.distinct().order_by(row.node).limit(limit).subquery().c.name),
+        select(known.distinct().order_by(Node.name).limit(limit).subquery().c.name),
+    )
+    both = union(*halves).subquery()
+    return list(session.scalars(select(both.c.name).order_by(both.c.name).limit(limit)))
+
+
+def seen_since(
+    session: Session, since: datetime, nodes: Collection[str], *, cluster: str | None = None
+) -> list[tuple[str, str]]:
+    """Those of the nodes that anything has named since then, as (cluster, node)."""
+    found = (
+        select(Cluster.name, Node.name)
+        .join(Cluster, Node.cluster_id == Cluster.id)
+        .where(Node.name.in_(nodes), Node.last_seen_at >= since)
     )
     if cluster is not None:
         found = found.where(Cluster.name == cluster)
-    return {(name, check): at for name, check, at in session.execute(found)}
+    return [(name, node) for name, node in session.execute(found)]
+
+
+def from_name(
+    column: InstrumentedAttribute[str], first: str | None
+) -> Iterator[ColumnElement[bool]]:
+    if first is not None:
+        yield column >= first
+
+
+def of_whom(cluster: str | None, nodes: Collection[str] | None) -> Iterator[ColumnElement[bool]]:
+    """Of this cluster and these nodes alone, where they are named."""
+    if cluster is not None:
+        yield Cluster.name == cluster
+    if nodes is not None:
+        yield HealthCheck.node.in_(nodes)

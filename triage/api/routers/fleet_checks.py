@@ -1,9 +1,8 @@
 """Checks of nodes: their results come in, and what is due or failing is told."""
 
-import hashlib
-from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Annotated, Any, Final
+from itertools import islice
+from typing import Annotated, Final
 
 from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
@@ -13,7 +12,7 @@ from triage.api.answers import as_json, page
 from triage.api.body import UploadBody
 from triage.api.check_schemas import NodeCheckPage, TakenChecks
 from triage.api.check_values import BusBandwidth, CheckState, NodeName, OfCluster
-from triage.api.cursors import after_place, place_cursor
+from triage.api.cursors import after_words, words_cursor
 from triage.api.described import BINARY, answers, binary_body, scoped
 from triage.api.fleet_values import ClusterName
 from triage.api.routers.uploads import coding, within
@@ -22,7 +21,7 @@ from triage.api.values import Cursor, Limit, Name, Since, known_query
 from triage.parsers.health.read import MAX_BYTES
 from triage.services.context import utc_now
 from triage.services.health import CheckTarget, take_checks
-from triage.services.health_list import checks_of, place_of
+from triage.services.health_list import Position, checks_from, place_of
 
 __all__ = ["reading", "router"]
 
@@ -92,26 +91,13 @@ def list_checks(
     """The newest result of each check of each part, and what is due: by its age, or because
     evidence asks for it.
     """
-    seen = after_place("checks", cursor)
+    words = after_words("checks", cursor, len(Position._fields))
+    after = None if words is None else Position(*words)
     with state_of(request).context.database.reading() as session:
-        rows = checks_of(session, utc_now(), cluster=cluster, node=node, state=state)
-    start = 0 if seen is None else behind(rows, *seen)
-    shown = rows[start : start + limit]
-    more = None
-    if start + limit < len(rows):
-        more = place_cursor("checks", mark_of(shown[-1]), start + limit)
+        found = checks_from(
+            session, utc_now(), cluster=cluster, node=node, state=state, after=after
+        )
+        rows = list(islice(found, limit + 1))
+    shown = rows[:limit]
+    more = words_cursor("checks", place_of(shown[-1])) if len(rows) > limit else None
     return page(request, shown, more)
-
-
-def behind(rows: Sequence[Mapping[str, Any]], mark: int, place: int) -> int:
-    """Where the list goes on: behind the row seen last or, where that is gone, at its place."""
-    for index, row in enumerate(rows):
-        if mark_of(row) == mark:
-            return index + 1
-    return min(place, len(rows))
-
-
-def mark_of(row: Mapping[str, Any]) -> int:
-    """A row in a cursor, in 62 bits."""
-    text = "\0".join(place_of(row)).encode("utf-8", "backslashreplace")
-    return int.from_bytes(hashlib.sha256(text).digest()[:8], "big") >> 2
