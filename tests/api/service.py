@@ -67,7 +67,7 @@ class Service:
         *,
         token: str | None = "admin",
         headers: Mapping[str, str] | None = None,
-        timeout_s: float = 20,
+        timeout_s: float = 90,
     ) -> Answer:
         """One request; the path goes out as it is. ``token`` is a scope, None for none."""
         sent = dict(headers or {})
@@ -125,7 +125,7 @@ def serving(ctx: Context, *, open_access: bool = False) -> Iterator[Service]:
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 20
+    until = time.monotonic() + 60
     while not server.started and time.monotonic() < until:
         time.sleep(0.01)
     assert server.started
@@ -137,6 +137,6 @@ def serving(ctx: Context, *, open_access: bool = False) -> Iterator[Service]:
         loop = server.servers[0].get_loop()
         loop.call_soon_threadsafe(app.state.triage.watch.end)
         server.should_exit = True
-        thread.join(20)
+        thread.join(60)
         structlog.configure(**said)
         assert not thread.is_alive()

@@ -2,11 +2,14 @@
 
 import json
 import os
+import re
+import select
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 import pytest
 
@@ -14,8 +17,9 @@ from tests.api.service import Service, context_at, serving
 from tests.api.test_uploads import LOG, answer_of, request_head, send
 
 PLACES = 2
-GRACE_S = 1.0
-IDLE_S = 3.0
+# Long beside any pause that a busy machine makes in those that drip.
+GRACE_S = 3.0
+IDLE_S = 4.0
 RATE = 1 << 14
 LONG = f"Content-Length: {1 << 20}"
 
@@ -23,10 +27,15 @@ LONG = f"Content-Length: {1 << 20}"
 @pytest.fixture(scope="module")
 def strict(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     """A service with few places and little patience."""
+    with few_places(tmp_path_factory.mktemp("strict"), GRACE_S, IDLE_S) as found:
+        yield found
+
+
+@contextmanager
+def few_places(folder: Path, grace_s: float, idle_s: float) -> Iterator[Service]:
     ctx = context_at(
-        tmp_path_factory.mktemp("strict"), max_uploads=PLACES,
-        min_body_rate=RATE, body_grace_s=GRACE_S, body_idle_s=IDLE_S,
-    )  # fmt: skip
+        folder, max_uploads=PLACES, min_body_rate=RATE, body_grace_s=grace_s, body_idle_s=idle_s
+    )
     with serving(ctx) as found:
         yield found
     ctx.close()
@@ -61,7 +70,7 @@ class Drippers:
             one.close()
 
 
-def gate_is(service: Service, active: int, within_s: float = 20) -> bool:
+def gate_is(service: Service, active: int, within_s: float = 60) -> bool:
     gate = service.app.state.triage.gate
     until = time.monotonic() + within_s
     while gate.active != active and time.monotonic() < until:
@@ -74,7 +83,7 @@ def refusal_of(connection: socket.socket) -> dict:
 
     Whoever goes on sending behind the answer is reset.
     """
-    connection.settimeout(30)
+    connection.settimeout(60)
     got = b""
     with suppress(ConnectionResetError):
         while part := connection.recv(65536):
@@ -85,16 +94,20 @@ def refusal_of(connection: socket.socket) -> dict:
     return json.loads(body)
 
 
-def test_drippers_hold_no_place_from_who_sends(strict: Service) -> None:
+def test_drippers_hold_no_place_from_who_sends(tmp_path: Path) -> None:
+    with few_places(tmp_path, 600.0, 600.0) as patient, Drippers(patient, 20) as many:
+        assert patient.app.state.triage.gate.active == 0
+        assert send(patient, "honest", LOG, "?node=n1").status == 201
+        answered, _, _ = select.select(many.connections, [], [], 0)
+        assert answered == [], "they are waited for all the while"
+
+
+def test_drippers_are_refused_and_leave_nothing(strict: Service) -> None:
     before = strict.stored_files()
     with Drippers(strict, 20) as many:
-        assert strict.app.state.triage.gate.active == 0
-        began = time.monotonic()
-        assert send(strict, "honest", LOG, "?node=n1").status == 201
-        assert time.monotonic() - began < GRACE_S
         told = [refusal_of(one)["detail"] for one in many.connections]
     assert set(told) == {f"the body comes with fewer than {RATE:,} bytes a second"}
-    assert len(strict.stored_files()) == len(before) + 1
+    assert strict.stored_files() == before
     assert strict.get("/v1/incidents?job_id=drip").json()["items"] == []
 
 
@@ -102,9 +115,7 @@ def test_who_begins_well_and_drips_then_gives_its_place_back(strict: Service) ->
     before = strict.stored_files()
     with Drippers(strict, 3 * PLACES, first=os.urandom(RATE)) as many:
         assert gate_is(strict, PLACES)
-        began = time.monotonic()
         assert send(strict, "honest", LOG, "?node=n2").status == 201
-        assert time.monotonic() - began < 10 * GRACE_S
         for one in many.connections:
             assert "bytes a second" in refusal_of(one)["detail"]
     assert gate_is(strict, 0)
@@ -117,16 +128,23 @@ def test_a_body_that_stops_coming_is_given_up(strict: Service, path: str) -> Non
     before = strict.stored_files()
     with socket.create_connection(("127.0.0.1", strict.port)) as connection:
         connection.sendall(request_head(strict, path, "Content-Length: 99") + b"{")
-        assert refusal_of(connection)["detail"] == "no byte of the body came for 1 s"
+        said = re.fullmatch(
+            r"no byte of the body came for (\d+) s", refusal_of(connection)["detail"]
+        )
+        assert said is not None
+        assert int(said[1]) >= GRACE_S
     assert strict.stored_files() == before
 
 
-def test_a_good_sender_may_pause_for_longer_than_the_grace(strict: Service) -> None:
-    body = LOG * (1 + 3 * RATE // len(LOG))
-    with socket.create_connection(("127.0.0.1", strict.port)) as connection:
+def test_a_good_sender_may_pause_for_longer_than_the_grace(tmp_path: Path) -> None:
+    body = LOG * (1 + 60 * RATE // len(LOG))  # it earns a minute
+    with (
+        few_places(tmp_path, GRACE_S, 120.0) as generous,
+        socket.create_connection(("127.0.0.1", generous.port)) as connection,
+    ):
         length = f"Content-Length: {len(body) + len(LOG)}"
-        connection.sendall(request_head(strict, "/v1/jobs/pause/artifacts", length) + body)
-        time.sleep(1.7 * GRACE_S)
+        connection.sendall(request_head(generous, "/v1/jobs/pause/artifacts", length) + body)
+        time.sleep(1.5 * GRACE_S)
         connection.sendall(LOG)
         assert answer_of(connection).startswith(b"HTTP/1.1 201 ")
 
@@ -139,7 +157,7 @@ def test_waiting_for_a_place_is_not_held_against_the_sender(
     free, take = threading.Event(), uploads.take_artifact
 
     def held(*given: object) -> object:
-        free.wait(30)
+        free.wait(120)
         return take(*given)
 
     monkeypatch.setattr(uploads, "take_artifact", held)
@@ -153,7 +171,7 @@ def test_waiting_for_a_place_is_not_held_against_the_sender(
     for thread in threads:
         thread.start()
     assert gate_is(strict, PLACES)
-    time.sleep(IDLE_S + GRACE_S)
+    time.sleep(1.5 * IDLE_S)
     free.set()
     for thread in threads:
         thread.join()

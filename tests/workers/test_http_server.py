@@ -15,6 +15,8 @@ from triage.cli.service import address_of, is_loopback
 from triage.errors import UsageError
 
 REQUEST = b"GET / HTTP/1.1\r\nHost: a\r\n"
+# What has to come in time from this process comes in less, however busy the machine is.
+LIMIT_S = 3.0
 
 
 async def app(scope: dict[str, Any], receive: Any, send: Any) -> None:
@@ -34,12 +36,12 @@ def answering() -> Iterator[tuple[str, int]]:
         server: uvicorn.Server = HttpServer(server_config(app), ready.set, stopping.set)
         thread = threading.Thread(target=server.run, args=[[sock]])
         thread.start()
-        assert ready.wait(20)
+        assert ready.wait(60)
         try:
             yield host, port
         finally:
             server.should_exit = True
-            thread.join(30)
+            thread.join(60)
     assert stopping.is_set()
     assert not thread.is_alive()
 
@@ -67,17 +69,17 @@ def test_a_head_that_does_not_end_is_cut_off(first: bytes, monkeypatch: pytest.M
     with answering() as where, socket.create_connection(where) as one:
         one.sendall(first)
 
-        assert closed_within(one, 20, drip=b"X-A: b\r\n" if first else b"")
+        assert closed_within(one, 60, drip=b"X-A: b\r\n" if first else b"")
 
 
 def test_a_whole_request_is_answered_however_slowly_its_head_came(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(GuardedProtocol, "head_s", 5.0)
+    monkeypatch.setattr(GuardedProtocol, "head_s", 60.0)
     with answering() as where, socket.create_connection(where) as one:
         for byte in REQUEST + b"\r\n":
             one.sendall(bytes([byte]))
-        one.settimeout(20)
+        one.settimeout(60)
 
         assert one.recv(1000).startswith(b"HTTP/1.1 200")
 
@@ -85,13 +87,13 @@ def test_a_whole_request_is_answered_however_slowly_its_head_came(
 def test_a_connection_that_was_answered_is_not_taken_for_a_silent_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(GuardedProtocol, "head_s", 0.2)
+    monkeypatch.setattr(GuardedProtocol, "head_s", LIMIT_S)
     with answering() as where, socket.create_connection(where) as one:
-        one.settimeout(20)
         for _ in range(2):
+            one.settimeout(60)
             one.sendall(REQUEST + b"\r\n")
             assert one.recv(1000).startswith(b"HTTP/1.1 200")
-            assert not closed_within(one, 0.6)
+            assert not closed_within(one, 1.3 * LIMIT_S)
 
 
 def test_a_body_that_drips_on_behind_its_answer_is_cut_off(
@@ -100,31 +102,31 @@ def test_a_body_that_drips_on_behind_its_answer_is_cut_off(
     monkeypatch.setattr(GuardedProtocol, "rest_s", 0.3)
     with answering() as where, socket.create_connection(where) as one:
         one.sendall(REQUEST + b"Content-Length: 1000000\r\n\r\n")
-        one.settimeout(20)
+        one.settimeout(60)
         assert one.recv(1000).startswith(b"HTTP/1.1 200")
 
-        assert closed_within(one, 20, drip=b"x")
+        assert closed_within(one, 60, drip=b"x")
 
 
 def test_a_body_that_ends_soon_behind_its_answer_costs_no_connection(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(GuardedProtocol, "rest_s", 0.5)
+    monkeypatch.setattr(GuardedProtocol, "rest_s", LIMIT_S)
     with answering() as where, socket.create_connection(where) as one:
-        one.settimeout(20)
+        one.settimeout(60)
         one.sendall(REQUEST + b"Content-Length: 2\r\n\r\n")
         assert one.recv(1000).startswith(b"HTTP/1.1 200")
         for byte in (b"x", b"x"):
             one.sendall(byte)
-        assert not closed_within(one, 1.0)
+        assert not closed_within(one, 1.3 * LIMIT_S)
         one.sendall(REQUEST + b"\r\n")
-        one.settimeout(20)
+        one.settimeout(60)
         assert one.recv(1000).startswith(b"HTTP/1.1 200")
 
 
 def test_a_head_without_end_in_size_is_refused() -> None:
     with answering() as where, socket.create_connection(where) as one:
-        one.settimeout(20)
+        one.settimeout(60)
         try:
             one.sendall(REQUEST + b"X-A: " + b"a" * 100_000)
             answer = one.recv(1000)
