@@ -9,11 +9,12 @@ import pytest
 from tests.services.small_fleet import LEMON, keep_fleet
 from tests.services.test_incident_life import find, upload, work_off
 from triage.domain.standing import FleetStandings, Grade, Prior, Standing
-from triage.services import standings as service
+from triage.services import standings_kept
 from triage.services.announce import Failure, announce
 from triage.services.context import Context
 from triage.services.perform import Tools
-from triage.services.standings import MAX_PRIORS, kept_standings, priors_among, standings_for
+from triage.services.standings import MAX_PRIORS, priors_among, standings_for
+from triage.services.standings_kept import kept_standings
 from triage.store import revisions, settling
 from triage.store.incidents import STANDINGS
 
@@ -69,8 +70,8 @@ def history(report) -> list[str]:
 def planted(ctx: Context, monkeypatch, *lemons: str) -> None:
     """From now on these nodes are the lemons of the fleet."""
     rows = tuple(Standing(one, Grade.LEMON, ("r",), strikes=5, expected=0.1) for one in lemons)
-    monkeypatch.setattr(service, "standings_of", lambda ctx, cluster: FleetStandings(rows))
-    service._kept.clear()
+    monkeypatch.setattr(standings_kept, "standings_of", lambda ctx, cluster: FleetStandings(rows))
+    monkeypatch.setattr(standings_kept, "_of_now", standings_kept.Shelf(1))
 
 
 def test_without_a_record_a_tie_stays_a_tie(ctx, tools):
@@ -138,7 +139,7 @@ def test_an_answer_does_not_wait_for_history(ctx, tools, monkeypatch):
     def failing(ctx, cluster):
         raise RuntimeError("the record is damaged")
 
-    monkeypatch.setattr(service, "standings_of", failing)
+    monkeypatch.setattr(standings_kept, "standings_of", failing)
 
     _, report = answered(ctx, tools)
 
@@ -148,7 +149,9 @@ def test_an_answer_does_not_wait_for_history(ctx, tools, monkeypatch):
 def test_standings_are_worked_out_anew_when_they_are_old(ctx, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        service, "standings_of", lambda ctx, cluster: asked.append(cluster) or FleetStandings(())
+        standings_kept,
+        "standings_of",
+        lambda ctx, cluster: asked.append(cluster) or FleetStandings(()),
     )
 
     for cluster in ("a", "a", None, "a"):

@@ -1,15 +1,11 @@
-"""Node standings as analyses use them: worked out now and then, and the same for all revisions.
+"""Node standings as analyses use them: the same for all revisions of an incident's answer.
 
-The standings of a cluster are kept in memory and worked out anew when they are older than
-``TRIAGE_STANDINGS_EVERY_S``. What an incident's first answer was told of its nodes is written
-among its facts, so that the same files give the same answer, whatever the fleet learns later.
+What an incident's first answer was told of its nodes is written among its facts, so that the
+same files give the same answer, whatever the fleet learns later.
 """
 
-import threading
-import time
 from collections.abc import Mapping
 from typing import Any, Final
-from weakref import WeakKeyDictionary
 
 import structlog
 
@@ -17,35 +13,14 @@ from triage.domain.fleet import job_from_dict
 from triage.domain.standing import FleetStandings, Prior, prior_from
 from triage.reliability.standing_words import prior_of
 from triage.services.context import Context
-from triage.services.fleet import standings_of
-from triage.store.database import Database
+from triage.services.standings_kept import kept_standings
 from triage.store.incidents import STANDINGS
 
-__all__ = ["kept_standings", "priors_among", "standings_for"]
+__all__ = ["priors_among", "standings_for"]
 
 log = structlog.get_logger(__name__)
 # Of an incident whose nodes nobody listed: the worst of the fleet.
 MAX_PRIORS: Final = 256
-
-Kept = dict[str | None, tuple[float, FleetStandings]]
-_kept: WeakKeyDictionary[Database, Kept] = WeakKeyDictionary()
-_turn = threading.Lock()
-
-
-def kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
-    """The standings of a cluster, or of all; worked out anew when they have become too old."""
-    with _turn:  # whoever comes meanwhile has use for the same ones
-        of_database = _kept.setdefault(ctx.database, {})
-        found = of_database.get(cluster)
-        if found is None or time.monotonic() - found[0] > ctx.settings.standings_every_s:
-            began = time.monotonic()
-            found = (began, standings_of(ctx, cluster=cluster))
-            of_database[cluster] = found
-            log.info(
-                "standings worked out", cluster=cluster, num_nodes=len(found[1].nodes),
-                seconds=round(time.monotonic() - began, 3),
-            )  # fmt: skip
-        return found[1]
 
 
 def standings_for(

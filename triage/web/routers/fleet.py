@@ -20,7 +20,7 @@ from triage.render.markup import Html, constant, el
 from triage.services.context import utc_now
 from triage.services.fleet import fleet_of, report_of
 from triage.services.health_list import STATES, checks_of, to_be_seen_to
-from triage.services.standings import kept_standings
+from triage.services.standings_kept import kept_standings
 from triage.store.fleet import clusters
 from triage.web.access import admit
 from triage.web.blanks import without_blanks
