@@ -24,7 +24,7 @@ def node(tmp_path):
             "logs": (str(tmp_path / "logs" / "*"),),
             "kernel_log": str(tmp_path / "kern.log"),
             "spool": str(tmp_path / "spool"),
-            "deadline_s": 20.0,
+            "deadline_s": 60.0,
             "shared": "own",
         }
         return Options(**{**given, **more})  # type: ignore[arg-type]

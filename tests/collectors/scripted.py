@@ -81,7 +81,7 @@ def service(*script: object, certificate: Path | None = None) -> Iterator[Servic
                 self.close_connection = True
                 return self.answer(*todo[1])
             if todo == "hang":
-                shown.ended.wait(30)
+                shown.ended.wait(300)
                 self.close_connection = True
                 return None
             if todo == "slow":
@@ -185,11 +185,11 @@ def start(tmp_path: Path, *arguments: str, **more: str) -> subprocess.Popen[str]
 def finished(tmp_path: Path, *arguments: str, **more: str) -> tuple[int, str, str]:
     """Status, stdout and stderr of the command."""
     process = start(tmp_path, *arguments, **more)
-    out, err = process.communicate(timeout=60)
+    out, err = process.communicate(timeout=180)
     return process.returncode, out, err
 
 
-def until(condition, seconds: float = 20.0) -> None:
+def until(condition, seconds: float = 120.0) -> None:
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end, "it did not happen"

@@ -106,7 +106,8 @@ def test_it_runs_on_python_3_9(node, tmp_path) -> None:
     with service(accepted()) as there:
         done = subprocess.run(
             [str(OLD[-1]), "-m", "triage.collectors", *arguments(node(there.url))],
-            env=bare_environment(tmp_path), capture_output=True, text=True, timeout=60, check=False,
+            env=bare_environment(tmp_path), capture_output=True, text=True, timeout=180,
+            check=False,
         )  # fmt: skip
 
     assert done.returncode == 0, done.stderr

@@ -28,6 +28,8 @@ from triage.collectors.command import parser
 EXAMPLES = ROOT / "examples"
 SCRIPTS = sorted(EXAMPLES.rglob("*.sh"))
 MANIFESTS = sorted((EXAMPLES / "kubernetes").glob("*.yaml"))
+# How long a script may take on a busy machine.
+PATIENCE_S = 180
 OPTIONS = {option for action in parser()._actions for option in action.option_strings}
 
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
@@ -50,7 +52,7 @@ def shell(
         env=environment,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE_S,
         check=False,
         cwd=tmp_path,
     )
@@ -68,7 +70,7 @@ def conf(tmp_path: Path, url: str) -> str:
         "TRIAGE_PYTHON": sys.executable,
         "TRIAGE_LOG": tmp_path / "log",
         "TRIAGE_SPOOL": tmp_path / "hooks",
-        "TRIAGE_DEADLINE_S": 20,
+        "TRIAGE_DEADLINE_S": 120,
     }
     path = tmp_path / "conf"
     path.write_text("".join(f"{k}={shlex.quote(str(v))}\n" for k, v in lines.items()))
@@ -129,18 +131,17 @@ def test_the_epilog_returns_at_once_and_the_bundle_arrives(tmp_path, spooled_her
 
 def test_the_epilog_does_not_wait_for_a_service_that_hangs(tmp_path, spooled_here) -> None:
     dump(tmp_path / "fr", 1)
-    with service("hang") as there:
-        began = time.monotonic()
+    with service("hang", refused(401)) as there:
         where = conf(tmp_path, there.url)
         with open(where, "a") as file:
-            file.write("TRIAGE_DEADLINE_S=2\n")
+            file.write(f"TRIAGE_DEADLINE_S={PATIENCE_S + 60}\n")
+        # It returns, and the service has not said a word yet.
         done = shell(tmp_path, spooled_here, **slurm(tmp_path, where))
-        took_s = time.monotonic() - began
+        assert there.arrived.wait(PATIENCE_S)
+        there.ended.set()
         until(lambda: "not sent" in (tmp_path / "log").read_text())
 
     assert done.returncode == 0
-    # The collector waits for two seconds and longer; a busy machine starts a shell slowly.
-    assert took_s < 10
     assert list((tmp_path / "spool").glob("*.bundle"))
 
 
