@@ -5,6 +5,7 @@ and started again in between; it keeps its port.
 """
 
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -36,7 +37,7 @@ __all__ = [
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 BACKENDS: Final = ("embedded", "redis", "rabbitmq")
-START_S: Final = 60.0
+START_S: Final = 180.0
 STOP_S: Final = 35.0
 DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 T = TypeVar("T")
@@ -136,7 +137,7 @@ class Installation:
         """One ``triage`` command, run to its end; what it prints."""
         done = subprocess.run(
             triage(*arguments), env=self.env, cwd=ROOT, capture_output=True, check=False,
-            timeout=120,
+            timeout=300,
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"triage {' '.join(arguments)}: {done.stderr.decode()[-2000:]}")
@@ -248,10 +249,16 @@ def answers(url: str) -> bool:
 
 
 def free_port() -> int:
-    """A port that was free a moment ago."""
-    with socket.socket() as sock:
-        sock.bind(("127.0.0.1", 0))
-        return int(sock.getsockname()[1])
+    """A port that was free a moment ago, and that the system gives to nobody who asks for any.
+
+    Else a client or a server of another test might have it while ours is killed and started.
+    """
+    first = int(Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split()[0])
+    for port in random.SystemRandom().sample(range(max(1024, first - 10_000), first), 100):
+        with socket.socket() as sock, suppress(OSError):
+            sock.bind(("127.0.0.1", port))
+            return port
+    raise RuntimeError(f"a hundred ports below {first} are taken")
 
 
 def children(pid: int) -> list[int]:

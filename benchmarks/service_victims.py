@@ -27,7 +27,7 @@ __all__ = ["KINDS", "Killer", "own_postgres", "own_redis"]
 
 KINDS: Final = ("api", "worker", "broker", "database")
 POSTGRES_BIN: Final = Path("/usr/lib/postgresql")
-START_S: Final = 30.0
+START_S: Final = 180.0
 
 
 class Killer:
@@ -190,7 +190,7 @@ def rabbitmqctl(*arguments: str) -> str:
     control = shutil.which("rabbitmqctl") or "/usr/sbin/rabbitmqctl"
     done = subprocess.run(
         [control, "-q", "--no-table-headers", *arguments],
-        check=False, capture_output=True, timeout=60,
+        check=False, capture_output=True, timeout=180,
     )  # fmt: skip
     return done.stdout.decode() if done.returncode == 0 else ""
 

@@ -32,12 +32,14 @@ def postgres_database() -> Iterator[str]:
 
     name = f"triage_test_{secrets.token_hex(6)}"
     try:
-        admin = psycopg.connect(POSTGRES, autocommit=True, connect_timeout=5)
+        admin = psycopg.connect(POSTGRES, autocommit=True, connect_timeout=180)
     except psycopg.Error as error:
         missing("PostgreSQL", error)
         raise
     with admin:
-        admin.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        # Nobody can be connected to this template, which would keep it from being copied.
+        make = "CREATE DATABASE {} TEMPLATE template0"
+        admin.execute(sql.SQL(make).format(sql.Identifier(name)))
         try:
             base = POSTGRES.rpartition("/")[0].replace("postgresql://", "postgresql+psycopg://")
             yield f"{base}/{name}"
@@ -72,7 +74,7 @@ def rabbitmq_vhost() -> Iterator[str]:
     name = f"triage-test-{secrets.token_hex(6)}"
 
     def run(*arguments: str) -> None:
-        subprocess.run([control, "-q", *arguments], check=True, capture_output=True, timeout=60)
+        subprocess.run([control, "-q", *arguments], check=True, capture_output=True, timeout=300)
 
     try:
         run("add_vhost", name)
