@@ -23,7 +23,7 @@ from urllib.parse import urlsplit
 import pytest
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "headless_shell")
-PATIENCE_S = 60.0
+PATIENCE_S = 180.0
 KEYS = {
     "Tab": 9, "Enter": 13, "Escape": 27, " ": 32, "End": 35, "Home": 36, "ArrowLeft": 37,
     "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "n": 78, "p": 80,
