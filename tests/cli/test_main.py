@@ -1,11 +1,13 @@
 """The command as a whole: exit statuses, one sentence on stderr, a quick start."""
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+import typer
 
 import triage
 from triage.cli import main as command
@@ -36,12 +38,52 @@ def test_the_first_screen_shows_the_one_command(capsys):
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
-@pytest.mark.parametrize("name", ["analyze", "explain", "parse"])
-def test_every_command_has_examples(name, capsys):
-    assert main([name, "--help"]) == 0
+EXAMPLES = (
+    "analyze", "explain", "parse", "collect", "simulate", "incidents", "show", "watch", "node",
+    "fleet report", "fleet nodes", "fleet plan", "fleet import",
+)  # fmt: skip
+NO_EXAMPLES = (
+    "serve", "worker", "scheduler", "migrate", "prune", "doctor", "completion",
+    "token create", "token list", "token revoke",
+)  # fmt: skip
+
+
+def test_no_command_is_forgotten_here():
+    commands = typer.main.get_command(command.app).commands
+    groups = [one for one in commands if hasattr(commands[one], "commands")]
+    named = {*commands} - {*groups}
+    named |= {f"{one} {name}" for one in groups for name in commands[one].commands}
+
+    assert named == {*EXAMPLES, *NO_EXAMPLES}
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_a_help_has_examples(name, capsys):
+    assert main([*name.split(), "--help"]) == 0
+    assert f" triage {name} " in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", [*EXAMPLES, *NO_EXAMPLES])
+def test_a_help_fits_a_terminal_and_names_what_an_option_takes(name, capsys):
+    assert main([*name.split(), "--help"]) == 0
     shown = capsys.readouterr().out
-    assert f"  triage {name} " in shown
     assert all(len(line) <= 80 for line in shown.splitlines())
+    assert not re.search(r"^ +-.*<(str|int|float|path|list)", shown, re.MULTILINE)
+
+
+def test_what_can_be_simulated_is_listed_in_the_width_of_a_terminal(capsys):
+    assert main(["simulate", "--list"]) == 0
+    shown = capsys.readouterr().out
+    assert all(len(line) <= 80 for line in shown.splitlines())
+    assert "\n  straggler " in shown
+    assert "\n  hbm-dbe            gpu_hbm " in shown
+
+
+def test_sizes_that_are_no_numbers_are_wrong_usage(tmp_path, capsys):
+    given = ["simulate", "--campaign", "llama3", "--sizes", "16,many", "--out", str(tmp_path)]
+
+    assert main(given) == 2
+    assert "--sizes 16,many: give numbers of ranks" in capsys.readouterr().err
 
 
 def test_says_its_version(capsys):

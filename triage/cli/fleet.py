@@ -4,8 +4,11 @@ import typer
 
 from triage.cli.fleet_import import HELP as IMPORT_HELP
 from triage.cli.fleet_import import import_files
+from triage.cli.fleet_nodes import HELP as NODES_HELP
 from triage.cli.fleet_nodes import nodes
+from triage.cli.fleet_plan import HELP as PLAN_HELP
 from triage.cli.fleet_plan import plan
+from triage.cli.fleet_report import HELP as REPORT_HELP
 from triage.cli.fleet_report import report
 
 __all__ = ["HELP", "app"]
@@ -25,9 +28,11 @@ app = typer.Typer(
     help=HELP, rich_markup_mode=None, no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
 )  # fmt: skip
-app.command("report", short_help="Rates, causes, projection, checkpoints, spares.")(report)
-app.command("nodes", short_help="How the nodes stand, the worst first.")(nodes)
-app.command("plan", short_help="A job of N GPUs: MTTI, checkpoints, spares.")(plan)
+app.command(
+    "report", help=REPORT_HELP, short_help="Rates, causes, projection, checkpoints, spares."
+)(report)
+app.command("nodes", help=NODES_HELP, short_help="How the nodes stand, the worst first.")(nodes)
+app.command("plan", help=PLAN_HELP, short_help="A job of N GPUs: MTTI, checkpoints, spares.")(plan)
 app.command("import", help=IMPORT_HELP, short_help="Take in runs, outages, an inventory.")(
     import_files
 )

@@ -7,11 +7,22 @@ import typer
 
 from triage.cli.analyze import emit
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.fleet_source import Asked, Cluster, FleetUrl, Until, source
+from triage.cli.fleet_source import Asked, Cluster, FleetUrl, source
 from triage.cli.incidents import Rows, columns, print_lines, since_time
 from triage.errors import UsageError
 
-__all__ = ["nodes"]
+__all__ = ["HELP", "nodes"]
+
+HELP = """
+Say which nodes interrupt jobs more than chance explains, and why.
+
+\b
+Examples:
+  triage fleet nodes --standing lemon
+  triage fleet nodes --cluster a --format jsonl | jq -r .node
+
+The worst come first. A standing looks back over 112 days.
+"""
 
 
 class Standing(StrEnum):
@@ -26,9 +37,13 @@ class Standing(StrEnum):
 
 def nodes(
     standing: Annotated[
-        Standing | None, typer.Option("--standing", help="Only nodes that stand so.")
+        Standing | None,
+        typer.Option("--standing", metavar="NAME", help="golden, normal, watch, lemon or unknown."),
     ] = None,
-    until: Until = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="TIME", help="As they stood then; now if left out."),
+    ] = None,
     cluster: Cluster = None,
     limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")] = 50,
     format_: Annotated[
@@ -38,7 +53,7 @@ def nodes(
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> None:
-    """Say which nodes interrupt jobs more than chance explains, and why."""
+    """List the standings; the help stands in ``HELP``."""
     if limit < 1:
         raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
     asked = Asked(None, None if until is None else since_time(until), cluster)

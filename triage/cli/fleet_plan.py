@@ -10,7 +10,16 @@ from triage.cli.ask import CaFile, TokenFile
 from triage.cli.fleet_source import Cluster, Days, FleetUrl, Since, Until, period, source
 from triage.cli.incidents import columns, print_lines
 
-__all__ = ["plan"]
+__all__ = ["HELP", "plan"]
+
+HELP = """
+Plan a job of N GPUs: how often it stops, checkpoints, spares.
+
+\b
+Examples:
+  triage fleet plan --gpus 16384
+  triage fleet plan --gpus 131072 --hours 24 --cost-s 30 --confidence 0.999
+"""
 
 
 class PlanFormat(StrEnum):
@@ -32,25 +41,29 @@ def plan(
             min=1,
             max=1_000_000,
             metavar="N",
-            help="Nodes to keep spares for; those of the record.",
+            help="Nodes to keep spares for; else all of the record.",
         ),
     ] = None,
     hours: Annotated[
         float | None,
-        typer.Option("--hours", metavar="H", help="How likely it runs so long."),
+        typer.Option("--hours", metavar="H", help="Also how likely it runs H hours unbroken."),
     ] = None,
     cost_s: Annotated[
-        float, typer.Option("--cost-s", metavar="S", help="A checkpoint stops the job so long.")
+        float, typer.Option("--cost-s", metavar="S", help="Seconds a checkpoint stops the job.")
     ] = 10.0,
     restart_s: Annotated[
-        float, typer.Option("--restart-s", metavar="S", help="From a stop to the next step.")
+        float,
+        typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
     ] = 300.0,
     repair_days: Annotated[
         float | None,
-        typer.Option("--repair-days", metavar="D", help="A node is away so long; as measured."),
+        typer.Option(
+            "--repair-days", metavar="D", help="Days a node is away for repair; else as measured."
+        ),
     ] = None,
     confidence: Annotated[
-        float, typer.Option("--confidence", metavar="P", help="The spares suffice so surely.")
+        float,
+        typer.Option("--confidence", metavar="P", help="How surely the spares are to suffice."),
     ] = 0.99,
     since: Since = None,
     until: Until = None,
@@ -63,7 +76,7 @@ def plan(
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> None:
-    """Say how long such a job runs, how often it checkpoints, how many spares it needs."""
+    """Print the plan; the help stands in ``HELP``."""
     asked = period(since, until, days).of(cluster)
     knobs = {
         "gpus": gpus, "hours": hours, "cost_s": cost_s, "restart_s": restart_s, "nodes": nodes,

@@ -10,16 +10,30 @@ from triage.cli.ask import CaFile, TokenFile
 from triage.cli.fleet_source import Cluster, Days, FleetUrl, Since, Until, period, source
 from triage.errors import UsageError
 
-__all__ = ["Knob", "report"]
+__all__ = ["HELP", "Knob", "report"]
+
+HELP = """
+Say how often jobs stop, why, on which nodes, and what to plan with.
+
+\b
+Examples:
+  triage fleet report --days 90 --cluster a
+  triage fleet report --gpus 16384 --format html -o fleet.html
+  triage fleet report --format json | jq .mtti
+
+`triage fleet import` takes in what a rate rests on: who ran where, how long.
+"""
 
 Gpus = Annotated[
-    int | None, typer.Option("--gpus", metavar="N", help="The job to plan for; the usual one.")
+    int | None,
+    typer.Option("--gpus", metavar="N", help="GPUs of the job to plan for; else the usual one."),
 ]
 Cost = Annotated[
-    float | None, typer.Option("--cost-s", metavar="S", help="A checkpoint stops the job so long.")
+    float | None, typer.Option("--cost-s", metavar="S", help="Seconds a checkpoint stops the job.")
 ]
 Restart = Annotated[
-    float | None, typer.Option("--restart-s", metavar="S", help="From a stop to the next step.")
+    float | None,
+    typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
 ]
 Knob = dict[str, float | int | None]
 
@@ -41,7 +55,7 @@ def report(
     token_file: TokenFile = None,
     ca_file: CaFile = None,
 ) -> None:
-    """Say how often jobs stop, why, on which nodes, and what to plan with."""
+    """Print the report; the help stands in ``HELP``."""
     if not 1 <= top <= 2_000:
         raise UsageError(f"--top {top}: give 1 to 2,000")
     asked = period(since, until, days)

@@ -35,13 +35,13 @@ Since = Annotated[
     typer.Option("--since", metavar="TIME", help="Begin of the period: 90d, 6h or RFC 3339."),
 ]
 Until = Annotated[
-    str | None, typer.Option("--until", metavar="TIME", help="Its end; now where not given.")
+    str | None, typer.Option("--until", metavar="TIME", help="Its end; now if left out.")
 ]
 Days = Annotated[
-    float, typer.Option("--days", metavar="N", help="Without --since: so many days until the end.")
+    float, typer.Option("--days", metavar="N", help="Days before the end, without --since.")
 ]
 Cluster = Annotated[
-    str | None, typer.Option("--cluster", metavar="NAME", help="This cluster alone.")
+    str | None, typer.Option("--cluster", metavar="NAME", help="Only this cluster.")
 ]
 MAX_DAYS = 3_660.0
 

@@ -119,12 +119,15 @@ app.command(
 def _add_simulate() -> None:
     """The simulator is a part that an installation may leave out."""
     try:
+        from triage.cli.simulate import HELP as SIMULATE_HELP
         from triage.cli.simulate import simulate
     except ModuleNotFoundError as error:
         if error.name != "triage.cli.simulate":
             raise
     else:
-        app.command("simulate")(simulate)
+        app.command("simulate", help=SIMULATE_HELP, short_help="Write a job with a known fault.")(
+            simulate
+        )
 
 
 _add_simulate()

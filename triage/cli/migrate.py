@@ -17,7 +17,9 @@ Safe while the release before is still running, and safe to run twice.
 
 
 def migrate(
-    to: Annotated[str, typer.Option(help="A revision, or head, or base.")] = "head",
+    to: Annotated[
+        str, typer.Option(metavar="REVISION", help="A revision, or head, or base.")
+    ] = "head",
 ) -> int:
     """Migrate; the help stands in ``HELP``."""
     with service_packages():

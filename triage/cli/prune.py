@@ -22,10 +22,12 @@ def prune(
         bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")
     ] = False,
     older_than_days: Annotated[
-        float | None, typer.Option(min=0, help="Incidents older than this. [TRIAGE_KEEP_DAYS]")
+        float | None,
+        typer.Option(min=0, metavar="N", help="Incidents older than this [TRIAGE_KEEP_DAYS]."),
     ] = None,
     blobs_older_than_days: Annotated[
-        float | None, typer.Option(min=0, help="Bytes older than this. [TRIAGE_KEEP_BLOBS_DAYS]")
+        float | None,
+        typer.Option(min=0, metavar="N", help="Bytes older than this [TRIAGE_KEEP_BLOBS_DAYS]."),
     ] = None,
 ) -> int:
     """Remove what is too old; the help stands in ``HELP``."""

@@ -24,16 +24,19 @@ SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost, ever.
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    host: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
+    ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0: any free one.")
+        int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0: any free one.")
     ] = 8000,
     data_dir: Annotated[
-        Path | None, typer.Option(help="Folder of database and files. [TRIAGE_DATA_DIR]")
+        Path | None,
+        typer.Option(metavar="DIR", help="Folder of database and files [TRIAGE_DATA_DIR]."),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=64, help="Files that are read at once by the worker beside."),
+        typer.Option(min=1, max=64, metavar="N", help="Files read at once by its worker."),
     ] = None,
     no_worker: Annotated[
         bool, typer.Option("--no-worker", help="Take and answer only; analyse nothing.")

@@ -12,41 +12,73 @@ from triage.simulator import NAMES
 if TYPE_CHECKING:
     from triage.simulator import Truth
 
-__all__ = ["simulate"]
+__all__ = ["HELP", "simulate"]
+
+HELP = """
+Write a simulated job with a known fault, for drills and tests.
+
+A fault of dumps writes flight-recorder dumps alone; a scenario, or a category
+of the report, a whole incident: dumps, kernel logs, job logs and job.json.
+What was done to the job is written beside the folder, as OUT.truth.json.
+
+\b
+Examples:
+  triage simulate --list
+  triage simulate host-stall --ranks 64 --out drill/
+  triage simulate gpu_hbm --ranks 16 --out drill/ --telemetry
+  triage simulate --campaign llama3 --count 20 --out drills/
+"""
 
 WRONG_USAGE = 2
+WIDTH = 80
 
 
 def simulate(
     kind: Annotated[
         str | None,
-        typer.Argument(help=f"A fault of dumps ({', '.join(NAMES)}), or a scenario or category."),
+        typer.Argument(
+            metavar="KIND",
+            help=f"A fault of dumps ({', '.join(NAMES)}), or a scenario or category.",
+        ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="[OUT]", help="Where to write, as --out.")
+        Path | None, typer.Argument(metavar="OUT", help="Where to write, as --out.")
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where to write; a folder that is new or empty.")
+        Path | None,
+        typer.Option(metavar="DIR", help="Where to write; a folder that is new or empty."),
     ] = None,
-    ranks: Annotated[int, typer.Option(help="Ranks (GPUs) of the job.")] = 64,
+    ranks: Annotated[int, typer.Option(metavar="N", help="Ranks (GPUs) of the job.")] = 64,
     tp: Annotated[
-        int | None, typer.Option(help="Tensor parallel size; chosen by kind and ranks if left out.")
+        int | None,
+        typer.Option(
+            metavar="N", help="Tensor parallel size; chosen by kind and ranks if left out."
+        ),
     ] = None,
     pp: Annotated[
-        int | None, typer.Option(help="Pipeline stages; chosen by kind and ranks if left out.")
+        int | None,
+        typer.Option(metavar="N", help="Pipeline stages; chosen by kind and ranks if left out."),
     ] = None,
     ep: Annotated[
-        int | None, typer.Option(help="Expert parallel size; adds all_to_all operations.")
+        int | None,
+        typer.Option(metavar="N", help="Expert parallel size; adds all_to_all operations."),
     ] = None,
     culprit: Annotated[
-        int | None, typer.Option(help="The rank at fault; by chance if left out.")
+        int | None, typer.Option(metavar="RANK", help="The rank at fault; by chance if left out.")
     ] = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same bytes.")] = 0,
-    entries: Annotated[int, typer.Option(help="Ring size (TORCH_FR_BUFFER_SIZE).")] = 2000,
+    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same bytes.")] = 0,
+    entries: Annotated[
+        int, typer.Option(metavar="N", help="Ring size (TORCH_FR_BUFFER_SIZE).")
+    ] = 2000,
     steps: Annotated[
-        int | None, typer.Option(help="Steps before the fault; enough to fill the ring if left out")
+        int | None,
+        typer.Option(
+            metavar="N", help="Steps before the fault; enough to fill the ring if left out."
+        ),
     ] = None,
-    frames: Annotated[int, typer.Option(help="Stack depth of each entry; 0 for no stacks.")] = 8,
+    frames: Annotated[
+        int, typer.Option(metavar="N", help="Stack depth of each entry; 0 for no stacks.")
+    ] = 8,
     timing: Annotated[
         bool | None,
         typer.Option(help="Timing events: state 'started' and durations; off unless live."),
@@ -57,12 +89,14 @@ def simulate(
     batched_p2p: Annotated[
         bool, typer.Option(help="Pipeline send and recv in coalesced blocks, not one by one.")
     ] = True,
-    gpus_per_node: Annotated[int, typer.Option(help="Ranks on each node.")] = 8,
+    gpus_per_node: Annotated[int, typer.Option(metavar="N", help="Ranks on each node.")] = 8,
     skew_ms: Annotated[
-        float, typer.Option(help="Clocks of the nodes are off by up to this, either way.")
+        float,
+        typer.Option(metavar="MS", help="Clocks of the nodes are off by up to this, either way."),
     ] = 0.0,
     delay_ms: Annotated[
-        float, typer.Option(help="How late the straggler is in each step (kind straggler).")
+        float,
+        typer.Option(metavar="MS", help="How late the straggler is in each step (kind straggler)."),
     ] = 60.0,
     missing: Annotated[
         list[int] | None, typer.Option(metavar="RANK", help="No dump of this rank; repeatable.")
@@ -78,45 +112,59 @@ def simulate(
     only_active: Annotated[
         bool, typer.Option("--only-active", help="Dumps without completed entries.")
     ] = False,
-    version: Annotated[str, typer.Option(help="Dump format, 2.4 to 2.10.")] = "2.10",
+    version: Annotated[
+        str, typer.Option(metavar="VERSION", help="Dump format, 2.4 to 2.10.")
+    ] = "2.10",
     layout: Annotated[
-        Literal["flat", "nodes"], typer.Option(help="Dumps under fr/, or under nodes/NODE/.")
+        Literal["flat", "nodes"],
+        typer.Option(metavar="NAME", help="flat: dumps under fr/; nodes: under nodes/NODE/."),
     ] = "flat",
     prefix: Annotated[
-        str, typer.Option(help="File name before the rank.")
+        str, typer.Option(metavar="TEXT", help="File name before the rank.")
     ] = "comm_lib_trace_rank_",
     job_json: Annotated[bool, typer.Option(help="Write job.json.")] = True,
     listed: Annotated[
         bool, typer.Option("--list", help="List kinds, scenarios and their categories, and end.")
     ] = False,
     campaign: Annotated[
-        str | None, typer.Option(help="Draw many incidents into OUT by a table: llama3.")
+        str | None,
+        typer.Option(metavar="NAME", help="Draw many incidents into OUT by a table: llama3."),
     ] = None,
-    count: Annotated[int, typer.Option(help="Incidents of the campaign.")] = 419,
-    healthy: Annotated[int, typer.Option(help="Healthy jobs added to the campaign.")] = 0,
+    count: Annotated[int, typer.Option(metavar="N", help="Incidents of the campaign.")] = 419,
+    healthy: Annotated[
+        int, typer.Option(metavar="N", help="Healthy jobs added to the campaign.")
+    ] = 0,
     sizes: Annotated[
-        str, typer.Option(help="Ranks of a campaign's jobs, with commas between.")
+        str, typer.Option(metavar="N,N", help="Ranks of a campaign's jobs, with commas between.")
     ] = "16,64",
     lost: Annotated[
-        float, typer.Option(help="The part of files that an incident lacks, 0 to 1.")
+        float,
+        typer.Option(metavar="PART", help="The part of files that an incident lacks, 0 to 1."),
     ] = 0.0,
     skew_minutes: Annotated[
-        float, typer.Option(help="Node clocks of incidents are off by up to this, either way.")
+        float,
+        typer.Option(
+            metavar="MIN", help="Node clocks of incidents are off by up to this, either way."
+        ),
     ] = 0.05,
-    kernel_lines: Annotated[int, typer.Option(help="Benign kernel lines of a node.")] = 30,
-    job_lines: Annotated[int, typer.Option(help="Progress lines of an incident's job.")] = 40,
+    kernel_lines: Annotated[
+        int, typer.Option(metavar="N", help="Benign kernel lines of a node.")
+    ] = 30,
+    job_lines: Annotated[
+        int, typer.Option(metavar="N", help="Progress lines of an incident's job.")
+    ] = 40,
     dumps: Annotated[bool, typer.Option(help="Write dumps with an incident.")] = True,
     bury: Annotated[
-        int, typer.Option(help="Consequence lines added to an incident, to bury its cause.")
+        int,
+        typer.Option(
+            metavar="N", help="Consequence lines added to an incident, to bury its cause."
+        ),
     ] = 0,
     telemetry: Annotated[
         bool, typer.Option("--telemetry", help="Add temperatures, power and clocks of all GPUs.")
     ] = False,
 ) -> None:
-    """Write a simulated job with a known fault: dumps alone, or a whole incident with its logs.
-
-    What was done to the job is written beside the folder, as OUT.truth.json.
-    """
+    """Write a job, an incident or a campaign; the help stands in ``HELP``."""
     from triage.simulator import simulate as run_simulation
 
     if listed:
@@ -136,7 +184,7 @@ def simulate(
 
             written = list(
                 draw(
-                    out, count=count, seed=seed, ranks=[int(one) for one in sizes.split(",")],
+                    out, count=count, seed=seed, ranks=_sizes(sizes),
                     missing=lost, skew_s=60 * skew_minutes, healthy=healthy,
                     kernel_lines=kernel_lines, job_lines=job_lines,
                 )
@@ -196,6 +244,13 @@ def simulate(
     print(_summary(truth, out))
 
 
+def _sizes(text: str) -> list[int]:
+    try:
+        return [int(one) for one in text.split(",")]
+    except ValueError as error:
+        raise UsageError(f"--sizes {text}: give numbers of ranks like 16,64") from error
+
+
 def _summary(truth: "Truth", out: Path) -> str:
     from triage.simulator import truth_path
 
@@ -217,12 +272,14 @@ def _show(done: int, total: int) -> None:
 
 def _list() -> None:
     """All that can be simulated."""
+    from triage.render.wrap import wrap
     from triage.simulator import KINDS
     from triage.simulator.incidents.scenarios import SCENARIOS
 
     print("kinds of fault, dumps alone:")
     for kind in KINDS.values():
-        print(f"  {kind.name:<20} {kind.about}")
+        print("\n".join(wrap(kind.about, WIDTH, first=f"  {kind.name:<18}")))
     print("scenarios, whole incidents (a category's name gives one of its scenarios):")
     for one in SCENARIOS.values():
-        print(f"  {one.name:<20} {one.category:<20} {one.about}")
+        first = f"  {one.name:<18} {one.category:<18}"
+        print("\n".join(wrap(one.about, WIDTH, first=first)))

@@ -29,10 +29,13 @@ app = typer.Typer(
 
 @app.command()
 def create(
-    scope: Annotated[list[str], typer.Option(help="ingest, read or admin; again for more.")],
-    name: Annotated[str, typer.Option(help="Who uses it.")],
+    scope: Annotated[
+        list[str], typer.Option(metavar="NAME", help="ingest, read or admin; again for more.")
+    ],
+    name: Annotated[str, typer.Option(metavar="NAME", help="Who uses it.")],
     expires_days: Annotated[
-        float | None, typer.Option(min=0, help="Good for so many days; else until revoked.")
+        float | None,
+        typer.Option(min=0, metavar="N", help="Good for so many days; else until revoked."),
     ] = None,
 ) -> int:
     """Print a new token, alone on stdout; it is shown only here."""
@@ -72,7 +75,9 @@ def list_all() -> int:
 
 @app.command()
 def revoke(
-    key_id: Annotated[str, typer.Argument(help="Its id, as `triage token list` says.")],
+    key_id: Annotated[
+        str, typer.Argument(metavar="ID", help="Its id, as `triage token list` says.")
+    ],
 ) -> int:
     """End a token at once."""
     with service_packages():

@@ -26,12 +26,15 @@ One is enough; a second does no harm.
 
 def worker(
     concurrency: Annotated[
-        int, typer.Option(min=0, max=256, help="Things done at once; 0: one a processor.")
+        int,
+        typer.Option(min=0, max=256, metavar="N", help="Things done at once; 0: one a processor."),
     ] = 0,
-    pool: Annotated[str, typer.Option(help="prefork or threads.")] = "prefork",
+    pool: Annotated[str, typer.Option(metavar="NAME", help="prefork or threads.")] = "prefork",
     kind: Annotated[
         list[str] | None,
-        typer.Option(help="Only this kind of work (parse, analyse, notify, retention); again."),
+        typer.Option(
+            metavar="NAME", help="Only parse, analyse, notify or retention; again for more."
+        ),
     ] = None,
 ) -> int:
     """Run a worker; the help stands in ``WORKER_HELP``."""
