@@ -5,6 +5,7 @@ boxes of their own.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
 from triage.analysis.case import Case
 from triage.analysis.waits import Place, PlaceKind
@@ -43,19 +44,22 @@ def condense(case: Case, heard: Sequence[Finding]) -> Waits:
         members.setdefault(key, []).append(place)
     arrows: dict[tuple[str, str], int] = {}
     for source, targets in enumerate(case.graph.waits_for):
-        for target in targets:
-            if keys[source] != keys[target]:
-                pair = (keys[source], keys[target])
-                arrows[pair] = arrows.get(pair, 0) + len(case.graph.places[source].waiting)
+        # A rank waits at one place, which may wait for many of a box: it counts once.
+        for key in {keys[target] for target in targets} - {keys[source]}:
+            pair = (keys[source], key)
+            arrows[pair] = arrows.get(pair, 0) + len(case.graph.places[source].waiting)
     boxes = {key: box(case, key, places, roles) for key, places in members.items()}
     for place, key in zip(case.graph.places, keys, strict=True):
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
             for rank in [r for r in place.waiting if roles.get(r) == "culprit"][:4]:
+                if boxes[key].ranks == (rank,):  # alone in there, it is the box
+                    boxes[key] = replace(boxes[key], kind="culprit")
+                    continue
                 inner = f"rank {rank}"
                 boxes.setdefault(
                     inner, WaitNode(inner, "culprit", inner, "stands out in it", (rank,))
                 )
-                if len(place.waiting) > 1:  # alone in there, nobody waits with it
+                if len(place.waiting) > 1:
                     arrows[key, inner] = len(place.waiting) - 1
     shown = sorted(boxes.values(), key=lambda one: (rank_of_kind(one), -len(one.ranks), one.key))
     kept = {one.key for one in shown[:MAX_BOXES]}
