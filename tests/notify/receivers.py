@@ -75,7 +75,7 @@ class Receiver:
             act = self._acts[min(served, len(self._acts) - 1)]
             served += 1
             with connection:
-                connection.settimeout(5)
+                connection.settimeout(60)
                 with suppress(OSError):
                     self._one(connection, act)
 

@@ -176,10 +176,11 @@ def test_uploads_nobody_announced_are_adopted(ctx: Context) -> None:
     assert upload(ctx, {"x.log": b"hello\n"}, job_id="9").incident_id == opened.id
 
 
-@pytest.mark.parametrize("failed_at", [None, datetime.now(UTC) - timedelta(hours=1)])
+@pytest.mark.parametrize("ago", [None, timedelta(hours=1)])
 def test_uploads_that_have_settled_are_adopted_by_a_late_report(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, failed_at: datetime | None
+    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, ago: timedelta | None
 ) -> None:
+    failed_at = None if ago is None else datetime.now(UTC) - ago
     taken = upload(ctx, DUMPS, job_id="9")
     settle(ctx, tools, monkeypatch)
     assert find(ctx, taken.incident_id).state is IncidentState.READY
@@ -196,12 +197,11 @@ def test_uploads_that_have_settled_are_adopted_by_a_late_report(
     assert [one.event for one in waiting] == ["incident.ready"]
 
 
-@pytest.mark.parametrize(
-    "failed_at", [datetime.now(UTC) + timedelta(hours=3), datetime.now(UTC) + timedelta(days=3)]
-)
+@pytest.mark.parametrize("ahead", [timedelta(hours=3), timedelta(days=3)])
 def test_a_failure_after_the_uploads_settled_is_another(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, failed_at: datetime
+    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
 ) -> None:
+    failed_at = datetime.now(UTC) + ahead
     taken = upload(ctx, DUMPS, job_id="9")
     settle(ctx, tools, monkeypatch)
 

@@ -255,7 +255,7 @@ class TestFolder:
             "from triage.store.blobs import blobs_from\n"
             "blobs = blobs_from(None, Path(sys.argv[1]), min_free_bytes=0)\n"
             "writer = blobs.begin('one'); writer.write(b'x' * 1000)\n"
-            "print('written', flush=True); time.sleep(60)\n"
+            "print('written', flush=True); time.sleep(600)\n"
         )
         child = subprocess.Popen(
             [sys.executable, "-c", code, str(tmp_path)], cwd=ROOT, stdout=subprocess.PIPE

@@ -153,20 +153,20 @@ def test_a_time_without_a_zone_is_refused(database, unique, opened):
 
 
 def test_a_server_that_is_not_there_is_unavailable():
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port = listener.getsockname()[1]
-    found = open_database(Settings(database_url=f"postgresql://nobody@127.0.0.1:{port}/x"))
+    with socket.socket() as kept:  # bound, so that nobody else gets it, and not listening
+        kept.bind(("127.0.0.1", 0))
+        port = kept.getsockname()[1]
+        found = open_database(Settings(database_url=f"postgresql://nobody@127.0.0.1:{port}/x"))
 
-    with pytest.raises(Unavailable, match="does not answer"):
-        found.check()
-    with pytest.raises(Unavailable), found.writing() as session:
-        session.execute(text("SELECT 1"))
-    commit = GroupCommit(found)
-    with pytest.raises(Unavailable):
-        commit(lambda session: session.execute(text("SELECT 1")))
-    commit.close()
-    found.close()
+        with pytest.raises(Unavailable, match="does not answer"):
+            found.check()
+        with pytest.raises(Unavailable), found.writing() as session:
+            session.execute(text("SELECT 1"))
+        commit = GroupCommit(found)
+        with pytest.raises(Unavailable):
+            commit(lambda session: session.execute(text("SELECT 1")))
+        commit.close()
+        found.close()
 
 
 def test_a_server_that_goes_away_in_between_is_found_again():
@@ -260,7 +260,8 @@ one = sqlite3.connect(sys.argv[1], isolation_level=None)
 one.execute("BEGIN IMMEDIATE")
 one.execute("INSERT INTO cluster (name) VALUES ('theirs')")
 print("held", flush=True)
-time.sleep(1.5)
+sys.stdin.readline()
+time.sleep(0.5)
 one.execute("COMMIT")
 """
 
@@ -269,11 +270,14 @@ def test_while_another_process_writes_it_waits_and_readers_read(tmp_path):
     found = open_database(Settings(data_dir=tmp_path))
     migrate(found)
     with subprocess.Popen(
-        [sys.executable, "-c", LOCK, str(tmp_path / "triage.db")], stdout=subprocess.PIPE
-    ) as other:
+        [sys.executable, "-c", LOCK, str(tmp_path / "triage.db")],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as other:  # fmt: skip
         assert other.stdout.readline() == b"held\n"
         with found.reading() as session:
             assert session.scalars(select(Cluster.name)).all() == []
+        other.stdin.write(b"let go, soon\n")
+        other.stdin.flush()
         with found.writing() as session:
             assert session.scalars(select(Cluster.name)).all() == ["theirs"]
             session.add(Cluster(name="ours"))

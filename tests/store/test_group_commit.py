@@ -2,6 +2,7 @@
 
 import os
 import threading
+import time
 
 import pytest
 from sqlalchemy import select
@@ -43,11 +44,11 @@ def together(commit, writes):
 
     def first(session):
         reached.set()
-        assert gate.wait(20)
+        assert gate.wait(120)
 
     blocker = threading.Thread(target=commit, args=(first,))
     blocker.start()
-    assert reached.wait(20)
+    assert reached.wait(120)
 
     def run(k):
         try:
@@ -59,7 +60,7 @@ def together(commit, writes):
     for one in threads:
         one.start()
     while commit.waiting.qsize() < len(writes):
-        pass
+        time.sleep(0.005)
     gate.set()
     for one in [blocker, *threads]:
         one.join()
