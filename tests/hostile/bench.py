@@ -22,7 +22,8 @@ from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.read import Reader
 from triage.parsers.inputs import InputFile
 
-KILLED_AFTER_S = 30
+# By the clock: far more than the processor time that an input may take.
+KILLED_AFTER_S = 300
 ARTIFACT = "comm_lib_trace_rank_5"
 
 

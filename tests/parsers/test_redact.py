@@ -289,8 +289,9 @@ def test_takes_time_in_proportion(unit):
             best = min(best, time.process_time() - began)
         return best
 
-    # A quadratic one takes sixteen times as long for four times as much, and minutes.
-    assert took(1 << 20) < 10 * max(took(1 << 18), 0.01)
+    # A quadratic one takes sixteen times as long for four times as much, and minutes; a busy
+    # machine is asked again.
+    assert any(took(1 << 20) < 10 * max(took(1 << 18), 0.01) for _ in range(3))
 
 
 def test_a_json_dump_of_an_environment_stays_json():

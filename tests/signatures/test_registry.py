@@ -17,7 +17,7 @@ SIZES = (8 * KIB, 16 * KIB, 32 * KIB)
 # Twice the line may take this many times as long: 2 is linear, 4 is quadratic.
 GROWTH = 2.5
 BELOW_NOTICE_S = 0.001
-ATTEMPTS = 5
+ATTEMPTS = 10
 
 
 def name(one: Signature) -> str:
