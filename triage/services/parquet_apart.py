@@ -49,7 +49,9 @@ class Output:
 def as_text(body: Body, memory_bytes: int, deadline_s: float) -> Iterator[Output]:
     """The file as CSV with the columns of a long table; the child is gone afterwards."""
     child = subprocess.Popen(
-        [sys.executable, "-P", "-m", "triage.services.parquet_child", str(memory_bytes)],
+        # What it says on stderr goes to the client.
+        [sys.executable, "-P", "-W", "ignore", "-m", "triage.services.parquet_child",
+         str(memory_bytes)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
         env=environment(os.environ), start_new_session=True,
     )  # fmt: skip

@@ -65,3 +65,20 @@ def test_reads_wide_and_long_tables() -> None:
 def test_a_damaged_file_is_refused(data: bytes) -> None:
     with pytest.raises(Corrupt, match="cannot be read"):
         samples_of(data, form=Form.PARQUET)
+
+
+@needs_pyarrow
+@pytest.mark.parametrize("unit", ["s", "ms", "us", "ns", "number"])
+def test_a_time_that_no_clock_shows_is_none_and_not_another(unit: str) -> None:
+    import pyarrow as pa
+
+    at = pa.array([-(1 << 52), 1 << 52, 253402300799, -62135596800, 9, None])
+    column = at if unit == "number" else at.cast(pa.timestamp(unit))
+    found = samples_of(parquet({"at": column, "node": ["n"] * 6, "power_w": [1.0, 2, 3, 4, 5, 6]}))
+
+    step = {"s": 1, "ms": 1e3, "us": 1e6, "ns": 1e9, "number": 1}[unit]
+    assert (9 / step, 5.0) in [(when, value) for _, when, value in found]
+    for _, when, value in found:
+        told = at[int(value) - 1].as_py()
+        assert when == pytest.approx(told / step) or unit == "number"
+    assert 6.0 not in {value for _, _, value in found}

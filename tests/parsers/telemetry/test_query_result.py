@@ -72,6 +72,13 @@ def test_what_is_no_finite_number_is_left_out(value: str) -> None:
     assert [one for _, _, one in samples_of(text)] == [5.0]
 
 
+@pytest.mark.parametrize("at", ["36893488147.419", "1e10", "-1e10", "1e300", "99999999999"])
+def test_a_time_that_no_clock_shows_is_none_and_not_another(at: str) -> None:
+    text = json.dumps(answer(series("power_w", [[float(at), "61"], [5, "62"]], node="n3")))
+
+    assert [(when, value) for _, when, value in samples_of(text)] == [(5.0, 62.0)]
+
+
 def test_an_odd_value_costs_its_part_and_no_more() -> None:
     tally = Tally()
     text = json.dumps(

@@ -99,6 +99,26 @@ def test_times_without_a_zone_are_counted(at: str, zoneless: int) -> None:
     assert tally.zoneless == zoneless
 
 
+@pytest.mark.parametrize(
+    "at",
+    ["0001-01-01T00:00:00Z", "9999-12-31T23:59:59Z", "2611-06-06T00:00:00Z", "1600-01-01T00:00:00Z",
+     "36893488147", "10000000000", "18446744075504695", "20240967593407", "9" * 19, "9" * 20,
+     "18446744075504695616", "1" * 40],
+)  # fmt: skip
+def test_a_time_that_no_clock_shows_is_none_and_not_another(at: str) -> None:
+    # Each of them, counted in ns, would come out in some year of this age.
+    tally = Tally()
+
+    assert samples_of(f"at,node,power_w\n{at},n3,690\n1,n3,5\n", tally=tally)[0][1:] == (1.0, 5.0)
+    assert tally.skipped == {NO_ROW: (1, 2)}
+
+
+@pytest.mark.parametrize(("at", "seconds"), [("2262-04-11T23:47:15Z", 9223372035), ("1", 1),
+                                             ("1677-09-21T00:12:45Z", -9223372035)])  # fmt: skip
+def test_the_first_and_last_times_are_times(at: str, seconds: int) -> None:
+    assert [one for _, one, _ in samples_of(f"at,node,power_w\n{at},n3,690\n")] == [seconds]
+
+
 def test_a_bad_row_is_passed_over_with_its_place() -> None:
     tally = Tally()
     text = "at,node,power_w\n1795143855,n3,1\n1795143856,n3\nyesterday,n3,2\n1795143857,n3,3\n"

@@ -12,12 +12,14 @@ import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, inlined
 
-__all__ = ["NO_TIME", "finish", "instant_at", "mix", "number_at", "same_bytes"]
+__all__ = ["LAST_S", "NO_TIME", "finish", "instant_at", "mix", "number_at", "same_bytes"]
 
 Bytes = Any  # a uint8 array of compiled code
 
 NO_TIME: Final = -(1 << 62)
 SECOND: Final = 1_000_000_000
+# Beyond, in 2262, ns since the epoch do not fit; as far before 1970 neither.
+LAST_S: Final = 9_223_372_035
 MAX_DIGITS: Final = 18
 POWERS: Final = np.array([10.0**k for k in range(23)])
 SEED: Final = -3750763034362895579
@@ -227,6 +229,8 @@ def date_at(buf: Bytes, year: Word, i: Word, end: Word) -> tuple[Word, Word, Wor
     ns, i = fraction_at(buf, i, end)
     zone, i = zone_at(buf, i, end)
     seconds = days_of(year, month, day) * 86400 + hour * 3600 + minute * 60 + max(second, 0)
+    if not -LAST_S <= seconds <= LAST_S:
+        return NO_TIME, i, False
     return (seconds - (zone if zone != -1 else 0)) * SECOND + ns, i, zone == -1
 
 
@@ -245,10 +249,12 @@ def instant_at(buf: Bytes, i: Word, end: Word) -> tuple[Word, Word, Word]:
     ns, k = fraction_at(buf, k, end)
     if k < end and (buf[k] | 32) == 101:  # 1.7e9 loses what it should say
         return NO_TIME, k, False
+    if digit_at(buf, k, end) >= 0:  # more digits than a time has
+        return NO_TIME, k, False
     if value < 100_000_000_000:
-        return value * SECOND + ns, k, False
+        return (value * SECOND + ns if value <= LAST_S else NO_TIME), k, False
     if value < 100_000_000_000_000:
-        return value * 1_000_000 + ns // 1_000, k, False
+        return (value * 1_000_000 + ns // 1_000 if value <= LAST_S * 1_000 else NO_TIME), k, False
     if value < 100_000_000_000_000_000:
-        return value * 1_000, k, False
+        return (value * 1_000 if value <= LAST_S * 1_000_000 else NO_TIME), k, False
     return value, k, False

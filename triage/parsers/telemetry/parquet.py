@@ -6,6 +6,7 @@ a file is refused with that said. Row groups are read one after the other.
 
 import io
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from typing import Any, Final
 
 import numpy as np
@@ -13,6 +14,7 @@ import numpy as np
 from triage.errors import Corrupt, Forbidden
 from triage.parsers.telemetry.chunks import Bytes
 from triage.parsers.telemetry.columns import KEY, VALUE, Columns, columns_of
+from triage.parsers.telemetry.numbers import LAST_S
 from triage.parsers.telemetry.samples import BATCH, Samples
 from triage.parsers.telemetry.series import SeriesTable
 from triage.parsers.telemetry.table import flattened, learn_row
@@ -30,6 +32,9 @@ NO_COLUMNS: Final = (
     " name or `metric` and `value`"
 )
 NO_TIME_NS: Final = -(1 << 62)
+# Columns of seconds hold times that ns since the epoch cannot.
+FIRST: Final = datetime(1678, 1, 1, tzinfo=UTC)
+LAST: Final = datetime(2262, 4, 11, tzinfo=UTC)
 # Its table of contents lies at its end, so the whole file is held.
 MOST_BYTES: Final = 512 << 20
 TOO_LARGE: Final = "a Parquet file of more than 512 MiB: give it in parts"
@@ -152,8 +157,9 @@ def times_ns(cells: Any) -> np.ndarray:
         numbers = column.to_numpy(np.float64, na_value=np.nan)
         size = np.abs(numbers)
         unit = np.select([size < 1e11, size < 1e14, size < 1e17], [1e9, 1e6, 1e3], 1.0)
-        good = np.isfinite(numbers)
-        return np.where(good, np.where(good, numbers, 0.0) * unit, NO_TIME_NS).astype(np.int64)
+        fits = size <= LAST_S * 1e9 / unit  # no number does not
+        return np.where(fits, np.where(fits, numbers, 0.0) * unit, NO_TIME_NS).astype(np.int64)
     stamps = pd.to_datetime(column, utc=True, errors="coerce")
-    ns = stamps.to_numpy("datetime64[ns]").astype(np.int64)
-    return np.where(stamps.isna().to_numpy(), NO_TIME_NS, ns)
+    fits = stamps.between(FIRST, LAST).to_numpy()
+    ns = stamps.where(fits).to_numpy("datetime64[ns]").astype(np.int64)
+    return np.where(fits, ns, NO_TIME_NS)

@@ -22,6 +22,7 @@ from triage.errors import Corrupt
 from triage.parsers.telemetry.chunks import Bytes
 from triage.parsers.telemetry.labels import key_of, source_of
 from triage.parsers.telemetry.metrics import Source
+from triage.parsers.telemetry.numbers import LAST_S
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
 from triage.parsers.telemetry.tally import Tally
 
@@ -175,7 +176,7 @@ def pairs(raw: bytes, tally: Tally) -> tuple[np.ndarray, np.ndarray]:
         tally.skip(NOT_READ, 1, tally.lines + 1)
         return none
     seconds, values = flat[0::2], flat[1::2]
-    good = np.isfinite(values) & (np.abs(seconds) < 1e11)
+    good = np.isfinite(values) & (np.abs(seconds) <= LAST_S)
     # A float holds the seconds since the epoch to a quarter of a microsecond.
     return np.rint(seconds[good] * 1e3).astype(np.int64) * 1_000_000, values[good]
 
