@@ -2,11 +2,13 @@
 
 import base64
 import re
+import tempfile
 from pathlib import Path
 
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from traitlets.config import Config
 
 from tests.workers.running import serving
 
@@ -35,11 +37,14 @@ def run(notebook, folder, patch):
     patch.setenv("PYTHONPATH", str(ROOT))
     patch.setenv("IPYTHONDIR", str(folder / "ipython"))
     patch.setenv("JUPYTER_RUNTIME_DIR", str(folder / "jupyter"))
-    client = NotebookClient(
-        notebook, timeout=300, kernel_name="python3", record_timing=False,
-        resources={"metadata": {"path": str(NOTEBOOK.parent)}},
-    )  # fmt: skip
-    return client.execute()
+    # Sockets of a folder: a port that was free when it was looked for may be another's by now.
+    with tempfile.TemporaryDirectory(prefix="kernel-") as sockets:
+        client = NotebookClient(
+            notebook, timeout=900, startup_timeout=600, kernel_name="python3", record_timing=False,
+            resources={"metadata": {"path": str(NOTEBOOK.parent)}},
+            config=Config({"KernelManager": {"transport": "ipc", "ip": f"{sockets}/k"}}),
+        )  # fmt: skip
+        return client.execute()
 
 
 def code_of(notebook):
