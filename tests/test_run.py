@@ -281,7 +281,7 @@ def test_a_demo_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
     where = urlsplit(done.stdout.strip())
 
     assert done.returncode == -signal.SIGKILL
-    end = time.monotonic() + 60
+    end = time.monotonic() + 180
     while listens(str(where.hostname), int(where.port or 0)):
         assert time.monotonic() < end, "the service goes on without the demo"
         time.sleep(0.1)
@@ -289,7 +289,7 @@ def test_a_demo_that_is_killed_leaves_no_process_behind(tmp_path: Path) -> None:
 
 def listens(host: str, port: int) -> bool:
     try:
-        socket.create_connection((host, port), timeout=5).close()
+        socket.create_connection((host, port), timeout=60).close()
     except ConnectionError:
         return False
     return True

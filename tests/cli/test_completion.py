@@ -93,7 +93,7 @@ def test_a_shell_completes(shell, line, wanted, commands, tmp_path):
     script.write_text((bash if shell is of_bash else fish)(commands))
     done = subprocess.run(
         shell(line, str(script)), capture_output=True, text=True, check=True, cwd=tmp_path,
-        timeout=30,
+        timeout=180,
     )  # fmt: skip
     found = {one.partition("\t")[0] for one in done.stdout.splitlines() if one}
     assert found == wanted

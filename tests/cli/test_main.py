@@ -23,7 +23,7 @@ def run(*arguments, **options):
         cwd=ROOT,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=180,
         check=False,
         **options,
     )
@@ -184,7 +184,7 @@ def test_a_reader_that_goes_away_is_no_error():
             stdout=closed,
             stderr=subprocess.PIPE,
             text=True,
-            timeout=60,
+            timeout=180,
             check=False,
         )
     assert done.stderr == ""

@@ -145,7 +145,7 @@ def killed(database: Database, after: int, *to: str) -> int:
     done = subprocess.run(
         [sys.executable, "-c", KILLED, address(database), str(after), *to],
         cwd=ROOT, env={**os.environ, "PYTHONPATH": str(ROOT)}, capture_output=True, check=False,
-        timeout=60,
+        timeout=300,
     )  # fmt: skip
     return done.returncode
 
@@ -190,7 +190,7 @@ def test_two_processes_migrate_at_once(empty):
         for _ in range(3)
     ]  # fmt: skip
     for one in runs:
-        _, said = one.communicate(timeout=60)
+        _, said = one.communicate(timeout=300)
         assert one.returncode == 0, said.decode()[-2000:]
 
     assert current_revision(empty) == head_revision()

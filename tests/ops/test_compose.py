@@ -151,7 +151,7 @@ def test_its_commands_run_as_they_stand_on_postgresql_redis_and_an_object_store(
         def run(*arguments: str) -> subprocess.CompletedProcess[str]:
             command = [sys.executable, "-m", "triage.cli.main", *arguments]
             return subprocess.run(
-                command, env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60
+                command, env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180
             )
 
         early = run(*as_written("api"))
@@ -184,7 +184,7 @@ def test_its_commands_run_as_they_stand_on_postgresql_redis_and_an_object_store(
         healthy = run(*SERVICES["worker"]["healthcheck"]["test"][2:])
         for process in (*others, api):
             process.send_signal(signal.SIGTERM)
-        ended = [process.wait(30) for process in (*others, api)]
+        ended = [process.wait(120) for process in (*others, api)]
 
     assert taken == [201] * 8
     assert found == ("ready", "n1")

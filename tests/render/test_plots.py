@@ -187,7 +187,7 @@ except UsageError as error:
     print(error)
 """
     done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=300
     )
     assert "pip install 'nccl-triage[notebook]'" in done.stdout
 
