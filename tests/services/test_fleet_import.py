@@ -168,3 +168,18 @@ def test_many_who_import_the_same_at_once_keep_it_once(ctx: Context) -> None:
     assert sum(one.tally.added for one in found) == 60
     assert len(kept(ctx)) == 60
     assert node_hours(record(ctx))["n30"] == 10 * 5
+
+
+def test_a_request_has_so_many_rows_and_those_before_are_kept(ctx: Context) -> None:
+    def send(number: int) -> int:
+        text = "\n".join([HEADER, *[row(str(k), 0, 1) for k in range(number)]])
+        packed = gzip.compress(text.encode())
+        return import_upload(
+            ctx, io.BytesIO(packed).read, "gzip", zone=zone_of("UTC"), cluster="", most_rows=5
+        ).rows
+
+    assert send(5) == 5
+    with pytest.raises(TooLarge, match="more than 5 rows") as refused:
+        send(6)
+    assert "in parts" in refused.value.hint
+    assert len(kept(ctx)) == 5

@@ -23,13 +23,15 @@ from triage.services.receive_body import Ahead, Body, Growth, Whole, body_of, un
 from triage.services.receive_stream import first_bytes
 from triage.store.runs import Tally
 
-__all__ = ["Imported", "import_exposure", "import_upload", "zone_of"]
+__all__ = ["MOST_ROWS", "Imported", "import_exposure", "import_upload", "zone_of"]
 
 BATCH: Final = 2_000
 # Rows that hold a host list of a large fleet are kept sooner: so many names at once.
 MOST_NAMES: Final = 200_000
 MOST_OPEN: Final = 50_000
 MOST_LISTED: Final = 100
+# Of one request: some kilobytes can hold ten million rows, which are minutes of work.
+MOST_ROWS: Final = 2_000_000
 HEAD: Final = 512
 RATIO: Final = 200
 RATIO_FLOOR: Final = 8 << 20
@@ -78,7 +80,13 @@ def zone_of(name: str) -> tzinfo:
 
 
 def import_upload(
-    ctx: Context, read: Callable[[int], bytes], encoding: str | None, *, zone: tzinfo, cluster: str
+    ctx: Context,
+    read: Callable[[int], bytes],
+    encoding: str | None,
+    *,
+    zone: tzinfo,
+    cluster: str,
+    most_rows: int | None = None,
 ) -> Imported:
     """What a request brings, behind its Content-Encoding and one layer of gzip or zstd.
 
@@ -88,7 +96,7 @@ def import_upload(
     growth = Growth(ctx.settings.max_artifact_bytes, RATIO, RATIO_FLOOR)
     try:
         source = plain(body_of(read, encoding, growth), growth)
-        return import_exposure(ctx, source, zone=zone, cluster=cluster)
+        return import_exposure(ctx, source, zone=zone, cluster=cluster, most_rows=most_rows)
     except Forbidden as error:
         raise TooLarge(str(error), hint="send it in parts; each adds to what is there") from error
     except ArtifactError as error:
@@ -103,18 +111,27 @@ def plain(body: Body, growth: Growth) -> Body:
 
 
 def import_exposure(
-    ctx: Context, source: Source, *, zone: tzinfo = UTC, cluster: str = ""
+    ctx: Context,
+    source: Source,
+    *,
+    zone: tzinfo = UTC,
+    cluster: str = "",
+    most_rows: int | None = None,
 ) -> Imported:
     """Keep what an export tells. ``cluster`` is that of rows which name none.
 
-    Raises :class:`ArtifactError` for what is no export, and what the database raises.
+    Raises :class:`ArtifactError` for what is no export or, once those before are kept, has more
+    than ``most_rows`` rows, and what the database raises.
     """
     now = utc_now()
     reading = read_exposure(source, Options(zone, cluster, now + AHEAD))
     found = Imported(reading.format)
     keeper = Keeper(ctx, found, now)
     passed: Counter[str] = Counter()
-    for row in reading.rows:
+    for number, row in enumerate(reading.rows):
+        if number == most_rows:
+            keeper.finish()
+            raise Forbidden(f"more than {most_rows:,} rows in one request")
         if isinstance(row, Unread):
             found.num_skipped += 1
             if len(found.skipped) < MOST_LISTED:

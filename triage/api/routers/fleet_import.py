@@ -15,7 +15,7 @@ from triage.api.schemas import ImportedRows
 from triage.api.state import state_of
 from triage.api.values import Name, known_query
 from triage.errors import Place, Unprocessable, UsageError
-from triage.services.fleet_import import import_upload, zone_of
+from triage.services.fleet_import import MOST_ROWS, import_upload, zone_of
 
 __all__ = ["router"]
 
@@ -65,7 +65,7 @@ async def import_rows(
         state, body,
         partial(
             import_upload, state.context, body.read, coding(request),
-            zone=known, cluster=cluster or "",
+            zone=known, cluster=cluster or "", most_rows=MOST_ROWS,
         ),
     )  # fmt: skip
     return as_json(taken.to_dict(), 200)
