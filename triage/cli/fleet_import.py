@@ -111,9 +111,9 @@ def print_result(name: str, found: Mapping[str, Any]) -> None:
         f" {found['num_skipped']:,} not read"
     )
     for one in found["skipped"][:LISTED]:
-        typer.echo(one_line(f"  line {one['line']}: {one['why']}"), err=True)
+        typer.echo(f"  line {one['line']}: {one_line(one['why'])}", err=True)
     more = found["num_skipped"] - LISTED
     if more > 0:
         typer.echo(f"  and {more:,} more", err=True)
     for note in found["notes"]:
-        typer.echo(one_line(f"  {note}"), err=True)
+        typer.echo(f"  {one_line(note)}", err=True)

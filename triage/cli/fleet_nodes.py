@@ -21,7 +21,8 @@ Examples:
   triage fleet nodes --standing lemon
   triage fleet nodes --cluster a --format jsonl | jq -r .node
 
-The worst come first. A standing looks back over 112 days.
+The worst come first; without --standing a text names lemons and nodes under
+watch. A standing looks back over 112 days.
 """
 
 
@@ -59,7 +60,8 @@ def nodes(
     asked = Asked(None, None if until is None else since_time(until), cluster)
     wanted = None if standing is None else str(standing)
     with source(url, token_file, ca_file) as fleet:
-        found = fleet.nodes(asked, wanted, limit)
+        # A text tells how many there are of those that it does not name.
+        found = fleet.nodes(asked, wanted, limit if format_ is Rows.JSONL else None)
     if format_ is Rows.JSONL:
         from triage.render.wire import encode_line
 
@@ -67,4 +69,4 @@ def nodes(
         return
     from triage.render.standing_text import standing_lines
 
-    print_lines(standing_lines(found, columns()))
+    print_lines(standing_lines(found, columns(), wanted=wanted, most=limit))

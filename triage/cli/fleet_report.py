@@ -84,7 +84,7 @@ def rendered(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool)
     terminal = sys.stdout.isatty() and not to_file
     shown = fleet_text.render(
         facts, standings, colour=terminal and colours(),
-        width=width(terminal) if terminal else fleet_text.WIDTH, top=top, num_checks=num_checks,
+        width=width(terminal), top=top, num_checks=num_checks,
     )  # fmt: skip
     encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
     return shown.encode(encoding, "backslashreplace")

@@ -34,8 +34,8 @@ EMPTY: Final = (
     " scheduler knows of its jobs, or let its hooks tell."
 )
 TO_BEGIN: Final = (
-    "sacct -aXPD -S now-30days"
-    " -o JobIDRaw,Cluster,State,Start,End,NNodes,AllocTRES,NodeList > jobs.txt",
+    "sacct -aXPD -S now-30days \\",
+    "  -o JobIDRaw,Cluster,State,Start,End,NNodes,AllocTRES,NodeList > jobs.txt",
     "triage fleet import jobs.txt",
 )
 """Commands that give a Slurm fleet its first month."""
@@ -142,7 +142,8 @@ def _rate(report: Wire) -> Iterator[Said]:
 
 
 def _nodes_of(standings: Wire) -> Any:  # noqa: ANN401 - a part of the list, as its likes
-    def tell(_: Wire) -> Iterator[Said]:
+    def tell(report: Wire) -> Iterator[Said]:
+        stops = report["stops"]
         counts = standings["counts"]
         lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
         leaves = [one["name"] for one in standings["parts"] if one["kind"] == "leaf_switch"]
@@ -152,6 +153,9 @@ def _nodes_of(standings: Wire) -> Any:  # noqa: ANN401 - a part of the list, as 
             yield Said("nodes", text, also if watched else "", "bad")
         elif watched:
             yield Said("nodes", f"No lemon. {also}", tone="may")
+        elif stops["counted"] and not stops["triaged"]:
+            text = f"None of {count(stops['counted'], 'interruption')} was triaged: whether a node"
+            yield Said("nodes", f"{text} is to blame, the record does not say.", tone="may")
         elif standings["num_tested"]:
             text = f"No node of {standings['num_tested']:,} interrupts jobs more than chance does."
             yield Said("nodes", text, tone="good")

@@ -14,7 +14,7 @@ from triage.render.fleet_heat import said as said_of_heat
 from triage.render.fleet_lifetime import said as said_of_gaps
 from triage.render.fleet_nodes import said as said_of_nodes
 from triage.render.fleet_over_time import day_of, job_mtti, what
-from triage.render.fleet_plan import BASIS, away, effective
+from triage.render.fleet_plan import away, effective
 from triage.render.fleet_projection import warnings
 from triage.render.fleet_said import EMPTY, TO_BEGIN, answers, is_empty, period_text
 from triage.render.fleet_text_table import as_lines
@@ -22,16 +22,22 @@ from triage.render.fleet_words import by_unit, count, duration, figure, hours, m
 from triage.render.text import Line, painted
 from triage.render.wrap import wrap
 
-__all__ = ["DEFAULT_TOP", "WIDTH", "render", "render_nodes"]
+__all__ = ["render"]
 
 Wire = Mapping[str, Any]
 
-WIDTH: Final = 100
-DEFAULT_TOP: Final = 10
+_WIDTH: Final = 80
+_TOP: Final = 10
 _MAX_WINDOWS: Final = 13
 _BOLD, _DIM = "1", "2"
 _TONES: Final = {"bad": "1;31", "may": "33", "good": "32"}
 _TOLD: Final = frozenset({"lemon", "watch"})
+# The bases of spares in few words: beside six columns of figures.
+_TAKES_OUT: Final = {
+    "every stop": "every interruption",
+    "hardware": "hardware faults alone",
+    "outages": "outages as on record",
+}
 # Of the sizes of a projection, those that people plan by.
 _SIZES: Final = frozenset({8, 64, 1_024, 8_192, 16_384, 32_768, 65_536, 131_072, 1_000_000})
 
@@ -41,16 +47,14 @@ def render(
     standings: Wire,
     *,
     colour: bool = False,
-    width: int = WIDTH,
-    top: int | None = None,
+    width: int = _WIDTH,
+    top: int = _TOP,
     num_checks: int = 0,
-    telemetry: Wire | None = None,
 ) -> str:
     """All of it in lines of at most ``width`` columns, with a newline at the end.
 
-    ``top`` is the number of nodes shown (``DEFAULT_TOP`` when None). Escape sequences stand in
-    it only when ``colour`` is true, and then only ours. ``telemetry`` is ``FleetTelemetry`` on
-    the wire, by default what stands in the report.
+    ``top`` is the number of nodes shown. Escape sequences stand in it only when ``colour`` is
+    true, and then only ours. No figure is cut at 80 columns or more.
     """
     width = max(width, 60)
     head = [Line(one, _BOLD) for one in wrap(f"The fleet, {_clean(period_text(report))}", width)]
@@ -59,27 +63,17 @@ def render(
     sections = (
         head,
         _answers(report, standings, num_checks, width),
-        _nodes(standings, DEFAULT_TOP if top is None else top, width),
+        _nodes(standings, top, width),
         _over_time(report, width),
         _causes(report, width),
         _projection(report, width),
         _lifetime(report, width),
         _checkpoints(report, width),
         _spares(report, width),
-        _heat(telemetry or report.get("telemetry") or {}, width),
+        _heat(report.get("telemetry") or {}, width),
         _notes([*report["notes"], *standings["notes"]], width),
     )
     return _joined(sections, colour)
-
-
-def render_nodes(
-    standings: Wire, *, colour: bool = False, width: int = WIDTH, top: int | None = None
-) -> str:
-    """The standings alone, each with its reasons."""
-    width = max(width, 60)
-    lines = _nodes(standings, DEFAULT_TOP if top is None else top, width)
-    empty = [Line("No node stands out.", _BOLD), *_item(said_of_nodes(standings), width)]
-    return _joined([lines or empty, _notes(standings["notes"], width)], colour)
 
 
 def _joined(sections: Sequence[Sequence[Line]], colour: bool) -> str:
@@ -89,7 +83,7 @@ def _joined(sections: Sequence[Sequence[Line]], colour: bool) -> str:
 
 def _nothing(width: int) -> list[Line]:
     lines = [Line(one) for one in wrap(EMPTY, width)]
-    return [*lines, *(Line(f"    {one}") for one in TO_BEGIN)]
+    return [*lines, *(Line(f"  {one}") for one in TO_BEGIN)]
 
 
 def _answers(report: Wire, standings: Wire, num_checks: int, width: int) -> list[Line]:
@@ -132,14 +126,14 @@ def _over_time(report: Wire, width: int) -> list[Line]:
         return []
     rows = [
         (
-            f"{day_of(one['from'])} to {day_of(one['to'])}",
+            f"{day_of(one['from'], with_year=False)} to {day_of(one['to'], with_year=False)}",
             f"{one['events']:,}",
             f"{one['gpu_hours']:,.0f}",
             duration(job_mtti(report, one)),
         )
         for one in windows[-_MAX_WINDOWS:]
     ]
-    head = ("window", "#interruptions", "#GPU-hours", f"#between two, of {what(report)}")
+    head = ("window", "#interruptions", "#GPU-hours", f"#{what(report)} runs")
     left = len(windows) - len(rows)
     more = _item(f"and {count(left, 'earlier window')} (--format json)", width) if left else []
     return [Line("Over time", _BOLD), *as_lines(head, rows, width), *more]
@@ -180,7 +174,7 @@ def _projection(report: Wire, width: int) -> list[Line]:
     ]
     if not rows:
         return []
-    head = ("#GPUs", "#between two interruptions", "#if software does not grow", "beware")
+    head = ("#GPUs", "#between two interruptions", "#software as now", "beware")
     said = [line for one in shared for line in _item(f"beware: {one}", width)]
     return [Line("How long a job runs", _BOLD), *as_lines(head, rows, width), *said]
 
@@ -199,7 +193,6 @@ def _checkpoints(report: Wire, width: int) -> list[Line]:
         (
             mark(one["cost_s"] / 3600),
             duration(one["young"], 1 / 3600),
-            duration(one["daly"], 1 / 3600),
             by_unit(one["loss_without_restart"]),
             by_unit(one["loss"]),
         )
@@ -209,7 +202,7 @@ def _checkpoints(report: Wire, width: int) -> list[Line]:
     if not rows:
         return []
     restart = mark(report["options"]["restart_s"] / 3600)
-    head = ("#checkpoint", "#Young", "#Daly", "#lost", f"#and {restart} restarts")
+    head = ("#checkpoint", "#every (Young)", "#lost", f"#and {restart} restarts")
     said = [line for one in effective(report) for line in _item(one, width)]
     return [Line("How often to checkpoint", _BOLD), *as_lines(head, rows, width), *said]
 
@@ -217,7 +210,7 @@ def _checkpoints(report: Wire, width: int) -> list[Line]:
 def _spares(report: Wire, width: int) -> list[Line]:
     rows = [
         (
-            BASIS.get(one["basis"], one["basis"]),
+            _TAKES_OUT.get(one["basis"], one["basis"]),
             away(one),
             figure(one["spares"]["mean_down"]),
             *(f"{one['spares'][key]:,}" for key in ("at_95", "at_99", "at_999")),
@@ -227,7 +220,7 @@ def _spares(report: Wire, width: int) -> list[Line]:
     if not rows:
         return []
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
-    head = ("what takes nodes out", "#away for", "#away at once", "#95 %", "#99 %", "#99.9 %")
+    head = ("what takes a node out", "#away for", "#away at once", "#95 %", "#99 %", "#99.9 %")
     return [Line(f"Spares for {nodes}", _BOLD), *as_lines(head, rows, width)]
 
 

@@ -69,6 +69,9 @@ def _checkpoint(found: Facts) -> Iterator[str]:
 
 
 def _spares(found: Facts) -> Iterator[str]:
+    if not found["num_nodes"]:
+        yield "nothing can be said: no node is known; --nodes says for how many"
+        return
     nodes, days = count(found["num_nodes"], "node"), _plainly(found["repair_days"])
     sure = per_cent(found["confidence"])
     yield f"for {nodes} that are away for {days} days each, at {sure}"
@@ -86,7 +89,7 @@ def _plainly(number: float) -> str:
 
 
 def _of(spares: float, num_nodes: int) -> str:
-    return f"{share(spares / num_nodes)} of them" if num_nodes else "of none"
+    return f"{share(spares / num_nodes)} of them"
 
 
 def _basis(basis: str) -> str:
