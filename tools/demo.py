@@ -60,6 +60,8 @@ def show(*, once: bool) -> int:
         tell(address, incident, answer)
         if not once:
             wait()
+    if once:
+        say("the service has ended; `python3 run.py demo` keeps it there to be looked at")
     return 0
 
 

@@ -46,7 +46,7 @@ class Shelf:
     def find(self, database: Database, look: Look, *, within_s: float) -> FleetStandings | None:
         """What was kept no longer ago than that."""
         with self.turn:
-            kept = self.looks.get(database, {}).get(look)
+            kept = self.looks.get(database, OrderedDict()).get(look)
         if kept is None or time.monotonic() - kept[0] > within_s:
             return None
         return kept[1]
