@@ -35,6 +35,7 @@ from triage.store import artifacts, evidence, incidents, nodes, retention, suspe
 from triage.store.counts import counts
 from triage.store.database import Database, open_database
 from triage.store.heard import heard
+from triage.store.line import stand_in_line
 from triage.store.migrate import migrate
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"
@@ -183,11 +184,8 @@ def questions(database: Database, told: Told) -> dict[str, tuple[bool, Question]
         "work.claim analyse (commit included)": (
             True, lambda s, _: work.claim(s, WorkKind.ANALYSE, "bench", now, 60.0),
         ),
-        "work.arm (commit included)": (
-            True,
-            lambda s, k: work.arm(
-                s, WorkKind.PARSE, f"upl_new_{k}", now, job_fk=told.job(k), queued=True
-            ),
+        "line.stand_in_line (commit included)": (
+            True, lambda s, k: stand_in_line(s, f"upl_new_{k}", told.job(k), now),
         ),
     }  # fmt: skip
 

@@ -30,6 +30,7 @@ from triage.api.strict_json import object_from, value_from
 from triage.api.suspect_forms import as_csv
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
+from triage.services.line import Line
 from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
@@ -224,6 +225,83 @@ def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
         return seen
 
     assert sorted(asyncio.run(story())) == ["away d", "in a", "in b", "in e"]
+
+
+def test_while_many_wait_to_be_read_one_place_serves_all() -> None:
+    async def story() -> None:
+        line = {"long": False}
+        gate, inside = Gate(3, 10, lambda: line["long"]), []
+        doors = [asyncio.Event() for _ in range(8)]
+
+        async def begun() -> None:
+            return
+
+        async def one(number: int) -> None:
+            async with gate.turn(begun):
+                inside.append(number)
+                await doors[number].wait()
+
+        async def lets_out(*numbers: int) -> list[int]:
+            before = len(inside)
+            for number in numbers:
+                doors[number].set()
+            await as_far_as_they_go()
+            return inside[before:]
+
+        tasks = [asyncio.create_task(one(number)) for number in range(8)]
+        await as_far_as_they_go()
+        assert inside == [0, 1, 2]
+        line["long"] = True
+        assert await lets_out(0, 1) == []
+        assert await lets_out(2) == [3]
+        assert await lets_out(3) == [4]
+        line["long"] = False
+        assert await lets_out(4) == [5, 6, 7]
+        await lets_out(5, 6, 7)
+        await asyncio.gather(*tasks)
+        assert (gate.active, gate.waiting, gate.closed) == (0, 0, 0)
+
+    asyncio.run(story())
+
+
+def test_places_open_again_although_who_is_inside_stays() -> None:
+    async def story() -> None:
+        line = {"long": True}
+        gate, inside, go = Gate(2, 10, lambda: line["long"]), asyncio.Semaphore(0), asyncio.Event()
+
+        async def begun() -> None:
+            return
+
+        async def one(stays: bool) -> None:
+            async with gate.turn(begun):
+                inside.release()
+                if stays:
+                    await go.wait()
+
+        tasks = [asyncio.create_task(one(stays)) for stays in (False, True, True)]
+        for _ in range(2):
+            await inside.acquire()
+        await as_far_as_they_go()
+        assert inside.locked()
+        line["long"] = False
+        await asyncio.wait_for(inside.acquire(), 60)
+        go.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(story())
+
+
+def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 1000.0
+    monkeypatch.setattr("triage.services.line.time.monotonic", lambda: now)
+    line = Line()
+    assert not line.is_long()
+    line.joined(63)
+    assert not line.is_long()
+    line.joined(64)
+    assert line.is_long()
+    now += 1.5
+    assert not line.is_long()
 
 
 def test_who_has_hardly_begun_waits_and_holds_no_place() -> None:

@@ -15,8 +15,9 @@ SETTINGS = Settings(provisional_every_s=2.0)
 COLLECTING = Standing(
     id="inc_1", state=IncidentState.COLLECTING, facts={}, revision=1, inputs=5,
     answered_inputs=4, num_unread=0, num_artifacts=40, expected_artifacts=100,
-    updated_at=NOW - timedelta(seconds=1), settle_at=NOW + timedelta(seconds=60),
-    settled_at=None, analysed_at=NOW - timedelta(seconds=10), analyse_s=1.0,
+    created_at=NOW - timedelta(seconds=20), updated_at=NOW - timedelta(seconds=1),
+    settle_at=NOW + timedelta(seconds=60), settled_at=None,
+    analysed_at=NOW - timedelta(seconds=10), analyse_s=1.0,
 )  # fmt: skip
 READY = replace(
     COLLECTING, state=IncidentState.READY, settled_at=NOW - timedelta(minutes=5),
@@ -41,6 +42,21 @@ def seconds(found: Plan) -> float | None:
         pytest.param(
             {"num_artifacts": 99, "updated_at": NOW - timedelta(seconds=9)}, True, False, 60,
             id="the end is near and does not come",
+        ),
+        pytest.param(
+            {"num_artifacts": 60, "analyse_s": 7.0}, False, False, 2,
+            id="all will be in before another answer is",
+        ),
+        pytest.param(
+            {"num_artifacts": 60, "analyse_s": 6.0, "analysed_at": NOW - timedelta(minutes=1)},
+            True, False, 60, id="there is time for another answer",
+        ),
+        pytest.param(
+            {
+                "num_artifacts": 60, "analyse_s": 7.0, "analysed_at": NOW - timedelta(minutes=1),
+                "expected_artifacts": None,
+            },
+            True, False, 60, id="nobody knows when all will be in",
         ),
         pytest.param({"settle_at": NOW}, True, True, None, id="it settles"),
         pytest.param({"settle_at": NOW, "num_unread": 3}, True, False, 5, id="files unread"),

@@ -10,6 +10,7 @@ from tests.store.racing import in_threads
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import artifacts, evidence, incidents, jobs, revisions, settling, work
 from triage.store.evidence import Reading
+from triage.store.line import stand_in_line
 
 ROUNDS = 50
 GIVEN = {"within_s": 300.0, "quiet_s": 30.0, "now": NOW}
@@ -113,7 +114,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         later = NOW + timedelta(seconds=number)
         seen = [f"{unique}-new-{number}", *names[:: 1 if k % 2 else -1]]
         jobs.saw_nodes(session, jobs.cluster_of(session, known), seen, later)
-        work.arm(session, WorkKind.PARSE, upload_id, NOW, job_fk=job_fk, queued=True)
+        stand_in_line(session, upload_id, job_fk, NOW)
 
     def read(session, k):
         owed = work.claim(session, WorkKind.PARSE, f"w{k}", NOW, 60.0)

@@ -15,7 +15,7 @@ from tests.store.conftest import NOW, uploaded
 from tests.store.racing import in_threads
 from triage.domain.states import WorkKind, WorkState
 from triage.settings import Settings
-from triage.store import work
+from triage.store import line, work
 from triage.store.database import open_database
 from triage.store.migrate import migrate
 
@@ -281,9 +281,28 @@ def stand_in_line(database, opened, job_id, sizes):
         upload_id, _ = uploaded(database, incident_id, f"{job_id}-{len(keys)}", stored_bytes=size)
         with database.writing() as session:
             job_fk = session.scalar(select(Incident.job_fk).where(Incident.id == incident_id))
-            work.arm(session, KIND, upload_id, NOW, job_fk=job_fk, queued=True)
+            line.stand_in_line(session, upload_id, job_fk, NOW)
         keys.append(upload_id)
     return keys
+
+
+def test_who_joins_the_line_is_told_how_many_of_its_job_stand_before_it(database, unique, opened):
+    ahead = {}
+    for job_id in (unique, f"{unique}-other"):
+        incident_id = opened(job_id)
+        with database.writing() as session:
+            job_fk = session.scalar(select(Incident.job_fk).where(Incident.id == incident_id))
+            session.execute(delete(Work).where(Work.kind == KIND))
+        ahead[job_id] = []
+        for number in range(4):
+            upload_id, _ = uploaded(database, incident_id, f"{job_id}-{number}")
+            with database.writing() as session:
+                ahead[job_id].append(line.stand_in_line(session, upload_id, job_fk, NOW)[1])
+            if number == 2:
+                with database.writing() as session:
+                    assert work.claim(session, KIND, "me", NOW, LEASE_S) is not None
+    # One of them was claimed before the last came, and nobody waits for another job's.
+    assert ahead == {unique: [0, 1, 2, 2], f"{unique}-other": [0, 1, 2, 2]}
 
 
 def claimed_together(database, most=7, most_bytes=100):

@@ -33,6 +33,8 @@ MIN_UNITS: Final = 128
 # The watchdog looks every 100 ms, so ends are noticed that much late: offsets
 # below it cannot be told from its phase, and are taken for none.
 POLL_NS: Final = 100_000_000
+# A table of so many times as many numbers as there are rows costs less than sorting the rows.
+SPARSE: Final = 4
 # Fewer steps than this decide nothing.
 MIN_STEPS: Final = 3
 
@@ -215,11 +217,25 @@ def collect(snapshot: Snapshot) -> Rows:
 
 
 def compact(major: I64, minor: I64) -> I64:
-    """Pairs as dense numbers."""
-    low = int(minor.min())
-    width = int(minor.max()) - low + 1
-    dense: I64 = np.unique(major * width + (minor - low), return_inverse=True)[1].astype(np.int64)
-    return dense
+    """Pairs as dense numbers, in the order of the pairs; ``major`` counts from 0."""
+    count = int(major.max()) + 1
+    low, high = np.full(count, minor.max()), np.full(count, minor.min())
+    np.minimum.at(low, major, minor)
+    np.maximum.at(high, major, minor)
+    # As floats: what a dump says may be as far apart as integers can be.
+    apart = np.maximum(high.astype(np.float64) - low.astype(np.float64) + 1, 0)
+    if apart.sum() > SPARSE * len(minor):
+        order = np.lexsort((minor, major))
+        fresh = (np.diff(major[order]) != 0) | (np.diff(minor[order]) != 0)
+        dense = np.zeros(len(minor), np.int64)
+        dense[order[1:]] = np.cumsum(fresh)
+        return dense
+    # Nearly every number between the lowest and the highest is there: counting beats sorting.
+    width = apart.astype(np.int64)
+    pair = (np.cumsum(width) - width - low)[major] + minor
+    there = np.zeros(int(width.sum()), np.bool_)
+    there[pair] = True
+    return (np.cumsum(there) - 1)[pair]
 
 
 def group_median(key: I64, values: F64) -> F64:

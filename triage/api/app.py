@@ -43,6 +43,7 @@ from triage.api.state import ApiState
 from triage.api.watch import Watch
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
+from triage.queue import PipeDoorbell
 from triage.services.context import Context, utc_now
 from triage.services.fleet_gauges import read_figures
 from triage.store import incidents as stored_incidents
@@ -100,7 +101,7 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
         open_access=open_access,
         metrics=metrics,
         pace=Pace(ctx.settings.requests_per_minute),
-        gate=Gate(ctx.settings.max_uploads, ctx.settings.max_waiting),
+        gate=gate_of(ctx),
         watch=Watch(settled),
         readiness=Readiness(ctx),
     )
@@ -116,6 +117,14 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
     app.add_middleware(Linger)
     app.add_middleware(Edge, metrics=metrics)
     return app
+
+
+def gate_of(ctx: Context) -> Gate:
+    """The gate of uploads; it minds the line of unread ones where its readers are beside us."""
+    most = ctx.settings.max_uploads, ctx.settings.max_waiting
+    if isinstance(ctx.doorbell, PipeDoorbell):
+        return Gate(*most, ctx.line.is_long)
+    return Gate(*most)
 
 
 def openapi_file(request: Request) -> Response:

@@ -3,8 +3,13 @@
 What comes beyond is told to come again, before a byte of its body is read: memory stays
 bounded, and a client that waits at home costs nothing. A place is for who has something to
 give: senders that have hardly begun hold none, however many they are.
+
+Where the files are read on this machine too, readers and uploads share its processors. A file
+that is acknowledged and not read helps nobody, so while many wait to be read one place serves
+all, and the rest open again when the line is short.
 """
 
+import asyncio
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -23,16 +28,30 @@ MAX_BEGINNING: Final = 64
 # Clients that were sent away together do not come back together, and not so soon that
 # refusing them costs more than taking in what waits: 62,000 refusals once took three minutes.
 RETRY_AFTER_S: Final = (10, 20)
+# How often places that were closed are looked at when no upload ends.
+LOOK_EVERY_S: Final = 0.25
+
+
+def never() -> bool:
+    """Nobody reads here."""
+    return False
 
 
 class Gate:
-    """``max_active`` inside, ``max_waiting`` before it; first come, first served."""
+    """``max_active`` inside, ``max_waiting`` before it; first come, first served.
 
-    def __init__(self, max_active: int, max_waiting: int) -> None:
+    While ``line_is_long`` says so there is one place instead of ``max_active``.
+    """
+
+    def __init__(
+        self, max_active: int, max_waiting: int, line_is_long: Callable[[], bool] = never
+    ) -> None:
         self.max_active = max_active
         self.max_waiting = max_waiting
         self.waiting = 0
         self.active = 0
+        self.closed = 0
+        self.line_is_long = line_is_long
         self.beginning = anyio.Semaphore(MAX_BEGINNING)
         self.places = anyio.Semaphore(max_active)
 
@@ -59,7 +78,33 @@ class Gate:
             yield
         finally:
             self.active -= 1
+            self.leave()
+
+    def leave(self) -> None:
+        """Give the place to the next, or close it for a while."""
+        if self.closed + 1 < self.max_active and self.line_is_long():
+            self.closed += 1
+            if self.closed == 1:
+                self.look_soon()
+            return
+        self.places.release()
+        self.reopen()
+
+    def reopen(self) -> None:
+        """Open what was closed, unless the line is still long."""
+        while self.closed and not self.line_is_long():
+            self.closed -= 1
             self.places.release()
+
+    def look_soon(self) -> None:
+        """See that closed places open also when those inside take long."""
+
+        def look() -> None:
+            self.reopen()
+            if self.closed:
+                self.look_soon()
+
+        asyncio.get_running_loop().call_later(LOOK_EVERY_S, look)
 
     def busy(self) -> Unavailable:
         """The refusal of one upload too many."""

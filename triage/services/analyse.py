@@ -38,8 +38,10 @@ log = structlog.get_logger(__name__)
 REST: Final = 3.0
 # Files that are in are waited for, however late; their reading rings, and this is the net.
 LOOK_AGAIN_S: Final = 5.0
-# With this part of the files in, and more coming all the time, the final answer is next.
+# With this part of the files in, and more coming all the time, the final answer is next ...
 NEARLY: Final = 0.8
+# ... as it is when, at their pace, all are in before another one of these could be made.
+AS_LONG: Final = 2.0
 MOVING: Final = timedelta(seconds=2)
 
 
@@ -66,7 +68,7 @@ def plan(st: Standing, settings: Settings, now: datetime) -> Plan:
     again_at = now + timedelta(seconds=LOOK_AGAIN_S) if due else st.settle_at
     if not news or not st.num_artifacts:
         return Plan(answer=False, again_at=again_at)
-    if nearly_all(st) and now - st.updated_at < MOVING:
+    if end_is_near(st, now) and now - st.updated_at < MOVING:
         return Plan(answer=False, again_at=min(again_at, now + MOVING))
     pause = max(settings.provisional_every_s, REST * st.analyse_s)
     ready_at = now if st.analysed_at is None else st.analysed_at + timedelta(seconds=pause)
@@ -75,10 +77,14 @@ def plan(st: Standing, settings: Settings, now: datetime) -> Plan:
     return Plan(answer=True, again_at=again_at)
 
 
-def nearly_all(st: Standing) -> bool:
+def end_is_near(st: Standing, now: datetime) -> bool:
     """Whether the final answer is so near that a provisional one would only be in its way."""
     expected = st.expected_artifacts
-    return expected is not None and st.num_artifacts >= NEARLY * expected
+    if expected is None:
+        return False
+    pace_s = (now - st.created_at).total_seconds() / st.num_artifacts
+    left_s = (expected - st.num_artifacts) * pace_s
+    return st.num_artifacts >= NEARLY * expected or left_s < AS_LONG * st.analyse_s
 
 
 def analyse(ctx: Context, readers: Readers, owed: WorkView) -> Done:

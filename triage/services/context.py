@@ -1,9 +1,10 @@
 """What every use-case needs: settings, database, blobs, and the doorbell."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from triage.queue import Doorbell, Silent
+from triage.services.line import Line
 from triage.settings import Settings
 from triage.store.blobs import Blobs, blobs_from
 from triage.store.database import Database, open_database
@@ -26,6 +27,7 @@ class Context:
     blobs: Blobs
     doorbell: Doorbell
     commit: GroupCommit
+    line: Line = field(default_factory=Line)
 
     def close(self) -> None:
         """End threads and connections."""

@@ -25,10 +25,11 @@ from triage.services.context import Context, utc_now
 from triage.services.facts import without_secrets
 from triage.services.receive import Member, ReceiveLimits, receive_bundle, receive_file
 from triage.settings import Settings
-from triage.store import artifacts, incidents, jobs, work
+from triage.store import artifacts, incidents, jobs
 from triage.store.artifacts import NewArtifact
 from triage.store.blobs import BlobWriter
 from triage.store.ids import new_id
+from triage.store.line import stand_in_line
 from triage.store.views import ArtifactView
 
 __all__ = [
@@ -99,6 +100,8 @@ class Recorded:
     fresh: Mapping[str, str]
     known: Mapping[str, str]
     work_id: int | None
+    ahead: int = 0
+    """Uploads of the job that wait to be read before this one."""
 
 
 def take_artifact(ctx: Context, target: Target, read: Read, encoding: str | None) -> TakenFile:
@@ -214,13 +217,14 @@ def record(
                 add_job_json(session, incident_id, member.data)
         nodes = {member.node for member in members if member.node is not None}
         jobs.saw_nodes(session, job.cluster_id, nodes, now)
-        work_id = work.arm(session, WorkKind.PARSE, upload_id, now, job_fk=job.id, queued=True)
-        return Recorded(incident_id, fresh, known, work_id)
+        work_id, ahead = stand_in_line(session, upload_id, job.id, now)
+        return Recorded(incident_id, fresh, known, work_id, ahead)
 
     recorded = ctx.commit(write)
     if recorded.work_id is None:
         ctx.blobs.delete(key)
     else:
+        ctx.line.joined(recorded.ahead)
         ctx.doorbell.ring(WorkKind.PARSE, [recorded.work_id])
     return recorded
 
@@ -300,20 +304,20 @@ def known_incident(ctx: Context, target: Target) -> str | None:
     with ctx.database.reading() as session:
         if target.incident is None:
             return incidents.newest_of_job(session, target.job_id)
-        found = incidents.find(session, target.incident)
-    if found is None:
+        job_id = incidents.job_id_of(session, target.incident)
+    if job_id is None:
         raise NotFound(
             "there is no such incident",
             hint="leave incident= out: the job's newest incident takes it, or a new one",
             places=(Place("query/incident", "is not known"),),
         )
-    if found.job_id != target.job_id:
+    if job_id != target.job_id:
         raise Conflict(
-            f"the incident is of job {found.job_id!r}, not of this one",
+            f"the incident is of job {job_id!r}, not of this one",
             hint="use the upload_url that the job-failed hook answered with",
             places=(Place("query/incident", "belongs to another job"),),
         )
-    return found.id
+    return target.incident
 
 
 def all_there(ctx: Context, incident_id: str | None, members: Sequence[Member]) -> Recorded | None:

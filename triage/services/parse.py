@@ -88,10 +88,8 @@ def read_all(
     with tempfile.TemporaryDirectory(prefix="triage-parse-") as folder:
         groups = []
         for number, files in enumerate(uploads):
-            part = Path(folder) / str(number)
-            part.mkdir()
             try:
-                groups.append(unpacked(ctx, files, part))
+                groups.append(unpacked(ctx, files, Path(folder), f"{number}-"))
             except ArtifactError as error:
                 found += [gone(file, f"its stored bytes are damaged: {error}") for file in files]
             except NotFound as error:
@@ -99,13 +97,16 @@ def read_all(
         return found + read_groups(ctx, readers, groups, facts)
 
 
-def unpacked(ctx: Context, files: Sequence[Stored], folder: Path) -> list[Plain]:
-    """The plain files of one upload. Raises :class:`NotFound` and :class:`ArtifactError`."""
+def unpacked(ctx: Context, files: Sequence[Stored], folder: Path, prefix: str) -> list[Plain]:
+    """The plain files of one upload, their names behind ``prefix``.
+
+    Raises :class:`NotFound` and :class:`ArtifactError`.
+    """
     blob_key = files[0].blob_key
     if blob_key is None:
         raise NotFound("its bytes were pruned before they were read")
     try:
-        paths = write_plain(ctx.blobs, blob_key, files, folder)
+        paths = write_plain(ctx.blobs, blob_key, files, folder, prefix)
     except NotFound as error:
         raise NotFound("its bytes are not in the blob store any more") from error
     return [Plain(file, path) for file, path in zip(files, paths, strict=True)]

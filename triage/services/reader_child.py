@@ -20,8 +20,9 @@ import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, replace
+from dataclasses import fields, replace
 from datetime import datetime
+from operator import attrgetter
 from pathlib import Path
 from typing import Any, Final
 
@@ -39,7 +40,7 @@ from triage.parsers.extract_wire import Interned, pack, unpack
 from triage.parsers.inputs import InputFile
 from triage.parsers.job_file import parse_job
 from triage.render import wire
-from triage.report import evidence_rows, study_of
+from triage.report import DatedRow, evidence_rows, study_of
 from triage.services.child_limits import restrict
 from triage.services.first_compile import one_at_a_time
 from triage.services.frames import READY, SPENT, read_frame, write_frame
@@ -51,6 +52,8 @@ __all__ = ["main"]
 # Looking for what can be given back takes as long as reading a small upload.
 GIVE_BACK_AFTER: Final = 4 << 20
 PR_SET_PDEATHSIG: Final = 1
+# A row's values in the order of its fields; `astuple` copies each of them with care.
+DATED: Final = attrgetter(*(field.name for field in fields(DatedRow)))
 WARM_DUMP: Final = (
     b'{"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"'
     b'}}, "pg_status": {}, "entries": [{"record_id": 0, "pg_id": 0, "process_group": ["0",'
@@ -201,7 +204,7 @@ class Server:
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
         )
         answer = study.report.answer
-        dated = to_exact_json([list(astuple(row)) for row in study.dated])
+        dated = to_exact_json([DATED(row) for row in study.dated])
         return [wire.render(answer), timeline(answer), answer_to_bytes(answer), dated]
 
     def warm_up(self) -> None:

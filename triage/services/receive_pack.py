@@ -85,15 +85,18 @@ class FrameWriter:
         self.blob.rewind(self.offset)
 
 
-def write_plain(blobs: Blobs, key: str, artifacts: Sequence[Stored], folder: Path) -> list[Path]:
-    """Each of the stored files as a plain one in ``folder``, named by number, in this order.
+def write_plain(
+    blobs: Blobs, key: str, artifacts: Sequence[Stored], folder: Path, prefix: str = ""
+) -> list[Path]:
+    """Each of the stored files as a plain one in ``folder``, named by number behind ``prefix``,
+    in this order.
 
     Raises :class:`Corrupt` for a frame that is damaged, and what the store raises. What
     was written until then stays in the folder, which is the caller's.
     """
     if not artifacts:
         return []
-    paths = [folder / f"{number:06}" for number in range(len(artifacts))]
+    paths = [folder / f"{prefix}{number:06}" for number in range(len(artifacts))]
     first = min(one.offset for one in artifacts)
     end = max(one.offset + one.stored_bytes for one in artifacts)
     decompressor = zstandard.ZstdDecompressor()
@@ -115,13 +118,38 @@ def write_frame(
     descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb", buffering=0) as target:
         try:
-            with decompressor.stream_reader(cast("IO[bytes]", span), closefd=False) as plain:
-                while part := plain.read(PIECE):
-                    target.write(part)
+            if span.left <= ONE_CALL_BYTES:
+                write_short(decompressor, span.read(), target)
+            else:
+                write_long(decompressor, span, target)
         except zstandard.ZstdError as error:
             raise Corrupt(f"a stored file is damaged: {error}", offset=offset) from error
     if span.left:
         raise Corrupt("a stored file is shorter than when it was written", offset=offset)
+
+
+def write_short(
+    decompressor: zstandard.ZstdDecompressor, frame: bytes, target: io.RawIOBase
+) -> None:
+    """In one call where the frame says that its content is short as well."""
+    if 0 <= zstandard.frame_content_size(frame) <= ONE_CALL_BYTES:
+        write_all(target, decompressor.decompress(frame))
+    else:
+        write_long(decompressor, io.BytesIO(frame), target)
+
+
+def write_long(
+    decompressor: zstandard.ZstdDecompressor, packed: io.IOBase, target: io.RawIOBase
+) -> None:
+    with decompressor.stream_reader(cast("IO[bytes]", packed), closefd=False) as plain:
+        while part := plain.read(PIECE):
+            write_all(target, part)
+
+
+def write_all(target: io.RawIOBase, plain: bytes) -> None:
+    view = memoryview(plain)
+    while view:
+        view = view[target.write(view) or 0 :]
 
 
 def skip(pack: io.BufferedIOBase, size: int) -> None:

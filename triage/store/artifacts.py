@@ -4,9 +4,9 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, cast
 
-from sqlalchemy import func, insert, select, tuple_, update
+from sqlalchemy import BindParameter, Table, bindparam, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Artifact, Digest, Upload
@@ -80,6 +80,13 @@ STORED: Final = (
     Artifact.filename, Artifact.size_bytes, Upload.blob_key, Artifact.position,
     Artifact.stored_bytes, Artifact.tries,
 )  # fmt: skip
+# What every upload asks and says, made once, of the tables.
+FILES: Final = cast("Table", Artifact.__table__)
+NEW_UPLOAD: Final = insert(cast("Table", Upload.__table__))
+WANTED: Final[BindParameter[str]] = bindparam("wanted", expanding=True)
+OF_INCIDENT: Final = FILES.c.incident_id == bindparam("of_incident")
+KNOWN: Final = select(FILES.c.identity, FILES.c.id).where(OF_INCIDENT, FILES.c.identity.in_(WANTED))
+TAKEN_NAMES: Final = select(FILES.c.name_hash).where(OF_INCIDENT, FILES.c.name_hash.in_(WANTED))
 
 
 def add_upload(
@@ -93,7 +100,7 @@ def add_upload(
     """One upload and its files: its id, and identity -> id of those that are new."""
     upload_id = new_id("upl", now)
     session.execute(
-        insert(Upload),
+        NEW_UPLOAD,
         {
             "id": upload_id, "incident_id": incident_id, "blob_key": blob_key,
             "stored_bytes": stored_bytes, "created_at": now,
@@ -133,14 +140,8 @@ def taken_names(
     wanted = sorted({name_hash(node, filename) for node, filename in names})
     found: set[str] = set()
     for start in range(0, len(wanted), 1000):
-        found |= set(
-            session.scalars(
-                select(Artifact.name_hash).where(
-                    Artifact.incident_id == incident_id,
-                    Artifact.name_hash.in_(wanted[start : start + 1000]),
-                )
-            )
-        )
+        asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
+        found |= set(session.scalars(TAKEN_NAMES, asked))
     return found
 
 
@@ -159,13 +160,8 @@ def known_identities(
     wanted = list(identities)
     found: dict[str, str] = {}
     for start in range(0, len(wanted), 1000):
-        rows = session.execute(
-            select(Artifact.identity, Artifact.id).where(
-                Artifact.incident_id == incident_id,
-                Artifact.identity.in_(wanted[start : start + 1000]),
-            )
-        )
-        found.update({row.identity: row.id for row in rows})
+        asked = {"of_incident": incident_id, "wanted": wanted[start : start + 1000]}
+        found.update({row.identity: row.id for row in session.execute(KNOWN, asked)})
     return found
 
 

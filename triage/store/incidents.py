@@ -2,9 +2,20 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, NamedTuple, cast
 
-from sqlalchemy import Select, Text, exists, func, select, tuple_, type_coerce
+from sqlalchemy import (
+    Select,
+    Table,
+    Text,
+    bindparam,
+    exists,
+    func,
+    select,
+    tuple_,
+    type_coerce,
+    update,
+)
 from sqlalchemy.orm import Session, undefer
 
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
@@ -21,6 +32,7 @@ __all__ = [
     "facts_json",
     "find",
     "for_upload",
+    "job_id_of",
     "listing",
     "newest_of_job",
     "newest_of_node",
@@ -34,11 +46,42 @@ ADOPTED_WITHIN: Final = timedelta(days=1)
 # A failure is before the files of it were in, as far as two clocks agree.
 CLOCKS_APART: Final = timedelta(minutes=5)
 
+# What every upload asks and says, made once, of the tables.
+INCIDENTS: Final = cast("Table", Incident.__table__)
+JOBS: Final = cast("Table", Job.__table__)
+THIS: Final = INCIDENTS.c.id == bindparam("of_incident")
+HOLD_JOB: Final = (
+    select(JOBS.c.id, JOBS.c.cluster_id)
+    .where(JOBS.c.id == select(INCIDENTS.c.job_fk).where(THIS).scalar_subquery())
+    .with_for_update(key_share=True)
+)
+HOLD_INCIDENT: Final = (
+    select(
+        INCIDENTS.c.num_artifacts,
+        INCIDENTS.c.expected_artifacts,
+        INCIDENTS.c.deadline_at,
+        INCIDENTS.c.settled_at,
+    )
+    .where(THIS)
+    .with_for_update(key_share=True)
+)
+COUNT_FILES: Final = (
+    update(INCIDENTS)
+    .where(THIS)
+    .values(num_artifacts=bindparam("num"), updated_at=bindparam("now"), settle_at=bindparam("at"))
+)
+JOB_ID: Final = select(JOBS.c.job_id).join(INCIDENTS, INCIDENTS.c.job_fk == JOBS.c.id).where(THIS)
+
 
 def find(session: Session, incident_id: str) -> IncidentView | None:
     """One incident; None where there is none of this id."""
     row = session.execute(joined().where(Incident.id == incident_id)).one_or_none()
     return None if row is None else view(*row)
+
+
+def job_id_of(session: Session, incident_id: str) -> str | None:
+    """The scheduler's id of an incident's job; None where there is no such incident."""
+    return session.scalar(JOB_ID, {"of_incident": incident_id})
 
 
 def listing(
@@ -174,16 +217,42 @@ def newest_of_job(session: Session, job_id: str) -> str | None:
     )
 
 
-def arrived(session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime) -> Job:
+class OfJob(NamedTuple):
+    """A job and its cluster, by key."""
+
+    id: int
+    cluster_id: int
+
+
+def arrived(
+    session: Session, incident_id: str, num_new: int, quiet_s: float, now: datetime
+) -> OfJob:
     """New files came in: the settling moves, a settled incident is looked at again; its job."""
     # A report of the failure holds the job before the incident, so this does too.
-    of_incident = select(Incident.job_fk).where(Incident.id == incident_id)
-    job = hold(session, select(Job).where(Job.id == of_incident.scalar_subquery())).one()
-    found = hold(session, select(Incident).where(Incident.id == incident_id)).one()
-    found.num_artifacts += num_new
-    rouse(session, found, quiet_s, now)
     session.flush()
+    job = OfJob(*session.execute(HOLD_JOB, {"of_incident": incident_id}).one())
+    found = session.execute(HOLD_INCIDENT, {"of_incident": incident_id}).one()
+    num_artifacts = found.num_artifacts + num_new
+    if found.settled_at is not None:
+        row = hold(session, select(Incident).where(Incident.id == incident_id)).one()
+        row.num_artifacts = num_artifacts
+        rouse(session, row, quiet_s, now)
+        session.flush()
+        return job
+    at = settles(found.expected_artifacts, num_artifacts, found.deadline_at, quiet_s, now)
+    counted = {"of_incident": incident_id, "num": num_artifacts, "now": now, "at": at}
+    session.execute(COUNT_FILES, counted)
+    work.arm(session, WorkKind.ANALYSE, incident_id, now, not_before=max(now, at))
     return job
+
+
+def settles(
+    expected: int | None, num_artifacts: int, deadline_at: datetime, quiet_s: float, now: datetime
+) -> datetime:
+    """When an incident settles if nothing more comes."""
+    if expected is None:
+        return min(deadline_at, now + timedelta(seconds=quiet_s))
+    return now if num_artifacts >= expected else deadline_at
 
 
 def facts_json(session: Session, incident_id: str) -> bytes:
@@ -215,11 +284,9 @@ def rouse(session: Session, found: Incident, quiet_s: float, now: datetime) -> N
             found.reason = None
             work.arm(session, WorkKind.ANALYSE, found.id, now)
         return
-    expected = found.expected_artifacts
-    if expected is None:
-        found.settle_at = min(found.deadline_at, now + timedelta(seconds=quiet_s))
-    else:
-        found.settle_at = now if found.num_artifacts >= expected else found.deadline_at
+    found.settle_at = settles(
+        found.expected_artifacts, found.num_artifacts, found.deadline_at, quiet_s, now
+    )
     session.flush()
     work.arm(session, WorkKind.ANALYSE, found.id, now, not_before=max(now, found.settle_at))
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, cast
 
-from sqlalchemy import select, update
+from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node
@@ -16,6 +16,12 @@ __all__ = ["cluster_key", "cluster_of", "lock_job", "node_keys", "saw_nodes"]
 
 # A node that was seen so short a while ago is not written again.
 SEEN_AGAIN: Final = timedelta(seconds=30)
+# Asked by every upload and every reading; made once, of the table.
+NODES: Final = cast("Table", Node.__table__)
+LAST_SEEN: Final = select(NODES.c.name, NODES.c.last_seen_at).where(
+    NODES.c.cluster_id == bindparam("of_cluster"),
+    NODES.c.name.in_(bindparam("wanted", expanding=True)),
+)
 
 
 def lock_job(session: Session, cluster: str, job_id: str, now: datetime) -> int:
@@ -59,10 +65,8 @@ def saw_nodes(session: Session, cluster_id: int, names: Iterable[str], now: date
     known: dict[str, datetime] = {}
     for start in range(0, len(wanted), 1000):
         part = wanted[start : start + 1000]
-        found = select(Node.name, Node.last_seen_at).where(Node.cluster_id == cluster_id)
-        known |= {
-            row.name: row.last_seen_at for row in session.execute(found.where(Node.name.in_(part)))
-        }
+        asked = {"of_cluster": cluster_id, "wanted": part}
+        known |= {row.name: row.last_seen_at for row in session.execute(LAST_SEEN, asked)}
     fresh = [name for name in wanted if name not in known]
     insert_missing(
         session,

@@ -41,6 +41,7 @@ class Standing:
     num_unread: int
     num_artifacts: int
     expected_artifacts: int | None
+    created_at: datetime
     updated_at: datetime
     settle_at: datetime
     settled_at: datetime | None
@@ -56,7 +57,7 @@ def standing(session: Session, incident_id: str) -> Standing | None:
     return Standing(
         row.id, IncidentState(row.state), row.facts, row.revision, row.inputs,
         row.answered_inputs, incidents.stored(session, row.id), row.num_artifacts,
-        row.expected_artifacts, row.updated_at, row.settle_at, row.settled_at,
+        row.expected_artifacts, row.created_at, row.updated_at, row.settle_at, row.settled_at,
         row.analysed_at, row.analyse_s,
     )  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Rows that may be there already: inserted, or left alone."""
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, TypeVar, cast
 
 from sqlalchemy import CursorResult, Table
@@ -23,7 +24,7 @@ def insert_missing(session: Session, model: type[Base], rows: Sequence[Mapping[s
     # for each number of them, and that takes longer than the database does.
     if not rows:
         return True
-    new = insert_into(session, model).on_conflict_do_nothing()
+    new = missing_into(session.get_bind().dialect.name, model)
     done = cast("CursorResult[Any]", session.execute(new, [dict(row) for row in rows]))
     return done.rowcount == len(rows)
 
@@ -32,7 +33,7 @@ def insert_new(session: Session, model: type[Base], rows: Sequence[Mapping[str, 
     """Insert the rows whose unique keys are not taken yet; how many that were."""
     if not rows:
         return 0
-    new = insert_into(session, model).on_conflict_do_nothing()
+    new = missing_into(session.get_bind().dialect.name, model)
     # The driver counts them, and forgets the number unless it is told to keep it.
     done = session.execute(
         new, [dict(row) for row in rows], execution_options={"preserve_rowcount": True}
@@ -44,13 +45,14 @@ def insert_or_none(
     session: Session, model: type[Base], row: Mapping[str, Any], key: InstrumentedAttribute[T]
 ) -> T | None:
     """Insert one row and return this column of it; None where its unique key is taken."""
-    new = insert_into(session, model).values(dict(row)).on_conflict_do_nothing()
-    return session.scalar(new.returning(key))
+    new = missing_into(session.get_bind().dialect.name, model)
+    return session.scalar(new.values(dict(row)).returning(key))
 
 
-def insert_into(session: Session, model: type[Base]) -> postgresql.Insert | sqlite.Insert:
+@cache
+def missing_into(dialect: str, model: type[Base]) -> postgresql.Insert | sqlite.Insert:
+    """An insert that leaves rows alone which are there; to make one takes as long as to run it."""
     table = model.__table__
     assert isinstance(table, Table)
-    if session.get_bind().dialect.name == "postgresql":
-        return postgresql.insert(table)
-    return sqlite.insert(table)
+    insert = postgresql.insert if dialect == "postgresql" else sqlite.insert
+    return insert(table).on_conflict_do_nothing()

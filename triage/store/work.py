@@ -8,12 +8,21 @@ from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
-from sqlalchemy import CursorResult, Update, case, func, select, update
+from sqlalchemy import (
+    CursorResult,
+    Table,
+    Update,
+    bindparam,
+    case,
+    select,
+    update,
+)
 from sqlalchemy.orm import Session, load_only
 
-from models import Incident, Job, Upload, Work
+from models import Incident, Upload, Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.holding import hold
+from triage.store.line import FIRST
 from triage.store.upsert import insert_or_none
 from triage.store.views import WorkView
 
@@ -33,8 +42,6 @@ __all__ = [
     "renew",
 ]
 
-# Work that belongs to no job, or that a whole incident waits for, does not stand in line.
-FIRST: Final = 0
 # While a row is held, nothing has asked for it again yet.
 NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
 # Seconds to the power of tries, up to some minutes.
@@ -44,6 +51,27 @@ MOST_BACKOFF_S: Final = 600.0
 # held by them: a message is owed however often that was.
 QUARANTINED_KINDS: Final = frozenset({WorkKind.PARSE, WorkKind.ANALYSE})
 
+# What every upload and every reading asks for is made once, of the table: to make a statement
+# takes longer than the database does.
+WORKS: Final = cast("Table", Work.__table__)
+ASK_AGAIN: Final = (
+    update(WORKS)
+    .where(
+        WORKS.c.kind == bindparam("of_kind"),
+        WORKS.c.key == bindparam("of_key"),
+        WORKS.c.state.in_([str(WorkState.WAITING), str(WorkState.RUNNING)]),
+    )
+    .values(
+        generation=WORKS.c.generation + 1,
+        updated_at=bindparam("now", type_=WORKS.c.updated_at.type),
+        not_before=case(
+            (WORKS.c.not_before < bindparam("at"), WORKS.c.not_before),
+            else_=bindparam("at", type_=WORKS.c.not_before.type),
+        ),
+    )
+    .returning(WORKS.c.id)
+)
+
 
 def arm(
     session: Session,
@@ -52,21 +80,19 @@ def arm(
     now: datetime,
     *,
     not_before: datetime | None = None,
-    job_fk: int | None = None,
-    queued: bool = False,
 ) -> int:
-    """Ask for this to be done, not before that time; the row's id.
-
-    ``queued`` work stands in line behind other work of its job; other work comes first.
+    """Ask for this to be done, not before that time and before all that stands in line; the
+    row's id.
     """
     at = not_before or now
+    asked = ask_again(session, kind, key, now, at)
+    if asked is not None:
+        return asked
     found = select(Work).where(Work.kind == kind, Work.key == key)
-    # What stands in line is mostly new: it is looked for only when it is not.
-    row = None if queued else hold(session, found).one_or_none()
+    row = hold(session, found).one_or_none()
     if row is None:
         new = {
-            "kind": str(kind), "key": key, "job_fk": job_fk,
-            "turn": next_turn(session, job_fk) if queued else FIRST,
+            "kind": str(kind), "key": key, "turn": FIRST,
             "state": str(WorkState.WAITING), "generation": 0, "tries": 0,
             "not_before": at, "created_at": now, "updated_at": now,
         }  # fmt: skip
@@ -78,7 +104,7 @@ def arm(
         row.state = WorkState.WAITING
         row.tries = 0
         row.not_before = at
-        row.turn = next_turn(session, job_fk) if queued else FIRST
+        row.turn = FIRST
     else:
         row.not_before = min(row.not_before, at)
     row.generation += 1
@@ -86,22 +112,15 @@ def arm(
     return row.id
 
 
-def next_turn(session: Session, job_fk: int | None) -> int:
-    """Behind the latest of its own job, and not before the first of those who wait."""
-    if job_fk is None:
-        return FIRST
-    front = func.coalesce(
-        select(func.min(Work.turn))
-        .where(Work.state == WorkState.WAITING, Work.turn > FIRST)
-        .scalar_subquery(),
-        FIRST,
-    )
-    latest = case((Job.last_turn > front, Job.last_turn), else_=front)
-    taken = update(Job).where(Job.id == job_fk).values(last_turn=latest + 1)
-    turn = session.scalar(
-        taken.returning(Job.last_turn).execution_options(synchronize_session=False)
-    )
-    return FIRST if turn is None else turn
+def ask_again(
+    session: Session, kind: WorkKind, key: str, now: datetime, at: datetime
+) -> int | None:
+    """Note that this is asked for, if it waits or is being done; the row's id."""
+    # By the table: what the session holds of it is written first, and read anew when held.
+    session.flush()
+    asked = {"of_kind": str(kind), "of_key": key, "now": now, "at": at}
+    row_id: int | None = session.scalar(ASK_AGAIN, asked)
+    return row_id
 
 
 def claim(

@@ -1,0 +1,40 @@
+"""Numbers of operations over all ranks: counted where they lie close, sorted where they do not."""
+
+import numpy as np
+import pytest
+
+from triage.analysis import lateness
+from triage.analysis.lateness import compact
+
+
+@pytest.mark.parametrize(
+    "widest",
+    [pytest.param(30, id="close together"), pytest.param(1 << 40, id="far apart")],
+)
+@pytest.mark.parametrize("seed", range(5))
+def test_equal_pairs_have_one_number_and_numbers_are_in_the_order_of_pairs(
+    widest: int, seed: int
+) -> None:
+    random = np.random.default_rng(seed)
+    major = random.choice([0, 3, 4, 9], 500)
+    minor = random.integers(-widest, widest, 500)
+    pairs = list(zip(major.tolist(), minor.tolist(), strict=True))
+    number = {pair: k for k, pair in enumerate(sorted(set(pairs)))}
+
+    assert compact(major, minor).tolist() == [number[pair] for pair in pairs]
+
+
+def test_one_row_is_number_nought() -> None:
+    assert compact(np.array([7]), np.array([-3])).tolist() == [0]
+
+
+def test_far_pairs_take_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = []
+    zeros = np.zeros
+    monkeypatch.setattr(lateness.np, "zeros", lambda *given: asked.append(given) or zeros(*given))
+
+    least, most = -(1 << 63), (1 << 63) - 1
+    assert compact(np.array([1, 0, 0, 1]), np.array([least, most, least, most])).tolist() == [
+        2, 1, 0, 3,
+    ]  # fmt: skip
+    assert asked == [(4, np.int64)]
