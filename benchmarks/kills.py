@@ -31,7 +31,7 @@ from benchmarks.service_victims import KINDS, Killer, own_postgres, own_redis
 __all__ = ["Killed", "run"]
 
 SETTINGS: Final = {
-    "TRIAGE_LEASE_S": "3",
+    "TRIAGE_LEASE_S": "5",
     "TRIAGE_QUIET_S": "2",
     "TRIAGE_COLLECT_WITHIN_S": "60",
     "TRIAGE_PROVISIONAL_EVERY_S": "1",

@@ -25,7 +25,7 @@ def drawn(browser: str, address: str, folder: Path) -> tuple[str, list[str]]:
     done = subprocess.run(
         [browser, "--headless", "--no-sandbox", "--disable-gpu", "--enable-logging=stderr",
          f"--user-data-dir={folder}", "--virtual-time-budget=10000", "--dump-dom", address],
-        capture_output=True, check=False, text=True, timeout=240,
+        capture_output=True, check=False, text=True, timeout=600,
     )  # fmt: skip
     return done.stdout, [line for line in done.stderr.splitlines() if "CONSOLE" in line]
 

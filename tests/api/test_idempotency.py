@@ -236,14 +236,14 @@ def test_while_it_is_carried_out_it_is_409(
 
     def at() -> datetime:
         inside.set()
-        assert go_on.wait(10)
+        assert go_on.wait(60)
         return check()
 
     monkeypatch.setattr(resolving, "utc_now", at)
     answers: list[Answer] = []
     sender = threading.Thread(target=lambda: answers.append(send(service, path, SAID, key)))
     sender.start()
-    assert inside.wait(10)
+    assert inside.wait(60)
     meanwhile = send(service, path, SAID, key)
     other = send(service, path, {**SAID, "node": "n2"}, key)
     go_on.set()

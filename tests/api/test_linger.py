@@ -20,7 +20,7 @@ def test_the_answer_arrives_though_the_body_is_refused(service: Service, framing
         header = "Transfer-Encoding: chunked"
         body = b"%x\r\n%b\r\n0\r\n\r\n" % (len(BODY), BODY)
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        connection.settimeout(30)
+        connection.settimeout(60)
         head = request_head(service, path, f"{header}\r\nConnection: close")
         connection.sendall(head + body)
         got = b""
@@ -34,7 +34,7 @@ def test_the_answer_arrives_though_the_body_is_refused(service: Service, framing
 def test_who_waits_to_be_asked_for_the_body_is_not_asked(service: Service) -> None:
     path = "/v1/jobs/linger/bundle?incident=inc_00000000000000000000"
     with socket.create_connection(("127.0.0.1", service.port)) as connection:
-        connection.settimeout(30)
+        connection.settimeout(60)
         headers = f"Content-Length: {5 << 30}\r\nExpect: 100-continue\r\nConnection: close"
         connection.sendall(request_head(service, path, headers))
         got = b""

@@ -179,7 +179,7 @@ def test_allow_names_all_methods(service: Service) -> None:
 
 def test_a_hook_longer_than_its_limit_is_refused_unread(service: Service) -> None:
     limit = service.ctx.settings.max_hook_bytes
-    with socket.create_connection(("127.0.0.1", service.port), timeout=10) as connection:
+    with socket.create_connection(("127.0.0.1", service.port), timeout=60) as connection:
         connection.sendall(
             b"POST /v1/hooks/job-failed HTTP/1.1\r\nHost: x\r\n"
             + f"Authorization: Bearer {service.tokens['ingest']}\r\n".encode()
@@ -189,7 +189,7 @@ def test_a_hook_longer_than_its_limit_is_refused_unread(service: Service) -> Non
 
 
 def test_a_chunked_hook_longer_than_its_limit_is_refused(service: Service) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
     chunks = (b"[" + b" " * 65536 for _ in range(40))
     headers = {"Authorization": f"Bearer {service.tokens['ingest']}"}
     try:

@@ -33,7 +33,7 @@ def request_head(service: Service, path: str, *headers: str) -> bytes:
 
 
 def answer_of(connection: socket.socket) -> bytes:
-    connection.settimeout(15)
+    connection.settimeout(60)
     got = b""
     while b"\r\n\r\n" not in got and (part := connection.recv(65536)):
         got += part
@@ -163,7 +163,7 @@ def test_the_same_hook_then_its_upload_address(service: Service) -> None:
 
 
 def test_chunks_of_any_size_are_one_body(service: Service) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", service.port, timeout=60)
     headers = {"Authorization": f"Bearer {service.tokens['ingest']}"}
     chunks = (DUMP[i : i + 997] for i in range(0, len(DUMP), 997))
     try:
@@ -203,7 +203,7 @@ def test_a_body_cut_off_leaves_nothing(service: Service, path: str) -> None:
         connection.sendall(body[:-100])
         connection.shutdown(socket.SHUT_WR)
         answer_of(connection)
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while service.app.state.triage.gate.active and time.monotonic() < until:
         time.sleep(0.02)
     assert service.stored_files() == before
@@ -244,6 +244,7 @@ def narrow(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     ctx = context_at(
         tmp_path_factory.mktemp("narrow"), max_uploads=1, max_waiting=1,
         max_artifact_bytes=TINY, max_dump_bytes=TINY, max_bundle_bytes=TINY,
+        body_grace_s=600, body_idle_s=600,
     )  # fmt: skip
     with serving(ctx) as found:
         yield found
@@ -257,7 +258,7 @@ def test_what_is_beyond_the_queue_is_sent_away_unread(narrow: Service) -> None:
         for number, connection in enumerate(held, start=1):
             length = f"Content-Length: {len(LOG)}"
             connection.sendall(request_head(narrow, "/v1/jobs/queue/artifacts", length))
-            until = time.monotonic() + 10
+            until = time.monotonic() + 60
             while gate.active + gate.waiting != number and time.monotonic() < until:
                 time.sleep(0.01)
         answer = send(narrow, "queue", LOG)
@@ -279,7 +280,7 @@ def test_what_is_beyond_the_queue_is_sent_away_unread(narrow: Service) -> None:
 @pytest.mark.parametrize("path", ["/v1/jobs/big/artifacts", "/v1/jobs/big/bundle"])
 def test_a_chunked_body_over_the_limit_is_refused(narrow: Service, path: str) -> None:
     before = narrow.stored_files()
-    connection = http.client.HTTPConnection("127.0.0.1", narrow.port, timeout=15)
+    connection = http.client.HTTPConnection("127.0.0.1", narrow.port, timeout=60)
     headers = {"Authorization": f"Bearer {narrow.tokens['ingest']}"}
     try:
         connection.request("POST", path, iter([bytes(1000)] * 10), headers, encode_chunked=True)

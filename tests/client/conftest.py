@@ -20,7 +20,7 @@ def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def client(address: str) -> Iterator[Client]:
-    with Client(address) as made:
+    with Client(address, timeout_s=120) as made:
         yield made
 
 
@@ -29,4 +29,4 @@ def lost(client: Client) -> Incident:
     """The incident of a GPU that fell off the bus, answered."""
     opened = client.job_failed(JOB)
     sent = client.upload(GPU_LOST, incident=opened)
-    return client.wait(sent.id, timeout_s=180)
+    return client.wait(sent.id, timeout_s=300)

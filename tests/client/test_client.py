@@ -90,7 +90,7 @@ def test_what_was_sent_again_changes_nothing(client, lost):
     again = client.upload(GPU_LOST, incident=lost)
     assert set(again.sent["status"]) == {200}
     assert dict(again.sent.dtypes.astype(str)) == dict(SENT)
-    assert client.wait(lost.id, timeout_s=120).revision == lost.revision
+    assert client.wait(lost.id, timeout_s=300).revision == lost.revision
 
 
 def test_incidents_are_listed_and_filtered(client, lost):
@@ -198,7 +198,7 @@ def test_a_node_has_its_history(client, lost):
 def test_similar_incidents_are_found_and_explained(client, lost):
     twin = client.job_failed({**JOB, "job_id": "twin"})
     client.upload(GPU_LOST, incident=twin)
-    client.wait(twin.id, timeout_s=180)
+    client.wait(twin.id, timeout_s=300)
     found = client.similar(lost.id)
     assert {c: str(t) for c, t in found.dtypes.items()} == dict(SIMILAR)
     assert found["name"][0] == twin.id

@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 
@@ -176,16 +177,24 @@ def test_the_token_comes_from_a_file(tmp_path, monkeypatch, capsys):
     ctx.close()
 
 
-def test_watch_ends_with_the_answer(run, client):
+def test_watch_ends_with_the_answer(run, client, monkeypatch):
     opened = client.job_failed({**JOB, "job_id": "watched"})
+    shown = threading.Event()
+
+    def pause(seconds):
+        shown.set()
+        time.sleep(seconds)
+
+    clock = SimpleNamespace(monotonic=time.monotonic, sleep=pause)
+    monkeypatch.setattr("triage.cli.watch.time", clock)
 
     def send():
-        time.sleep(1.0)
+        assert shown.wait(120)
         client.upload(GPU_LOST, incident=opened)
 
     sender = threading.Thread(target=send)
     sender.start()
-    status, out, err = run("watch", opened.id, "--timeout", "180")
+    status, out, err = run("watch", opened.id, "--timeout", "300")
     sender.join()
     assert status == 0
     assert out == text.render(client.incident(opened.id).report.answer)
@@ -216,7 +225,7 @@ def test_watch_on_a_terminal_is_one_view_and_ends_clean(address, client):
         shown += os.read(master, 4096)
     process.send_signal(signal.SIGINT)
     shown += drained(master)
-    assert process.wait(20) == 130
+    assert process.wait(120) == 130
     assert process.stdout.read() == b""
     process.stdout.close()
     os.close(master)

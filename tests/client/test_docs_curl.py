@@ -51,7 +51,7 @@ def test_the_calls_are_answered(name, block, node, address, client):
 
     done = subprocess.run(
         ["bash", "-c", STRICT + script], cwd=node, env={**environment(), **settings, **tokens},
-        capture_output=True, text=True, check=False, timeout=120,
+        capture_output=True, text=True, check=False, timeout=300,
     )  # fmt: skip
 
     assert done.returncode == 0, (name, done.stdout, done.stderr)

@@ -34,7 +34,7 @@ def run(block: str, *changes: tuple[str, str], **more: object) -> None:
         block = block.replace(page, ours)
     done = subprocess.run(
         ["bash", "-euo", "pipefail", "-c", block], capture_output=True, text=True, check=False,
-        timeout=120, env={**os.environ, **{key: str(value) for key, value in more.items()}},
+        timeout=600, env={**os.environ, **{key: str(value) for key, value in more.items()}},
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
 
@@ -58,6 +58,7 @@ class Sender(threading.Thread):
         super().__init__(daemon=True)
         self.address = address
         self.over = threading.Event()
+        self.looked_at = threading.Event()
         self.acknowledged: list[tuple[str, int]] = []
         self.incidents: dict[str, str] = {}
         self.errors: list[object] = []
@@ -70,10 +71,18 @@ class Sender(threading.Thread):
             assert status == 201, status
             self.acknowledged.append((job_id, rank))
 
+    def so_far(self) -> list[tuple[str, int]]:
+        """What was acknowledged until now; more will be, unless it is told to end."""
+        found = list(self.acknowledged)
+        self.looked_at.set()
+        return found
+
     def run(self) -> None:
-        """Job after job."""
+        """Job after job; the last one not before somebody has looked."""
         try:
             for number in range(MEANWHILE):
+                if number == MEANWHILE - 1:
+                    self.looked_at.wait(180)
                 if self.over.is_set():
                     return
                 self.job(f"meanwhile-{number}")
@@ -95,7 +104,7 @@ def sending(address: str) -> Iterator[Sender]:
         yield sender
     finally:
         sender.over.set()
-        sender.join(60)
+        sender.join(180)
     assert not sender.errors
 
 
@@ -123,7 +132,7 @@ def check_restored(
         found = all_incidents(address)
         return {one["state"] for incident in found for one in artifacts_of(address, incident)}
 
-    eventually(lambda: "stored" not in states(), within_s=180)
+    eventually(lambda: "stored" not in states(), within_s=400)
     # A row without its blob would be set apart here.
     assert states() == {"analysed"}
     for number in range(BEFORE):
@@ -137,7 +146,7 @@ def test_embedded_while_uploads_go_on(tmp_path: Path) -> None:
         folder.mkdir()
     # Nothing is read before the backup: all of it has to be done after the restore.
     with serving(source, "--no-worker") as (_, address), sending(address) as sender:
-        acknowledged = list(sender.acknowledged)
+        acknowledged = sender.so_far()
         run(BACKUP, ("cd /backup", f"cd {backup}"), TRIAGE_DATA_DIR=source / "data")
         eventually(lambda: len(sender.acknowledged) > len(acknowledged))
     assert not list((backup / "blobs").glob("incoming/*"))
@@ -195,7 +204,7 @@ def test_postgresql_and_an_object_store_while_uploads_go_on(tmp_path: Path, s3: 
             serving(source, "--no-worker", **settings) as (_, address),
             sending(address) as sender,
         ):
-            acknowledged = list(sender.acknowledged)
+            acknowledged = sender.so_far()
             run(
                 BACKUP_AT_SCALE,
                 ("cd /backup", f"cd {backup}"), ("postgresql://triage@db/triage", plain),

@@ -65,7 +65,7 @@ def gone(pid: int) -> bool:
         return True
 
 
-def ends(pid: int, within_s: float = 30.0) -> bool:
+def ends(pid: int, within_s: float = 120.0) -> bool:
     until = time.monotonic() + within_s
     while not gone(pid) and time.monotonic() < until:
         time.sleep(0.05)
@@ -188,7 +188,7 @@ def test_a_source_of_extracts_that_fails_costs_the_child_and_nothing_else(
 
 def test_two_threads_take_turns(reader: Isolated, log: Given) -> None:
     files = files_of(INCIDENTS / "nccl-never-joins-w8" / "fr")
-    wanted = [reader.extract(files, deadline_s=PATIENT_S), reader.extract([log], deadline_s=9)]
+    wanted = [reader.extract(one, deadline_s=PATIENT_S) for one in (files, [log])]
     with ThreadPoolExecutor(4) as threads:
         calls = [
             threads.submit(reader.extract, [files, [log]][k % 2], deadline_s=PATIENT_S)
@@ -439,7 +439,7 @@ sys.exit(status)
         env={**os.environ, "PYTHONPATH": str(ROOT)},
         capture_output=True,
         check=False,
-        timeout=200,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr.decode()
 
@@ -455,7 +455,8 @@ def test_the_packed_extract_is_the_one_that_is_made_here(reader: Isolated, log: 
 
 def test_threads_are_not_left_behind(reader: Isolated, log: Given) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
-    before = threading.active_count()
+    before = set(threading.enumerate())
     for _ in range(5):
         reader.extract([log], deadline_s=PATIENT_S)
-    assert threading.active_count() == before
+    # Those of other tests may end meanwhile.
+    assert set(threading.enumerate()) <= before

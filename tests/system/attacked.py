@@ -73,7 +73,7 @@ class Attacked:
         path: str,
         body: bytes | Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
-        timeout_s: float = 90,
+        timeout_s: float = 180,
     ) -> Answer:
         """One request on a connection of its own; the path goes out as it is."""
         data = json.dumps(body).encode() if isinstance(body, Mapping) else body
@@ -86,7 +86,7 @@ class Attacked:
         finally:
             connection.close()
 
-    def raw(self, *pieces: bytes, half_close: bool = False, wait_s: float = 20) -> bytes:
+    def raw(self, *pieces: bytes, half_close: bool = False, wait_s: float = 90) -> bytes:
         """What comes back until the server closes, for bytes sent as they are.
 
         Raises :class:`TimeoutError` when it neither answers to the end nor closes.
@@ -119,7 +119,7 @@ class Attacked:
         assert answer.status == 202, answer.body
         return str(answer.json()["incident"]["id"])
 
-    def settled(self, incident_id: str, within_s: float = 120) -> dict[str, Any]:
+    def settled(self, incident_id: str, within_s: float = 300) -> dict[str, Any]:
         """The incident, once it is ready or failed."""
 
         def look() -> dict[str, Any] | None:

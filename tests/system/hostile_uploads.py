@@ -29,7 +29,7 @@ DUMPS = ROOT / "tests" / "data" / "nccl-healthy-w8"
 STUCK = ROOT / "examples" / "stuck-job"
 # Together in one incident or bundle; one bad bundle must not hide the others.
 TOGETHER = 60
-SLOW_S = 20.0
+SLOW_S = 60.0
 
 
 @dataclass(frozen=True)
@@ -194,7 +194,7 @@ class Run:
             return None if any(row["state"] == "stored" for row in rows) else [{}, *rows]
 
         try:
-            rows = eventually(done, 120)[1:]
+            rows = eventually(done, 300)[1:]
         except AssertionError:
             self.complaints.append(f"{job}: files are still waiting to be read")
             return

@@ -1,5 +1,6 @@
 """A disk that fails, or is full: no 2xx, nothing half kept, and on it goes when it is mended."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -14,7 +15,8 @@ from benchmarks.service_processes import Installation, eventually, installed
 
 ROOT = Path(__file__).resolve().parents[2]
 DUMPS = ROOT / "examples" / "stuck-job" / "fr"
-SETTINGS = {"TRIAGE_QUIET_S": "1", "TRIAGE_LEASE_S": "3"}
+# The lease is longer than a busy machine keeps a thread from renewing it.
+SETTINGS = {"TRIAGE_QUIET_S": "1", "TRIAGE_LEASE_S": "15"}
 # All that this test needs beside the upload: tables, and the log that SQLite writes first.
 DISK_BYTES = 24 << 20
 
@@ -39,7 +41,7 @@ def stored(made: Installation) -> list[str]:
         rows = client.get(f"/v1/incidents/{found[0]['id']}/artifacts")["items"]
         return sorted(f"{row['rank']} {row['state']}" for row in rows)
 
-    return eventually(settled, 120.0, every_s=0.3)
+    return eventually(settled, 300.0, every_s=0.3)
 
 
 def test_a_failed_fsync_is_never_acknowledged(tmp_path: Path) -> None:
@@ -96,9 +98,7 @@ def test_a_full_disk_takes_nothing_and_recovers_when_there_is_room(small_disk: P
         assert send(made, 0, dump(0)) == 201
         stored(made)
         ballast = small_disk / "ballast"
-        with ballast.open("wb", buffering=0) as target:
-            while free_bytes(small_disk) > 0:
-                target.write(bytes(min(1 << 16, free_bytes(small_disk))))
+        fill(small_disk, ballast)
 
         # Random bytes, so that they need the room that they say.
         refused = [send(made, 1, dump(1) + os.urandom(1 << 20)) for _ in range(3)]
@@ -107,8 +107,19 @@ def test_a_full_disk_takes_nothing_and_recovers_when_there_is_room(small_disk: P
 
         assert all(status in (503, 507) for status in refused), refused
         assert [one["state"] for one in found] == ["ready"]  # what was there is still answered
-        assert eventually(lambda: send(made, 2, dump(2)) == 201, 60.0, every_s=0.5)
+        assert eventually(lambda: send(made, 2, dump(2)) == 201, 180.0, every_s=0.5)
         assert stored(made) == ["0 analysed", "2 analysed"]
+
+
+def fill(place: Path, ballast: Path) -> None:
+    """Take all that is free; the service may be quicker with the last of it."""
+    with ballast.open("wb", buffering=0) as target:
+        try:
+            while free_bytes(place) > 0:
+                target.write(bytes(min(1 << 16, free_bytes(place))))
+        except OSError as error:
+            if error.errno != errno.ENOSPC:
+                raise
 
 
 def free_bytes(place: Path) -> int:

@@ -20,14 +20,16 @@ TEXT = b"[rank0]: step 100 loss 2.0\n"
 JOB = "/v1/jobs/wire"
 SEND = f"{JOB}/artifacts?filename=a.log"
 HOOK = "/v1/hooks/job-failed"
-# Under load of other tests; what it is in peace is for the benchmark to say.
-QUICK_S = 5.0
+# Under load of other tests, and less than the service waits for those that drip; what it is in
+# peace is for the benchmark to say.
+QUICK_S = 12.0
+PATIENT = {"TRIAGE_BODY_GRACE_S": 60, "TRIAGE_BODY_IDLE_S": 60}
 
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Attacked]:
     """One for all tests of this file; at the end nothing has died or been written elsewhere."""
-    with attacked(tmp_path_factory.mktemp("wire"), TRIAGE_QUIET_S=600) as found:
+    with attacked(tmp_path_factory.mktemp("wire"), TRIAGE_QUIET_S=600, **PATIENT) as found:
         yield found
         assert found.faults() == []
         assert found.peaks.api < 300
@@ -188,7 +190,7 @@ def test_an_answer_that_has_begun_is_not_broken_by_bad_bytes_behind_it(service: 
     head = request("POST", "/v1/jobs/wire/artifacts?rank=x", "Transfer-Encoding: chunked")
 
     for pause_s in (0.0, 0.3):
-        with socket.create_connection(service.where, timeout=20) as sock:
+        with socket.create_connection(service.where, timeout=60) as sock:
             sock.sendall(head)
             time.sleep(pause_s)
             with suppress(BrokenPipeError, ConnectionResetError):
@@ -200,7 +202,7 @@ def test_an_answer_that_has_begun_is_not_broken_by_bad_bytes_behind_it(service: 
 def test_a_hundred_megabytes_of_headers_are_not_kept(service: Attacked) -> None:
     sent = 0
     with (
-        socket.create_connection(service.where, timeout=20) as sock,
+        socket.create_connection(service.where, timeout=60) as sock,
         suppress(BrokenPipeError, ConnectionResetError),
     ):
         sock.sendall(b"GET /healthz HTTP/1.1\r\nHost: [::1]\r\n")
@@ -224,13 +226,16 @@ def test_three_hundred_silent_connections_and_slow_senders_delay_nobody(
     def drip() -> None:
         for sock in bodies:
             sock.sendall(head)
-        for k in range(1_000):
+        for k in range(10_000):
             if ended.wait(0.1):
                 return
+            # The service gives up on them in time.
             for sock in heads:
-                sock.sendall(b"POST / HTTP/1.1\r\nX-A: bbbbbbbbbbbb"[k % 33 : k % 33 + 1])
+                with suppress(OSError):
+                    sock.sendall(b"POST / HTTP/1.1\r\nX-A: bbbbbbbbbbbb"[k % 33 : k % 33 + 1])
             for sock in bodies:
-                sock.sendall(b"s")
+                with suppress(OSError):
+                    sock.sendall(b"s")
 
     dripping = threading.Thread(target=drip)
     dripping.start()

@@ -79,7 +79,7 @@ def service(tmp_path_factory: pytest.TempPathFactory, receiver: Receiver) -> Ite
         plant(found)
         for incident in found.items("/v1/incidents"):
             found.settled(incident["id"])
-        eventually(lambda: len(receiver.requests) >= 4, 60)
+        eventually(lambda: len(receiver.requests) >= 4)
         yield found
         assert found.faults() == []
 

@@ -28,7 +28,7 @@ def triage(*arguments: str, **settings: object) -> subprocess.CompletedProcess[s
     """One command, run to its end."""
     return subprocess.run(
         [sys.executable, "-m", "triage.cli.main", *arguments], env=environment(**settings),
-        cwd=ROOT, capture_output=True, text=True, check=False, timeout=60,
+        cwd=ROOT, capture_output=True, text=True, check=False, timeout=180,
     )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def started(*arguments: str, log: Path, env: Mapping[str, str]) -> Iterator[subp
                     os.kill(pid, signal.SIGKILL)
                 except ProcessLookupError:
                     continue
-            process.wait(10)
+            process.wait(60)
             if process.stdout is not None:
                 process.stdout.close()
 
@@ -89,7 +89,7 @@ def alive(pid: int) -> bool:
         return False
 
 
-def eventually(ask: Callable[[], Any], within_s: float = 60.0) -> Any:
+def eventually(ask: Callable[[], Any], within_s: float = 180.0) -> Any:
     """The first answer that is true."""
     end = time.monotonic() + within_s
     while not (answer := ask()):
@@ -108,7 +108,7 @@ def call(
     )
     request = urllib.request.Request(url, data, headers, method=method)
     try:
-        with DIRECT.open(request, timeout=90) as answer:
+        with DIRECT.open(request, timeout=180) as answer:
             return answer.status, parsed(answer.read())
     except urllib.error.HTTPError as error:
         with error:

@@ -38,7 +38,7 @@ def settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[st
             "TRIAGE_DATABASE_URL": stack.enter_context(postgres_database()),
             "TRIAGE_DATA_DIR": str(tmp_path / "data"),
             "TRIAGE_LOG_FORMAT": "json",
-            "TRIAGE_LEASE_S": "5",
+            "TRIAGE_LEASE_S": "10",
         }
         if request.param == "redis":
             url, prefix = stack.enter_context(redis_prefix())
@@ -60,7 +60,7 @@ def running(log: Path, words: str) -> None:
 
 def stopped(process: subprocess.Popen[str], log: Path) -> None:
     process.send_signal(signal.SIGTERM)
-    assert process.wait(30) == 0, log.read_text()
+    assert process.wait(120) == 0, log.read_text()
 
 
 def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
@@ -91,7 +91,7 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
             os.kill(worker.pid, signal.SIGKILL)
             assert {one.result() for one in sent} == {201}
         worker.wait()
-        eventually(lambda: not any(map(alive, family)), 30)
+        eventually(lambda: not any(map(alive, family)))
         another = stack.enter_context(
             started("worker", "--pool", "threads", log=logs["second"], env=env)
         )
@@ -101,7 +101,7 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
         stopped(another, logs["second"])
         stopped(scheduler, logs["scheduler"])
         stopped(process, tmp_path / "serve.err")
-        eventually(lambda: not any(map(alive, family)), 30)
+        eventually(lambda: not any(map(alive, family)))
     for log in logs.values():
         assert "Traceback" not in log.read_text()
 
