@@ -4,7 +4,7 @@ import gzip
 import hashlib
 import io
 import lzma
-import os
+import random
 import tarfile
 import zlib
 
@@ -114,7 +114,7 @@ class TestBundle:
             ("packed.log.xz", lzma.compress(JOB_LOG), 422),
             ("bomb.gz", gzip.compress(bytes(1 << 28)), 413),
             ("bomb.zst", zstandard.compress(bytes(1 << 28)), 413),
-            ("large_rank_1", DUMP[:2] + os.urandom(SMALL.dump_bytes), 413),
+            ("large_rank_1", DUMP[:2] + random.Random(1).randbytes(SMALL.dump_bytes), 413),
             ("large.log", b"x" * (SMALL.artifact_bytes + 1), 413),
         ],
         ids=lambda one: one if isinstance(one, str) else "",
@@ -174,7 +174,9 @@ class TestBundle:
         assert desk.files() == []
 
     @pytest.mark.parametrize(
-        "body", [b"", b"x", DUMP, JOB_LOG, os.urandom(4096), gzip.compress(DUMP)]
+        "body",
+        [b"", b"x", DUMP, JOB_LOG, random.Random(1).randbytes(4096), gzip.compress(DUMP)],
+        ids=["nothing", "a letter", "a dump", "a log", "noise", "a packed dump"],
     )
     def test_what_is_no_tar_is_refused_with_what_to_send(self, desk, body):
         with pytest.raises(Unprocessable) as caught:
@@ -191,7 +193,7 @@ class TestBundle:
         many = tar_of(*((f"{k}.log", b"x") for k in range(SMALL.members + 1)))
         with pytest.raises(TooLarge, match="20 files"):
             desk.bundle(many, limits=SMALL)
-        large = tar_of(*((f"{k}.log", os.urandom(1 << 20)) for k in range(4)))
+        large = tar_of(*((f"{k}.log", random.Random(k).randbytes(1 << 20)) for k in range(4)))
         for body, encoding in (
             (large, None),
             (gzip.compress(large, 1), "gzip"),
@@ -199,7 +201,8 @@ class TestBundle:
         ):
             with pytest.raises(TooLarge):
                 desk.bundle(body, encoding=encoding, limits=SMALL)
-        unpacked = tar_of(*((f"{k}.gz", gzip.compress(os.urandom(1000) * 90)) for k in range(19)))
+        noise = [random.Random(k).randbytes(1000) for k in range(19)]
+        unpacked = tar_of(*((f"{k}.gz", gzip.compress(one * 90)) for k, one in enumerate(noise)))
         roomy = ReceiveLimits(bundle_bytes=1 << 20)
         with pytest.raises(TooLarge, match="unpacked"):
             desk.bundle(unpacked, limits=roomy)
