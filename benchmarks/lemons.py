@@ -2,7 +2,8 @@
 
 60 days of 2,048 nodes at the Llama 3 rate, 1.3 % of them lemons, with a triage that errs and a
 leaf switch that fails. How often a lemon fails decides how well it is found, so the table runs
-over that; the default follows from what removing lemons changed at Meta (printed below).
+over that; the default follows from what removing lemons changed at Meta (printed below). Beside
+it fleets without a lemon: of equals, of nodes whose rates differ, of generations whose do.
 
     python -m benchmarks.lemons [--seeds 20] [--nodes 2048] [--days 60] [--factors 10 20 50]
 """
@@ -19,14 +20,25 @@ from triage.simulator.fleet import FleetWish, lemon_factor, simulate_fleet
 
 __all__ = ["Outcome", "judged", "main"]
 
-FACTORS = (1.0, 10.0, 20.0, 30.0, 50.0, 100.0)
+FACTORS = (10.0, 20.0, 30.0, 50.0, 100.0)
+# Fleets without a lemon: whoever is named is innocent.
+WITHOUT = (
+    ("all alike", FleetWish(lemon_share=0.0)),
+    ("Gamma shape 5", FleetWish(lemon_share=0.0, healthy_shape=5.0)),
+    ("Gamma shape 3", FleetWish(lemon_share=0.0, healthy_shape=3.0)),
+    ("Gamma shape 2", FleetWish(lemon_share=0.0, healthy_shape=2.0)),
+    (
+        "a quarter 3 times",
+        FleetWish(lemon_share=0.0, generations=(("new", 0.25, 3.0), ("old", 0.75, 1.0))),
+    ),
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
     """One fleet: nodes by truth and grade, and the leaf switches."""
 
-    factor: float
+    fleet: str
     seed: int
     lemons: int
     interruptions: int
@@ -52,18 +64,29 @@ def main() -> int:
           f" hazard fell to 1 in {hazard_ratio():.2f};\nwith {options.share:.1%} of the nodes"
           f" removed a lemon fails {factor:.0f} times as often as others (an upper bound)."
           "\nThe rate of the fleet as a whole is the Llama 3 one for every factor.\n")  # fmt: skip
-    wish = FleetWish(nodes=options.nodes, days=options.days, lemon_share=options.share)
+    wish = FleetWish(nodes=options.nodes, days=options.days, lemon_share=options.share,
+                     healthy_shape=options.shape)  # fmt: skip
     rows, outcomes = [], []
     for one in (*options.factors, factor):
         found = [
-            judged(replace(wish, lemon_factor=one, seed=seed), options.rate)
+            judged(f"{one:.0f} times", replace(wish, lemon_factor=one, seed=seed), options.rate)
             for seed in range(options.seeds)
         ]
         outcomes += found
-        rows.append(row_of(one, found))
+        rows.append(row_of(found))
     print(aligned(HEAD, rows))
-    last = outcomes[-options.seeds :]
-    precision, recall = precision_of(last), recall_of(last)
+    precision, recall = precision_of(found), recall_of(found)
+    rows = []
+    for name, without in WITHOUT if options.without else ():
+        without = replace(without, nodes=options.nodes, days=options.days)
+        found = [
+            judged(name, replace(without, seed=seed), options.rate)
+            for seed in range(options.without)
+        ]
+        outcomes += found
+        rows.append(innocent(found))
+    if rows:
+        print("\nWithout a lemon:\n\n" + aligned(INNOCENT, rows))
     write_json(options.out, "lemons", [asdict(one) for one in outcomes])
     return 0 if precision >= 0.9 and recall >= 0.8 else 1
 
@@ -77,11 +100,15 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--share", type=float, default=0.013, help="part of nodes that are lemons")
     parser.add_argument("--rate", type=float, default=0.05, help="false-discovery rate")
     parser.add_argument("--factors", type=float, nargs="*", default=list(FACTORS))
+    parser.add_argument("--shape", type=float, help="Gamma shape of healthy nodes' rates")
+    parser.add_argument(
+        "--without", type=int, default=60, help="fleets of each kind without lemons"
+    )
     parser.add_argument("--out", type=Path, metavar="FILE", help="the numbers as JSON")
     return parser.parse_args()
 
 
-def judged(wish: FleetWish, false_discovery_rate: float) -> Outcome:
+def judged(name: str, wish: FleetWish, false_discovery_rate: float) -> Outcome:
     """One fleet held against its truth."""
     fleet = simulate_fleet(wish)
     began = time.perf_counter()
@@ -89,13 +116,12 @@ def judged(wish: FleetWish, false_discovery_rate: float) -> Outcome:
         fleet.record, options=StandingOptions(false_discovery_rate=false_discovery_rate)
     )
     seconds = time.perf_counter() - began
-    # At a factor of 1 the planted nodes are like all others: whoever is named is innocent.
-    guilty = fleet.lemons if wish.lemon_factor > 1 else frozenset()
+    guilty = fleet.lemons
     lemons = {one.node for one in found.nodes if one.grade is Grade.LEMON}
     watched = {one.node for one in found.nodes if one.grade is Grade.WATCH}
     leaves = {one.name for one in found.parts if one.kind is PartKind.LEAF_SWITCH}
     return Outcome(
-        wish.lemon_factor, wish.seed, len(guilty), len(fleet.record.interruptions.at_ns),
+        name, wish.seed, len(guilty), len(fleet.record.interruptions.at_ns),
         sum(one in guilty for one in fleet.culprits) / max(len(guilty), 1),
         len(lemons & guilty), len((lemons | watched) & guilty),
         len(fleet.record.nodes) - len(guilty), len(lemons - guilty), len(watched - guilty),
@@ -110,14 +136,29 @@ HEAD = (
 )  # fmt: skip
 
 
-def row_of(factor: float, found: list[Outcome]) -> tuple[str, ...]:
+INNOCENT = ("fleet", "fleets", "with a lemon named", "healthy lemon", "healthy watch")
+
+
+def innocent(found: list[Outcome]) -> tuple[str, ...]:
+    """One line of fleets without a lemon: its third figure is the false-discovery rate."""
+    healthy = sum(one.healthy for one in found)
+    return (
+        found[0].fleet,
+        str(len(found)),
+        f"{sum(one.healthy_lemon > 0 for one in found) / len(found):.1%}",
+        f"{sum(one.healthy_lemon for one in found) / healthy:.4%}",
+        f"{sum(one.healthy_watch for one in found) / healthy:.4%}",
+    )
+
+
+def row_of(found: list[Outcome]) -> tuple[str, ...]:
     """One line of the table, over all seeds."""
     lemons = sum(one.lemons for one in found)
     healthy = sum(one.healthy for one in found)
     mean = sum(one.interruptions for one in found) / len(found)
     strikes = sum(one.strikes_of_lemons for one in found) / len(found)
     return (
-        f"{factor:.0f} times",
+        found[0].fleet,
         f"{mean:.0f}",
         f"{strikes:.1f}",
         f"{precision_of(found):.1%}"

@@ -40,6 +40,7 @@ def fleet(
     leaf_size: int | None = None,
     signals: Mapping[str, NodeSignals] | None = None,
     outages: Sequence[tuple[int, float]] = (),
+    generation: Sequence[str | None] | None = None,
 ) -> FleetRecord:
     """One run of all nodes but ``outside`` over all days; ``stops`` are (day, accused)."""
     members = np.array([one for one in range(nodes) if one not in outside], dtype=np.int32)
@@ -50,7 +51,7 @@ def fleet(
         since_ns=SINCE_NS,
         until_ns=SINCE_NS + round(days * DAY_NS),
         nodes=tuple(node_name(one) for one in range(nodes)),
-        generation=(None,) * nodes,
+        generation=(None,) * nodes if generation is None else tuple(generation),
         rack=(None,) * nodes,
         leaf_switch=tuple(
             None if leaf_size is None else f"leaf{one // leaf_size}" for one in range(nodes)

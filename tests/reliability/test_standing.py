@@ -239,6 +239,46 @@ def test_the_worst_come_first_whatever_the_order_of_accusations():
     assert forward.to_dict() == backward.to_dict()
 
 
+GENERATION = ["new"] * 25 + ["old"] * 75
+
+
+def of_generations(*more):
+    """Nodes of the new generation fail three times as often: 1.2 times each, others 0.4."""
+    new = [(1 + 1.8 * one, [(one % 25, 0.97)]) for one in range(30)]
+    old = [(1.5 + 1.8 * one, [(25 + 2 * one, 0.97)]) for one in range(30)]
+    return [*new, *old, *more]
+
+
+def test_a_worse_generation_is_no_list_of_lemons():
+    found = fleet_standings(fleet(of_generations(), generation=GENERATION))
+
+    assert {one.grade for one in found.nodes} == {Grade.NORMAL}
+    [note] = found.notes
+    assert note.startswith("generation new fails 2.")
+    of_new = next(one for one in found.nodes if one.node == NODE)
+    assert "at its generation's (new) 18." in of_new.reasons[0]
+
+
+def test_a_lemon_of_a_generation_is_named_against_its_own():
+    stops = of_generations(*alone(3, spread(9)), *alone(40, spread(5)))
+
+    found = {one.node: one for one in standings(fleet(stops, generation=GENERATION))}
+
+    assert found[node_name(3)].grade is Grade.LEMON
+    assert found[node_name(3)].expected > 2 * found[node_name(40)].expected
+    assert found[node_name(40)].grade in (Grade.LEMON, Grade.WATCH)
+
+
+def test_nodes_of_no_known_generation_say_so():
+    generation = [None if one == "new" else one for one in GENERATION]
+
+    found = fleet_standings(fleet(of_generations(), generation=generation))
+
+    of_new = next(one for one in found.nodes if one.node == NODE)
+    assert "at nodes of no known generation: 18." in of_new.reasons[0]
+    assert "at the fleet's" in standings(fleet(of_generations()))[0].reasons[0]
+
+
 def test_an_empty_record_has_no_standings():
     found = fleet_standings(fleet(nodes=0))
 

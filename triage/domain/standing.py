@@ -76,9 +76,10 @@ class Standing:
 
     ``strikes`` are interruptions of the window in which it stood as a suspect, those of one
     episode counted once; ``blame`` is its share in them (a tie of two is a half each) and
-    ``expected`` what the fleet's rate gives a node that was in runs for ``exposure_days``.
-    ``p_value`` is the chance of as much blame or more at that rate, ``q_value`` the same after
-    Benjamini and Hochberg over all nodes tested; both None where nothing was tested.
+    ``expected`` what the rate of its generation, or of the fleet where none is known, gives a
+    node that was in runs for ``exposure_days``. ``p_value`` is the chance of as much blame or
+    more at that rate, ``q_value`` the part of healthy nodes to be expected among those that
+    stand out as far (false-discovery rate); both None where nothing was tested.
     ``score`` is decayed blame over decayed expectation: 1 is a node like most.
     ``rate``, ``rate_low`` and ``rate_high`` are shrunk towards the fleet (95 %).
     ``part`` is the part of it that is named again, None where none is; ``leaf_switch`` and
@@ -128,7 +129,7 @@ class Standing:
 class FleetStandings:
     """All nodes, the worst first, and what they were held against.
 
-    ``fleet_rate`` is per 1,000 node-days, without the nodes that stand out. The prior is
+    ``fleet_rate`` is per 1,000 node-days; a node counts in it as far as it is healthy. The prior is
     Gamma(``prior_shape``, ``prior_days`` node-days). ``num_tested`` nodes were in runs within
     the last ``window_days``. ``parts`` are those named again; ``notes`` say what is missing.
     """

@@ -1,11 +1,11 @@
 """Node standings: who interrupts jobs more than chance explains, and who has a clean record.
 
-Each node is held against the fleet's rate over its own time in runs. The test counts a window;
-the score and the shrunk rate decay, blame and exposure alike, so that what was mended is
-forgotten. A grade of ``lemon`` rests on interruptions alone: signs such as Xid kinds, drains and
-telemetry may put a node under watch, but they never convict it. Sources: Meta's lemon detection
-("Revisiting Reliability in Large-Scale ML Research Clusters", HPCA 2025), Benjamini and
-Hochberg, and empirical Bayes shrinkage.
+Each node is held against the rate of its own generation over its own time in runs. The test
+counts a window; the score and the shrunk rate decay, blame and exposure alike, so that what was
+mended is forgotten. A grade of ``lemon`` rests on interruptions alone: signs such as Xid kinds,
+drains and telemetry may put a node under watch, but they never convict it. Sources: Meta's lemon
+detection ("Revisiting Reliability in Large-Scale ML Research Clusters", HPCA 2025), mixtures of
+two kinds of nodes with a Bayesian false-discovery rate, and empirical Bayes shrinkage.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,10 +17,11 @@ import numpy as np
 from triage.domain.standing import FleetStandings, Grade, RepeatedPart, Standing
 from triage.errors import UsageError
 from triage.reliability.node_exposure import NS_PER_DAY, days_since, decayed_days, time_in_runs
+from triage.reliability.node_kinds import Kinds, told_apart
+from triage.reliability.own_rates import Groups, groups_of
 from triage.reliability.record import Flags, FleetRecord, Floats, Ints
 from triage.reliability.repeated_part import OfLeaves, leaves_standing_out, parts_of_nodes
 from triage.reliability.shrinkage import GammaPrior, fit_prior, posterior
-from triage.reliability.standing_out import Excess, standing_out
 from triage.reliability.standing_signs import Sign, passed_stress, signs_of
 from triage.reliability.standing_words import Figures, Words, reasons_of
 from triage.reliability.strikes import NS_PER_HOUR, Strikes, episodes, strikes_of, summed
@@ -89,7 +90,7 @@ def fleet_standings(
     return FleetStandings(
         nodes=tuple(rows),
         parts=(*seen.leaves.parts, *found),
-        fleet_rate=PER * seen.excess.rate if seen.num_tested else None,
+        fleet_rate=PER * seen.kinds.fleet_rate if seen.num_tested else None,
         prior_shape=seen.prior.shape if seen.prior else None,
         prior_days=seen.prior.days if seen.prior else None,
         num_tested=seen.num_tested,
@@ -113,6 +114,7 @@ def notes_of(seen: "Measured", options: StandingOptions) -> Iterator[str]:
             f"{unknown} of {len(seen.days)} nodes without a standing: no run of the last"
             f" {options.window_days:g} days names them"
         )
+    yield from seen.groups.notes(seen.kinds.rate, seen.days, PER)
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,8 @@ class Measured:
     decayed: Floats
     decayed_days: Floats
     ever: Flags
-    excess: Excess
+    kinds: Kinds
+    groups: Groups
     prior: GammaPrior | None
     rate: tuple[Floats, Floats, Floats] | None
     signs: Mapping[str, tuple[Sign, ...]]
@@ -163,6 +166,7 @@ def measured(record: FleetRecord, options: StandingOptions) -> Measured:
     weights = strikes.blame * np.exp2(-age_days / half_life)
     decayed = summed(strikes.node, weights, num_nodes)
     prior = fit_prior(blame, days)
+    groups = groups_of(record.generation)
     return Measured(
         strikes=strikes,
         leaves=leaves,
@@ -172,7 +176,8 @@ def measured(record: FleetRecord, options: StandingOptions) -> Measured:
         decayed=decayed,
         decayed_days=weighed_days,
         ever=np.bincount(everything.node, minlength=num_nodes) > 0,
-        excess=standing_out(blame, days, false_discovery_rate=options.false_discovery_rate),
+        kinds=told_apart(strikes.node[now], strikes.blame[now], days, groups),
+        groups=groups,
         prior=prior,
         rate=None if prior is None else posterior(prior, decayed, weighed_days),
         signs=signs_of(record, from_ns),
@@ -195,13 +200,14 @@ def graded(
             )  # fmt: skip
             continue
         words = Words(
-            PER * seen.excess.rate,
+            PER * float(seen.kinds.rate[node]),
             options.window_days,
             options.false_discovery_rate,
             seen.signs.get(name, ()),
             parts.get(node, ()),
             seen.leaves.behind(record, node),
             passed_stress(record, name, options.stress_days),
+            whose_rate(seen, node),
         )
         clean = not seen.ever[node] and not words.signs and words.stressed is not None
         grade = grade_of(figures, words.signs, seen.num_tested, options, clean=clean)
@@ -210,14 +216,23 @@ def graded(
         yield Standing(name, grade, reasons_of(grade, figures, words), *figures, part, *where_it_is)
 
 
+def whose_rate(seen: Measured, node: int) -> str:
+    """Whose rate a node is held against, in words."""
+    if len(seen.groups.names) < 2:
+        return "the fleet's"
+    name = seen.groups.names[seen.groups.of[node]]
+    return "nodes of no known generation:" if name is None else f"its generation's ({name})"
+
+
 def figures_of(seen: Measured) -> Iterator[Figures]:
     """The figures of each node."""
-    usual = seen.excess.rate * seen.decayed_days
+    usual = seen.kinds.rate * seen.decayed_days
     with np.errstate(invalid="ignore", divide="ignore"):
         score = np.where(usual > 0, seen.decayed / usual, 0.0)
     nothing = [None] * len(score)
     rates = [(PER * one).tolist() for one in seen.rate] if seen.rate else [nothing] * 3
-    columns = (seen.num, seen.blame, seen.excess.expected, seen.days, seen.excess.p, seen.excess.q)
+    kinds = seen.kinds
+    columns = (seen.num, seen.blame, kinds.expected, seen.days, kinds.p, kinds.q)
     return map(Figures, *(one.tolist() for one in (*columns, score)), *rates)
 
 

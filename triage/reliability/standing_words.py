@@ -29,16 +29,18 @@ class Words:
     """What the reasons of one node are made from, besides its figures.
 
     ``leaf`` is the switch that accusations of it are put down to, ``stressed`` the stress check
-    that it passed lately; ``fleet_rate`` is per 1,000 node-days.
+    that it passed lately; ``rate`` is what it is held against, per 1,000 node-days, and
+    ``whose`` rate that is.
     """
 
-    fleet_rate: float
+    rate: float
     window_days: float
     false_discovery_rate: float
     signs: tuple[Sign, ...] = ()
     parts: tuple[RepeatedPart, ...] = ()
     leaf: RepeatedPart | None = None
     stressed: str | None = None
+    whose: str = "the fleet's"
 
 
 def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
@@ -66,8 +68,8 @@ def counted(one: Figures, words: Words) -> str:
     share = f" (blame {one.blame:.2g})" if one.strikes else ""
     return (
         f"{stood} of the last {words.window_days:g} days{share}, where {one.expected:.2g} is"
-        f" expected of {one.exposure_days:.1f} node-days in runs at the fleet's"
-        f" {words.fleet_rate:.3g} per 1,000"
+        f" expected of {one.exposure_days:.1f} node-days in runs at {words.whose}"
+        f" {words.rate:.3g} per 1,000"
     )
 
 
@@ -79,8 +81,8 @@ def chance(grade: Grade, one: Figures, words: Words) -> str:
         Grade.WATCH: "suspect, not proven",
     }.get(grade, "surely more, and little" if found else "no more than chance in such a fleet")
     return (
-        f"chance of as much at the fleet's rate: {one.p_value:.2g}, over all nodes"
-        f" {one.q_value:.2g}: {verdict}"
+        f"chance of as much at that rate: {one.p_value:.2g}; healthy nodes among those that"
+        f" stand out as far: {one.q_value:.2g}: {verdict}"
     )
 
 

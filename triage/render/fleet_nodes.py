@@ -157,7 +157,7 @@ def _rate(one: Row) -> str:
 
 
 def _chance(one: Row) -> str:
-    """After Benjamini and Hochberg; so small a chance that it says no more is told as a bound."""
+    """The false-discovery rate; so small a one that it says no more is told as a bound."""
     q = one["q_value"]
     if q is None:
         return ""

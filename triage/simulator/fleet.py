@@ -56,6 +56,8 @@ class FleetWish:
     it names the culprit beside others alike, ``blames_for_software`` how often it accuses a
     node for a cause that no node has. A bad leaf switch interrupts a run on all its nodes
     ``leaf_per_day`` times a day; half of the time triage takes nodes behind it for the cause.
+    Healthy nodes fail alike, or with ``healthy_shape`` at rates of that Gamma shape. Of several
+    ``generations`` (name, share of the nodes, how many times as often they fail) each is a block.
     """
 
     nodes: int = 2048
@@ -73,6 +75,8 @@ class FleetWish:
     blames_for_software: float = 0.05
     drained: float = 0.5
     drained_days: float = 0.5
+    healthy_shape: float | None = None
+    generations: tuple[tuple[str, float, float], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,10 +127,15 @@ class Fleet:
         num_leaves = int(self.leaf[-1]) + 1
         bad = min(wish.bad_leaves, num_leaves)
         self.bad_leaves = np.sort(self.chance.choice(num_leaves, bad, replace=False))
-        share = num_lemons / wish.nodes
-        usual = wish.rate * HARDWARE_SHARE / ((1 - share) + share * wish.lemon_factor)
-        self.node_rate = np.full(wish.nodes, usual)
-        self.node_rate[self.lemons] *= wish.lemon_factor
+        self.generation = generations_of(wish)
+        times = {name: factor for name, _, factor in wish.generations}
+        relative = np.array([times.get(one or "", 1.0) for one in self.generation])
+        if wish.healthy_shape is not None:
+            # Of its own, so that the same fleet lives on: only its rates differ.
+            spread = np.random.default_rng([wish.seed, wish.nodes, 1])
+            relative *= spread.gamma(wish.healthy_shape, 1 / wish.healthy_shape, wish.nodes)
+        relative[self.lemons] *= wish.lemon_factor
+        self.node_rate = wish.rate * HARDWARE_SHARE * relative / relative.mean()
         self.leaf_rate = np.where(
             np.isin(self.leaf, self.bad_leaves), wish.leaf_per_day / wish.leaf_size, 0.0
         )
@@ -255,7 +264,7 @@ class Fleet:
         leaves = [f"leaf{one:03d}" for one in self.leaf.tolist()]
         runs, stops, told, outages, culprits = self.columns.arrays(self.wish.days, SINCE_NS)
         until_ns = SINCE_NS + round(self.wish.days * 86_400e9)
-        record = record_of(names, leaves, runs, stops, told, outages, until_ns)
+        record = record_of(names, self.generation, leaves, runs, stops, told, outages, until_ns)
         return SimulatedFleet(
             record,
             frozenset(names[one] for one in self.lemons.tolist()),
@@ -269,13 +278,21 @@ def node_names(count: int) -> list[str]:
     return [f"n{number:05d}" for number in range(count)]
 
 
+def generations_of(wish: FleetWish) -> tuple[str | None, ...]:
+    """The generation of each node: a block for each, the last one takes what is left."""
+    if not wish.generations:
+        return (None,) * wish.nodes
+    names = [name for name, share, _ in wish.generations for _ in range(round(share * wish.nodes))]
+    last = wish.generations[-1][0]
+    return tuple([*names, *[last] * wish.nodes][: wish.nodes])
+
+
 def record_of(
-    names: Sequence[str], leaves: Sequence[str], runs: Runs, stops: Interruptions,
-    told: Accusations, outages: Outages, until_ns: int,
+    names: Sequence[str], generation: tuple[str | None, ...], leaves: Sequence[str], runs: Runs,
+    stops: Interruptions, told: Accusations, outages: Outages, until_ns: int,
 ) -> FleetRecord:  # fmt: skip
-    nothing = (None,) * len(names)
     return FleetRecord(
-        since_ns=SINCE_NS, until_ns=until_ns, nodes=tuple(names), generation=nothing,
-        rack=nothing, leaf_switch=tuple(leaves), runs=runs, interruptions=stops,
+        since_ns=SINCE_NS, until_ns=until_ns, nodes=tuple(names), generation=generation,
+        rack=(None,) * len(names), leaf_switch=tuple(leaves), runs=runs, interruptions=stops,
         accusations=told, outages=outages, gpus_per_node=8,
     )  # fmt: skip
