@@ -68,9 +68,10 @@ def incidents(
     after = None if since is None else since_time(since)
     with asking(url, token_file, ca_file) as client:
         # One more than is shown tells whether there are more.
-        found = client.incident_rows(
-            job_id=job_id, node=node, category=category, state=state, since=after, limit=limit + 1
-        )
+        asked = {
+            "job_id": job_id, "node": node, "category": category, "state": state, "since": after,
+        }  # fmt: skip
+        found = client.incident_rows(asked, limit=limit + 1)
     if format_ is Rows.JSONL:
         from triage.render.wire import encode_line
 

@@ -13,7 +13,7 @@ from triage.client.bundle import bundle_of
 from triage.client.fleet import Fleet
 from triage.client.incident import ENDED, Incident, path_of
 from triage.client.node import NodeHistory
-from triage.client.transport import Transport
+from triage.client.transport import Ask, Transport
 from triage.errors import Conflict, NotAllowed, NotYet, UsageError
 
 if TYPE_CHECKING:
@@ -92,30 +92,20 @@ class Client:
         """
         from triage.render.tables import INCIDENTS, table
 
-        rows = self.incident_rows(
-            job_id=job_id, node=node, category=category, state=state, since=since, limit=limit
-        )
-        return table(map(flat, rows), INCIDENTS)
+        asked = {
+            "job_id": job_id, "node": node, "category": category, "state": state, "since": since,
+        }  # fmt: skip
+        return table(map(flat, self.incident_rows(asked, limit=limit)), INCIDENTS)
 
     def incident_rows(
-        self,
-        *,
-        job_id: str | int | None = None,
-        node: str | None = None,
-        category: str | None = None,
-        state: str | None = None,
-        since: datetime | str | None = None,
-        limit: int | None = 1000,
+        self, asked: Mapping[str, object] | None = None, *, limit: int | None = 1000
     ) -> list[dict[str, Any]]:
-        """The same as plain dicts, as the service gives them."""
-        asked = {
-            "job_id": job_id,
-            "node": node,
-            "category": category,
-            "state": state,
-            "since": rfc_3339(since) if isinstance(since, datetime) else since,
+        """The same as plain dicts, as the service gives them; ``asked`` are filters by name."""
+        query = {
+            name: rfc_3339(value) if isinstance(value, datetime) else value
+            for name, value in (asked or {}).items()
         }
-        return list(self._transport.pages("/v1/incidents", asked, most=limit))
+        return list(self._transport.pages("/v1/incidents", query, most=limit))
 
     def suspects(self, incident_id: str | int) -> "DataFrame":
         """The suspects of an incident as they stand now, best first."""
@@ -189,11 +179,14 @@ class Client:
             job_id = incident.job_id if isinstance(incident, Incident) else ""
             job_id = job_id or self.incident(str(joined)).job_id
         bundle = bundle_of(path)
-        said = self._transport.upload(
-            f"/v1/jobs/{quote(str(job_id), safe='')}/bundle",
-            bundle.pieces,
-            bundle.headers,
-            {"node": node, "incident": joined},
+        said = self._transport.send(
+            Ask(
+                "POST",
+                f"/v1/jobs/{quote(str(job_id), safe='')}/bundle",
+                {"node": node, "incident": joined},
+                bundle.headers,
+                bundle.pieces,
+            )
         )
         return Incident(self._transport, self._facts_of(said["incident_id"]), sent_of(said))
 
@@ -211,12 +204,14 @@ class Client:
         except OSError as error:
             raise UsageError(f"{export!s:.200} cannot be read: {error.strerror}") from error
         return self._transport.send(
-            "POST",
-            "/v1/fleet/import",
-            lambda: iter([data]),
-            {"Content-Type": "application/octet-stream"},
-            {"zone": zone, "cluster": cluster},
-            silent_s=IMPORT_S,
+            Ask(
+                "POST",
+                "/v1/fleet/import",
+                {"zone": zone, "cluster": cluster},
+                {"Content-Type": "application/octet-stream"},
+                lambda: iter([data]),
+                silent_s=IMPORT_S,
+            )
         )
 
     def job_failed(self, facts: Mapping[str, Any]) -> Incident:

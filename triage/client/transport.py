@@ -9,6 +9,7 @@ import json
 import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
 import httpx2
@@ -16,7 +17,7 @@ import httpx2
 from triage import __version__
 from triage.errors import Place, Refusal, Unavailable, Unprocessable, UsageError
 
-__all__ = ["Body", "Said", "Transport"]
+__all__ = ["Ask", "Body", "Said", "Transport"]
 
 R = TypeVar("R", bound=Refusal)
 Said = dict[str, Any]
@@ -33,6 +34,21 @@ REFUSALS: Final = {
     cls.status: cls for cls in Refusal.__subclasses__() if cls.__module__ == Refusal.__module__
 }
 EXAMPLE: Final = "give one like https://triage.example:8000"
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One request; ``query`` goes out without the values that are None.
+
+    ``silent_s`` is how much longer than usual the service may think before it answers.
+    """
+
+    method: str
+    path: str
+    query: Mapping[str, object] = field(default_factory=dict)
+    headers: Mapping[str, str] = field(default_factory=dict)
+    body: Body | None = None
+    silent_s: float = 0.0
 
 
 class Transport:
@@ -68,15 +84,13 @@ class Transport:
     def get(
         self, path: str, query: Mapping[str, object] | None = None, *, silent_s: float = 0.0
     ) -> Said:
-        """The object at ``path``; ``query`` goes out without the values that are None.
-
-        ``silent_s`` is how long the service may think before it answers.
-        """
-        return self.send("GET", path, query=query, silent_s=silent_s)
+        """The object at ``path``."""
+        return self.send(Ask("GET", path, query or {}, silent_s=silent_s))
 
     def get_bytes(self, path: str, media_type: str) -> bytes | None:
         """The body at ``path`` in that form; None from a service that does not know it."""
-        answer = self.answered("GET", path, headers={"Accept": f"{media_type}, application/json"})
+        headers = {"Accept": f"{media_type}, application/json"}
+        answer = self.answered(Ask("GET", path, headers=headers))
         known = answer.headers.get("Content-Type") == media_type and answer.is_success
         return answer.content if known else None
 
@@ -89,9 +103,7 @@ class Transport:
         silent_s: float = 0.0,
     ) -> bytes:
         """The body at ``path`` in that form. Raises what it is refused with."""
-        answer = self.answered(
-            "GET", path, headers={"Accept": media_type}, query=query, silent_s=silent_s
-        )
+        answer = self.answered(Ask("GET", path, query, {"Accept": media_type}, silent_s=silent_s))
         if not answer.is_success:
             self.read(answer)  # raises
         return answer.content
@@ -117,44 +129,22 @@ class Transport:
             data = json.dumps(body).encode()
         except (TypeError, ValueError) as error:
             raise UsageError(f"this cannot be sent as JSON: {error}") from error
-        return self.send("POST", path, lambda: iter([data]), {"Content-Type": "application/json"})
+        headers = {"Content-Type": "application/json"}
+        return self.send(Ask("POST", path, headers=headers, body=lambda: iter([data])))
 
-    def upload(
-        self, path: str, body: Body, headers: Mapping[str, str], query: Mapping[str, object]
-    ) -> Said:
-        """The object that answers a stream of bytes."""
-        return self.send("POST", path, body, headers, query)
-
-    def send(
-        self,
-        method: str,
-        path: str,
-        body: Body | None = None,
-        headers: Mapping[str, str] | None = None,
-        query: Mapping[str, object] | None = None,
-        silent_s: float = 0.0,
-    ) -> Said:
+    def send(self, ask: Ask) -> Said:
         """The object that answers one request. Raises what it is refused with."""
-        return self.read(self.answered(method, path, body, headers, query, silent_s))
+        return self.read(self.answered(ask))
 
-    def answered(
-        self,
-        method: str,
-        path: str,
-        body: Body | None = None,
-        headers: Mapping[str, str] | None = None,
-        query: Mapping[str, object] | None = None,
-        silent_s: float = 0.0,
-    ) -> httpx2.Response:
+    def answered(self, ask: Ask) -> httpx2.Response:
         """The answer to one request, which is tried again where that may help.
 
         Raises :class:`Unavailable` where no answer came.
         """
-        asked = {key: text_of(one) for key, one in (query or {}).items() if one is not None}
         pause_s = PAUSE_S
         for _ in range(TRIES - 1):
             try:
-                answer = self.once(method, path, body, headers, asked, silent_s)
+                answer = self.once(ask)
             except Unavailable:
                 time.sleep(pause_s)
             else:
@@ -162,26 +152,18 @@ class Transport:
                     return answer
                 time.sleep(min(retry_after_s(answer) or pause_s, LONGEST_PAUSE_S))
             pause_s *= 2
-        return self.once(method, path, body, headers, asked, silent_s)
+        return self.once(ask)
 
-    def once(
-        self,
-        method: str,
-        path: str,
-        body: Body | None,
-        headers: Mapping[str, str] | None,
-        query: Mapping[str, str],
-        silent_s: float,
-    ) -> httpx2.Response:
+    def once(self, ask: Ask) -> httpx2.Response:
         """The answer to one request, sent once."""
         try:
             return self.http.request(
-                method,
-                path,
-                params=query,
-                content=None if body is None else body(),
-                headers=dict(headers or {}),
-                timeout=self.timeout_s + silent_s,
+                ask.method,
+                ask.path,
+                params={key: text_of(one) for key, one in ask.query.items() if one is not None},
+                content=None if ask.body is None else ask.body(),
+                headers=dict(ask.headers),
+                timeout=self.timeout_s + ask.silent_s,
             )
         except httpx2.TransportError as error:
             raise self.unreachable(error) from error
