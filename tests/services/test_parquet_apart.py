@@ -9,7 +9,7 @@ import pytest
 
 from tests.services.test_telemetry_intake import at, state
 from triage.errors import Corrupt, Unprocessable
-from triage.services import parquet_apart
+from triage.services import apart, parquet_apart
 from triage.services.context import Context
 from triage.services.telemetry import TelemetryTarget, take_telemetry
 
@@ -77,7 +77,7 @@ def test_a_reader_that_dies_refuses_its_file_alone(
         os.kill(child.pid, death)
         return child  # type: ignore[no-any-return]
 
-    monkeypatch.setattr(parquet_apart.subprocess, "Popen", dies)
+    monkeypatch.setattr(apart.subprocess, "Popen", dies)
     with pytest.raises(Unprocessable, match="reader ended before its time"):
         post(ctx, parquet())
     monkeypatch.undo()

@@ -4,8 +4,10 @@ import resource
 from pathlib import Path
 from typing import Final
 
-__all__ = ["restrict"]
+__all__ = ["REFUSED", "restrict"]
 
+# Exit status of one that refuses what it was given, with the reason on stderr.
+REFUSED: Final = 3
 OPEN_FILES: Final = 256
 # Asked by the kernel who is to go first: not the service.
 OOM_SCORE: Final = "500"

@@ -6,11 +6,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from triage.domain.health import CheckResult
-from triage.errors import Place, Unprocessable
-from triage.parsers.health.read import FORMATS, MAX_BYTES, read_checks
+from triage.errors import Corrupt, Place, Unprocessable
+from triage.parsers.health.read import FORMATS, MAX_BYTES
 from triage.parsers.health.reading import Checks, NotUnderstood
+from triage.services.checks_apart import checks_in
 from triage.services.context import Context, utc_now
-from triage.services.plain_body import whole_text
+from triage.services.health_bandwidth import hold_against_others
+from triage.services.plain_body import plain_text
 from triage.store import health, jobs
 
 __all__ = ["CheckTarget", "TakenChecks", "take_checks"]
@@ -74,10 +76,14 @@ def take_checks(
     Raises :class:`Unprocessable` for what is no result of a check that is known, or of a node
     that nobody names.
     """
-    checks = read_checks(
-        whole_text(read, encoding, MAX_BYTES), "body", node=target.node,
-        busbw_gbps=target.busbw_gbps,
-    )  # fmt: skip
+    try:
+        checks = checks_in(
+            plain_text(read, encoding, MAX_BYTES), node=target.node, busbw_gbps=target.busbw_gbps
+        )
+    except Corrupt as error:
+        raise refused(
+            f"cannot be read: {error}", "send the results of fewer nodes at once"
+        ) from error
     if checks is None:
         raise refused(
             "is no result of a check that is known here",
@@ -97,6 +103,7 @@ def take_checks(
         cluster_id = jobs.cluster_key(session, target.cluster)
         jobs.saw_nodes(session, cluster_id, nodes, now)
         kept = health.keep(session, cluster_id, checks.results, now)
+        hold_against_others(session, cluster_id, checks.results)
     return TakenChecks(checks, kept, len(nodes), tuple(notes))
 
 

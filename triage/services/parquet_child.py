@@ -13,12 +13,11 @@ from triage.errors import ArtifactError
 from triage.parsers.telemetry.parquet import read_parquet
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
-from triage.services.child_limits import restrict
+from triage.services.child_limits import REFUSED, restrict
 
-__all__ = ["HEADER", "REFUSED", "main"]
+__all__ = ["HEADER", "main"]
 
 HEADER = ("at", "node", "gpu", "part", "rack", "metric", "value")
-REFUSED = 3
 
 
 class Pipe:

@@ -13,11 +13,10 @@ from triage.services.receive_body import Ahead, Body, Whole, body_of, unpacked
 from triage.services.receive_stream import first_bytes, in_utf8
 from triage.services.receive_take import ReceiveLimits
 
-__all__ = ["LOOK_BYTES", "looked_at", "whole_text"]
+__all__ = ["LOOK_BYTES", "looked_at", "plain_text"]
 
 # What is looked at to tell what a body is.
 LOOK_BYTES: Final = 64 << 10
-PIECE: Final = 1 << 18
 
 
 def looked_at(
@@ -45,17 +44,26 @@ def looked_at(
     return shown, Ahead(shown, text)
 
 
-def whole_text(read: Callable[[int], bytes], encoding: str | None, max_bytes: int) -> bytes:
-    """All plain bytes of a body. Raises as :func:`looked_at`, and beyond ``max_bytes``."""
-    _, body = looked_at(read, encoding, max_bytes)
-    parts: list[bytes] = []
-    total = 0
-    while part := body.read(PIECE):
-        total += len(part)
-        if total > max_bytes:
-            raise refused(f"has more than {max_bytes:,} bytes", "send less at once")
-        parts.append(part)
-    return b"".join(parts)
+class Bounded:
+    """A body that may not have more than so many bytes."""
+
+    def __init__(self, body: Body, max_bytes: int) -> None:
+        self.body = body
+        self.max_bytes = max_bytes
+        self.total = 0
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes. Raises :class:`Unprocessable` beyond the bound."""
+        part = self.body.read(size)
+        self.total += len(part)
+        if self.total > self.max_bytes:
+            raise refused(f"has more than {self.max_bytes:,} bytes", "send less at once")
+        return part
+
+
+def plain_text(read: Callable[[int], bytes], encoding: str | None, max_bytes: int) -> Body:
+    """The plain bytes of a body. It raises as :func:`looked_at`, and beyond ``max_bytes``."""
+    return Bounded(looked_at(read, encoding, max_bytes)[1], max_bytes)
 
 
 def refused(why: str, hint: str) -> Unprocessable:

@@ -5,7 +5,7 @@ which results come does not matter: what is kept are the newest ones by the time
 """
 
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, NamedTuple
 
@@ -21,8 +21,8 @@ from triage.store.holding import hold
 from triage.store.upsert import insert_missing
 
 __all__ = [
-    "MAX_HISTORY", "Kept", "KeptCheck", "LastRun",
-    "in_use", "keep", "last_runs", "newest", "nodes_from", "seen_since",
+    "MAX_HISTORY", "Entry", "Kept", "KeptCheck", "LastRun",
+    "in_use", "keep", "last_runs", "newest", "nodes_from", "seen_since", "told_last",
 ]  # fmt: skip
 
 MAX_HISTORY: Final = 20
@@ -30,7 +30,10 @@ SHORT: Final = 160
 NODES_AT_ONCE: Final = 200
 # Of results of one moment the worse one is the newest; what was left out says nothing.
 SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
-Entry = list[Any]  # [at, outcome, detail, category, whether somebody said when it ran]
+# [at, outcome, detail, category, whether somebody said when it ran], and what was measured
+# ([test, gpu, size_bytes, num_ranks, gbps]) where that may be held against other nodes.
+Entry = list[Any]
+PLAIN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +138,8 @@ def entry_of(result: CheckResult, now: datetime) -> Entry:
     at = (result.at or now).astimezone(UTC)
     category = None if result.category is None else str(result.category)
     detail = result.detail[:SHORT]
-    return [iso_utc(at), str(result.outcome), detail, category, result.at is not None]
+    entry = [iso_utc(at), str(result.outcome), detail, category, result.at is not None]
+    return entry if result.bandwidth is None else [*entry, list(astuple(result.bandwidth))]
 
 
 def order(entry: Entry) -> tuple[str, int, str, str]:
@@ -151,7 +155,7 @@ def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
     found: dict[tuple[str, str, str, str | None], Entry] = {}
     undated: dict[tuple[str, str, str | None], Entry] = {}
     for entry in sorted([*history, *more], key=order):
-        at, outcome, detail, category, dated = entry
+        at, outcome, detail, category, dated = entry[:PLAIN]
         if not dated:
             again = undated.pop((outcome, detail, category), None)
             if again is not None:
@@ -164,14 +168,18 @@ def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
 
 def row_of(cluster_id: int, key: tuple[str, str, str], history: list[Entry]) -> dict[str, Any]:
     """The columns of a row: its newest result is the newest that says anything."""
-    told = [entry for entry in history if entry[1] != Outcome.SKIPPED] or history
-    at, outcome, detail, category, _ = told[0]
+    at, outcome, detail, category = told_last(history)[: PLAIN - 1]
     node, check, part = key
     return {
         "cluster_id": cluster_id, "node": node, "check": check, "part": part,
         "outcome": outcome, "at": datetime.fromisoformat(at), "detail": detail,
         "category": category, "history": history,
     }  # fmt: skip
+
+
+def told_last(history: Sequence[Entry]) -> Entry:
+    """The newest entry that says anything, else the newest."""
+    return next((entry for entry in history if entry[1] != Outcome.SKIPPED), history[0])
 
 
 def newest(

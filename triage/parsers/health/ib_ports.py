@@ -16,7 +16,6 @@ have ports that nothing is plugged into.
 """
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -74,8 +73,15 @@ def read(text: str, reading: Reading) -> None:
         if line.strip():
             last = index
     reading.last_line = last
+    up: dict[tuple[str, str], list[int]] = {}
     for one in ports:
-        judged(one, [other for other in ports if alike(one, other)], reading)
+        if one.up:
+            up.setdefault((one.ca_type, one.layer), []).append(one.rate)
+    best = {kind: max(rates) for kind, rates in up.items()}
+    for one in ports:
+        kind = (one.ca_type, one.layer)
+        others_up = len(up.get(kind, ())) > one.up
+        judged(one, others_up, best.get(kind, 0), reading)
 
 
 def put(port: Port, name: str, value: str) -> None:
@@ -89,19 +95,17 @@ def put(port: Port, name: str, value: str) -> None:
         port.rate = int(found[0])
 
 
-def alike(one: Port, other: Port) -> bool:
-    return other is not one and (other.ca_type, other.layer) == (one.ca_type, one.layer)
-
-
-def judged(port: Port, others: Sequence[Port], reading: Reading) -> None:
-    up = [other for other in others if other.up]
+def judged(port: Port, others_up: bool, best: int, reading: Reading) -> None:
+    """``others_up`` is whether another port of its kind is up, ``best`` the best rate of these
+    and its own, in Gb/s.
+    """
     said = f"{port.state or 'unknown'}, {port.physical or 'unknown'}"
     outcome = Outcome.PASS
     if port.physical.lower() == "disabled":
         outcome, said = Outcome.SKIPPED, f"{said}: switched off"
     elif not port.up:
-        outcome = Outcome.FAIL if up else Outcome.WARN
-        if not up:
+        outcome = Outcome.FAIL if others_up else Outcome.WARN
+        if not others_up:
             said += "; no port of its kind is up, it may be unused"
     reading.add(
         "ib.link_state", outcome, part=port.part, detail=said, category=Category.NETWORK,
@@ -109,7 +113,6 @@ def judged(port: Port, others: Sequence[Port], reading: Reading) -> None:
     )  # fmt: skip
     if not port.up or not port.rate:
         return
-    best = max([port.rate, *(other.rate for other in up)])
     slower = Outcome.FAIL if port.rate < best else Outcome.PASS
     reading.add(
         "ib.link_rate", slower, part=port.part, detail=f"{port.rate} of {best} Gb/s",

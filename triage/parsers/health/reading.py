@@ -11,7 +11,7 @@ from datetime import datetime
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.health import CheckResult, Outcome
+from triage.domain.health import Bandwidth, CheckResult, Outcome
 
 __all__ = ["Checks", "Format", "NotUnderstood", "Reading", "check_name", "line_at", "lines_of"]
 
@@ -78,6 +78,7 @@ class Reading:
         line: int | None = None,
         at: datetime | None = None,
         node: str | None = None,
+        bandwidth: Bandwidth | None = None,
     ) -> None:
         """One result; a result that passed has no category."""
         if len(self.results) >= MAX_RESULTS:
@@ -95,6 +96,7 @@ class Reading:
                 category=category if bad else None,
                 artifact=self.artifact,
                 line=line,
+                bandwidth=bandwidth,
             )
         )
 
@@ -138,8 +140,11 @@ def check_name(family: str, foreign: str) -> str:
 
 def lines_of(text: str, most: int = MAX_LINE) -> Iterator[tuple[int, str]]:
     """Each line with its number from 1, without its end and what is behind ``most`` characters."""
-    for index, line in enumerate(text.split("\n"), 1):
-        yield index, line[:most].rstrip("\r")
+    index, start = 1, 0
+    while (end := text.find("\n", start)) >= 0:
+        yield index, text[start : min(end, start + most)].rstrip("\r")
+        index, start = index + 1, end + 1
+    yield index, text[start : start + most].rstrip("\r")
 
 
 def line_at(text: str, offset: int) -> int:
