@@ -62,3 +62,20 @@ def test_no_step_time_is_no_swing(days: int) -> None:
     none = np.full(len(whole.step_s), np.nan)
 
     assert swing_of(Hours(whole.at_ns, none, whole.num_steps, whole.inlet_c)) is None
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [[0.0], [-1.0], [1e-300], [1e15, -1e15], [0.0, 2.0], [-2.0, 2.0]],
+    ids=["zero", "negative", "tiny", "cancels", "some-zero", "some-negative"],
+)
+def test_a_step_time_that_is_none_breaks_nothing(odd: list[float]) -> None:
+    whole = hours(days=3)
+    step = np.resize(np.array(odd), len(whole.at_ns))
+
+    found = swing_of(Hours(whole.at_ns, step, whole.num_steps, whole.inlet_c))
+
+    assert found is not None
+    real = [one for one in found.step_by_hour if one is not None]
+    assert all(0 < one < 25 for one in real)
+    assert bool(real) == any(one > 0 for one in odd)

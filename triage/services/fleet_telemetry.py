@@ -97,7 +97,10 @@ def swing_of(hours: Hours) -> DailySwing | None:
 
 
 def by_hour(hours: Hours) -> tuple[float | None, ...]:
-    known = np.isfinite(hours.step_s)
+    """The mean of each hour of the day against that of all; no step takes no time, or less."""
+    known = np.isfinite(hours.step_s) & (hours.step_s > 0)
+    if not known.any():
+        return (None,) * 24
     hour = (hours.at_ns[known] // HOUR_NS % 24).astype(np.int64)
     weight = hours.num_steps[known]
     sums = np.bincount(hour, weights=hours.step_s[known] * weight, minlength=24)
