@@ -12,7 +12,7 @@ from typing import Final
 from triage.analysis.case import Case, timestamp
 from triage.analysis.history import in_order_of_history
 from triage.analysis.hypothesis import Hypothesis, Seats
-from triage.analysis.propose import propose
+from triage.analysis.propose import MEETING, propose
 from triage.analysis.ranking import CORDON_BELIEF, Decision, victims_of
 from triage.analysis.roles import mild
 from triage.analysis.stop import JOB_KINDS, Stop, When
@@ -65,6 +65,9 @@ def fuse(
     findings = dumps_say.heard if dumps_say is not None else ()
     evidence = [*evidence, *preparing(evidence)]
     hypotheses = propose(evidence, findings, seats, stop, nodes=nodes, leaf_switch=leaf_switch)
+    if not hypotheses:
+        left = left_over(evidence)
+        hypotheses = propose(left, findings, seats, stop, nodes=nodes, leaf_switch=leaf_switch)
     measure(hypotheses, stop, dumps=case is not None)
     ranked = bounded(weigh(hypotheses, model), stop)
     ranked = in_order_of_history(ranked, standings, role_alone)
@@ -128,6 +131,26 @@ def preparing(evidence: Sequence[Evidence]) -> list[Evidence]:
         replace(row, role=EvidenceRole.ROOT, weak=True)
         for row in evidence
         if row.signature == "data.preprocessing_bar" and row.fields.get("percent") != "100"
+    ]
+
+
+# Other machines' errors paint a node with these; and a boot follows from anything.
+SAYS_NOTHING_ALONE: Final = frozenset({Kind.XID, Kind.SXID, Kind.BOOT})
+# What ends or loses a job that had stopped before: a cause only where nobody waited.
+ENDS_A_STOPPED_JOB: Final = ("elastic.", "scheduler.", "node.", *MEETING)
+UNNAMED: Final = frozenset({None, Category.NONE, Category.NCCL_TIMEOUT})
+
+
+def left_over(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Consequences that say of what, as weak roots: all there is where the root was not kept."""
+    waited = any(row.category is Category.NCCL_TIMEOUT for row in evidence if row.kind in JOB_KINDS)
+    return [
+        replace(row, role=EvidenceRole.ROOT, weak=True)
+        for row in evidence
+        if row.role is EvidenceRole.CONSEQUENCE
+        and row.category not in UNNAMED
+        and row.kind not in SAYS_NOTHING_ALONE
+        and not (waited and row.signature.startswith(ENDS_A_STOPPED_JOB))
     ]
 
 

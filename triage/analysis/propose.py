@@ -16,13 +16,13 @@ from triage.analysis.claims import join_findings
 from triage.analysis.connections import gather_connections, gather_switch
 from triage.analysis.hypothesis import Hypothesis, Seats, by_time, sure
 from triage.analysis.peers import common_leaf
-from triage.analysis.roles import explained_by, marks
+from triage.analysis.roles import explained_by, marks, mild
 from triage.analysis.stop import SECOND, Stop, When
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 from triage.domain.finding import Finding
 
-__all__ = ["is_quoted", "propose"]
+__all__ = ["MEETING", "is_quoted", "propose"]
 
 # Rows of one node that are looked at: distinct ones, the nearest to the stop first.
 ROWS_PER_NODE: Final = 300
@@ -65,7 +65,7 @@ def propose(
     found: list[Hypothesis] = []
     for place in sorted(by_place):
         found += of_one_place(place, nearest(by_place[place], stop), seats)
-    found = with_unplaced(found)
+    found = without_outcries(with_unplaced(found), stop)
     found = gather_connections(found, seats, leaf_switch, nodes)
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
@@ -195,6 +195,26 @@ def with_unplaced(found: list[Hypothesis]) -> list[Hypothesis]:
     return kept
 
 
+def without_outcries(found: list[Hypothesis], stop: Stop) -> list[Hypothesis]:
+    """A failure that says neither why nor where follows from the one cause that a line names."""
+    causes = [
+        one
+        for one in found
+        if one.category is not Category.NCCL_TIMEOUT
+        and any(not mild(row) and stop.of(row) not in EARLIER for row in one.rows)
+    ]
+    if len(causes) != 1:
+        return found
+    kept = []
+    for one in found:
+        if one.category is Category.NCCL_TIMEOUT and one.place == ("", -1) and one.rows:
+            causes[0].followers += len(one.rows)
+        else:
+            kept.append(one)
+    return kept
+
+
+EARLIER: Final = (When.BEFORE, When.STALE)
 LOST_TOGETHER_NS: Final = 10 * SECOND
 
 

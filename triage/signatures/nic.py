@@ -213,12 +213,14 @@ NIC.line(
         "recovered after timeout",
         "no done completion",
     ),
-    rf"{MLX}[^\n]{{0,60}}?(?:: |cmd\[\d{{1,4}}\]: )(?P<command>[A-Z][A-Z0-9_]{{2,48}})"
+    rf"{MLX}[^\n]{{0,60}}?(?:: |cmd\[\d{{1,4}}\]: )(?P<command>[A-Z0-9][A-Z0-9_]{{2,48}})"
     r"\(0x[0-9a-f]{1,6}\)[^\n]{0,60}?(?P<what>timeout|No done completion|failed, status "
     r"[^\n(]{1,60})(?:\(0x[0-9a-f]{1,4}\), syndrome \((?P<syndrome>0x[0-9a-f]{1,8})\))?",
     (
         "mlx5_core 0000:1a:00.0: wait_func:1195:(pid 610): MANAGE_PAGES(0x108) timeout. Will"
         " cause a leak of a command resource",
+        "mlx5_core 0000:1a:00.0: wait_func:1151:(pid 967): 2RST_QP(0x50a) timeout. Will cause a"
+        " leak of a command resource",
         "mlx5_core 0000:1a:00.0: wait_func_handle_exec_timeout:1108:(pid 3): cmd[0]:"
         " QUERY_VPORT_COUNTER(0x770) No done completion",
         "mlx5_core 0000:1a:00.0: mlx5_cmd_out_err:808:(pid 5): CREATE_QP(0x500) op_mod(0x0)"
@@ -403,11 +405,11 @@ NIC.line(
     "queue_timeout",
     ROOT,
     ERROR,
-    ("netdev watchdog: ", "tx timeout ", "tx_timeout", "rx timeout on channel"),
+    ("netdev watchdog: ", "tx timeout ", "tx_timeout", "rx timeout on channel", "unit hang"),
     rf"(?:{DRIVERS} (?P<device>{BDF}) )?(?P<interface>[a-z][\w.-]{{1,20}}): "
     r"(?:NETDEV WATCHDOG: CPU: \d{1,4}: transmit queue (?P<queue>\d{1,5}) timed out"
     r"|TX timeout (?:detected|on queue)"
-    r"|RX timeout on channel|tx_timeout)"
+    r"|RX timeout on channel|tx_timeout|Detected (?:Tx|Hardware) Unit Hang)"
     r"|NETDEV WATCHDOG: (?P<netdev>[\w.-]{2,20}) \((?P<driver>\w{2,20})\): transmit queue"
     r" (?P<tx_queue>\d{1,5}) timed out",
     (
@@ -418,6 +420,7 @@ NIC.line(
         "mlx5_core 0000:1a:00.0 enp26s0np0: TX timeout on queue: 3, SQ: 0x11ce2, CQ: 0x5e1",
         "mlx5_core 0000:1a:00.0 enp26s0np0: RX timeout on channel: 3, ICOSQ: 0x11c RQ: 0x1",
         "ice 0000:4b:00.0 eth3: tx_timeout: VSI_num: 6, Q 12, NTC: 0x5d",
+        "e1000e 0000:00:1f.6 eno1: Detected Hardware Unit Hang:",
     ),
     ("NETDEV WATCHDOG: enabled", "http: TX timeout raised to 5 s"),
     ETHERNET,

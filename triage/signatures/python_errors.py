@@ -469,5 +469,28 @@ PYTHON.add(
     also=(FRAMEWORK,),
     weak=True,
 )
+PYTHON.add(
+    "own_exception",
+    ROOT,
+    ("error: ", "exception: ", "outofresources: "),
+    r"(?:^\s{0,4}|[\])]:? )(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
+    r"(?P<type>[A-Z]\w{0,80}(?:Error|Exception)|OutOfResources): (?P<message>\S.{0,200}))",
+    (
+        "mylib.errors.ShardMismatchError: shard 3 has another length than its index says",
+        "LedgerError: the sampler came to the end twice",
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 232448",
+    ),
+    (
+        "    raise ShardMismatchError(f'shard {x}')",
+        "step 12: ShardMismatchError: 3 shards were skipped",
+        "Error: see the log of the launcher",
+        "[2026-01-01 00:00:00] retries after: SlowDownError: 503",
+        "cublasLtError: none",
+    ),
+    "classes that a package or the training code defines itself",
+    category=USER,
+    also=(FRAMEWORK, Category.DEPENDENCY),
+    weak=True,
+)
 
 SIGNATURES = PYTHON.signatures()

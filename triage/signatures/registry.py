@@ -20,6 +20,7 @@ from triage.signatures import (
     gloo,
     gpu_thermal,
     gpu_tools,
+    host_daemons,
     ipmi_sel,
     lockup,
     memory_cpu,
@@ -67,6 +68,7 @@ FAMILIES: tuple[tuple[Signature, ...], ...] = (
     boot.SIGNATURES,
     segfault.SIGNATURES,
     node_lifecycle.SIGNATURES,
+    host_daemons.SIGNATURES,
     # what jobs print
     advice.SIGNATURES,
     nccl_identity.SIGNATURES,

@@ -178,9 +178,12 @@ SCHEDULER.add(
         "host maintenance event",
         "_on_host_maintenance",
         "caught signal sigusr",
+        "preempted by ",
+        "preempted in order to admit",
     ),
     r"spot instance interruption|interruption notice received|preemption notice"
-    r"|(?:has been|was|being) preempted|imminent node shutdown|DisruptionTarget"
+    r"|(?:has been|was|being) preempted|Preempted in order to admit"
+    r"|Preempted by (?:a )?(?:pod|workload|job)|imminent node shutdown|DisruptionTarget"
     r"|(?:TERMINATE|MIGRATE)_ON_HOST_MAINTENANCE|host maintenance event"
     r"|instance is scheduled for (?:termination|retirement|maintenance)"
     r"|Caught signal SIGUSR[12].{0,80}?(?:preempt|requeue)",
@@ -188,6 +191,7 @@ SCHEDULER.add(
         "Spot instance interruption notice: this instance terminates in two minutes",
         "Pod was terminated in response to imminent node shutdown.",
         "Caught signal SIGUSR2, the job is preempted",
+        "Normal  Preempted  1s  default-scheduler  Preempted by pod 7be1 on node gpu-3",
     ),
     ("polls for notices each 5 s",),
     "cloud and scheduler notices",
@@ -216,6 +220,22 @@ SCHEDULER.add(
     ("ephemeral-storage request: 10Gi",),
     KUBERNETES,
     category=Category.STORAGE,
+)
+SCHEDULER.add(
+    "volume_mount",
+    ROOT,
+    ("mountvolume.setup failed", "mountvolume.mountdevice failed", "unable to attach or mount vol"),
+    r"MountVolume\.(?:SetUp|MountDevice) failed for volume|Unable to attach or mount volumes",
+    (
+        'Warning  FailedMount  2m  kubelet  MountVolume.SetUp failed for volume "pvc-1" : rpc'
+        " error: code = DeadlineExceeded desc = context deadline exceeded",
+        "Unable to attach or mount volumes: unmounted volumes=[data]: timed out waiting for the"
+        " condition",
+    ),
+    ('MountVolume.SetUp succeeded for volume "pvc-1"',),
+    KUBERNETES,
+    category=Category.STORAGE,
+    also=(Category.DEPENDENCY,),
 )
 SCHEDULER.add(
     "container_exit",

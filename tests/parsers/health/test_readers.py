@@ -7,7 +7,7 @@ import pytest
 from tests.parsers.health import samples
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.parsers.health.read import FORMATS, read_checks
+from triage.parsers.health.read import FORMATS, format_of, read_checks
 from triage.parsers.health.reading import check_name
 
 PASS, WARN, FAIL, SKIPPED = Outcome.PASS, Outcome.WARN, Outcome.FAIL, Outcome.SKIPPED
@@ -310,6 +310,17 @@ class TestHostChecks:
         assert [(one.node, one.outcome) for one in found] == [
             ("n7", FAIL), ("n7", PASS), ("n7", WARN),
         ]  # fmt: skip
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "srun: error: gpu-12: task 3: Out Of Memory\nsrun: error: gpu-13: task 5: Killed\n",
+            "train.py: error: unrecognized arguments: --lrr\ntrain.py: warning: old option\n",
+        ],
+    )
+    def test_what_programs_print_is_no_check(self, text):
+        assert format_of(text.encode()) is None
+        assert format_of(f"{text}pcie_width: FAIL x8 of x16\n".encode()) is not None
 
     def test_imbues_runner_says_what_is_wrong_with_whom(self):
         found = [(one.node, one.outcome, one.category) for one in results(samples.IMBUE)]

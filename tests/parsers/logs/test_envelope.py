@@ -183,6 +183,21 @@ def test_near_misses_stay_as_they_are(line: str) -> None:
     assert (got.rank, got.task, got.node, got.pid, got.local_rank) == (None,) * 5
 
 
+@pytest.mark.parametrize(
+    ("line", "text", "node"),
+    [
+        ("3m  Warning  NodeNotReady  node/n3  Node is not ready",
+         "NodeNotReady  node/n3  Node is not ready", "n3"),
+        ("Warning  FailedMount  2m (x3 over 9m)  kubelet  it timed out",
+         "Warning  FailedMount  2m (x3 over 9m)  kubelet  it timed out", None),
+    ],
+)  # fmt: skip
+def test_the_reason_of_an_event_is_kept(line: str, text: str, node: str | None) -> None:
+    """Only what the node problem detector read is a kernel's own line."""
+    found = read_envelope(line)
+    assert (found.text, found.node, found.kernel) == (text, node, False)
+
+
 def test_labels_count_where_the_whole_file_has_them() -> None:
     assert read_envelope("12: plain text").task is None
     got = read_envelope(" 12: plain text", labelled=True)

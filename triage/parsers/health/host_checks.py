@@ -37,6 +37,8 @@ WORDS: Final = "|".join(STATUSES)
 PLAIN: Final = re.compile(
     rf"([A-Za-z][\w./ -]{{1,60}}?)\s*[:=]\s*({WORDS})\b[\s:,-]*(.{{0,300}})$", re.I
 )
+# "srun: error: ...", "train.py: warning: ...": a program's name and how grave it is.
+SEVERITIES: Final = frozenset({"error", "warn", "warning", "critical", "unknown"})
 MAX_OBJECT: Final = 64 << 10
 MAX_WORDS: Final = 6
 FIRST_LINES: Final = 40
@@ -98,11 +100,13 @@ def moment(text: str) -> datetime | None:
 
 
 def claimed_plain(head: str) -> bool:
-    """Every line is a name and a status, and there are at least two."""
+    """Every line is a name and a status, at least two, and not all as programs print errors."""
     lines = [line for line in head.split("\n")[:FIRST_LINES] if line.strip()]
     if len(head) > CUT_CHARS and len(lines) < FIRST_LINES:
         lines = lines[:-1]  # the last one may be cut
-    return len(lines) > 1 and all(plain(line) is not None for line in lines)
+    found = [plain(line) for line in lines]
+    told = {one[2].lower() for one in found if one is not None}
+    return len(lines) > 1 and all(found) and bool(told - SEVERITIES)
 
 
 def plain(line: str) -> re.Match[str] | None:

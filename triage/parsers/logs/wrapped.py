@@ -229,12 +229,18 @@ def instance(strip: Strip, match: "re.Match[str]") -> bool:
 
 
 def event(strip: Strip, match: "re.Match[str]") -> bool:
-    strip.kernel |= match[2] == "kernel-monitor"
+    """What the node problem detector read in a kernel log; of all others the reason says more
+    than the text, so that they stay whole.
+    """
+    if match[2] != "kernel-monitor":
+        return False
+    strip.kernel = True
     return True
 
 
 def listed_event(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[2])
+    strip.pos = match.start(1)
     return True
 
 
