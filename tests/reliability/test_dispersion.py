@@ -89,3 +89,12 @@ def test_estimates_keep_their_value_and_say_that_they_were_widened() -> None:
     assert "clusters" in wide.notes[0]
     assert wider_rate(40, 100.0, 1.0, unit="x") == rate(40, 100.0, unit="x")
     assert wider_mtti(0, 100.0, 3.0).high is None
+
+
+@pytest.mark.parametrize("factor", [1.001, 3.0, 80.0, 320.0, 3_000.0, 1e6])
+@pytest.mark.parametrize("events", [0, 1, 2, 5, 30, 1_000])
+def test_the_widest_clusters_have_bounds_that_are_as_wide_as_garwoods_at_least(events, factor):
+    low, high = wider_bounds(events, 1.0)
+    wide_low, wide_high = wider_bounds(events, factor)
+
+    assert 0 <= wide_low <= low <= events <= high <= wide_high < float("inf")

@@ -112,7 +112,10 @@ def wider_bounds(events: int, factor: float, *, level: float = LEVEL) -> tuple[f
         return float(nbinom.cdf(events, mean / (factor - 1), success)) - outside / 2
 
     reach = high + 20 * factor * (1 + events**0.5)
-    wide_low = 0.0 if events == 0 else float(brentq(at_least, 1e-9, max(events, 1e-6)))
+    # In the widest clusters even a mean of so many gives them too seldom: the bound lies at no
+    # mean below, and Garwood's stands.
+    found = events > 0 and at_least(events) > 0
+    wide_low = float(brentq(at_least, 1e-9, events)) if found else low
     return min(wide_low, low), max(float(brentq(at_most, max(events, 1e-9), reach)), high)
 
 
