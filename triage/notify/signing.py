@@ -47,7 +47,7 @@ def new_secret() -> str:
     return PREFIX + base64.b64encode(randomness.token_bytes(_NEW_BYTES)).decode()
 
 
-def check_secret(secret: str, *, where: str = "body/secret") -> str:
+def check_secret(secret: str) -> str:
     """``secret``, if it may be one.
 
     Raises :class:`Unprocessable` otherwise; the message does not repeat the secret.
@@ -56,7 +56,9 @@ def check_secret(secret: str, *, where: str = "body/secret") -> str:
         _key(secret)
     except Unprocessable as wrong:
         raise Unprocessable(
-            wrong.detail, hint=wrong.hint, places=(Place(where, "not a secret of this form"),)
+            wrong.detail,
+            hint=wrong.hint,
+            places=(Place("body/secret", "not a secret of this form"),),
         ) from None
     return secret
 

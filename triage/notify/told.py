@@ -6,11 +6,15 @@ type, reads as nothing said, and never stops a message.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.notify.message import Message, Wire
 
 __all__ = ["Named", "Reason", "Told", "in_front", "suspects_told", "told", "verdict_told"]
+
+# A message that names more is read as naming nobody.
+IN_FRONT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,10 +104,10 @@ def suspects_told(wires: Iterable[Wire]) -> tuple[Named, ...]:
     )
 
 
-def in_front(suspects: tuple[Named, ...], count: int = 3) -> tuple[Named, ...]:
-    """The ``count`` best that may be the origin; those the cause only names come last."""
+def in_front(suspects: tuple[Named, ...]) -> tuple[Named, ...]:
+    """The best three that may be the origin; those the cause only names come last."""
     origins = [one for one in suspects if one.role != Role.AFFECTED]
-    return tuple(origins[:count])
+    return tuple(origins[:IN_FRONT])
 
 
 def _reason(wire: Mapping[object, object]) -> Reason:

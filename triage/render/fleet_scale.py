@@ -48,10 +48,10 @@ class Scale:
         return round(self.start + part * (self.end - self.start), 1)
 
 
-def linear(values: Sequence[float], start: float, end: float, *, from_zero: bool = True) -> Scale:
-    """A scale over ``values`` whose ends are ticks; from zero, unless it is told otherwise."""
+def linear(values: Sequence[float], start: float, end: float) -> Scale:
+    """A scale from zero over ``values``, whose ends are ticks."""
     known = [one for one in values if math.isfinite(one)] or [0.0, 1.0]
-    low, high = (min(0.0, *known) if from_zero else min(known)), max(known)
+    low, high = min(0.0, *known), max(known)
     if high <= low:
         high = low + (abs(low) or 1.0)
     step = _step((high - low) / (_MOST_TICKS - 2))

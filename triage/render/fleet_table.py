@@ -58,9 +58,11 @@ def picture(drawn: str, what: str, *beside: str | None) -> Html:
     )
 
 
-def scrolled(content: str, what: str, name: str = "scroll") -> Html:
+def scrolled(content: str, what: str) -> Html:
     """What may be wider than the screen scrolls by itself, by keyboard too."""
-    return el("div", {"class": name, "tabindex": 0, "role": "region", "aria-label": what}, content)
+    return el(
+        "div", {"class": "scroll", "tabindex": 0, "role": "region", "aria-label": what}, content
+    )
 
 
 def details(summary: str, *content: str | None) -> Html:

@@ -76,8 +76,8 @@ def painted(line: Line, colour: bool) -> str:
     return f"\x1b[{line.colour}m{line.text}\x1b[0m"
 
 
-def _field(name: str, value: str, width: int, colour: str = "") -> list[Line]:
-    return [Line(text, colour) for text in wrap(value, width, first=f"  {name:<12}")]
+def _field(name: str, value: str, width: int) -> list[Line]:
+    return [Line(text) for text in wrap(value, width, first=f"  {name:<12}")]
 
 
 def _item(text: str, width: int, colour: str = "", *, first: str = "  - ") -> list[Line]:

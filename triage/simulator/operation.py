@@ -107,9 +107,9 @@ def send(own: int, peer: int, shape: tuple[int, ...], *, site: str, autograd: bo
     return Op(Slot.PP, "send", (shape,), (shape,), "BFloat16", site, own, peer, autograd=autograd)
 
 
-def recv(own: int, peer: int, shape: tuple[int, ...], *, site: str, autograd: bool = False) -> Op:
+def recv(own: int, peer: int, shape: tuple[int, ...], *, site: str) -> Op:
     """A recv on the pipeline group from group rank ``peer``."""
-    return Op(Slot.PP, "recv", (shape,), (shape,), "BFloat16", site, own, peer, autograd=autograd)
+    return Op(Slot.PP, "recv", (shape,), (shape,), "BFloat16", site, own, peer)
 
 
 def block(*members: Op) -> Program:

@@ -1,7 +1,6 @@
 """What NVIDIA's driver prints when a GPU fails, by driver generation: whole blocks, not lines."""
 
 from triage.simulator.incidents.story import Story
-from triage.simulator.incidents.world import Node
 
 __all__ = [
     "channel_errors",
@@ -47,7 +46,7 @@ def channel(story: Story) -> str:
     return f"channel 0x{number:08x}" if story.world.driver >= 580 else f"Ch {number:08x}"
 
 
-def recovery(story: Story, seconds: float, *, node: Node | None = None, bus: str = "") -> None:
+def recovery(story: Story, seconds: float, *, bus: str = "") -> None:
     """The driver's own advice, from 565 on."""
     if story.world.driver < 565:
         return
@@ -55,7 +54,7 @@ def recovery(story: Story, seconds: float, *, node: Node | None = None, bus: str
         "0x1 (GPU Reset Required)", "0x2 (Node Reboot Required)", "0x4 (Drain and Reset)"
     )  # fmt: skip
     text = f"GPU recovery action changed from {old} to {new}"
-    story.k(seconds, xid(story, 154, text, bus=bus), node=node)
+    story.k(seconds, xid(story, 154, text, bus=bus))
 
 
 def channel_errors(
@@ -72,35 +71,35 @@ def channel_errors(
 
 
 def fell_off(
-    story: Story, seconds: float = 0.0, *, bus: str = "", node: Node | None = None,
-    numbered: bool = True, root: bool = True,
+    story: Story, seconds: float = 0.0, *, bus: str = "", numbered: bool = True,
+    root: bool = True,
 ) -> None:  # fmt: skip
     """A GPU that answers no more, and what dies with it."""
     bus = bus or story.bus
     if numbered:
-        story.k(seconds, banner(story, bus), node=node, level=5)
+        story.k(seconds, banner(story, bus), level=5)
         text = story.pick("GPU has fallen off the bus.", "GPU has fallen off the bus.")
-        story.k(seconds, xid(story, 79, text, bus=bus), node=node, root=root)
+        story.k(seconds, xid(story, 79, text, bus=bus), root=root)
         if story.chance.random() < 0.7:
-            story.k(seconds, f"NVRM: GPU {bus}.0: GPU has fallen off the bus.", node=node)
+            story.k(seconds, f"NVRM: GPU {bus}.0: GPU has fallen off the bus.")
         if story.chance.random() < 0.4:
             story.k(seconds, f"NVRM: GPU {bus}.0: GPU serial number is {story.hexa(12)}.",
-                    node=node, level=4)  # fmt: skip
-        recovery(story, seconds + 0.1, node=node, bus=bus)
+                    level=4)  # fmt: skip
+        recovery(story, seconds + 0.1, bus=bus)
     else:
         story.k(seconds, [
             f"NVRM: The NVIDIA GPU {bus}.0",
             "NVRM: (PCI ID: 10de:2330) installed in this system has",
             "NVRM: fallen off the bus and is not responding to commands.",
-        ], node=node, root=root)  # fmt: skip
+        ], root=root)  # fmt: skip
     more = story.chance.random()
     if more < 0.5:
         story.k(seconds + 0.9, f"nvidia {bus}.0: Unable to change power state from D3cold to D0, "
-                "device inaccessible", node=node)  # fmt: skip
+                "device inaccessible")  # fmt: skip
     if more > 0.6:
-        story.k(seconds + 45.0, gsp_text(story, bus), node=node)
+        story.k(seconds + 45.0, gsp_text(story, bus))
     if story.chance.random() < 0.4:
-        story.k(seconds + 121.0, hung(story, "nvidia-smi"), node=node)
+        story.k(seconds + 121.0, hung(story, "nvidia-smi"))
 
 
 def gsp_text(story: Story, bus: str) -> str:

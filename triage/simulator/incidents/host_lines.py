@@ -16,7 +16,7 @@ def root_port(bus: str) -> str:
     return f"{domain}:{max(int(number, 16) - 1, 0):02x}:01.0"
 
 
-def aer_fatal(story: Story, seconds: float = 0.0, *, root: bool = True) -> None:
+def aer_fatal(story: Story, seconds: float = 0.0) -> None:
     """A fatal PCIe error on the way to the GPU, in old and in new words."""
     port = root_port(story.bus)
     driver = story.pick("pcieport", "pcieport")
@@ -32,7 +32,7 @@ def aer_fatal(story: Story, seconds: float = 0.0, *, root: bool = True) -> None:
         f"{driver} {port}: PCIe Bus Error: severity={word} (Fatal), type={layer}, {agent}",
         f"{driver} {port}:   device [8086:352a] error status/mask={status}",
         f"{driver} {port}:    [{bit:2d}] {name:<22} (First)",
-    ], root=root)  # fmt: skip
+    ], root=True)  # fmt: skip
     story.k(seconds + 0.05, f"nvidia {story.bus}.0: AER: can't recover (no error_detected callback)"
             )  # fmt: skip
     story.k(seconds + 1.1, [
@@ -56,17 +56,17 @@ def dpc(story: Story, seconds: float = 0.0) -> None:
     ], root=True)  # fmt: skip
 
 
-def slot_power(story: Story, seconds: float, *, root: bool = False) -> None:
+def slot_power(story: Story, seconds: float) -> None:
     """A card gets less power than it needs."""
     watts = story.chance.choice((25, 26, 27, 75))
     story.k(seconds, f"mlx5_core {nic_bus(story)}: mlx5_pcie_event:30{story.chance.randrange(9)}:"
             f"(pid {story.chance.randrange(99999)}): Detected insufficient power on the PCIe slot "
-            f"({watts}W).", level=4, root=root)  # fmt: skip
+            f"({watts}W).", level=4)  # fmt: skip
 
 
-def nic_bus(story: Story, place: int | None = None) -> str:
-    """A network card's address."""
-    at = story.world.local(story.culprit) if place is None else place
+def nic_bus(story: Story) -> str:
+    """The address of the network card beside the culprit's GPU."""
+    at = story.world.local(story.culprit)
     return f"0000:{0x0C + 0x12 * at:02x}:00.{story.chance.choice((0, 0, 0, 1))}"
 
 

@@ -14,6 +14,8 @@ UNSURE = (
     "kernels, subsequent GPU operations might run on corrupted/incomplete data."
 )
 OLD = ("2.0", "2.1")
+# Of a large job, so many agents get to say that they give up.
+MOST_AGENTS = 12
 # What the dump calls an operation, and what the watchdog calls it.
 OP_TYPE = {
     "all_reduce": "ALLREDUCE", "all_gather": "_ALLGATHER_BASE", "_all_gather_base":
@@ -138,11 +140,10 @@ def _dump_signal(story: Story, rank: int, reporter: int, wait: Waiting) -> str:
 
 
 def traceback(
-    story: Story, seconds: float, rank: int, error: str | list[str], *, root: bool = True,
-    frames: tuple[tuple[str, int, str, str], ...] = (),
-) -> None:  # fmt: skip
+    story: Story, seconds: float, rank: int, error: str | list[str], *, root: bool = True
+) -> None:
     """A Python traceback of ``rank`` that ends in ``error``."""
-    where = frames or (
+    where = (
         ("/workspace/train.py", 412, "main", "trainer.fit(model)"),
         ("/workspace/pretrain/trainer.py", story.chance.randrange(80, 600), "train_step",
          story.pick("loss = self.forward_step(batch)", "loss.backward()",
@@ -242,9 +243,7 @@ def _row(story: Story, place: int, rank: int, code: int, clock_ns: int) -> list[
     ]  # fmt: skip
 
 
-def agents_give_up(
-    story: Story, seconds: float, first: list[tuple[int, int]], most: int = 12
-) -> None:
+def agents_give_up(story: Story, seconds: float, first: list[tuple[int, int]]) -> None:
     """The node of the first failure reports it; the others follow, each with a "first" of its own.
 
     ``first`` are the ranks that failed, with their exit codes.
@@ -261,7 +260,7 @@ def agents_give_up(
         for node in world.nodes
         if node.index not in origin and node.index not in story.silent_nodes
     ]
-    for place, node in enumerate(sorted(chance.sample(told, min(most, len(told))))):
+    for place, node in enumerate(sorted(chance.sample(told, min(MOST_AGENTS, len(told))))):
         at = seconds + chance.uniform(2.0, 25.0)
         ranks = world.ranks_on(world.nodes[node])
         ends = [(rank, chance.choice((-6, 1, -15))) for rank in ranks]
@@ -297,12 +296,10 @@ def ncclinit(story: Story, seconds: float, ranks: list[int]) -> None:
         ], voice=Voice.NCCL)  # fmt: skip
 
 
-def iterations(
-    story: Story, until_s: float, count: int, *, style: int, slow: float = 1.0, nan: bool = False
-) -> None:
+def iterations(story: Story, until_s: float, count: int, *, style: int, nan: bool = False) -> None:
     """The progress lines of the job, up to ``until_s`` after the fault."""
     world, chance = story.world, story.chance
-    pace = world.chance("pace").uniform(2.0, 12.0) * slow
+    pace = world.chance("pace").uniform(2.0, 12.0)
     last = world.ranks - 1
     loss = chance.uniform(1.8, 3.0)
     for back in range(count, 0, -1):
