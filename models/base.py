@@ -51,7 +51,7 @@ class CleanText(TypeDecorator[str]):
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """The storable form."""
-        return None if value is None else UNSTORABLE.sub("\ufffd", value)
+        return None if value is None else clean(value)
 
 
 class Name(TypeDecorator[str]):
@@ -104,11 +104,17 @@ class Base(DeclarativeBase):
 
 def stored_name(text: str) -> str:
     """A name as :class:`Name` keeps it."""
-    clean = UNSTORABLE.sub("\ufffd", text)
-    if len(clean) <= LONGEST_NAME:
-        return clean
-    mark = hashlib.sha256(clean.encode()).hexdigest()[:32]
-    return f"{clean[: LONGEST_NAME - 33]}~{mark}"
+    kept = clean(text)
+    if len(kept) <= LONGEST_NAME:
+        return kept
+    mark = hashlib.sha256(kept.encode()).hexdigest()[:32]
+    return f"{kept[: LONGEST_NAME - 33]}~{mark}"
+
+
+def clean(text: str) -> str:
+    """The text with U+FFFD for what a database cannot hold."""
+    # What can be printed holds none of it, and nearly every text can.
+    return text if text.isprintable() else UNSTORABLE.sub("\ufffd", text)
 
 
 def dumped(value: object) -> str:

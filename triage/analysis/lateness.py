@@ -235,7 +235,8 @@ def compact(major: I64, minor: I64) -> I64:
     pair = (np.cumsum(width) - width - low)[major] + minor
     there = np.zeros(int(width.sum()), np.bool_)
     there[pair] = True
-    return (np.cumsum(there) - 1)[pair]
+    number: I64 = (np.cumsum(there) - 1)[pair]
+    return number
 
 
 def group_median(key: I64, values: F64) -> F64:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, cast
 
-from sqlalchemy import Table, delete, select, update
+from sqlalchemy import Table, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from models import Digest, Evidence
@@ -20,8 +20,23 @@ COLUMNS: Final = (
     "artifact", "line", "at", "clock", "node", "rank", "kind", "code", "gpu", "category",
     "role", "signature", "text", "count",
 )  # fmt: skip
+NAMED: Final = frozenset(COLUMNS)
+NUMBERS: Final = frozenset({"line", "rank", "code", "count"})
 DIGESTS: Final = cast("Table", Digest.__table__)
 ROWS: Final = cast("Table", Evidence.__table__)
+PLACES: Final = (
+    select(
+        ROWS.c.id, ROWS.c.artifact, ROWS.c.line, ROWS.c.signature,
+        ROWS.c.at, ROWS.c.node, ROWS.c.rank, ROWS.c.gpu,
+    )
+    .where(ROWS.c.incident_id == bindparam("of_incident"))
+    .order_by(ROWS.c.id)
+)  # fmt: skip
+REPLACE: Final = (
+    update(ROWS)
+    .where(ROWS.c.id == bindparam("of_row"))
+    .values({name: bindparam(name) for name in ("at", "node", "rank", "gpu")})
+)
 # Digests that are fetched at once.
 PAGE: Final = 512
 MAX_ROWS: Final = 20_000
@@ -69,9 +84,10 @@ def columns_of(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
             "incident_id": incident_id,
             "artifact_id": reading.artifact_id,
             "ordinal": ordinal,
-            **{column: bounded(row.get(column)) for column in COLUMNS},
+            **{column: row.get(column) for column in COLUMNS},
+            **{column: bounded(row.get(column)) for column in NUMBERS},
             "at": parsed(row.get("at")),
-            "extra": {k: v for k, v in row.items() if k not in COLUMNS},
+            "extra": {k: v for k, v in row.items() if k not in NAMED},
         }
 
 
@@ -118,14 +134,7 @@ def redate(session: Session, incident_id: str, found: Iterable[Dated]) -> int:
     wanted: dict[tuple[str, int | None, str], list[Dated]] = {}
     for one in found:
         wanted.setdefault((one.artifact, one.line, one.signature), []).append(one)
-    rows = session.execute(
-        select(
-            Evidence.id, Evidence.artifact, Evidence.line, Evidence.signature,
-            Evidence.at, Evidence.node, Evidence.rank, Evidence.gpu,
-        )
-        .where(Evidence.incident_id == incident_id)
-        .order_by(Evidence.id)
-    ).all()  # fmt: skip
+    rows = session.execute(PLACES, {"of_incident": incident_id}).all()
     changes = []
     for row_id, artifact, line, signature, at, node, rank, gpu in rows:
         same = wanted.get((artifact, line, signature))
@@ -135,10 +144,13 @@ def redate(session: Session, incident_id: str, found: Iterable[Dated]) -> int:
         placed = (parsed(one.at), one.node, one.rank, one.gpu)
         if placed != (at, node, rank, gpu):
             changes.append(
-                {"id": row_id, "at": placed[0], "node": one.node, "rank": one.rank, "gpu": one.gpu}
-            )
+                {
+                    "of_row": row_id, "at": placed[0], "node": one.node, "rank": one.rank,
+                    "gpu": one.gpu,
+                }
+            )  # fmt: skip
     if changes:
-        session.execute(update(Evidence), changes)
+        session.execute(REPLACE, changes)
     return len(changes)
 
 

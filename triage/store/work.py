@@ -71,6 +71,16 @@ ASK_AGAIN: Final = (
     )
     .returning(WORKS.c.id)
 )
+DUE: Final = (
+    select(WORKS.c.kind, WORKS.c.id)
+    .where(
+        WORKS.c.state == str(WorkState.WAITING),
+        WORKS.c.not_before <= bindparam("now"),
+        WORKS.c.kind.in_(bindparam("kinds", expanding=True)),
+    )
+    .order_by(WORKS.c.turn, WORKS.c.not_before)
+    .limit(bindparam("most"))
+)
 
 
 def arm(
@@ -311,12 +321,8 @@ def due(
     session: Session, now: datetime, kinds: Collection[WorkKind], limit: int
 ) -> list[tuple[WorkKind, int]]:
     """What of these kinds waits and may begin, in its order."""
-    rows = session.execute(
-        select(Work.kind, Work.id)
-        .where(Work.state == WorkState.WAITING, Work.not_before <= now, Work.kind.in_(kinds))
-        .order_by(Work.turn, Work.not_before)
-        .limit(limit)
-    )
+    asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
+    rows = session.execute(DUE, asked)
     return [(WorkKind(kind), row_id) for kind, row_id in rows]
 
 
