@@ -2,7 +2,8 @@
 
 ``python -m benchmarks.schemathesis_run [--examples 50] [--seed 7]`` prints calls and failures a
 scope, and ends with 1 when an answer is not documented, breaks its shape, or is a failure of
-ours. What a schema cannot say is not asked for: that a body is a tar, that an address is
+ours, of which the traceback is printed. ``--scope`` and ``--only REGEX`` (of paths) run a part of
+it. What a schema cannot say is not asked for: that a body is a tar, that an address is
 public, that a cursor is one of ours; such requests fit the schema and are rightly refused.
 """
 
@@ -31,9 +32,16 @@ class Tried:
 
 
 def try_all(
-    url: str, token: str, scope: str, *, max_examples: int, seed: int, phases: str = PHASES
+    url: str,
+    token: str,
+    scope: str,
+    *,
+    max_examples: int,
+    seed: int,
+    phases: str = PHASES,
+    only: str | None = None,
 ) -> Tried:
-    """Run Schemathesis against a service with one token."""
+    """Run Schemathesis against a service with one token; ``only`` is a regex of paths."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.json"
         done = subprocess.run(
@@ -43,7 +51,10 @@ def try_all(
                 "--max-examples", str(max_examples), "--seed", str(seed), "--no-shrink",
                 "--continue-on-failure", "--exclude-checks", NOT_ASKED,
                 "--generation-database", "none",
+                # A busy machine is no finding.
+                "--suppress-health-check", "too_slow", "--request-timeout", "120",
                 "--report", "json", "--report-json-path", str(report),
+                *(["--include-path-regex", only] if only else []),
             ],
             cwd=folder, capture_output=True, text=True, check=False,
         )  # fmt: skip
@@ -67,21 +78,26 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--examples", type=int, default=50, help="tries a route and phase")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--scope", choices=SCOPES, nargs="+", default=SCOPES)
+    parser.add_argument("--only", metavar="REGEX", help="routes whose path fits it")
+    parser.add_argument("--phases", default=PHASES)
     asked = parser.parse_args()
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("error"))
     failed = False
     with tempfile.TemporaryDirectory() as folder:
         ctx = context_at(Path(folder), requests_per_minute=10_000_000)
         with serving(ctx) as service:
+            # A failure of ours is to be seen with where it was.
+            structlog.configure(wrapper_class=structlog.make_filtering_bound_logger("error"))
             # Long polls would take their minute each.
             service.app.state.triage.watch.max_waiters = 0
-            for scope in SCOPES:
+            for scope in asked.scope:
                 tried = try_all(
                     f"http://127.0.0.1:{service.port}", service.tokens[scope], scope,
-                    max_examples=asked.examples, seed=asked.seed,
+                    max_examples=asked.examples, seed=asked.seed, phases=asked.phases,
+                    only=asked.only,
                 )  # fmt: skip
                 print(f"{scope:7} {tried.num_calls:6,} calls in {tried.seconds:6.1f} s,"
-                      f" {len(tried.failures)} failures")  # fmt: skip
+                      f" {len(tried.failures)} failures", flush=True)  # fmt: skip
                 for failure in tried.failures:
                     print("  " + failure)
                 failed = failed or bool(tried.failures)
