@@ -11,7 +11,7 @@ import pytest
 
 import triage
 from triage.domain.fleet import Job
-from triage.parsers.extract import Extract, Extractor, extract_files, join
+from triage.parsers.extract import Extract, Extractor, join
 from triage.parsers.extract_wire import Interned, pack, unpack
 from triage.parsers.flight_recorder.read import read_dumps
 from triage.parsers.inputs import InputFile, find_inputs
@@ -103,7 +103,7 @@ def test_what_is_unpacked_is_what_was_packed(folder: Path, extractor: Extractor)
 def test_whole_logs_with_templates_say_the_same_in_any_order(tmp_path: Path) -> None:
     simulate_incident("nic-port", tmp_path / "job", Wish(ranks=64, seed=3, bury=500))
     whole = triage.analyze(tmp_path / "job").answer
-    extracts = extract_files(files_of(tmp_path / "job"))
+    extracts = Extractor().extract(files_of(tmp_path / "job"))
     assert any(log.masks for one in extracts for log in one.logs)
     random.Random(2).shuffle(extracts)
     assert report_of((unpack(pack(one)) for one in extracts), Job()).answer == whole
@@ -112,13 +112,13 @@ def test_whole_logs_with_templates_say_the_same_in_any_order(tmp_path: Path) -> 
 def test_an_archive_is_one_extract(tmp_path: Path) -> None:
     folder = INCIDENTS / "logs-gpu-lost-with-dumps-w8" / "files"
     packed = shutil.make_archive(str(tmp_path / "incident"), "gztar", folder)
-    (one,) = extract_files(files_of(Path(packed)))
+    (one,) = Extractor().extract(files_of(Path(packed)))
     assert (len(one.digests) > 0, len(one.logs) > 0, len(one.job_files)) == (True, True, 1)
     assert report_of([unpack(pack(one))], Job()).answer == triage.analyze(packed).answer
 
 
 def test_what_many_ranks_repeat_is_kept_once() -> None:
-    extracts = extract_files(files_of(INCIDENTS / "nccl-never-joins-w8" / "fr"))
+    extracts = Extractor().extract(files_of(INCIDENTS / "nccl-never-joins-w8" / "fr"))
     stored = [pack(one) for one in extracts if one.digests]
     interned = Interned()
     first, second = (unpack(data, interned).digests[0] for data in stored[:2])
@@ -131,8 +131,8 @@ def test_what_many_ranks_repeat_is_kept_once() -> None:
 
 def test_one_dump_says_the_same_whatever_was_read_before_it() -> None:
     files = files_of(INCIDENTS / "nccl-order-mismatch-w8" / "fr")
-    alone = extract_files(files[-1:])
-    assert pack(extract_files(files)[-1]) == pack(alone[0])
+    alone = Extractor().extract(files[-1:])
+    assert pack(Extractor().extract(files)[-1]) == pack(alone[0])
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_sender_knows_the_rank_of_a_dump_better_than_its_name(
         if file.artifact.endswith("rank_3")
     )
     ranks = {} if rank is None else {file.artifact: rank}
-    (one,) = extract_files([file], ranks=ranks)
+    (one,) = Extractor().extract([file], ranks=ranks)
     assert one.digests[0].rank == wanted
 
 
@@ -159,7 +159,7 @@ def test_lines_of_a_ranks_own_log_are_the_ranks_and_a_kernels_are_not(tmp_path: 
     )
     kernel.write_text(XID)
     ranks = {"out.log": 5, "kernel.log": 5}
-    first, second = extract_files([given(job), given(kernel)], ranks=ranks)
+    first, second = Extractor().extract([given(job), given(kernel)], ranks=ranks)
     found = {row.line: row.rank for row in first.logs[0].rows}
     assert found == {1: 5, 2: 3}
     assert [row.rank for row in second.logs[0].rows] == [None]
@@ -168,7 +168,7 @@ def test_lines_of_a_ranks_own_log_are_the_ranks_and_a_kernels_are_not(tmp_path: 
 def test_a_job_json_among_the_files_fills_what_is_not_known(tmp_path: Path) -> None:
     path = tmp_path / "job.json"
     path.write_text('{"job_id": "9", "world_size": 8, "gpus_per_node": 4, "nodes": ["a", "b"]}')
-    (one,) = extract_files([given(path)])
+    (one,) = Extractor().extract([given(path)])
     assert [job.data for job in one.job_files] == [path.read_bytes()]
     report = report_of([unpack(pack(one))], Job(job_id="4711"))
     assert (report.answer.job.job_id, report.answer.job.world_size) == ("4711", 8)
@@ -182,7 +182,7 @@ def test_bad_bytes_are_refused_inside_their_extract(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(data)
     files = files_of(tmp_path)
     (tmp_path / "gone").unlink()
-    found = {one.artifact: unpack(pack(one)) for one in extract_files(files)}
+    found = {one.artifact: unpack(pack(one)) for one in Extractor().extract(files)}
     refused = {name: [*one.refused, *one.refused_logs] for name, one in found.items()}
     assert {name: bool(whys) for name, whys in refused.items()} == dict.fromkeys(found, True)
     assert not any(one.usable for one in found.values())
@@ -193,11 +193,10 @@ def test_a_log_is_counted_by_templates_up_to_a_size(tmp_path: Path) -> None:
     small, large = tmp_path / "small.log", tmp_path / "large.log"
     small.write_bytes(line * 10)
     large.write_bytes(line * (DEFAULT_BOUNDS.counted // len(line) + 1))
-    first, second = extract_files([given(small), given(large)])
+    first, second = Extractor().extract([given(small), given(large)])
     assert [mask[1] for mask in first.logs[0].masks] == [10]
     assert second.logs[0].masks == []
     assert second.lines == DEFAULT_BOUNDS.counted // len(line) + 1
-    assert extract_files([given(small)], masks=False)[0].logs[0].masks == []
 
 
 def test_templates_are_used_where_all_logs_together_are_not_too_large(
@@ -205,7 +204,7 @@ def test_templates_are_used_where_all_logs_together_are_not_too_large(
 ) -> None:
     for name in ("a.log", "b.log"):
         (tmp_path / name).write_text(XID * 3)
-    extracts = extract_files(files_of(tmp_path))
+    extracts = Extractor().extract(files_of(tmp_path))
     size_bytes = 6 * len(XID)
     for most, used in ((size_bytes, True), (size_bytes - 1, False)):
         monkeypatch.setattr(join_module, "MOST_COUNTED_BYTES", most)
@@ -217,7 +216,7 @@ def test_templates_are_used_where_all_logs_together_are_not_too_large(
 
 def test_two_files_of_one_name_are_taken_in_an_order_of_their_own() -> None:
     files = files_of(INCIDENTS / "nccl-never-joins-w8" / "fr")
-    extracts = [replace(one, artifact="same") for one in extract_files(files) if one.digests]
+    extracts = [replace(one, artifact="same") for one in Extractor().extract(files) if one.digests]
     orders = []
     for seed in range(3):
         random.Random(seed).shuffle(extracts)

@@ -9,7 +9,7 @@ from tests.parsers.test_extract import XID, files_of, given
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.fleet import Job, job_from_dict
 from triage.domain.report import Refused
-from triage.parsers.extract import extract_files
+from triage.parsers.extract import Extractor
 from triage.report import evidence_rows, read_rows, report_of, study_of
 from triage.simulator import simulate
 
@@ -33,7 +33,7 @@ def test_only_refused_files_are_listed_and_the_first_is_named(tmp_path: Path) ->
     (tmp_path / "trace_rank_1").write_bytes(b"\x80\x02broken")
     (tmp_path / "core").write_bytes(b"\x7fELF" * 90)
     report = report_of(
-        extract_files(files_of(tmp_path)), FACTS, [Refused("a/poison", "three\nreaders lost")]
+        Extractor().extract(files_of(tmp_path)), FACTS, [Refused("a/poison", "three\nreaders lost")]
     )
     assert "3 files could not be read (a/poison: three readers lost)" in (
         report.answer.verdict.summary
@@ -44,13 +44,13 @@ def test_only_refused_files_are_listed_and_the_first_is_named(tmp_path: Path) ->
 
 def test_files_without_a_line_are_nothing_usable(tmp_path: Path) -> None:
     (tmp_path / "empty.log").write_bytes(b"")
-    summary = report_of(extract_files(files_of(tmp_path)), FACTS).answer.verdict.summary
+    summary = report_of(Extractor().extract(files_of(tmp_path)), FACTS).answer.verdict.summary
     assert summary.startswith("Nothing usable came in: no dump, and no line of a log in 1 file;")
 
 
 def test_one_line_of_a_log_is_something(tmp_path: Path) -> None:
     (tmp_path / "k.log").write_text(XID)
-    answer = report_of(extract_files(files_of(tmp_path)), FACTS).answer
+    answer = report_of(Extractor().extract(files_of(tmp_path)), FACTS).answer
     assert "Nothing" not in answer.verdict.summary
     assert answer.coverage.lines_read == 1
 
@@ -60,7 +60,7 @@ def test_dumps_that_cannot_be_used_do_not_silence_the_logs(tmp_path: Path) -> No
 
     simulate("host-stall", tmp_path / "job", ranks=8, entries=40)
     (tmp_path / "job" / "k.log").write_text(XID)
-    extracts = extract_files(files_of(tmp_path / "job"))
+    extracts = Extractor().extract(files_of(tmp_path / "job"))
     before = datetime(2001, 1, 1, tzinfo=UTC)
     answer = report_of(extracts, Job(), at=before).answer
     assert answer.coverage.dumps_read == 0
@@ -85,7 +85,7 @@ def test_rows_of_a_file_are_those_of_triage_parse(path: str) -> None:
     for file in files_of(INCIDENTS / path):
         if file.path.name == "job.json":
             continue
-        (one,) = extract_files([given(file.path)])
+        (one,) = Extractor().extract([given(file.path)])
         try:
             wanted = list(read_rows(file.path))
         except triage.errors.NothingToAnalyze:
@@ -96,7 +96,7 @@ def test_rows_of_a_file_are_those_of_triage_parse(path: str) -> None:
 
 def test_every_row_is_dated_beside_all_others() -> None:
     folder = INCIDENTS / "logs-nic-w16" / "files"
-    study = study_of(extract_files(files_of(folder)), Job())
+    study = study_of(Extractor().extract(files_of(folder)), Job())
     assert study.report.answer == triage.analyze(folder).answer
     rows = [row for row in read_rows(folder) if not row["signature"].startswith("fr.")]
     found = sorted((one.artifact, one.line or 0, one.signature) for one in study.dated)

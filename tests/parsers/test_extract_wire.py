@@ -15,7 +15,7 @@ from tests.parsers.test_extract import files_of, same
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.errors import Corrupt
-from triage.parsers.extract import Extract, extract_files
+from triage.parsers.extract import Extract, Extractor
 from triage.parsers.extract_digest import Interned, ranks_from, runs_of
 from triage.parsers.extract_wire import MAGIC, pack, unpack
 from triage.parsers.flight_recorder.digest import Counters, Frame, GroupRow, OpDescription
@@ -37,14 +37,15 @@ TEXT = st.text(st.characters(exclude_categories=()), max_size=8)  # lone surroga
 
 @pytest.fixture(scope="module")
 def dump() -> Extract:
-    found = [one for one in extract_files(files_of(DATA / "nccl-p2p-mismatch-w8")) if one.digests]
-    return next(one for one in found if len(one.digests[0].members))
+    found = Extractor().extract(files_of(DATA / "nccl-p2p-mismatch-w8"))
+    return next(one for one in found if one.digests and len(one.digests[0].members))
 
 
 @pytest.fixture(scope="module")
 def log() -> Extract:
     folder = INCIDENTS / "logs-hbm-w8" / "files"
-    return max(extract_files(files_of(folder)), key=lambda one: sum(len(o.rows) for o in one.logs))
+    found = Extractor().extract(files_of(folder))
+    return max(found, key=lambda one: sum(len(log.rows) for log in one.logs))
 
 
 def sealed(plain: bytes) -> bytes:

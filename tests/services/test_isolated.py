@@ -445,10 +445,10 @@ sys.exit(status)
 
 
 def test_the_packed_extract_is_the_one_that_is_made_here(reader: Isolated, log: Given) -> None:
-    from triage.parsers.extract import extract_files
+    from triage.parsers.extract import Extractor
     from triage.parsers.inputs import InputFile
 
-    here = extract_files([InputFile(log.path, log.artifact, log.size_bytes)])
+    here = Extractor().extract([InputFile(log.path, log.artifact, log.size_bytes)])
     found = reader.extract([log], deadline_s=PATIENT_S)
     assert [one.packed for one in found] == [pack(one) for one in here]
 

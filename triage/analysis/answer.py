@@ -31,7 +31,7 @@ from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["Weighed", "answer_from", "answer_of", "unused_of", "weigh_up"]
+__all__ = ["Weighed", "answer_of", "unused_of", "weigh_up"]
 
 MAX_NOTES = 40
 # Folders that hold dumps without naming a node.
@@ -150,18 +150,6 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         standings=facts.standings,
     )
     return Weighed(view, dated, stop, fused, nodes, dumps_say, rows)
-
-
-def answer_from(
-    dumps: DumpSet,
-    logs: LogSet,
-    facts: Job,
-    refused: Sequence[Refused],
-    notes: Sequence[str],
-    at: datetime | None = None,
-) -> Answer:
-    """The answer that follows from digests and evidence; no file is needed any more."""
-    return answer_of(weigh_up(dumps, logs, facts, at), dumps, logs, facts, refused, notes)
 
 
 def answer_of(

@@ -26,7 +26,7 @@ from triage.parsers.logs.logset import LogKind, LogSet
 from triage.parsers.logs.read import DEFAULT_BOUNDS
 from triage.parsers.logs.read import Reader as LogReader
 
-__all__ = ["Extract", "Extractor", "extract_files", "join"]
+__all__ = ["Extract", "Extractor", "join"]
 
 # What the agent of a node and the scheduler print is not the rank's, whoever's log it stands in.
 NOT_OF_A_RANK: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})
@@ -63,14 +63,12 @@ class Extract:
 
 
 class Extractor:
-    """Reads files to extracts; buffers are kept from call to call. For one thread alone.
+    """Reads files to extracts; buffers are kept from call to call. For one thread alone."""
 
-    ``masks`` keeps the template masks of logs, for the node that prints what no other does.
-    """
-
-    def __init__(self, *, masks: bool = True) -> None:
+    def __init__(self) -> None:
         self.dumps = DumpReader(Shared(), DEFAULT_LIMITS)
-        self.logs = LogReader(standard(), DEFAULT_BOUNDS, masks)
+        # With templates, for the node that prints what no other does.
+        self.logs = LogReader(standard(), DEFAULT_BOUNDS, templates=True)
 
     def extract(
         self, files: Sequence[InputFile], ranks: Mapping[str, int] | None = None
@@ -118,13 +116,6 @@ class Extractor:
             job_files=tuple(job_files),
             foreign=tuple(foreign),
         )
-
-
-def extract_files(
-    files: Sequence[InputFile], *, masks: bool = True, ranks: Mapping[str, int] | None = None
-) -> list[Extract]:
-    """Extracts of ``files``, in their order; see :class:`Extractor`."""
-    return Extractor(masks=masks).extract(files, ranks)
 
 
 def plain_job_file(file: InputFile) -> list[JobFile]:

@@ -10,7 +10,7 @@ import triage
 from triage.domain.category import Category, Role
 from triage.domain.fleet import Job
 from triage.domain.report import Answer
-from triage.parsers.extract import extract_files, join
+from triage.parsers.extract import Extractor, join
 from triage.parsers.extract_wire import pack, unpack
 from triage.parsers.inputs import find_inputs
 from triage.report import report_of
@@ -112,7 +112,7 @@ def test_files_read_one_by_one_and_stored_give_the_answer_of_the_folder(
     whole = triage.analyze([one.path for one in files]).answer
     shuffled = random.Random(3).sample(files, len(files))
 
-    stored = [pack(one) for one in extract_files(shuffled)]
+    stored = [pack(one) for one in Extractor().extract(shuffled)]
 
     assert report_of(map(unpack, stored), Job()).answer == whole
     assert [pack(unpack(one)) for one in stored] == stored
@@ -122,7 +122,7 @@ def test_only_what_holds_telemetry_is_stored_as_the_newer_version(
     hot: tuple[Path, IncidentTruth],
 ) -> None:
     path, _ = hot
-    extracts = extract_files(find_inputs([path]).files)
+    extracts = Extractor().extract(find_inputs([path]).files)
 
     versions = {one.artifact: pack(one)[3] for one in extracts}
 
@@ -133,7 +133,7 @@ def test_only_what_holds_telemetry_is_stored_as_the_newer_version(
 
 def test_a_file_twice_adds_nothing(hot: tuple[Path, IncidentTruth]) -> None:
     path, _ = hot
-    extracts = extract_files(find_inputs([path]).files)
+    extracts = Extractor().extract(find_inputs([path]).files)
     once, twice = report_of(extracts, Job()), report_of([*extracts, extracts[-1]], Job())
 
     assert [one.to_dict() for one in once.answer.suspects] == [
@@ -195,7 +195,7 @@ def test_joined_extracts_hold_all_telemetry_in_the_order_of_names(
     hot: tuple[Path, IncidentTruth],
 ) -> None:
     path, _ = hot
-    extracts = extract_files(find_inputs([path]).files)
+    extracts = Extractor().extract(find_inputs([path]).files)
 
     _, logs = join(extracts)
 

@@ -8,7 +8,7 @@ import pytest
 import triage
 from tests.parsers.health import samples
 from triage.domain.evidence import EvidenceRole
-from triage.parsers.extract import extract_files, join
+from triage.parsers.extract import Extractor, join
 from triage.parsers.extract_wire import pack, unpack
 from triage.parsers.inputs import find_inputs
 from triage.parsers.logs.logset import LogKind
@@ -131,7 +131,7 @@ def test_a_stored_extract_gives_the_same_rows(tmp_path):
         tmp_path, n3__log=STOP, n3__diag=samples.dcgm3(), n4__smi=samples.smi({"dram": 1})
     )
     files = find_inputs([path]).files
-    extracts = [unpack(pack(one)) for one in extract_files(files)]
+    extracts = [unpack(pack(one)) for one in Extractor().extract(files)]
     _, logs = join(reversed(extracts))
 
     assert logs.evidence == read_logs(files, templates=True).evidence
