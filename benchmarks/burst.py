@@ -5,7 +5,9 @@ the bundles of a job of which one rank has stopped (2,000 entries and 8 frames a
 kernel log and a job log for each node), opens one connection for each node at the same
 moment, and asks for the suspects all the while. Client, service and analysis share the
 machine. Prints how long it took until everything was acknowledged and until the final
-suspects were there, the times of single answers, and the peak memory of each process.
+suspects were there, the times of single answers, and the peak memory and the CPU of each
+process. ``--bundles DIR`` keeps what is sent, for the next run: to compare two versions,
+send fewer ranks and look at the CPU, which moves less than the clock while others work.
 """
 
 import argparse
@@ -81,6 +83,17 @@ def write_bundles(folder: Path, ranks: int, packed: bool) -> tuple[list[Path], i
         for file in node.iterdir():
             file.unlink()
     return bundles, total, f"n{culprit // GPUS}"
+
+
+def kept_bundles(folder: Path, ranks: int, packed: bool) -> tuple[list[Path], int, str]:
+    """What :func:`write_bundles` makes, made once."""
+    told = folder / "made.json"
+    if not told.exists():
+        folder.mkdir(parents=True, exist_ok=True)
+        _, total, culprit = write_bundles(folder, ranks, packed)
+        told.write_text(json.dumps([total, culprit]))
+    total, culprit = json.loads(told.read_text())
+    return sorted(folder.glob("*.tar")), total, culprit
 
 
 def text_of(path: Path) -> bytes:
@@ -185,7 +198,11 @@ def run(options: argparse.Namespace, folder: Path) -> None:
     """The burst, against a service of its own."""
     packed = options.encoding == "gzip"
     began = time.monotonic()
-    bundles, total, culprit = write_bundles(folder, options.ranks, packed)
+    if options.bundles is None:
+        bundles, total, culprit = write_bundles(folder, options.ranks, packed)
+    else:
+        kept = options.bundles / f"{options.ranks}-{options.encoding}"
+        bundles, total, culprit = kept_bundles(kept, options.ranks, packed)
     sent = sum(path.stat().st_size for path in bundles)
     print(
         f"{len(bundles):,} bundles, {total / 1e6:,.0f} MB, {sent / 1e6:,.0f} MB as sent"
@@ -210,7 +227,7 @@ def run(options: argparse.Namespace, folder: Path) -> None:
         asking.join(options.patience)
         processes = peaks(family(made))
         processes["this client"] = (peaks({"me": os.getpid()})["me"][0], time.process_time() - cpu)
-        show(seen, culprit, processes)
+        show(seen, culprit, processes, len(bundles))
 
 
 async def upload_by_node(
@@ -226,8 +243,14 @@ async def upload_by_node(
     )
 
 
-def show(seen: Seen, culprit: str, processes: dict[str, tuple[float, float]]) -> None:
+def show(
+    seen: Seen, culprit: str, processes: dict[str, tuple[float, float]], num_bundles: int
+) -> None:
     """The table."""
+    per_bundle: dict[str, float] = {}
+    for name, (_, cpu_s) in processes.items():
+        kind = name.partition(" ")[0] if name[-1].isdigit() else name
+        per_bundle[kind] = per_bundle.get(kind, 0.0) + 1e3 * cpu_s / num_bundles
     last = max(seen.acknowledged)
     half = sorted(seen.acknowledged)[len(seen.acknowledged) // 2]
     final = "not in time" if seen.final_at is None else f"{seen.final_at - last:.1f} s"
@@ -258,7 +281,8 @@ def show(seen: Seen, culprit: str, processes: dict[str, tuple[float, float]]) ->
             for name, (peak, cpu_s) in processes.items()
         ],
     ]
-    print(aligned(("what", "seen"), rows))
+    shares = [(f"CPU per bundle, {kind}", f"{ms:.1f} ms") for kind, ms in per_bundle.items()]
+    print(aligned(("what", "seen"), [*rows, *shares]))
 
 
 def pick(values: list[float], percent: int) -> float:
@@ -273,6 +297,7 @@ def main() -> None:
     parser.add_argument("--backend", choices=BACKENDS, default="embedded")
     parser.add_argument("--encoding", choices=("identity", "gzip"), default="gzip")
     parser.add_argument("--patience", type=float, default=300.0, help="seconds for the final ones")
+    parser.add_argument("--bundles", type=Path, default=None, help="where they are kept")
     parser.add_argument("--folder", type=Path, default=None, help="where 6 GB have room")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="triage-burst-", dir=options.folder) as name:

@@ -5,6 +5,7 @@ import csv
 import io
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triage.api.accept import chosen
+from triage.api.app import gate_of
 from triage.api.cursors import (
     after_id,
     after_place,
@@ -30,6 +32,8 @@ from triage.api.strict_json import object_from, value_from
 from triage.api.suspect_forms import as_csv
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
+from triage.queue import Doorbell, PipeDoorbell, Silent
+from triage.services.context import open_context
 from triage.services.line import Line
 from triage.settings import Settings
 
@@ -289,6 +293,49 @@ def test_places_open_again_although_who_is_inside_stays() -> None:
         await asyncio.gather(*tasks)
 
     asyncio.run(story())
+
+
+def test_nobody_waits_for_readers_until_it_would_be_refused() -> None:
+    async def story() -> None:
+        gate, inside, go = Gate(3, 10, lambda: True), [], asyncio.Event()
+
+        async def begun() -> None:
+            return
+
+        async def one(number: int) -> None:
+            async with gate.turn(begun):
+                inside.append(number)
+                gate.waited_s = 0.0 if number < 3 else 100.0
+                if number > 3:
+                    await go.wait()
+
+        tasks = [asyncio.create_task(one(number)) for number in range(7)]
+        await as_far_as_they_go()
+        # The first three closed two places; the fourth had waited long, and opened them.
+        assert inside == [0, 1, 2, 3, 4, 5, 6]
+        go.set()
+        await asyncio.gather(*tasks)
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("doorbell", "processors", "minds"),
+    [
+        pytest.param(PipeDoorbell(lambda: None), 2, True, id="readers beside us"),
+        pytest.param(PipeDoorbell(lambda: None), 5, False, id="processors enough for both"),
+        pytest.param(Silent(), 2, False, id="nobody reads here"),
+    ],
+)
+def test_the_gate_minds_the_line_where_readers_need_the_processors(
+    doorbell: Doorbell, processors: int, minds: bool, tmp_path: Path, monkeypatch: Any
+) -> None:
+    monkeypatch.setattr("triage.api.app.os.sched_getaffinity", lambda _: set(range(processors)))
+    ctx = open_context(Settings(data_dir=tmp_path, min_free_bytes=0), doorbell)
+    ctx.line.joined(1000)
+
+    assert gate_of(ctx).stands_back() is minds
+    ctx.close()
 
 
 def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """The application: routes, tokens, problems, and what holds for every answer."""
 
+import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from functools import partial
@@ -54,6 +55,8 @@ __all__ = ["create_app"]
 
 # Threads that answer reads and hooks; uploads have their own.
 THREADS: Final = 16
+# As many as readers are started at most: with more than these, some are left for uploads.
+FEW_PROCESSORS: Final = 4
 ROUTERS: Final = (
     hooks.router, uploads.router, incidents.router, incidents.waiting, nodes.router,
     subscriptions.router, operations.router, fleet_import.router,
@@ -120,9 +123,10 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
 
 
 def gate_of(ctx: Context) -> Gate:
-    """The gate of uploads; it minds the line of unread ones where its readers are beside us."""
+    """The gate of uploads; it minds the line of unread ones where readers need the processors."""
     most = ctx.settings.max_uploads, ctx.settings.max_waiting
-    if isinstance(ctx.doorbell, PipeDoorbell):
+    beside = isinstance(ctx.doorbell, PipeDoorbell)
+    if beside and len(os.sched_getaffinity(0)) <= FEW_PROCESSORS:
         return Gate(*most, ctx.line.is_long)
     return Gate(*most)
 

@@ -4,9 +4,9 @@ What comes beyond is told to come again, before a byte of its body is read: memo
 bounded, and a client that waits at home costs nothing. A place is for who has something to
 give: senders that have hardly begun hold none, however many they are.
 
-Where the files are read on this machine too, readers and uploads share its processors. A file
-that is acknowledged and not read helps nobody, so while many wait to be read one place serves
-all, and the rest open again when the line is short.
+Where readers and uploads share few processors, a file that is acknowledged and not read helps
+nobody: while many wait to be read one place serves all, and the rest open again when the line
+is short.
 """
 
 import asyncio
@@ -30,6 +30,8 @@ MAX_BEGINNING: Final = 64
 RETRY_AFTER_S: Final = (10, 20)
 # How often places that were closed are looked at when no upload ends.
 LOOK_EVERY_S: Final = 0.25
+# Whoever has waited so long is let in whatever there is to read: it would soon be refused.
+LONG_WAIT_S: Final = 90.0
 
 
 def never() -> bool:
@@ -40,7 +42,8 @@ def never() -> bool:
 class Gate:
     """``max_active`` inside, ``max_waiting`` before it; first come, first served.
 
-    While ``line_is_long`` says so there is one place instead of ``max_active``.
+    While ``line_is_long`` says so there is one place instead of ``max_active``, unless those
+    who come in have waited for long.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class Gate:
         self.waiting = 0
         self.active = 0
         self.closed = 0
+        self.waited_s = 0.0
         self.line_is_long = line_is_long
         self.beginning = anyio.Semaphore(MAX_BEGINNING)
         self.places = anyio.Semaphore(max_active)
@@ -64,6 +68,7 @@ class Gate:
         if self.active + self.waiting >= self.max_active + self.max_waiting:
             raise self.busy()
         self.waiting += 1
+        came_at = anyio.current_time()
         try:
             with anyio.move_on_after(MAX_WAIT_S) as scope:
                 async with self.beginning:
@@ -74,6 +79,7 @@ class Gate:
         if scope.cancelled_caught:
             raise self.busy()
         self.active += 1
+        self.waited_s = anyio.current_time() - came_at
         try:
             yield
         finally:
@@ -82,7 +88,7 @@ class Gate:
 
     def leave(self) -> None:
         """Give the place to the next, or close it for a while."""
-        if self.closed + 1 < self.max_active and self.line_is_long():
+        if self.closed + 1 < self.max_active and self.stands_back():
             self.closed += 1
             if self.closed == 1:
                 self.look_soon()
@@ -92,9 +98,13 @@ class Gate:
 
     def reopen(self) -> None:
         """Open what was closed, unless the line is still long."""
-        while self.closed and not self.line_is_long():
+        while self.closed and not self.stands_back():
             self.closed -= 1
             self.places.release()
+
+    def stands_back(self) -> bool:
+        """Whether readers come before uploads now."""
+        return self.waited_s < LONG_WAIT_S and self.line_is_long()
 
     def look_soon(self) -> None:
         """See that closed places open also when those inside take long."""
