@@ -7,6 +7,7 @@ from triage.analysis.part import named_by
 XID = "NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus."
 PORT = "mlx5_core 0000:1e:00.1 rdma1: TX timeout detected"
 FLAP = "ib3: NIC Link is Down"
+WATCHDOG = "NETDEV WATCHDOG: rdma1 (mlx5_core): transmit queue 3 timed out"
 DISK = "nvme nvme1: Device not ready; aborting reset, CSTS=0x1"
 DIMM = (
     "EDAC MC0: 1 CE memory read error on CPU_SrcID#1_MC#2_Chan#2_DIMM#0"
@@ -37,6 +38,14 @@ def suspect(*texts: str, category: str = "gpu", gpus: tuple[str, ...] = ()) -> d
         ),
         pytest.param(suspect(PORT, category="nic"), ["NIC 0000:1e:00.1"], [], id="nic"),
         pytest.param(suspect(FLAP, category="network"), ["NIC ib3"], [], id="interface"),
+        pytest.param(suspect(WATCHDOG, category="nic"), ["NIC rdma1"], [], id="queue-of-a-nic"),
+        pytest.param(
+            suspect(WATCHDOG, PORT, category="nic"), ["NIC rdma1"], [], id="by-name-and-by-address"
+        ),
+        pytest.param(
+            suspect(FLAP, PORT, category="nic"), ["NIC ib3", "NIC 0000:1e:00.1"], [],
+            id="another-name-is-another-nic",
+        ),
         pytest.param(suspect(VERBS, category="nic"), ["NIC mlx5_2"], [], id="adapter-of-nccl"),
         pytest.param(suspect(PAIR, category="nic"), [], [], id="one-end-of-two-is-not-said-which"),
         pytest.param(

@@ -76,6 +76,24 @@ def test_the_same_gpu_with_the_same_code_says_so_and_how_often(database, answere
     assert repeats(database, first) == []
 
 
+def test_an_adapter_by_its_address_is_the_same_by_its_name(database, answered, unique):
+    def row(line):
+        return suspect(1, unique, category="nic", gpus=[], because=[{"text": line}])
+
+    answered(9, row("ib3: NIC Link is Down"))
+    by_name = answered(7, row("NETDEV WATCHDOG: rdma1 (mlx5_core): transmit queue 3 timed out"))
+    by_both = answered(5, row("mlx5_core 0000:1e:00.1 rdma1: TX timeout detected"))
+    present = answered(0, row("mlx5_core 0000:1e:00.1: Port module event[error]: module 7, Cable unplugged"))
+
+    newest, second, other = repeats(database, present)
+
+    assert [newest["incident_id"], second["incident_id"]] == [by_both, by_name]
+    same = "same NIC 0000:1e:00.1"
+    assert same in newest["why"]
+    assert same in second["why"]
+    assert same not in other["why"]
+
+
 def test_another_gpu_of_the_node_is_told_apart(database, answered, bad):
     answered(5, bad(gpu="0000:9b:00", code=48))
     answered(2, bad(code=48))

@@ -7,7 +7,7 @@ of another node ("n7 says of it: ...") names nothing of this one.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any, Final
 
@@ -26,6 +26,8 @@ OF_A_GPU: Final = frozenset(
     }
 )  # fmt: skip
 WORDS: Final = {Kind.NIC: "NIC", Kind.LINK: "NIC", Kind.NCCL: "NIC", Kind.PCIE: "PCI device"}
+# Groups of signatures that hold the name which the system gave to an adapter.
+INTERFACES: Final = ("interface", "first", "second", "netdev")
 CODES: Final = {Kind.XID: "XID", Kind.SXID: "SXID"}
 # NCCL and verbs print mlx5_2:1 for port 1 of the adapter mlx5_2.
 VERBS_PORT: Final = re.compile(r":\d+$")
@@ -39,16 +41,25 @@ MAX_REASONS: Final = 8
 @dataclass(frozen=True, slots=True)
 class Named:
     """``parts`` by what identifies them, each with its words (``GPU 0000:5d:00``); ``codes``
-    as ``XID 79``. Both in the order in which they were named.
+    as ``XID 79``. Both in the order in which they were named. ``names`` are interfaces
+    (``ib3``) by whose address a line said, with that address.
     """
 
     parts: Mapping[str, str]
     codes: tuple[str, ...]
+    names: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def first(self) -> str | None:
         """The part that was named first; None where none was."""
         return next(iter(self.parts.values()), None)
+
+    def by_address(self, names: Mapping[str, str]) -> "Named":
+        """The same, with those interfaces under the addresses that ``names`` gives them."""
+        parts: dict[str, str] = {}
+        for key, words in self.parts.items():
+            parts.setdefault(names.get(key, key), words)
+        return replace(self, parts=parts)
 
 
 def named_by(suspect: Mapping[str, Any]) -> Named:
@@ -60,28 +71,31 @@ def named_by(suspect: Mapping[str, Any]) -> Named:
     parts = {str(gpu): f"GPU {gpu}" for gpu in gpus}
     codes: dict[str, None] = {}
     indices: dict[str, str] = {}
+    names: dict[str, str] = {}
     for reason in (suspect.get("because") or ())[:MAX_REASONS]:
-        part, code = in_line(str(reason.get("text") or ""))
+        part, code, name = in_line(str(reason.get("text") or ""))
         if code is not None:
             codes.setdefault(code)
         if part is not None:
             key, words = part
+            if name is not None:
+                names.setdefault(name, key)
             (indices if key.startswith("gpu") else parts).setdefault(key, words)
     # A port complains of the device that is a GPU: that is the GPU.
     again = {key for key in parts if bus_id(key) != key and bus_id(key) in parts}
     kept = {key: words for key, words in parts.items() if key not in again}
-    return Named(kept or indices, tuple(codes))
+    return Named(kept or indices, tuple(codes), names).by_address(names)
 
 
 @lru_cache(maxsize=4096)
-def in_line(text: str) -> tuple[tuple[str, str] | None, str | None]:
-    """(what identifies the part, its words) and the code that a line of this node names."""
+def in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
+    """(what identifies the part, its words), code and interface that a line of this node names."""
     found = None if OF_ANOTHER in text else match(text)
     if found is None or (found.reading.role or found.signature.role) != EvidenceRole.ROOT:
-        return None, None
+        return None, None, None
     if (found.reading.blame or found.signature.blame) != Blame.SELF:
-        return None, None
-    return part_of(found), code_of(found)
+        return None, None, None
+    return part_of(found), code_of(found), interface_of(found)
 
 
 def part_of(found: Match) -> tuple[str, str] | None:
@@ -89,7 +103,7 @@ def part_of(found: Match) -> tuple[str, str] | None:
     gpu = found.reading.gpu or bus_id(named.get("gpu") or "")
     if gpu:
         return gpu, f"GPU {gpu}"
-    kind, device = found.signature.kind, named.get("device")
+    kind, device = found.signature.kind, named.get("device") or named.get("netdev")
     if device and kind in WORDS:
         key = full_address(device) or VERBS_PORT.sub("", device)
         return key, f"{WORDS[kind]} {key}"
@@ -101,6 +115,14 @@ def part_of(found: Match) -> tuple[str, str] | None:
         return module, f"DIMM {module}"
     index = named.get("cuda_device") or named.get("local_rank")
     return (f"gpu{int(index)}", f"GPU {int(index)}") if index and index.isdecimal() else None
+
+
+def interface_of(found: Match) -> str | None:
+    """The interface's name beside the address of its adapter; None without either."""
+    named = found.found.groupdict()
+    if found.signature.kind not in WORDS or full_address(named.get("device") or "") is None:
+        return None
+    return next((named[one] for one in INTERFACES if named.get(one)), None)
 
 
 def code_of(found: Match) -> str | None:

@@ -66,12 +66,15 @@ def compared(
     now: Conviction, past: Sequence[Conviction], num_read: int
 ) -> list[tuple[bool, Repeat]]:
     """(whether both name the same part, the repeat) of one node."""
-    mine = named_by(now.suspect)
-    named = [(one, named_by(one.suspect)) for one in past]
+    told = [named_by(one.suspect) for one in (*reversed(past), now)]
+    # A line of one incident may say which adapter the interface of another one is.
+    names = {name: address for one in told for name, address in one.names.items()}
+    *others, mine = (one.by_address(names) for one in told)
+    named = list(zip(past, reversed(others), strict=True))
     found = []
     for one, theirs in named:
         key = next((key for key in mine.parts if key in theirs.parts), None)
-        group = [other for other, others in named if key is None or key in others.parts]
+        group = [other for other, its in named if key is None or key in its.parts]
         common = in_common(now, one, mine, theirs, key)
         part = theirs.first if key is None else mine.parts[key]
         why = f"{', '.join(common)}; {how_often(now, group, num_read)}"
