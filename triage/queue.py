@@ -42,6 +42,9 @@ REST_S: Final = 3.0
 NO_ROW: Final = 0
 # Rings that wait for the broker; more are dropped, and found by the sweeper.
 MOST_WAITING: Final = 10_000
+# Celery and kombu put other modules in their own places while they are imported: a second thread
+# that came in between found no Celery there, and the sender of rings ended with it.
+_importing: Final = threading.Lock()
 
 
 def task_name(kind: WorkKind) -> str:
@@ -187,7 +190,9 @@ def waiting_messages(settings: Settings, kind: WorkKind) -> int | None:
 
 def client(settings: Settings) -> "Celery":
     """Celery as the sending side sees it: no tasks, no result backend."""
-    from celery import Celery
+    with _importing:
+        import kombu.entity  # noqa: F401 - here, so that no thread meets it half made
+        from celery import Celery
 
     app = Celery("triage", set_as_current=False)
     app.conf.update(celery_settings(settings, patience_s=PATIENCE_S))

@@ -2,13 +2,15 @@
 
 import json
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 
 import pytest
 
 from tests.servers import rabbitmq_vhost, redis_prefix
-from tests.workers.running import eventually
+from tests.workers.running import ROOT, environment, eventually
 from triage import queue
 from triage.domain.states import WorkKind
 from triage.queue import (
@@ -145,6 +147,33 @@ def test_two_prefixes_on_one_redis_do_not_hear_each_other(
 
         assert waiting_messages(one, WorkKind.PARSE) == 1
         assert waiting_messages(two, WorkKind.PARSE) == 0
+
+
+FIRST_USE = """
+import sys, threading
+from triage.queue import client
+from triage.settings import Settings
+sys.setswitchinterval(1e-6)
+together, made = threading.Barrier(4), []
+def use():
+    together.wait()
+    made.append(client(Settings(broker_url="redis://127.0.0.1:1/0")))
+threads = [threading.Thread(target=use) for _ in range(4)]
+for one in threads:
+    one.start()
+for one in threads:
+    one.join()
+print(len(made))
+"""
+
+
+def test_threads_that_use_the_broker_first_at_the_same_moment_all_can() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", FIRST_USE], env=environment(), cwd=ROOT, capture_output=True,
+        text=True, check=True, timeout=300,
+    )  # fmt: skip
+
+    assert (done.stdout, done.stderr) == ("4\n", "")
 
 
 def test_only_json_is_accepted() -> None:
