@@ -8,8 +8,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
-from types import SimpleNamespace
 
 import pytest
 
@@ -18,6 +16,7 @@ from tests.client.conftest import JOB
 from tests.services.whole_jobs import GPU_LOST
 from tests.workers.running import ROOT, environment
 from triage.cli.main import main
+from triage.cli.watch import Changes
 from triage.render import text
 
 
@@ -181,12 +180,13 @@ def test_watch_ends_with_the_answer(run, client, monkeypatch):
     opened = client.job_failed({**JOB, "job_id": "watched"})
     shown = threading.Event()
 
-    def pause(seconds):
-        shown.set()
-        time.sleep(seconds)
+    show = Changes.show
 
-    clock = SimpleNamespace(monotonic=time.monotonic, sleep=pause)
-    monkeypatch.setattr("triage.cli.watch.time", clock)
+    def noted(changes, lines):
+        show(changes, lines)
+        shown.set()
+
+    monkeypatch.setattr(Changes, "show", noted)
 
     def send():
         assert shown.wait(120)
