@@ -7,12 +7,14 @@ import pytest
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS
 from triage.errors import UsageError
+from triage.signatures.nccl_identity import gpu_of_bus
 from triage.simulator.campaign import draw, leaves_for
 from triage.simulator.incidents.envelopes import FORMS, kernel_log
+from triage.simulator.incidents.job_voice import printed_bus
 from triage.simulator.incidents.scenarios import SCENARIOS
 from triage.simulator.incidents.story import KernelLine
 from triage.simulator.incidents.whole import Wish, simulate_incident
-from triage.simulator.incidents.world import build_world
+from triage.simulator.incidents.world import BOARDS, build_world
 from triage.simulator.names import NAMES
 from triage.simulator.truth import truth_path
 
@@ -29,6 +31,19 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 def test_every_category_has_a_scenario() -> None:
     assert {one.category for one in SCENARIOS.values()} == {leaf.value for leaf in Category}
+
+
+@pytest.mark.parametrize(
+    ("bus", "printed"),
+    [("0000:9b:00", "9b000"), ("0000:07:00", "7000"), ("0009:00:00", "900000")],
+)
+def test_a_bus_id_is_printed_as_nccl_does(bus: str, printed: str) -> None:
+    assert printed_bus(bus) == printed
+
+
+def test_two_gpus_of_one_board_never_look_alike() -> None:
+    for board in BOARDS:
+        assert [gpu_of_bus(printed_bus(bus)) for bus in board] == list(board)
 
 
 def test_no_scenario_hides_a_kind_of_dumps() -> None:

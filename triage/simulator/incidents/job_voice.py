@@ -4,8 +4,8 @@ from triage.simulator.incidents.story import Story, Voice, Waiting
 from triage.simulator.incidents.world import SECOND
 
 __all__ = [
-    "agents_give_up", "exit_table", "flood", "iterations", "ncclinit", "peers_closed", "sigterm",
-    "traceback", "watchdog",
+    "agents_give_up", "exit_table", "flood", "iterations", "ncclinit", "peers_closed",
+    "printed_bus", "sigterm", "traceback", "watchdog",
 ]  # fmt: skip
 
 MS = 1_000_000
@@ -286,14 +286,17 @@ def ncclinit(story: Story, seconds: float, ranks: list[int]) -> None:
     world = story.world
     comm = story.hexa(12)
     for rank in ranks:
-        bus = world.bus_of(rank).split(":")
-        short = f"{int(bus[0], 16):x}{bus[1]}{bus[2][0]}0" if int(bus[0], 16) else f"{bus[1]}000"
         story.j(seconds, rank, [
             f"NCCL INFO cudaDriverVersion {story.world.chance('cuda').choice((12020, 12040, 12080))}",  # noqa: E501
             f"NCCL INFO Bootstrap : Using eth0:{world.node_of(rank).ip}<0>",
             f"NCCL INFO comm 0x{comm} rank {rank} nranks {world.ranks} cudaDev {world.local(rank)} "
-            f"nvmlDev {world.local(rank)} busId {short} commId 0x{story.world.chance('comm').getrandbits(60):x} - Init COMPLETE",  # noqa: E501
+            f"nvmlDev {world.local(rank)} busId {printed_bus(world.bus_of(rank))} commId 0x{story.world.chance('comm').getrandbits(60):x} - Init COMPLETE",  # noqa: E501
         ], voice=Voice.NCCL)  # fmt: skip
+
+
+def printed_bus(bus: str) -> str:
+    """A bus id as NCCL prints it: its digits and those of function 0 as one number in hex."""
+    return f"{int(bus.replace(':', '') + '0', 16):x}"
 
 
 def iterations(story: Story, until_s: float, count: int, *, style: int, nan: bool = False) -> None:
