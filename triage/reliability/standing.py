@@ -216,12 +216,12 @@ def graded(
         yield Standing(name, grade, reasons_of(grade, figures, words), *figures, part, *where_it_is)
 
 
-def whose_rate(seen: Measured, node: int) -> str:
-    """Whose rate a node is held against, in words."""
+def whose_rate(seen: Measured, node: int) -> str | None:
+    """Whose rate a node is held against, in words; None where there is only the fleet's."""
     if len(seen.groups.names) < 2:
-        return "the fleet's"
+        return None
     name = seen.groups.names[seen.groups.of[node]]
-    return "nodes of no known generation:" if name is None else f"its generation's ({name})"
+    return "nodes of no known generation" if name is None else f"its generation ({name})"
 
 
 def figures_of(seen: Measured) -> Iterator[Figures]:

@@ -30,7 +30,7 @@ class Words:
 
     ``leaf`` is the switch that accusations of it are put down to, ``stressed`` the stress check
     that it passed lately; ``rate`` is what it is held against, per 1,000 node-days, and
-    ``whose`` rate that is.
+    ``whose`` rate that is, None for the fleet's.
     """
 
     rate: float
@@ -40,7 +40,7 @@ class Words:
     parts: tuple[RepeatedPart, ...] = ()
     leaf: RepeatedPart | None = None
     stressed: str | None = None
-    whose: str = "the fleet's"
+    whose: str | None = None
 
 
 def reasons_of(grade: Grade, one: Figures, words: Words) -> tuple[str, ...]:
@@ -66,10 +66,11 @@ def counted(one: Figures, words: Words) -> str:
     times = f"{one.strikes} interruption{'' if one.strikes == 1 else 's'}"
     stood = f"a suspect in {times}" if one.strikes else "no suspect"
     share = f" (blame {one.blame:.2g})" if one.strikes else ""
+    per = f"{words.rate:.3g} per 1,000"
+    usual = f"the fleet's {per}" if words.whose is None else f"the {per} of {words.whose}"
     return (
         f"{stood} of the last {words.window_days:g} days{share}, where {one.expected:.2g} is"
-        f" expected of {one.exposure_days:.1f} node-days in runs at {words.whose}"
-        f" {words.rate:.3g} per 1,000"
+        f" expected of {one.exposure_days:.1f} node-days in runs at {usual}"
     )
 
 
