@@ -102,7 +102,7 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--factors", type=float, nargs="*", default=list(FACTORS))
     parser.add_argument("--shape", type=float, help="Gamma shape of healthy nodes' rates")
     parser.add_argument(
-        "--without", type=int, default=60, help="fleets of each kind without lemons"
+        "--without", type=int, default=30, help="fleets of each kind without lemons"
     )
     parser.add_argument("--out", type=Path, metavar="FILE", help="the numbers as JSON")
     return parser.parse_args()

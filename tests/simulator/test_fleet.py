@@ -67,3 +67,30 @@ def test_lemons_are_found_and_healthy_nodes_are_not():
     lemons = {one.node for one in found if one.grade is Grade.LEMON}
     assert len(lemons & fleet.lemons) >= 0.8 * len(fleet.lemons)
     assert len(lemons - fleet.lemons) <= 1
+
+
+def test_generations_fail_as_often_as_was_asked_for():
+    wish = FleetWish(
+        nodes=512, seed=2, lemon_share=0.0, rate=0.02,
+        generations=(("new", 0.25, 3.0), ("old", 0.75, 1.0)),
+    )  # fmt: skip
+
+    fleet = simulate_fleet(wish)
+
+    of = dict(zip(fleet.record.nodes, fleet.record.generation, strict=True))
+    named = [of[one] for one in fleet.culprits if one is not None]
+    assert sum(one == "new" for one in of.values()) == 128
+    assert named.count("new") / named.count("old") == pytest.approx(1.0, rel=0.25)
+    assert not fleet.lemons
+
+
+def test_healthy_nodes_may_differ():
+    def most(shape):
+        wish = FleetWish(nodes=512, seed=2, lemon_share=0.0, rate=0.05, healthy_shape=shape)
+        culprits = [one for one in simulate_fleet(wish).culprits if one is not None]
+        return len(culprits), max(culprits.count(one) for one in set(culprits))
+
+    (num_alike, alike), (num_differing, differing) = most(None), most(2.0)
+
+    assert num_differing == pytest.approx(num_alike, rel=0.15)
+    assert differing > 1.5 * alike
