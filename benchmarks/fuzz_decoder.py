@@ -31,9 +31,10 @@ from tests.hostile import damage, fields, json_texts, packed, payloads  # noqa: 
 from tests.hostile.assembler import dump, entry, whole  # noqa: E402
 from tests.hostile.inputs import everything  # noqa: E402
 from triage.errors import ArtifactError  # noqa: E402
-from triage.parsers.flight_recorder.decoder import Decoder, Shared  # noqa: E402
+from triage.parsers.flight_recorder.decoder import Decoder  # noqa: E402
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS  # noqa: E402
 from triage.parsers.flight_recorder.read import Reader  # noqa: E402
+from triage.parsers.flight_recorder.shared import Shared  # noqa: E402
 from triage.parsers.inputs import InputFile  # noqa: E402
 
 HANG_S = 5.0

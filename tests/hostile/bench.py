@@ -16,10 +16,10 @@ from typing import Any
 
 from tests.hostile.assembler import dump, whole
 from tests.hostile.inputs import Hostile, everything
-from triage.parsers.flight_recorder.decoder import Shared
 from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.read import Reader
+from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.inputs import InputFile
 
 # By the clock: far more than the processor time that an input may take.

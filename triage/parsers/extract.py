@@ -12,12 +12,13 @@ from typing import Final
 
 from triage.domain.evidence import Kind
 from triage.domain.report import Refused
-from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS, Shared
+from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
 from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.read import DumpSet, JobFile
 from triage.parsers.flight_recorder.read import Reader as DumpReader
 from triage.parsers.flight_recorder.reduce import U_SIG
+from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.inputs import InputFile
 from triage.parsers.job_file import MAX_JOB_BYTES
 from triage.parsers.logs.catalogue import standard

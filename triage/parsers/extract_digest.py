@@ -22,6 +22,7 @@ from triage.parsers.flight_recorder.digest import (
     OpDescription,
     RankDigest,
 )
+from triage.parsers.flight_recorder.limits import MAX_RANK
 from triage.parsers.flight_recorder.reduce import (
     M_UNIT,
     MEMBER_FIELDS,
@@ -38,7 +39,6 @@ __all__ = [
 Value = TypeVar("Value")
 Array = NDArray[Any]
 
-MAX_RANK: Final = 10_000_000
 # Ranks of all different groups of an incident: a few times as many as it has. A damaged header
 # must not ask for more than this.
 MAX_LISTED: Final = 16 << 20

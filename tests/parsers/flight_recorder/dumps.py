@@ -16,8 +16,9 @@ import orjson
 
 from tests.hostile import assembler
 from triage.parsers.flight_recorder import reduce as red
-from triage.parsers.flight_recorder.decoder import Decoder, Shared
+from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.digest import RankDigest
+from triage.parsers.flight_recorder.shared import Shared
 
 DATA = Path(__file__).parents[2] / "data"
 REAL = sorted(DATA.glob("*/comm_lib_trace_rank_*"))

@@ -1,15 +1,12 @@
 """One dump's bytes to its digest.
 
 A decoder belongs to one thread: it owns the scratch arrays. What many dumps
-share (rank lists of groups, stacks, descriptions of operations) is kept once,
-by content, in a :class:`Shared` that all threads use.
+repeat is kept once, in a :class:`Shared` that all threads use.
 """
 
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import orjson
 from numpy.typing import NDArray
 
 from triage.errors import ArtifactError, Corrupt, Forbidden
@@ -24,10 +21,12 @@ from triage.parsers.flight_recorder.digest import (
     RankDigest,
 )
 from triage.parsers.flight_recorder.json_dump import opcodes_of_json
-from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
+from triage.parsers.flight_recorder.oddities import oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
+from triage.parsers.flight_recorder.shared import Shared
 
-__all__ = ["DESCRIBED_UNITS", "HISTORY_UNITS", "Decoder", "Shared"]
+__all__ = ["DESCRIBED_UNITS", "HISTORY_UNITS", "Decoder"]
 
 # Operations kept per rank for comparing issue times. Twenty decide a straggler;
 # a thousand at 16,384 ranks are 400 MB, the default ring's 2,000 twice that.
@@ -37,47 +36,10 @@ HISTORY_UNITS: Final = 1024
 PENDING_UNITS: Final = 64
 # Of these, the ones that are described in words, beside the last one issued.
 DESCRIBED_UNITS: Final = 16
-MAX_RANK: Final = 10_000_000
 # All-gathers looked at to learn the sizes of groups; a job has a handful.
 MAX_MEASURED: Final = 256
-KNOWN_MINOR: Final = (2, 10)
 # How much larger an array gets at once: what a dump begins with may not be like the rest of it.
 MOST_AT_ONCE: Final = 8
-
-
-@dataclass(slots=True)
-class Shared:
-    """Values that many dumps repeat, kept once, keyed by hash of content."""
-
-    rank_lists: dict[tuple[int, int], list[tuple[bytes, tuple[int, ...] | None]]] = field(
-        default_factory=dict
-    )
-    stacks: dict[int, tuple[Frame, ...]] = field(default_factory=dict)
-    operations: dict[int, OpDescription] = field(default_factory=dict)
-    names: dict[int, str] = field(default_factory=dict)
-
-    def ranks(self, key: tuple[int, int], raw: bytes) -> tuple[int, ...] | None:
-        """The parsed rank list of this text. Two texts of one hash are kept apart."""
-        for text, ranks in self.rank_lists.get(key, ()):
-            if text == raw:
-                return ranks
-        ranks = parse_ranks(raw)
-        self.rank_lists.setdefault(key, []).append((raw, ranks))
-        return ranks
-
-
-def parse_ranks(raw: bytes) -> tuple[int, ...] | None:
-    """``"[0, 1, 2]"`` as a tuple of distinct ranks; None when it is anything else."""
-    try:
-        values = orjson.loads(raw)
-    except orjson.JSONDecodeError:
-        return None
-    if not isinstance(values, list):
-        return None
-    for value in values:
-        if type(value) is not int or not 0 <= value < MAX_RANK:
-            return None
-    return tuple(values) if len(set(values)) == len(values) else None
 
 
 class Decoder:
@@ -290,7 +252,7 @@ class Decoder:
             has_entries=bool(walked[col.OUT_HAS_ENTRIES]),
             block_open=bool(reduced[red.OUT_BLOCK_OPEN]),
             partial=partial,
-            notes=self.notes(),
+            notes=self.oddities(),
         )
 
     def op_names(self, entries: NDArray[np.int64]) -> tuple[dict[int, OpName], bool]:
@@ -488,29 +450,10 @@ class Decoder:
             self.shared.stacks[key] = known
         return known
 
-    def notes(self) -> tuple[str, ...]:
+    def oddities(self) -> tuple[str, ...]:
         """What was odd in a dump that was read all the same."""
-        walked, reduced = self.walked, self.reduced
-        notes = []
-        version = self.optional_text(walked[col.OUT_VERSION])
-        if version is not None and (parsed := parse_version(version)) is not None:
-            if parsed > KNOWN_MINOR:
-                notes.append(f"dump format {version} is newer than those known (up to 2.10)")
-        elif version is not None:
-            notes.append(f'dump format "{version[:40]}" is no version number')
-        if walked[col.OUT_SKIPPED]:
-            notes.append(f"{int(walked[col.OUT_SKIPPED])} items are no entries and were left out")
-        if walked[col.OUT_BAD_VALUES]:
-            field_name = col.WALK_NAMES[int(walked[col.OUT_BAD_FIELD])]
-            notes.append(
-                f"{int(walked[col.OUT_BAD_VALUES])} values of an unexpected type were left out,"
-                f' the first in entry {int(walked[col.OUT_BAD_ENTRY])}, "{field_name}"'
-            )
-        if reduced[red.OUT_NO_SEQ]:
-            notes.append(f"{int(reduced[red.OUT_NO_SEQ])} entries lack a sequence number")
-        if self.scratch.out[ops.OUT_ZERO_TAIL] and self.scratch.out[ops.OUT_CODE] != ops.CUT:
-            notes.append("zeros follow the end of the dump")
-        return tuple(notes)
+        version = self.optional_text(self.walked[col.OUT_VERSION])
+        return oddities(version, self.walked, self.reduced, self.scratch.out)
 
 
 def waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
@@ -528,14 +471,6 @@ def frame_of(value: dict[Any, Any]) -> Frame:
         filename=str(value.get("filename", "?"))[:400],
         line=line if isinstance(line, int) else 0,
     )
-
-
-def parse_version(text: str) -> tuple[int, int] | None:
-    """``"2.10"`` as (2, 10): minor numbers are integers, not decimals."""
-    major, dot, minor = text.partition(".")
-    if dot and major.isascii() and major.isdigit() and minor.isascii() and minor.isdigit():
-        return int(major[:6]), int(minor[:6])
-    return None
 
 
 def present(value: Any) -> int | None:

@@ -1,8 +1,12 @@
 """What one dump may ask for. A real dump of 20,000 entries stays below a tenth of each."""
 
 from dataclasses import dataclass
+from typing import Final
 
-__all__ = ["DEFAULT_LIMITS", "Limits"]
+__all__ = ["DEFAULT_LIMITS", "MAX_RANK", "Limits"]
+
+# No job is larger; a number beyond it is damage.
+MAX_RANK: Final = 10_000_000
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,11 +25,12 @@ from triage.parsers.archive import (
     peek,
     tar_members,
 )
-from triage.parsers.flight_recorder.decoder import Decoder, Shared
+from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import rank_in_name
 from triage.parsers.flight_recorder.recognise import claimed
+from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.inputs import InputFile
 
 __all__ = ["DumpSet", "read_dumps"]
