@@ -9,7 +9,7 @@ import zstandard
 from sqlalchemy import select
 
 from models import Node, TelemetryDay, TelemetryPack
-from triage.errors import Unprocessable
+from triage.errors import TooLarge, Unprocessable
 from triage.services import telemetry_summary
 from triage.services.context import utc_now
 from triage.services.retention import prune_telemetry
@@ -209,6 +209,25 @@ def test_packed_bodies_are_read(ctx):
     post(ctx, zstandard.ZstdCompressor().compress(minutes(0, 30).encode()))
 
     assert list(sums(ctx)) == ["n3"]
+
+
+@pytest.mark.parametrize(
+    ("bound", "most", "words"),
+    [
+        ("MOST_SERIES", 39, "more than 39 series"),
+        ("MOST_OF_NODE", 19, "19 series of one node, 'n1'"),
+    ],
+)
+def test_a_body_has_so_many_series(ctx, monkeypatch, bound, most, words):
+    # Two nodes with five GPUs of four series each.
+    text = table(*[row(0, node=f"n{k % 2 + 1}", gpu=k // 2) for k in range(10)])
+    assert post(ctx, text)["series"] == 40
+    monkeypatch.setattr(telemetry_summary, bound, most + 1)
+    assert post(ctx, text)["series"] == 40
+    monkeypatch.setattr(telemetry_summary, bound, most)
+    with pytest.raises(TooLarge, match=words) as refused:
+        post(ctx, text)
+    assert [one.where for one in refused.value.places] == ["body"]
 
 
 def test_scrapes_name_racks_and_inlets_by_them(ctx):

@@ -6,12 +6,14 @@ them. Samples that an earlier upload has told already are known by the times of 
 are left out one by one.
 """
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
 
+from triage.errors import Place, TooLarge
 from triage.parsers.telemetry.metrics import BRAKE, SLOWED, Metric
 from triage.parsers.telemetry.samples import Samples, SeriesKey
 from triage.services.telemetry_cells import (
@@ -30,12 +32,14 @@ from triage.services.telemetry_cells import (
 from triage.services.telemetry_day import BRAKED, SLOWED_DOWN, is_counter
 from triage.services.telemetry_pack import SeriesName
 
-__all__ = ["MOST_CELLS", "OF_NOBODY", "Known", "NodeDay", "Summary"]
+__all__ = ["MOST_CELLS", "MOST_OF_NODE", "OF_NOBODY", "Known", "NodeDay", "Summary"]
 
 # Cells laid aside before they are written: 90 bytes each, and some copies of them.
 MOST_CELLS: Final = 250_000
-# Of 2,048 nodes with 8 GPUs; a file with more names what is no fleet.
-MOST_SERIES: Final = 1 << 20
+# Twelve of each GPU of 2,048 nodes, at a kilobyte each; what is more comes in several bodies.
+MOST_SERIES: Final = 200_000
+# Sixteen GPUs with eighteen links each, and all that is measured of them, have 2,000.
+MOST_OF_NODE: Final = 8_192
 OF_NOBODY: Final = ""
 # No sensor shows more; sums of hours stay exact.
 MOST_VALUE: Final = 1e15
@@ -47,7 +51,7 @@ Known = Callable[[list[NodeDay]], list[tuple[NodeDay, list[SeriesName], Cells]]]
 
 @dataclass(slots=True)
 class Summary:
-    """The cells of one upload.
+    """The cells of one upload; its methods raise :class:`TooLarge` for more than it has room for.
 
     ``since_us`` and ``until_us`` bound the times that are taken. ``known`` gives what is stored
     of some days of nodes. ``kept``, ``repeated``, ``outside`` and ``nameless`` count samples:
@@ -68,6 +72,7 @@ class Summary:
     names: list[tuple[str, SeriesName]] = field(default_factory=list)
     numbers: dict[tuple[str, SeriesName], int] = field(default_factory=dict)
     node_numbers: dict[str, int] = field(default_factory=dict)
+    num_of: Counter[str] = field(default_factory=Counter)
     node_of: Ints = field(default_factory=lambda: np.zeros(256, np.int64))
     counts: Flags = field(default_factory=lambda: np.zeros(256, np.bool_))
     open: Cells = field(default_factory=lambda: empty(256))
@@ -222,15 +227,17 @@ class Summary:
         return self.named(node, (str(key.metric), gpu, part))
 
     def named(self, node: str, name: SeriesName) -> int:
-        """The number of a series by its name, -1 where there is no room for more."""
+        """The number of a series by its name. Raises :class:`TooLarge` for one too many."""
         number = self.numbers.get((node, name))
         if number is not None:
             return number
         number = len(self.names)
-        if number >= MOST_SERIES:
-            return -1
-        self.names.append((node, name))
-        self.numbers[node, name] = number
+        self.num_of[node] += 1
+        if number >= MOST_SERIES or self.num_of[node] > MOST_OF_NODE:
+            raise self.too_many(node)
+        key = (node, name)
+        self.names.append(key)
+        self.numbers[key] = number
         if number >= len(self.counts):
             more = len(self.counts)
             self.counts = np.concatenate([self.counts, np.zeros(more, np.bool_)])
@@ -239,6 +246,18 @@ class Summary:
         self.counts[number] = is_counter(name[0])
         self.node_of[number] = self.node_numbers.setdefault(node, len(self.node_numbers))
         return number
+
+    def too_many(self, node: str) -> TooLarge:
+        """The refusal of one series more than there is room for."""
+        why = f"names more than {MOST_SERIES:,} series"
+        if self.num_of[node] > MOST_OF_NODE:
+            why = f"names more than {MOST_OF_NODE:,} series of one node, {node[:80]!r}"
+        return TooLarge(
+            f"the body {why}",
+            hint="send fewer nodes, or fewer metrics, at once; what was kept is known when it"
+            " comes again",
+            places=(Place("body", why),),
+        )
 
     def look_up(self, series: Ints, at_us: Ints) -> None:
         """Ask what is stored of the days of nodes that were not asked for yet."""

@@ -166,3 +166,17 @@ def test_hostile_rows_are_passed_over(data: bytes) -> None:
     text = b"at,node,power_w\n" + data + b"\n1795143855,n3,690\n"
 
     assert samples_of(text, form=Form.TABLE)[-1][2] == 690.0
+
+
+def test_a_wide_table_has_room_for_fewer_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Memory goes with lines times columns: twice as many columns, half as many lines.
+    from triage.parsers.telemetry import series
+
+    monkeypatch.setattr(series, "MOST_LINES", 1 << 13)
+    for columns, lines in ((1, 1 << 13), (2, 1 << 12), (512, series.FIRST_SLOTS // 2)):
+        table = series.SeriesTable(columns)
+        for _ in range(3):
+            table.count = len(table.hashes)
+            table.make_room()
+        assert table.full
+        assert len(table.hashes) == lines

@@ -17,7 +17,7 @@ __all__ = ["SeriesTable", "slot_of"]
 
 Array = Any
 FIRST_SLOTS: Final = 1 << 12
-# Of 2,048 nodes with 8 GPUs, a full export has 400,000 series.
+# Of 2,048 nodes with 8 GPUs, a full export has 400,000 series. Of a wide table, its values.
 MOST_LINES: Final = 1 << 21
 
 
@@ -63,7 +63,8 @@ class SeriesTable:
         """Room for one more identity, up to a bound; then ``full`` is set."""
         if self.count < len(self.hashes):
             return
-        if 2 * len(self.hashes) > MOST_LINES:
+        # A line takes memory for each of its columns.
+        if 2 * len(self.hashes) > MOST_LINES // self.columns:
             self.full = True
             return
         self.hashes = np.concatenate([self.hashes, np.zeros_like(self.hashes)])
