@@ -71,7 +71,7 @@ class Client:
         body: bytes,
         kind: str = JSON,
         *,
-        within_s: float = 120.0,
+        within_s: float = 300.0,
         failed: Callable[[int], None] | None = None,
     ) -> Answer:
         """POST until it is taken: again after no answer, a broken one, 429 and 5xx.
