@@ -68,7 +68,7 @@ def check(report: triage.Report, truth: Truth) -> None:
 
 
 # Cases that are still wrong: (case, ranks). They show when they come right.
-KNOWN_WRONG = {("slow rank, clocks apart", 256)}
+KNOWN_WRONG: set[tuple[str, int]] = set()
 
 
 @pytest.mark.parametrize("ranks", SIZES)

@@ -18,6 +18,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from triage.analysis.dump_clocks import against_each_other, group_median
 from triage.analysis.groups import MISSING
 from triage.analysis.snapshot import Snapshot
 from triage.parsers.flight_recorder.reduce import FINISHED, P2P
@@ -116,7 +117,7 @@ def first_of_digest(rows: Rows, wanted: NDArray[np.bool_], count: int) -> I64:
 
 def node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dict[str, int]:
     """Node -> ns that its clock is ahead of the others'; only those that are told apart."""
-    if len(snapshot.digests) < 2:
+    if len({node for rank in snapshot.ranks if (node := node_of(int(rank))) is not None}) < 2:
         return {}
     rows = collect(snapshot)
     if len(rows.digest) < 40:
@@ -239,22 +240,6 @@ def compact(major: I64, minor: I64) -> I64:
     return number
 
 
-def group_median(key: I64, values: F64) -> F64:
-    """The median of ``values`` over rows of equal ``key``, for every row; NaNs left out."""
-    good = ~np.isnan(values)
-    if not good.any():
-        return np.full(len(key), np.nan)
-    known, present = values[good], key[good]
-    ordered = known[np.lexsort((known, present))]
-    counts = np.bincount(present, minlength=int(key.max()) + 1)
-    first = np.cumsum(counts) - counts
-    last = len(ordered) - 1
-    low = ordered[np.minimum(first + np.maximum(counts - 1, 0) // 2, last)]
-    high = ordered[np.minimum(first + counts // 2, last)]
-    high = np.where(counts % 2 == 0, high, low)
-    return np.where(counts > 0, (low + high) / 2, np.nan)[key]
-
-
 def last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
     """For every row: the latest and second latest member of its collective, and how many."""
     order = np.lexsort((created, key))
@@ -283,17 +268,13 @@ def clock_offsets(
     key = members_together(rows)
     seen = np.where(rows.p2p, np.nan, seen)
     if len(distinct) < 2 or None in nodes or len(distinct) * 2 > count:
-        apart = np.nan_to_num(rank_median(rows.digest, seen - group_median(key, seen), count))
+        apart = np.nan_to_num(by_groups(rows, rows.digest, seen - group_median(key, seen), count))
         return np.where(np.abs(apart) > POLL_NS * (1 if recorded else 10), apart, 0.0)
     number = {node: k for k, node in enumerate(distinct)}
     where = np.array([number[str(node)] for node in nodes])
     seen = np.where(between_nodes(rows, where), seen, np.nan)
-    apart = rank_median(rows.digest, seen - group_median(key, seen), count)
-    offsets = np.zeros(count)
-    for k in range(len(distinct)):
-        here = apart[where == k]
-        if not np.isnan(here).all():
-            offsets[where == k] = np.nanmedian(here)
+    apart = by_groups(rows, where[rows.digest], seen - group_median(key, seen), len(distinct))
+    offsets = np.nan_to_num(apart)[where]
     return np.where(np.abs(offsets) > POLL_NS / (4 if recorded else 1), offsets, 0.0)
 
 
@@ -308,11 +289,13 @@ def between_nodes(rows: Rows, where: I64) -> NDArray[np.bool_]:
     return (high > low)[rows.group]
 
 
-def rank_median(digest: I64, values: F64, count: int) -> F64:
-    out = np.full(count, np.nan)
-    medians = group_median(digest, values)
-    out[digest] = medians
-    return out
+def by_groups(rows: Rows, clock: I64, apart: F64, count: int) -> F64:
+    """Per clock, how far it is ahead; ``apart`` is each row against its collective's middle."""
+    pair = rows.group * count + clock
+    told = ~np.isnan(apart)
+    known, first = np.unique(pair[told], return_index=True)
+    middle = group_median(compact(rows.group, clock), apart)[told][first]
+    return against_each_other(known // count, known % count, middle, count)
 
 
 def count_steps(rows: Rows) -> int:
