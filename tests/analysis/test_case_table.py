@@ -67,15 +67,9 @@ def check(report: triage.Report, truth: Truth) -> None:
     assert not verdict.cordon
 
 
-# Cases that are still wrong: (case, ranks). They show when they come right.
-KNOWN_WRONG: set[tuple[str, int]] = set()
-
-
 @pytest.mark.parametrize("ranks", SIZES)
 @pytest.mark.parametrize("case", CASES)
-def test_case(case: str, ranks: int, tmp_path: Path, request: pytest.FixtureRequest) -> None:
-    if (case, ranks) in KNOWN_WRONG:
-        request.applymarker(pytest.mark.xfail(strict=True, reason="known to be wrong"))
+def test_case(case: str, ranks: int, tmp_path: Path) -> None:
     kind, options = CASES[case]
     truth = simulate(kind, tmp_path / "job", ranks=ranks, **{"entries": 400, **options})
     check(triage.analyze(tmp_path / "job"), truth)
