@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import orjson
 import pytest
 import structlog
+from hypothesis import HealthCheck, settings
 
 from tests.servers import postgres_database
 
@@ -19,6 +20,16 @@ if TYPE_CHECKING:
     from triage.services.context import Context
     from triage.services.isolated import Analysis, Extracted, Given
     from triage.services.perform import Tools
+
+
+# The same tree gives the same result, on a busy machine too; `--hypothesis-profile default` is
+# for trying other examples.
+settings.register_profile(
+    "repeatable",
+    derandomize=True, deadline=None, database=None, print_blob=True,
+    suppress_health_check=[HealthCheck.too_slow],
+)  # fmt: skip
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True)
