@@ -257,3 +257,49 @@ def test_an_undated_error_alone_is_named_but_cordons_nobody():
     said = answer(row("n5", at_s=None), *(watchdog(rank) for rank in range(24)))
     assert culprits(said) == ["n5"]
     assert said.verdict.cordon == ()
+
+
+def retry(teller: str, peer: str, at_s: float | None = 0.0) -> Evidence:
+    return of(Category.NETWORK, Kind.NCCL, teller, at_s, peer=peer, blame=Blame.PAIR, weak=True,
+              artifact=f"nodes/{teller}/rank.log")  # fmt: skip
+
+
+LEAVES = {f"n{k}": f"leaf{k // 4}" for k in range(8)}
+
+
+def test_one_end_of_all_pairs_is_not_the_leaf_switch_that_it_hangs_on():
+    said = answer(*(retry(f"n{k}", "n5") for k in (0, 2, 4, 6, 7)), leaves=LEAVES)
+    assert culprits(said) == ["n5"]
+
+
+def test_pairs_without_a_common_end_are_the_leaf_switch_that_is_on_all():
+    pairs = (("n0", "n4"), ("n1", "n5"), ("n2", "n4"), ("n3", "n5"), ("n0", "n6"))
+    said = answer(*(retry(*pair) for pair in pairs), leaves=LEAVES)
+    assert culprits(said) == []
+    assert {one.role for one in said.suspects} == {Role.AFFECTED}
+
+
+def test_an_old_error_explains_nothing_that_the_job_tells_without_a_time():
+    old = row("n5", at_s=-9 * 3600, code=48, category=Category.GPU_HBM)
+    undated = [retry("n5", "n2", None), retry("n1", "n2", None), retry("n7", "n2", None)]
+    said = answer(old, *undated)
+    assert said.verdict.category is Category.NETWORK
+    assert said.suspects[0].node == "n2"
+
+
+def no_gpu(node: str, signature: str = "cuda.init_error") -> Evidence:
+    base = of(Category.DEPENDENCY, Kind.CUDA, node, artifact=f"nodes/{node}/job.log")
+    return replace(base, signature=signature, text="CUDA driver initialization failed")
+
+
+def test_what_starts_on_all_nodes_but_one_is_that_nodes_gpu():
+    said = answer(no_gpu("n3"))
+    assert said.verdict.category is Category.GPU
+    assert culprits(said) == ["n3"]
+    assert said.verdict.cordon == ()
+
+
+def test_what_starts_nowhere_is_the_image():
+    said = answer(*(no_gpu(f"n{k}") for k in range(8)))
+    assert said.verdict.category is Category.DEPENDENCY
+    assert culprits(said) == []

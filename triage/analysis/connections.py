@@ -80,7 +80,13 @@ def gather_connections(
 
 
 def side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) -> str | None:
-    """The one leaf switch that every pair has an end on, where several of its nodes take part."""
+    """The one leaf switch that every pair has an end on, where several of its nodes take part.
+
+    None where one node is an end of every pair: then it is that node, whose leaf is on all too.
+    """
+    if any(len(peers) >= STAR and len(peers) == len(others) - 1 == pairs_in(others)
+           for peers in others.values()):  # fmt: skip
+        return None
     common: set[str] | None = None
     for node, peers in others.items():
         for peer in peers:
@@ -90,6 +96,14 @@ def side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) ->
         return None
     leaf = next(iter(common))
     return leaf if sum(leaf_switch.get(node) == leaf for node in others) > 1 else None
+
+
+# So many ends of one node are no accident of who talked to whom.
+STAR: Final = 3
+
+
+def pairs_in(others: Mapping[str, set[str]]) -> int:
+    return sum(len(peers) for peers in others.values()) // 2
 
 
 # Ports of several nodes that fail within this time fail on the switch's side.

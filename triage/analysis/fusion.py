@@ -12,7 +12,7 @@ from typing import Final
 from triage.analysis.case import Case, timestamp
 from triage.analysis.history import in_order_of_history
 from triage.analysis.hypothesis import Hypothesis, Seats
-from triage.analysis.propose import MEETING, propose
+from triage.analysis.propose import MEETING, PART_OR_SETTING, propose
 from triage.analysis.ranking import CORDON_BELIEF, Decision, victims_of
 from triage.analysis.roles import mild
 from triage.analysis.stop import JOB_KINDS, Stop, When
@@ -79,7 +79,8 @@ def fuse(
 # than possible, however little else was found; a detector's claim on the place lifts both.
 MOST_OF_BEFORE: Final = 0.45
 MOST_OF_STALE: Final = 0.05
-# Without a clock it may be at the stop, but not surely enough for a cordon.
+# Without a clock it may be at the stop, and a GPU that would not start may be a setting of its
+# node: neither is sure enough for a cordon.
 MOST_OF_UNDATED: Final = 0.85
 # Lines that need another source have one in the dumps, or in several who say the same.
 MOST_OF_WEAK: Final = 0.45
@@ -93,6 +94,8 @@ def bounded(ranked: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
             continue
         if all(row.weak for row in one.rows) and not one.findings and one.votes < MANY_VOTES:
             one.belief = min(one.belief, MOST_OF_WEAK)
+        if all(row.signature in PART_OR_SETTING for row in one.rows):
+            one.belief = min(one.belief, MOST_OF_UNDATED)
         times = {stop.of(row) for row in one.rows}
         if times <= {When.STALE}:
             one.belief = min(one.belief, MOST_OF_STALE)
@@ -145,7 +148,10 @@ def left_over(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Consequences that say of what, as weak roots: all there is where the root was not kept."""
     waited = any(row.category is Category.NCCL_TIMEOUT for row in evidence if row.kind in JOB_KINDS)
     return [
+        # Who loses a store or a peer is not where that fails.
         replace(row, role=EvidenceRole.ROOT, weak=True)
+        if row.blame is Blame.SELF
+        else replace(row, role=EvidenceRole.ROOT, weak=True, node=None, rank=None)
         for row in evidence
         if row.role is EvidenceRole.CONSEQUENCE
         and row.category not in UNNAMED

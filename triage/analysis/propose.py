@@ -22,7 +22,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 from triage.domain.finding import Finding
 
-__all__ = ["MEETING", "is_quoted", "propose"]
+__all__ = ["MEETING", "PART_OR_SETTING", "is_quoted", "propose"]
 
 # Rows of one node that are looked at: distinct ones, the nearest to the stop first.
 ROWS_PER_NODE: Final = 300
@@ -64,8 +64,9 @@ def propose(
             by_place[place_of(row)].append(row)
     found: list[Hypothesis] = []
     for place in sorted(by_place):
-        found += of_one_place(place, nearest(by_place[place], stop), seats)
+        found += of_one_place(place, nearest(by_place[place], stop), seats, stop)
     found = without_outcries(with_unplaced(found), stop)
+    gpus_that_would_not_start(found, nodes)
     found = gather_connections(found, seats, leaf_switch, nodes)
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
@@ -130,12 +131,15 @@ def nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
     return sorted(rows, key=by_time)
 
 
+EARLIER: Final = (When.BEFORE, When.STALE)
+
+
 def of_one_place(
-    place: tuple[str, int], rows: Sequence[Evidence], seats: Seats
+    place: tuple[str, int], rows: Sequence[Evidence], seats: Seats, stop: Stop
 ) -> list[Hypothesis]:
     """The roots of one node (or of one rank without a node), by category."""
     node = place[0] or None
-    parents = explained_by(rows)
+    parents = explained_by(rows, lambda row: stop.of(row) in EARLIER)
     followers = Counter(parents.values())
     grouped: dict[Category, Hypothesis] = {}
     for index, row in enumerate(rows):
@@ -195,6 +199,21 @@ def with_unplaced(found: list[Hypothesis]) -> list[Hypothesis]:
     return kept
 
 
+# A GPU that CUDA does not start: a driver or image that does not fit, or the GPU.
+PART_OR_SETTING: Final = frozenset({"cuda.no_device", "cuda.init_error"})
+
+
+def gpus_that_would_not_start(found: list[Hypothesis], nodes: Collection[str]) -> None:
+    """One node of several cannot start a GPU: what all nodes share works, so it is the GPU."""
+    shown = [one for one in found if any(row.signature in PART_OR_SETTING for row in one.rows)]
+    if len(nodes) < 2 or len(shown) != 1:
+        return
+    one = shown[0]
+    if one.node is not None and all(row.signature in PART_OR_SETTING for row in one.rows):
+        one.category = Category.GPU
+        one.also |= {Category.IO_BOARD, Category.DEPENDENCY}
+
+
 def without_outcries(found: list[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """A failure that says neither why nor where follows from the one cause that a line names."""
     causes = [
@@ -214,7 +233,6 @@ def without_outcries(found: list[Hypothesis], stop: Stop) -> list[Hypothesis]:
     return kept
 
 
-EARLIER: Final = (When.BEFORE, When.STALE)
 LOST_TOGETHER_NS: Final = 10 * SECOND
 
 

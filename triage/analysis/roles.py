@@ -6,7 +6,7 @@ the exception of a process whose device is gone. What is explained is heard no
 more; what remains are the roots of the incident.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -104,11 +104,14 @@ def mild(row: Evidence) -> bool:
     return row.fields.get("severity", "") in ("corrected", "warn", "info")
 
 
-def explained_by(rows: Sequence[Evidence]) -> dict[int, int]:
+def explained_by(
+    rows: Sequence[Evidence], is_old: Callable[[Evidence], bool] = lambda _row: False
+) -> dict[int, int]:
     """Index of a root row -> index of the row that explains it, for rows of one node.
 
-    Rows are dated or not; undated ones are taken to be of the same moment. Chains are
-    followed to their beginning.
+    Rows are dated or not; undated ones are taken to be of the same moment, but for what
+    ``is_old``: trouble of another time explains nothing that another log tells without one.
+    Chains are followed to their beginning.
     """
     roots = [
         index for index, row in enumerate(rows) if row.role is EvidenceRole.ROOT and not mild(row)
@@ -117,6 +120,9 @@ def explained_by(rows: Sequence[Evidence]) -> dict[int, int]:
     parents: dict[int, int] = {}
     for effect in roots:
         for cause in causes_of(effect, roots, rows, marked):
+            apart = rows[effect].artifact != rows[cause].artifact
+            if apart and rows[effect].at_ns is None and is_old(rows[cause]):
+                continue
             if not reaches(parents, cause, effect):
                 parents[effect] = cause
                 break

@@ -163,7 +163,7 @@ def row_features(one: Hypothesis, stop: Stop) -> dict[str, float]:
     seen = {stop.of(row) for row in one.rows}
     found["habit"] = float(When.AT in seen and bool(seen & {When.BEFORE, When.STALE}))
     grave = [row for row in one.rows if not mild(row)]
-    order = list(When)
+    order = (When.AT, When.AFTER, When.UNDATED, When.BEFORE, When.STALE)
     for sort in ("kernel", "job", "weak"):
         times = {stop.of(row) for row in grave if strength_of(row) == sort}
         if times:

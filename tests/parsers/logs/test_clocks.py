@@ -223,3 +223,18 @@ def test_the_order_of_rows_decides_nothing(
     one, two = place(logs(rows), Anchors(STOP)), place(logs(mixed), Anchors(STOP))
     assert {e.line: e.at_ns for e in one.evidence} == {e.line: e.at_ns for e in two.evidence}
     assert one.notes == two.notes
+
+
+def test_a_log_that_ends_where_the_dumps_do_tells_the_zone() -> None:
+    """A process that waits prints nothing more, long before the job is given up."""
+    anchors = Anchors(failed_at_ns=STOP + 10 * MINUTE_NS, dump_last_ns=STOP)
+    rows = [
+        row(f"nodes/n{k}/rank.log", 1, syslog(STOP - 8 * HOUR + k * SECOND_NS), f"n{k}")
+        for k in range(3)
+    ]
+    assert times(rows, anchors, LogKind.JOB) == [STOP + k * SECOND_NS for k in range(3)]
+    # Without the job's end, too; and never without the dumps.
+    assert times(rows, Anchors(dump_last_ns=STOP), LogKind.JOB) == [
+        STOP + k * SECOND_NS for k in range(3)
+    ]
+    assert times(rows, Anchors(at_ns=STOP), LogKind.JOB)[0] == STOP - 8 * HOUR

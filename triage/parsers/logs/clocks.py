@@ -245,13 +245,17 @@ def vote(
             if abs(last[0] - end) <= LEAST_ZONE_NS:
                 return 0
             ends.append(last[0])
-        if anchors.failed_at_ns is None:
-            return False
     if not ends:
         return False
     apart = max(ends) - end
     # A log that falls silent an hour or two before the end may well be of a job that hung.
-    return False if -SILENT_NS < apart < 0 else quarter(apart)
+    if -SILENT_NS < apart < 0:
+        return False
+    # A process that waits prints nothing: its log ends, or its errors begin, where the dumps do.
+    still = [] if anchors.dump_ns is None else [max(ends) - stop, min(ends) - stop]
+    if kind is LogKind.JOB and anchors.failed_at_ns is None:
+        return next((zone for one in still if (zone := quarter(one))), False)
+    return quarter(apart) or next((zone for one in still if (zone := quarter(one))), None)
 
 
 def kernel_like_job(
