@@ -94,7 +94,7 @@ nvme nvme7: Removing after probe failure status: -19 | ssd | root | storage | fa
 nvme nvme7: Disabling device after reset failure: -19 | ssd | root | storage | fatal | no
 nvme7n1: I/O Cmd(0x2) @ LBA 771, 64 blocks, I/O Error (sct 0x2 / sc 0x81) MORE | ssd | root | storage | error | no
 nvme7n1: I/O Cmd(0x2) @ LBA 771, 64 blocks, I/O Error (sct 0x3 / sc 0x71) | ssd | consequence | storage | error | no
-nvme nvme7: Set Features(0x9), Invalid Field in Command (sct 0x0 / sc 0x2) | ssd | noise | storage | warn | no
+nvme nvme7: Set Features(0x9), Invalid Field in Command (sct 0x0 / sc 0x2) | none | noise | storage | warn | no
 nvme nvme9: Failed reconnect attempt 12 | storage | root | storage | error | no
 I/O error, dev nvme7n1, sector 881 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0 | ssd | consequence | storage | error | no
 blk_update_request: I/O error, dev sdf, sector 881 op 0x0:(READ) flags 0x0 | ssd | root | storage | error | no

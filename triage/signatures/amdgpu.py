@@ -63,7 +63,7 @@ def reset(found: re.Match[str], after: Sequence[str]) -> Reading:
     bus = place(found, after).gpu
     word = says(found, "how")
     if word.startswith("succe"):
-        return Reading(role=NOISE, gpu=bus, fields={"severity": "info"})
+        return Reading(role=NOISE, category=Category.NONE, gpu=bus, fields={"severity": "info"})
     if word.startswith(("begin", "start")):
         return Reading(gpu=bus, fields={"severity": WARN})
     return Reading(

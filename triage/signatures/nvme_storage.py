@@ -50,7 +50,7 @@ def command(found: re.Match[str], _after: Sequence[str]) -> Reading:
         return Reading(role=CONSEQUENCE)
     # The host asked for what the device does not know: every boot has some of these.
     if kind == 0 and int(found["status"], 16) in (0x01, 0x02):
-        return Reading(role=NOISE, fields={"severity": WARN})
+        return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
     return Reading(weak=True)
 
 

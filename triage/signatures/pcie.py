@@ -98,7 +98,7 @@ def named(found: re.Match[str], _after: Sequence[str]) -> Reading:
 def gone(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A link or a card that went; one that came is no fault."""
     if re.search(r"Link Up|Card present", found["event"], re.IGNORECASE):
-        return Reading(role=NOISE, fields={"severity": "info"})
+        return Reading(role=NOISE, category=Category.NONE, fields={"severity": "info"})
     return place(found)
 
 
