@@ -4,9 +4,10 @@ import json
 
 import pytest
 
-from tests.parsers.telemetry.forms import samples_of
+from tests.parsers.telemetry.forms import Stream, samples_of
 from triage.errors import Corrupt
 from triage.parsers.telemetry.metrics import Metric
+from triage.parsers.telemetry.query_result import read_query_result
 from triage.parsers.telemetry.recognise import Form
 from triage.parsers.telemetry.samples import SeriesKey
 from triage.parsers.telemetry.tally import Tally
@@ -107,6 +108,18 @@ def test_an_answer_that_is_cut_between_series_gives_what_came_before(cut: int) -
     found = samples_of(text[:cut], form=Form.QUERY_RESULT)
 
     assert found == samples_of(text)[: 3 if cut < 0 else 0]
+
+
+@pytest.mark.parametrize("filling", ["9", ",", "[", "[1,", " "])
+@pytest.mark.parametrize("key", ["value", "values"])
+def test_a_value_that_does_not_end_is_refused_before_all_of_it_is_held(filling, key) -> None:
+    text = json.dumps(TWO)[:-3] + f',{{"metric":{{"__name__":"power_w"}},"{key}":[[1,"'
+    text += filling * ((32 << 20) // len(filling))
+    stream = Stream(text.encode())
+
+    with pytest.raises(Corrupt, match="longer than a number"):
+        list(read_query_result(stream, Tally(), None))
+    assert stream.source.tell() < 8 << 20
 
 
 def test_an_answer_that_is_cut_within_a_series_is_refused() -> None:

@@ -32,6 +32,9 @@ PIECE: Final = 1 << 20
 # Labels of one series; what is longer is no set of labels.
 MAX_LABELS: Final = 64 << 10
 MAX_SERIES: Final = 1 << 21
+# Of one time and its value, which are some bytes: what is longer is looked through again and
+# again while it comes.
+MAX_PAIR: Final = 2 << 20
 HEAD = re.compile(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
 LABELS = re.compile(rb'"metric"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
 OPENS = re.compile(rb'\s*,\s*"(values|value|histograms?)"\s*:\s*\[')
@@ -42,6 +45,7 @@ ONE = re.compile(rb"\]")
 # Of `1795143855.123,"61.5"` everything is a number once these are gone.
 BARE: Final = bytes.maketrans(b'[]"\n\r\t', b"      ")
 NOT_READ: Final = "values that are no pairs of time and number"
+TOO_LONG: Final = "holds a value that is longer than a number"
 CUT: Final = "breaks off within the values of a series"
 
 
@@ -78,7 +82,7 @@ class Pieces:
 def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
     """Batches of samples; ``node`` is whose they are where no label says it.
 
-    Raises :class:`Corrupt` where the bytes end within a series.
+    Raises :class:`Corrupt` where the bytes end within a series, or a value does not end.
     """
     pieces = Pieces(stream, tally)
     table: list[SeriesKey] = []
@@ -157,6 +161,8 @@ def values_of(
         if not single and cut > 0:
             yield pairs(pieces.data[:cut], tally)
             pieces.drop(cut + 2)
+        elif len(pieces.data) > MAX_PAIR:
+            raise Corrupt(TOO_LONG)
         if not pieces.more():
             raise Corrupt(CUT)
 
