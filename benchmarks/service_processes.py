@@ -10,15 +10,15 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import Final
 
+from benchmarks.waiting import eventually
 from tests.servers import postgres_database, rabbitmq_vhost, redis_prefix
 
 __all__ = [
@@ -28,7 +28,6 @@ __all__ = [
     "Process",
     "children",
     "end_well",
-    "eventually",
     "free_port",
     "installed",
     "kill",
@@ -40,7 +39,6 @@ BACKENDS: Final = ("embedded", "redis", "rabbitmq")
 START_S: Final = 180.0
 STOP_S: Final = 35.0
 DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-T = TypeVar("T")
 
 
 class Process:
@@ -278,13 +276,3 @@ def kill(pid: int) -> None:
     """SIGKILL; one that is gone is gone."""
     with suppress(ProcessLookupError):
         os.kill(pid, signal.SIGKILL)
-
-
-def eventually(ask: Callable[[], T | None], within_s: float, every_s: float = 0.05) -> T:
-    """The first answer that is true. Raises :class:`TimeoutError`."""
-    end = time.monotonic() + within_s
-    while not (answer := ask()):
-        if time.monotonic() > end:
-            raise TimeoutError(f"still {answer!r} after {within_s:g} s")
-        time.sleep(every_s)
-    return answer

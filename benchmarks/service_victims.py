@@ -18,10 +18,10 @@ from benchmarks.service_processes import (
     Installation,
     Process,
     children,
-    eventually,
     free_port,
     kill,
 )
+from benchmarks.waiting import eventually
 
 __all__ = ["KINDS", "Killer", "own_postgres", "own_redis"]
 

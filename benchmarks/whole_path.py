@@ -24,11 +24,11 @@ from benchmarks.service_processes import (
     ROOT,
     Installation,
     end_well,
-    eventually,
     installed,
     servers,
 )
 from benchmarks.service_receiver import Got, Receiver, identity_faults, verified
+from benchmarks.waiting import eventually
 from triage.simulator.incidents.whole import Wish, simulate_incident
 
 __all__ = ["Walked", "walk"]

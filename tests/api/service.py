@@ -3,7 +3,6 @@
 import http.client
 import json
 import threading
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ from typing import Any
 import structlog
 import uvicorn
 
+from benchmarks.waiting import eventually
 from triage.api.app import create_app
 from triage.services.context import Context, open_context
 from triage.services.tokens import create_token
@@ -125,10 +125,7 @@ def serving(ctx: Context, *, open_access: bool = False) -> Iterator[Service]:
     )
     thread = threading.Thread(target=server.run, daemon=True)
     thread.start()
-    until = time.monotonic() + 60
-    while not server.started and time.monotonic() < until:
-        time.sleep(0.01)
-    assert server.started
+    eventually(lambda: server.started)
     port = server.servers[0].sockets[0].getsockname()[1]
     tokens = {scope: create_token(ctx, scope, [scope], "test")[1] for scope in SCOPES}
     try:

@@ -4,13 +4,13 @@ import csv
 import io
 import json
 import threading
-import time
 from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 
 import triage
+from benchmarks.waiting import eventually
 from tests.api.service import Service
 from tests.conftest import ReadersHere
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
@@ -236,9 +236,7 @@ def test_waiting_ends_with_the_verdict(service: Service, ready: str) -> None:
     for thread in threads:
         thread.start()
     watch = service.app.state.triage.watch
-    until = time.monotonic() + 60
-    while watch.waiters < 5 and time.monotonic() < until:
-        time.sleep(0.02)
+    eventually(lambda: watch.waiters == 5)
     assert list(watch.watched) == [incident]
     service.post(f"/v1/jobs/waits/bundle?incident={incident}", tar_of(JOB), token="ingest")
     analyse(service)

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.waiting import eventually
 from tests.api.service import Service, context_at, serving
 from tests.api.test_uploads import LOG, answer_of, request_head, send
 
@@ -70,12 +71,10 @@ class Drippers:
             one.close()
 
 
-def gate_is(service: Service, active: int, within_s: float = 60) -> bool:
+def wait_for_gate(service: Service, active: int) -> None:
+    """Until so many bodies are being read."""
     gate = service.app.state.triage.gate
-    until = time.monotonic() + within_s
-    while gate.active != active and time.monotonic() < until:
-        time.sleep(0.02)
-    return gate.active == active
+    eventually(lambda: gate.active == active)
 
 
 def refusal_of(connection: socket.socket) -> dict:
@@ -114,11 +113,11 @@ def test_drippers_are_refused_and_leave_nothing(strict: Service) -> None:
 def test_who_begins_well_and_drips_then_gives_its_place_back(strict: Service) -> None:
     before = strict.stored_files()
     with Drippers(strict, 3 * PLACES, first=random.Random(1).randbytes(RATE)) as many:
-        assert gate_is(strict, PLACES)
+        wait_for_gate(strict, PLACES)
         assert send(strict, "honest", LOG, "?node=n2").status == 201
         for one in many.connections:
             assert "bytes a second" in refusal_of(one)["detail"]
-    assert gate_is(strict, 0)
+    wait_for_gate(strict, 0)
     assert len(strict.stored_files()) == len(before) + 1
     assert strict.get("/v1/incidents?job_id=drip").json()["items"] == []
 
@@ -170,7 +169,7 @@ def test_waiting_for_a_place_is_not_held_against_the_sender(
     threads = [threading.Thread(target=upload, args=[number]) for number in range(3 * PLACES)]
     for thread in threads:
         thread.start()
-    assert gate_is(strict, PLACES)
+    wait_for_gate(strict, PLACES)
     time.sleep(1.5 * IDLE_S)
     free.set()
     for thread in threads:

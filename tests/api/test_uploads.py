@@ -10,12 +10,12 @@ import lzma
 import socket
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
 import zstandard
 
+from benchmarks.waiting import eventually
 from tests.api.service import Service, context_at, serving
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
 
@@ -203,9 +203,7 @@ def test_a_body_cut_off_leaves_nothing(service: Service, path: str) -> None:
         connection.sendall(body[:-100])
         connection.shutdown(socket.SHUT_WR)
         answer_of(connection)
-    until = time.monotonic() + 60
-    while service.app.state.triage.gate.active and time.monotonic() < until:
-        time.sleep(0.02)
+    eventually(lambda: not service.app.state.triage.gate.active)
     assert service.stored_files() == before
     assert service.get("/v1/incidents?job_id=cut").json()["items"] == []
 
@@ -258,9 +256,7 @@ def test_what_is_beyond_the_queue_is_sent_away_unread(narrow: Service) -> None:
         for number, connection in enumerate(held, start=1):
             length = f"Content-Length: {len(LOG)}"
             connection.sendall(request_head(narrow, "/v1/jobs/queue/artifacts", length))
-            until = time.monotonic() + 60
-            while gate.active + gate.waiting != number and time.monotonic() < until:
-                time.sleep(0.01)
+            eventually(lambda number=number: gate.active + gate.waiting == number)
         answer = send(narrow, "queue", LOG)
         assert answer.status == 503
         answer.problem()

@@ -11,7 +11,6 @@ import subprocess
 import sys
 import tarfile
 import threading
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -187,13 +186,6 @@ def finished(tmp_path: Path, *arguments: str, **more: str) -> tuple[int, str, st
     process = start(tmp_path, *arguments, **more)
     out, err = process.communicate(timeout=180)
     return process.returncode, out, err
-
-
-def until(condition, seconds: float = 120.0) -> None:
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, "it did not happen"
-        time.sleep(0.02)
 
 
 def dump(folder: Path, rank: int, size: int = 1000) -> Path:

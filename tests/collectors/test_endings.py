@@ -9,6 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from benchmarks.waiting import eventually
 from tests.collectors.scripted import (
     TOKEN,
     accepted,
@@ -21,9 +22,9 @@ from tests.collectors.scripted import (
     service,
     start,
     tool,
-    until,
     waiting,
 )
+from tests.workers.running import alive
 
 
 @pytest.mark.parametrize("how", ["hang", "drip", "slow"])
@@ -178,4 +179,4 @@ def test_commands_that_hang_are_killed_with_their_children(node, tmp_path, monke
     kernel = [data for name, data in there.requests[0].members.items() if "kernel.log" in name]
     assert kernel == [b"a line\n"]
     pid = int(mark.read_text().split()[0])
-    until(lambda: not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text())
+    eventually(lambda: not alive(pid))

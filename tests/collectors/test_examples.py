@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchmarks.waiting import eventually
 from tests.collectors.scripted import (
     ROOT,
     TOKEN,
@@ -21,7 +22,6 @@ from tests.collectors.scripted import (
     dump,
     refused,
     service,
-    until,
 )  # fmt: skip
 from triage.collectors.command import parser
 
@@ -119,8 +119,8 @@ def test_the_epilog_returns_at_once_and_the_bundle_arrives(tmp_path, spooled_her
     (tmp_path / "slurm-4711.out").write_text("x\n")
     with service(accepted()) as there:
         done = shell(tmp_path, spooled_here, **slurm(tmp_path, conf(tmp_path, there.url)))
-        until(lambda: there.requests)
-        until(lambda: "sent 1 dump" in (tmp_path / "log").read_text())
+        eventually(lambda: there.requests)
+        eventually(lambda: "sent 1 dump" in (tmp_path / "log").read_text())
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     (request,) = there.requests
@@ -139,7 +139,7 @@ def test_the_epilog_does_not_wait_for_a_service_that_hangs(tmp_path, spooled_her
         done = shell(tmp_path, spooled_here, **slurm(tmp_path, where))
         assert there.arrived.wait(PATIENCE_S)
         there.ended.set()
-        until(lambda: "not sent" in (tmp_path / "log").read_text())
+        eventually(lambda: "not sent" in (tmp_path / "log").read_text())
 
     assert done.returncode == 0
     assert list((tmp_path / "spool").glob("*.bundle"))
@@ -182,8 +182,8 @@ def hook(tmp_path: Path, url: str, **more: str):
 def test_the_head_node_tells_of_the_failure(tmp_path) -> None:
     with service((202, {}, {})) as there:
         done = hook(tmp_path, there.url)
-        until(lambda: there.requests)
-        until(lambda: not list((tmp_path / "hooks").iterdir()))
+        eventually(lambda: there.requests)
+        eventually(lambda: not list((tmp_path / "hooks").iterdir()))
 
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     (request,) = there.requests
@@ -203,8 +203,8 @@ def test_the_head_node_tells_of_a_job_that_ended_well(tmp_path) -> None:
     well = {"SLURM_JOB_EXIT_CODE": "0", "SLURM_JOB_EXIT_CODE2": "0:0"}
     with service((202, {}, {})) as there:
         hook(tmp_path, there.url, **well)
-        until(lambda: there.requests)
-        until(lambda: not list((tmp_path / "hooks").iterdir()))
+        eventually(lambda: there.requests)
+        eventually(lambda: not list((tmp_path / "hooks").iterdir()))
 
     (request,) = there.requests
     said = json.loads(request.body)
@@ -217,12 +217,12 @@ def test_the_head_node_tells_of_a_job_that_ended_well(tmp_path) -> None:
 def test_what_the_head_node_could_not_tell_goes_out_with_the_next(tmp_path) -> None:
     with service((503, {}, {})) as there:
         hook(tmp_path, there.url, SLURM_JOB_ID="1")
-        until(lambda: there.requests)
+        eventually(lambda: there.requests)
     assert len(list((tmp_path / "hooks").glob("*.json"))) == 1
 
     with service((202, {}, {})) as there:
         hook(tmp_path, there.url, SLURM_JOB_ID="2")
-        until(lambda: not list((tmp_path / "hooks").glob("*.json")))
+        eventually(lambda: not list((tmp_path / "hooks").glob("*.json")))
 
     assert sorted(json.loads(one.body)["job_id"] for one in there.requests) == ["1", "2"]
 
@@ -231,10 +231,10 @@ def test_what_the_head_node_could_not_tell_goes_out_with_the_next(tmp_path) -> N
 def test_a_message_that_is_refused_does_not_block_the_next(tmp_path) -> None:
     with service(refused(422), (202, {}, {})) as there:
         hook(tmp_path, there.url, SLURM_JOB_ID="1")
-        until(lambda: list((tmp_path / "hooks").glob("*.refused")))
+        eventually(lambda: list((tmp_path / "hooks").glob("*.refused")))
         hook(tmp_path, there.url, SLURM_JOB_ID="2")
-        until(lambda: len(there.requests) == 2)
-        until(lambda: not list((tmp_path / "hooks").glob("*.json")))
+        eventually(lambda: len(there.requests) == 2)
+        eventually(lambda: not list((tmp_path / "hooks").glob("*.json")))
 
 
 @needs_curl
@@ -242,8 +242,8 @@ def test_a_message_that_is_refused_does_not_block_the_next(tmp_path) -> None:
 def test_no_name_of_a_job_breaks_the_message(tmp_path, name) -> None:
     with service((202, {}, {})) as there:
         hook(tmp_path, there.url, SLURM_JOB_NAME=name)
-        until(lambda: there.requests)
-        until(lambda: not list((tmp_path / "hooks").iterdir()))
+        eventually(lambda: there.requests)
+        eventually(lambda: not list((tmp_path / "hooks").iterdir()))
 
     said = json.loads(there.requests[0].body)
     assert said["job_id"] == "4711"

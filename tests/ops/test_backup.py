@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.waiting import eventually
 from tests.servers import postgres_database
-from tests.workers.running import announce, call, eventually, first_suspect, serving, triage, upload
+from tests.workers.running import announce, call, first_suspect, serving, triage, upload
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "operator.md").read_text("utf-8")

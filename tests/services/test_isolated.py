@@ -14,6 +14,7 @@ import orjson
 import pytest
 
 import triage
+from benchmarks.waiting import eventually
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Refused
 from triage.domain.standing import Grade, Prior
@@ -63,13 +64,6 @@ def gone(pid: int) -> bool:
         return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text("utf-8")
     except (FileNotFoundError, ProcessLookupError):
         return True
-
-
-def ends(pid: int, within_s: float = 120.0) -> bool:
-    until = time.monotonic() + within_s
-    while not gone(pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    return gone(pid)
 
 
 @pytest.mark.parametrize("name", ["logs-gpu-lost-with-dumps-w8", "nccl-never-joins-w8"])
@@ -308,7 +302,7 @@ def test_a_child_does_not_outlive_a_parent_that_was_killed(log: Given, state: st
         pid = int(parent.stdout.readline())
         assert not gone(pid)
         parent.kill()
-    assert ends(pid)
+    eventually(lambda: gone(pid))
 
 
 def test_it_is_told_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -343,7 +337,7 @@ def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
         (answer,) = one.extract([bad], deadline_s=PATIENT_S)  # it is answered all the same
         assert unpack(answer.packed).artifact == "by-keeping"
         assert first is not None
-        assert ends(first)  # at once: the memory does not wait for the next request
+        eventually(lambda: gone(first))  # at once: the memory does not wait for the next request
         for _ in range(3):
             assert one.extract([log], deadline_s=PATIENT_S) == good
         assert one.pid not in {first, None}
@@ -406,8 +400,7 @@ def test_closing_ends_a_call_that_goes_on(reader: Isolated, log: Given) -> None:
     bad = Given(log.path, "by-hanging", log.size_bytes)
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(reader.extract, [bad], deadline_s=PATIENT_S)
-        while not reader.lock.locked():
-            time.sleep(0.01)
+        eventually(reader.lock.locked)
         reader.close()
         with pytest.raises(ReaderDied, match="SIGKILL"):
             call.result()

@@ -83,7 +83,8 @@ def test_an_adapter_by_its_address_is_the_same_by_its_name(database, answered, u
     answered(9, row("ib3: NIC Link is Down"))
     by_name = answered(7, row("NETDEV WATCHDOG: rdma1 (mlx5_core): transmit queue 3 timed out"))
     by_both = answered(5, row("mlx5_core 0000:1e:00.1 rdma1: TX timeout detected"))
-    present = answered(0, row("mlx5_core 0000:1e:00.1: Port module event[error]: module 7, Cable unplugged"))
+    module = "Port module event[error]: module 7, Cable unplugged"
+    present = answered(0, row(f"mlx5_core 0000:1e:00.1: {module}"))
 
     newest, second, other = repeats(database, present)
 

@@ -17,7 +17,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from tests.workers.running import alive, children, eventually, serving
+from benchmarks.waiting import eventually
+from tests.workers.running import alive, children, serving
 
 __all__ = ["Answer", "Attacked", "Peaks", "attacked", "fault_of"]
 

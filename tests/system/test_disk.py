@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.service_client import Client
-from benchmarks.service_processes import Installation, eventually, installed
+from benchmarks.service_processes import Installation, installed
+from benchmarks.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 DUMPS = ROOT / "examples" / "stuck-job" / "fr"

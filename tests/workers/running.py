@@ -5,10 +5,9 @@ import os
 import signal
 import subprocess
 import sys
-import time
 import urllib.error
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -87,15 +86,6 @@ def alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-
-
-def eventually(ask: Callable[[], Any], within_s: float = 180.0) -> Any:
-    """The first answer that is true."""
-    end = time.monotonic() + within_s
-    while not (answer := ask()):
-        assert time.monotonic() < end, f"still {answer!r} after {within_s} s"
-        time.sleep(0.05)
-    return answer
 
 
 def call(

@@ -10,13 +10,13 @@ import urllib.error
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from benchmarks.waiting import eventually
 from tests.workers.running import (
     alive,
     announce,
     call,
     children,
     environment,
-    eventually,
     first_suspect,
     serving,
     suspects,

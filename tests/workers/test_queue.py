@@ -9,8 +9,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from benchmarks.waiting import eventually
 from tests.servers import rabbitmq_vhost, redis_prefix
-from tests.workers.running import ROOT, environment, eventually
+from tests.workers.running import ROOT, environment
 from triage import queue
 from triage.domain.states import WorkKind
 from triage.queue import (

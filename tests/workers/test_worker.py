@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.waiting import eventually
 from tests.servers import postgres_database, rabbitmq_vhost, redis_prefix
 from tests.workers.running import (
     alive,
     announce,
     children,
     environment,
-    eventually,
     first_suspect,
     serving,
     started,
