@@ -195,7 +195,7 @@ class Run:
 
         try:
             rows = eventually(done, 300)[1:]
-        except AssertionError:
+        except TimeoutError:
             self.complaints.append(f"{job}: files are still waiting to be read")
             return
         for row in rows:
