@@ -55,28 +55,29 @@ def claims(head: bytes) -> bool:
 
 
 class Pieces:
-    """The bytes that were read and not yet used up."""
+    """The bytes that were read; those before ``at`` are used up."""
 
     def __init__(self, stream: Bytes, tally: Tally) -> None:
         self.stream = stream
         self.tally = tally
         self.data = b""
+        self.at = 0
         self.ended = False
 
+    def __len__(self) -> int:
+        return len(self.data) - self.at
+
     def more(self) -> bool:
-        """Read on; False at the end."""
+        """Read on, and forget what is used up; False at the end."""
         if self.ended:
             return False
         piece = bytearray(PIECE)
         got = self.stream.fill(memoryview(piece))
         self.ended = got < PIECE
-        self.data += bytes(piece[:got])
+        self.data = self.data[self.at :] + bytes(piece[:got])
+        self.at = 0
         self.tally.lines += piece.count(b"\n", 0, got)
         return got > 0
-
-    def drop(self, count: int) -> None:
-        """Forget the first ``count`` bytes."""
-        self.data = self.data[count:]
 
 
 def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:
@@ -110,29 +111,27 @@ def read_query_result(stream: Bytes, tally: Tally, node: str | None) -> Iterator
 def next_labels(pieces: Pieces) -> bytes | None:
     """The labels of the next series; None at the end."""
     while True:
-        found = LABELS.search(pieces.data)
+        found = LABELS.search(pieces.data, pieces.at)
         if found is not None:
-            labels = found[1]
-            pieces.drop(found.end())
-            return labels
+            pieces.at = found.end()
+            return found[1]
         # Labels that have begun to come are kept, all before them is not wanted.
-        begun = pieces.data.rfind(b'"metric"')
-        if begun >= 0 and len(pieces.data) - begun <= MAX_LABELS:
-            pieces.drop(begun)
-        else:
-            pieces.drop(max(0, len(pieces.data) - 8))
+        begun = pieces.data.rfind(b'"metric"', pieces.at)
+        if begun < 0 or len(pieces.data) - begun > MAX_LABELS:
+            begun = len(pieces.data) - 8
+        pieces.at = max(pieces.at, begun)
         if not pieces.more():
             return None
 
 
 def next_opens(pieces: Pieces) -> bytes | None:
     """Which values follow the labels; None for what is not read."""
-    while len(pieces.data) < 256 and pieces.more():
+    while len(pieces) < 256 and pieces.more():
         pass
-    found = OPENS.match(pieces.data)
+    found = OPENS.match(pieces.data, pieces.at)
     if found is None or found[1].startswith(b"histogram"):
         return None
-    pieces.drop(found.end())
+    pieces.at = found.end()
     return found[1]
 
 
@@ -152,16 +151,17 @@ def values_of(
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """(times in ns, values) of one series, in parts; the bytes behind it are left."""
     while True:
-        end = EMPTY.match(pieces.data) or (ONE if single else LAST).search(pieces.data)
+        data, at = pieces.data, pieces.at
+        end = EMPTY.match(data, at) or (ONE if single else LAST).search(data, at)
         if end is not None:
-            yield pairs(pieces.data[: end.start()], tally)
-            pieces.drop(end.end())
+            yield pairs(data[at : end.start()], tally)
+            pieces.at = end.end()
             return
-        cut = pieces.data.rfind(b"],")
-        if not single and cut > 0:
-            yield pairs(pieces.data[:cut], tally)
-            pieces.drop(cut + 2)
-        elif len(pieces.data) > MAX_PAIR:
+        cut = data.rfind(b"],", at)
+        if not single and cut > at:
+            yield pairs(data[at:cut], tally)
+            pieces.at = cut + 2
+        elif len(pieces) > MAX_PAIR:
             raise Corrupt(TOO_LONG)
         if not pieces.more():
             raise Corrupt(CUT)
