@@ -211,6 +211,13 @@ def test_packed_bodies_are_read(ctx):
     assert list(sums(ctx)) == ["n3"]
 
 
+@pytest.mark.parametrize("name", ["n" * 257, "n\x01"], ids=["long", "control"])
+def test_what_cannot_be_a_name_is_nobodys(ctx, name):
+    found = post(ctx, table(row(0), row(1, node=name), row(2)))
+
+    assert (found["kept"], found["nameless"], found["nodes"]) == (8, 3, 1)
+
+
 @pytest.mark.parametrize(
     ("bound", "most", "words"),
     [

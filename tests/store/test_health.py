@@ -138,3 +138,15 @@ def test_only_the_outcomes_that_are_asked_for_are_read(keep, rows):
     keep(result(part="a"), result(part="b", outcome=Outcome.FAIL))
 
     assert [one.part for one in rows(outcomes=[Outcome.FAIL])] == ["b"]
+
+
+def test_a_node_has_so_many_checks_and_those_there_go_on(keep, rows, monkeypatch):
+    monkeypatch.setattr(health, "MOST_OF_NODE", 3)
+    some = [result(check=f"c{k}") for k in range(5)]
+
+    assert keep(*some, result(node="n1")) == health.Kept(4, 0, 0, 2)
+    assert keep(*some) == health.Kept(0, 0, 3, 2)
+    assert keep(*(replace(one, at=NOW + HOUR) for one in some)) == health.Kept(0, 3, 0, 2)
+    assert [(one.node, one.check) for one in rows()] == [
+        ("n0", "c0"), ("n0", "c1"), ("n0", "c2"), ("n1", "dcgm.memory"),
+    ]  # fmt: skip

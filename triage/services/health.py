@@ -1,6 +1,6 @@
 """Results of checks come in: read by content, and kept for each part of a node."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -21,6 +21,9 @@ __all__ = ["CheckTarget", "TakenChecks", "take_checks"]
 AHEAD: Final = timedelta(hours=1)
 MAX_NODE: Final = 256
 MAX_LISTED: Final = 50
+# A fabric's counters name some thousand.
+MOST_NODES: Final = 5_000
+NODES_AT_ONCE: Final = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,15 +99,43 @@ def take_checks(
         )
     now = utc_now()
     checks, notes = usable(checks, target.at, now)
-    nodes = {one.node for one in checks.results if one.node}
-    if not nodes:
+    by_node: dict[str, list[CheckResult]] = {}
+    for one in checks.results:
+        by_node.setdefault(one.node or "", []).append(one)
+    if not by_node:
         raise refused("does not say which node it is of", "add ?node= with the node's name")
+    if len(by_node) > MOST_NODES:
+        raise refused(f"names more than {MOST_NODES:,} nodes", "send less at once")
+    kept = keep(ctx, target.cluster, by_node, now)
+    if kept.left_out:
+        notes.append(
+            f"{kept.left_out:,} new checks were left out:"
+            f" a node has {health.MOST_OF_NODE:,} at most"
+        )
+    return TakenChecks(checks, kept, len(by_node), tuple(notes))
+
+
+def keep(
+    ctx: Context, cluster: str, by_node: Mapping[str, Sequence[CheckResult]], now: datetime
+) -> health.Kept:
+    """Keep results, some nodes at a time, so that others have their turn to write in between.
+
+    What was kept when it breaks off is known when it comes again.
+    """
     with ctx.database.writing() as session:
-        cluster_id = jobs.cluster_key(session, target.cluster)
-        jobs.saw_nodes(session, cluster_id, nodes, now)
-        kept = health.keep(session, cluster_id, checks.results, now)
-        hold_against_others(session, cluster_id, checks.results)
-    return TakenChecks(checks, kept, len(nodes), tuple(notes))
+        cluster_id = jobs.cluster_key(session, cluster)
+    names = sorted(by_node)
+    kept = health.Kept(0, 0, 0)
+    for start in range(0, len(names), NODES_AT_ONCE):
+        part = names[start : start + NODES_AT_ONCE]
+        results = [one for name in part for one in by_node[name]]
+        with ctx.database.writing() as session:
+            jobs.saw_nodes(session, cluster_id, part, now)
+            kept = kept.plus(health.keep(session, cluster_id, results, now))
+    with ctx.database.writing() as session:
+        results = [one for found in by_node.values() for one in found]
+        hold_against_others(session, cluster_id, results)
+    return kept
 
 
 def usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks, list[str]]:

@@ -41,6 +41,8 @@ MOST_SERIES: Final = 200_000
 # Sixteen GPUs with eighteen links each, and all that is measured of them, have 2,000.
 MOST_OF_NODE: Final = 8_192
 OF_NOBODY: Final = ""
+# As for nodes everywhere; what is longer is no name.
+MOST_NAME: Final = 256
 # No sensor shows more; sums of hours stay exact.
 MOST_VALUE: Final = 1e15
 # What belongs to a cluster where no node is named: a job's step time.
@@ -56,7 +58,8 @@ class Summary:
     ``since_us`` and ``until_us`` bound the times that are taken. ``known`` gives what is stored
     of some days of nodes. ``kept``, ``repeated``, ``outside`` and ``nameless`` count samples:
     those that told something, those that were told before, those of times that are not taken,
-    and those of no node. ``racks`` is where labels say that a node stands.
+    and those of no node, or with a name that is none. ``racks`` is where labels say that a node
+    stands.
     """
 
     since_us: int
@@ -217,9 +220,11 @@ class Summary:
         node = key.node or OF_NOBODY
         if not node and key.metric not in SHARED:
             return -1
-        if key.rack and node:
-            self.racks[node] = key.rack
         gpu, part = key.gpu or "", key.part or ""
+        if max(len(node), len(gpu), len(part)) > MOST_NAME or not (node + gpu + part).isprintable():
+            return -1
+        if key.rack and node and len(key.rack) <= MOST_NAME:
+            self.racks[node] = key.rack
         if key.metric is Metric.THROTTLE_REASONS:
             first = self.named(node, (SLOWED_DOWN, gpu, part))
             self.named(node, (BRAKED, gpu, part))

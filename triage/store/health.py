@@ -4,6 +4,7 @@ The key is (cluster, node, check, part). The same result twice adds nothing, and
 which results come does not matter: what is kept are the newest ones by the time they ran.
 """
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import astuple, dataclass
 from datetime import UTC, datetime
@@ -21,13 +22,15 @@ from triage.store.holding import hold
 from triage.store.upsert import insert_missing
 
 __all__ = [
-    "MAX_HISTORY", "Entry", "Kept", "KeptCheck", "LastRun",
+    "MAX_HISTORY", "MOST_OF_NODE", "Entry", "Kept", "KeptCheck", "LastRun",
     "in_use", "keep", "last_runs", "newest", "nodes_from", "seen_since", "told_last",
 ]  # fmt: skip
 
 MAX_HISTORY: Final = 20
 SHORT: Final = 160
-NODES_AT_ONCE: Final = 200
+# Thirty checks of sixteen GPUs, and the ports of a large switch.
+MOST_OF_NODE: Final = 1_000
+NODES_AT_ONCE: Final = 50
 # Of results of one moment the worse one is the newest; what was left out says nothing.
 SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
 # [at, outcome, detail, category, whether somebody said when it ran], and what was measured
@@ -38,11 +41,23 @@ PLAIN: Final = 5
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """How many results were of a check that is new, news of a known one, or no news."""
+    """How many results were of a check that is new, news of a known one, or no news; ``left_out``
+    are new checks of nodes that have :data:`MOST_OF_NODE` already.
+    """
 
     added: int
     changed: int
     unchanged: int
+    left_out: int = 0
+
+    def plus(self, more: "Kept") -> "Kept":
+        """Both together."""
+        return Kept(
+            self.added + more.added,
+            self.changed + more.changed,
+            self.unchanged + more.unchanged,
+            self.left_out + more.left_out,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,37 +101,58 @@ def keep(session: Session, cluster_id: int, results: Iterable[CheckResult], now:
             key = (stored_name(one.node), stored_name(one.check), stored_name(one.part or ""))
             by_key.setdefault(key, []).append(entry_of(one, now))
     nodes = sorted({key[0] for key in by_key})
-    added = changed = unchanged = 0
+    kept = Kept(0, 0, 0)
     for start in range(0, len(nodes), NODES_AT_ONCE):
         part = set(nodes[start : start + NODES_AT_ONCE])
         mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in part}
-        new = of_nodes(session, cluster_id, mine)
-        added += new[0]
-        changed += new[1]
-        unchanged += len(mine) - new[0] - new[1]
-    return Kept(added, changed, unchanged)
+        kept = kept.plus(of_nodes(session, cluster_id, mine))
+    return kept
 
 
 def of_nodes(
     session: Session, cluster_id: int, by_key: dict[tuple[str, str, str], list[Entry]]
-) -> tuple[int, int]:
-    """(checks that are new, checks that changed) among those of some nodes."""
+) -> Kept:
+    """What became of the results of some nodes."""
     known = held(session, cluster_id, by_key)
-    fresh = [key for key in by_key if key not in known]
+    fresh = with_room(session, cluster_id, [key for key in by_key if key not in known])
     rows = [row_of(cluster_id, key, merged([], by_key[key])) for key in fresh]
     if not insert_missing(session, HealthCheck, rows):
         known = held(session, cluster_id, by_key)  # somebody else was quicker with some of them
-    changed = 0
+    changed = unchanged = 0
     for key, entries in by_key.items():
         row = known.get(key)
         if row is None:
             continue
         history = merged(row.history, entries)
-        if history != row.history:
+        news = history != row.history
+        if news:
             values = row_of(cluster_id, key, history)
             session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
-            changed += key not in fresh
-    return len(fresh), changed
+        changed += news and key not in fresh
+        unchanged += not news and key not in fresh
+    left_out = len(by_key) - len(fresh) - changed - unchanged
+    return Kept(len(fresh), changed, unchanged, left_out)
+
+
+def with_room(
+    session: Session, cluster_id: int, keys: Sequence[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], None]:
+    """Those of the new checks that their nodes have room for, in their order."""
+    found = (
+        select(HealthCheck.node, func.count())
+        .where(HealthCheck.cluster_id == cluster_id)
+        .where(HealthCheck.node.in_({key[0] for key in keys}))
+        .group_by(HealthCheck.node)
+    )
+    counts: Counter[str] = Counter()
+    for node, number in session.execute(found):
+        counts[node] = number
+    room: dict[tuple[str, str, str], None] = {}
+    for key in keys:
+        counts[key[0]] += 1
+        if counts[key[0]] <= MOST_OF_NODE:
+            room[key] = None
+    return room
 
 
 def held(
