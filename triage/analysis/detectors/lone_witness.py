@@ -11,14 +11,16 @@ from collections.abc import Iterator
 import numpy as np
 
 from triage.analysis.case import Case
-from triage.analysis.detectors.mismatch import before, form_of, sibling_signature
-from triage.analysis.detectors.p2p import (
+from triage.analysis.p2p import Channel
+from triage.analysis.siblings import (
+    before,
+    form_of,
     has_siblings,
     novel_block,
+    sibling_signature,
     stands_in_p2p,
     unlike_siblings,
 )
-from triage.analysis.p2p import Channel
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding

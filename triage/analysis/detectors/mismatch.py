@@ -11,21 +11,16 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triage.analysis.case import Case
+from triage.analysis.siblings import Form, form_of, sibling_signature
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.parsers.flight_recorder.digest import OpDescription
 
 __all__ = ["Mismatch"]
 
 # How far behind or ahead the same operations are looked for.
 MAX_SHIFT = 4
 MAX_REASONS = 4
-MAX_SIBLINGS = 64
-# Operations before the difference that siblings must share.
-PAST = 6
-
-Form = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +115,6 @@ def summary(case: Case, place: Place, part: str, odd: Odd, shift: str | None) ->
     return f"called a collective of {where} with another {part} than its peers"
 
 
-def form_of(described: OpDescription | None) -> Form | None:
-    """What must agree between members: operation, dtypes, sizes."""
-    if described is None:
-        return None
-    sizes = "" if described.uneven else f"{described.sizes} -> {described.output_sizes}"
-    return described.op, described.dtypes, sizes
-
-
 def first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[int, str]]:
     """The first part in which the known forms differ, and each rank's value of it."""
     known = {rank: form for rank, form in forms.items() if form is not None}
@@ -156,40 +143,6 @@ def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
         return Odd(unusual, decided=True, how="it never issued this before, the others did")
     del rest
     return Odd(tuple(tied), decided=False, how="no majority, and no other group to compare with")
-
-
-def sibling_signature(case: Case, place: Place, witness: int | None = None) -> int | None:
-    """What most members of other groups of this kind issued at this number.
-
-    ``witness``: the rank whose past they are held against, the first that waits by default.
-    """
-    group = case.snapshot.groups[place.group]
-    # Numbers of another stage of a pipeline mean other operations: only groups that
-    # did the same right before are compared.
-    past = before(case, place.waiting[0] if witness is None else witness, place.group, place.seq)
-    if past.count(None) > PAST // 2:
-        return None
-    seen: Counter[int] = Counter()
-    for other in case.snapshot.groups:
-        if other.index == group.index or other.desc != group.desc or not group.desc:
-            continue
-        if len(other.ranks) != len(group.ranks):
-            continue
-        for rank in other.ranks[:2]:
-            sig = case.snapshot.signature(rank, other.index, place.seq)
-            if sig is not None and before(case, rank, other.index, place.seq) == past:
-                seen[sig] += 1
-        if seen.total() >= MAX_SIBLINGS:
-            break
-    if not seen:
-        return None
-    usual, count = seen.most_common(1)[0]
-    return usual if 2 * count > seen.total() else None
-
-
-def before(case: Case, rank: int, group: int, seq: int) -> tuple[int | None, ...]:
-    """The signatures of the operations right before a number."""
-    return tuple(case.snapshot.signature(rank, group, seq - k) for k in range(1, PAST + 1))
 
 
 def novel(case: Case, place: Place, rank: int) -> bool:
