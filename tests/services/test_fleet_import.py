@@ -11,7 +11,7 @@ from sqlalchemy import select
 
 from models import Outage, Run
 from tests.services.fleets import HEADER, at, imported, node_hours, record, row, service_on, told
-from triage.errors import TooLarge, UnknownFormat, Unprocessable, UsageError
+from triage.errors import Forbidden, TooLarge, UnknownFormat, Unprocessable, UsageError
 from triage.services.context import Context
 from triage.services.fleet_import import import_upload, zone_of
 
@@ -183,3 +183,10 @@ def test_a_request_has_so_many_rows_and_those_before_are_kept(ctx: Context) -> N
         send(6)
     assert "in parts" in refused.value.hint
     assert len(kept(ctx)) == 5
+
+
+def test_a_cluster_a_row_is_no_export(ctx: Context) -> None:
+    rows = [row(str(k), 0, 1, cluster=f"c{k % 100}") for k in range(150)]
+    assert told(ctx, *rows).rows == 150
+    with pytest.raises(Forbidden, match="more than 100 clusters"):
+        told(ctx, *rows, row("x", 0, 1, cluster="c100"))

@@ -30,6 +30,8 @@ BATCH: Final = 2_000
 MOST_NAMES: Final = 200_000
 MOST_OPEN: Final = 50_000
 MOST_LISTED: Final = 100
+# What names a cluster a row has its columns mixed up.
+MOST_CLUSTERS: Final = 100
 # Of one request: some kilobytes can hold ten million rows, which are minutes of work.
 MOST_ROWS: Final = 2_000_000
 HEAD: Final = 512
@@ -158,11 +160,15 @@ class Keeper:
         self.told = Told(now)
         self.batch: list[Row] = []
         self.num_names = 0
+        self.clusters: set[str] = set()
         self.open: list[Row] = []
         self.latest: datetime | None = None
 
     def add(self, row: Row) -> None:
-        """Keep a row, now or with others."""
+        """Keep a row, now or with others. Raises :class:`Forbidden` for a cluster too many."""
+        self.clusters.add(row.cluster)
+        if len(self.clusters) > MOST_CLUSTERS:
+            raise Forbidden(f"more than {MOST_CLUSTERS} clusters in one export")
         self.found.rows += 1
         if isinstance(row, Run):
             last = row.ended_at or row.started_at
