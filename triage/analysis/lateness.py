@@ -291,11 +291,14 @@ def between_nodes(rows: Rows, where: I64) -> NDArray[np.bool_]:
 
 def by_groups(rows: Rows, clock: I64, apart: F64, count: int) -> F64:
     """Per clock, how far it is ahead; ``apart`` is each row against its collective's middle."""
-    pair = rows.group * count + clock
-    told = ~np.isnan(apart)
-    known, first = np.unique(pair[told], return_index=True)
-    middle = group_median(compact(rows.group, clock), apart)[told][first]
-    return against_each_other(known // count, known % count, middle, count)
+    key = compact(rows.group, clock)
+    told = np.flatnonzero(~np.isnan(apart))
+    # Of those that are written into one place the last one stays.
+    first = np.full(int(key.max()) + 1, -1)
+    first[key[told][::-1]] = told[::-1]
+    first = first[first >= 0]
+    middle = group_median(key, apart)[first]
+    return against_each_other(rows.group[first], clock[first], middle, count)
 
 
 def count_steps(rows: Rows) -> int:
