@@ -91,5 +91,5 @@ def test_nodes_with_something_to_tell_come_by_name():
 def test_heat_has_its_place_in_the_report():
     report, standings = fleets.one_stop()
 
-    assert "Heat and counters" in render(report, standings, telemetry=telemetry())
+    assert "Heat and counters" in render({**report, "telemetry": telemetry()}, standings)
     assert "Heat and counters" not in render(report, standings)

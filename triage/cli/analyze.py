@@ -22,8 +22,11 @@ if TYPE_CHECKING:
 __all__ = [
     "HELP",
     "Format",
+    "JobFile",
     "Output",
+    "Paths",
     "ReportFormat",
+    "StoppedAt",
     "Top",
     "analyze",
     "colours",
@@ -76,31 +79,30 @@ ReportFormat = Annotated[
 Output = Annotated[
     Path | None, typer.Option("--output", "-o", metavar="FILE", help="Write there, not to stdout.")
 ]
+Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH", help="Folders, files or tar archives of one incident.", show_default=False
+    ),
+]
+JobFile = Annotated[
+    Path | None,
+    typer.Option("--job", metavar="FILE", help="Facts of the job, as in a job.json."),
+]
+StoppedAt = Annotated[
+    str | None,
+    typer.Option("--at", metavar="TIME", help="When it stopped, RFC 3339; UTC without offset."),
+]
 Top = Annotated[int | None, typer.Option("--top", metavar="N", help="Show the best N suspects.")]
 
 
 def analyze(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH",
-            help="Folders, files or tar archives of one incident.",
-            show_default=False,
-        ),
-    ],
+    paths: Paths,
     format_: ReportFormat = Format.TEXT,
     output: Output = None,
     top: Top = None,
-    job: Annotated[
-        Path | None,
-        typer.Option(
-            "--job", metavar="JOB.json", help="What is known of the job: nodes, world size ..."
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="TIME", help="When it stopped, RFC 3339; UTC without offset."),
-    ] = None,
+    job: JobFile = None,
+    at: StoppedAt = None,
 ) -> None:
     """Analyse ``paths`` and print the answer; ``HELP`` is what people read of it."""
     if top is not None and top < 1:

@@ -2,12 +2,21 @@
 
 import sys
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from triage.cli.analyze import colours, emit, existing, parse_at, reading, width
+from triage.cli.analyze import (
+    JobFile,
+    Paths,
+    StoppedAt,
+    colours,
+    emit,
+    existing,
+    parse_at,
+    reading,
+    width,
+)
 from triage.errors import UsageError
 
 __all__ = ["HELP", "explain"]
@@ -39,30 +48,15 @@ class Format(StrEnum):
 
 
 def explain(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="PATH",
-            help="Folders, files or tar archives of one incident.",
-            show_default=False,
-        ),
-    ],
+    paths: Paths,
     format_: Annotated[
         Format, typer.Option("--format", "-f", help="text for people, or json.")
     ] = Format.TEXT,
     top: Annotated[
         int | None, typer.Option("--top", metavar="N", help="Show the best N places.")
     ] = None,
-    job: Annotated[
-        Path | None,
-        typer.Option(
-            "--job", metavar="JOB.json", help="What is known of the job: nodes, world size ..."
-        ),
-    ] = None,
-    at: Annotated[
-        str | None,
-        typer.Option("--at", metavar="TIME", help="When it stopped, RFC 3339; UTC without offset."),
-    ] = None,
+    job: JobFile = None,
+    at: StoppedAt = None,
 ) -> None:
     """Explain the answer on ``paths``; ``HELP`` is what people read of it."""
     if top is not None and top < 1:

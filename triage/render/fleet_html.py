@@ -25,12 +25,10 @@ def render(
     standings: Mapping[str, Any],
     *,
     num_checks: int = 0,
-    telemetry: Mapping[str, Any] | None = None,
 ) -> str:
     """One self-contained page, with a newline at the end.
 
-    ``num_checks`` is how many checks of nodes are due or failing; ``telemetry`` is
-    ``FleetTelemetry.to_dict``, by default what stands in the report.
+    ``num_checks`` is how many checks of nodes are due or failing.
     """
     nothing = is_empty(report, standings)
     period = period_text(report)
@@ -57,9 +55,7 @@ def render(
                 el("p", {"class": "soft"}, period),
             ),
             empty() if nothing else answer_list(report, standings, num_checks),
-            None
-            if nothing
-            else overview(report, standings, None, telemetry or report.get("telemetry")),
+            None if nothing else overview(report, standings, None, report.get("telemetry")),
         ),
     )
     return f"<!DOCTYPE html>\n{el('html', {'lang': 'en'}, head, body)}\n"

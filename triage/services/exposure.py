@@ -12,7 +12,8 @@ from sqlalchemy.orm import Session
 from triage.domain.exposure import NodeFacts, Outage, Run
 from triage.store import jobs, node_sets
 from triage.store.outages import FACTS, NewOutage, keep_facts, keep_outages
-from triage.store.runs import NewRun, Tally, keep_runs
+from triage.store.runs import NewRun, keep_runs
+from triage.store.told_rows import Tally
 
 __all__ = ["Told"]
 

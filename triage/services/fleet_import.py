@@ -21,7 +21,7 @@ from triage.services.context import Context, utc_now
 from triage.services.exposure import Told
 from triage.services.receive_body import Ahead, Body, Growth, Whole, body_of, unpacked
 from triage.services.receive_stream import first_bytes
-from triage.store.runs import Tally
+from triage.store.told_rows import Tally
 
 __all__ = ["MOST_ROWS", "Imported", "import_exposure", "import_upload", "zone_of"]
 

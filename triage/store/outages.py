@@ -8,8 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from models import Node, Outage
-from triage.store.runs import Tally
-from triage.store.upsert import insert_new
+from triage.store.told_rows import Tally, keep_told
 
 __all__ = ["FACTS", "NewOutage", "keep_facts", "keep_outages"]
 
@@ -37,25 +36,9 @@ def keep_outages(session: Session, outages: Iterable[NewOutage]) -> Tally:
 
     Where two tell different ends the earlier one stands, whichever comes first.
     """
-    wanted: dict[tuple[int, datetime], NewOutage] = {}
-    num_told = 0
-    for outage in outages:
-        num_told += 1
-        same = wanted.get(outage.key)
-        wanted[outage.key] = outage if same is None else of_two(same, outage)
-    known = known_outages(session, wanted.values())
-    new = [wanted[key] for key in sorted(wanted.keys() - known.keys())]
-    added = insert_new(session, Outage, [columns_of(outage) for outage in new])
-    if added < len(new):
-        known |= known_outages(session, new)
-    changes = []
-    for key, (row_id, before) in known.items():
-        after = of_two(before, wanted[key])
-        if after != before:
-            changes.append({"id": row_id, **columns_of(after)})
-    if changes:
-        session.execute(update(Outage), changes)
-    return Tally(added, len(changes), num_told - added - len(changes))
+    return keep_told(
+        session, Outage, outages, known_among=known_outages, of_two=of_two, columns_of=columns_of
+    )
 
 
 def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tally:

@@ -16,9 +16,9 @@ from sqlalchemy.orm import Session
 from models import NodeSet, Run
 from triage.domain.exposure import Ending, weight
 from triage.store.node_sets import SetKey
-from triage.store.upsert import insert_new
+from triage.store.told_rows import Tally, keep_told
 
-__all__ = ["NewRun", "Tally", "keep_runs", "told_end"]
+__all__ = ["NewRun", "keep_runs", "told_end"]
 
 CHUNK: Final = 1000
 
@@ -44,41 +44,11 @@ class NewRun(NamedTuple):
         return self.cluster, self.job_id, self.started_at
 
 
-class Tally(NamedTuple):
-    """What became of rows."""
-
-    added: int = 0
-    changed: int = 0
-    unchanged: int = 0
-
-    def plus(self, other: "Tally") -> "Tally":
-        """Both together."""
-        return Tally(*(one + two for one, two in zip(self, other, strict=True)))
-
-
 def keep_runs(session: Session, runs: Iterable[NewRun]) -> Tally:
     """Keep these runs; what was known of them already is completed."""
-    wanted: dict[tuple[int, str, datetime], NewRun] = {}
-    num_told = 0
-    for run in runs:
-        num_told += 1
-        same = wanted.get(run.key)
-        wanted[run.key] = run if same is None else of_two(same, run)
-    known = known_runs(session, wanted.values())
-    new = [wanted[key] for key in sorted(wanted.keys() - known.keys())]
-    added = insert_new(session, Run, [columns_of(run) for run in new])
-    if added < len(new):
-        # Somebody else kept some of them just now.
-        late = known_runs(session, new)
-        known |= late
-    changes = []
-    for key, (row_id, before) in known.items():
-        after = of_two(before, wanted[key])
-        if after != before:
-            changes.append({"id": row_id, **columns_of(after)})
-    if changes:
-        session.execute(update(Run), sorted(changes, key=lambda row: row["id"]))
-    return Tally(added, len(changes), num_told - added - len(changes))
+    return keep_told(
+        session, Run, runs, known_among=known_runs, of_two=of_two, columns_of=columns_of
+    )
 
 
 def told_end(
