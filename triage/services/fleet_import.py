@@ -122,11 +122,12 @@ def import_exposure(
 ) -> Imported:
     """Keep what an export tells. ``cluster`` is that of rows which name none.
 
-    Raises :class:`ArtifactError` for what is no export or, once those before are kept, has more
-    than ``most_rows`` rows, and what the database raises.
+    ``most_rows`` is for a process that has other things to do. Raises :class:`ArtifactError` for
+    what is no export or, once those before are kept, has more rows, and what the database raises.
     """
     now = utc_now()
-    reading = read_exposure(source, Options(zone, cluster, now + AHEAD))
+    sparing = most_rows is not None
+    reading = read_exposure(source, Options(zone, cluster, now + AHEAD, sparing))
     found = Imported(reading.format)
     keeper = Keeper(ctx, found, now)
     passed: Counter[str] = Counter()

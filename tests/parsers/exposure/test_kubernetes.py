@@ -9,7 +9,9 @@ import pytest
 from tests.parsers.exposure.exports import passed, read, runs, unread
 from triage.domain.category import Category
 from triage.domain.exposure import Ending
-from triage.errors import Corrupt, UnknownFormat
+from triage.errors import Corrupt, Forbidden, UnknownFormat
+from triage.parsers.exposure import kubernetes
+from triage.parsers.exposure.rows import Options
 
 T0, T1, T2 = "2026-11-21T01:00:00Z", "2026-11-21T03:14:15Z", "2026-11-21T03:15:00Z"
 START, END = (datetime.fromisoformat(text).astimezone(UTC) for text in (T0, T1))
@@ -177,3 +179,18 @@ def test_hostile_objects_stop_nothing(hostile: dict[str, Any]) -> None:
 def test_json_that_is_no_list_is_refused(text: str, error: type[Exception]) -> None:
     with pytest.raises(error):
         read(text)
+
+
+def test_a_process_with_other_things_to_do_takes_less(monkeypatch: pytest.MonkeyPatch) -> None:
+    text = json.dumps({"kind": "List", "items": [job()] * 3})
+    objects = text.count("{") + text.count("[")
+    for name, most, words in (
+        ("SPARING_BYTES", len(text), "bytes"), ("SPARING_OBJECTS", objects, "objects"),
+    ):  # fmt: skip
+        with monkeypatch.context() as patched:
+            patched.setattr(kubernetes, name, most)
+            read(text, Options(sparing=True))
+            patched.setattr(kubernetes, name, most - 1)
+            read(text)
+            with pytest.raises(Forbidden, match=words):
+                read(text, Options(sparing=True))

@@ -40,6 +40,9 @@ __all__ = ["kubernetes_rows"]
 
 # Read whole: objects take ten times as much memory as their text.
 MAX_BYTES: Final = 128 << 20
+SPARING_BYTES: Final = 32 << 20
+# A pod of 10 KB has a hundred; each takes a quarter of a kilobyte once it is read.
+SPARING_OBJECTS: Final = 500_000
 PIECE: Final = 1 << 20
 GPU: Final = "nvidia.com/gpu"
 # What is submitted, by kind; the first of these that a pod's labels name is its run.
@@ -73,7 +76,7 @@ class Found:
 def kubernetes_rows(source: Source, options: Options) -> Iterator[Row]:
     """The runs of a list. Raises :class:`Corrupt`, :class:`Forbidden`, :class:`UnknownFormat`."""
     found: dict[tuple[str, str, str], Found] = {}
-    for place, item in enumerate(items_of(read_all(source)), 1):
+    for place, item in enumerate(items_of(read_all(source, sparing=options.sparing)), 1):
         if not isinstance(item, dict):
             yield Unread(place, "it is no object")
             continue
@@ -94,13 +97,20 @@ def kubernetes_rows(source: Source, options: Options) -> Iterator[Row]:
             yield Unread(one.place, f"{short(name)}: {error}")
 
 
-def read_all(source: Source) -> bytes:
-    pieces, total = [], 0
+def read_all(source: Source, *, sparing: bool) -> bytes:
+    pieces, total, objects = [], 0, 0
+    most = SPARING_BYTES if sparing else MAX_BYTES
     while piece := source.read(PIECE):
         total += len(piece)
-        if total > MAX_BYTES:
+        objects += piece.count(b"{") + piece.count(b"[") if sparing else 0
+        if total > most:
             raise Forbidden(
-                f"a Kubernetes list of more than {MAX_BYTES:,} bytes; list each namespace alone"
+                f"a Kubernetes list of more than {most:,} bytes; list each namespace alone"
+            )
+        if objects > SPARING_OBJECTS:
+            raise Forbidden(
+                f"a Kubernetes list of more than {SPARING_OBJECTS:,} objects;"
+                " list each namespace alone"
             )
         pieces.append(piece)
     return b"".join(pieces).removeprefix(b"\xef\xbb\xbf")

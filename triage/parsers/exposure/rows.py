@@ -41,11 +41,14 @@ class Options:
     """``zone`` is that of times which name none; ``cluster`` is that of rows which name none.
 
     Times beyond ``last`` cannot be: whoever wrote them has a wrong clock, or a wrong zone.
+    ``sparing`` is for a process that has other things to do: JSON, which is held whole, may be
+    a quarter as long.
     """
 
     zone: tzinfo = UTC
     cluster: str = ""
     last: datetime | None = None
+    sparing: bool = False
 
 
 @dataclass(frozen=True, slots=True)
