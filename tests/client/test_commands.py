@@ -218,6 +218,8 @@ def test_watch_on_a_terminal_is_one_view_and_ends_clean(address, client):
         [sys.executable, "-m", "triage.cli.main", "watch", opened.id],
         env=environment(TRIAGE_URL=address) | {"TERM": "xterm", "COLUMNS": "80"},
         cwd=ROOT, stdin=slave, stdout=subprocess.PIPE, stderr=slave,
+        # Tests that a script starts with "&" ignore it, and so would what they start.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )  # fmt: skip
     os.close(slave)
     shown = b""
