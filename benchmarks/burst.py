@@ -47,8 +47,9 @@ class Seen:
     refused: dict[int, int] = field(default_factory=dict)
     failed: int = 0
     asked: list[float] = field(default_factory=list)
-    provisional_at: float | None = None
-    provisional_share: float = 0.0
+    answers: list[tuple[float, float, bool]] = field(default_factory=list)
+    """Of each revision when it was first seen, the part acknowledged then, and whether it names
+    a suspect."""
     final_at: float | None = None
     top: str | None = None
 
@@ -155,15 +156,17 @@ async def answer(reader: asyncio.StreamReader) -> tuple[int, float]:
 def watch(made: Installation, incident: str, nodes: int, began: float, seen: Seen) -> None:
     """Ask for the suspects twice a second until they are final."""
     url = f"{made.address}/v1/incidents/{incident}/suspects"
+    revision = None
     while seen.final_at is None:
         asked_at = time.monotonic()
         with OPENER.open(url, timeout=60) as response:
             body = json.load(response)
         now = time.monotonic()
         seen.asked.append(now - asked_at)
-        if body["suspects"] and seen.provisional_at is None:
-            seen.provisional_at = now - began
-            seen.provisional_share = len(seen.acknowledged) / nodes
+        if body["revision"] and body["revision"] != revision:
+            revision = body["revision"]
+            share = len(seen.acknowledged) / nodes
+            seen.answers.append((now - began, share, bool(body["suspects"])))
         if body["state"] in ("ready", "failed"):
             seen.final_at = now - began
             seen.top = body["suspects"][0]["node"] if body["suspects"] else body["state"]
@@ -254,7 +257,8 @@ def show(
     last = max(seen.acknowledged)
     half = sorted(seen.acknowledged)[len(seen.acknowledged) // 2]
     final = "not in time" if seen.final_at is None else f"{seen.final_at - last:.1f} s"
-    first = seen.provisional_at
+    answered = next(((at, share) for at, share, _ in seen.answers), None)
+    named = next(((at, share) for at, share, suspects in seen.answers if suspects), None)
     rows = [
         ("all acknowledged", f"{last:.1f} s"),
         ("half acknowledged", f"{half:.1f} s"),
@@ -264,12 +268,9 @@ def show(
         ),
         ("refused and sent again", str(seen.refused or 0)),
         ("connections that failed", str(seen.failed)),
-        (
-            "first suspects",
-            "none before the final ones"
-            if first is None
-            else f"{first:.1f} s, {seen.provisional_share:.0%} acknowledged",
-        ),
+        ("first answer", came(answered)),
+        ("first suspects", came(named)),
+        ("answers in all", str(len(seen.answers))),
         ("final suspects after the last upload", final),
         ("top suspect, and the truth", f"{seen.top}, {culprit}"),
         (
@@ -283,6 +284,11 @@ def show(
     ]
     shares = [(f"CPU per bundle, {kind}", f"{ms:.1f} ms") for kind, ms in per_bundle.items()]
     print(aligned(("what", "seen"), [*rows, *shares]))
+
+
+def came(answer: tuple[float, float] | None) -> str:
+    """When an answer was there, and how much was acknowledged then."""
+    return "none" if answer is None else f"{answer[0]:.1f} s, {answer[1]:.0%} acknowledged"
 
 
 def pick(values: list[float], percent: int) -> float:

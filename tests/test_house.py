@@ -46,6 +46,15 @@ def test_importing_triage_loads_neither_the_analysis_nor_a_service() -> None:
     assert loaded.isdisjoint(HEAVY_OR_FOREIGN)
 
 
+def test_a_service_that_takes_files_in_holds_no_compiler() -> None:
+    """Thousands of uploads wait in its memory; numba and scipy alone are 60 MB."""
+    code = "import sys, triage.api.app; print(*sys.modules)"
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
+    )
+    assert set(done.stdout.split()).isdisjoint({"numba", "scipy", "pandas", "sklearn", "pyarrow"})
+
+
 def test_triage_hands_on_what_it_promises() -> None:
     for name in triage.__all__:
         assert getattr(triage, name) is not None

@@ -48,6 +48,13 @@ def seconds(found: Plan) -> float | None:
             id="all will be in before another answer is",
         ),
         pytest.param(
+            {
+                "num_artifacts": 60, "analyse_s": 7.0, "answered_inputs": 2,
+                "analysed_at": NOW - timedelta(minutes=1),
+            },
+            True, False, 60, id="the newest answer knows less than half of what is in",
+        ),
+        pytest.param(
             {"num_artifacts": 60, "analyse_s": 6.0, "analysed_at": NOW - timedelta(minutes=1)},
             True, False, 60, id="there is time for another answer",
         ),

@@ -40,8 +40,10 @@ REST: Final = 3.0
 LOOK_AGAIN_S: Final = 5.0
 # With this part of the files in, and more coming all the time, the final answer is next ...
 NEARLY: Final = 0.8
-# ... as it is when, at their pace, all are in before another one of these could be made.
+# ... as it is when, at their pace, all are in before another one of these could be made, unless
+# the newest answer knows so little of what is in that somebody who waits is better off with it.
 AS_LONG: Final = 2.0
+LITTLE: Final = 0.5
 MOVING: Final = timedelta(seconds=2)
 
 
@@ -82,9 +84,13 @@ def end_is_near(st: Standing, now: datetime) -> bool:
     expected = st.expected_artifacts
     if expected is None:
         return False
+    if st.num_artifacts >= NEARLY * expected:
+        return True
+    if st.answered_inputs < LITTLE * st.inputs:
+        return False
     pace_s = (now - st.created_at).total_seconds() / st.num_artifacts
     left_s = (expected - st.num_artifacts) * pace_s
-    return st.num_artifacts >= NEARLY * expected or left_s < AS_LONG * st.analyse_s
+    return left_s < AS_LONG * st.analyse_s
 
 
 def analyse(ctx: Context, readers: Readers, owed: WorkView) -> Done:

@@ -8,7 +8,6 @@ from typing import Any, Final
 
 from triage.domain.report import iso_utc
 from triage.errors import ArtifactError, Place, Unprocessable
-from triage.parsers.telemetry.read import READERS
 from triage.parsers.telemetry.recognise import Form, form_of
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
@@ -81,6 +80,9 @@ def take_telemetry(
     when the body breaks off later: sent again, it is known. Raises :class:`Unprocessable` for
     what is no telemetry, and for samples of which not one can be used.
     """
+    # Compiled loops, which a service that takes no telemetry in does not need to hold.
+    from triage.parsers.telemetry.read import READERS
+
     settings = ctx.settings
     head, body = looked_at(read, encoding, settings.max_artifact_bytes)
     form = form_of(head)

@@ -3,10 +3,13 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
 from triage.domain.evidence import NO_STAMP, Evidence, Stamp
 from triage.domain.report import Refused
-from triage.parsers.telemetry.file import TelemetryFile
+
+if TYPE_CHECKING:  # a service that only takes files in needs no compiled loops
+    from triage.parsers.telemetry.file import TelemetryFile
 
 __all__ = ["LogFile", "LogKind", "LogSet", "TemplateCount"]
 
@@ -72,4 +75,4 @@ class LogSet:
     refused: list[Refused] = field(default_factory=list)
     templates: Mapping[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    telemetry: list[TelemetryFile] = field(default_factory=list)
+    telemetry: list["TelemetryFile"] = field(default_factory=list)

@@ -17,7 +17,7 @@ from triage.errors import ArtifactError
 from triage.parsers.archive import BROKEN, compression_of, is_tar, opened, peek, tar_entries
 from triage.parsers.flight_recorder.recognise import claimed
 from triage.parsers.inputs import InputFile
-from triage.parsers.telemetry.parquet import claims as is_parquet
+from triage.parsers.telemetry.recognise import is_parquet
 
 __all__ = ["LogStream", "log_streams", "why_no_text"]
 

@@ -20,9 +20,8 @@ from triage.parsers.telemetry.series import SeriesTable
 from triage.parsers.telemetry.table import flattened, learn_row
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["MAGIC", "MISSING", "claims", "read_parquet"]
+__all__ = ["MISSING", "read_parquet"]
 
-MAGIC: Final = b"PAR1"
 MISSING: Final = (
     "a Parquet file: reading it needs pyarrow, so install `nccl-triage[telemetry]`, or give the"
     " table as CSV"
@@ -40,11 +39,6 @@ MOST_BYTES: Final = 512 << 20
 TOO_LARGE: Final = "a Parquet file of more than 512 MiB: give it in parts"
 # Rows of one piece, before cells are spread over samples.
 MOST_ROWS: Final = 1 << 16
-
-
-def claims(head: bytes) -> bool:
-    """Whether a file begins as Parquet does."""
-    return head.startswith(MAGIC)
 
 
 def read_parquet(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Samples]:

@@ -26,7 +26,7 @@ from triage.parsers.telemetry.numbers import LAST_S
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["claims", "read_query_result"]
+__all__ = ["read_query_result"]
 
 PIECE: Final = 1 << 20
 # Labels of one series; what is longer is no set of labels.
@@ -35,7 +35,6 @@ MAX_SERIES: Final = 1 << 21
 # Of one time and its value, which are some bytes: what is longer is looked through again and
 # again while it comes.
 MAX_PAIR: Final = 2 << 20
-HEAD = re.compile(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
 LABELS = re.compile(rb'"metric"\s*:\s*(\{(?:[^{}"]|"(?:[^"\\]|\\.)*")*\})')
 OPENS = re.compile(rb'\s*,\s*"(values|value|histograms?)"\s*:\s*\[')
 # Where a list of pairs ends, an empty list, and a single pair.
@@ -47,11 +46,6 @@ BARE: Final = bytes.maketrans(b'[]"\n\r\t', b"      ")
 NOT_READ: Final = "values that are no pairs of time and number"
 TOO_LONG: Final = "holds a value that is longer than a number"
 CUT: Final = "breaks off within the values of a series"
-
-
-def claims(head: bytes) -> bool:
-    """Whether a file that begins so is an answer of the API, with series in it."""
-    return HEAD.match(head) is not None and b'"metric"' in head and b'"result"' in head
 
 
 class Pieces:

@@ -2,17 +2,19 @@
 
 A job's log is never claimed: every whole line of the first bytes has to be a line of the
 format, or the first line has to name columns that only telemetry has.
+
+Every upload is looked at here, so nothing that is compiled is imported: readers are loaded by
+who reads.
 """
 
 import re
 from enum import StrEnum
 from typing import Final
 
-from triage.parsers.telemetry import parquet, query_result
 from triage.parsers.telemetry.columns import header_of
 from triage.parsers.telemetry.metrics import metric_named
 
-__all__ = ["Form", "form_of"]
+__all__ = ["Form", "form_of", "is_parquet"]
 
 
 class Form(StrEnum):
@@ -25,6 +27,9 @@ class Form(StrEnum):
 
 
 LOOK_BYTES: Final = 16 << 10
+PARQUET: Final = b"PAR1"
+# How an answer of the Prometheus API begins.
+ANSWER = re.compile(rb'\s*\{[^\[]{0,4096}"(?:resultType|result|status)"')
 MOST_LINES: Final = 200
 # `DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61`, with a time behind it or none.
 SAMPLE = re.compile(
@@ -36,17 +41,27 @@ DESCRIBED = re.compile(rb"# ?(?:HELP|TYPE) ([A-Za-z_:][A-Za-z0-9_:]*)")
 
 def form_of(head: bytes) -> Form | None:
     """The form of a file that begins with the decompressed ``head``; None for no telemetry."""
-    if parquet.claims(head):
+    if is_parquet(head):
         return Form.PARQUET
     text = head[:LOOK_BYTES].removeprefix(b"\xef\xbb\xbf")
     start = text.lstrip()[:1]
     if start == b"{":
-        return Form.QUERY_RESULT if query_result.claims(text) else None
+        return Form.QUERY_RESULT if is_query_result(text) else None
     if not start or start in b"<[0123456789":
         return None
     if is_exposition(text):
         return Form.EXPOSITION
     return Form.TABLE if is_table(text) else None
+
+
+def is_parquet(head: bytes) -> bool:
+    """Whether a file begins as Parquet does."""
+    return head.startswith(PARQUET)
+
+
+def is_query_result(head: bytes) -> bool:
+    """Whether a file that begins so is an answer of the API, with series in it."""
+    return ANSWER.match(head) is not None and b'"metric"' in head and b'"result"' in head
 
 
 def is_exposition(text: bytes) -> bool:
