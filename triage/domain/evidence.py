@@ -14,7 +14,7 @@ from typing import Any
 from triage.domain.category import Category
 from triage.domain.report import iso_utc
 
-__all__ = ["NO_STAMP", "Blame", "Clock", "Evidence", "EvidenceRole", "Kind", "Stamp"]
+__all__ = ["NO_STAMP", "Blame", "Clock", "Evidence", "EvidenceRole", "Kind", "Stamp", "Trait"]
 
 
 class Clock(StrEnum):
@@ -44,6 +44,31 @@ class Blame(StrEnum):
     ABSENT = "absent"  # whoever did not print it
     SHARED = "shared"  # nothing on a node: file system, scheduler, fabric manager
     NOBODY = "nobody"
+
+
+class Trait(StrEnum):
+    """What the joining of evidence asks of a line besides its category."""
+
+    GENERIC = "generic"
+    """Known by general words alone (``failed``, ``error``, a driver's name): convicts nobody."""
+    TIMEOUT = "timeout"
+    """A watchdog gave up waiting for the other ranks."""
+    RENDEZVOUS = "rendezvous"
+    """How ranks find each other at the start; it is lost with the process that held it."""
+    ENDS_JOB = "ends_job"
+    """Ends a job that had stopped before: a cause only where nobody waited."""
+    GPU_LOST = "gpu_lost"
+    """The GPU does not answer on its bus."""
+    GPU_NOT_STARTED = "gpu_not_started"
+    """CUDA does not start the GPU: the GPU, or a driver that does not fit."""
+    ROOT_WHEN_ALONE = "root_when_alone"
+    """A consequence that names the fault, where the first report of the fault is missing."""
+    QUOTABLE = "quotable"
+    """A driver's words: inside somebody's sentence in a job log they are a quotation."""
+    TEARDOWN = "teardown"
+    """Printed when a job or a driver ends or begins, also by healthy nodes."""
+    NOT_THE_JOB = "not_the_job"
+    """About a process or service that nothing ties to the job."""
 
 
 class Kind(StrEnum):
@@ -115,7 +140,8 @@ class Evidence:
     ``also`` are categories that the line does not exclude. ``weak`` evidence needs
     another source before it may convict. ``peer`` is the other end as printed: an
     address, a node, a bus id, or ``rank 3``. ``parent_code`` is the Xid that the
-    driver itself names as the cause. ``fields`` is what else the pattern read.
+    driver itself names as the cause. ``fields`` is what else the pattern read. ``traits`` are
+    those of the signature.
     """
 
     artifact: str
@@ -144,6 +170,7 @@ class Evidence:
     last_at_ns: int | None = None
     error_ns: int = 0
     fields: Mapping[str, str] = field(default_factory=dict)
+    traits: frozenset[Trait] = frozenset()
 
     @property
     def at(self) -> datetime | None:
@@ -159,7 +186,7 @@ class Evidence:
             self.category, self.also, self.code, self.parent_code, self.blame, self.weak,
             self.node, self.rank, self.local_rank, self.cuda_device, self.pid, self.gpu,
             self.peer, self.count, self.stamp, self.last_stamp, at_ns, last_at_ns, error_ns,
-            self.fields,
+            self.fields, self.traits,
         )  # fmt: skip
 
     def to_row(self) -> dict[str, Any]:

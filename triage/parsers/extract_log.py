@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from triage.domain.category import Category
-from triage.domain.evidence import NO_STAMP, Blame, Evidence, EvidenceRole, Kind, Stamp
+from triage.domain.evidence import NO_STAMP, Blame, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.parsers.extract_digest import Interned
 from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -14,6 +14,7 @@ KINDS: Final = {str(one): one for one in Kind}
 ROLES: Final = {str(one): one for one in EvidenceRole}
 BLAMES: Final = {str(one): one for one in Blame}
 CATEGORIES: Final = {str(one): one for one in Category}
+TRAITS: Final = {str(one): one for one in Trait}
 LOG_KINDS: Final = {str(one): one for one in LogKind}
 
 
@@ -77,6 +78,7 @@ def row_values(row: Evidence, artifact: str) -> list[Any]:
         row.last_at_ns,
         row.error_ns,
         dict(row.fields),
+        *([sorted(row.traits)] if row.traits else []),
     ]
 
 
@@ -113,7 +115,7 @@ def row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
     (
         own, line, signature, kind, role, text, category, also, code, parent_code, blame,
         weak, node, rank, local_rank, cuda_device, pid, gpu, peer, count, stamp, last,
-        at_ns, last_at_ns, error_ns, fields,
+        at_ns, last_at_ns, error_ns, fields, *traits,
     ) = values  # fmt: skip
     at = stamp_from(stamp)
     return Evidence(
@@ -143,6 +145,7 @@ def row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
         last_at_ns,
         error_ns,
         fields,
+        frozenset(TRAITS[one] for one in traits[0]) if traits else frozenset(),
     )
 
 

@@ -5,11 +5,11 @@ job however often they are repeated, ``error`` and ``fatal`` may.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 from triage.signatures.job_line import Family
 from triage.signatures.pci import full_address
 from triage.signatures.signature import Reading, Scope
@@ -72,6 +72,7 @@ class HostFamily(Family):
         read: Read | None = None,
         scope: Scope = Scope.KERNEL,
         kind: Kind | None = None,
+        traits: Collection[Trait] = (),
     ) -> None:
         """One more entry; ``severity`` None is for lines that are no fault of anything."""
         self.add(
@@ -91,4 +92,5 @@ class HostFamily(Family):
             read=graded(severity, read),
             scope=scope,
             kind=kind,
+            traits=traits,
         )

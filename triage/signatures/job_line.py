@@ -1,10 +1,10 @@
 """The form of an entry for a line that a job prints: the words that most entries share, once."""
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 from triage.signatures.signature import Reading, Scope, Signature
 
 __all__ = ["ADVICE", "CONSEQUENCE", "NOISE", "ROOT", "Family"]
@@ -45,6 +45,7 @@ class Family:
         read: Read | None = None,
         scope: Scope = Scope.JOB,
         kind: Kind | None = None,
+        traits: Collection[Trait] = (),
     ) -> None:
         """One more entry, matched without case."""
         self.entries.append(
@@ -65,6 +66,7 @@ class Family:
                 context=context,
                 each=each,
                 quiet=quiet,
+                traits=frozenset(traits),
                 read=read,
             )
         )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 
 __all__ = ["Reading", "Scope", "Signature"]
 
@@ -43,6 +43,7 @@ class Reading:
     blame: Blame | None = None
     weak: bool | None = None
     signature: str | None = None
+    traits: frozenset[Trait] | None = None
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -60,6 +61,7 @@ class Signature:
     its own (tables and identities), otherwise lines that differ in numbers alone
     become one row with a count. Of ``quiet`` ones a log may hold millions that say no
     more than a few: behind the first thousands, all of the same words become one row.
+    ``traits`` say what the joining of evidence asks besides the category.
     """
 
     id: str
@@ -78,4 +80,5 @@ class Signature:
     context: int = 0
     each: bool = False
     quiet: bool = False
+    traits: frozenset[Trait] = frozenset()
     read: Callable[["re.Match[str]", Sequence[str]], Reading | None] | None = None

@@ -154,6 +154,7 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
         stamp=stamp,
         last_stamp=stamp,
         fields=fields,
+        traits=signature.traits if reading.traits is None else reading.traits,
     )
 
 
