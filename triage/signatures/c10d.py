@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
 from triage.signatures.signature import Reading
 
@@ -261,6 +261,7 @@ C10D.add(
     context=1,
     each=True,
     read=watchdog,
+    traits=(Trait.TIMEOUT,),
 )
 C10D.add(
     "dump_signal",
@@ -452,6 +453,7 @@ C10D.add(
     blame=Blame.NOBODY,
     weak=True,
     read=nccl_result,
+    traits=(Trait.GENERIC,),
 )
 C10D.add(
     "store_connect_failed",
@@ -469,6 +471,7 @@ C10D.add(
     STORE,
     blame=Blame.STORE,
     read=store_connect,
+    traits=(Trait.RENDEZVOUS,),
 )
 C10D.add(
     "store_address_in_use",
@@ -489,6 +492,7 @@ C10D.add(
     STORE,
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_USER,),
+    traits=(Trait.RENDEZVOUS,),
 )
 C10D.add(
     "store_timeout",
@@ -521,6 +525,7 @@ C10D.add(
     category=Category.DEPENDENCY,
     also=(TIMEOUT, Category.NETWORK),
     blame=Blame.STORE,
+    traits=(Trait.RENDEZVOUS,),
 )
 C10D.add(
     "store_barrier",
@@ -537,6 +542,7 @@ C10D.add(
     category=TIMEOUT,
     also=(Category.DEPENDENCY,),
     blame=Blame.ABSENT,
+    traits=(Trait.RENDEZVOUS,),
 )
 C10D.add(
     "rendezvous_connection",
@@ -553,6 +559,7 @@ C10D.add(
     also=(Category.NETWORK,),
     blame=Blame.STORE,
     weak=True,
+    traits=(Trait.RENDEZVOUS,),
 )
 C10D.add(
     "rendezvous_frame",
@@ -565,6 +572,7 @@ C10D.add(
     category=Category.DEPENDENCY,
     also=(TIMEOUT, Category.NETWORK),
     blame=Blame.STORE,
+    traits=(Trait.RENDEZVOUS,),
 )
 C10D.add(
     "store_lost",
@@ -592,6 +600,7 @@ C10D.add(
     ("SocketImpl opened",),
     STORE,
     blame=Blame.STORE,
+    traits=(Trait.RENDEZVOUS,),
 )
 C10D.add(
     "name_resolution",

@@ -11,7 +11,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import EvidenceRole, Kind
+from triage.domain.evidence import EvidenceRole, Kind, Trait
 from triage.signatures.signature import Reading, Scope, Signature
 
 __all__ = ["SIGNATURES"]
@@ -32,6 +32,7 @@ def cuda(
     weak: bool = False,
     role: EvidenceRole = EvidenceRole.ROOT,
     source: str = RUNTIME,
+    traits: tuple[Trait, ...] = (),
 ) -> Signature:
     """One text of the runtime; the printing process has the GPU."""
     return Signature(
@@ -47,6 +48,7 @@ def cuda(
         also=also,
         weak=weak,
         scope=Scope.JOB,
+        traits=frozenset(traits),
     )
 
 
@@ -316,6 +318,7 @@ SIGNATURES = (
         also=(Category.IO_BOARD, Category.GPU),
         weak=True,
         near=("no CUDA graphs are captured",),
+        traits=(Trait.GPU_NOT_STARTED,),
     ),
     cuda(
         "invalid_device",
@@ -389,6 +392,7 @@ SIGNATURES = (
         ),
         also=(Category.IO_BOARD, Category.GPU),
         near=("weight initialization error bound 1e-3",),
+        traits=(Trait.GPU_NOT_STARTED,),
     ),
     cuda(
         "fork",
@@ -478,6 +482,7 @@ SIGNATURES = (
         ("Cuda failure 999 'unknown error'", "RuntimeError: CUDA error: unknown error"),
         weak=True,
         near=("unknown error policy",),
+        traits=(Trait.GENERIC,),
     ),
     cuda(
         "invalid_argument",

@@ -18,11 +18,15 @@ Read = Callable[["re.Match[str]", Sequence[str]], Reading | None]
 
 
 class Family:
-    """One family of job lines: collects its entries in the order in which they are tried."""
+    """One family of job lines: collects its entries in the order in which they are tried.
 
-    def __init__(self, name: str, kind: Kind) -> None:
+    ``traits`` are those of all its entries.
+    """
+
+    def __init__(self, name: str, kind: Kind, traits: Collection[Trait] = ()) -> None:
         self.name = name
         self.kind = kind
+        self.traits = frozenset(traits)
         self.entries: list[Signature] = []
 
     def add(
@@ -66,7 +70,7 @@ class Family:
                 context=context,
                 each=each,
                 quiet=quiet,
-                traits=frozenset(traits),
+                traits=self.traits | frozenset(traits),
                 read=read,
             )
         )

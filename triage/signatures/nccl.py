@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
 from triage.signatures.signature import Reading
 
@@ -448,6 +448,7 @@ NCCL.add(
     "NCCL: ncclGetErrorString",
     blame=Blame.NOBODY,
     weak=True,
+    traits=(Trait.GENERIC,),
 )
 NCCL.add(
     "result_remote",
@@ -475,6 +476,7 @@ NCCL.add(
     "NCCL: ncclGetErrorString",
     blame=Blame.NOBODY,
     weak=True,
+    traits=(Trait.GENERIC,),
 )
 NCCL.add(
     "cuda_failure",

@@ -9,14 +9,14 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily, says
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-NODE = HostFamily("node", Kind.SCHEDULER)
+NODE = HostFamily("node", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
 MAINTENANCE = Category.HOST_MAINTENANCE
 LOST = (Category.CHASSIS, Category.POWER, Category.NETWORK)
 KUBERNETES = "Kubernetes: node controller, kubelet, kubectl, events"

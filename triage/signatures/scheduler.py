@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.exit_codes import SIGNAL_NUMBER, of_exit, of_signal
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-SCHEDULER = Family("scheduler", Kind.SCHEDULER)
+SCHEDULER = Family("scheduler", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
 SLURM = "Slurm: srun and slurmstepd"
 KUBERNETES = "Kubernetes: kubelet, kubectl and events"
 RAY = "Ray: exceptions and the memory monitor"

@@ -10,14 +10,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.exit_codes import SIGNAL_NUMBER, of_exit, of_signal
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-ELASTIC = Family("elastic", Kind.ELASTIC)
+ELASTIC = Family("elastic", Kind.ELASTIC, traits=(Trait.ENDS_JOB,))
 AGENT = "PyTorch: elastic/agent/server/api.py"
 TABLE = "PyTorch: elastic/multiprocessing/errors/__init__.py"
 WORKERS = "PyTorch: elastic/multiprocessing/api.py"
