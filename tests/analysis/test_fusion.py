@@ -7,6 +7,7 @@ import pytest
 from triage.analysis.fusion import fuse
 from triage.analysis.propose import propose
 from triage.analysis.ranking import Decision
+from triage.analysis.registry import DETECTORS
 from triage.analysis.roles import explained_by
 from triage.analysis.stop import SECOND, Stop, When
 from triage.analysis.weigh import load_model
@@ -67,6 +68,7 @@ def claim(rank: int, detector="fr.host_stall", category=Category.HOST_STALL, str
     return Finding(
         detector, VerdictKind.HANG, category, (rank,), strength, Role.CULPRIT,
         "stopped issuing work", (reason,),
+        explained_by=next(one.explains for one in DETECTORS if one.name == detector),
     )  # fmt: skip
 
 

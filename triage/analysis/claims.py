@@ -8,26 +8,10 @@ from collections.abc import Sequence
 from typing import Final
 
 from triage.analysis.hypothesis import Hypothesis, Seats, sure
-from triage.domain.category import HARDWARE, Category
+from triage.domain.category import Category
 from triage.domain.finding import Finding
 
 __all__ = ["join_findings"]
-
-# Which causes can make what a detector sees. A mismatch is a cause by itself.
-ANYTHING: Final = frozenset(Category) - {Category.NONE, Category.STRAGGLER}
-ACCOUNTS_FOR: Final[dict[str, frozenset[Category]]] = {
-    "fr.host_stall": ANYTHING - {Category.COLLECTIVE_MISMATCH},
-    "fr.device_stall": HARDWARE
-    | {Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER, Category.DEPENDENCY},
-    "fr.no_dump": ANYTHING,
-    "fr.setup_hang": ANYTHING,
-    "fr.fabric_stall": HARDWARE | {Category.DEPENDENCY, Category.HOST_MAINTENANCE},
-    "fr.straggler": HARDWARE | {Category.STORAGE, Category.HOST_STALL, Category.HOST_OOM},
-    "fr.mismatch": frozenset(
-        {Category.COLLECTIVE_MISMATCH, Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK,
-         Category.NUMERICAL}
-    ),
-}  # fmt: skip
 
 
 def join_findings(
@@ -35,14 +19,13 @@ def join_findings(
 ) -> list[Hypothesis]:
     """Each claim to the hypotheses of its node that account for it, else as one of its own."""
     for finding in findings:
-        able = ACCOUNTS_FOR.get(finding.detector, frozenset({finding.category}))
         for rank in finding.ranks or (-1,):
             node = seats.node_of(rank) if rank >= 0 else None
             fitting = [
                 one
                 for one in found
                 if one.rows
-                and one.category in able
+                and finding.can_be_due_to(one.category)
                 and (rank < 0 or at_same_place(one, node, rank, seats))
             ]
             for one in fitting:

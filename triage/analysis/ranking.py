@@ -81,15 +81,12 @@ def decide(
 
 def hear(case: Case) -> list[Finding]:
     """One detector per end of the graph, in the order of the registry; strongest first."""
-    if case.in_flight:
-        detectors = [one for one in DETECTORS if one.name == "fr.straggler"]
-    else:
-        detectors = list(DETECTORS)
+    detectors = [one for one in DETECTORS if one.runs_in_flight or not case.in_flight]
     heard: list[Finding] = []
     claimed: set[int] = set()
     for detector in detectors:
         found = list(detector.run(case))
-        if detector.name == "fr.no_dump" and claimed:
+        if detector.is_gap and claimed:
             found = [doubted(finding) for finding in found]
         heard += [f for f in found if f.end is None or f.end not in claimed]
         claimed |= {finding.end for finding in found if finding.end is not None}

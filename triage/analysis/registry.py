@@ -14,6 +14,7 @@ from triage.analysis.detectors.order_cycle import OrderCycle
 from triage.analysis.detectors.p2p import P2pMismatch
 from triage.analysis.detectors.setup_hang import SetupHang
 from triage.analysis.detectors.straggler import Straggler
+from triage.domain.category import Category
 from triage.domain.finding import Finding
 
 __all__ = ["DETECTORS", "Detector"]
@@ -23,6 +24,12 @@ class Detector(Protocol):
     """One way of looking at a case."""
 
     name: str
+    explains: frozenset[Category]
+    """The causes that can make what it sees."""
+    runs_in_flight: bool
+    """Whether it has something to say where what is unfinished was only just issued."""
+    is_gap: bool
+    """Whether it speaks of missing files, so that any claim from records comes first."""
 
     def run(self, case: Case) -> Iterator[Finding]:
         """Claims, each with its reasons; none when there is nothing to say."""

@@ -6,7 +6,16 @@ The rows are those of the interruption table of the Llama 3 405B training run
 
 from enum import StrEnum
 
-__all__ = ["HARDWARE", "LLAMA3_ROW", "OF_THE_NODE", "Action", "Category", "Role", "VerdictKind"]
+__all__ = [
+    "ANY_CAUSE",
+    "HARDWARE",
+    "LLAMA3_ROW",
+    "OF_THE_NODE",
+    "Action",
+    "Category",
+    "Role",
+    "VerdictKind",
+]
 
 
 class Category(StrEnum):
@@ -93,6 +102,9 @@ HARDWARE = frozenset(
     }
 )
 """The causes that can put a node out of service."""
+
+ANY_CAUSE = frozenset(Category) - {Category.NONE, Category.STRAGGLER}
+"""What can stop a job at all."""
 
 OF_THE_NODE = HARDWARE | {
     Category.HOST_STALL, Category.HOST_OOM, Category.NCCL_TIMEOUT, Category.STRAGGLER,

@@ -30,3 +30,13 @@ class Finding:
     """The end of the wait-for graph that this explains; of two findings on one
     end the detector that stands earlier in the registry is heard."""
     late_ms: float | None = None
+    explained_by: frozenset[Category] = frozenset()
+    """The causes that can make what was seen; empty: its own category alone."""
+    is_gap: bool = False
+    """What speaks for it is a missing file: nothing that a record says."""
+    one_of: bool = False
+    """One of ``ranks`` is meant, and nothing tells which."""
+
+    def can_be_due_to(self, cause: Category) -> bool:
+        """Whether ``cause`` at the same place accounts for the claim."""
+        return cause in (self.explained_by or {self.category})

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from triage.analysis.case import Case
 from triage.analysis.groups import MISSING
 from triage.analysis.waits import Place, PlaceKind
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.reduce import ROOTED_BIT, STARTED_BIT, U_FLAGS, U_STARTED
@@ -25,6 +25,11 @@ class DeviceStall:
     """
 
     name = "fr.device_stall"
+    explains: frozenset[Category] = HARDWARE | {
+        Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER, Category.DEPENDENCY,
+    }  # fmt: skip
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -78,6 +83,7 @@ class DeviceStall:
             reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
             kind=VerdictKind.HANG,
             category=Category.GPU,
             ranks=ranks,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import PlaceKind
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
 __all__ = ["FabricStall"]
@@ -21,6 +21,9 @@ class FabricStall:
     """
 
     name = "fr.fabric_stall"
+    explains: frozenset[Category] = HARDWARE | {Category.DEPENDENCY, Category.HOST_MAINTENANCE}
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -38,6 +41,7 @@ class FabricStall:
             witness = place.waiting[0]
             yield Finding(
                 detector=self.name,
+                explained_by=self.explains,
                 kind=VerdictKind.HANG,
                 category=Category.NCCL_TIMEOUT,
                 ranks=(),

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import Place, PlaceKind
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
 __all__ = ["HostStall"]
@@ -26,6 +26,9 @@ class HostStall:
     """
 
     name = "fr.host_stall"
+    explains: frozenset[Category] = ANY_CAUSE - {Category.COLLECTIVE_MISMATCH}
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -60,6 +63,7 @@ class HostStall:
         strength = (0.95 if whole else 0.88) if convicted else 0.3
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
             kind=VerdictKind.HANG,
             category=Category.HOST_STALL,
             ranks=(rank,),

@@ -45,6 +45,9 @@ class LoneWitness:
     """
 
     name = "fr.lone_witness"
+    explains: frozenset[Category] = frozenset({Category.COLLECTIVE_MISMATCH})
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -70,6 +73,7 @@ class LoneWitness:
         text = f"waits for rank {gone}, which {lacks}, in {case.place_text(place)}; {why[rank]}"
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
             kind=VerdictKind.DESYNC if decided else VerdictKind.INCONCLUSIVE,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=(rank,) if decided else (rank, gone),

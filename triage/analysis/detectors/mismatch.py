@@ -39,6 +39,12 @@ class Mismatch:
     """
 
     name = "fr.mismatch"
+    explains: frozenset[Category] = frozenset(
+        {Category.COLLECTIVE_MISMATCH, Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK,
+         Category.NUMERICAL}
+    )  # fmt: skip
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -93,6 +99,7 @@ class Mismatch:
             reasons += case.stack_reason(self.name, rank, "the operation came from")
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=odd.ranks,

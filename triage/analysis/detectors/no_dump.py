@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import Place, PlaceKind
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
 __all__ = ["GAP_STRENGTH", "NoDump"]
@@ -32,6 +32,9 @@ class NoDump:
     """
 
     name = "fr.no_dump"
+    explains: frozenset[Category] = ANY_CAUSE
+    runs_in_flight = False
+    is_gap = True
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -76,6 +79,8 @@ class NoDump:
         strength = GAP_STRENGTH if doubtful else (0.75 if accused == 1 else 0.65)
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
+            is_gap=True,
             kind=VerdictKind.INCONCLUSIVE if doubtful else VerdictKind.CRASH,
             category=Category.NCCL_TIMEOUT,
             ranks=(rank,),

@@ -28,6 +28,9 @@ class OrderCycle:
     """
 
     name = "fr.order_cycle"
+    explains: frozenset[Category] = frozenset({Category.COLLECTIVE_MISMATCH})
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -75,6 +78,7 @@ class OrderCycle:
             reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=named,

@@ -30,6 +30,9 @@ class P2pMismatch:
     """
 
     name = "fr.p2p_mismatch"
+    explains: frozenset[Category] = frozenset({Category.COLLECTIVE_MISMATCH})
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -74,6 +77,7 @@ class P2pMismatch:
             reasons += case.stack_reason(self.name, rank, "the stuck operation came from")
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
             kind=VerdictKind.DESYNC,
             category=Category.COLLECTIVE_MISMATCH,
             ranks=odd,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from triage.analysis.case import Case
 from triage.analysis.waits import PlaceKind
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.parsers.flight_recorder.reduce import U_SEQ, U_STREAM
 
@@ -27,6 +27,9 @@ class SetupHang:
     """
 
     name = "fr.setup_hang"
+    explains: frozenset[Category] = ANY_CAUSE
+    runs_in_flight = False
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -50,6 +53,7 @@ class SetupHang:
         for end, rank in idle.items():
             yield Finding(
                 detector=self.name,
+                explained_by=self.explains,
                 kind=VerdictKind.HANG,
                 category=Category.NCCL_TIMEOUT,
                 ranks=ranks[:MAX_NAMED],

@@ -10,7 +10,7 @@ import numpy as np
 
 from triage.analysis.case import Case
 from triage.analysis.lateness import Lateness, measure
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
 __all__ = ["Straggler"]
@@ -34,6 +34,13 @@ class Straggler:
     """
 
     name = "fr.straggler"
+    explains: frozenset[Category] = HARDWARE | {
+        Category.STORAGE,
+        Category.HOST_STALL,
+        Category.HOST_OOM,
+    }
+    runs_in_flight = True
+    is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
@@ -69,6 +76,7 @@ class Straggler:
             text += f"; its clock was taken to be {late.offset_ms[index]:+.0f} ms off"
         return Finding(
             detector=self.name,
+            explained_by=self.explains,
             kind=VerdictKind.STRAGGLER,
             category=Category.STRAGGLER,
             ranks=(rank,),
