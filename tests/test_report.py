@@ -55,7 +55,11 @@ def test_a_bare_answer_has_no_evidence(report):
     assert len(bare.lateness) == 0
 
 
-@pytest.mark.parametrize("folder", sorted(INCIDENTS.iterdir()), ids=lambda path: path.name)
+@pytest.mark.parametrize(
+    "folder",
+    sorted(path.parent for path in INCIDENTS.glob("*/expected.json")),
+    ids=lambda path: path.name,
+)
 def test_a_report_comes_back_from_the_wire(folder):
     answer = triage.analyze(folder).answer
     sent = json.loads(json.dumps(answer.to_dict()))
