@@ -85,7 +85,7 @@ nvme nvme7: I/O 33 QID 60 timeout, aborting | ssd | root | storage | error | no
 nvme nvme7: I/O tag 577 (1241) opcode 0x1 (I/O Cmd) QID 8 timeout, aborting req_op:WRITE(1) size:4096 | ssd | root | storage | error | no
 nvme nvme7: I/O 33 QID 60 timeout, reset controller | ssd | consequence | storage | error | no
 nvme nvme7: I/O 4 QID 0 timeout, disable controller | ssd | consequence | storage | error | no
-nvme nvme7: I/O 4 QID 3 timeout, completion polled | ssd | root | storage | warn | yes
+nvme nvme7: I/O 4 QID 3 timeout, completion polled | ssd | advice | storage | warn | yes
 nvme nvme7: Abort status: 0x371 | ssd | consequence | storage | error | no
 nvme nvme7: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10 | ssd | root | storage | error | no
 nvme nvme7: controller is down; will reset: CSTS=0xffffffff, PCI_STATUS=0xffff | ssd | root | storage | fatal | no
@@ -99,7 +99,7 @@ nvme nvme9: Failed reconnect attempt 12 | storage | root | storage | error | no
 I/O error, dev nvme7n1, sector 881 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0 | ssd | consequence | storage | error | no
 blk_update_request: I/O error, dev sdf, sector 881 op 0x0:(READ) flags 0x0 | ssd | root | storage | error | no
 blk_update_request: critical medium error, dev nvme7n1, sector 881 op 0x0:(READ) | ssd | root | storage | error | no
-blk_update_request: critical target error, dev sdf, sector 881 op 0x3:(DISCARD) | ssd | root | storage | warn | yes
+blk_update_request: critical target error, dev sdf, sector 881 op 0x3:(DISCARD) | ssd | advice | storage | warn | yes
 Buffer I/O error on dev sdf1, logical block 12, lost async page write | ssd | consequence | storage | error | no
 I/O error, dev nbd2, sector 0 op 0x0:(READ) | storage | root | storage | error | no
 I/O error, dev rbd5, sector 16 op 0x1:(WRITE) | storage | root | storage | error | no
@@ -133,13 +133,13 @@ device-mapper: multipath: 253:9: Failing path 65:16. | storage | root | storage 
 device-mapper: multipath: 253:9: Reinstating path 65:16. | none | noise | storage | - | no
 mce: [Hardware Error]: CPU 71: Machine Check Exception: 5 Bank 3: be00000000800400 | cpu | root | cpu | fatal | no
 mce: [Hardware Error]: CPU 71: Machine Check Exception: 7 Bank 17: bd000000001000c1 | host_memory | root | cpu | error | no
-EDAC i10nm MC4: CPU 24: Machine Check Event: 0x0 Bank 19: 0x9c0000010001009f | host_memory | root | cpu | corrected | yes
+EDAC i10nm MC4: CPU 24: Machine Check Event: 0x0 Bank 19: 0x9c0000010001009f | host_memory | advice | cpu | corrected | yes
 mce: [Hardware Error]: Machine check: Processor context corrupt | cpu | root | cpu | fatal | no
-mce: [Hardware Error]: Machine check events logged | host_memory | root | memory | corrected | yes
-EDAC MC4: 3 CE memory read error on CPU_SrcID#1_MC#0_Chan#0_DIMM#1 (channel:0 slot:1 page:0x1 offset:0x0 grain:32 syndrome:0x0) | host_memory | root | memory | corrected | yes
+mce: [Hardware Error]: Machine check events logged | host_memory | advice | memory | corrected | yes
+EDAC MC4: 3 CE memory read error on CPU_SrcID#1_MC#0_Chan#0_DIMM#1 (channel:0 slot:1 page:0x1 offset:0x0 grain:32 syndrome:0x0) | host_memory | advice | memory | corrected | yes
 EDAC MC4: 1 UE memory read error on P1_DIMM_E1 (channel:0 slot:1 page:0x1) | host_memory | root | memory | fatal | no
 EDAC i10nm MC4: PROCESSOR 0:0x806f8 TIME 1790000001 SOCKET 1 APIC 0x80 | none | noise | memory | - | no
-[Hardware Error]: Corrected error, no action required. | host_memory | root | memory | corrected | yes
+[Hardware Error]: Corrected error, no action required. | host_memory | advice | memory | corrected | yes
 [Hardware Error]: Uncorrected, software restartable error. | cpu | root | cpu | fatal | no
 {9}[Hardware Error]:   section_type: PCIe error | io_board | consequence | memory | warn | no
 Memory failure: 0x8f00d: Killing rank5:5123 due to hardware memory corruption | host_memory | consequence | memory | fatal | no
@@ -149,13 +149,13 @@ mce: Uncorrected hardware memory error in user-access at 8f00d40 | host_memory |
 CPU9: Package temperature above threshold, cpu clock throttled (total events = 31) | cpu | root | thermal | warn | yes
 mce: CPU9: Core temperature/speed normal | none | noise | thermal | - | no
 thermal thermal_zone4: critical temperature reached (110 C), shutting down | cpu | root | thermal | fatal | no
-Uhhuh. NMI received for unknown reason 2c on CPU 5. | io_board | root | cpu | warn | yes
+Uhhuh. NMI received for unknown reason 2c on CPU 5. | io_board | advice | cpu | warn | yes
 mlx5_core 0000:c1:00.0: poll_health:949:(pid 0): device's health compromised - reached miss count | nic | root | nic | fatal | no
 mlx5_core 0000:c1:00.0: print_health_info:513:(pid 0): synd 0x10: Invalid EQ referenced | nic | root | nic | fatal | no
 mlx5_core 0000:c1:00.0: print_health_info:496:(pid 0): assert_exit_ptr 0x20a1c2f8 | nic | consequence | nic | error | no
 mlx5_core 0000:c1:00.0: wait_func:1197:(pid 8): QUERY_ADAPTER(0x101) timeout. Will cause a leak of a command resource | nic | root | nic | error | no
 mlx5_core 0000:c1:00.0: mlx5_cmd_out_err:808:(pid 2): ACCESS_REG(0x805) op_mod(0x1) failed, status bad operation(0x2), syndrome (0x1), err(-22) | none | noise | nic | warn | no
-mlx5_core 0000:c1:00.0: mlx5_cmd_out_err:808:(pid 2): CREATE_MKEY(0x200) op_mod(0x0) failed, status limits exceeded(0x8), syndrome (0x59c8a4), err(-12) | nic | root | nic | error | yes
+mlx5_core 0000:c1:00.0: mlx5_cmd_out_err:808:(pid 2): CREATE_MKEY(0x200) op_mod(0x0) failed, status limits exceeded(0x8), syndrome (0x59c8a4), err(-12) | nic | advice | nic | warn | yes
 mlx5_core 0000:c1:00.0: cmd_work_handler:1013:(pid 2): cmd[3]: MODIFY_SQ(0x905) Async, recovered after timeout | none | noise | nic | warn | no
 mlx5_core rdma6: Link down | network | root | link | error | yes
 mlx5_core: Port module event[error]: module 0, Cable error, High Temperature | network | root | link | error | no
@@ -166,11 +166,11 @@ mlx5_core 0000:c1:00.0: mlx5_load_one:1371:(pid 2): mlx5_load_one failed with er
 mlx5_core: probe of 0000:c1:00.0 failed with error -5 | nic | root | nic | fatal | no
 mlx5_core 0000:c1:00.0: mlx5_health_try_recover:363:(pid 4): health recovery succeeded | none | noise | nic | warn | no
 mlx5_core 0000:c1:00.0: temp_warn:137:(pid 0): High temperature on sensors with bit set 0 2 | nic | root | thermal | warn | yes
-mlx5_core 0000:c1:00.0: Port module event: module 2, Cable unplugged | network | root | link | error | no
+mlx5_core 0000:c1:00.0: Port module event: module 2, Cable unplugged | network | root | link | error | yes
 mlx5_core 0000:c1:00.0: Port module event[error]: module 2, Cable error, Power budget exceeded | network | root | link | error | no
 mlx5_core 0000:c1:00.0: Port module event[error]: module 2, Cable error, High Temperature | network | root | link | error | no
 mlx5_core 0000:c1:00.0: Port module event: module 2, Cable plugged | none | noise | link | error | no
-mlx5_core 0000:c1:00.0: mlx5_pcie_event:299:(pid 9): Detected insufficient power on the PCIe slot (26W). | power | root | power | warn | yes
+mlx5_core 0000:c1:00.0: mlx5_pcie_event:299:(pid 9): Detected insufficient power on the PCIe slot (26W). | power | advice | power | warn | yes
 mlx5_core 0000:c1:00.0: mlx5_pcie_event:304:(pid 9): PCIe slot advertised sufficient power (75W). | none | noise | nic | warn | no
 mlx5_core 0000:c1:00.0 rdma6: Link down | network | root | link | error | yes
 mlx5_core 0000:c1:00.0 rdma6: Link up | none | noise | link | warn | no
@@ -347,7 +347,7 @@ process.trap | traps: rank5[51] general protection ip:7fd sp:7ffe error:0 in lib
 process.trap | traps: rank5[51] trap divide error ip:7fd sp:7ffe error:0
 process.trap | traps: rank5[51] trap stack segment ip:7fd sp:7ffe error:0
 process.trap | traps: rank5[51] trap int3 ip:7fd sp:7ffe error:0
-cpu.throttled | CPU9: Package power limit notification (total events = 4)
+cpu.power_limited | CPU9: Package power limit notification (total events = 4)
 """
 
 

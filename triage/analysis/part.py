@@ -91,7 +91,10 @@ def named_by(suspect: Mapping[str, Any]) -> Named:
 def in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
     """(what identifies the part, its words), code and interface that a line of this node names."""
     found = None if OF_ANOTHER in text else match(text)
-    if found is None or (found.reading.role or found.signature.role) != EvidenceRole.ROOT:
+    if found is None or (found.reading.role or found.signature.role) not in (
+        EvidenceRole.ROOT,
+        EvidenceRole.ADVICE,
+    ):
         return None, None, None
     if (found.reading.blame or found.signature.blame) != Blame.SELF:
         return None, None, None

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.signatures.host_line import BDF, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.pci import bus_id
 from triage.signatures.signature import Reading
 
@@ -53,6 +53,7 @@ def block(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
         category=category,
         also=also,
         gpu=bus_id(bus) if bus else None,
+        role=ADVICE if corrected else None,
         weak=corrected,
         fields={"severity": CORRECTED if corrected else FATAL},
     )

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import BDF, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.machine_check import category_of, severity_of
 from triage.signatures.pci import full_address
 from triage.signatures.signature import Reading
@@ -33,7 +33,14 @@ def machine_check(found: re.Match[str], _after: Sequence[str]) -> Reading:
     category = category_of(status)
     kind = {"severity": severity, "bank": found["bank"]}
     other = Category.CPU if category is Category.HOST_MEMORY else Category.HOST_MEMORY
-    return Reading(category=category, also=(other,), weak=severity == CORRECTED, fields=kind)
+    mended = severity == CORRECTED
+    return Reading(
+        category=category,
+        also=(other,),
+        role=ADVICE if mended else None,
+        weak=mended,
+        fields=kind,
+    )
 
 
 UNITS = (
@@ -59,7 +66,7 @@ def edac(found: re.Match[str], _after: Sequence[str]) -> Reading:
     label = (found["label"] or "").strip()
     if label and not label.startswith(("unknown", "any ")):
         fields["part"] = label
-    return Reading(weak=not bad, fields=fields)
+    return Reading(role=None if bad else ADVICE, weak=not bad, fields=fields)
 
 
 SECTIONS = (
@@ -106,9 +113,10 @@ def firmware(found: re.Match[str], after: Sequence[str]) -> Reading:
     if section is not None:
         fields["section"] = section["section"].strip()
     mended = severity in (CORRECTED, WARN)
+    role = ADVICE if mended else None
     if known is None:
-        return Reading(weak=True, fields=fields)
-    return Reading(category=known[0], also=known[1], weak=mended, fields=fields)
+        return Reading(role=role, weak=True, fields=fields)
+    return Reading(category=known[0], also=known[1], role=role, weak=mended, fields=fields)
 
 
 def section_line(found: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -122,7 +130,9 @@ def section_line(found: re.Match[str], _after: Sequence[str]) -> Reading:
 def poison(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """What became of a bad page; a page that was thrown away in time hurts nobody."""
     what = says(found, "what")
-    if "recovered" in what or "soft" in what:
+    if "soft" in found[0].lower()[:40]:  # too many corrected errors: the page is given up in time
+        return Reading(role=ADVICE, weak=True, fields={"severity": CORRECTED}, traits=frozenset())
+    if "recovered" in what:
         return Reading(fields={"severity": CORRECTED})
     return Reading(fields={"severity": FATAL if "kill" in what or "sigbus" in what else ERROR})
 
@@ -158,7 +168,7 @@ PROCESSOR.line(
 )
 MEMORY.line(
     "checks_logged",
-    ROOT,
+    ADVICE,
     CORRECTED,
     ("machine check events logged", "cmci storm detected"),
     r"Machine check events logged|CMCI storm detected",
@@ -196,7 +206,7 @@ MEMORY.line(
 )
 MEMORY.line(
     "edac_block",
-    ROOT,
+    ADVICE,
     CORRECTED,
     ("handling mce memory error",),
     r"EDAC \w{2,16} MC(?P<controller>\d{1,3}): HANDLING MCE MEMORY ERROR",
@@ -222,7 +232,7 @@ MEMORY.line(
 )
 MEMORY.line(
     "amd_corrected",
-    ROOT,
+    ADVICE,
     CORRECTED,
     (
         "corrected error, no action required",
@@ -364,6 +374,7 @@ MEMORY.line(
     "Linux: mm/memory-failure",
     category=Category.HOST_MEMORY,
     read=poison,
+    traits=(Trait.ROOT_WHEN_ALONE,),
 )
 PROCESSOR.line(
     "cool_again",
@@ -382,9 +393,9 @@ PROCESSOR.line(
     "throttled",
     ROOT,
     WARN,
-    ("temperature above threshold", "power limit notification"),
-    r"CPU(?P<cpu>\d{1,5}): (?P<reach>Core|Package) (?:temperature above threshold, cpu clock"
-    r" throttled|power limit notification)(?: \(total events = (?P<events>\d{1,12})\))?",
+    ("temperature above threshold",),
+    r"CPU(?P<cpu>\d{1,5}): (?P<reach>Core|Package) temperature above threshold, cpu clock"
+    r" throttled(?: \(total events = (?P<events>\d{1,12})\))?",
     (
         "mce: CPU40: Package temperature above threshold, cpu clock throttled (total events = 9)",
         "CPU7: Core temperature above threshold, cpu clock throttled (total events = 1)",
@@ -395,6 +406,22 @@ PROCESSOR.line(
     also=(Category.CHASSIS,),
     weak=True,
     kind=Kind.THERMAL,
+)
+PROCESSOR.line(
+    "power_limited",
+    ADVICE,
+    WARN,
+    ("power limit notification", "power limit normal"),
+    r"CPU(?P<cpu>\d{1,5}): (?:Core|Package) power limit (?:notification|normal)",
+    (
+        "CPU7: Package power limit notification (total events = 12)",
+        "CPU7: Core power limit normal",
+    ),
+    ("the power limit notification was sent",),
+    MCE,
+    category=Category.CPU,
+    weak=True,
+    kind=Kind.POWER,
 )
 PROCESSOR.line(
     "too_hot",
@@ -410,32 +437,50 @@ PROCESSOR.line(
     kind=Kind.THERMAL,
 )
 PROCESSOR.line(
-    "unknown_nmi",
+    "system_error",
     ROOT,
     WARN,
-    ("nmi received for unknown reason", "nmi: pci system error", "nmi: iock error"),
-    r"NMI received for unknown reason (?P<reason>[0-9a-f]{2})|NMI: (?:PCI system|IOCK) error",
-    (
-        "Uhhuh. NMI received for unknown reason 3d on CPU 12.",
-        "NMI: PCI system error (SERR) for reason a1 on CPU 0.",
-    ),
+    ("nmi: pci system error", "nmi: iock error"),
+    r"NMI: (?:PCI system|IOCK) error",
+    ("NMI: PCI system error (SERR) for reason a1 on CPU 0.",),
     ("perf: interrupt took too long",),
     "Linux: arch/x86/kernel/nmi",
     category=Category.IO_BOARD,
     also=(Category.HOST_MEMORY, Category.CPU),
     weak=True,
 )
+# Counters of a profiler leave such interrupts behind.
+PROCESSOR.line(
+    "unknown_nmi",
+    ADVICE,
+    WARN,
+    ("nmi received for unknown reason", "dazed and confused", "strange power saving mode"),
+    r"NMI received for unknown reason (?P<reason>[0-9a-f]{2})|Dazed and confused, but trying"
+    r"|Do you have a strange power saving mode",
+    (
+        "Uhhuh. NMI received for unknown reason 3d on CPU 12.",
+        "Dazed and confused, but trying to continue",
+    ),
+    ("NMI watchdog: enabled", "I was dazed and confused by the log"),
+    "Linux: arch/x86/kernel/nmi",
+    category=Category.IO_BOARD,
+    also=(Category.HOST_MEMORY, Category.CPU),
+    weak=True,
+    traits=(Trait.GENERIC,),
+)
 PROCESSOR.line(
     "clock_unstable",
-    ROOT,
+    NOISE,
     WARN,
-    ("marking clocksource",),
-    r"Marking clocksource '(?P<clock_name>\w{1,20})' as unstable",
-    ("clocksource: timekeeping watchdog on CPU8: Marking clocksource 'tsc' as unstable because",),
+    ("marking clocksource", "marking tsc unstable"),
+    r"Marking (?:clocksource '(?P<clock_name>\w{1,20})' as|TSC) unstable",
+    (
+        "clocksource: timekeeping watchdog on CPU8: Marking clocksource 'tsc' as unstable because",
+        "tsc: Marking TSC unstable due to check_tsc_sync_source failed",
+    ),
     ("marking clocksource stable",),
     "Linux: kernel/time/clocksource",
-    category=Category.CPU,
-    weak=True,
+    category=Category.NONE,
 )
 
 SIGNATURES = (*PROCESSOR.signatures()[:1], *MEMORY.signatures(), *PROCESSOR.signatures()[1:])

@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -29,9 +29,29 @@ def cleared(_found: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 def answers(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """``OK`` ends an outage, ``timed out`` gives up on a soft mount."""
-    if says(found, "state") == "ok":
+    """``OK`` ends an outage, ``timed out`` gives up on a soft mount; else it is tried again."""
+    state = says(found, "state")
+    if state == "ok":
         return Reading(role=NOISE, category=Category.NONE, fields={"cleared": "yes"})
+    if state.endswith("timed out"):
+        return Reading()
+    return Reading(weak=True, traits=frozenset({Trait.GENERIC}))
+
+
+IDLE = -103  # ECONNABORTED: what nobody used was closed
+
+
+def state_or_connection(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A connection that was closed because it was idle comes back when it is used."""
+    if found["why"] is not None and int(found["why"]) == IDLE:
+        return Reading(role=ADVICE, weak=True, traits=frozenset({Trait.GENERIC}))
+    return Reading()
+
+
+def ceph_session(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Daemons close idle connections by the thousand; a session that is lost is a fault."""
+    if "socket closed (con state open)" in found.string.lower():
+        return Reading(role=ADVICE, weak=True, traits=frozenset({Trait.GENERIC}))
     return Reading()
 
 
@@ -74,6 +94,7 @@ REMOTE.line(
     category=STORAGE,
     also=WAY,
     blame=Blame.SHARED,
+    read=state_or_connection,
 )
 REMOTE.line(
     "smb_server",
@@ -242,6 +263,7 @@ REMOTE.line(
     category=STORAGE,
     also=WAY,
     blame=Blame.SHARED,
+    read=ceph_session,
 )
 REMOTE.line(
     "iscsi",

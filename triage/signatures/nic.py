@@ -8,9 +8,9 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import BDF, ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
@@ -28,16 +28,39 @@ DRIVERS = (
 )
 
 
+# What takes an object away again: refused where the object, or its owner, went first.
+TAKES_AWAY = re.compile(
+    r"(?:destroy|dealloc|2rst|2err|teardown|disable|detach|delete|drain|release|page_fault_resume"
+    r"|reset|modify_(?:qp|sq|rq|tis|tir)|rst2|rts2|sqd_)"
+)
+# What a driver asks of firmware that may not know it, or of a function that may not.
+ASKS = re.compile(r"(?:access_reg|query|set_hca_cap|set_driver_version|mad_ifc|nop\b|create_flow)")
+
+
 def command_failed(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """A refused read of a register is chatter; a command that hangs means the firmware does."""
+    """A command that hangs means that the firmware does; one that is refused says little.
+
+    Drivers are refused on healthy machines whenever a job ends (the object is busy or
+    gone), and at load (firmware that does not know the question).
+    """
     command = says(found, "command")
+    what = says(found, "what")
     if "recovered" in found[0].lower():
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
-    if "timeout" in says(found, "what") or "completion" in says(found, "what"):
+    if "timeout" in what or "completion" in what:
         return Reading()
-    if command.startswith("access_reg"):
+    if TAKES_AWAY.match(command):
+        return Reading(
+            role=NOISE,
+            category=Category.NONE,
+            fields={"severity": WARN},
+            traits=frozenset({Trait.GENERIC, Trait.TEARDOWN}),
+        )
+    if ASKS.match(command):
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
-    return Reading(weak=True)
+    return Reading(
+        role=ADVICE, weak=True, fields={"severity": WARN}, traits=frozenset({Trait.GENERIC})
+    )
 
 
 def health(found: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -63,6 +86,8 @@ def module(found: re.Match[str], _after: Sequence[str]) -> Reading:
         return Reading(
             category=Category.NETWORK, also=(Category.NIC, Category.CHASSIS), fields=fields
         )
+    if event.startswith("cable unplugged"):
+        return Reading(weak=True, fields=fields)  # also of a port that never had a cable
     return Reading(fields=fields)
 
 
@@ -109,7 +134,7 @@ NIC.line(
 )
 NIC.line(
     "slot_power",
-    ROOT,
+    ADVICE,
     WARN,
     ("detected insufficient power on the pcie slot",),
     rf"{MLX}[^\n]{{0,60}}?Detected insufficient power on the PCIe slot ?\((?P<watts>\d{{1,4}})W",
@@ -453,6 +478,7 @@ NIC.line(
     "Linux: drivers/infiniband/hw/mlx5",
     category=Category.NIC,
     also=(Category.NETWORK,),
+    traits=(Trait.GENERIC, Trait.TEARDOWN),
 )
 NIC.line(
     "aws_reset",

@@ -9,9 +9,9 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.pci import bus_id
 from triage.signatures.signature import Reading
 
@@ -25,6 +25,9 @@ ADDRESS = r"(?:PCI:)?(?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?"
 # NVRM: GPU 0000:3b:00.0: what happened
 OWNER = rf"NVRM: (?:nvidia )?(?:GPU (?:at )?(?P<gpu>{ADDRESS}):? )?"
 SLOT = (Category.IO_BOARD, Category.POWER, Category.CHASSIS)
+QUOTABLE = (Trait.QUOTABLE,)
+LOST = (Trait.QUOTABLE, Trait.GPU_LOST)
+TEARDOWN = (Trait.QUOTABLE, Trait.TEARDOWN)
 
 
 def addressed(found: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -70,6 +73,7 @@ NVIDIA.line(
     ("AssertionError: NVRM: no such file",),
     DRIVER,
     read=asserted,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "fallen_off_bus",
@@ -93,6 +97,7 @@ NVIDIA.line(
     also=SLOT,
     context=3,
     read=probed,
+    traits=LOST,
 )
 NVIDIA.line(
     "fallen_off_bus_later",
@@ -114,6 +119,7 @@ NVIDIA.line(
     category=Category.GPU,
     also=SLOT,
     read=lost,
+    traits=LOST,
 )
 NVIDIA.line(
     "init_failed",
@@ -130,6 +136,7 @@ NVIDIA.line(
     category=Category.GPU,
     also=(Category.IO_BOARD, Category.GPU_GSP),
     read=addressed,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "init_failed_again",
@@ -148,6 +155,7 @@ NVIDIA.line(
     category=Category.GPU,
     also=(Category.IO_BOARD, Category.GPU_GSP),
     read=addressed,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "probe_failed",
@@ -167,6 +175,7 @@ NVIDIA.line(
     also=(Category.IO_BOARD, Category.SOFTWARE_FRAMEWORK),
     weak=True,
     read=lambda found, _after: Reading(gpu=bus_id(found["gpu"] or found["named"])),
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "bar_invalid",
@@ -179,6 +188,7 @@ NVIDIA.line(
     DRIVER,
     category=Category.IO_BOARD,
     also=(Category.CHASSIS, Category.GPU),
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "version_mismatch",
@@ -194,6 +204,7 @@ NVIDIA.line(
     DRIVER,
     category=Category.DEPENDENCY,
     also=(Category.HOST_MAINTENANCE,),
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "gsp_heartbeat",
@@ -214,6 +225,7 @@ NVIDIA.line(
     category=Category.GPU_GSP,
     also=(Category.GPU,),
     read=addressed,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "gsp_dump",
@@ -246,6 +258,7 @@ NVIDIA.line(
     DRIVER,
     category=Category.GPU_GSP,
     also=(Category.GPU,),
+    traits=QUOTABLE,
 )
 # The lines of both tables: an index, a function, two data words, two time stamps.
 NVIDIA.line(
@@ -264,6 +277,7 @@ NVIDIA.line(
     DRIVER,
     category=Category.GPU_GSP,
     also=(Category.GPU,),
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "unified_memory_fatal",
@@ -279,6 +293,7 @@ NVIDIA.line(
     DRIVER,
     category=Category.GPU,
     also=(Category.GPU_HBM, Category.GPU_SRAM, Category.NVLINK),
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "watchdog",
@@ -292,6 +307,7 @@ NVIDIA.line(
     category=Category.SOFTWARE_USER,
     also=(Category.SOFTWARE_FRAMEWORK, Category.GPU, Category.GPU_GSP),
     weak=True,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "bad_register_read",
@@ -307,6 +323,7 @@ NVIDIA.line(
     DRIVER,
     category=Category.GPU,
     also=SLOT,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "companion_function",
@@ -320,6 +337,7 @@ NVIDIA.line(
     category=Category.GPU,
     also=SLOT,
     read=lambda found, _after: Reading(gpu=bus_id(found["device"])),
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "link_disabled",
@@ -337,10 +355,11 @@ NVIDIA.line(
     also=(Category.GPU,),
     kind=Kind.LINK,
     read=addressed,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "link_start",
-    ROOT,
+    ADVICE,
     WARN,
     ("rxdetlinkmask", "rx detect link mask", "failed to train links", "need to shutdown all links"),
     r"NVRM: (?P<function>knvlink\w{1,60})[:,][^\n]{0,80}?"
@@ -357,6 +376,7 @@ NVIDIA.line(
     also=(Category.GPU,),
     weak=True,
     kind=Kind.LINK,
+    traits=TEARDOWN,
 )
 NVIDIA.line(
     "peer_memory",
@@ -372,6 +392,7 @@ NVIDIA.line(
     "NVIDIA open kernel modules, nvidia-peermem",
     category=Category.SOFTWARE_USER,
     also=(Category.SOFTWARE_FRAMEWORK,),
+    traits=TEARDOWN,
 )
 NVIDIA.line(
     "handle_context",
@@ -382,6 +403,7 @@ NVIDIA.line(
     ("NVRM: os_pci_init_handle: invalid context!",),
     ("NVRM: os_pci_init_handle: done",),
     DRIVER,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "crash_dump",
@@ -392,6 +414,7 @@ NVIDIA.line(
     ("NVRM: A GPU crash dump has been created. If possible, please run",),
     ("NVRM: no GPU crash dump",),
     DRIVER,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "driver_loaded",
@@ -408,6 +431,7 @@ NVIDIA.line(
     DRIVER,
     kind=Kind.BOOT,
     each=True,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "gpu_banner",
@@ -421,6 +445,7 @@ NVIDIA.line(
     kind=Kind.BOOT,
     each=True,
     read=addressed,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "board_serial",
@@ -433,6 +458,7 @@ NVIDIA.line(
     DRIVER,
     kind=Kind.BOOT,
     each=True,
+    traits=QUOTABLE,
 )
 NVIDIA.line(
     "start_up",
@@ -455,6 +481,7 @@ NVIDIA.line(
     ("nvidia-nvlink: Unregistered Nvlink Core, major device number 234",),
     DRIVER,
     kind=Kind.BOOT,
+    traits=QUOTABLE,
 )
 
 SIGNATURES = NVIDIA.signatures()

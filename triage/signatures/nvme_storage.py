@@ -10,7 +10,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind
 from triage.signatures.block_device import place
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
@@ -25,7 +25,7 @@ def timeout(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """What the driver does about a command without an answer; a reset follows the first one."""
     step = says(found, "step")
     if step == "completion polled":  # the answer was there, its interrupt was lost
-        return Reading(weak=True, fields={"severity": WARN})
+        return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
     if step == "aborting":
         return Reading()
     return Reading(role=CONSEQUENCE)
@@ -62,13 +62,28 @@ def block(found: re.Match[str], _after: Sequence[str]) -> Reading:
     error = says(found, "error")
     if "DISCARD" in found.string or "WRITE_ZEROES" in found.string:
         return Reading(
-            category=where.category, also=where.also, weak=True, fields={"severity": WARN}
+            category=where.category,
+            also=where.also,
+            role=ADVICE,  # the device does not know how; nothing was lost
+            weak=True,
+            fields={"severity": WARN},
         )
     medium = error.startswith("critical medium")
     follows = found["device"].lower().startswith("nvme") or error.startswith(("buffer", "lost"))
     role = CONSEQUENCE if follows and not medium else None
     blame = Blame.SHARED if where.category is Category.STORAGE and not where.also else None
     return Reading(category=where.category, also=where.also, role=role, blame=blame)
+
+
+# Asked of a device when it is found, and of drives without a disc in them.
+QUESTIONS = ("identify", "packet", "read log", "set features", "check power", "standby", "smart")
+
+
+def ata(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A question that a device does not answer harms nobody; a reset follows an error."""
+    if says(found, "command").startswith(QUESTIONS):
+        return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
+    return Reading(role=CONSEQUENCE if found["step"] else None)
 
 
 DISKS.line(
@@ -256,7 +271,7 @@ DISKS.line(
     ERROR,
     ("failed command: ", "exception emask", ": disable device", ": hard resetting link"),
     r"\b(?P<device>ata\d{1,3}(?:\.\d\d)?): (?:failed command: (?P<command>[A-Z ]{1,40})"
-    r"|exception Emask 0x[0-9a-f]{1,4}|disable device|hard resetting link)",
+    r"|exception Emask 0x[0-9a-f]{1,4}|disable device|(?P<step>hard resetting link))",
     (
         "ata5.00: exception Emask 0x0 SAct 0x4000 SErr 0x0 action 0x6 frozen",
         "ata5.00: failed command: READ FPDMA QUEUED",
@@ -265,6 +280,7 @@ DISKS.line(
     ("ata5: SATA link down (SStatus 0 SControl 300)", "make: failed command: gcc"),
     SCSI,
     category=Category.SSD,
+    read=ata,
 )
 DISKS.line(
     "storage_adapter",

@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
+from triage.signatures.process_names import Whose, whose
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
@@ -25,8 +26,23 @@ def killed(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A limit of a group of processes, or of the node."""
     reach = (found["reach"] or "").lower()
     if "cgroup" in reach:
-        return Reading(fields={"constraint": MEMCG})
+        return in_group(found["task"], {"constraint": MEMCG})
     return Reading(fields={"constraint": "CONSTRAINT_NONE"} if reach else {})
+
+
+def in_group(task: str, fields: dict[str, str]) -> Reading:
+    """Other containers of the node reach their own limits, and the job does not feel it."""
+    owner = whose(task)
+    if owner is Whose.JOB:
+        return Reading(fields=fields)
+    if owner is Whose.SERVICE:
+        return Reading(role=ADVICE, weak=True, fields=fields, traits=frozenset({Trait.NOT_THE_JOB}))
+    return Reading(weak=True, fields=fields, traits=frozenset({Trait.GENERIC}))
+
+
+def constrained(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Whose limit: a group's, or all of the node."""
+    return in_group(found["task"], {}) if found["constraint"].upper() == MEMCG else Reading()
 
 
 OOM.line(
@@ -61,6 +77,7 @@ OOM.line(
     KERNEL,
     category=Category.HOST_OOM,
     also=ALSO,
+    read=constrained,
 )
 OOM.line(
     "killed",

@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import BDF, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.pci import bus_id, full_address
 from triage.signatures.signature import Reading
 
@@ -63,12 +63,13 @@ def place(found: re.Match[str], source: str | None = None) -> Reading:
     return Reading(gpu=gpu, also=DRIVERS.get(driver), fields=fields)
 
 
-def grade(reading: Reading, severity: str, *, weak: bool = False) -> Reading:
-    """``reading`` with a severity of its own."""
+def grade(reading: Reading, severity: str, *, mended: bool = False) -> Reading:
+    """``reading`` with a severity of its own; what was ``mended`` only informs."""
     return Reading(
         gpu=reading.gpu,
         also=reading.also,
-        weak=weak,
+        role=ADVICE if mended else None,
+        weak=mended,
         fields={**reading.fields, "severity": severity},
     )
 
@@ -83,7 +84,7 @@ def reported(found: re.Match[str], _after: Sequence[str]) -> Reading:
     reading = place(found, says(found, "source"))
     severity = says(found, "bus_said") or says(found, "said")
     if severity.startswith("correct"):
-        return grade(reading, CORRECTED, weak=True)
+        return grade(reading, CORRECTED, mended=True)
     return grade(reading, ERROR if "non" in severity else FATAL)
 
 
@@ -91,13 +92,13 @@ def named(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """An uncorrectable error by its name."""
     name = says(found, "name").replace(" ", "")
     if name.startswith(MILD_NAMES) or name.startswith(("unsupported", "unexpected")):
-        return grade(place(found), WARN, weak=True)
+        return grade(place(found), WARN, mended=True)
     return grade(place(found), FATAL if name.startswith(("sdes", "surprise")) else ERROR)
 
 
 def gone(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """A link or a card that went; one that came is no fault."""
-    if re.search(r"Link Up|Card present", found["event"], re.IGNORECASE):
+    """A link or a card that went; one that came, or never was there, is no fault."""
+    if re.search(r"Link Up|Card present|No device|No link", found["event"], re.IGNORECASE):
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": "info"})
     return place(found)
 
@@ -182,7 +183,7 @@ PCIE.line(
 )
 PCIE.line(
     "aer_correctable",
-    ROOT,
+    ADVICE,
     CORRECTED,
     (
         "] rxerr",
@@ -293,7 +294,7 @@ PCIE.line(
     rf"(?:\b(?P<driver>[a-z][\w.-]{{1,30}}) )?\b(?P<device>{BDF})(?::pcie\d{{3}})?: "
     r"(?:pciehp: )?Slot\((?P<slot>[\w-]{1,12})\): "
     r"(?P<event>Link Down|Card not present|Link Up|Card present|Power fault|Surprise Removal|"
-    r"No device found)",
+    r"No device found|No link)",
     (
         "pcieport 0000:5c:01.0: pciehp: Slot(12): Link Down",
         "pcieport 0000:5c:01.0: pciehp: Slot(12): Card not present",
@@ -310,12 +311,10 @@ PCIE.line(
     "link_lost",
     ROOT,
     FATAL,
-    ("pcie link lost", "data link layer link active not set", "device lost from bus"),
+    ("pcie link lost", "device lost from bus"),
     rf"(?:\b(?P<driver>[a-z][\w.-]{{1,30}}) )?\b(?P<device>{BDF})(?: \w{{1,16}})?: [^\n]{{0,30}}?"
-    r"(?:PCIe link lost|Data Link Layer Link Active not set in|"
-    r"device lost from bus)",
+    r"(?:PCIe link lost|device lost from bus)",
     (
-        "pcieport 0000:5c:01.0: Data Link Layer Link Active not set in 1000 msec",
         "igc 0000:5d:00.0 eth3: PCIe link lost, device now detached",
         "amdgpu 0000:5d:00.0: amdgpu: device lost from bus!",
     ),
@@ -325,9 +324,28 @@ PCIE.line(
     also=(Category.CHASSIS, Category.POWER),
     read=placed,
 )
+# A port that waits for a card which may never have been there: its slot says so at every boot.
+PCIE.line(
+    "link_not_active",
+    ADVICE,
+    WARN,
+    ("data link layer link active not ", "failed to check link status"),
+    rf"{SPEAKER}(?:pciehp: )?(?:Slot\(\S{{1,12}}\): )?"
+    r"(?:Data Link Layer Link Active not (?:set|cleared) in|Failed to check link status)",
+    (
+        "pcieport 0000:5c:01.0: Data Link Layer Link Active not set in 1000 msec",
+        "pcieport 0000:5c:01.0: pciehp: Slot(12): Failed to check link status",
+    ),
+    ("we failed to check link status of the page",),
+    PCI,
+    category=BOARD,
+    weak=True,
+    read=placed,
+    traits=(Trait.GENERIC,),
+)
 PCIE.line(
     "width",
-    ROOT,
+    ADVICE,
     WARN,
     ("pcie bandwidth, limited by",),
     rf"{SPEAKER}(?P<has_gbs>[\d.]{{1,9}}) Gb/s available PCIe bandwidth, limited by "

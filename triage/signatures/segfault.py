@@ -8,9 +8,10 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import ERROR, HostFamily
-from triage.signatures.job_line import CONSEQUENCE, ROOT
+from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.process_names import Whose, whose
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
@@ -27,10 +28,40 @@ IN = (
 
 def offset(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """Where in the library, so that the same bug compares equal wherever it was loaded."""
-    if found["base"] is None:
-        return Reading()
-    distance = int(found["ip"], 16) - int(found["base"], 16)
-    return Reading(fields={"offset": hex(distance)} if distance >= 0 else {})
+    fields: dict[str, str] = {}
+    if found["base"] is not None:
+        distance = int(found["ip"], 16) - int(found["base"], 16)
+        fields = {"offset": hex(distance)} if distance >= 0 else {}
+    return of_process(found["task"], found["library"] or "", fields)
+
+
+# Libraries that only programs on GPUs load, whatever the program is called.
+OF_A_JOB = re.compile(
+    r"(?:lib)?(?:nccl|rccl|torch|c10|cuda|cudart|cudnn|cublas|nvrtc|hip|hsa|amdhip|mlx5|ibverbs|efa"
+    r"|fabric|ucp|ucs|uct|mpi|open-rte|python3)",
+    re.IGNORECASE,
+)
+
+
+def of_process(task: str | None, library: str, fields: dict[str, str]) -> Reading:
+    """The death of a service is no matter of the job; that of an unknown program may be."""
+    owner = whose(task or "")
+    if owner is Whose.JOB or OF_A_JOB.match(library.rsplit("/", 1)[-1]):
+        return Reading(fields=fields)
+    if owner is Whose.SERVICE:
+        return Reading(
+            role=NOISE,
+            category=Category.NONE,
+            also=(),
+            fields=fields,
+            traits=frozenset({Trait.NOT_THE_JOB}),
+        )
+    return Reading(fields=fields, traits=frozenset({Trait.GENERIC}))
+
+
+def signalled(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """An audit record or a signal line of a process."""
+    return of_process(found["task"] or found["who"], "", {})
 
 
 PROCESS.line(
@@ -85,7 +116,8 @@ PROCESS.line(
     CONSEQUENCE,
     ERROR,
     ("potentially unexpected fatal signal", "type=1701 "),
-    r"potentially unexpected fatal signal (?P<signal_number>\d{1,2})"
+    r"(?:(?P<who>[^\s:][^\n:]{0,31}): )?potentially unexpected fatal signal "
+    r"(?P<signal_number>\d{1,2})"
     r'|type=1701 [^\n]{0,200}?pid=(?P<pid>\d{1,9}) comm="(?P<task>[^"\n]{1,32})"'
     r"[^\n]{0,300}?sig=(?P<audit_signal>\d{1,2})",
     (
@@ -98,6 +130,7 @@ PROCESS.line(
     category=Category.SOFTWARE_FRAMEWORK,
     also=ALSO,
     weak=True,
+    read=signalled,
 )
 
 SIGNATURES = PROCESS.signatures()

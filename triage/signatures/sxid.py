@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triage.domain.category import Category
-from triage.domain.evidence import EvidenceRole, Kind
+from triage.domain.evidence import EvidenceRole, Kind, Trait
 from triage.signatures import catalogue
 from triage.signatures.host_line import ERROR, FATAL, WARN
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
@@ -159,6 +159,7 @@ SIGNATURES: tuple[Signature, ...] = (
         pattern=PATTERN,
         source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
         scope=Scope.KERNEL,
+        traits=frozenset({Trait.QUOTABLE}),
         read=read,
         hits=(
             "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
@@ -185,6 +186,7 @@ SIGNATURES: tuple[Signature, ...] = (
         ),
         source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
         scope=Scope.KERNEL,
+        traits=frozenset({Trait.QUOTABLE}),
         read=unnumbered,
         hits=(
             "nvidia-nvswitch2: SOE HALTED",

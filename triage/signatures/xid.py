@@ -8,7 +8,7 @@ The pid is a number of the host, not of a container.
 import re
 from collections.abc import Sequence
 
-from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 from triage.signatures import catalogue
 from triage.signatures.pci import bus_id
 from triage.signatures.signature import Reading, Scope, Signature
@@ -28,6 +28,7 @@ PATTERN = re.compile(
 )
 # The name is cut to 15 characters and may hold nearly anything, even a comma.
 NAME = re.compile(r",? ?name=(.{0,40}?)(?:, |,?$)")
+LOST = 79
 PARENT = re.compile(r"caused by previous Xid (\d{1,5})")
 
 
@@ -60,6 +61,7 @@ def read(found: "re.Match[str]", after: Sequence[str]) -> Reading | None:
         peer=said.peer,
         blame=said.blame,
         weak=known.severity == "warn" if said.weak is None else said.weak,
+        traits=frozenset({Trait.QUOTABLE, Trait.GPU_LOST}) if code == LOST else None,
         fields=fields,
     )
     return reading if parent is None else caused(reading, int(parent[1]))
@@ -95,6 +97,7 @@ SIGNATURES: tuple[Signature, ...] = (
         pattern=PATTERN,
         source="NVIDIA open kernel modules, the print of an Xid; public tickets for wrapped forms",
         scope=Scope.KERNEL,
+        traits=frozenset({Trait.QUOTABLE}),
         context=3,
         read=read,
         hits=(
