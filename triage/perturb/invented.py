@@ -1,0 +1,73 @@
+"""Sentences in alarming words from drivers that do not exist, and words that nobody ever wrote.
+
+No signature can know them, and a reader who trusts words alone is led astray.
+"""
+
+import random
+import re
+from typing import Final
+
+__all__ = ["alarm", "driver", "reworded", "strange_word"]
+
+ONSETS: Final = ("b", "br", "d", "dr", "f", "g", "gl", "k", "kr", "l", "m", "n", "p", "pl", "qu",
+                 "r", "s", "sk", "st", "t", "tr", "v", "w", "z")  # fmt: skip
+VOWELS: Final = ("a", "e", "i", "o", "u", "ai", "ou")
+CODAS: Final = ("", "l", "m", "n", "r", "x", "lt", "nd", "rk", "sk")
+ALARMS: Final = (
+    "error", "failed", "timeout", "fatal", "critical", "abort", "lost", "stuck", "not responding",
+    "unrecoverable", "dead", "panic requested", "hardware fault", "uncorrectable",
+)  # fmt: skip
+SHAPES: Final = (
+    "{thing} {number}: {alarm} ({other} 0x{hex})",
+    "{alarm}: {thing} did not answer {other} within {number} ms",
+    "*ERROR* {thing} {alarm}, {other} reset scheduled",
+    "{other} {alarm} on {thing} {number}, status 0x{hex}",
+    "failed to {verb} {thing} {number}: -{small}",
+    "CRITICAL {thing} {other} {alarm} [{number}]",
+    "{thing}_{verb}: {alarm}, dropping {number} {other}s",
+)
+WORD: Final = re.compile(r"[A-Za-z]{3,}")
+# "mlx5_core 0000:4f:00.0 mlx5_1:", "NVRM:", "nvme nvme2:", "[rank3]:", "EXT4-fs (nvme0n1p2):"
+DRIVER: Final = re.compile(
+    r"(?:\[[\w :|/=.-]{1,60}\]:? ?)*(?:[\w.-]{1,40}(?:\[\d+\])?"
+    r"(?: \([\w:.-]+\)| [0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-9a-f]| [a-z_]{2,12}\d+\w*)*: )?"
+)
+
+
+def strange_word(rng: random.Random) -> str:
+    """A word that stands in no dictionary."""
+    parts = [rng.choice(ONSETS) + rng.choice(VOWELS) for _ in range(rng.choice((2, 3)))]
+    return "".join(parts) + rng.choice(CODAS)
+
+
+def driver(rng: random.Random) -> str:
+    """What an unfamiliar driver writes before its sentences."""
+    name = strange_word(rng)
+    bus = f"0000:{rng.randrange(16, 240):02x}:00.{rng.randrange(2)}"
+    return rng.choice((f"{name} {bus}: ", f"{name}{rng.randrange(4)}: ", f"{name}_core: "))
+
+
+def alarm(rng: random.Random) -> str:
+    """What it says."""
+    words = {
+        "thing": strange_word(rng), "other": strange_word(rng), "verb": strange_word(rng),
+        "alarm": rng.choice(ALARMS), "number": str(rng.randrange(1, 5000)),
+        "hex": f"{rng.randrange(16**4):04x}", "small": str(rng.randrange(1, 120)),
+    }  # fmt: skip
+    return rng.choice(SHAPES).format(**words)
+
+
+def reworded(text: str, rng: random.Random) -> str:
+    """The sentence in words never seen; what stands before it and its numbers stay."""
+    begin = DRIVER.match(text)
+    start = begin.end() if begin is not None else 0
+    known: dict[str, str] = {}
+
+    def one(match: "re.Match[str]") -> str:
+        word = match[0]
+        new = known.setdefault(word.lower(), strange_word(rng))
+        if word.isupper():
+            return new.upper()
+        return new.capitalize() if word[0].isupper() else new
+
+    return text[:start] + WORD.sub(one, text[start:])

@@ -1,0 +1,21 @@
+"""All transformations, in the order in which they are printed."""
+
+from triage.perturb.clocks import ClocksOff, OtherZone
+from triage.perturb.loss import DroppedFiles, Flood, RewordedRoots
+from triage.perturb.noise import AlarmingAlone, AlarmingLines, ForeignLines, TeardownLines
+from triage.perturb.shapes import Ansi, Crlf, Flat, Merged, Packed, Renamed, Shuffled, Tarred
+from triage.perturb.strangers import OtherJob
+from triage.perturb.transformation import Transformation
+
+__all__ = ["ALL", "named"]
+
+ALL: tuple[Transformation, ...] = (
+    ForeignLines(), TeardownLines(), AlarmingLines(), AlarmingAlone(), OtherJob(), Flood(),
+    DroppedFiles(), RewordedRoots(), ClocksOff(), OtherZone(),
+    Renamed(), Flat(), Tarred(), Packed(), Shuffled(), Crlf(), Ansi(), Merged(),
+)  # fmt: skip
+
+
+def named(name: str) -> Transformation:
+    """The one of that name; raises :class:`KeyError` without one."""
+    return {one.name: one for one in ALL}[name]
