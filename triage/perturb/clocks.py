@@ -27,7 +27,7 @@ class ClocksOff:
 
     name: str = "clocks-off"
     law: int = 3
-    keeps: frozenset[Keep] = frozenset({Keep.NODE, Keep.ROLE, Keep.CATEGORY, Keep.NO_INNOCENT})
+    keeps: frozenset[Keep] = frozenset({Keep.NODE, Keep.CATEGORY, Keep.NO_INNOCENT})
     max_s: int = 300
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
