@@ -326,8 +326,8 @@ LINES = [
         "AssertionError: Rank 11: found NaN in local grad norm in backward pass before"
         " data-parallel communication collective. Device: 3, node: n9",
         "numerics.rank_nan",
-        "root",
-        "numerical",
+        "weak",
+        "sdc",
     ),
     (
         "Rank 3, node n4, device 3, iteration #9: First rerun: unexpected result is not"

@@ -14,6 +14,7 @@ from triage.analysis.case import Case
 from triage.analysis.clock_offsets import align
 from triage.analysis.identity import Fleet, attribute, resolve
 from triage.analysis.lateness import node_clocks
+from triage.analysis.spread_of_nan import with_spread
 from triage.analysis.stop import parse_instant
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
@@ -39,7 +40,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs = replace(logs, evidence=thinned(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, facts, dump_nodes(case))
-    rows = attribute(with_age(placed), fleet)
+    rows = with_spread(attribute(with_age(placed), fleet))
     aligned, notes = align(rows, dump_offsets(case, fleet) if rows else {})
     return Dated(tuple(aligned), placed, fleet, (*placed.notes[before:], *fleet.notes, *notes))
 

@@ -158,9 +158,11 @@ NUMERICS.add(
     ),
     ("found none in local grads",),
     "Megatron-LM: distributed/param_and_grad_buffer.py",
-    category=NUMERICAL,
-    also=(SDC,),
+    category=SDC,
+    also=(NUMERICAL, Category.GPU),
+    weak=True,
     each=True,
+    read=lambda _found, _after: Reading(fields={"before_reduction": "1"}),
 )
 NUMERICS.add(
     "nan_found",
@@ -199,7 +201,7 @@ NUMERICS.add(
         "FloatingPointError: Fatal error: gradients are inconsistent between workers. Try a legacy"
         " reduction.",
         "AssertionError: Parameter hashes not matching across DP replicas",
-        "parameter checksum mismatch on rank 12 at step 900",
+        "RuntimeError: replica checksum mismatch",
     ),
     ("checksum mismatch of the archive", "silent data corruption checks are on"),
     "fairseq, Megatron-LM: checks across replicas",
@@ -229,6 +231,20 @@ NUMERICS.add(
         "loss diverged",
         "training diverged",
         "non-finite loss",
+        "detected divergence",
+        "detected loss divergence",
+        "nan in loss",
+        "nan in the loss",
+        "nan in grad",
+        "nan in the grad",
+        "nan in param",
+        "nan in weight",
+        "inf in grad",
+        "contain nan",
+        "contains nan",
+        "contain inf",
+        "is not finite",
+        "detected infinity or nan",
     ),
     r"already at minimum - cannot decrease|Minimum loss scale reached"
     r"|returned nan values in its \d{1,3}\w\w output|[Ll]oss is (?:nan|inf), stopping"
@@ -236,12 +252,18 @@ NUMERICS.add(
     r"|returned in `training_step` is nan|NaN or Inf found in input tensor"
     r"|[Dd]etected nan and/or inf values|NaN (?:detected|encountered) in (?:the )?"
     r"(?:loss|grad\w*|param\w*|weights?|activation\w*|output)"
-    r"|[Ll]oss (?:became|has become) nan|(?:loss|training) diverged|non-finite loss",
+    r"|[Ll]oss (?:became|has become) nan|(?:loss|training) diverged|non-finite loss"
+    r"|(?:detected|found) (?:loss )?divergence|\b(?:NaN|Inf(?:inity)?)(?:s| or (?:NaN|Inf)s?)? in "
+    r"(?:the )?(?:global )?(?:loss|grad\w*|param\w*|weights?)\b|\bgrad\w*s? contain(?:s|ed)? "
+    r"(?:nan|inf)|not finite: (?:loss|grad\w*)|(?:loss|grad[ _]norm) is not finite",
     (
         "Exception: Current loss scale already at minimum - cannot decrease scale anymore.",
         "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.",
         "Loss is nan, stopping training",
         "RuntimeError: probability tensor contains either `inf`, `nan` or element < 0",
+        "RuntimeError: NaN in loss, all data-parallel replicas agree",
+        "Gradients contain NaN, the update is skipped",
+        "Detected divergence: loss 11.3 is above three times its mean",
     ),
     ("NaN detected in 0 samples of the file list",),
     "DeepSpeed, fairseq, PyTorch, Lightning",

@@ -342,6 +342,8 @@ class LogReader:
                 if stamps and group.last_line <= len(stamps):
                     stamp, last = stamps[group.first_line - 1], stamps[group.last_line - 1]
                 place = row.node or folder or group.node or node
+                if row.node is None and "of_rank" in row.fields:
+                    place = None  # it speaks of a rank that may sit on another node
                 if group.count > 1 or place != row.node or stamps:
                     row = replace(
                         row,

@@ -124,6 +124,11 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
     rank = number(named.get("rank"))
     if envelope.rank is not None and (rank is None or envelope.rank != envelope.task):
         rank = envelope.rank  # only a task's label knows less than the line itself
+    told = number(reading.fields.get("of_rank"))
+    if told is not None:
+        rank = told  # the line speaks of that rank, whoever prints it
+        if told == envelope.rank:
+            del fields["of_rank"]
     if envelope.task is not None:
         fields["task"] = str(envelope.task)
     stamp = envelope.stamp
