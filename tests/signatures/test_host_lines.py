@@ -229,10 +229,10 @@ traps: rank5[5123] trap invalid opcode ip:7fd1000 sp:7ffe0 error:0 in libx.so[7f
 Node h100-044 status is now: NodeNotReady | host_maintenance | consequence | scheduler | fatal | yes
 Node h100-044 status is now: NodeReady | none | noise | scheduler | fatal | no
 node/h100-044 drained | host_maintenance | root | scheduler | warn | yes
-slurmctld: Node h100-044 now responding | none | noise | scheduler | - | no
+slurmctld: Node h100-044 now responding | none | noise | scheduler | warn | no
 slurmctld: error: Nodes h100-044 not responding, setting DOWN | host_maintenance | consequence | scheduler | fatal | yes
 slurmctld: update_node: node h100-044 reason set to: firmware upgrade | host_maintenance | root | scheduler | warn | yes
-slurmctld: update_node: node h100-044 reason set to: gpu_check: xid | host_maintenance | consequence | scheduler | warn | yes
+slurmctld: update_node: node h100-044 reason set to: gpu_check: xid | gpu | consequence | scheduler | warn | yes
 slurmctld: update_node: node h100-044 state set to DRAINED | host_maintenance | root | scheduler | warn | yes
 slurmctld: update_node: node h100-044 state set to RESUME | none | noise | scheduler | warn | no
 imds: {"Code": "instance-retirement", "State": "active"} | host_maintenance | root | scheduler | error | no

@@ -8,7 +8,8 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
+from triage.signatures.agent_words import gpu_fields
 from triage.signatures.job_line import ROOT, Family
 from triage.signatures.signature import Reading, Scope
 
@@ -24,17 +25,10 @@ THERMAL = Category.GPU_THERMAL
 HOT_CELSIUS = 90
 
 
-def normal_gpu(text: str | None) -> str | None:
-    """``00000000:9B:00.0`` as ``0000:9b:00``."""
-    if not text or text.count(":") < 2:
-        return None
-    domain, bus, device = text.lower().split(":")[-3:]
-    return f"{domain[-4:].zfill(4)}:{bus}:{device.split('.')[0]}"
-
-
 def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """The lost GPU's address where it is printed."""
-    return Reading(gpu=normal_gpu(found["bus"]))
+    """The lost GPU by its address, else its number or uuid: one GPU whichever is printed."""
+    gpu, fields = gpu_fields(found.string[:1000])
+    return Reading(gpu=gpu, fields=fields)
 
 
 def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -86,20 +80,23 @@ TOOLS.add(
         "fallen off the bus",
         ".0 is lost",
     ),
-    r"Unable to determine the device handle for (?:GPU ?|gpu )?(?P<bus>[0-9a-f]{4,8}:[0-9a-f]{2}:"
-    r"[0-9a-f]{2}\.[0-9a-f])?|GPU is lost|NVML_ERROR_GPU_IS_LOST"
+    r"Unable to determine the device handle for|GPU is lost|NVML_ERROR_GPU_IS_LOST"
     r"|fallen off the bus|GPU [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.0 is lost",
     (
         "Unable to determine the device handle for GPU 0000:03:00.0: GPU is lost.  Reboot the"
         " system to recover this GPU",
         "Unable to determine the device handle for GPU0000:9B:00.0: Unknown Error",
+        "Unable to determine the device handle for GPU3: 0000:9B:00.0: GPU is lost.  Reboot the"
+        " system to recover this GPU",
         "nvml: NVML_ERROR_GPU_IS_LOST",
+        "ErrorCode:79 PCI:0000:6d:00 GPU has fallen off the bus Recommended Action=RESTART_BM;",
     ),
     ("no GPU was lost",),
     SMI,
-    category=LOST,
-    also=(Category.GPU,),
+    category=Category.GPU,
+    also=(LOST,),
     scope=Scope.ANY,
+    traits=(Trait.GPU_LOST,),
     read=lost,
 )
 TOOLS.add(
@@ -227,19 +224,6 @@ TOOLS.add(
     category=Category.GPU,
     read=diagnosis,
 )
-TOOLS.add(
-    "health",
-    ROOT,
-    ("dcgm_fr_",),
-    r"DCGM_FR_(?P<reason>[A-Z_]{3,60})",
-    ("Health: DCGM_FR_VOLATILE_DBE_DETECTED on GPU 3",),
-    ("dcgm_fr_ is the prefix",),
-    DCGM,
-    category=Category.GPU,
-    also=(Category.GPU_HBM, Category.NVLINK, LOST),
-    weak=True,
-)
-
 TOOLS.add(
     "throttled",
     ROOT,

@@ -1,17 +1,17 @@
-"""A node as its scheduler sees it: lost, drained, cordoned, rebooted, reclaimed.
+"""A node that somebody takes away: reboots, shutdowns, updates, clouds that reclaim an instance.
 
-What a controller says of a node names the node, whoever printed it. A node that stops
-answering has some cause of its own, so that alone convicts nothing; a drain or a
-reboot that somebody ordered is the cause.
+What an order to reboot or a cloud's notice says is the cause of what ends with it. A node that
+comes up again without an order had some other cause: that alone convicts nothing.
 """
 
 import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind, Trait
-from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.domain.evidence import Blame, Kind, Trait
+from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
+from triage.signatures.job_line import ADVICE, ROOT
+from triage.signatures.said_of_nodes import HOST, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -19,139 +19,31 @@ __all__ = ["SIGNATURES"]
 NODE = HostFamily("node", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
 MAINTENANCE = Category.HOST_MAINTENANCE
 LOST = (Category.CHASSIS, Category.POWER, Category.NETWORK)
-KUBERNETES = "Kubernetes: node controller, kubelet, kubectl, events"
+KUBERNETES = "Kubernetes: kubelet and its events"
 SLURM = "Slurm: slurmctld and slurmd logs"
-CLOUD = "cloud maintenance notices"
-NAME = r"[\w][\w.-]{0,127}"
+CLOUD = "instance metadata and notices of EC2, Compute Engine, Azure and OCI"
+SYSTEMD = "systemd: logind, shutdown; sysvinit: wall messages"
 
 
-def ready(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """Not ready is an outage, ready its end."""
-    if says(found, "state") in ("ready", "nodeready"):
-        return Reading(role=NOISE, category=Category.NONE, fields={"recovered": "yes"})
-    return Reading()
+def rebooted(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A controller that saw it late says when it last heard of the node."""
+    fields = dict(named(found, "node"))
+    last = re.search(r"last response=(\S{10,30})", found.string)
+    if last is not None:
+        fields["since"] = last[1]
+    return Reading(fields=fields)
 
 
-PLANNED = re.compile(r"mainten|reboot|upgrade|update|resum|power|test|reserv|admin", re.IGNORECASE)
-
-
-def drained(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """The reason that a person or a health check gave; a check follows what it found."""
-    reason = says(found, "reason")
-    if reason and PLANNED.search(reason) is None:
-        return Reading(role=CONSEQUENCE)
-    return Reading()
-
-
-def slurm_state(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """Into service again, or out of it."""
-    state = says(found, "state")
-    if state.startswith(("idle", "resume", "undrain", "alloc", "mix", "power_up")):
-        return Reading(role=NOISE, category=Category.NONE, fields={"recovered": "yes"})
-    return Reading()
-
-
-NODE.line(
-    "kubernetes_ready",
-    CONSEQUENCE,
-    FATAL,
-    ("nodenotready", "status is now: nodeready", "kubeletnotready"),
-    rf"Node (?P<node>{NAME}) status is now: (?P<state>NodeNotReady|NodeReady)"
-    rf"|(?P<reason>NodeNotReady|KubeletNotReady)\b(?:[^\n]{{0,60}}?\bnode/(?P<object>{NAME}))?",
-    (
-        "Normal  NodeNotReady  3m  node-controller  Node gpu-17 status is now: NodeNotReady",
-        "Normal  NodeReady  1m  kubelet  Node gpu-17 status is now: NodeReady",
-        "Warning  NodeNotReady  pod/train-5  Node is not ready",
-    ),
-    ("the NodeReady condition",),
-    KUBERNETES,
-    category=MAINTENANCE,
-    also=LOST,
-    weak=True,
-    scope=Scope.ANY,
-    read=ready,
-)
-NODE.line(
-    "kubelet_silent",
-    CONSEQUENCE,
-    FATAL,
-    ("kubelet stopped posting node status", "nodestatusunknown"),
-    r"Kubelet stopped posting node status|NodeStatusUnknown",
-    ("Ready  Unknown  NodeStatusUnknown  Kubelet stopped posting node status.",),
-    ("kubelet posts node status",),
-    KUBERNETES,
-    category=MAINTENANCE,
-    also=LOST,
-    weak=True,
-    scope=Scope.ANY,
-)
-NODE.line(
-    "drain",
-    ROOT,
-    WARN,
-    (
-        " cordoned",
-        "nodenotschedulable",
-        "marking node as unschedulable",
-        " drained",
-        "evicting pod ",
-    ),
-    rf"\bnode/(?P<node>{NAME}) (?P<step>cordoned|drained)\b"
-    rf"|Node (?P<cordoned>{NAME}) status is now:"
-    rf" NodeNotSchedulable|marking node as unschedulable|evicting pod (?P<pod>{NAME}(?:/{NAME})?)",
-    (
-        "node/gpu-17 cordoned",
-        "node/gpu-17 drained",
-        "evicting pod training/llm-worker-5",
-        "Normal NodeNotSchedulable 4s kubelet Node gpu-17 status is now: NodeNotSchedulable",
-    ),
-    ("node/gpu-17 uncordoned", "the queue is drained"),
-    KUBERNETES,
-    category=MAINTENANCE,
-    scope=Scope.ANY,
-    weak=True,
-)
-NODE.line(
-    "eviction",
-    ROOT,
-    ERROR,
-    ("taintmanagereviction", "exceededgraceperiod", "the node had condition"),
-    r"TaintManagerEviction|ExceededGracePeriod|The node had condition: \[(?P<condition>\w{3,40})\]",
-    (
-        "Normal  TaintManagerEviction  2s  taint-eviction  Marking for deletion Pod ns/worker-5",
-        "Warning  Evicted  9s  kubelet  The node had condition: [DiskPressure].",
-    ),
-    ("cache entry evicted by size",),
-    KUBERNETES,
-    category=MAINTENANCE,
-    weak=True,
-    scope=Scope.ANY,
-)
-NODE.line(
-    "kubelet_shutdown",
-    ROOT,
-    ERROR,
-    (
-        "shutdown manager detected new shutdown event",
-        "node is shutting down",
-        "nodeshutdown",
-    ),
-    r"Shutdown manager detected new shutdown event|[Nn]ode is shutting down|\bNodeShutdown\b",
-    ('"Shutdown manager detected new shutdown event, isNodeShuttingDownNow" event="shutdown"',),
-    ("the node is shutting doors",),
-    KUBERNETES,
-    category=MAINTENANCE,
-    scope=Scope.ANY,
-)
 NODE.line(
     "rebooted",
     ROOT,
     FATAL,
     ("unexpectedly rebooted", "rebooted unexpectedly", "has been rebooted, boot id"),
-    rf"[Nn]ode (?P<node>{NAME}) (?:unexpectedly rebooted|rebooted unexpectedly"
+    rf"[Nn]ode (?P<node>{HOST}) (?:unexpectedly rebooted|rebooted unexpectedly"
     r"|has been rebooted, boot id: (?P<boot_id>[\w-]{8,40}))",
     (
-        "slurmctld: error: Node gpu17 unexpectedly rebooted boot_time=1790000000",
+        "slurmctld: error: Node gpu17 unexpectedly rebooted boot_time=1790000000 last"
+        " response=1789999500",
         "Warning  Rebooted  5s  kubelet  Node gpu-17 has been rebooted, boot id: 9c0de000-1",
     ),
     ("nobody rebooted unexpectedly",),
@@ -160,74 +52,8 @@ NODE.line(
     also=LOST,
     weak=True,
     scope=Scope.ANY,
-)
-NODE.line(
-    "slurm_back",
-    NOISE,
-    None,
-    (" now responding",),
-    rf"[Nn]ode (?P<node>{NAME}) now responding",
-    ("slurmctld: Node gpu17 now responding",),
-    ("the service is now responding",),
-    SLURM,
-    category=Category.NONE,
-    scope=Scope.ANY,
-    read=lambda _found, _after: Reading(fields={"recovered": "yes"}),
-)
-NODE.line(
-    "slurm_lost",
-    CONSEQUENCE,
-    FATAL,
-    ("not responding, setting down", "error: nodes "),
-    rf"[Nn]odes? (?P<node>{NAME}) not responding(?P<down>, setting DOWN)?"
-    rf"|error: Nodes (?P<nodes>[\w.,\[\]-]{{1,400}}) not responding(?:, setting DOWN)?",
-    (
-        "slurmctld: error: Nodes gpu17 not responding, setting DOWN",
-        "slurmctld: error: Nodes gpu[17-19,22] not responding",
-    ),
-    ("peers not responding, setting timeout",),
-    SLURM,
-    category=MAINTENANCE,
-    also=LOST,
-    weak=True,
-    scope=Scope.ANY,
-)
-NODE.line(
-    "slurm_reason",
-    ROOT,
-    WARN,
-    (" reason set to: ", "drain_nodes: "),
-    rf"update_node: node (?P<node>{NAME}) reason set to: (?P<reason>[^\n]{{1,160}})"
-    rf"|drain_nodes: node (?P<drained>{NAME}) state set to DRAIN",
-    (
-        "slurmctld: update_node: node gpu17 reason set to: planned maintenance",
-        "slurmctld: update_node: node gpu17 reason set to: NHC: check_hw_ib failed",
-        "slurmctld: drain_nodes: node gpu17 state set to DRAIN",
-    ),
-    ("the reason set to: nothing",),
-    SLURM,
-    category=MAINTENANCE,
-    weak=True,
-    scope=Scope.ANY,
-    read=drained,
-)
-NODE.line(
-    "slurm_state",
-    ROOT,
-    WARN,
-    (" state set to ",),
-    rf"update_node: node (?P<node>{NAME}) state set to (?P<state>[A-Z_*+]{{2,30}})",
-    (
-        "slurmctld: update_node: node gpu17 state set to DRAINING",
-        "slurmctld: update_node: node gpu17 state set to DOWN",
-        "slurmctld: update_node: node gpu17 state set to IDLE",
-    ),
-    ("valve state set to OPEN",),
-    SLURM,
-    category=MAINTENANCE,
-    weak=True,
-    scope=Scope.ANY,
-    read=slurm_state,
+    each=True,
+    read=rebooted,
 )
 NODE.line(
     "slurmd",
@@ -243,6 +69,120 @@ NODE.line(
     SLURM,
     category=MAINTENANCE,
     weak=True,
+    scope=Scope.ANY,
+)
+NODE.line(
+    "shutdown_ordered",
+    ROOT,
+    ERROR,
+    (
+        "shutdown scheduled for",
+        "reboot scheduled for",
+        "creating /run/nologin, blocking further logins",
+        "scheduled shutdown",
+    ),
+    r"(?:[Ss]hutdown|[Rr]eboot) scheduled for \S{1,12} \d|blocking further logins",
+    (
+        "systemd-shutdownd: Shutdown scheduled for Sat 2026-03-07 04:00:00 UTC, use 'shutdown -c'"
+        " to cancel.",
+        "systemd-logind[911]: Creating /run/nologin, blocking further logins...",
+    ),
+    ("the shutdown is scheduled for nobody",),
+    SYSTEMD,
+    category=MAINTENANCE,
+    weak=True,
+    scope=Scope.ANY,
+)
+NODE.line(
+    "broadcast",
+    ROOT,
+    WARN,
+    ("broadcast message from",),
+    r"[Bb]roadcast message from \S{1,80}(?:[^\n]{0,60}?:)?[^\n]{0,200}?"
+    r"(?P<why>mainten\w*|reboot|shut ?down|going down|power off|requeue|drain)",
+    (
+        "Broadcast message from root@gpu017 (Sat 2026-03-07 03:55): maintenance begins, jobs are"
+        " requeued",
+    ),
+    ("Broadcast message from ada@gpu017: lunch?",),
+    SYSTEMD,
+    category=MAINTENANCE,
+    blame=Blame.SHARED,
+    scope=Scope.ANY,
+)
+NODE.line(
+    "upgraded",
+    ROOT,
+    WARN,
+    (
+        "unattended-upgrade",
+        "unattended upgrade",
+        "needrestart",
+        "reboot-required",
+        "system restart required",
+        "rebootrequired",
+    ),
+    r"unattended[- ]upgrades?\S{0,40}[^\n]{0,80}?(?:[Rr]ebooting|will reboot|found /var/run/reboot|"
+    r"(?P<found>[Pp]ackages that will be upgraded: (?=[^\n]{0,400}(?:nvidia|linux-image|cuda|mlnx"
+    r"|libc6))))|needrestart[^\n]{0,60}?[Rr]estarting (?:services|slurmd|kubelet|containerd"
+    r"|docker)",
+    (
+        "unattended-upgrade[8122]: WARNING Found /var/run/reboot-required, rebooting",
+        "unattended-upgrades: Packages that will be upgraded: libnvidia-compute-570"
+        " linux-image-generic",
+    ),
+    (
+        "unattended-upgrades: No packages found that can be upgraded unattended",
+        "unattended-upgrade: Starting unattended upgrades script",
+    ),
+    "unattended-upgrades; needrestart",
+    category=MAINTENANCE,
+    also=(Category.DEPENDENCY,),
+    weak=True,
+    scope=Scope.ANY,
+)
+NODE.line(
+    "reclaimed",
+    ROOT,
+    ERROR,
+    (
+        "instance-action",
+        '"action":"terminate"',
+        '"action": "terminate"',
+        '"action":"stop"',
+        '"action": "stop"',
+        "spot instance",
+        "ec2 spot",
+        "spot interruption",
+        "interruption notice",
+        "preemption notice",
+        "preemption signal",
+        "instance was preempted",
+        "instance has been preempted",
+        "compute.instances.preempted",
+        "computeengine.instances.preempted",
+        "instance/preempted",
+        "scheduledevents",
+        "instance will be preempted",
+        "capacity reclaim",
+    ),
+    r"spot instance (?:\S{1,40} )?(?:interruption|(?:is being |was |has been )?"
+    r"(?:reclaimed|terminated|interrupted))|[Ss]pot interruption (?:notice|warning)?"
+    r"|EC2 Spot (?:Instance )?Interruption Warning|(?:interruption|preemption) (?:notice|signal)"
+    r" (?:received|detected|for)|instance (?:was|has been|will be|is being) preempted"
+    r"|compute\.instances\.preempted|instance/preempted[^\n]{0,40}?\bTRUE\b"
+    r'|instance-action[^\n]{0,40}?"action": ?"(?:terminate|stop|hibernate)"'
+    r'|"action": ?"(?:terminate|stop)"[^\n]{0,40}?"time": ?"\d{4}-|capacity reclaim',
+    (
+        "Spot instance interruption notice: this instance terminates in two minutes",
+        '{"action": "terminate", "time": "2026-03-07T04:02:00Z"}',
+        "metadata watcher: /instance/preempted is TRUE",
+        'protoPayload.methodName="compute.instances.preempted"',
+        '"detail-type":"EC2 Spot Instance Interruption Warning"',
+    ),
+    ("polls for interruption notices each 5 s", "/instance/preempted: FALSE"),
+    CLOUD,
+    category=MAINTENANCE,
     scope=Scope.ANY,
 )
 NODE.line(
@@ -264,25 +204,50 @@ NODE.line(
         '"eventtype": "terminate',
         '"eventtype":"terminate',
         "rebalance recommendation",
-        "terminate_on_host",
-        "migrate_on_host",
+        "_on_host_maintenance",
         "vmeventscheduled",
         "upcomingmaintenance",
+        "instance is scheduled for",
+        "host maintenance event",
+        "maintenance-event",
+        "upcoming-maintenance",
+        "scheduled maintenance event",
+        "computeengine host error",
+        "compute.instances.hosterror",
+        "compute.instances.automaticrestart",
+        "compute.instances.migrateonhostmaintenance",
     ),
     r"\b(?P<event>instance-(?:retirement|stop|reboot)|system-(?:reboot|maintenance))\b"
     r'|"EventType": ?"(?P<azure>Preempt|Reboot|Redeploy|Freeze|Terminate)"'
     r"|rebalance recommendation|(?:TERMINATE|MIGRATE)_ON_HOST_MAINTENANCE|\bVMEventScheduled\b"
-    r"|\bUpcomingMaintenance\b",
+    r"|\bUpcomingMaintenance\b|instance is scheduled for (?:termination|retirement|maintenance"
+    r"|reboot)|host maintenance event|upcoming-maintenance[^\n]{0,60}?(?:PENDING|ONGOING|start)"
+    r"|scheduled maintenance event|compute\.instances\.(?:hostError|automaticRestart"
+    r"|migrateOnHostMaintenance)",
     (
         'events: {"Code": "system-reboot", "State": "active", "NotBefore": "21 Nov 2026"}',
         '{"EventId": "9c0de", "EventType": "Redeploy", "ResourceType": "VirtualMachine"}',
         "metadata: host maintenance event TERMINATE_ON_HOST_MAINTENANCE",
         "handler: EC2 instance rebalance recommendation received",
+        "This instance is scheduled for retirement at 2026-03-07T04:00:00Z",
     ),
-    ('{"eventType": "click"}', "file-system-rebooter"),
+    ('{"eventType": "click"}', "file-system-rebooter", "instance/maintenance-event NONE"),
     CLOUD,
     category=MAINTENANCE,
     scope=Scope.ANY,
 )
-
+NODE.line(
+    "notice_expected",
+    ADVICE,
+    WARN,
+    ("checking for interruption", "watching for preemption", "registered preemption handler"),
+    r"(?:[Cc]hecking|[Ww]atching) for (?:spot )?(?:interruption|preemption)"
+    r"|[Rr]egistered preemption handler",
+    ("checking for interruption notices every 5 s",),
+    ("nobody is checking for that",),
+    CLOUD,
+    category=MAINTENANCE,
+    blame=Blame.NOBODY,
+    scope=Scope.ANY,
+)
 SIGNATURES = NODE.signatures()

@@ -163,38 +163,13 @@ SCHEDULER.add(
     blame=Blame.NOBODY,
 )
 SCHEDULER.add(
-    "reclaimed",
+    "signalled",
     ROOT,
-    (
-        "spot instance interruption",
-        "interruption notice",
-        "preemption notice",
-        "has been preempted",
-        "was preempted",
-        "being preempted",
-        "instance is scheduled for",
-        "imminent node shutdown",
-        "disruptiontarget",
-        "host maintenance event",
-        "_on_host_maintenance",
-        "caught signal sigusr",
-        "preempted by ",
-        "preempted in order to admit",
-    ),
-    r"spot instance interruption|interruption notice received|preemption notice"
-    r"|(?:has been|was|being) preempted|Preempted in order to admit"
-    r"|Preempted by (?:a )?(?:pod|workload|job)|imminent node shutdown|DisruptionTarget"
-    r"|(?:TERMINATE|MIGRATE)_ON_HOST_MAINTENANCE|host maintenance event"
-    r"|instance is scheduled for (?:termination|retirement|maintenance)"
-    r"|Caught signal SIGUSR[12].{0,80}?(?:preempt|requeue)",
-    (
-        "Spot instance interruption notice: this instance terminates in two minutes",
-        "Pod was terminated in response to imminent node shutdown.",
-        "Caught signal SIGUSR2, the job is preempted",
-        "Normal  Preempted  1s  default-scheduler  Preempted by pod 7be1 on node gpu-3",
-    ),
-    ("polls for notices each 5 s",),
-    "cloud and scheduler notices",
+    ("caught signal sigusr",),
+    r"Caught signal SIGUSR[12].{0,80}?(?:preempt|requeue)",
+    ("Caught signal SIGUSR2, the job is preempted",),
+    ("Caught signal SIGUSR1, saving a checkpoint",),
+    "training scripts under Slurm's --signal",
     category=STOPPED,
     blame=Blame.SHARED,
 )

@@ -1,0 +1,147 @@
+"""The part that a health check, a drain reason or an agent names in its own words.
+
+Such words come from scripts of each site: what counts is the part they name, the GPU, and
+whether they speak of a job that did not end (``Kill task failed``), which follows from a stop.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from triage.domain.category import Category
+from triage.signatures.pci import bus_id
+
+__all__ = ["GPU_NAMED", "Part", "gpu_fields", "part_of_reason"]
+
+# Looked for in this order: "GPU ECC error" is memory, "NVLink" is no link of the network.
+WORDS: Final = tuple(
+    (re.compile(pattern, re.IGNORECASE), category, also)
+    for pattern, category, also in (
+        (
+            r"nv ?link|nvswitch|fabric ?manager|xid\W{0,3}(?:74|14[4-9]|150)\b",
+            Category.NVLINK,
+            (Category.GPU,),
+        ),
+        (r"\bsram\b|xid\W{0,3}172\b", Category.GPU_SRAM, (Category.GPU_HBM,)),
+        (
+            r"row ?remap|\bhbm|\bdbe\b|double.?bit|uncorrectable|uncorrected|retired.?page"
+            r"|gpu.{0,40}\becc\b|\becc\b.{0,40}gpu|xid\W{0,3}(?:48|63|64|94|95|171)\b",
+            Category.GPU_HBM,
+            (Category.GPU_SRAM, Category.GPU),
+        ),
+        (r"xid\W{0,3}(?:119|120)\b|\bgsp\b", Category.GPU_GSP, (Category.GPU,)),
+        (
+            r"fall(?:en|s)? off|fell off|off the bus|gpu\w{0,3} (?:is |was |are )?(?:lost|missing)"
+            r"|lost gpu|xid\W{0,3}79\b|expected \d{1,2} gpu|gpu.{0,12}count|\d gpus? (?:found|"
+            r"visible)|missing gpu",
+            Category.GPU,
+            (Category.IO_BOARD,),
+        ),
+        (
+            r"pci(?:e|-?express)?\b.{0,40}(?:width|speed|gen|replay|error|fail|degrad|link)"
+            r"|bus width|link width|\blanes?\b|\baer\b",
+            Category.IO_BOARD,
+            (Category.GPU,),
+        ),
+        (
+            r"(?:gpu|hbm).{0,60}(?:therm|temp|hot\b|heat|throttl|slowdown)"
+            r"|therm\w*.{0,20}(?:gpu|slowdown|violation)",
+            Category.GPU_THERMAL,
+            (Category.CHASSIS,),
+        ),
+        (
+            r"\bpsu\d?\b|power ?supply|power[ _]brake|power (?:loss|lost|fail)",
+            Category.POWER,
+            (Category.CHASSIS,),
+        ),
+        (r"\bnvme|\bssd\b|\bdisk (?:fail|error)|\bsmart\b", Category.SSD, ()),
+        (
+            r"\bdimm|host memory|\bedac\b|mem(?:ory)? ecc|hw_mem|real_?memory|phys(?:ical)?_?mem",
+            Category.HOST_MEMORY,
+            (),
+        ),
+        (r"\bmce\b|mcelog|machine check|\bcpu\b.{0,20}(?:error|fail|throttl)", Category.CPU, ()),
+        (
+            r"infiniband|\bib\d{0,2}\b|\bib[_ ]|hw_ib|link (?:down|flap|drop)|\btransceiver|\bcable"
+            r"|\broce\b|\bib_?port|\boptic",
+            Category.NETWORK,
+            (Category.NIC,),
+        ),
+        (r"\bhca\b|\bnics?\b|\bmlx5|\bconnectx|hw_eth|\befa\b", Category.NIC, (Category.NETWORK,)),
+        (r"\bfans?\b|chassis|motherboard|baseboard", Category.CHASSIS, ()),
+        (
+            r"\blustre|\bnfs|\bgpfs|\bweka|\bbeegfs|file ?system|\bmount|fs_mount|disk full",
+            Category.STORAGE,
+            (),
+        ),
+        (r"\bgpus?\b|\bxid|cuda|dcgm|nvidia-smi|nvsmi", Category.GPU, (Category.IO_BOARD,)),
+        (
+            r"mainten|upgrad|updat|reimag|firmware|reboot|resum|power (?:off|down)|reserv|\badmin"
+            r"|patch|decommission|retire|\brma\b|scheduled|planned|swap|repair",
+            Category.HOST_MAINTENANCE,
+            (),
+        ),
+    )
+)
+# What a controller writes when a node or the job on it did not end as it should.
+AFTER_THE_JOB: Final = re.compile(
+    r"kill task failed|not responding|batch job complete failure|duplicate jobid"
+    r"|unexpectedly rebooted|node failure",
+    re.IGNORECASE,
+)
+# Scripts that run behind a job, where they name no part.
+BEHIND_A_JOB: Final = re.compile(r"epilog|prolog error", re.IGNORECASE)
+# "GPU 3", "gpu3", "GPU-3", "GPU: 3", "GPU index 3"; a uuid and an address are read apart.
+INDEX: Final = re.compile(
+    r"\bGPU(?:_SXM_(?P<sxm>\d{1,2})|(?: index| id| ?#|_id)?[ :=_-]{0,2}(?P<index>\d{1,2}))"
+    r"(?![\d.:a-f-])",
+    re.IGNORECASE,
+)
+ADDRESS: Final = re.compile(
+    r"(?<![0-9a-f:])(?P<bus>(?:[0-9a-f]{4,8}:)[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)(?![0-9a-f:])",
+    re.IGNORECASE,
+)
+UUID: Final = re.compile(
+    r"\bGPU-(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE
+)
+GPU_NAMED: Final = (ADDRESS, UUID, INDEX)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What words name: ``category`` None where they name no part."""
+
+    category: Category | None = None
+    also: tuple[Category, ...] = ()
+    gpu: str | None = None
+    fields: Mapping[str, str] = field(default_factory=dict)
+    after_the_job: bool = False
+
+
+def gpu_fields(text: str) -> tuple[str | None, dict[str, str]]:
+    """The GPU in some words: its bus id, else what else tells it (``gpu_uuid``, ``gpu_index``)."""
+    address = ADDRESS.search(text)
+    if address is not None and (gpu := bus_id(address["bus"])) is not None:
+        return gpu, {}
+    uuid = UUID.search(text)
+    if uuid is not None:
+        return None, {"gpu_uuid": f"GPU-{uuid['uuid'].lower()}"}
+    index = INDEX.search(text)
+    if index is not None and index["index"] is not None:
+        return None, {"gpu_index": index["index"]}
+    return None, {}
+
+
+def part_of_reason(text: str) -> Part:
+    """The part in the words of a reason."""
+    text = text[:600]
+    if not text.strip():
+        return Part()
+    if AFTER_THE_JOB.search(text) is not None:
+        return Part(after_the_job=True)
+    gpu, fields = gpu_fields(text)
+    for pattern, category, also in WORDS:
+        if pattern.search(text):
+            return Part(category, also, gpu, fields)
+    return Part(after_the_job=BEHIND_A_JOB.search(text) is not None)

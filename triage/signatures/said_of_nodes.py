@@ -1,0 +1,41 @@
+"""Lines that speak of other nodes than the one that prints them: how such a line names them.
+
+A scheduler names nodes one by one or as its own ranges (``gpu[017-019,022]``); one that is
+named is the node of the row, several are its field ``nodes``.
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from triage.domain.hosts import expand
+
+__all__ = ["HOST", "HOSTS", "hosts_in", "named"]
+
+HOST: Final = r"[A-Za-z0-9][\w.-]{0,127}"
+"""One name of a node, without capturing it."""
+HOSTS: Final = r"[A-Za-z0-9][\w.,\[\]-]{0,400}"
+"""Names of nodes, with Slurm's ranges."""
+
+# More than a rack or two are nobody's fault in particular.
+MAX_NAMED: Final = 256
+
+
+def hosts_in(text: str) -> list[str]:
+    """The names in a list of hosts, in order; empty where it is none or names too many."""
+    bare = text.strip().strip(",.;:'\"")
+    try:
+        names = expand(bare)
+    except ValueError:
+        return []
+    return names if len(names) <= MAX_NAMED else []
+
+
+def named(found: re.Match[str], *groups: str) -> Mapping[str, str]:
+    """The fields of the nodes that the first filled of ``groups`` names."""
+    known = found.groupdict()
+    text = next((known[group] for group in groups if known.get(group)), None)
+    names = [] if text is None else hosts_in(text)
+    if len(names) == 1:
+        return {"node": names[0], "said_of": names[0]}
+    return {"nodes": " ".join(names)} if names else {}
