@@ -71,6 +71,7 @@ class Outcome:
     """What one report says of a story, and whether that is right.
 
     ``innocent`` were convicted or cordoned. ``answer_right`` needs place and category.
+    ``conviction_right``: somebody is convicted exactly where the evidence convicts.
     """
 
     story: Story
@@ -80,6 +81,7 @@ class Outcome:
     category_right: bool
     kind_right: bool
     rank_right: bool | None
+    conviction_right: bool
     innocent: tuple[str, ...]
 
     @property
@@ -134,6 +136,7 @@ def judged(story: Story, report: Mapping[str, Any]) -> Outcome:
         category_right=verdict["category"] in story.categories,
         kind_right=not story.kinds or verdict["kind"] in story.kinds,
         rank_right=rank_right(story, first),
+        conviction_right=bool(convicted) == story.convict,
         innocent=tuple(sorted(strangers)),
     )
 
@@ -204,6 +207,8 @@ def figures(outcomes: Sequence[Outcome]) -> list[str]:
         f"right category: {share(sum(o.category_right for o in outcomes), count)}",
         f"right kind: {share(sum(o.kind_right for o in outcomes), count)}",
         f"right rank, where one is told: {share(sum(map(bool, ranked)), len(ranked))}",
+        "convicts where the evidence does, and only there: "
+        + share(sum(o.conviction_right for o in outcomes), count),
         f"stories with an innocent convicted or cordoned: {len(harmed)}",
     ]
 
