@@ -6,7 +6,6 @@ tell the cause is said by whoever asks (a truth, or an answer that was given bef
 
 import gzip
 import io
-import json
 import re
 import tarfile
 import zlib
@@ -16,6 +15,8 @@ from pathlib import Path
 from typing import Final
 
 import zstandard
+
+from triage.parsers.job_file import parse_job
 
 __all__ = ["Incident", "is_dump", "is_text", "load", "save"]
 
@@ -84,15 +85,18 @@ def is_text(name: str, data: bytes) -> bool:
 def load(
     folder: Path, nodes: Collection[str] = (), ranks: Mapping[int, str] | None = None
 ) -> Incident:
-    """All files below ``folder``, unpacked; ``ranks`` is rank -> node.
+    """All files below ``folder``, unpacked; ``ranks`` is rank -> node, else ``job.json`` says it.
 
     What cannot be unpacked stays as it is.
     """
     files: dict[str, bytes] = {}
     for path in sorted(one for one in folder.rglob("*") if one.is_file()):
         files.update(unpacked(path.relative_to(folder).as_posix(), path.read_bytes()))
-    names = tuple(nodes) or nodes_of(files)
-    node_of = {name: node for name in files if (node := owner(name, names, ranks or {}))}
+    facts, _ = parse_job(files.get("job.json", b""))
+    names = tuple(nodes) or tuple(facts.nodes)
+    where = ranks or {rank: node for rank in range(facts.world_size or 0)
+                      if (node := facts.node_of(rank)) is not None}  # fmt: skip
+    node_of = {name: node for name in files if (node := owner(name, names, where))}
     return Incident(files, names, node_of)
 
 
@@ -131,16 +135,6 @@ def decompressed(data: bytes) -> bytes:
     return data
 
 
-def nodes_of(files: Mapping[str, bytes]) -> tuple[str, ...]:
-    """The nodes that ``job.json`` names; none without it."""
-    try:
-        facts = json.loads(files.get("job.json", b"{}"))
-    except ValueError:
-        return ()
-    found = facts.get("nodes") if isinstance(facts, dict) else None
-    return tuple(one for one in found if isinstance(one, str)) if isinstance(found, list) else ()
-
-
 def owner(name: str, nodes: Collection[str], ranks: Mapping[int, str]) -> str | None:
     """The node of a file, by a folder or by its name; None where that tells nothing."""
     parts = name.split("/")
@@ -149,7 +143,7 @@ def owner(name: str, nodes: Collection[str], ranks: Mapping[int, str]) -> str | 
             return part
     stem = parts[-1]
     for node in sorted(nodes, key=len, reverse=True):
-        if re.search(rf"(?<![A-Za-z0-9-]){re.escape(node)}(?![A-Za-z0-9-])", stem):
+        if re.search(rf"(?<![A-Za-z0-9]){re.escape(node)}(?![A-Za-z0-9-])", stem):
             return node
     found = RANK.search(stem.split(".")[0])
     return ranks.get(int(found[1])) if found else None

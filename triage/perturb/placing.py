@@ -46,9 +46,10 @@ class Printed:
 
 
 class Placed:
-    """A log whose lines have their places in time."""
+    """A log whose lines have their places in time; ``boot_ns`` where they count from a boot."""
 
-    def __init__(self, lines: Sequence[Printed]) -> None:
+    def __init__(self, lines: Sequence[Printed], boot_ns: int | None = None) -> None:
+        self.boot_ns = boot_ns
         self.lines = list(lines)
         self.times: list[int] = []
         last = min((one.at_ns for one in lines if one.at_ns is not None), default=0)
@@ -74,8 +75,8 @@ class Placed:
         num_added = 0
         for place, one in enumerate(self.lines):
             for text in added.get(place, ()):
-                out.append(renumbered(text, num_added))
                 num_added += 1
+                out.append(renumbered(text, num_added - (place <= self.models[0])))
             out.append(renumbered(one.before + one.text + one.behind, num_added))
         for text in added.get(len(self.lines), ()):
             num_added += 1
@@ -120,7 +121,7 @@ def placed(data: bytes, end_ns: int | None) -> Placed:
     return Placed([
         printed(text, one, at_of(one.stamp, boot, end_ns))
         for text, one in zip(texts, envelopes, strict=True)
-    ])  # fmt: skip
+    ], boot)  # fmt: skip
 
 
 def printed(line: str, envelope: Envelope, at_ns: int | None) -> Printed:

@@ -1,5 +1,6 @@
 """All transformations, in the order in which they are printed."""
 
+from triage.perturb.bygone import BootLines, OldFaults, OldLinks
 from triage.perturb.clocks import ClocksOff, OtherZone
 from triage.perturb.loss import DroppedFiles, Flood, RewordedRoots
 from triage.perturb.noise import AlarmingAlone, AlarmingLines, ForeignLines, TeardownLines
@@ -10,7 +11,8 @@ from triage.perturb.transformation import Transformation
 __all__ = ["ALL", "named"]
 
 ALL: tuple[Transformation, ...] = (
-    ForeignLines(), TeardownLines(), AlarmingLines(), AlarmingAlone(), OtherJob(), Flood(),
+    ForeignLines(), TeardownLines(), AlarmingLines(), AlarmingAlone(),
+    OldFaults(), OldLinks(), BootLines(), OtherJob(), Flood(),
     DroppedFiles(), RewordedRoots(), ClocksOff(), OtherZone(),
     Renamed(), Flat(), Tarred(), Packed(), Shuffled(), Crlf(), Ansi(), Merged(),
 )  # fmt: skip

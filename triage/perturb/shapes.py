@@ -15,7 +15,8 @@ from triage.perturb.transformation import EVERYTHING, Keep
 
 __all__ = ["Ansi", "Crlf", "Flat", "Merged", "Packed", "Renamed", "Shuffled", "Tarred"]
 
-ORDER: Final = 5
+# No law of joining: the evidence is the same.
+SAME: Final = 0
 RANK: Final = re.compile(r"(\d+)(\.[A-Za-z]\w*)*$")
 LEVEL: Final = re.compile(r"\b(ERROR|WARNING|INFO|Error|Traceback)\b")
 
@@ -25,7 +26,7 @@ class Renamed:
     """Other folders and names; ``nodes/NODE/`` and the number of a rank stay."""
 
     name: str = "renamed"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
@@ -59,7 +60,7 @@ class Flat:
     """All in one folder; node and rank stand in the names."""
 
     name: str = "flat"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
@@ -84,7 +85,7 @@ class Tarred:
     """One archive of all."""
 
     name: str = "tarred"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
@@ -97,7 +98,7 @@ class Packed:
     """Each log packed with gzip."""
 
     name: str = "gzipped"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
@@ -119,7 +120,7 @@ class Crlf:
     """Lines end as on Windows."""
 
     name: str = "crlf"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
@@ -135,7 +136,7 @@ class Ansi:
     """Logs as a terminal coloured them."""
 
     name: str = "ansi-colours"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
@@ -163,7 +164,7 @@ class Merged:
     """The kernel logs that carry a host's name, merged by time into one file."""
 
     name: str = "merged-logs"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
@@ -194,7 +195,7 @@ class Shuffled:
     """The files in another order."""
 
     name: str = "shuffled"
-    law: int = ORDER
+    law: int = SAME
     keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:

@@ -25,7 +25,7 @@ EVERYTHING = frozenset({Keep.NODE, Keep.ROLE, Keep.CATEGORY, Keep.CONFIDENCE, Ke
 
 
 class Transformation(Protocol):
-    """One kind of change; ``law`` is the law of joining that it tries."""
+    """One kind of change; ``law`` is the law of joining that it tries, 0 for another shape."""
 
     @property
     def name(self) -> str:
@@ -33,7 +33,7 @@ class Transformation(Protocol):
 
     @property
     def law(self) -> int:
-        """The law of joining that it tries."""
+        """The law of joining that it tries; 0 where the evidence is the same in another shape."""
 
     @property
     def keeps(self) -> Collection[Keep]:

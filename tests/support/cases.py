@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any
 
 from triage.perturb.incident import Incident, load
+from triage.simulator.campaign import draw
+from triage.simulator.incidents.truth import IncidentTruth
 
-__all__ = ["Case", "Source", "cases_of"]
+__all__ = ["RECORDED", "Case", "Source", "cases_of", "recorded_case", "simulated_case"]
 
-RECORDED = Path(__file__).parents[1] / "tests" / "incidents"
+RECORDED = Path(__file__).parents[1] / "incidents"
 # Nanoseconds from the failure to the end, where a truth tells only of the first.
 SOME_MINUTES_NS = 600_000_000_000
 
@@ -56,20 +58,23 @@ def cases_of(source: Source) -> Iterator[Case]:
 
 def simulated(source: Source) -> Iterator[Case]:
     """Of ``triage simulate``."""
-    from triage.simulator.campaign import draw
-
     with tempfile.TemporaryDirectory() as scratch:
         drawn = draw(Path(scratch), count=source.count, seed=source.seed, share=source.share)
         for path, truth in drawn:
             if not source.ids or path.name in source.ids:
-                incident = load(path)
-                end = instant(facts_of(incident).get("failed_at"))
-                yield case_of(
-                    path.name, truth.scenario, incident, set(truth.culprit_nodes),
-                    set(truth.culprit_ranks), {truth.category, *truth.accepted},
-                    truth.fault_at_ns, end or truth.fault_at_ns + SOME_MINUTES_NS,
-                )  # fmt: skip
+                yield simulated_case(path, truth)
             shutil.rmtree(path)
+
+
+def simulated_case(path: Path, truth: IncidentTruth) -> Case:
+    """One of ``triage simulate``, from its folder."""
+    incident = load(path)
+    end = instant(facts_of(incident).get("failed_at"))
+    return case_of(
+        path.name, truth.scenario, incident, set(truth.culprit_nodes), set(truth.culprit_ranks),
+        {truth.category, *truth.accepted},
+        truth.fault_at_ns, end or truth.fault_at_ns + SOME_MINUTES_NS,
+    )  # fmt: skip
 
 
 def campaign(source: Source) -> Iterator[Case]:
@@ -97,15 +102,20 @@ def recorded(source: Source) -> Iterator[Case]:
     for folder in folders[source.share[0] :: source.share[1]]:
         if source.ids and folder.name not in source.ids:
             continue
-        truth = json.loads((folder / "expected.json").read_text())
-        given = folder / ("files" if "suspects" in truth else truth.get("dumps", "fr"))
-        incident = load(given)
-        end = instant(facts_of(incident).get("failed_at"))
-        start = end - SOME_MINUTES_NS if end is not None else None
-        yield case_of(
-            folder.name, truth.get("kind", ""), incident, set(truth.get("suspects", ())),
-            set(truth.get("culprit_ranks", ())), {truth["category"]}, start, end,
-        )  # fmt: skip
+        yield recorded_case(folder)
+
+
+def recorded_case(folder: Path) -> Case:
+    """One of ``tests/incidents``, from its folder."""
+    truth = json.loads((folder / "expected.json").read_text())
+    given = folder / ("files" if "suspects" in truth else truth.get("dumps", "fr"))
+    incident = load(given)
+    end = instant(facts_of(incident).get("failed_at"))
+    start = end - SOME_MINUTES_NS if end is not None else None
+    return case_of(
+        folder.name, truth.get("kind", ""), incident, set(truth.get("suspects", ())),
+        set(truth.get("culprit_ranks", ())), {truth["category"]}, start, end,
+    )  # fmt: skip
 
 
 def case_of(

@@ -1,0 +1,75 @@
+"""The laws of joining: what may not move when an incident is changed.
+
+Each transformation of ``triage.perturb`` names its law and what of the answer it keeps. Where a
+law does not hold yet stands a strict expected failure, to go with the change that mends it.
+"""
+
+import pytest
+
+from tests.laws.drills import DUMPED, WITH_LOGS, drill, kept
+from tests.laws.not_yet import trial
+from triage.perturb.registry import ALL
+
+
+def pairs(law: int) -> list[object]:
+    """Every change that tries a law, with every incident that it may change."""
+    found = []
+    for change in (one.name for one in ALL if one.law == law):
+        names = (*WITH_LOGS, *DUMPED) if change == "dropped-files" else WITH_LOGS
+        found += [trial(change, name) for name in names]
+    return found
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(2))
+def test_a_claim_is_not_lost_to_an_old_fault_elsewhere(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(3))
+def test_what_is_printed_later_or_by_a_wrong_clock_caused_nothing(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(4))
+def test_alarming_words_of_unknown_drivers_convict_nobody(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(5))
+def test_noise_moves_nothing(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(6))
+def test_lost_files_convict_no_innocent(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(7))
+def test_unknown_words_of_the_root_leave_the_node(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(8))
+def test_a_thousand_copies_weigh_as_one_line(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(9))
+def test_old_links_explain_nothing(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+@pytest.mark.parametrize(("change", "name"), pairs(11))
+def test_a_boot_of_days_ago_is_not_the_stop(change: str, name: str) -> None:
+    assert not kept(name, change)
+
+
+def test_every_law_that_a_change_can_try_is_tried() -> None:
+    assert {one.law for one in ALL} == {0, 2, 3, 4, 5, 6, 7, 8, 9, 11}
+
+
+def test_nobody_is_to_blame_in_one_of_the_incidents() -> None:
+    one = drill("watchdog-only")
+    assert not one.case.guilty
+    assert not one.said.convicted

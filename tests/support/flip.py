@@ -1,0 +1,107 @@
+"""What moved between the answers to an incident before and after a change."""
+
+import random
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+
+from tests.support.answering import Answerer, Said
+from tests.support.cases import Case
+from triage.perturb.incident import Incident, is_dump
+from triage.perturb.registry import named
+from triage.perturb.transformation import Keep, Transformation
+
+__all__ = ["DUMPS", "Flip", "broken", "changed", "dumps_of", "flips_of"]
+
+DUMPS = "dumps alone"
+NEAR = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Flip:
+    """One incident, answered before and after one change."""
+
+    id: str
+    what: str
+    change: str
+    before: Said
+    after: Said
+    right_before: bool
+    right_after: bool
+    category_before: bool
+    category_after: bool
+    innocents: tuple[str, ...]
+    broken: tuple[str, ...]
+
+
+def is_guilty(case: Case, who: str) -> bool:
+    """Whether a node, or a "rank N", may be convicted."""
+    rank = who.removeprefix("rank ")
+    return who in case.guilty or (who != rank and int(rank) in case.guilty_ranks)
+
+
+def right(case: Case, said: Said) -> bool:
+    """The node is right; nobody is convicted where nobody is guilty."""
+    if case.guilty or case.guilty_ranks:
+        return said.node is not None and is_guilty(case, said.node)
+    return not said.convicted
+
+
+def flips_of(case: Case, answerer: Answerer, names: Sequence[str], seed: int) -> Iterator[Flip]:
+    """The dumps alone first, then one flip per transformation that applies."""
+    answerer.forget()
+    incident = answerer.with_rows(case)
+    before = answerer.said(incident.files)
+    dumps = dumps_of(incident)
+    by_dumps = answerer.said(dumps) if dumps else None
+    if by_dumps is not None and len(dumps) < len(incident.files):
+        yield flip(case, DUMPS, before, by_dumps, ())
+    for name in names:
+        change = named(name)
+        other = changed(change, case.id, incident, seed)
+        if other is not None:
+            after = answerer.said(other.files)
+            lost = broken(change.keeps, before, after, by_dumps, case)
+            yield flip(case, name, before, after, lost)
+
+
+def changed(change: Transformation, name: str, incident: Incident, seed: int) -> Incident | None:
+    """The incident after one change; the same seed and name give the same."""
+    return change.apply(incident, random.Random(f"{seed}/{name}/{change.name}"))
+
+
+def dumps_of(incident: Incident) -> dict[str, bytes]:
+    """The dumps with the facts of the job; nothing without dumps."""
+    dumps = {name: data for name, data in incident.files.items() if is_dump(data)}
+    facts = {name: data for name, data in incident.files.items() if name == "job.json"}
+    return {**dumps, **facts} if dumps else {}
+
+
+def flip(case: Case, change: str, before: Said, after: Said, lost: tuple[str, ...]) -> Flip:
+    return Flip(
+        case.id, case.what, change, before, after, right(case, before), right(case, after),
+        before.category in case.categories, after.category in case.categories,
+        new_innocents(case, before, after), lost,
+    )  # fmt: skip
+
+
+def new_innocents(case: Case, before: Said, after: Said) -> tuple[str, ...]:
+    return tuple(
+        who for who in after.convicted if who not in before.convicted and not is_guilty(case, who)
+    )
+
+
+def broken(
+    keeps: Collection[Keep], before: Said, after: Said, by_dumps: Said | None,
+    case: Case,
+) -> tuple[str, ...]:  # fmt: skip
+    """What of ``keeps`` did not stay."""
+    proved = by_dumps is not None and by_dumps.role == "culprit" and by_dumps.node == before.node
+    lost = {
+        Keep.NODE: after.node != before.node,
+        Keep.ROLE: after.role != before.role,
+        Keep.CATEGORY: after.category != before.category,
+        Keep.CONFIDENCE: abs(after.confidence - before.confidence) > NEAR + 1e-9,
+        Keep.NO_INNOCENT: bool(new_innocents(case, before, after)),
+        Keep.PROVED_NODE: proved and after.node != before.node,
+    }
+    return tuple(str(one) for one in Keep if one in keeps and lost[one])
