@@ -4,7 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from triage.analysis.snapshot import Snapshot, pending_started
+from triage.analysis.live import Live, live_picture
+from triage.analysis.snapshot import Snapshot
 from triage.analysis.waits import Place, PlaceKind, WaitGraph, progress
 from triage.domain.report import Because
 from triage.parsers.flight_recorder.digest import OpDescription
@@ -12,10 +13,6 @@ from triage.parsers.flight_recorder.reduce import U_CREATED, U_ENTRY, U_SEQ
 
 __all__ = ["Case", "build_case", "ranks_wait", "timestamp"]
 
-# A wait shorter than this is no hang, whatever the ring says.
-MIN_STUCK_NS = 1_000_000_000
-# ... nor one that is not much longer than the job's own longest pause.
-PAUSES = 3
 # Missing ranks that one place may be looked at for, each as the end of its waits.
 MAX_BEYOND = 64
 
@@ -39,12 +36,19 @@ def bits_of(number: int) -> list[int]:
 
 @dataclass(slots=True)
 class Case:
-    """What a detector reads. ``in_flight``: what is unfinished was only just issued."""
+    """What a detector reads. ``moving``: many dumps contradict each other; ``live``: how sure
+    the dumps are that the job still ran.
+    """
 
     snapshot: Snapshot
     graph: WaitGraph
     moving: bool
-    in_flight: bool
+    live: Live
+
+    @property
+    def in_flight(self) -> bool:
+        """Whether what is unfinished is taken to be on its way, and not to be stuck."""
+        return self.live.likely
 
     def end_places(self, end: int) -> list[Place]:
         """The places of one end of the graph."""
@@ -217,25 +221,8 @@ class Case:
 
 
 def build_case(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Case:
-    """Decide whether the unfinished operations are stuck or only just issued."""
-    return Case(snapshot, graph, moving, only_just_issued(snapshot))
-
-
-def only_just_issued(snapshot: Snapshot) -> bool:
-    """With timing on, a dump says how long its oldest operation has been on the device.
-
-    True when all ranks that say so wait shorter than the job's own pauses.
-    Without timing nothing says it, and what is unfinished is taken to be stuck.
-    """
-    longest = 0
-    pause = 0
-    told = False
-    for index, stuck in enumerate(snapshot.stuck):
-        digest = snapshot.digests[index]
-        pause = max(pause, digest.max_gap_ns)
-        started = pending_started(digest) if stuck is not None else None
-        if started is None:
-            continue
-        told = True
-        longest = max(longest, started - int(digest.pending[0, U_CREATED]))
-    return told and longest < max(MIN_STUCK_NS, PAUSES * pause)
+    """Decide whether the unfinished operations are stuck or in flight."""
+    live = live_picture(snapshot, graph, moving=moving)
+    if live.likely:
+        snapshot.notes.append(f"a live picture of a running job: {live.reasons[0]}")
+    return Case(snapshot, graph, moving, live)

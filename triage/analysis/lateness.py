@@ -64,6 +64,7 @@ class Lateness:
     """Per digest: delay caused in ms per step, matched operations, share of steps that
     it held up, and the clock offset that was taken off, ms. ``since_ns`` is when it first held
     up a step in the record, -1 for never; ``from_ns`` when what was compared of it begins.
+    ``step_ms`` is how long a step takes.
     """
 
     delay_ms: F64
@@ -71,6 +72,7 @@ class Lateness:
     held_share: F64
     offset_ms: F64
     num_steps: int
+    step_ms: float
     since_ns: I64
     from_ns: I64
 
@@ -102,9 +104,18 @@ def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Latenes
         held_share=np.minimum(held / max(steps, 1), 1.0),
         offset_ms=offsets / 1e6,
         num_steps=steps,
+        step_ms=span_ms(rows, created, count) / max(steps, 1),
         since_ns=first_of_digest(rows, noticeable & (delay > 0), count),
         from_ns=first_of_digest(rows, np.ones(len(delay), np.bool_), count),
     )
+
+
+def span_ms(rows: Rows, created: F64, count: int) -> float:
+    """How long a stretch the rows of a rank span, in the middle of the ranks."""
+    first, last = np.full(count, np.inf), np.full(count, -np.inf)
+    np.minimum.at(first, rows.digest, created)
+    np.maximum.at(last, rows.digest, created)
+    return float(np.median((last - first)[np.isfinite(first)])) / 1e6
 
 
 def first_of_digest(rows: Rows, wanted: NDArray[np.bool_], count: int) -> I64:

@@ -196,7 +196,8 @@ def build_snapshot(
             f"{inferred} dumps hold no entry that names a group of their counters: which group a"
             " counter belongs to was inferred from the order of both tables"
         )
-    snapshot.stuck = [stuck_in(snapshot, index) for index in range(len(digests))]
+    capacity = ring_size(digests)
+    snapshot.stuck = [stuck_in(snapshot, index, capacity) for index in range(len(digests))]
     prefer_shared_places(snapshot)
     break_gloo(snapshot)
     return snapshot
@@ -359,11 +360,11 @@ def numeric(key: str) -> tuple[int, int, str]:
     return (0, int(key), "") if key.isascii() and key.isdigit() else (1, 0, key)
 
 
-def stuck_in(snapshot: Snapshot, index: int) -> Stuck | None:
+def stuck_in(snapshot: Snapshot, index: int, capacity: int) -> Stuck | None:
     """The oldest unfinished operation of one rank."""
     digest = snapshot.digests[index]
     groups = snapshot.membership.stream_groups[index]
-    if all_unfinished(digest) and (candidates := counter_places(snapshot, index)):
+    if all_unfinished(digest, capacity) and (candidates := counter_places(snapshot, index)):
         return candidates[0]
     for row, unit in enumerate(digest.pending.tolist()):
         group = groups[unit[U_STREAM]] if unit[U_STREAM] < len(groups) else -1
@@ -379,12 +380,23 @@ def stuck_in(snapshot: Snapshot, index: int) -> Stuck | None:
     return candidates[0] if candidates else None
 
 
-def all_unfinished(digest: RankDigest) -> bool:
+def ring_size(digests: Sequence[RankDigest]) -> int:
+    """How many entries a ring that has wrapped holds; 0 where dumps leave out what is finished.
+
+    A ring that has wrapped is full, and all are of one size.
+    """
+    if any(digest.gaps for digest in digests):
+        return 0
+    full = {digest.num_entries for digest in digests if digest.first_record_id > 0}
+    return full.pop() if len(full) == 1 else 0
+
+
+def all_unfinished(digest: RankDigest, capacity: int) -> bool:
     """Whether the ring has wrapped and holds nothing that is finished: then what the
     rank is stuck in may have left it, and the counters know better.
     """
     done = (digest.unit_flags & FINISHED) != 0
-    wrapped = digest.first_record_id > 0 and not digest.gaps
+    wrapped = digest.first_record_id > 0 and digest.num_entries == capacity
     return wrapped and not digest.eventless and not done.any()
 
 

@@ -10,11 +10,15 @@ from triage.simulator.names import NAMES
 if TYPE_CHECKING:
     from triage.simulator.incident import simulate
     from triage.simulator.kinds import KINDS
+    from triage.simulator.timeline import Pulls
     from triage.simulator.truth import Truth, truth_path
 
-__all__ = ["KINDS", "NAMES", "Truth", "simulate", "truth_path"]
+__all__ = ["KINDS", "NAMES", "Pulls", "Truth", "simulate", "truth_path"]
 
-HOME = {"KINDS": "kinds", "simulate": "incident", "Truth": "truth", "truth_path": "truth"}
+HOME = {
+    "KINDS": "kinds", "Pulls": "timeline", "simulate": "incident", "Truth": "truth",
+    "truth_path": "truth",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> object:

@@ -16,7 +16,7 @@ from triage.simulator.strangers import (
     other_job,
     stale_rank,
 )
-from triage.simulator.timeline import Pace, Timeline, run_job
+from triage.simulator.timeline import Pace, Pulls, Timeline, run_job
 from triage.simulator.topology import Topology
 from triage.simulator.truth import FaultPlace, Truth, truth_path
 
@@ -50,13 +50,15 @@ def simulate(
     layout: Layout = "flat",
     prefix: str = "comm_lib_trace_rank_",
     job_json: bool = True,
+    pulls: Pulls | None = None,
     progress: Progress | None = None,
 ) -> Truth:
     """Write the dumps of a job of ``ranks`` ranks with a fault of ``kind`` under ``out``.
 
     The same arguments give the same bytes. ``tp`` and ``pp`` left out are chosen
     by kind and size; ``timing`` left out is on for ``healthy-live`` alone;
-    ``steps`` left out is enough to fill a ring of ``entries``. The truth is returned, and
+    ``steps`` left out is enough to fill a ring of ``entries``. ``pulls`` says how the dumps
+    are pulled from a healthy job that runs on. The truth is returned, and
     written beside the folder as ``OUT.truth.json``. Raises UsageError.
     """
     chosen = kind_named(kind)
@@ -66,7 +68,7 @@ def simulate(
         chosen.timing if timing is None else timing,
         run_ahead, batched_p2p, gpus_per_node, skew_ms, delay_ms,
         ranks_in("missing", missing, ranks), ranks_in("cut", cut, ranks),
-        ranks_in("empty", empty, ranks), only_active, version,
+        ranks_in("empty", empty, ranks), only_active, version, pulls,
     )  # fmt: skip
     asked.check()
     folder = Folder(Path(out), layout, prefix, gpus_per_node, progress)

@@ -16,7 +16,7 @@ from triage.simulator.kinds import Kind
 from triage.simulator.plan import Plan
 from triage.simulator.program import StepStyle, step_program
 from triage.simulator.run import Format
-from triage.simulator.timeline import Pace
+from triage.simulator.timeline import Pace, Pulls
 from triage.simulator.topology import Ints, Shape
 
 __all__ = ["SECOND", "Request", "ranks_in"]
@@ -24,6 +24,8 @@ __all__ = ["SECOND", "Request", "ranks_in"]
 SECOND = 1_000_000_000
 EPOCH_NS = 1_795_225_200 * SECOND
 """2026-11-21 01:00 UTC: about when the simulated jobs run."""
+# Steps over which the pulls of a job that runs may be spread.
+PULLED_STEPS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +50,7 @@ class Request:
     empty: tuple[int, ...]
     only_active: bool
     version: str
+    pulls: Pulls | None = None
 
     def check(self) -> None:
         """Refuse numbers that make no job."""
@@ -83,8 +86,12 @@ class Request:
         """How many steps run, and how many of them can still be in a ring."""
         shortest = min(len(program) for program in plan.programs)
         fill = 1 if self.kind.local_sgd else math.ceil(self.entries / max(shortest, 1)) + 1
+        fill += PULLED_STEPS if self.pulls is not None else 0
         steps = self.steps or fill + self.chance("steps").randrange(200)
-        return Pace(steps, min(steps, fill), self.run_ahead, self.timing, self.delay_ms, self.seed)
+        kept = min(steps, fill)
+        return Pace(
+            steps, kept, self.run_ahead, self.timing, self.delay_ms, self.seed, self.pulls
+        )  # fmt: skip
 
     def format(self) -> Format:
         """How the dumps are written."""

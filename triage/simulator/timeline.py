@@ -17,10 +17,28 @@ from triage.simulator.rendezvous import Meetings, meetings
 from triage.simulator.scene import Dumped, Fault
 from triage.simulator.topology import Ints, Topology
 
-__all__ = ["History", "Pace", "Timeline", "run_job"]
+__all__ = ["History", "Pace", "Pulls", "Timeline", "run_job"]
 
 TIMEOUT_MS = 600_000
 MILLISECOND = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Pulls:
+    """A job that runs, and how its dumps are pulled from it.
+
+    ``spread_ms`` lie between the first and the last pull; ``ranks_together`` ranks side by
+    side are pulled at one moment. Computing takes ``slow`` times as long as usual. Every
+    ``save_every`` steps a checkpoint keeps the hosts of ``savers`` (all when empty) for
+    ``save_ms``.
+    """
+
+    spread_ms: float = 0.0
+    ranks_together: int = 1
+    slow: float = 1.0
+    save_every: int = 0
+    save_ms: float = 0.0
+    savers: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +51,7 @@ class Pace:
     timing: bool
     delay_ms: float
     seed: int
+    pulls: Pulls | None = None
 
 
 @dataclass(slots=True)
@@ -70,17 +89,24 @@ def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timel
         np.empty(size, np.int64),
     )
     costs = costs_of(found, run_ahead=pace.run_ahead)
+    slow = pace.pulls.slow if pace.pulls else 1.0
+    costs.compute_ns *= slow
     chance = np.random.default_rng(pace.seed)
     for step in range(pace.kept):
         _fetch_data(clocks, fault, pace, chance)
+        _save(clocks, pace.pulls, step)
         section = run_section(found, costs, topology, clocks, pace.seed * 7919 + step)
         history.created[step], history.ended[step] = section.created, section.ended
         if pace.timing:
             history.entered[step] = section.entered
     _fetch_data(clocks, fault, pace, chance)
     costs = costs_of(final, run_ahead=pace.run_ahead)
+    costs.compute_ns *= slow
     last = run_section(final, costs, topology, clocks, pace.seed * 7919 + pace.kept)
-    dump_at = _dump_times(final, last, clocks, fault.dumped, chance)
+    if pace.pulls is not None:
+        dump_at = _pull_times(history, pace.pulls, len(clocks.host), chance)
+    else:
+        dump_at = _dump_times(final, last, clocks, fault.dumped, chance)
     skipped = pace.steps - pace.kept
     return Timeline(found, final, first, history, last, dump_at, skipped)
 
@@ -92,6 +118,25 @@ def _fetch_data(clocks: Clocks, fault: Fault, pace: Pace, chance: np.random.Gene
     if fault.late_rank >= 0:
         late = pace.delay_ms * MILLISECOND * chance.uniform(0.9, 1.1)
         clocks.host[fault.late_rank] += int(late)
+
+
+def _save(clocks: Clocks, pulls: Pulls | None, step: int) -> None:
+    """A checkpoint between two steps."""
+    if pulls is None or not pulls.save_every or (step + 1) % pulls.save_every:
+        return
+    savers = list(pulls.savers) if pulls.savers else slice(None)
+    clocks.host[savers] += int(pulls.save_ms * MILLISECOND)
+
+
+def _pull_times(history: History, pulls: Pulls, ranks: int, chance: np.random.Generator) -> Ints:
+    """When each rank is pulled: the job runs on behind the last pull."""
+    since = int(history.created[len(history.created) // 2].min())
+    until = int(history.created[-1].min())
+    spread = min(int(pulls.spread_ms * MILLISECOND), (until - since) // 2)
+    at = since + int((until - since - spread) * chance.uniform(0.0, 1.0))
+    moments = chance.uniform(0.0, 1.0, ranks // pulls.ranks_together + 1)
+    turn = np.arange(ranks) // pulls.ranks_together
+    return at + (spread * moments[turn]).astype(np.int64)
 
 
 def _dump_times(

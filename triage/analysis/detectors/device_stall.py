@@ -8,12 +8,11 @@ not reached it. Groups with send/recv are left out: there counters differ by rig
 from collections.abc import Iterator
 
 from triage.analysis.case import Case
-from triage.analysis.groups import MISSING
+from triage.analysis.live import home, timed
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.parsers.flight_recorder.digest import RankDigest
-from triage.parsers.flight_recorder.reduce import ROOTED_BIT, STARTED_BIT, U_FLAGS, U_STARTED
+from triage.parsers.flight_recorder.reduce import ROOTED_BIT, STARTED_BIT, U_FLAGS
 
 __all__ = ["DeviceStall"]
 
@@ -47,7 +46,11 @@ class DeviceStall:
 
     def behind_their_peers(self, case: Case, end: int, place: Place) -> Iterator[Finding]:
         """Ranks that have not finished what most of their group has."""
-        if len(place.waiting) > len(place.through) + len(place.unknown):
+        if len(place.waiting) > max(1, len(place.through) + len(place.unknown) - 1):
+            return
+        # Devices of several nodes do not stop in one operation by chance: it is the fabric,
+        # or these ranks were dumped earlier than the others.
+        if len({home(case.snapshot, rank) for rank in place.waiting}) > 1:
             return
         text = (
             f"{len(place.through)} of its peers have finished {case.place_text(place)};"
@@ -93,12 +96,6 @@ class DeviceStall:
             because=tuple(reasons),
             end=end,
         )
-
-
-def timed(digest: RankDigest) -> bool:
-    """Whether the rank records when its device starts: else "scheduled" says nothing."""
-    stamped = bool((digest.pending[:, U_STARTED] != MISSING).any())
-    return stamped or any((row.started or -1) >= 0 for row in digest.counters)
 
 
 def rooted(case: Case, place: Place) -> bool:

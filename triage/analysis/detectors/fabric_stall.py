@@ -42,7 +42,8 @@ class FabricStall:
             yield Finding(
                 detector=self.name,
                 explained_by=self.explains,
-                kind=VerdictKind.HANG,
+                # A job that runs looks the same for the blink of an eye.
+                kind=VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE,
                 category=Category.NCCL_TIMEOUT,
                 ranks=(),
                 # Of a record that was cut only the counters say so.

@@ -19,6 +19,8 @@ __all__ = ["Straggler"]
 MIN_MATCHED = 20
 # Below this, issue times differ by scheduling noise alone.
 MIN_DELAY_MS = 8.0
+# ... and what costs less than this share of a step is worth nobody's time.
+MIN_SHARE = 0.02
 # A straggler delays steps several times as much as any of its usual peers ...
 TIMES_USUAL = 5.0
 # ... and does so in most of them, not in one long pause.
@@ -54,7 +56,8 @@ class Straggler:
         if enough.sum() < 2:
             return
         usual = usual_delay(delay[enough])
-        odd = enough & (delay > max(MIN_DELAY_MS, TIMES_USUAL * usual))
+        least = max(MIN_DELAY_MS, MIN_SHARE * late.step_ms)
+        odd = enough & (delay > max(least, TIMES_USUAL * usual))
         odd &= late.held_share >= MIN_HELD_SHARE
         if not odd.any() or odd.sum() > max(1, len(delay) // 4):
             return

@@ -1,0 +1,106 @@
+"""A picture of a job that runs: silent. A picture of one that stopped: never called that."""
+
+import pickle
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.live_pulls import pulled
+from triage import analyze
+from triage.analysis.live import Live
+from triage.simulator import Pulls, simulate
+
+FR_SETS = Path(__file__).parents[1] / "incidents"
+NOTE = "a live picture of a running job"
+
+
+def notes(path: Path) -> str:
+    return "\n".join(analyze(path).to_dict()["coverage"]["notes"])
+
+
+def edited(path: Path, edit: Any) -> None:
+    """Every dump of a folder, its entries changed by ``edit(rank, dump)``."""
+    for file in sorted((path / "fr").iterdir()):
+        dump = pickle.loads(file.read_bytes())
+        edit(int(file.name.rpartition("_")[2]), dump)
+        file.write_bytes(pickle.dumps(dump, 2))
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_job_that_runs_is_silent(seed: int) -> None:
+    outcome = pulled(seed)
+    assert outcome.silent, outcome
+
+
+@pytest.mark.parametrize("spread_ms", [0.0, 800.0, 20_000.0])
+@pytest.mark.parametrize("timing", [False, True])
+def test_says_that_it_is_a_live_picture(tmp_path: Path, spread_ms: float, timing: bool) -> None:
+    simulate(
+        "healthy-live", tmp_path, ranks=32, tp=4, seed=3, entries=200, timing=timing,
+        pulls=Pulls(spread_ms=spread_ms, slow=20.0),
+    )  # fmt: skip
+    report = analyze(tmp_path).to_dict()
+    assert report["verdict"]["kind"] == "healthy"
+    assert report["suspects"] == []
+    assert NOTE in "\n".join(report["coverage"]["notes"])
+
+
+@pytest.mark.parametrize("timing", [False, True])
+@pytest.mark.parametrize("kind", ["host-stall", "device-stall", "skipped-op", "two-culprits"])
+def test_a_stop_is_no_live_picture(tmp_path: Path, kind: str, timing: bool) -> None:
+    simulate(kind, tmp_path, ranks=16, tp=4, pp=2, seed=5, entries=300, timing=timing)
+    assert NOTE not in notes(tmp_path)
+    assert analyze(tmp_path).to_dict()["suspects"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    sorted(path.name for path in FR_SETS.glob("*") if path.name.startswith(("nccl", "gloo"))),
+)
+def test_no_recorded_stop_is_a_live_picture(name: str) -> None:
+    assert NOTE not in notes(FR_SETS / name)
+
+
+def test_a_watchdog_that_is_stuck_retires_nothing_and_is_no_sign_of_life(tmp_path: Path) -> None:
+    """Its last operations ended, and were noticed ten minutes later, by the dump."""
+    truth = simulate("host-stall", tmp_path, ranks=8, tp=2, pp=1, seed=2, entries=300, culprit=3)
+
+    def unretire(rank: int, dump: dict[str, Any]) -> None:
+        done = [entry for entry in dump["entries"] if entry["state"] == "completed"]
+        for entry in done[-3:]:
+            entry["retired"] = False
+            entry["time_discovered_completed_ns"] = entry["time_created_ns"] + 600 * 10**9
+
+    edited(tmp_path, unretire)
+    report = analyze(tmp_path).to_dict()
+    assert [one["ranks"] for one in report["suspects"]] == [list(truth.culprit_ranks)]
+
+
+def test_what_ended_right_before_the_dump_was_not_retired(tmp_path: Path) -> None:
+    """The same picture of one idle rank, with and without a sign that it is of a moment."""
+    simulate("host-stall", tmp_path, ranks=8, tp=2, pp=1, seed=2, entries=300, culprit=3)
+    assert analyze(tmp_path).to_dict()["suspects"]
+
+    def unretire(rank: int, dump: dict[str, Any]) -> None:
+        done = [entry for entry in dump["entries"] if entry["state"] == "completed"]
+        newest = max(entry["time_discovered_completed_ns"] for entry in done)
+        for entry in done[-2:]:
+            entry["retired"] = False
+            entry["time_discovered_completed_ns"] = newest
+
+    edited(tmp_path, unretire)
+    report = analyze(tmp_path).to_dict()
+    assert report["suspects"] == []
+    assert NOTE in "\n".join(report["coverage"]["notes"])
+
+
+def test_belief_has_three_ranges() -> None:
+    assert Live(0.97).proved
+    assert Live(0.97).likely
+    assert not Live(0.97).stopped
+    assert not Live(0.75).proved
+    assert Live(0.75).likely
+    assert not Live().likely
+    assert not Live().stopped
+    assert Live(0.02).stopped
