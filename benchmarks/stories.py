@@ -34,7 +34,8 @@ class Story:
     """One ``story.json``; the fields ``nodes`` to ``cordon_allowed`` are its ``accept``.
 
     ``nodes`` may be named first and convicted; empty means that nobody may be. ``places``
-    are names of leaf switches, racks or NVLink domains that say as much as a node.
+    are names of leaf switches, racks or NVLink domains that say as much as a node;
+    ``nobody_too``: to name nobody is as right as to name one of the nodes.
     ``ranks`` and ``kinds`` are right as well where they are given; they are counted apart.
     """
 
@@ -51,6 +52,7 @@ class Story:
     convict: bool
     cordon_allowed: tuple[str, ...]
     places: tuple[str, ...] = ()
+    nobody_too: bool = False
 
     @property
     def files(self) -> Path:
@@ -63,6 +65,7 @@ class Story:
         who = "nobody"
         if self.nodes:
             who = self.nodes[0] if len(self.nodes) == 1 else f"one of {len(self.nodes)} nodes"
+            who += " or nobody" if self.nobody_too else ""
         return f"{who}, {'/'.join(self.categories)}"
 
 
@@ -113,6 +116,7 @@ def story_of(path: Path) -> Story:
         convict=accept["convict"],
         cordon_allowed=tuple(accept["cordon_allowed"]),
         places=tuple(accept.get("places", ())),
+        nobody_too=accept.get("nobody_too", False),
     )
 
 
@@ -123,11 +127,11 @@ def judged(story: Story, report: Mapping[str, Any]) -> Outcome:
     strangers = {name_of(row) for row in convicted if not is_of(story, row)}
     strangers |= set(verdict["cordon"]) - set(story.cordon_allowed)
     first = suspects[0] if suspects else None
-    if story.nodes:
-        named = first is not None and is_of(story, first)
-        place_right = named or bool(set(story.places) & place_names(report))
-    else:
-        place_right = not convicted and not verdict["cordon"]
+    nobody = not convicted and not verdict["cordon"]
+    named = first is not None and is_of(story, first)
+    named |= bool(set(story.places) & place_names(report))
+    place_right = named if story.nodes else nobody
+    place_right |= story.nobody_too and nobody
     return Outcome(
         story=story,
         said=answer_in_words(report),

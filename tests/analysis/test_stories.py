@@ -9,6 +9,7 @@ import json
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +23,7 @@ LARGEST_BYTES = 60_000
 # story: what it should say instead.
 WRONG_TODAY = {
     "a-fan-that-was-never-installed": "dg-07, GPU 2, gpu_thermal: a slower run",
+    "athub-interrupt": "gpu: the hub's error is none of its memory",
     "cannot-allocate-on-an-empty-gpu": "kube-gpu-2: uncorrectable errors that nvidia-smi counts",
     "checkpoint-download-hangs": "storage: two downloads from the blob store never end",
     "desync-report-names-the-rank": "rank 7, which did not join: PyTorch's own desync report",
@@ -33,6 +35,7 @@ WRONG_TODAY = {
     "five-percent-slower-after-a-swap": "straggler, nobody: five per cent slower since one step",
     "illegal-instruction-once-on-each-node": "sjwtxs64 first, as possible: the first task to fail",
     "nvlink-domain-contained": "the domain r137, or its node that printed first",
+    "one-flapping-link-sixty-three-echoes": "s9jvxs64: its 149 came first, 145s are echoes",
     "one-machine-ten-percent-slow": "ms-003: timers of its ranks ten per cent above all others",
     "one-operation-behind": "rank 0 on 10.0.0.11, one operation behind in RAS",
     "overflow-forever": "numerical: every step is skipped since 3046",
@@ -40,10 +43,12 @@ WRONG_TODAY = {
     "replay-that-differs-on-one-host": "sdc on bd-05: its replay differs from the reference",
     "restart-finds-seven-gpus": "gpu on n30039: seven of eight GPUs",
     "segfault-on-every-host-above-forty-four-ranks": "software_framework: a crash on all ranks",
+    "the-checker-says-sram": "gpu_sram: the checker counts it, the job cannot tell",
     "the-container-could-not-start": "dependency on ip-10-1-74-228: the runtime's directory",
     "the-first-all-reduce-never-comes-back": "nccl_timeout: a log that ends is not healthy",
     "the-head-node-ran-out-of-memory": "host_oom on the head node, outside the job",
     "the-spot-node-was-taken-back": "gke-gpu-pool-7c1-x9qz: the preemption notice names it",
+    "throughput-that-vanishes-now-and-then": "storage or straggler: it waits for data",
     "two-tasks-of-one-rack-first": "rack9, or its nodes that printed first",
     "validation-loader-deadlock": "host_stall of rank 9 on jz-iam02: its stack differs",
 }
@@ -89,6 +94,54 @@ def test_names_the_place_and_the_part(story: Story) -> None:
     found = outcome(story)
     assert found.answer_right, f"wanted {story.wanted}; said {found.said}"
     assert found.innocent == ()
+
+
+def a_story(**accept: object) -> Story:
+    """A story that wants ``n3`` for its adapter, with ``accept`` changed."""
+    wanted = {
+        "nodes": ("n3",), "ranks": (), "categories": ("nic",), "kinds": ("crash",),
+        "convict": True, "cordon_allowed": ("n3",), "places": (), "nobody_too": False,
+    }  # fmt: skip
+    told = dict.fromkeys(("name", "title", "source", "known", "turned_out", "said"), "-")
+    return Story(**told, **(wanted | accept))  # type: ignore[arg-type]
+
+
+def a_report(node: str | None, role: str, cordon: tuple[str, ...] = (), **more: object) -> object:
+    """A report with one suspect of the category ``nic``; none where ``role`` is empty."""
+    row = {"node": node, "ranks": [5], "role": role}
+    verdict = {"kind": "crash", "category": "nic", "confidence": 0.9, "cordon": list(cordon)}
+    return {"verdict": verdict, "suspects": [row] if role else [], **more}
+
+
+@pytest.mark.parametrize(
+    ("accept", "report", "right", "innocent"),
+    [
+        pytest.param({}, a_report("n3", "culprit", ("n3",)), True, (), id="its node"),
+        pytest.param({}, a_report("n4", "culprit"), False, ("n4",), id="another node"),
+        pytest.param({}, a_report("n4", "possible"), False, (), id="another node, possible"),
+        pytest.param({}, a_report("n4", "", ("n4",)), False, ("n4",), id="another node cordoned"),
+        pytest.param({}, a_report("n3", "", ("n3",)), False, (), id="nobody named"),
+        pytest.param(
+            {"cordon_allowed": ()}, a_report("n3", "culprit", ("n3",)), True, ("n3",),
+            id="a cordon that is not allowed",
+        ),
+        pytest.param({"nodes": ()}, a_report("n4", "possible"), True, (), id="nobody, possible"),
+        pytest.param({"nodes": ()}, a_report("n4", "culprit"), False, ("n4",), id="nobody wanted"),
+        pytest.param({"nobody_too": True}, a_report("n3", ""), True, (), id="nobody as well"),
+        pytest.param({"ranks": (5,)}, a_report(None, "culprit"), True, (), id="its rank, no map"),
+        pytest.param({}, a_report(None, "culprit"), False, ("ranks [5]",), id="another rank"),
+        pytest.param(
+            {"places": ("r137",)}, a_report("n9", "affected", places=[{"name": "r137"}]), True, (),
+            id="its rack",
+        ),
+    ],
+)  # fmt: skip
+def test_judges_place_and_harm(
+    accept: dict[str, object], report: dict[str, Any], right: bool, innocent: tuple[str, ...]
+) -> None:
+    found = judged(a_story(**accept), report)
+    assert (found.place_right, found.innocent) == (right, innocent)
+    assert found.category_right
 
 
 def test_the_known_wrong_are_stories() -> None:
