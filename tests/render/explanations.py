@@ -4,6 +4,7 @@ from dataclasses import replace
 
 from tests.render import answers
 from triage.analysis.explain import Explanation, Part, Place, Without
+from triage.analysis.hangs_on import Hang, Outcome, Source
 from triage.analysis.stop import Stop
 from triage.domain.category import Category
 from triage.domain.report import Missing
@@ -72,6 +73,33 @@ def weighed():
             Without(None, "n3", answer.verdict),
         ),
         missing=Missing(kernel_logs_of=("n7",), dumps=True, places=True),
+        hangs_on=(
+            Hang(Source.DUMPS, Outcome.STANDS, "n3", (27,), convicts=True, verdict=answer.verdict),
+            Hang(
+                Source.KERNEL_LOGS,
+                Outcome.FALLS,
+                None,
+                (),
+                convicts=False,
+                verdict=replace(answer.verdict, category=Category.NCCL_TIMEOUT, confidence=0.7),
+            ),
+            Hang(
+                Source.NODE_LOGS,
+                Outcome.FALLS,
+                "n5",
+                (),
+                convicts=False,
+                verdict=replace(answer.verdict, category=Category.NIC, confidence=0.61),
+            ),
+            Hang(
+                Source.ROOT_WORDS,
+                Outcome.PLACE_STANDS,
+                "n3",
+                (27,),
+                convicts=True,
+                verdict=replace(answer.verdict, category=Category.HOST_STALL, confidence=0.9),
+            ),
+        ),
     )
 
 
@@ -88,6 +116,7 @@ def empty():
         places=(),
         trials=(),
         missing=Missing(),
+        hangs_on=(),
     )
 
 
@@ -105,5 +134,6 @@ def hostile():
         end_known=bad,
         places=(place,) * 12,
         trials=(Without(bad, bad, whole.verdict), Without(bad * 50, None, whole.verdict)),
+        hangs_on=(replace(whole.hangs_on[2], node=bad), replace(whole.hangs_on[2], node=bad * 50)),
         missing=Missing(kernel_logs_of=(bad,), dumps_of=tuple(range(0, 4000, 2))),
     )

@@ -7,6 +7,7 @@ import pytest
 
 from tests.render import explanations
 from triage.analysis.explain import Without
+from triage.analysis.hangs_on import Source
 from triage.render.clean import cells
 from triage.render.explained import render, render_json
 
@@ -55,6 +56,24 @@ What would change it
   - without job.log: the same, less sure (0.80)
   - without the dumps: the same, 0.96
 """ in render(explanations.weighed())
+
+
+def test_says_what_it_hangs_on():
+    assert """\
+What the answer hangs on
+  - without the dumps: it stands (0.96)
+  - without any kernel log: it falls: nobody is named (hang, nccl_timeout, 0.70)
+  - without the logs of n3: it falls: n5 may be looked at (hang, nic, 0.61)
+  - without knowing the words of its root lines: the place stands, as host_stall
+    (0.90)
+""" in render(explanations.weighed())
+
+
+def test_sources_whose_loss_comes_to_the_same_share_a_line():
+    whole = explanations.weighed()
+    dumps = whole.hangs_on[0]
+    text = render(replace(whole, hangs_on=(dumps, replace(dumps, source=Source.JOB_LOGS))))
+    assert "  - without the dumps, without any job log: it stands (0.96)\n" in text
 
 
 def test_files_whose_loss_comes_to_the_same_share_a_line():
@@ -125,6 +144,10 @@ def test_json_has_a_schema_and_every_term():
     }
     assert told["stop"]["start"] == "2026-11-21T03:04:15.000Z"
     assert [one["artifact"] for one in told["without"]] == ["nodes/n3/kernel.log", "job.log", None]
+    assert told["hangs_on"][0] == {
+        "source": "dumps", "outcome": "stands", "node": "n3", "ranks": [27], "convicts": True,
+        "kind": "hang", "category": "gpu", "confidence": 0.96,
+    }  # fmt: skip
     assert told["missing"]["kernel_logs_of"] == ["n7"]
     for one in told["places"]:
         terms = sum(part["log_odds"] for part in one["terms"])

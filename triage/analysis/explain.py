@@ -13,6 +13,7 @@ from typing import Any, Final
 from triage.analysis.answer import Weighed, missing_of, weigh_up, weigh_view
 from triage.analysis.case import timestamp
 from triage.analysis.fusion import Fused
+from triage.analysis.hangs_on import Hang, hangs_on
 from triage.analysis.hypothesis import Hypothesis
 from triage.analysis.ranking import Decision
 from triage.analysis.stop import FAILING, JOB_KINDS, Stop, begun_to_wait, parse_instant
@@ -119,6 +120,7 @@ class Explanation:
     places: tuple[Place, ...]
     trials: tuple[Without, ...]
     missing: Missing
+    hangs_on: tuple[Hang, ...] = ()
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         """The wire form: what ``triage explain --format json`` prints; ``top`` places."""
@@ -148,6 +150,7 @@ class Explanation:
                 }
                 for one in self.trials
             ],
+            "hangs_on": [one.to_dict() for one in self.hangs_on],
             "missing": {
                 "kernel_logs_of": list(self.missing.kernel_logs_of),
                 "dumps_of": list(self.missing.dumps_of),
@@ -188,8 +191,17 @@ def explain_from(
         view = None if artifact is None else weighed.view
         return weigh_view(view, without(logs, artifact), facts, at).fused
 
+    def once_more(with_dumps: bool, left: LogSet) -> Decision:
+        return weigh_view(weighed.view if with_dumps else None, left, facts, at).fused.decision
+
     start, end = how_known(weighed, facts, at)
-    return explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
+    told = explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
+    places = weighed.fused.hypotheses
+    hangs = hangs_on(
+        weighed.fused.decision, places[0] if places else None, logs,
+        dumps=weighed.view is not None, again=once_more,
+    )  # fmt: skip
+    return replace(told, hangs_on=hangs)
 
 
 def without(logs: LogSet, artifact: str | None) -> LogSet:

@@ -26,7 +26,9 @@ Say why each suspect stands where it stands.
 
 Shows the sum that each place was weighed by, term by term, with the lines it
 rests on; then tries out what the answer would be without each of the files
-that decide it, and says what was not there to be read.
+that decide it, and without each source (dumps, kernel logs, job logs, the
+suspect's own logs, the words of its root lines), and says what was not there
+to be read.
 
 \b
 Examples:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from triage.analysis.case import timestamp
 from triage.analysis.explain import Explanation, Place, Without
+from triage.analysis.hangs_on import Hang, Outcome, Source
 from triage.domain.category import LLAMA3_ROW
 from triage.domain.report import iso_utc
 from triage.render import wire
@@ -21,6 +22,13 @@ __all__ = ["DEFAULT_TOP", "render", "render_json"]
 
 DEFAULT_TOP = 5
 _BOLD, _DIM = "1", "2"
+_SOURCES = {
+    Source.DUMPS: "the dumps",
+    Source.KERNEL_LOGS: "any kernel log",
+    Source.JOB_LOGS: "any job log",
+    Source.MEASURED: "telemetry and checks",
+    Source.ROOT_WORDS: "knowing the words of its root lines",
+}
 # A lead below this does not show in two digits.
 _NO_LEAD = 0.05
 
@@ -34,6 +42,7 @@ def render(
         _head(told, width),
         _places(told, width, DEFAULT_TOP if top is None else top),
         _trials(told, width),
+        _hangs(told, width),
         _missing(told, width),
     )
     blocks = ("\n".join(painted(line, colour) for line in lines) for lines in sections if lines)
@@ -141,6 +150,33 @@ def _instead(one: Without, told: Explanation) -> str:
         return f"the same, {belief(verdict.confidence)}"
     word = "less" if verdict.confidence < told.verdict.confidence else "more"
     return f"the same, {word} sure ({belief(verdict.confidence)})"
+
+
+def _hangs(told: Explanation, width: int) -> list[Line]:
+    if not told.hangs_on:
+        return []
+    lines = [Line("What the answer hangs on", _BOLD)]
+    outcomes: dict[str, list[str]] = {}
+    for one in told.hangs_on:
+        source = _SOURCES.get(one.source, f"the logs of {_said(told.node or '')}")
+        outcomes.setdefault(_hang(one), []).append(f"without {source}")
+    for outcome, sources in outcomes.items():
+        lines += _item(f"{', '.join(sources)}: {outcome}", width, "  - ")
+    return lines
+
+
+def _hang(one: Hang) -> str:
+    """``it stands (0.97)``, ``the place stands, as nic (0.61)``, ``it falls: ...``."""
+    verdict = one.verdict
+    if one.outcome is Outcome.STANDS:
+        return f"it stands ({belief(verdict.confidence)})"
+    if one.outcome is Outcome.PLACE_STANDS:
+        return f"the place stands, as {verdict.category} ({belief(verdict.confidence)})"
+    who = "nobody is named"
+    if one.node is not None or one.ranks:
+        who = _said(one.node) if one.node is not None else f"rank {one.ranks[0]}"
+        who += " comes first" if one.convicts else " may be looked at"
+    return f"it falls: {who} ({verdict.kind}, {verdict.category}, {belief(verdict.confidence)})"
 
 
 def _missing(told: Explanation, width: int) -> list[Line]:
