@@ -82,7 +82,7 @@ LINES = [
     ),
     (
         "terminate called after throwing an instance of 'c10::Error'",
-        "c10d.watchdog_terminated",
+        "crash.thrown",
         "consequence",
         None,
     ),

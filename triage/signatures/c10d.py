@@ -340,6 +340,49 @@ C10D.add(
     read=lambda found, _after: Reading(peer=f"rank {found['absent'] or found['lagging']}"),
 )
 C10D.add(
+    "desync_states",
+    CONSEQUENCE,
+    ("lagging/dead/mismatched ranks", "snapshot of ranks' latest states", "did not join the coll"),
+    r"lagging/dead/mismatched ranks|Snapshot of ranks' latest states",
+    (
+        "\t - To our best knowledge, the lagging/dead/mismatched ranks that caused the desync are:",
+        "   - Snapshot of ranks' latest states:",
+    ),
+    ("no snapshot of ranks",),
+    "PyTorch: TraceUtils.h, TORCH_NCCL_DESYNC_DEBUG",
+    category=TIMEOUT,
+    blame=Blame.NOBODY,
+)
+C10D.add(
+    "shapes_differ",
+    ROOT,
+    (
+        "error when verifying shape tensors for collective",
+        "forward order differs across ranks",
+        "ranks have different numbers of",
+        "params appears not to match",
+        "ddp expects same model across all ranks",
+        "appears not to match sizes",
+        "inconsistent number of parameters across",
+        "has different number of parameters",
+    ),
+    r"Error when verifying shape tensors for collective|Forward order differs across ranks"
+    r"|DDP expects same model across all ranks|appears not to match (?:sizes|strides)"
+    r"|in process 0 with sizes",
+    (
+        "RuntimeError: Error when verifying shape tensors for collective ALLGATHER on rank 2. This"
+        " likely indicates that input shapes into the collective are mismatched across ranks.",
+        "RuntimeError: Forward order differs across ranks: rank 0 is all-gathering 3 parameters",
+        "RuntimeError: DDP expects same model across all ranks, but Rank 3 has 12 params, while"
+        " rank 0 has inconsistent 11 params.",
+    ),
+    ("shape tensors are verified for collective ALLGATHER",),
+    "PyTorch: ProcessGroupWrapper.cpp, reducer, FSDP",
+    category=Category.COLLECTIVE_MISMATCH,
+    also=(Category.SOFTWARE_USER,),
+    blame=Blame.PAIR,
+)
+C10D.add(
     "heartbeat_monitor",
     CONSEQUENCE,
     ("heartbeat monitor timed out", "watchdog got stuck for", "due to processgroupnccl watchdog"),
@@ -374,16 +417,22 @@ C10D.add(
 C10D.add(
     "failed_barrier",
     CONSEQUENCE,
-    ("failed to pass monitoredbarrier",),
-    r"(?P<absent>Ranks? [\d, ]{1,2000})\s?failed to pass monitoredBarrier",
-    ("[Rank 0]: Rank 3, 7 failed to pass monitoredBarrier in 60000 ms",),
+    ("failed to pass monitoredbarrier", "successfully reached monitoredbarrier"),
+    r"(?P<absent>Ranks? [\d, ]{1,2000})\s?failed to pass monitoredBarrier"
+    r"|successfully reached monitoredBarrier, but received errors .{0,80}? from "
+    r"(?P<named>rank \d{1,7})",
+    (
+        "[Rank 0]: Rank 3, 7 failed to pass monitoredBarrier in 60000 ms",
+        "RuntimeError: Rank 2 successfully reached monitoredBarrier, but received errors while"
+        " waiting for send/recv from rank 0. Please check rank 0 logs for faulty rank.",
+    ),
     ("all ranks passed monitoredBarrier",),
     "PyTorch: ProcessGroupGloo.cpp",
     category=TIMEOUT,
     also=(Category.HOST_STALL,),
     blame=Blame.ABSENT,
     each=True,
-    read=lambda found, _after: Reading(peer=found["absent"].strip().lower()),
+    read=lambda found, _after: Reading(peer=(found["absent"] or found["named"]).strip().lower()),
 )
 C10D.add(
     "aborted_elsewhere",
@@ -408,13 +457,39 @@ C10D.add(
     (
         "some nccl operations have failed",
         "taking the entire process down",
-        "attempting to dump debug info, due to",
+        "attempting to dump debug info",
+        "preparing to dump debug info",
+        "could not dump debug info",
+        "abort timed out after",
+        "failed to set dump signal",
+        "dumping traces to",
+        "detecting the watchdog timeout",
+        "detected a collective timeout",
+        "detected a dump signal from",
+        "failure detected by watchdog",
+        "processgroupnccl is being aborted",
+        "aborting nccl communicator",
+        "nccl work was aborted",
+        "error while aborting",
+        "failed to abort",
     ),
-    r"Some NCCL operations have failed or timed out|we are taking the entire process down",
+    r"Some NCCL operations have failed or timed out|we are taking the entire process down"
+    r"|Terminating the process after attempting to dump debug info"
+    r"|preparing to dump debug info|[Cc]ould not dump debug info"
+    r"|abort timed out after|Failed to set dump signal|[Dd]umping traces to \S"
+    r"|First PG on this rank detecting|watchdog detected a (?:collective timeout|dump signal)"
+    r"|ncclCommAbort\S{0,20} (?:failed|called)|(?:Error while|[Ff]ailed to) abort\w{0,3} (?:the )?"
+    r"(?:NCCL )?communicator",
     (
         "Some NCCL operations have failed or timed out. Due to the asynchronous nature of CUDA"
         " kernels, subsequent GPU operations might run on corrupted/incomplete data.",
         "To avoid data inconsistency, we are taking the entire process down.",
+        "[PG ID 0 PG GUID 0(default_pg) Rank 3] Terminating the process after attempting to dump"
+        " debug info, due to collective timeout or exception.",
+        "[PG 0 Rank 4] ProcessGroupNCCL preparing to dump debug info.",
+        "[PG 1 Rank 0] ProcessGroupNCCL's watchdog detected a collective timeout and notified"
+        " current rank.",
+        "Future for ProcessGroup abort timed out after 600000 ms",
     ),
     ("taking the entire process downstairs",),
     PG,
@@ -548,7 +623,8 @@ C10D.add(
     "rendezvous_connection",
     ROOT,
     ("rendezvousconnectionerror", "connection to the c10d store has failed"),
-    r"RendezvousConnectionError|connection to the C10d store has failed",
+    r"(?<!due to an error of type )RendezvousConnectionError"
+    r"|connection to the C10d store has failed",
     (
         "torch.distributed.elastic.rendezvous.api.RendezvousConnectionError: The connection to"
         " the C10d store has failed. See inner exception for details.",
@@ -585,11 +661,16 @@ C10D.add(
         "failed to recv, got 0 bytes",
         "failed to send a keep-alive heartbeat",
         "tcpstore server has shut down",
+        "has failed to shutdown the rendezvous",
+        "failed to connect/validate to host",
+        "rendezvousgracefulexiterror",
     ),
     r"(?:sendBytes|recvValue\w*|recvVector|sendValue) failed on SocketImpl"
     r"(?:.{0,200}?remote=\[?(?P<peer>[^\s\]]{1,256})\]?:\d{1,5})?"
     r"|Failed to check the \"should dump\" flag|remote server shutdown or crash"
-    r"|failed to recv, got 0 bytes|failed to send a keep-alive heartbeat",
+    r"|failed to recv, got 0 bytes|failed to send a keep-alive heartbeat"
+    r"|has failed to shutdown the rendezvous|failed to connect/validate to host"
+    r"|RendezvousGracefulExitError",
     (
         "[c10d] recvValueWithTimeout failed on SocketImpl(fd=4, addr=[n2]:35012,"
         " remote=[n0]:29500): Connection was likely closed. Did the remote server shutdown or"
@@ -627,7 +708,7 @@ C10D.add(
     (
         "[PG ID 0 PG GUID 0(default_pg) Rank 2] Process group watchdog thread terminated with"
         " exception: [Rank 2] something went wrong",
-        "terminate called after throwing an instance of 'c10::DistBackendError'",
+        "terminate called without an active exception",
         "Exception raised from recvBytes at ../torch/csrc/distributed/c10d/Utils.hpp:667",
     ),
     ("NCCL watchdog thread started!",),

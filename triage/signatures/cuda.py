@@ -58,6 +58,43 @@ def out_of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields={} if size is None else {"tried": size[1]})
 
 
+# cudaError_t and CUresult, which agree on these since CUDA 10.1:
+# number -> category, what else it may be, weak.
+NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
+    2: (Category.GPU_OOM, (), False),
+    3: (Category.DEPENDENCY, (Category.IO_BOARD, Category.GPU), True),
+    46: (Category.GPU, (Category.DEPENDENCY,), True),
+    100: (Category.DEPENDENCY, (Category.IO_BOARD, Category.GPU), True),
+    101: (Category.DEPENDENCY, (Category.SOFTWARE_USER, Category.IO_BOARD), True),
+    209: (Category.DEPENDENCY, (), False),
+    214: (Category.GPU_HBM, (Category.GPU_SRAM,), False),
+    220: (Category.NVLINK, (), False),
+    222: (Category.DEPENDENCY, (), False),
+    700: (Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER, Category.GPU), True),
+    702: (Category.SOFTWARE_FRAMEWORK, (Category.GPU,), True),
+    710: (Category.SOFTWARE_USER, (), False),
+    714: (Category.GPU, (Category.SOFTWARE_FRAMEWORK,), True),
+    715: (Category.GPU, (Category.SOFTWARE_FRAMEWORK,), True),
+    716: (Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER, Category.GPU), True),
+    718: (Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER, Category.GPU), True),
+    719: (None, (), True),
+    721: (Category.NVLINK, (Category.GPU, Category.GPU_HBM), True),
+    802: (Category.NVLINK, (Category.DEPENDENCY,), False),
+    803: (Category.DEPENDENCY, (), False),
+    804: (Category.DEPENDENCY, (), False),
+    999: (None, (), True),
+}
+
+
+def by_number(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """What the number means; None for one that is not an error of a GPU or a driver."""
+    known = NUMBERED.get(int(found["cuda_code"]))
+    if known is None:
+        return None
+    category, also, weak = known
+    return Reading(category=category, also=also, weak=weak)
+
+
 SIGNATURES = (
     cuda(
         "ecc_uncorrectable",
@@ -65,11 +102,13 @@ SIGNATURES = (
             "uncorrectable ecc",
             "ecc_uncorrectable",
             "cudaerroreccuncorrectable",
+            "hiperroreccnotcorrectable",
             "double bit ecc",
             "double-bit ecc",
         ),
         r"uncorrectable ECC(?: error)? (?:encountered|detected)|CUDA_ERROR_ECC_UNCORRECTABLE"
-        r"|cudaErrorECCUncorrectable|double[- ]bit ECC error",
+        r"|cudaErrorECCUncorrectable|double[- ]bit ECC error"
+        r"|hipErrorECCNotCorrectable",
         Category.GPU_HBM,
         (
             "RuntimeError: CUDA error: uncorrectable ECC error encountered",
@@ -171,6 +210,12 @@ SIGNATURES = (
             "hip out of memory",
             "runtime error (2) : out of memory",
             "cublas_status_alloc_failed",
+            "cudnn_status_alloc_failed",
+            "cusolver_status_alloc_failed",
+            "cusparse_status_insufficient_resources",
+            "hiperroroutofmemory",
+            "hip error: out of memory",
+            "cuda driver error: out of memory",
             "no available memory for the cache blocks",
             "failed to cuda malloc",
             "resource_exhausted: out of memory",
@@ -181,7 +226,9 @@ SIGNATURES = (
             r"|CUDA error: out of memory|CUDA_ERROR_OUT_OF_MEMORY"
             r"|cudaErrorMemoryAllocation|Cuda failure (?:2 )?'out of memory'"
             r"|Failed to CUDA (?:host )?(?:calloc|malloc)|runtime error \(2\) : out of memory"
-            r"|CUBLAS_STATUS_ALLOC_FAILED|No available memory for the cache blocks"
+            r"|CU(?:BLAS|DNN|SOLVER)_STATUS_ALLOC_FAILED|CUSPARSE_STATUS_INSUFFICIENT_RESOURCES"
+            r"|hipErrorOutOfMemory|HIP error: out of memory|CUDA driver error: out of memory"
+            r"|No available memory for the cache blocks"
             r"|RESOURCE_EXHAUSTED: Out of memory",
             re.IGNORECASE,
         ),
@@ -213,17 +260,22 @@ SIGNATURES = (
             "cudaerrormisalignedaddress",
             "invalid program counter",
             "operation not supported on global/shared address space",
+            "hiperrorillegaladdress",
+            "memory access fault by gpu",
         ),
         r"illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress"
         r"|CUDA error: misaligned address|Cuda failure (?:\d+ )?'misaligned address"
         r"|cudaErrorMisalignedAddress|invalid program counter"
-        r"|operation not supported on global/shared address space",
+        r"|operation not supported on global/shared address space|hipErrorIllegalAddress"
+        r"|Memory access fault by GPU node-(?P<agent>\d{1,4})",
         Category.SOFTWARE_FRAMEWORK,
         (
             "NCCL watchdog thread terminated with exception: CUDA error: an illegal memory access"
             " was encountered",
             "RuntimeError: CUDA error: misaligned address",
             "Cuda failure 700 'an illegal memory access was encountered'",
+            "Memory access fault by GPU node-4 (Agent handle: 0x5601) on address 0x7f11. Reason:"
+            " Unknown.",
         ),
         also=(Category.SOFTWARE_USER, Category.GPU),
         weak=True,
@@ -255,8 +307,10 @@ SIGNATURES = (
             "unspecified launch failure",
             "cuda_error_launch_failed",
             "cudaerrorlaunchfailure",
+            "hiperrorlaunchfailure",
         ),
-        r"unspecified launch failure|CUDA_ERROR_LAUNCH_FAILED|cudaErrorLaunchFailure",
+        r"unspecified launch failure|hipErrorLaunchFailure|CUDA_ERROR_LAUNCH_FAILED"
+        r"|cudaErrorLaunchFailure",
         None,
         (
             "RuntimeError: CUDA error: unspecified launch failure",
@@ -307,8 +361,11 @@ SIGNATURES = (
             "cudaerrornodevice",
             "cuda_error_no_device",
             "no cuda-capable gpu",
+            "hiperrornodevice",
+            "no hip gpus are available",
         ),
-        r"no CUDA-capable (?:device|GPU)|No CUDA GPUs are available|cudaErrorNoDevice"
+        r"hipErrorNoDevice|No HIP GPUs are available|no CUDA-capable (?:device|GPU)|No CUDA GPUs"
+        r" are available|cudaErrorNoDevice"
         r"|CUDA_ERROR_NO_DEVICE",
         Category.DEPENDENCY,
         (
@@ -350,6 +407,15 @@ SIGNATURES = (
             "not compiled with cuda enabled",
             "api call is not supported in the installed",
             "device kernel image is invalid",
+            "cudaerrorstublibrary",
+            "cuda_error_stub_library",
+            "cudaerrorcompatnotsupported",
+            "cuda_error_compat_not_supported",
+            "cuda_error_no_binary_for_gpu",
+            "cuda_error_invalid_image",
+            "cuda_error_unsupported_ptx_version",
+            "hiperrornobinaryforgpu",
+            "cuda driver is a stub library",
         ),
         r"driver version is insufficient|Driver/library version mismatch"
         r"|NVIDIA driver on your system is too old|unsupported display driver"
@@ -357,7 +423,10 @@ SIGNATURES = (
         r"|no kernel image is available for execution"
         r"|not supported in the installed CUDA driver|Found no NVIDIA driver on your system"
         r"|cudaErrorInsufficientDriver|CUDA_ERROR_SYSTEM_DRIVER_MISMATCH"
-        r"|Torch not compiled with CUDA enabled|device kernel image is invalid",
+        r"|Torch not compiled with CUDA enabled|device kernel image is invalid"
+        r"|cudaErrorStubLibrary|CUDA_ERROR_STUB_LIBRARY|CUDA driver is a stub library"
+        r"|cudaErrorCompatNotSupported|CUDA_ERROR_COMPAT_NOT_SUPPORTED|CUDA_ERROR_INVALID_IMAGE"
+        r"|CUDA_ERROR_NO_BINARY_FOR_GPU|CUDA_ERROR_UNSUPPORTED_PTX_VERSION|hipErrorNoBinaryForGpu",
         Category.DEPENDENCY,
         (
             "CUDA error: CUDA driver version is insufficient for CUDA runtime version",
@@ -486,12 +555,78 @@ SIGNATURES = (
     ),
     cuda(
         "invalid_argument",
-        ("cuda error: invalid argument", "cuda error: invalid resource handle"),
-        r"CUDA error: invalid (?:argument|resource handle|configuration argument)",
+        (
+            "cuda error: invalid ",
+            "hip error: invalid ",
+            "too many resources requested for launch",
+            "when stream is capturing",
+            "previous error during capture",
+            "cuda_error_invalid_value",
+            "cuda_error_invalid_context",
+            "cuda_error_invalid_handle",
+            "cudaerrorinvalidvalue",
+            "cudaerrorinvalidconfiguration",
+            "peer mapping resources exhausted",
+            "peer access is not supported between",
+        ),
+        r"(?:CUDA|HIP) error: invalid (?:argument|resource handle|configuration argument"
+        r"|device function|device context|pitch|symbol|texture|channel|value)"
+        r"|too many resources requested for launch|not permitted when stream is capturing"
+        r"|previous error during capture|CUDA_ERROR_INVALID_(?:VALUE|CONTEXT|HANDLE)"
+        r"|cudaErrorInvalid(?:Value|Configuration)\b",
         Category.SOFTWARE_FRAMEWORK,
         ("RuntimeError: CUDA error: invalid argument",),
         also=(Category.SOFTWARE_USER, Category.DEPENDENCY),
         weak=True,
         near=("error: invalid argument --lr",),
+    ),
+    cuda(
+        "hung",
+        ("hw exception by gpu", "synstatus", "device critical error", "device acquire failed"),
+        r"HW Exception by GPU node-(?P<agent>\d{1,4})|synStatus ?= ?[1-9]\d{0,3} \[|Device critical"
+        r" error|synapse.{0,80}?Device acquire failed",
+        Category.GPU,
+        (
+            "HW Exception by GPU node-3 (Agent handle: 0x55) reason :GPU Hang",
+            "RuntimeError: synStatus=26 [Generic failure] Device critical error.",
+            "synapse: Device acquire failed. No devices found.",
+        ),
+        also=(Category.SOFTWARE_FRAMEWORK, Category.IO_BOARD),
+        weak=True,
+        source="ROCm: ROCr runtime; Gaudi: SynapseAI",
+        near=("synStatus=0 [Success]",),
+    ),
+    Signature(
+        id="cuda.numbered",
+        kind=Kind.CUDA,
+        role=EvidenceRole.ROOT,
+        literals=(
+            "cuda error ",
+            "cuda error: ",
+            "cuda error(",
+            "cuda error=",
+            "cuda error code",
+            "cuda runtime error ",
+            "cuda driver error",
+            "cudaerror_t",
+            "cudaerror: ",
+            "cuda failure ",
+            "curesult",
+        ),
+        pattern=re.compile(
+            r"\b(?:CUDA (?:runtime |driver |API )?(?:error|failure)(?: code)?|cudaError(?:_t)?"
+            r"|CUresult) ?[:=(]? ?\(?(?P<cuda_code>\d{1,4})\b",
+            re.IGNORECASE,
+        ),
+        source=RUNTIME + ", by number",
+        hits=(
+            "ERROR: kernel launch failed with CUDA error 719",
+            "cuda driver error: 700 in stream synchronize",
+            "RuntimeError: CUDA error code=214",
+        ),
+        near_misses=("CUDA error 0 is success", "CUDA error: driver shutting down"),
+        weak=True,
+        scope=Scope.JOB,
+        read=by_number,
     ),
 )

@@ -62,7 +62,7 @@ def async_event(found: re.Match[str], _after: Sequence[str]) -> Reading:
     event = (found["event"] or "").strip().lower()
     if event.startswith("local catastrophic") or "device fatal" in event:
         return Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,))
-    if "port err" in event or "link down" in event or "port down" in event:
+    if re.search(r"port err|(?:link|port) (?:is )?down|active ?-> ?down", event):
         return Reading(role=ROOT, category=Category.NETWORK, also=LINK)
     if "violation" in event or "request error" in event or "invalid request" in event:
         return CONFIGURED
@@ -74,7 +74,7 @@ def async_event(found: re.Match[str], _after: Sequence[str]) -> Reading:
 def verbs_call(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """By the error of a verbs call; without one it is an echo."""
     why = (found["why"] or "").lower()
-    if "no such device" in why or "input/output error" in why:
+    if "no such device" in why or "input/output error" in why or found["call"] == "ibv_open_device":
         return Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,))
     if "connection timed out" in why or "no data available" in why:
         return Reading(
@@ -352,6 +352,134 @@ NCCL.add(
     read=plugin_error,
 )
 NCCL.add(
+    "plugin_set_up",
+    ROOT,
+    (
+        "aws-ofi-nccl initialization failed",
+        "find any optimal provider",
+        "only efa provider is supported",
+        "failed to initialize sendrecv protocol",
+        "failed to initialize rdma protocol",
+        "could not find any usable ib device",
+        "net/plugin: failed to initialize",
+        "could not find real path of",
+        "could not register memory on rail",
+        "unable to register memory (type",
+    ),
+    r"aws-ofi-nccl initialization failed|find any optimal provider|Only EFA provider is supported"
+    r"|Failed to initialize (?:sendrecv|rdma|RDMA) protocol|Could not find any usable IB device"
+    r"|NCCL WARN Could not find real path of|Could not register memory on rail"
+    r"|Unable to register memory \(type",
+    (
+        "NCCL WARN NET/OFI aws-ofi-nccl initialization failed",
+        "NCCL WARN NET/OFI Couldn't find any optimal provider",
+        "NCCL WARN NET/IB : Could not find any usable IB device matching NCCL_IB_HCA=mlx5_9",
+        "NCCL WARN NET/OFI Unable to register memory (type = 2) for device 4. RC: -22, Error:"
+        " Invalid argument",
+    ),
+    ("NET/OFI Initializing aws-ofi-nccl 1.9.1-aws",),
+    "NCCL: transport/net_ib.cc; aws-ofi-nccl",
+    category=Category.DEPENDENCY,
+    also=(Category.NIC,),
+    weak=True,
+)
+NCCL.add(
+    "bootstrap_count",
+    CONSEQUENCE,
+    (
+        "mismatch in rank count from procs",
+        "ranks has already checked in",
+        "accept timeout after",
+        "commalloc: failed",
+        "timeout waiting for",
+        "message truncated : receiving",
+        "missing ranks",
+        "bootstrap : no interface found in same subnet",
+    ),
+    r"Bootstrap Root : mismatch in rank count|(?P<twice>Bootstrap Root : rank \d{1,7} of \d{1,7}"
+    r" ranks has already checked in)|NCCL WARN .{0,40}?[Aa]ccept timeout|commAlloc: failed"
+    r"|NCCL WARN .{0,40}?[Tt]imeout waiting for|peer [\w.:<>-]{1,128} message "
+    r"truncated : receiving|^.{0,40}?Missing ranks",
+    (
+        "bootstrap.cc:240 NCCL WARN Bootstrap Root : mismatch in rank count from procs 15 : 16",
+        "bootstrap.cc:245 NCCL WARN Bootstrap Root : rank 3 of 16 ranks has already checked in",
+        "NCCL WARN Accept timeout after 300 seconds",
+        "transport/net_socket.cc:493 NCCL WARN NET/Socket : peer 10.0.0.7<51200> message truncated"
+        " : receiving 1048576 bytes instead of 65536",
+    ),
+    ("Bootstrap : Using eth0:10.0.0.3<0>",),
+    "NCCL: bootstrap.cc, init.cc, transport/net_socket.cc; Horovod's list of late ranks",
+    blame=Blame.ABSENT,
+    read=lambda found, _after: (
+        Reading(
+            role=ROOT,
+            category=Category.DEPENDENCY,
+            also=(Category.SOFTWARE_USER,),
+            blame=Blame.SELF,
+            weak=True,
+        )
+        if found["twice"]
+        else Reading()
+    ),
+)
+NCCL.add(
+    "imex",
+    ROOT,
+    ("check the imex channel", "is available but not", "imex channel"),
+    r"MNNVL .{0,80}?is available but not (?:working|supported)|IMEX channel .{0,80}?"
+    r"(?:fail|not found|denied|error|missing)",
+    (
+        "mnnvl.cc:42 NCCL WARN MNNVL (cliqueSize 4) is available but not working on some systems."
+        " Check the IMEX channel configuration (/dev/nvidia-caps-imex-channels).",
+    ),
+    ("IMEX channel 0 is ready",),
+    "NCCL: mnnvl.cc",
+    category=Category.NVLINK,
+    also=(Category.DEPENDENCY,),
+    weak=True,
+)
+NCCL.add(
+    "usage",
+    ROOT,
+    ("ncclinvalidusage", "ncclinvalidargument", "invalid root ", "is not a valid pointer"),
+    r"nccl(?:InvalidUsage|InvalidArgument)|NCCL WARN \w{1,40} : invalid (?:root|count|type"
+    r"|reduction operation|rank)|is not a valid pointer",
+    (
+        "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
+        "misc/argcheck.cc:39 NCCL WARN AllReduce : invalid root 9 (root should be in the 0..8"
+        " range)",
+    ),
+    ("no invalid root certificates",),
+    "NCCL: ncclGetErrorString, misc/argcheck.cc",
+    category=Category.DEPENDENCY,
+    also=(Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK),
+    weak=True,
+)
+NCCL.add(
+    "ras_report",
+    CONSEQUENCE,
+    (
+        "missing communicator data from",
+        "different collective operation counts",
+        "ranks have launched up to operation",
+        "error   = inconsistent",
+        "unresponsive (",
+        "dead process",
+    ),
+    r"^(?:INCOMPLETE|MISMATCH|TIMEOUT|DEAD|NOCOMM)?:? ?(?:Missing communicator data from|"
+    r"Communicator ranks have different (?:collective operation counts|status))"
+    r"|\branks? (?:have|has) launched up to operation \d|considered (?:dead|unresponsive)",
+    (
+        "INCOMPLETE: Missing communicator data from 1 job process",
+        "MISMATCH: Communicator ranks have different collective operation counts",
+        "  26 ranks have launched up to operation 6650",
+    ),
+    ("no missing communicator data",),
+    "NCCL: ras/client_support.cc",
+    category=Category.NCCL_TIMEOUT,
+    blame=Blame.ABSENT,
+)
+NCCL.add(
     "peer_closed",
     CONSEQUENCE,
     ("connection closed by remote peer",),
@@ -466,8 +594,8 @@ NCCL.add(
 NCCL.add(
     "result",
     ROOT,
-    ("ncclunhandledcudaerror", "ncclinternalerror", "ncclinvalidusage", "ncclinvalidargument"),
-    r"nccl(?:UnhandledCudaError|InternalError|InvalidUsage|InvalidArgument)",
+    ("ncclunhandledcudaerror", "ncclinternalerror"),
+    r"nccl(?:UnhandledCudaError|InternalError)",
     (
         "ncclUnhandledCudaError: Call to CUDA function failed.",
         "ncclInternalError: Internal check failed.",

@@ -83,9 +83,22 @@ PYTHON.add(
 PYTHON.add(
     "shared_memory",
     ROOT,
-    ("unexpected bus error encountered in worker", "unable to open shared memory object"),
-    r"Unexpected bus error encountered in worker|unable to open shared memory object",
-    ("ERROR: Unexpected bus error encountered in worker. This might be caused by shm.",),
+    (
+        "unexpected bus error encountered in worker",
+        "unable to open shared memory object",
+        "from file </torch_",
+        "to file </torch_",
+        "out of shared memory",
+        "insufficient shared memory (shm)",
+    ),
+    r"Unexpected bus error encountered in worker|unable to open shared memory object"
+    r"|unable to (?:mmap|write|resize|open)\b.{0,80}? file </torch_|[Ii]nsufficient shared memory"
+    r" \(shm\)|are out of shared memory",
+    (
+        "RuntimeError: unable to mmap 2147483648 bytes from file </torch_44_12>: Cannot allocate"
+        " memory (12)",
+        "ERROR: Unexpected bus error encountered in worker. This might be caused by shm.",
+    ),
     ("shared memory object opened",),
     "PyTorch: utils/data",
     category=Category.HOST_OOM,
@@ -193,6 +206,10 @@ PYTHON.add(
     "Python: imports; the dynamic linker",
     category=Category.DEPENDENCY,
     also=(USER,),
+    # NCCL and aws-ofi-nccl look for plugins that need not be there.
+    read=lambda found, _after: (
+        None if re.search(r"NCCL INFO|dlerror=|NET/Plugin", found.string) else Reading()
+    ),
 )
 PYTHON.add(
     "nvml",
@@ -473,7 +490,7 @@ PYTHON.add(
     "own_exception",
     ROOT,
     ("error: ", "exception: ", "outofresources: "),
-    r"(?:^\s{0,4}|[\])]:? )(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
+    r"(?:^\s{0,4}|[\])]:? )(?!LustreError)(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
     r"(?P<type>[A-Z]\w{0,80}(?:Error|Exception)|OutOfResources): (?P<message>\S.{0,200}))",
     (
         "mylib.errors.ShardMismatchError: shard 3 has another length than its index says",

@@ -17,13 +17,28 @@ __all__ = ["SIGNATURES"]
 STORAGE = Family("storage", Kind.STORAGE)
 CATEGORY = Category.STORAGE
 ERRNO = "Linux: errno, as Python and coreutils print it"
-SHARED_MEMORY = re.compile(r"/dev/shm|/tmp/ray/session\S{0,80}/plasma", re.IGNORECASE)
+SHARED_MEMORY = re.compile(
+    r"/dev/shm|/tmp/ray/session\S{0,80}/plasma|file </torch_|/psm_|/sem\.", re.IGNORECASE
+)
+# A path that is the node's own disk by its name, wherever sites mount it.
+LOCAL_DISK = re.compile(
+    r"['\"\s=](?:/tmp/|/var/tmp/|/scratch[_-]local|/local|/nvme|/mnt/(?:local|nvme|ssd|resource)"
+    r"|/raid/|/ssd/|/opt/dlami/nvme)",
+    re.IGNORECASE,
+)
 
 
 def full(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A full file system; that in memory is a matter of the host's memory."""
     if SHARED_MEMORY.search(found.string):
         return Reading(category=Category.HOST_OOM, also=(CATEGORY,), blame=Blame.SELF)
+    return of_path(found, _after)
+
+
+def of_path(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Whose storage: that of the node itself where the path says so."""
+    if LOCAL_DISK.search(found.string):
+        return Reading(also=(Category.SSD, Category.SOFTWARE_USER), blame=Blame.SELF)
     return Reading()
 
 
@@ -80,6 +95,7 @@ STORAGE.add(
     category=CATEGORY,
     also=(Category.SSD,),
     blame=Blame.SHARED,
+    read=of_path,
 )
 STORAGE.add(
     "mount_lost",
@@ -97,6 +113,158 @@ STORAGE.add(
     ERRNO + "; FUSE and Lustre mounts",
     category=CATEGORY,
     blame=Blame.SHARED,
+)
+STORAGE.add(
+    "errno_of_path",
+    ROOT,
+    (
+        "[errno 110]",
+        "[errno 103]",
+        "[errno 112]",
+        "[errno 11]",
+        "[errno 16]",
+        "[errno 524]",
+        "[errno 104]",
+        "[errno 512]",
+        "[errno 37]",
+        "[errno 35]",
+        "unable to lock file",
+        "file read failed: errno",
+        "file write failed: errno",
+    ),
+    # Behind a path they speak of a file system; alone they are a socket's.
+    r"\[Errno (?:110|103|104|112|11|16|35|37|512|524)\] [^'\"\n]{1,80}: ['\"]/"
+    r"|unable to lock file, errno = \d|file (?:read|write) failed: errno = \d",
+    (
+        "OSError: [Errno 110] Connection timed out: '/mnt/nfs/ckpt/latest'",
+        "OSError: [Errno 112] Host is down: '/mnt/share/x'",
+        "OSError: [Errno 16] Device or resource busy: '/nfs/.nfs0001'",
+        "BlockingIOError: [Errno 11] Unable to synchronously open file (unable to lock file, errno"
+        " = 11, error message = 'Resource temporarily unavailable')",
+    ),
+    (
+        "TimeoutError: [Errno 110] Connection timed out",
+        "ConnectionResetError: [Errno 104] Connection reset by peer",
+    ),
+    ERRNO,
+    category=CATEGORY,
+    blame=Blame.SHARED,
+    read=of_path,
+)
+STORAGE.add(
+    "mount_failed",
+    ROOT,
+    (
+        "mount.nfs: ",
+        "mount.lustre: ",
+        "mount error(",
+        "transport endpoint not connected",
+        "mount.nfs4: ",
+    ),
+    r"(?<!\w)mount\.(?:nfs4?|lustre|cifs|weka\w{0,4}): .{0,120}?(?:timed out|failed|refused|denied"
+    r"|no such"
+    r"|unreachable|stale|not respond)|mount error\(\d|transport endpoint not connected",
+    (
+        "mount.nfs: Connection timed out",
+        "mount.lustre: mount fs0@tcp:/lustre at /lustre failed: No such device",
+        "fuse: transport endpoint not connected while reading /gcs/data",
+    ),
+    ("mount.nfs: timeout set for Sun Nov 22",),
+    "nfs-utils, lustre, FUSE: mount helpers in a job's prolog",
+    category=CATEGORY,
+    also=(Category.DEPENDENCY,),
+    blame=Blame.SHARED,
+)
+STORAGE.add(
+    "stuck_write",
+    ROOT,
+    (
+        "stuck for",
+        "stuck writing",
+        "stuck reading",
+        "timed out after",
+        "timed out writing",
+        "timed out reading",
+        "took longer than",
+        "hung for",
+        "blocked for",
+    ),
+    r"\b(?:checkpoint|ckpt|save|write|read|open|stat|fsync|rename|close|flush)\w{0,4}\b.{0,80}?"
+    r"\b(?:stuck|timed out|hung|blocked|took longer than)\b.{0,80}?"
+    r"(?:/(?:lustre|nfs|gpfs|weka|vast|mnt|efs|fsx|beegfs|ceph|shared|ckpt|checkpoints?|scratch|data|"
+    r"home|gcs|wekafs|panfs|juicefs|cephfs|isilon)[\w/.-]{0,200}|s3://\S|gs://\S|az://\S)"
+    r"|(?:/(?:lustre|nfs|gpfs|weka|vast|efs|fsx|beegfs|ceph|wekafs|panfs|juicefs|cephfs)[\w/.-]"
+    r"{0,200}|s3://\S{0,200}|gs://\S{0,200}).{0,60}?\b(?:stuck|timed out|hung|blocked)\b",
+    (
+        "checkpoint save of step 900 has been stuck for 1800 s writing to /mnt/vast/ckpt",
+        "write to /lustre/ckpt/iter_9 timed out after 600 s",
+        "fsync of /weka/ckpt/9.pt blocked for 312 s",
+    ),
+    ("checkpoint saved to /mnt/vast, 3 s blocked", "the NCCL watchdog timed out"),
+    "trainers: checkpointing with a clock",
+    category=CATEGORY,
+    also=(Category.SSD,),
+    blame=Blame.SHARED,
+    weak=True,
+    read=lambda found, after: (
+        None if re.search(r"\bsaved\b|\bloaded\b", found.string) else of_path(found, after)
+    ),
+)
+STORAGE.add(
+    "reader_failed",
+    ROOT,
+    (
+        'error writing "gs://',
+        'error reading "gs://',
+        'error writing "s3://',
+        'error reading "s3://',
+        "http response code: 5",
+        "shard download timed out",
+        "failed to download file s3://",
+        "failed to download file gs://",
+        "failed to download shard",
+        "zarr.errors.",
+        "disk i/o error",
+        "checksum mismatch",
+        "corrupted checkpoint",
+        "checkpoint saving failed",
+        "checkpoint loading failed",
+        "oserror(5, ",
+        "oserror(28, ",
+        "oserror(116, ",
+        "oserror(122, ",
+        "read timeout on endpoint url",
+        "connect timeout on endpoint url",
+        "serverbusy",
+        "operation could not be completed within the specified time",
+        "write_timeout to bucket",
+        "arrowioerror",
+        "checkpointing/writer failed",
+    ),
+    r"[Ee]rror (?:writing|reading) \"(?:gs|s3)://|(?:gs|s3)://.{0,200}?HTTP response code: 5\d\d"
+    r"|[Ss]hard download timed out|[Ff]ailed to download (?:file|shard)\b|zarr\.errors\.\w"
+    r"|\bdisk I/O error|\b(?:checkpoint|ckpt|shard|file|[\w-]\.(?:pt|bin|safetensors))\b.{0,120}?"
+    r"checksum mismatch|checksum mismatch (?:in checkpoint|for (?:file|shard|checkpoint|/))"
+    r"|[Cc]orrupted checkpoint|Checkpoint (?:saving|loading) failed"
+    r"|OSError\((?:5|28|116|122), |(?:Read|Connect) timeout on endpoint URL|ErrorCode:ServerBusy"
+    r"|ArrowIOError: ",
+    (
+        'tensorstore: UNAVAILABLE: Error writing "gs://b/ckpt": HTTP response code: 503',
+        "RuntimeError: Failed to download file s3://b/shard.00012.mds after 3 retries",
+        "ValueError: Unable to open zarr array: zarr.errors.ArrayNotFoundError",
+        "sqlite3.OperationalError: disk I/O error",
+        "RuntimeError: checkpoint shard /ckpt/mp_rank_03.pt checksum mismatch",
+        "torch.distributed.checkpoint: async save failed: OSError(122, 'over quota')",
+        "ERROR:megatron.core.dist_checkpointing: CheckpointingException: Checkpoint saving failed",
+    ),
+    ("checksum mismatch for rank 3", "import zarr.errors"),
+    "tensorstore, Streaming, zarr, SQLite, PyTorch: readers and writers",
+    category=CATEGORY,
+    also=(Category.SSD, Category.DEPENDENCY, Category.NETWORK),
+    blame=Blame.SHARED,
+    read=lambda found, after: (
+        None if re.match(r"\s{0,40}(?:import|from) ", found.string) else of_path(found, after)
+    ),
 )
 STORAGE.add(
     "torch_archive",

@@ -1,0 +1,162 @@
+"""JAX, XLA and TensorFlow: the coordination service, its barriers and rendezvous.
+
+A barrier that timed out and a task without heartbeats are what the others see of a
+task that is gone. The task that the words name is the one that did not come, by its
+number, which is that of its process.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Kind, Trait
+from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+XLA = Family("xla", Kind.NCCL)
+SERVICE = "XLA: xla/tsl/distributed_runtime/coordination"
+TIMEOUT = Category.NCCL_TIMEOUT
+TASK = re.compile(r"/job:\w{1,40}(?:/replica:\d{1,6})?/task:(\d{1,7})")
+
+
+def late_tasks(found: re.Match[str], after: Sequence[str]) -> Reading:
+    """The task that is named behind the words, where it is the only one."""
+    named = list(dict.fromkeys(TASK.findall(" ".join((found.string[found.start() :], *after)))))
+    return Reading(peer=f"rank {named[0]}" if len(named) == 1 else None)
+
+
+XLA.add(
+    "barrier",
+    CONSEQUENCE,
+    ("barrier timed out", "deadline_exceeded: ", "barrier failed", "failed to pass the barrier"),
+    r"Barrier timed out|DEADLINE_EXCEEDED: .{0,80}?(?:[Bb]arrier|RPC|heartbeat|connect|wait)"
+    r"|Barrier failed because|GetKeyValue\(\) timed out",
+    (
+        "jaxlib.xla_extension.XlaRuntimeError: DEADLINE_EXCEEDED: Barrier timed out. Id:"
+        " PjRT_Client_Connect::0. Some timed out task names:\n/job:jax_worker/replica:0/task:3",
+        "INTERNAL: Barrier failed because some task(s) are in error",
+    ),
+    ("the barrier timed out option is 300 s",),
+    SERVICE,
+    category=TIMEOUT,
+    blame=Blame.ABSENT,
+    context=6,
+    traits=(Trait.TIMEOUT,),
+    read=lambda found, after: None if "option" in found.string else late_tasks(found, after),
+)
+XLA.add(
+    "task_lost",
+    CONSEQUENCE,
+    (
+        "stopped sending heartbeats",
+        "distributed service detected fatal errors",
+        "coordination agent is set to error",
+        "coordination service agent in error",
+        "error from coordination service",
+        "heartbeat timeout. this indicates",
+        "unexpectedly tried to connect while it is already",
+        "has been set to error in coordination",
+        "coordination service has stopped",
+        "the leader task was preempted/died/restarted",
+        "agent heartbeat failed",
+        "failed to send heartbeat to coordination",
+        "shutdown barrier in coordination service has",
+    ),
+    r"tasks? (?:are|is) unhealthy|stopped sending heartbeats"
+    r"|distributed service detected fatal errors"
+    r"|[Cc]oordination (?:service )?agent (?:is set to|in) (?:ERROR|error)|error from coordination"
+    r" service|heartbeat timeout\. This indicates"
+    r"|unexpectedly tried to connect while it is already|has been set to ERROR in coordination"
+    r"|leader task was preempted/died/restarted|heartbeat to coordination"
+    r"|[Ss]hutdown barrier in coordination service has",
+    (
+        "Terminating process because the JAX distributed service detected fatal errors. This most"
+        " likely indicates that another task died; see the other task logs for more details.",
+        "UNAVAILABLE: The following tasks are unhealthy (stopped sending heartbeats):\n"
+        "/job:jax_worker/replica:0/task:3",
+        "/job:jax_worker/task:3 has been set to ERROR in coordination service: UNAVAILABLE: Task"
+        " /job:jax_worker/task:3 heartbeat timeout. This indicates that the remote task has"
+        " failed, got preempted, or crashed unexpectedly.",
+    ),
+    ("the coordination service agent is connected",),
+    SERVICE,
+    category=TIMEOUT,
+    blame=Blame.ABSENT,
+    context=6,
+    read=late_tasks,
+)
+XLA.add(
+    "rendezvous_stuck",
+    CONSEQUENCE,
+    ("threads to join the rendezvous", "exiting to ensure a consistent program state"),
+    r"Expected (?P<expected>\d{1,7}) threads to join the rendezvous, but "
+    r"(?:only (?P<joined>\d{1,7}) of them|not all of them) arrived"
+    r"|Termination timeout for .{0,300}? of \d{1,9} seconds exceeded",
+    (
+        "rendezvous.cc:90] [id=3] This thread has been waiting for `first call` for 20 seconds and"
+        " may be stuck. Expected 8 threads to join the rendezvous, but not all of them arrived on"
+        " time.",
+        "Termination timeout for `AllReduce` of 40 seconds exceeded. Exiting to ensure a consistent"
+        " program state. Expected 8 threads to join the rendezvous, but only 7 of them arrived on"
+        " time.",
+    ),
+    ("all threads came to join the rendezvous",),
+    "XLA: xla/service/rendezvous.cc",
+    category=TIMEOUT,
+    blame=Blame.ABSENT,
+    traits=(Trait.TIMEOUT,),
+)
+XLA.add(
+    "backend",
+    ROOT,
+    ("unable to initialize backend", "no visible gpu devices", "no tpu devices were found"),
+    r"Unable to initialize backend '(?:cuda|gpu|rocm|tpu)'|No visible GPU devices",
+    (
+        "RuntimeError: Unable to initialize backend 'cuda': FAILED_PRECONDITION: No visible GPU"
+        " devices.",
+    ),
+    ("Unable to initialize backend 'rocm': module 'jaxlib.xla_extension' has no attribute",),
+    "JAX: xla_bridge.py",
+    category=Category.DEPENDENCY,
+    also=(Category.IO_BOARD, Category.GPU),
+    weak=True,
+    traits=(Trait.GPU_NOT_STARTED,),
+    read=lambda found, _after: (
+        None if "has no attribute" in found.string or "libtpu" in found.string else Reading()
+    ),
+)
+XLA.add(
+    "algorithms_disagree",
+    ROOT,
+    ("results mismatch between different", "results do not match the reference"),
+    r"[Rr]esults mismatch between different (?:convolution|GEMM) algorithms"
+    r"|[Rr]esults do not match the reference",
+    (
+        "gemm_algorithm_picker.cc] Results mismatch between different GEMM algorithms. This is"
+        " likely a bug/unexpected loss of precision.",
+    ),
+    ("results match between different algorithms",),
+    "XLA: autotuning",
+    category=Category.NUMERICAL,
+    also=(Category.SDC, Category.SOFTWARE_FRAMEWORK),
+    weak=True,
+)
+XLA.add(
+    "service_unreachable",
+    CONSEQUENCE,
+    ("failed to connect to all addresses", "unavailable: connection reset", "unavailable: socket"),
+    r"failed to connect to all addresses|UNAVAILABLE: (?:Connection reset|Socket closed|recvmsg)",
+    (
+        "ray.exceptions.RpcError: failed to connect to all addresses; last error: UNKNOWN:"
+        " ipv4:10.0.0.2:6379: Failed to connect to remote host: Connection refused",
+        "XlaRuntimeError: UNAVAILABLE: Connection reset by peer",
+    ),
+    ("connected to all addresses",),
+    "gRPC, as JAX, TensorFlow and Ray quote it",
+    blame=Blame.STORE,
+    traits=(Trait.RENDEZVOUS,),
+)
+
+SIGNATURES = XLA.signatures()

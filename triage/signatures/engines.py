@@ -1,0 +1,170 @@
+"""Ray's core and the engines that serve models: what they say when a worker is gone.
+
+A dead actor, a lost object and a dead engine follow from a process that ended; the
+memory monitor and a full disk name their cause themselves.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Kind, Trait
+from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+ENGINE = Family("engine", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
+RAY = "Ray: python/ray/exceptions.py, raylet"
+SERVING = "vLLM, SGLang, TensorRT-LLM: engines"
+
+
+def over_threshold(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The node that the memory monitor names."""
+    return Reading(fields={} if found["address"] is None else {"address": found["address"]})
+
+
+ENGINE.add(
+    "ray_memory_threshold",
+    ROOT,
+    ("exceeds the memory usage threshold", "memory usage threshold of"),
+    r"(?:Memory on the node \(IP: (?P<address>[\d.]{7,15}).{0,400}?)?"
+    r"exceeds the memory usage threshold of",
+    (
+        "(raylet) Memory on the node (IP: 10.0.0.5, ID: 1a) where the task (actor ID: 2b, pid=9001,"
+        " memory used=61.33GB) was running was 503.91GB / 503.98GB (0.999), which exceeds the"
+        " memory usage threshold of 0.95.",
+    ),
+    ("the memory usage threshold is 0.95",),
+    RAY,
+    category=Category.HOST_OOM,
+    read=over_threshold,
+)
+ENGINE.add(
+    "ray_disk",
+    ROOT,
+    ("outofdiskerror", "object creation will fail if spilling", "objectstorefullerror"),
+    r"OutOfDiskError: |Object creation will fail if spilling|(?P<memory>ObjectStoreFullError): ",
+    (
+        "ray.exceptions.OutOfDiskError: Local disk is full",
+        "file_system_monitor.cc:111: /tmp/ray/session_1 is over 95% full, available space: 12345;"
+        " capacity: 9999. Object creation will fail if spilling is required.",
+        "ray.exceptions.ObjectStoreFullError: Failed to put object 00ff in object store because it"
+        " is full.",
+    ),
+    ("the object store is 3% full",),
+    RAY,
+    category=Category.STORAGE,
+    also=(Category.SSD,),
+    read=lambda found, _after: (
+        Reading(category=Category.HOST_OOM, also=(Category.STORAGE,))
+        if found["memory"]
+        else Reading()
+    ),
+)
+ENGINE.add(
+    "ray_lost",
+    CONSEQUENCE,
+    (
+        "objectlosterror",
+        "raysystemerror",
+        "the raylet is marked dead",
+        "raylet exited unexpectedly",
+        "could not find any running ray instance",
+        "gcs server may be",
+        "gcs server is dead",
+        "gcs: rpcerror",
+        "objectfetchtimedouterror",
+        "referencecountingassertionerror",
+        "localrayleteddiederror",
+        "localrayletdiederror",
+        "raychannelerror",
+        "raychanneltimeouterror",
+        "raytaskcancelled",
+        "taskcancellederror",
+        "objectreconstructionfailederror",
+        "trainingfailederror",
+        "workergroupresizeerror",
+        "workergrouperror",
+        "workerhealthcheck",
+        "health check failed due to missing too many heartbeats",
+        "missing too many heartbeats",
+        "all workers (tasks / actors) were killed",
+    ),
+    r"Object(?:Lost|FetchTimedOut|ReconstructionFailed\w{0,40})Error: |RaySystemError: "
+    r"|[Rr]aylet is marked dead|[Rr]aylet exited unexpectedly|Could not find any running Ray"
+    r"|GCS server (?:may be|is) (?:unavailable|dead|down)|GCS: RpcError|LocalRayletDiedError"
+    r"|RayChannel(?:Timeout)?Error|TaskCancelledError|TrainingFailedError: |WorkerGroupError: "
+    r"|WorkerHealthCheck\w{0,40}Error|missing too many heartbeats",
+    (
+        "ray.exceptions.ObjectLostError: Failed to retrieve object 00ff",
+        "ray.exceptions.RaySystemError: System error: Broken pipe",
+        "node_manager.cc:902: The Raylet is marked dead; exiting.",
+        "ray.train.base_trainer.TrainingFailedError: The Ray Train run failed. Please inspect the"
+        " previous error messages for a cause.",
+        "ConnectionError: Could not find any running Ray instance. Please specify the one to"
+        " connect to",
+    ),
+    ("GCS server started", "no ObjectLostError handlers"),
+    RAY,
+    blame=Blame.PEER,
+)
+ENGINE.add(
+    "engine_gone",
+    CONSEQUENCE,
+    (
+        "engine core initialization failed",
+        "enginecore failed to start",
+        "enginecore encountered an issue",
+        "no available block found in",
+        "asyncenginedeaderror",
+        "engine process failed to start",
+        "scheduler or detokenizer process",
+        "rank 0 scheduler died",
+        "shutting down fastapi http server",
+        "mpi worker process",
+        "executor failed.",
+        "engine loop is not running",
+        "rpc call to execute_model timed out",
+        "rpc call to sample_tokens timed out",
+    ),
+    r"Engine core initialization failed|EngineCore (?:failed to start|encountered an issue)"
+    r"|No available block found in \d|AsyncEngineDeadError|[Ee]ngine process failed to start"
+    r"|Rank 0 scheduler died|[Ee]ngine loop is not running|RPC call to \w{1,40} timed out"
+    r"|Executor failed\.",
+    (
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core"
+        " proc(s): {}",
+        "shm_broadcast.py:466] No available block found in 60 second.",
+        "TimeoutError: RPC call to execute_model timed out.",
+    ),
+    ("Engine core initialization took 12 s",),
+    SERVING,
+    blame=Blame.NOBODY,
+)
+ENGINE.add(
+    "cache_too_small",
+    ROOT,
+    (
+        "stored in kv cache",
+        "needed for kv cache",
+        "is less than desired gpu memory utilization",
+        "gpu memory is not enough",
+        "not enough memory. please try to increase --mem-fraction",
+        "kv cache is needed, which is larger than",
+    ),
+    r"stored in KV cache|KV cache is needed, which is larger|less than desired GPU memory"
+    r" utilization|Not enough memory\. Please try to increase --mem-fraction",
+    (
+        "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens"
+        " that can be stored in KV cache (8192).",
+        "ValueError: Free memory on device (2.1/79.1 GiB) on startup is less than desired GPU"
+        " memory utilization (0.9, 71.2 GiB).",
+    ),
+    ("tokens are stored in the KV cache",),
+    SERVING,
+    category=Category.GPU_OOM,
+    also=(Category.SOFTWARE_USER,),
+)
+
+SIGNATURES = ENGINE.signatures()

@@ -1,0 +1,141 @@
+"""UCX, libfabric and verbs tools: transports below NCCL and MPI, in a job's log.
+
+A retry count that ran out names both ends and blames neither; a refused or reset
+connection is the other end's; what cannot be reached from the start is set-up.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Kind
+from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+FABRIC = Family("fabric", Kind.NCCL)
+VERBS = "rdma-core: ibv_wc_status_str; UCX: uct/ib; perftest"
+
+# Names of ibv_wc_status: no answer; flushed behind another error; protection, length
+# or access, which are set-up or a bug; an adapter that gave up.
+SILENT = ("RETRY_EXC", "RNR_RETRY", "RESP_TIMEOUT")
+FLUSHED = ("WR_FLUSH",)
+BROKEN = ("FATAL", "GENERAL", "LOC_QP_OP", "TM_ERR")
+
+
+def by_status(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """By the name or the number of the status of a completion."""
+    name = (found["status_name"] or "").upper()
+    number = found["status"]
+    if name.startswith(SILENT) or number in ("12", "13"):
+        return Reading()
+    if name.startswith(FLUSHED) or number == "5":
+        return Reading(
+            role=CONSEQUENCE, category=None, blame=Blame.PAIR, signature="fabric.flushed"
+        )
+    if name.startswith(BROKEN) or number in ("3", "11", "19", "20", "21"):
+        return Reading(category=Category.NIC, also=(Category.NETWORK,))
+    if name.startswith("SUCCESS") or number == "0":
+        return None
+    return Reading(
+        role=CONSEQUENCE,
+        category=Category.DEPENDENCY,
+        also=(Category.SOFTWARE_FRAMEWORK, Category.NIC),
+    )
+
+
+FABRIC.add(
+    "flushed",
+    CONSEQUENCE,
+    ("ibv_wc_wr_flush_err", "work request flushed error"),
+    r"IBV_WC_WR_FLUSH_ERR|Work Request Flushed Error",
+    ("completion on qp 0x1a2b: IBV_WC_WR_FLUSH_ERR", "status: Work Request Flushed Error (5)"),
+    ("no work requests were flushed",),
+    VERBS,
+    blame=Blame.PAIR,
+)
+FABRIC.add(
+    "completion",
+    ROOT,
+    ("ibv_wc_", "failed status "),
+    r"IBV_WC_(?P<status_name>[A-Z_]{4,24}?)_?(?:ERR\b|\b)|\b[Ff]ailed status (?P<status>\d{1,3})\b",
+    (
+        "poll: IBV_WC_RETRY_EXC_ERR on qp 0x1a2b",
+        "Completion with error at client: Failed status 12: wr_id 0 syndrom 0x81",
+        "wc.status = IBV_WC_LOC_PROT_ERR",
+    ),
+    ("wc.status = IBV_WC_SUCCESS",),
+    VERBS,
+    category=Category.NETWORK,
+    also=(Category.NIC,),
+    blame=Blame.PAIR,
+    weak=True,
+    read=by_status,
+)
+FABRIC.add(
+    "queue_pair_error",
+    ROOT,
+    ("ib_mlx5_log.c", "ib_mlx5.c", "local qp operation error", "local qp in bad state"),
+    r"ib_mlx5_log\.c:\d{1,6}.{0,80}?(?:Transport retry|RNR|Local|Remote|wqe\[|qp 0x)"
+    r"|Local QP (?:operation error|in bad state)",
+    (
+        "ib_mlx5_log.c:170  UCX  ERROR RC QP 0x4a2 wqe[12]: SEND --e [inl len 26]",
+        "ib_mlx5_log.c:177 Local QP operation error on mlx5_0:1/IB (synd 0x2 vend 0x68)",
+    ),
+    ("ib_mlx5_log.c is compiled",),
+    "UCX: uct/ib/mlx5",
+    category=Category.NETWORK,
+    also=(Category.NIC, Category.SOFTWARE_FRAMEWORK),
+    blame=Blame.PAIR,
+    weak=True,
+)
+FABRIC.add(
+    "ucx",
+    CONSEQUENCE,
+    ("ucx  error", "ucx  warn", "ucx  diag", "ucx error", "ucx_perf", "ucp_ep"),
+    r"UCX +(?:ERROR|WARN|DIAG)\b.{0,200}?(?:(?P<route>no route to host|unreachable|[Tt]imed out"
+    r"|address resolve failed)|(?P<peer_end>refused|reset by|[Ee]ndpoint timeout|closed|aborted"
+    r"|failed))",
+    (
+        "[n3:4411 :0] sock.c:331  UCX  ERROR   connect(fd=77, dest_addr=10.0.0.7:41000) failed:"
+        " Connection refused",
+        "ucp_worker.c:1520 UCX  ERROR   address resolve failed: No route to host",
+        "UCX  WARN  ucp_ep 0x7f failed: Connection reset by remote peer",
+        "UCX  ERROR no active messages transport to n7: self/memory - Destination is unreachable",
+    ),
+    ("UCX  WARN  unused environment variable: UCX_X",),
+    "UCX: ucs, ucp",
+    blame=Blame.PEER,
+    read=lambda found, _after: (
+        Reading(
+            role=ROOT,
+            category=Category.DEPENDENCY
+            if "active messages transport" in found.string
+            else Category.NETWORK,
+            also=(Category.NETWORK, Category.NIC, Category.DEPENDENCY),
+            blame=Blame.PAIR,
+            weak=True,
+        )
+        if found["route"] or "unreachable" in found.string
+        else Reading()
+    ),
+)
+FABRIC.add(
+    "hccl",
+    ROOT,
+    ("hcclinternalerror", "hcclsystemerror", "hcclremoteerror", "hcclinvalidusage", "rcclerror"),
+    r"hccl(?P<what>Internal|System|Remote|InvalidUsage)\w{0,8}",
+    ("hcclCommInitRank failed: hcclInternalError", "hcclRemoteError: a peer has gone"),
+    ("hcclSuccess",),
+    "Gaudi: HCCL",
+    blame=Blame.NOBODY,
+    weak=True,
+    read=lambda found, _after: (
+        Reading(role=CONSEQUENCE)
+        if found["what"].lower() == "remote"
+        else Reading(category=Category.SOFTWARE_FRAMEWORK, also=(Category.NIC, Category.NETWORK))
+    ),
+)
+
+SIGNATURES = FABRIC.signatures()
