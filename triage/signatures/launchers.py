@@ -285,7 +285,7 @@ LAUNCHER.add(
         "lightning.pytorch.utilities.exceptions.SIGTERMException",
         "Handling auto-requeue signal: 10",
         "preemption_notifier.cc:80] SIGTERM caught at 2026-01-02T03:04:05",
-        "I0102 preemption_sync_manager.cc:150] Preemption notice received, saving",
+        "Received preemption signal, saving before the exit",
     ),
     ("requeue is on, SIGTERM handler registered", "preemption sync manager initialized"),
     "Lightning, JAX, trainers: told to stop by a scheduler",
