@@ -42,7 +42,7 @@ WRONG_TODAY = {
     "ready-but-nothing-starts-there": "gpu-az1-2: the only node where no container starts",
     "replay-that-differs-on-one-host": "sdc on bd-05: its replay differs from the reference",
     "restart-finds-seven-gpus": "gpu on n30039: seven of eight GPUs",
-    "segfault-on-every-host-above-forty-four-ranks": "software_framework: a crash on all ranks",
+    "the-allocated-device-is-not-there": "gpu: the launch fails since worker-19 lost one",
     "the-checker-says-sram": "gpu_sram: the checker counts it, the job cannot tell",
     "the-container-could-not-start": "dependency on ip-10-1-74-228: the runtime's directory",
     "the-first-all-reduce-never-comes-back": "nccl_timeout: a log that ends is not healthy",
