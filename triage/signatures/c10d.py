@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
+from triage.signatures.numbers import small
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
@@ -85,12 +86,12 @@ def watchdog(found: re.Match[str], after: Sequence[str]) -> Reading:
     """A collective that did not end in time, and the queue of the rank that waits."""
     text = joined(found, after)
     fields = group_fields(found.string, found.start()) | work_fields(text)
-    turn = fields.get("seq_id", "0")
+    turn = small(fields.get("seq_id", "0"))
     # Later on in a job such a bar is a data set of its own, not what the others wait for.
-    if BAR_BESIDE.search(found.string) and turn.isdigit() and int(turn) <= 16:
+    if BAR_BESIDE.search(found.string) and turn is not None and turn <= 16:
         return Reading(category=Category.HOST_STALL, also=(TIMEOUT,), peer="rank 0", fields=fields)
     # The barrier at the start of a job, where the others wait for rank 0's preparations.
-    if turn.isdigit() and int(turn) <= 3 and fields.get("numel_out") == "1":
+    if turn is not None and turn <= 3 and fields.get("numel_out") == "1":
         return Reading(also=(Category.HOST_STALL,), fields=fields)
     return Reading(fields=fields)
 
@@ -153,7 +154,8 @@ def running(found: re.Match[str], after: Sequence[str]) -> Reading:
         same_turn = parts.get("SequenceNumber") == theirs.get("SequenceNumber")
         same_call = parts.get("OpType") == theirs.get("OpType")
         # Ranks log one or two collectives apart in any healthy job.
-        apart = abs(int(parts.get("SequenceNumber", 0)) - int(theirs.get("SequenceNumber", 0)))
+        mine_at, theirs_at = (small(one.get("SequenceNumber", "0")) for one in (parts, theirs))
+        apart = 0 if mine_at is None or theirs_at is None else abs(mine_at - theirs_at)
         if (same_turn and not same_call) or (same_call and apart > 1):
             return Reading(
                 role=ROOT,

@@ -1,0 +1,17 @@
+"""Numbers as lines print them: read where they are sane, None where they are not."""
+
+__all__ = ["small"]
+
+# More digits than any counter has; Python itself refuses some thousands.
+MAX_DIGITS = 18
+
+
+def small(text: str | None) -> int | None:
+    """The number that ``text`` is, None where it is none or longer than a counter.
+
+    >>> small("812"), small("9" * 5000), small("²"), small(None)
+    (812, None, None, None)
+    """
+    if not text or len(text) > MAX_DIGITS or not text.isascii() or not text.isdecimal():
+        return None
+    return int(text)
