@@ -1,0 +1,1 @@
+"""What stands beside kernel and job logs: health tools, controllers, schedulers, switches."""
