@@ -54,6 +54,14 @@ def test_a_stop_is_no_live_picture(tmp_path: Path, kind: str, timing: bool) -> N
     assert analyze(tmp_path).to_dict()["suspects"]
 
 
+@pytest.mark.parametrize("entries", [12, 40, 100])
+def test_a_ring_that_lost_what_is_stuck_is_no_live_picture(tmp_path: Path, entries: int) -> None:
+    """The counters are behind what the ring still holds: the host ran ahead past its size."""
+    simulate("host-stall", tmp_path, ranks=4, tp=2, pp=2, seed=1, entries=entries, culprit=1)
+    report = analyze(tmp_path).to_dict()
+    assert [one["ranks"] for one in report["suspects"]] == [[1]]
+
+
 @pytest.mark.parametrize(
     "name",
     sorted(path.name for path in FR_SETS.glob("*") if path.name.startswith(("nccl", "gloo"))),

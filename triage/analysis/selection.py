@@ -5,7 +5,7 @@ are set aside with a note. None of them accuses anybody.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from triage.domain.report import Refused
@@ -32,10 +32,15 @@ def select(digests: Sequence[RankDigest]) -> Selection:
     ours = same_job(digests, result)
     by_rank: dict[int, list[RankDigest]] = {}
     sets: dict[int, frozenset[int]] = {}
+    homeless: list[Homeless] = []
     for digest in ours:
-        rank = placed(digest, result, sets)
-        if rank is not None:
+        rank = placed(digest, sets)
+        if isinstance(rank, Homeless):
+            homeless.append(rank)
+        else:
             by_rank.setdefault(rank, []).append(digest)
+    for found, digests_of in work_out(homeless, by_rank, result).items():
+        by_rank.setdefault(found, []).extend(digests_of)
     doubled: list[str] = []
     for rank in sorted(by_rank):
         best, *others = sorted(by_rank[rank], key=preference, reverse=True)
@@ -135,29 +140,68 @@ def smallest_common(digest: RankDigest, sets: dict[int, frozenset[int]]) -> froz
     return common
 
 
-def placed(digest: RankDigest, result: Selection, sets: dict[int, frozenset[int]]) -> int | None:
+@dataclass(frozen=True, slots=True)
+class Homeless:
+    """A dump whose file name gives no rank that fits it; ``members`` are the ranks it can be."""
+
+    digest: RankDigest
+    members: frozenset[int] | None
+    why: str
+
+
+def placed(digest: RankDigest, sets: dict[int, frozenset[int]]) -> int | Homeless:
     """The rank of a dump: its file name's, checked against the groups it lists."""
     members = smallest_common(digest, sets)
     named = digest.rank if digest.rank >= 0 else None
     if named is None:
-        if members is not None and len(members) == 1:
-            return next(iter(members))
+        return Homeless(digest, members, "no rank in its name")
+    if members is None or named in members:
+        return named
+    world = default_ranks(digest)
+    if world and named not in world:
+        why = f"its name says rank {named}, beyond the {len(world)} ranks of its job"
+    else:
+        why = f"its name says rank {named}, but that rank is in none of its smallest groups"
+    return Homeless(digest, members, why)
+
+
+def work_out(
+    homeless: Sequence[Homeless], by_rank: Mapping[int, Sequence[RankDigest]], result: Selection
+) -> dict[int, list[RankDigest]]:
+    """The ranks of dumps that their groups tell, or that no other file leaves open.
+
+    What is left is set aside, and says so.
+    """
+    found: dict[int, list[RankDigest]] = {}
+    told: list[str] = []
+    left = sorted(homeless, key=lambda one: one.digest.artifact)
+    while True:
+        rest = []
+        for one in left:
+            free = one.members
+            if free is not None and len(free) > 1:
+                free = free - by_rank.keys() - found.keys()
+            if free is None or len(free) != 1:
+                rest.append(one)
+                continue
+            rank = next(iter(free))
+            found.setdefault(rank, []).append(one.digest)
+            told.append(f"{one.digest.artifact}: {one.why}; by its groups it is rank {rank}")
+        if len(rest) == len(left):
+            break
+        left = rest
+    for one in left:
+        count = "" if one.members is None else f" (one of {len(one.members)})"
         result.set_aside.append(
             Refused(
-                digest.artifact,
-                "no rank in its name and none that follows from its groups:"
+                one.digest.artifact,
+                f"{one.why}, and which rank it is does not follow from its groups{count}:"
                 " rename it so that the name ends in the rank",
             )
         )
-        return None
-    if members is not None and named not in members:
-        world = default_ranks(digest)
-        if world and named not in world:
-            why = f"its name says rank {named}, beyond the {len(world)} ranks of its job"
-        else:
-            why = f"its name says rank {named}, but that rank is in none of its smallest groups"
-            if len(members) == 1:
-                why += f"; by its groups it is rank {next(iter(members))}"
-        result.set_aside.append(Refused(digest.artifact, why))
-        return None
-    return named
+    result.notes += told[:SHOWN]
+    if len(told) > SHOWN:
+        result.notes.append(
+            f"and {len(told) - SHOWN} more dumps whose names give no rank that fits"
+        )
+    return found

@@ -144,8 +144,9 @@ def test_a_file_that_grew_or_shrank_meanwhile_is_read_as_far_as_it_goes(
         ("comm_lib_trace_rank_0", b"", "refused"),
         ("comm_lib_trace_rank_0", bytes(100), "refused"),
         ("comm_lib_trace_rank_0", b"\xff\xfe{", "refused"),
-        ("comm_lib_trace_rank_0", b"{}", "foreign"),
-        ("comm_lib_trace_rank_0", b"Traceback (most recent call last)", "foreign"),
+        ("comm_lib_trace_rank_0", b"{}", "refused"),
+        ("rank_0", b"{}", "foreign"),
+        ("stdout_rank_0", b"Traceback (most recent call last)", "foreign"),
         ("core.12", b"", "foreign"),
         ("core.12", bytes(100), "foreign"),
         ("core.12", b"\x80\x02}.", "refused"),
@@ -166,6 +167,18 @@ def test_a_dump_is_known_by_its_content_and_its_ruins_by_their_name(
         "dump": len(result.digests), "refused": len(result.refused), "foreign": len(result.foreign),
     }  # fmt: skip
     assert counts == {**dict.fromkeys(counts, 0), outcome: 1}
+
+
+@pytest.mark.parametrize("data", [b"\n", b"Traceback (most recent call last)", b"1, 2"])
+def test_text_under_a_recorders_name_is_listed_and_read_as_a_log(
+    tmp_path: Path, data: bytes
+) -> None:
+    (tmp_path / "comm_lib_trace_rank_0").write_bytes(data)
+
+    result = read_dumps(find_inputs([tmp_path]).files)
+
+    assert [one.artifact for one in result.refused] == ["comm_lib_trace_rank_0"]
+    assert result.foreign == ["comm_lib_trace_rank_0"]
 
 
 def test_equal_rank_lists_of_many_dumps_are_one_object(tmp_path: Path) -> None:

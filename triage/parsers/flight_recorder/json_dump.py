@@ -5,6 +5,7 @@ that bounds its depth and its number of values, and is then written as the
 opcodes that the interpreter reads. One decoder, one set of rules.
 """
 
+import json
 import struct
 from typing import Any, Final
 
@@ -25,6 +26,9 @@ DOUBLE: Final = struct.Struct(">d")
 # An opcode with a number of four bytes behind it, and one for each number of one byte.
 WITH_UINT: Final = struct.Struct("<cI").pack
 SMALL: Final = tuple(b"K" + bytes([value]) for value in range(256))
+# What orjson says of a number that no double holds; no number of a dump has so many digits.
+BEYOND_DOUBLES: Final = "infinity"
+LONG_NUMBER: Final = 25
 TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
 
 
@@ -131,7 +135,9 @@ def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
     except orjson.JSONDecodeError as error:
         # The error counts characters.
         offset = len(error.doc[: error.pos].encode("utf-8", "replace"))
-        raise Corrupt(f"not valid JSON: {error.msg}", offset=offset) from error
+        if BEYOND_DOUBLES not in error.msg:
+            raise Corrupt(f"not valid JSON: {error.msg}", offset=offset) from error
+        top = with_long_numbers(data, offset)
     writer = OpcodeWriter(limits)
     if isinstance(top, list):
         write_entries(writer, top)
@@ -141,6 +147,22 @@ def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
         raise Corrupt("JSON, but neither an object nor a list: no flight-recorder dump")
     writer.out += b"."
     return writer.out
+
+
+def with_long_numbers(data: bytes, offset: int) -> Any:
+    """JSON with numbers of any length, slowly; those beyond 64 bits become None."""
+
+    def refuse(name: str) -> Any:
+        raise ValueError(f"{name} is no number of JSON")
+
+    try:
+        return json.loads(
+            data,
+            parse_int=lambda text: int(text) if len(text) < LONG_NUMBER else None,
+            parse_constant=refuse,
+        )
+    except ValueError as error:
+        raise Corrupt(f"not valid JSON: {error}", offset=offset) from error
 
 
 def write_top(writer: OpcodeWriter, top: dict[str, Any]) -> None:

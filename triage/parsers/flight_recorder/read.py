@@ -29,7 +29,7 @@ from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import rank_in_name
-from triage.parsers.flight_recorder.recognise import claimed
+from triage.parsers.flight_recorder.recognise import claimed, named_as_dump
 from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.inputs import InputFile
 
@@ -141,7 +141,7 @@ class Reader:
                 source.seek(0)
                 yield self.dump(decoder, self.whole(source, file.size_bytes), file.artifact)
                 return
-        yield file.artifact
+        yield from no_dump(file.artifact)
 
     def whole(self, source: io.FileIO, size: int) -> memoryview:
         """The file's bytes in this thread's buffer."""
@@ -166,7 +166,7 @@ class Reader:
             elif claimed(member.data[:HEAD_BYTES], artifact):
                 yield self.dump(decoder, member.data, artifact)
             else:
-                yield artifact
+                yield from no_dump(artifact)
 
     def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
         rank = rank_in_name(artifact)
@@ -179,6 +179,15 @@ class Reader:
                 return Decoder(self.shared, self.limits).decode(data, artifact, rank)
         except ArtifactError as error:
             return Refused(artifact, str(error))
+
+
+def no_dump(artifact: str) -> Iterator[Outcome]:
+    """A file that is none of ours: read as a log, with a word where its name says otherwise."""
+    if named_as_dump(artifact):
+        yield Refused(
+            artifact, "named like a dump, and holds none: what text it has is read as a log"
+        )
+    yield artifact
 
 
 def read_here(head: bytes, name: str) -> bool:

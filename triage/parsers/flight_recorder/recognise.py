@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["claimed"]
+__all__ = ["claimed", "named_as_dump"]
 
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
 JSON_DUMP = re.compile(
@@ -24,8 +24,22 @@ def claimed(head: bytes, artifact: str) -> bool:
         return True
     start = head.lstrip()[:1]
     if start in (b"{", b"["):
-        return JSON_DUMP.search(head) is not None
+        return JSON_DUMP.search(head) is not None or named_as_dump(artifact)
     return named(artifact) and (not head or head[0] in (0, 0x80) or not head.isascii())
+
+
+# Names that nothing but a recorder, or a tool that keeps its dumps, gives.
+RECORDER_NAME = re.compile(
+    r"^(comm_lib|nccl|fr|xccl|hccl|rccl|flight_?recorder)_?(trace|dump)[^/]*_[0-9]{1,7}$", re.I
+)
+
+
+def named_as_dump(artifact: str) -> bool:
+    """Whether a name is one that only a recorder gives: ``comm_lib_trace_rank_3``."""
+    stem = artifact.rpartition("/")[2].lower()
+    while stem.endswith(DUMP_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    return RECORDER_NAME.match(stem) is not None
 
 
 def named(artifact: str) -> bool:

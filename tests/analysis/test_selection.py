@@ -1,0 +1,113 @@
+"""Which dump is whose: by its name, by its groups, or unknown and said so."""
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.live_pulls import json_form
+from triage import analyze
+from triage.simulator import simulate
+
+
+def job(path: Path, **given: Any) -> Path:
+    """A job of which rank 3 stops; its folder of dumps."""
+    wanted = {"ranks": 8, "tp": 2, "pp": 2, "seed": 4, "entries": 200, "culprit": 3, "frames": 0}
+    simulate("host-stall", path, **(wanted | given))
+    return path / "fr"
+
+
+def renamed(folder: Path, rank: int, name: str) -> None:
+    (folder / f"comm_lib_trace_rank_{rank}").rename(folder / name)
+
+
+def convicted(path: Path) -> list[int]:
+    report = analyze(path).to_dict()
+    return [r for one in report["suspects"] if one["role"] == "culprit" for r in one["ranks"]]
+
+
+@pytest.mark.parametrize("rank", [0, 3, 6])
+@pytest.mark.parametrize("name", ["control_200", "comm_lib_trace_rank_99999", "trace_of_a_friend"])
+def test_a_name_that_contradicts_its_dump_loses(tmp_path: Path, rank: int, name: str) -> None:
+    folder = job(tmp_path / "job")
+    renamed(folder, rank, name)
+    report = analyze(tmp_path / "job").to_dict()
+    assert convicted(tmp_path / "job") == [3]
+    assert report["coverage"]["dumps_read"] == 8
+    assert report["coverage"]["ranks_without_dump"] == []
+    assert any(name in note and f"rank {rank}" in note for note in report["coverage"]["notes"])
+
+
+def test_the_rank_is_what_no_other_file_leaves_open(tmp_path: Path) -> None:
+    """One kind of group: the dump alone says that it is one of two."""
+    folder = job(tmp_path / "job", ranks=4, tp=2, pp=1, culprit=1)
+    renamed(folder, 2, "control_200")
+    report = analyze(tmp_path / "job").to_dict()
+    assert report["coverage"]["dumps_read"] == 4
+    assert convicted(tmp_path / "job") == [1]
+
+
+def test_a_rank_that_stays_unknown_is_said_and_accuses_nobody(tmp_path: Path) -> None:
+    folder = job(tmp_path / "job", ranks=4, tp=1, pp=1, culprit=1)
+    renamed(folder, 2, "control_200")
+    renamed(folder, 3, "control_201")
+    report = analyze(tmp_path / "job").to_dict()
+    why = [one["why"] for one in report["coverage"]["unreadable"]]
+    assert len(why) == 2
+    assert all("which rank it is does not follow" in one for one in why)
+    assert set(convicted(tmp_path / "job")) <= {1}
+
+
+def test_swapped_names_are_seen_where_groups_tell(tmp_path: Path) -> None:
+    folder = job(tmp_path / "job")
+    renamed(folder, 3, "keep")
+    renamed(folder, 4, "comm_lib_trace_rank_3")
+    (folder / "keep").rename(folder / "comm_lib_trace_rank_4")
+    assert convicted(tmp_path / "job") == [3]
+
+
+def test_order_of_files_does_not_matter(tmp_path: Path) -> None:
+    folder = job(tmp_path / "job")
+    renamed(folder, 1, "control_200")
+    renamed(folder, 2, "control_300")
+    files = sorted(folder.iterdir())
+    answers = []
+    for seed in range(4):
+        random.Random(seed).shuffle(files)
+        answers.append(analyze(files).to_dict()["verdict"])
+    assert all(one == answers[0] for one in answers)
+
+
+@pytest.mark.parametrize("text", ["step 1 loss 2.0\n", '{"answer": 42}', "\n"])
+def test_a_file_named_like_a_dump_that_is_none_is_listed(tmp_path: Path, text: str) -> None:
+    folder = job(tmp_path / "job")
+    (folder / "nccl_trace_rank_77").write_text(text)
+    report = analyze(tmp_path / "job").to_dict()
+    assert [one["artifact"].rpartition("/")[2] for one in report["coverage"]["unreadable"]] == [
+        "nccl_trace_rank_77"
+    ]
+    assert convicted(tmp_path / "job") == [3]
+
+
+@pytest.mark.parametrize("name", ["rank_3.log", "log_rank_3", "trace.txt", "rank3_stdout"])
+def test_a_log_that_names_a_rank_is_a_log(tmp_path: Path, name: str) -> None:
+    folder = job(tmp_path / "job")
+    (folder / name).write_text("step 1 loss 2.0\n")
+    assert analyze(tmp_path / "job").to_dict()["coverage"]["unreadable"] == []
+
+
+@pytest.mark.parametrize(
+    "field",
+    ['"timeout_ms": ', '"record_id": ', '"time_created_ns": ', '"input_sizes": [[', '"pg_id": ',
+     '"last_enqueued_collective": "', '"version": "2.', '"ranks": "[', '"p2p_seq_id": '],
+)  # fmt: skip
+def test_a_number_of_5000_digits_does_no_harm(tmp_path: Path, field: str) -> None:
+    folder = job(tmp_path / "job")
+    file = folder / "comm_lib_trace_rank_6"
+    head, found, tail = json_form(file.read_bytes()).decode().partition(field)
+    assert found
+    file.write_text(head + field + "9" * 5000 + tail.lstrip("0123456789"))
+    report = analyze(tmp_path / "job").to_dict()
+    assert report["coverage"]["unreadable"] == []
+    assert set(convicted(tmp_path / "job")) <= {3}
