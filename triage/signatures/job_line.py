@@ -46,6 +46,7 @@ class Family:
         context: int = 0,
         each: bool = False,
         quiet: bool = False,
+        as_one: bool = False,
         read: Read | None = None,
         scope: Scope = Scope.JOB,
         kind: Kind | None = None,
@@ -70,6 +71,7 @@ class Family:
                 context=context,
                 each=each,
                 quiet=quiet,
+                as_one=as_one,
                 traits=self.traits | frozenset(traits),
                 read=read,
             )

@@ -61,6 +61,8 @@ class Signature:
     its own (tables and identities), otherwise lines that differ in numbers alone
     become one row with a count. Of ``quiet`` ones a log may hold millions that say no
     more than a few: behind the first thousands, all of the same words become one row.
+    Lines of ``as_one`` ones are readings of one state: of one part they are one row,
+    whatever their numbers.
     ``traits`` say what the joining of evidence asks besides the category.
     """
 
@@ -80,5 +82,6 @@ class Signature:
     context: int = 0
     each: bool = False
     quiet: bool = False
+    as_one: bool = False
     traits: frozenset[Trait] = frozenset()
     read: Callable[["re.Match[str]", Sequence[str]], Reading | None] | None = None

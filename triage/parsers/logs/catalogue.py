@@ -37,6 +37,7 @@ class Catalogue:
         usual = "\n".join(line for one in self.signatures for line in (*one.hits, *one.near_misses))
         self.automaton = automaton_of(self.literals, sorts, usual)
         self.each = frozenset(one.id for one in self.signatures if one.each)
+        self.as_one = frozenset(one.id for one in self.signatures if one.as_one)
         self.kernel_only = frozenset(one.id for one in self.signatures if one.scope is Scope.KERNEL)
         self.context = max((one.context for one in self.signatures), default=0)
         behind: dict[str, list[int]] = {}

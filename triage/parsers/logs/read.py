@@ -352,7 +352,7 @@ class LogReader:
                         stamp=stamp,
                         last_stamp=stamp if last is None else last,
                     )
-                yield row, group.key
+                yield row, 0 if row.signature in self.catalogue.as_one else group.key
 
     def masks(self) -> list[Mask]:
         """(text, lines, first, last) of every template mask."""

@@ -157,6 +157,7 @@ DATED: Final = (
     r"(Z| ?[+-]\d\d:?\d\d(?!\d)| UTC| GMT)?"
 )
 TIME: Final = re.compile(r"\s*\[?" + DATED)
+EPOCH: Final = re.compile(r"\d{10,19}(?:\.\d{1,9})?", re.ASCII)
 CTIME: Final = re.compile(
     r"\s*\[?(?:[^\W\d]{1,12}\.?,? )?([^\W\d]{3,12})\.? {1,2}(\d{1,2})(?: (\d{4}))?,? "
     r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: (\d{4}))?"
@@ -170,7 +171,12 @@ def dated(match: "re.Match[str]", first: int = 1) -> Stamp | None:
 
 
 def read_time(text: str) -> Stamp | None:
-    """A time that stands alone in ``text`` ("2026-01-09_11:39:43", "Aug 10 15:36:05 2026")."""
+    """A time that stands alone in ``text``.
+
+    "2026-01-09_11:39:43", "Aug 10 15:36:05 2026", an epoch of ten digits and more.
+    """
+    if EPOCH.fullmatch(text) is not None:
+        return epoch(float(text) if "." in text else int(text))
     found = TIME.match(text)
     if found is not None:
         return dated(found)

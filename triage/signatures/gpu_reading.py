@@ -1,0 +1,276 @@
+"""One monitor's line about one GPU: whose it is, how hot and fast, and why it is slowed down.
+
+Monitors print such lines into job logs and system logs in as many forms as there are sites:
+keys and values, JSON, rows of ``nvidia-smi --format=csv,noheader`` whose columns nobody names.
+A line is one only where it names a GPU and says two things of it that are measured together, or
+one and why the clocks are lowered.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from triage.signatures.pci import bus_id
+
+__all__ = ["HOT_C", "GpuReading", "gpu_reading"]
+
+# Where GPUs of data centres begin to slow themselves down; at work they stay far below.
+HOT_C: Final = 85
+# What no sensor of a GPU says; numbers beyond are something else.
+TEMPERATURES: Final = range(5, 131)
+POWERS: Final = (5.0, 3000.0)
+CLOCKS: Final = (50.0, 5000.0)
+
+# "temp=70C", "hw_thermal_slowdown=Not Active", '"gpu": 3'
+PAIR: Final = re.compile(
+    r"""(?<![\w.-])["']?(?P<key>[A-Za-z][\w.]{0,60}(?:\ \[[\w%]{1,8}\])?)["']?
+    \ {0,20}[=:]\ {0,4}["'\[]{0,2}
+    (?P<value>(?>Not\ Active|[^\s,;"'\[\]{}=]{1,64})(?!=))""",
+    re.VERBOSE,
+)
+NUMBER: Final = re.compile(r"-?\d{1,9}(?:\.\d{1,9})?")
+# "93C", "93 C", "93 degC"; "634.0W"; "868 MHz", "868Mhz"
+DEGREES: Final = re.compile(r"(?<![\w.])(\d{2,3})(?:\.\d)? ?(?:\u00b0|deg ?)?C\b")
+WATTS: Final = re.compile(r"(?<![\w.])(\d{1,4}(?:\.\d{1,3})?) ?W\b")
+MEGAHERTZ: Final = re.compile(r"(?<![\w.])(\d{2,4}) ?MHz\b", re.IGNORECASE)
+# "GPU 3", "gpu3:", "GPU[3]", "n12/gpu3", "cuda:3"
+GPU_WORD: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:gpu|cuda:|card|device)[ #_-]{0,2}\[?(\d{1,2})\]?(?![\w.-]*:[0-9a-f]{2}:)",
+    re.IGNORECASE,
+)
+# Who a collector heard it from: "n12: 2026/11/21 03:04:15, 3, ...", "n12 [gpu-mon] ...".
+HOST_FIRST: Final = re.compile(
+    r"(?!(?:gpu|cuda|rank|worker|device|card|step|iter|epoch)\W?\d)"
+    r"(?P<host>[A-Za-z](?=[\w.-]{0,127}\d)[\w.-]{1,127})(?:: (?=[\d{\[|])| (?=[{\[|]))",
+    re.IGNORECASE,
+)
+# "2026/11/21 03:04:15.123", and a clock without a day: "[gpu-mon] 06:28:07 host=..."
+DATE: Final = re.compile(
+    r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?"
+)
+CLOCK_TIME: Final = re.compile(r"(?<![\d:-])([01]\d|2[0-3]):([0-5]\d):([0-5]\d)(?![\d:])")
+HOST_SLASH: Final = re.compile(r"(?<![\w./-])([A-Za-z][\w.-]{0,127})/gpu\d{1,2}\b", re.IGNORECASE)
+BUS: Final = re.compile(
+    r"(?<![0-9A-Fa-f:])(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])"
+)
+NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+NODES: Final = frozenset({"host", "hostname", "node", "nodename", "node_name", "machine"})
+INDICES: Final = frozenset(
+    {"gpu", "gpu_id", "gpuid", "gpu_index", "gpu_idx", "index", "idx", "minor_number", "gpu_num"}
+)
+LOCAL_RANKS: Final = frozenset({"local_rank", "localrank"})
+BUSES: Final = frozenset({"bus", "bus_id", "busid", "pci", "pci_bus", "pci_bus_id", "bdf"})
+TEMPS: Final = frozenset(
+    {"temp", "temp_c", "temperature", "temperature_c", "temperature_gpu", "gpu_temp", "gpu_temp_c",
+     "gpu_temperature", "tgpu", "t_gpu", "core_temp", "temp_gpu", "gtemp", "edge_temp", "die_temp",
+     "junction_temp", "temp_junction", "temp_edge", "gpu_temp_celsius", "temperature_celsius",
+     "dcgm_fi_dev_gpu_temp"}
+)  # fmt: skip
+CLOCK_KEYS: Final = frozenset(
+    {"sm_clk", "sm_clock", "sm_mhz", "sm", "smclk", "sm_clock_mhz", "clocks_sm",
+     "clocks_current_sm", "gfx_clk", "gfxclk", "gr_clk", "graphics_clock", "graphics_clk", "sclk",
+     "core_clk", "gclk",
+     "clock_mhz", "clk", "clock", "gpu_clock", "pclk", "dcgm_fi_dev_sm_clock", "clk_sm"}
+)  # fmt: skip
+POWER_KEYS: Final = frozenset(
+    {"power", "power_w", "pwr", "power_draw", "power_usage", "watts", "power_watts", "gpu_power",
+     "pwr_w", "draw", "dcgm_fi_dev_power_usage", "socket_power"}
+)  # fmt: skip
+TIMES: Final = frozenset({"ts", "time", "timestamp", "at", "epoch"})
+# Keys whose value says why clocks are lowered, and those that are one such reason.
+REASON_KEY: Final = re.compile(
+    r"(?:clocks?_)?(?:throttle|event|perf|slowdown)(?:_reasons?|_cap|_status)?(?:_active)?"
+    r"|throttling|throttled|dcgm_fi_dev_clock_throttle_reasons|dcgm_fi_dev_clocks_event_reasons"
+)
+FLAG_KEY: Final = re.compile(
+    r"(?:.*_)?(?P<flag>(?:hw|sw)_thermal(?:_slowdown)?|hw_slowdown"
+    r"|(?:hw_)?power_brake(?:_slowdown)?|thermal_(?:throttle|throttling|throttled|slowdown))"
+)
+ON: Final = frozenset({"active", "true", "1", "yes", "on", "asserted", "engaged"})
+HEX_MASK: Final = re.compile(r"0x[0-9a-f]{1,16}")
+# Bits of NVML's reasons: hardware slowdown, heat as software and hardware see it, the power brake.
+HW_BIT, HEAT_BITS, BRAKE_BIT = 0x8, 0x60, 0x80
+
+
+@dataclass(slots=True)
+class GpuReading:
+    """What one line says of one GPU; None where it does not say it.
+
+    ``heat`` and ``brake``: the clocks are lowered for heat, or because the board cuts power;
+    ``hardware``: by the hardware itself, for one of both. ``told`` is whether the line speaks of
+    reasons at all. ``at`` is the time that stands among the values, as printed: a date, an epoch,
+    or a clock's time of day.
+    """
+
+    node: str | None = None
+    gpu: str | None = None
+    index: int | None = None
+    local_rank: int | None = None
+    rank: int | None = None
+    temp_c: float | None = None
+    power_w: float | None = None
+    clock_mhz: float | None = None
+    told: bool = False
+    heat: bool = False
+    brake: bool = False
+    hardware: bool = False
+    at: str | None = None
+
+    @property
+    def hot(self) -> bool:
+        """Whether it is as hot as GPUs are when they slow themselves down."""
+        return self.temp_c is not None and self.temp_c >= HOT_C
+
+    def reason(self, words: str) -> None:
+        """Take in one reason by its name."""
+        if "brake" in words:
+            self.brake = True
+        elif "therm" in words:
+            self.heat = True
+            self.hardware = self.hardware or words.startswith("hw")
+        elif "hw_slowdown" in words:
+            self.hardware = True
+
+
+def gpu_reading(text: str) -> GpuReading | None:
+    """What a monitor's line says of one GPU; None for any other line."""
+    text = text[:2000]
+    found = GpuReading()
+    num_temps = take_pairs(text, found)
+    if num_temps > 1:
+        return None  # several GPUs in one line
+    take_units(text, found)
+    if found.gpu is None and (bus := BUS.search(text)) is not None:
+        found.gpu = bus_id(bus[0])
+    if found.index is None and (word := GPU_WORD.search(text)) is not None:
+        found.index = int(word[1])
+    if found.node is None and (host := HOST_SLASH.search(text)) is not None:
+        found.node = host[1]
+    if found.node is None and (host := HOST_FIRST.match(text)) is not None:
+        found.node = host["host"]
+    if found.at is None and (date := DATE.search(text) or CLOCK_TIME.search(text)) is not None:
+        found.at = date[0]
+    if found.gpu is None and found.index is None and found.local_rank is None:
+        return None
+    measured = [found.temp_c, found.power_w, found.clock_mhz]
+    count = sum(one is not None for one in measured)
+    if count < 2 and not (count and found.told):
+        return None
+    if found.hardware and not found.heat and not found.brake:
+        found.heat = found.hot
+    return found
+
+
+def pairs_in(text: str) -> Iterator[tuple[str, str]]:
+    """Keys in one form, ``clocks.current.sm [MHz]`` as ``clocks_current_sm``, and values."""
+    for pair in PAIR.finditer(text):
+        key = pair["key"].partition(" [")[0]
+        yield NO_NAME.sub("_", key.lower()).strip("_"), pair["value"]
+
+
+def take_pairs(text: str, found: GpuReading) -> int:
+    """Fill ``found`` from keys and values; how many temperatures of a GPU they hold."""
+    temps = 0
+    for key, value in pairs_in(text):
+        if key in NODES and found.node is None:
+            found.node = value if value[0].isalnum() else None
+        elif key in INDICES and found.index is None:
+            found.index = small(value)
+            if ":" in value and found.gpu is None:
+                found.gpu = bus_id(value)
+        elif key in LOCAL_RANKS:
+            found.local_rank = small(value)
+        elif key == "rank":
+            found.rank = small(value)
+        elif key in BUSES and found.gpu is None:
+            found.gpu = bus_id(value)
+        elif key in TEMPS:
+            temps += 1
+            found.temp_c = within(value, TEMPERATURES.start, TEMPERATURES.stop)
+        elif key in CLOCK_KEYS and found.clock_mhz is None:
+            found.clock_mhz = within(value, *CLOCKS)
+        elif key in POWER_KEYS and found.power_w is None:
+            found.power_w = within(value, *POWERS)
+        elif key in TIMES and found.at is None:
+            found.at = value
+        elif (flag := FLAG_KEY.fullmatch(key)) is not None:
+            found.told = True
+            if value.lower() in ON:
+                found.reason(flag["flag"])
+        elif REASON_KEY.fullmatch(key):
+            found.told = True
+            take_reasons(value.lower(), found)
+    return temps
+
+
+def take_reasons(value: str, found: GpuReading) -> None:
+    """``hw_thermal_slowdown``, ``HW_THERMAL|HW_SLOWDOWN``, ``0x0000000000000040``."""
+    if HEX_MASK.fullmatch(value):
+        mask = int(value, 16)
+        found.hardware = bool(mask & (HW_BIT | 0x40))
+        found.heat = bool(mask & HEAT_BITS)
+        found.brake = bool(mask & BRAKE_BIT)
+        return
+    for word in re.split(r"[|+/&]", value):
+        if not word.startswith(("no", "not")):
+            found.reason(NO_NAME.sub("_", word))
+
+
+def take_units(text: str, found: GpuReading) -> None:
+    """Numbers whose unit alone tells what they are, where no key did; and columns without names."""
+    if found.power_w is None and (watts := WATTS.search(text)) is not None:
+        found.power_w = within(watts[1], *POWERS)
+    if found.clock_mhz is None and (clock := MEGAHERTZ.search(text)) is not None:
+        found.clock_mhz = within(clock[1], *CLOCKS)
+    if found.temp_c is None and (degrees := DEGREES.search(text)) is not None:
+        found.temp_c = within(degrees[1], TEMPERATURES.start, TEMPERATURES.stop)
+    if found.temp_c is None and text.count(",") >= 3:
+        take_columns([one.strip() for one in text.split(",")], found)
+
+
+def take_columns(cells: list[str], found: GpuReading) -> None:
+    """A row of ``nvidia-smi --format=csv,noheader``: units stay, names do not.
+
+    The number before the address, or the first of all, is the GPU's; a whole number between 5
+    and 130 behind it is its temperature. Of columns that say Active nobody knows which reason
+    they are of, so that only a hot GPU's count.
+    """
+    flags = [one for one in cells if one in ("Active", "Not Active")]
+    if found.power_w is None and found.clock_mhz is None:
+        return
+    address = next((k for k, one in enumerate(cells) if BUS.fullmatch(one)), None)
+    whole = [k for k, one in enumerate(cells) if one.isascii() and one.isdecimal()]
+    first = next((k for k in whole if len(cells[k]) <= 2), None)
+    if address is None and first is None:
+        return
+    if first is not None and (address is None or first < address):
+        found.index = int(cells[first])
+    start = max(-1 if address is None else address, -1 if first is None else first)
+    if address is not None and first is not None and first > address:
+        start = address
+    found.temp_c = next(
+        (
+            float(cells[k])
+            for k in whole
+            if k > start and len(cells[k]) <= 3 and int(cells[k]) in TEMPERATURES
+        ),
+        None,
+    )
+    if flags:
+        found.told = True
+        found.hardware = "Active" in flags
+        found.heat = "Active" in flags and found.hot
+
+
+def small(text: str) -> int | None:
+    """A number of a GPU or rank; None for anything else."""
+    return int(text) if len(text) <= 7 and text.isascii() and text.isdecimal() else None
+
+
+def within(text: str, low: float, high: float) -> float | None:
+    """The number at the beginning of ``text``, where a sensor can say it."""
+    number = NUMBER.match(text)
+    value = float(number[0]) if number is not None else None
+    return value if value is not None and low <= value < high else None
