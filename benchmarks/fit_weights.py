@@ -22,10 +22,10 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
-
-from benchmarks.campaign_cases import Setting, cases, settings
 from triage.analysis.hypothesis import Hypothesis
 from triage.analysis.weigh import FARTHEST, FEATURES, Model
+
+from benchmarks.campaign_cases import Setting, cases, settings
 from triage.simulator.incidents.truth import IncidentTruth
 
 WEIGHTS = Path(__file__).parents[1] / "triage" / "analysis" / "weights.json"

@@ -22,7 +22,7 @@ from benchmarks.campaign import judged
 from benchmarks.table import aligned, machine
 from triage.analysis.answer import answer_of, weigh_up
 from triage.analysis.explain import without
-from triage.analysis.history import EQUAL, EXCHANGED, NEARLY
+from triage.analysis.joining.history import EQUAL, EXCHANGED, NEARLY
 from triage.domain.category import Role
 from triage.domain.report import Answer
 from triage.domain.standing import Grade, Prior

@@ -6,20 +6,16 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.analysis.test_fusion import STOP, Seats, claim, of, row, watchdog
+from tests.analysis.test_joining import STOP, Seats, claim, of, row, watchdog
 from triage.analysis.answer import answer_of, weigh_up
-from triage.analysis.fusion import fuse
-from triage.analysis.history import (
-    DETECTOR,
-    in_order_of_history,
-    suspects_in_order_of_history,
-    with_history,
-)
-from triage.analysis.hypothesis import Hypothesis
+from triage.analysis.joining.belief import Belief, load_model
+from triage.analysis.joining.history import DETECTOR, in_order_of_history, with_history
+from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.join import join
+from triage.analysis.joining.place import AtNode, AtRank
 from triage.analysis.part import named_by
 from triage.analysis.stop import Stop
-from triage.analysis.weigh import load_model
-from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.category import Action, Category, Role
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.domain.fleet import Job, job_from_dict
 from triage.domain.report import Suspect
@@ -36,15 +32,8 @@ WATCH = Prior(Grade.WATCH, "before this incident the node was under watch")
 
 
 def fused(*rows, standings=None, findings=(), stop=STOP):
-    from triage.analysis.ranking import Decision
-    from triage.domain.report import Verdict, Victims
-
-    say = None
-    if findings:
-        verdict = Verdict(VerdictKind.HANG, findings[0].category, 0.9, "dumps", Action.INVESTIGATE)
-        say = Decision(verdict, (), Victims(), tuple(findings))
-    return fuse(
-        None, say, rows, Seats(), stop, load_model(), nodes=[f"n{k}" for k in range(8)],
+    return join(
+        None, findings, rows, Seats(), stop, load_model(), nodes=[f"n{k}" for k in range(8)],
         leaf_switch={}, standings=standings or {},
     ).decision  # fmt: skip
 
@@ -104,15 +93,29 @@ def test_of_two_that_fail_alike_the_sentence_names_whom_history_put_first(weak):
 
 
 def test_whom_the_link_alone_accuses_is_not_convicted_in_anothers_place():
-    at_edge = [Hypothesis(Category.NETWORK, f"n{k}", belief=(0.52, 0.5, 0.48)[k]) for k in range(3)]
+    at_edge = [believed(f"n{k}", (0.52, 0.5, 0.48)[k], category=Category.NETWORK) for k in range(3)]
 
     def role_of(one):
-        convicted = one.belief >= 0.5 and one.node != "n0"  # the first is only one end of a link
+        # The first is only one end of a link.
+        convicted = one.at_place >= 0.5 and one.hypothesis.node != "n0"
         return Role.CULPRIT if convicted else Role.POSSIBLE
 
     told = in_order_of_history(at_edge, {"n2": LEMON}, role_of)
 
-    assert [(one.node, one.belief) for one in told] == [("n0", 0.52), ("n1", 0.5), ("n2", 0.48)]
+    assert [(one.hypothesis.node, one.at_place) for one in told] == [
+        ("n0", 0.52), ("n1", 0.5), ("n2", 0.48)
+    ]  # fmt: skip
+
+
+def believed(node, at_place, role=Role.POSSIBLE, category=Category.GPU):
+    """A belief in a place; ``role`` is written into its ranks, for the tests to read."""
+    place = AtRank(9) if node is None else AtNode(node)
+    ranks = (1,) if role is Role.CULPRIT else ()
+    return Belief(Hypothesis(category, place, ranks=ranks), at_place, {}, 0.0, (), at_place)
+
+
+def role_in_ranks(one):
+    return Role.CULPRIT if one.hypothesis.ranks else Role.POSSIBLE
 
 
 EVERYBODY = {f"n{k}": LEMON for k in range(8)}
@@ -156,37 +159,33 @@ def suspect(node, score, role=Role.POSSIBLE, category=Category.GPU, position=1):
 
 
 @pytest.mark.parametrize(
-    ("suspects", "wanted"),
+    ("beliefs", "wanted"),
     [
-        ([suspect("a", 0.45), suspect("b", 0.45)], ["b", "a"]),
-        ([suspect("a", 0.45), suspect("b", 0.41)], ["b", "a"]),
-        ([suspect("a", 0.45), suspect("b", 0.39)], ["a", "b"]),
-        ([suspect("a", 0.95, Role.CULPRIT), suspect("b", 0.95)], ["a", "b"]),
-        ([suspect(one, 0.95, Role.CULPRIT) for one in "ab"], ["b", "a"]),
-        ([suspect("a", 0.96, Role.CULPRIT), suspect("b", 0.95, Role.CULPRIT)], ["a", "b"]),
-        ([suspect("a", 0.45), suspect("b", 0.45, Role.AFFECTED)], ["a", "b"]),
-        ([suspect("a", 0.45), suspect("b", 0.45, category=Category.NIC)], ["a", "b"]),
+        ([believed("a", 0.45), believed("b", 0.45)], ["b", "a"]),
+        ([believed("a", 0.45), believed("b", 0.41)], ["b", "a"]),
+        ([believed("a", 0.45), believed("b", 0.39)], ["a", "b"]),
+        ([believed("a", 0.95, Role.CULPRIT), believed("b", 0.95)], ["a", "b"]),
+        ([believed(one, 0.95, Role.CULPRIT) for one in "ab"], ["b", "a"]),
+        ([believed("a", 0.96, Role.CULPRIT), believed("b", 0.95, Role.CULPRIT)], ["a", "b"]),
+        ([believed("a", 0.45), believed("b", 0.45, category=Category.NIC)], ["a", "b"]),
         (
-            [suspect(one, 0.45, category=Category.COLLECTIVE_MISMATCH) for one in "ab"],
+            [believed(one, 0.45, category=Category.COLLECTIVE_MISMATCH) for one in "ab"],
             ["a", "b"],
         ),
-        ([suspect(one, 0.45, category=Category.STRAGGLER) for one in "ab"], ["a", "b"]),
-        ([suspect(None, 0.45), suspect("b", 0.45)], ["b", None]),
+        ([believed(one, 0.45, category=Category.STRAGGLER) for one in "ab"], ["a", "b"]),
+        ([believed(None, 0.45), believed("b", 0.45)], [None, "b"]),
     ],
     ids=[
         "equal", "nearly equal", "told apart", "a culprit before", "culprits alike",
-        "culprits nearly alike", "only affected",
-        "other trouble", "software", "lateness was measured", "no node known",
+        "culprits nearly alike", "other trouble", "software", "lateness was measured",
+        "no node known",
     ],
 )  # fmt: skip
-def test_suspects_of_the_dumps_exchange_places_only_among_equals(suspects, wanted):
-    told = suspects_in_order_of_history(suspects, {"b": LEMON})
+def test_places_are_exchanged_only_among_equals(beliefs, wanted):
+    told = in_order_of_history(beliefs, {"b": LEMON}, role_in_ranks)
 
-    assert [one.node for one in told] == wanted
-    assert [one.score for one in told] == [one.score for one in suspects]
-    assert [one.position for one in told] == list(range(1, len(told) + 1)) or told == tuple(
-        suspects
-    )
+    assert [one.hypothesis.node for one in told] == wanted
+    assert [one.at_place for one in told] == [one.at_place for one in beliefs]
 
 
 @pytest.mark.parametrize(

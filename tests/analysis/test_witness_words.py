@@ -2,9 +2,10 @@
 
 import pytest
 
-from triage.analysis.hypothesis import Hypothesis
+from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.place import AtNode
+from triage.analysis.joining.witness_words import witness_words
 from triage.analysis.stop import Stop
-from triage.analysis.witness_words import witness_words
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
@@ -20,7 +21,7 @@ def row(signature: str, at_s: float | None = 1000, kind: Kind = Kind.THERMAL, **
 
 
 def words(feature: str, *rows: Evidence) -> str | None:
-    return witness_words(feature, Hypothesis(Category.GPU_THERMAL, "n3", list(rows)), STOP)
+    return witness_words(feature, Hypothesis(Category.GPU_THERMAL, AtNode("n3"), rows), STOP)
 
 
 KERNEL = row("nvidia.xid", kind=Kind.XID)

@@ -10,9 +10,9 @@ import pytest
 from typer.main import get_command
 
 from tests.docs.pages import FENCE, ROOT, TEXT, page
+from triage.analysis.joining.features import NAMES as FEATURES
 from triage.analysis.registry import DETECTORS
 from triage.analysis.stop import When
-from triage.analysis.weigh import FEATURES
 from triage.cli.main import app, main
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Blame, EvidenceRole, Kind
@@ -124,7 +124,9 @@ def test_a_feature_weighs_what_the_page_says() -> None:
     """After weights were fitted again, copy them into the table's last column."""
     chapter = page("how-it-decides.md").partition("## Features and weights")[2]
     rows = re.findall(r"^\| (`[^|]*) \|.*\| ([^|]*) \|$", chapter.partition("\n## ")[0], re.M)
-    fitted = json.loads((ROOT / "triage" / "analysis" / "weights.json").read_text("utf-8"))
+    fitted = json.loads(
+        (ROOT / "triage" / "analysis" / "joining" / "weights.json").read_text("utf-8")
+    )
 
     assert len(rows) > 20
     for names, shown in rows:

@@ -7,22 +7,23 @@ from datetime import datetime
 from triage.analysis import picture
 from triage.analysis.case import Case, build_case
 from triage.analysis.consistency import set_apart
-from triage.analysis.fusion import Fused, fuse
 from triage.analysis.groups import Membership, resolve_groups
-from triage.analysis.history import with_history
+from triage.analysis.joining.belief import load_model
+from triage.analysis.joining.history import with_history
+from triage.analysis.joining.join import Joined, join
 from triage.analysis.missing import missing
 from triage.analysis.odd_node import odd_messages
 from triage.analysis.on_one_clock import Dated, on_one_clock
-from triage.analysis.ranking import Decision, decide
+from triage.analysis.registry import hear
 from triage.analysis.selection import Selection, select
 from triage.analysis.snapshot import build_snapshot
 from triage.analysis.stop import Stop, find_stop
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.timeline import timeline
 from triage.analysis.waits import wait_graph
-from triage.analysis.weigh import load_model
 from triage.analysis.zones_of_roots import in_zone_of_the_stop
 from triage.domain.evidence import Evidence
+from triage.domain.finding import Finding
 from triage.domain.fleet import Job
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
 from triage.errors import NothingToAnalyze
@@ -86,16 +87,16 @@ def unused_of(dumps: DumpSet, at: datetime | None) -> list[Refused]:
 class Weighed:
     """Everything that an answer is made from; what ``triage explain`` shows.
 
-    ``dumps_say`` is the decision on the dumps alone, None without any. ``rows`` is the dated
+    ``findings`` are what the detectors claim, the strongest first. ``rows`` is the dated
     evidence, also that of nodes which are not the job's.
     """
 
     view: DumpView | None
     dated: Dated
     stop: Stop
-    fused: Fused
+    joined: Joined
     nodes: frozenset[str]
-    dumps_say: Decision | None
+    findings: tuple[Finding, ...]
     rows: tuple[Evidence, ...]
 
 
@@ -110,16 +111,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     dated = on_one_clock(logs, case, facts, at)
     fleet = dated.fleet
     stop = find_stop(case, dated.evidence, facts, at)
-    dumps_say = None
-    if view is not None:
-        dumps_say = decide(
-            view.case,
-            coverage=len(view.case.snapshot.digests) / max(len(view.case.snapshot.world), 1),
-            node_of=fleet.node_of,
-            gpu_of=fleet.gpu_of,
-            failed=stop.trouble,
-            standings=facts.standings,
-        )
+    findings = tuple(hear(case)) if case is not None else ()
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)
     rows = tuple(evidence)
@@ -130,7 +122,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         dated.logs.telemetry,
         case=case,
         stop=stop,
-        findings=dumps_say.heard if dumps_say is not None else (),
+        findings=findings,
         fleet=fleet,
         nodes=nodes,
         leaf_switch=facts.leaf_switch,
@@ -138,9 +130,9 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     rows = (*rows, *measured)
     dated = replace(dated, evidence=(*dated.evidence, *measured))
     odd = odd_messages(dated.logs, stop, dated.evidence)
-    fused = fuse(
+    joined = join(
         case,
-        dumps_say,
+        findings,
         (*dated.evidence, *odd),
         fleet,
         stop,
@@ -149,7 +141,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         leaf_switch=facts.leaf_switch,
         standings=facts.standings,
     )
-    return Weighed(view, dated, stop, fused, nodes, dumps_say, rows)
+    return Weighed(view, dated, stop, joined, nodes, findings, rows)
 
 
 def answer_of(
@@ -161,7 +153,7 @@ def answer_of(
     notes: Sequence[str],
 ) -> Answer:
     """The answer that follows from what was weighed."""
-    view, decision = weighed.view, weighed.fused.decision
+    view, decision = weighed.view, weighed.joined.decision
     case = view.case if view is not None else None
     world_size = view.membership.world_size if view is not None else None
     return Answer(
@@ -188,7 +180,7 @@ def missing_of(weighed: Weighed, logs: LogSet) -> Missing:
         weighed.view.case if weighed.view is not None else None,
         logs.files,
         weighed.dated.evidence,
-        weighed.fused.decision.suspects,
+        weighed.joined.decision.suspects,
         weighed.dated.fleet,
     )
 

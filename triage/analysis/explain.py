@@ -12,14 +12,14 @@ from typing import Any, Final
 
 from triage.analysis.answer import Weighed, missing_of, weigh_up, weigh_view
 from triage.analysis.case import timestamp
-from triage.analysis.fusion import Fused
 from triage.analysis.hangs_on import Hang, hangs_on
-from triage.analysis.hypothesis import Hypothesis
-from triage.analysis.ranking import Decision
+from triage.analysis.joining.belief import BOUNDS, Belief, Bound, Model, load_model
+from triage.analysis.joining.features import FEATURES
+from triage.analysis.joining.join import Joined
+from triage.analysis.joining.verdict import Decision
+from triage.analysis.joining.witness_words import witness_words
+from triage.analysis.joining.wording import because_of
 from triage.analysis.stop import FAILING, JOB_KINDS, Stop, begun_to_wait, parse_instant
-from triage.analysis.weigh import Model, load_model
-from triage.analysis.witness_words import witness_words
-from triage.analysis.words import because_of
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
 from triage.domain.fleet import Job
@@ -33,36 +33,7 @@ SCHEMA: Final = "triage.explain/1"
 MAX_PLACES: Final = 12
 MAX_TRIALS: Final = 4
 
-WORDS: Final = {
-    "mild_only": "the machine mended what it complains of, or only warns",
-    "followers": "it explains other errors of that node",
-    "first": "nothing else went wrong earlier",
-    "late": "something else went wrong earlier",
-    "earlier_rivals": "other places went wrong before it",
-    "gpu_part": "a part of a GPU",
-    "host_part": "a part of the host",
-    "network": "the network",
-    "software": "software",
-    "outer": "storage, maintenance or a dependency",
-    "unattributed": "no line names a cause",
-    "shared": "many nodes show it at once",
-    "leaf": "all ends hang on one leaf switch",
-    "votes": "several others have trouble with it",
-    "unplaced": "no line says where",
-    "claim_culprit": "the dumps say that the others wait for it",
-    "claim_possible": "the dumps say that it is one of few that the others may wait for",
-    "claim_fabric": "the dumps say that all entered and none finished",
-    "claim_bare": "the dumps say so and no log does",
-    "gpu_of_claim": "the error is on the GPU of the rank that the others wait for",
-    "claims_elsewhere": "the dumps say that the others wait for somebody else",
-    "no_dumps": "there are no dumps to hold it against",
-    "rivals": "other places went wrong at the stop",
-    "no_trouble": "nothing says that the job failed",
-    "driver_advice": "the driver itself asks for a repair",
-    "habit": "it said so before, and the job went on",
-    "node_gone": "several of its ranks left no dump",
-    "burst": "several different errors came together",
-}  # fmt: skip
+WORDS: Final = {one.name: one.words for one in FEATURES if one.words}
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +49,8 @@ class Part:
 class Place:
     """A hypothesis with the terms of its sum, the weightiest first.
 
-    ``ahead`` is how far its log-odds lead those of its best rival, None without a rival.
+    ``ahead`` is how far its log-odds lead those of its best rival, None without a rival;
+    ``bounds`` are the reasons for which no more is believed of it.
     """
 
     node: str | None
@@ -90,6 +62,7 @@ class Place:
     ahead: float | None
     parts: tuple[Part, ...]
     because: tuple[Because, ...]
+    bounds: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +149,10 @@ def place_to_dict(position: int, one: Place) -> dict[str, Any]:
             {"feature": part.feature, "words": part.words, "log_odds": round(part.log_odds, 4)}
             for part in one.parts
         ],
+        "bounds": [
+            {"bound": str(bound), "words": BOUNDS[bound].words, "most": BOUNDS[bound].most}
+            for bound in one.bounds
+        ],
         "because": [reason.to_dict() for reason in one.because],
     }
 
@@ -187,18 +164,18 @@ def explain_from(
     # Placing logs on one clock may leave notes in them: every weighing gets its own.
     weighed = weigh_up(dumps, without(logs, None), facts, at)
 
-    def again(artifact: str | None) -> Fused:
+    def again(artifact: str | None) -> Joined:
         view = None if artifact is None else weighed.view
-        return weigh_view(view, without(logs, artifact), facts, at).fused
+        return weigh_view(view, without(logs, artifact), facts, at).joined
 
     def once_more(with_dumps: bool, left: LogSet) -> Decision:
-        return weigh_view(weighed.view if with_dumps else None, left, facts, at).fused.decision
+        return weigh_view(weighed.view if with_dumps else None, left, facts, at).joined.decision
 
     start, end = how_known(weighed, facts, at)
     told = explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
-    places = weighed.fused.hypotheses
+    beliefs = weighed.joined.beliefs
     hangs = hangs_on(
-        weighed.fused.decision, places[0] if places else None, logs,
+        weighed.joined.decision, beliefs[0].hypothesis if beliefs else None, logs,
         dumps=weighed.view is not None, again=once_more,
     )  # fmt: skip
     return replace(told, hangs_on=hangs)
@@ -219,7 +196,7 @@ def without(logs: LogSet, artifact: str | None) -> LogSet:
 def explain(
     weighed: Weighed,
     model: Model,
-    again: Callable[[str | None], Fused],
+    again: Callable[[str | None], Joined],
     missing: Missing,
     start_known: str,
     end_known: str,
@@ -227,9 +204,9 @@ def explain(
     """``again(artifact)`` weighs the incident without one artifact, ``again(None)`` without
     the dumps.
     """
-    ranked, decision = weighed.fused.hypotheses, weighed.fused.decision
-    best = sorted((one.weight for one in ranked), reverse=True)[:2]
-    from_dumps = weighed.dumps_say is not None and decision is weighed.dumps_say
+    ranked, decision = weighed.joined.beliefs, weighed.joined.decision
+    best = sorted((one.log_odds for one in ranked if one.features), reverse=True)[:2]
+    from_dumps = bool(ranked) and not ranked[0].hypothesis.rows
     return Explanation(
         verdict=decision.verdict,
         node=first_node(decision),
@@ -240,8 +217,10 @@ def explain(
         bias=model.bias,
         places=tuple(
             Place(
-                one.node, one.ranks, one.category, one.shared, one.belief, one.weight,
-                lead(one, best), parts_of(one, weighed.stop, model), because_of(one, one.node),
+                one.hypothesis.node, one.hypothesis.ranks, one.hypothesis.category,
+                one.hypothesis.in_no_node, one.probability, one.log_odds, lead(one, best),
+                parts_of(one, weighed.stop, model),
+                because_of(one.hypothesis, one.hypothesis.node), one.bounds,
             )
             for one in ranked[:MAX_PLACES]
         ),
@@ -250,24 +229,24 @@ def explain(
     )  # fmt: skip
 
 
-def lead(one: Hypothesis, best: Sequence[float]) -> float | None:
+def lead(one: Belief, best: Sequence[float]) -> float | None:
     """How far it is before the best of the others; negative when it is behind."""
-    if len(best) < 2:
+    if len(best) < 2 or not one.features:
         return None
-    return one.weight - (best[1] if one.weight == best[0] else best[0])
+    return one.log_odds - (best[1] if one.log_odds == best[0] else best[0])
 
 
 def tried(
-    weighed: Weighed, again: Callable[[str | None], Fused], *, from_dumps: bool
+    weighed: Weighed, again: Callable[[str | None], Joined], *, from_dumps: bool
 ) -> Iterator[Without]:
     """The verdict without each artifact that the first place rests on, then without dumps."""
-    if not weighed.fused.hypotheses:
+    if not weighed.joined.beliefs:
         return
-    top = weighed.fused.hypotheses[0]
+    top = weighed.joined.beliefs[0].hypothesis
     for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:MAX_TRIALS]:
         other = again(artifact).decision
         yield Without(artifact, first_node(other), other.verdict)
-    if weighed.dated.evidence and (from_dumps or top.findings):
+    if weighed.dated.evidence and (from_dumps or top.claims):
         other = again(None).decision
         yield Without(None, first_node(other), other.verdict)
 
@@ -312,12 +291,12 @@ def printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
     return f"{places[0][0]}:{places[0][1]}" if places else ""
 
 
-def parts_of(one: Hypothesis, stop: Stop, model: Model) -> tuple[Part, ...]:
+def parts_of(one: Belief, stop: Stop, model: Model) -> tuple[Part, ...]:
     """The terms of the first step that are not nothing."""
     parts = (
         Part(
             name,
-            witness_words(name, one, stop) or WORDS.get(name, name),
+            witness_words(name, one.hypothesis, stop) or WORDS.get(name, name),
             model.weights.get(name, 0.0) * value,
         )
         for name, value in one.features.items()

@@ -5,13 +5,13 @@ measured, the logs of the first suspect's own node, and without its root lines, 
 they had been written in words that nobody knows.
 """
 
-from collections.abc import Callable, Container, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
-from triage.analysis.hypothesis import Hypothesis
-from triage.analysis.ranking import Decision
+from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.verdict import Decision
 from triage.domain.category import Role
 from triage.domain.evidence import Evidence
 from triage.domain.report import Suspect, Verdict
@@ -118,7 +118,7 @@ def without_files(logs: LogSet, gone: Container[str]) -> LogSet:
     )
 
 
-def without_words(logs: LogSet, roots: list[Evidence]) -> LogSet:
+def without_words(logs: LogSet, roots: Iterable[Evidence]) -> LogSet:
     """A copy as if no pattern knew the roots, nor what their logs print in the same words."""
     unknown = {(row.artifact, row.signature) for row in roots}
     left = without_files(logs, ())

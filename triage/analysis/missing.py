@@ -4,10 +4,9 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from triage.analysis.case import Case
-from triage.analysis.hypothesis import Seats
-from triage.analysis.weigh import KERNEL_KINDS
+from triage.analysis.joining.hypothesis import Seats
 from triage.domain.category import HARDWARE, Category, Role
-from triage.domain.evidence import Evidence
+from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.report import Missing, Suspect
 from triage.parsers.health.evidence import SIGNATURE_PREFIX
 from triage.parsers.logs.logset import LogFile, LogKind

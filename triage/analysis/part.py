@@ -33,7 +33,7 @@ CODES: Final = {Kind.XID: "XID", Kind.SXID: "SXID"}
 VERBS_PORT: Final = re.compile(r":\d+$")
 # nvme1n1 is a name space of the disk nvme1.
 NAME_SPACE: Final = re.compile(r"(nvme\d+)(?:c\d+)?n\d+.*")
-# What `triage.analysis.words` puts before a line of another node.
+# What `triage.analysis.joining.wording` puts before a line of another node.
 OF_ANOTHER: Final = " says of it: "
 MAX_REASONS: Final = 8
 

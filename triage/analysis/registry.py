@@ -1,6 +1,7 @@
 """All detectors, in the order in which they are heard on one end of the graph."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Protocol
 
 from triage.analysis.case import Case
@@ -9,15 +10,15 @@ from triage.analysis.detectors.fabric_stall import FabricStall
 from triage.analysis.detectors.host_stall import HostStall
 from triage.analysis.detectors.lone_witness import LoneWitness
 from triage.analysis.detectors.mismatch import Mismatch
-from triage.analysis.detectors.no_dump import NoDump
+from triage.analysis.detectors.no_dump import GAP_STRENGTH, NoDump
 from triage.analysis.detectors.order_cycle import OrderCycle
 from triage.analysis.detectors.p2p import P2pMismatch
 from triage.analysis.detectors.setup_hang import SetupHang
 from triage.analysis.detectors.straggler import Straggler
-from triage.domain.category import Category
+from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
-__all__ = ["DETECTORS", "Detector"]
+__all__ = ["DETECTORS", "Detector", "hear"]
 
 
 class Detector(Protocol):
@@ -48,3 +49,26 @@ DETECTORS: tuple[Detector, ...] = (
     FabricStall(),
     Straggler(),
 )
+
+
+def hear(case: Case) -> list[Finding]:
+    """What the detectors claim: one per end of the graph, in their order; strongest first."""
+    heard: list[Finding] = []
+    claimed: set[int] = set()
+    for detector in DETECTORS:
+        if case.in_flight and not detector.runs_in_flight:
+            continue
+        found = list(detector.run(case))
+        if detector.is_gap and claimed:
+            found = [doubted(finding) for finding in found]
+        heard += [f for f in found if f.end is None or f.end not in claimed]
+        claimed |= {finding.end for finding in found if finding.end is not None}
+    order = {detector.name: place for place, detector in enumerate(DETECTORS)}
+    return sorted(heard, key=lambda f: (-f.strength, -(f.late_ms or 0), order[f.detector], f.ranks))
+
+
+def doubted(finding: Finding) -> Finding:
+    """A missing file where the records show a fault of their own: a gap, not a second one."""
+    return replace(
+        finding, kind=VerdictKind.INCONCLUSIVE, role=Role.POSSIBLE, strength=GAP_STRENGTH
+    )

@@ -5,8 +5,10 @@ fails; it ends when the job is given up, often one watchdog timeout later.
 Without any sign of trouble a job is healthy, whatever its kernels complain of.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -14,7 +16,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.case import Case
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.fleet import Job
 from triage.parsers.flight_recorder.reduce import U_CREATED
 
@@ -27,6 +29,10 @@ AFTER_S: Final = 15
 # ... an ailing part may say so this long before; what is older belongs to another day's trouble.
 STALE_S: Final = 3600
 DAY_S: Final = 86_400
+# So long a machine says what it is, and not what broke: up to the boot of its last daemon.
+BOOT_S: Final = 300
+# A date known no better than this is a guess: of a zone, a year or a boot.
+GUESSED_NS: Final = 1800 * SECOND
 # How long a job that is only known to have ended may have been waiting before.
 TIMEOUT_S: Final = 1800
 # Lines of these kinds are printed by processes that fail, not by machines that ail.
@@ -48,6 +54,10 @@ class When(StrEnum):
     STALE = "stale"
     AFTER = "after"
     UNDATED = "undated"
+    TEARDOWN = "teardown"
+    """After the job was given up: what then fails, fails because of that."""
+    BOOT = "boot"
+    """While its machine started, at another time than that of the stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +78,10 @@ class Stop:
     """How far the start may be off: hours, where the zone of the lines that tell it is unknown."""
     seen: bool = True
     """Whether dumps or lines show the trouble; else ``job.json`` alone speaks of it."""
+    given_up_ns: int | None = None
+    """When the first process gave up waiting, or the job was ended: teardown begins here."""
+    boots: Mapping[str, Sequence[int]] = field(default_factory=dict)
+    """Node -> its boots that logs date, ascending."""
 
     def when(self, at_ns: int | None, error_ns: int = 0) -> When:
         """Where ``at_ns``, known to ``error_ns``, lies."""
@@ -80,6 +94,9 @@ class Stop:
         slack = min(error_ns, 120 * SECOND)
         before = BEFORE_S if self.known else TIMEOUT_S
         if at_ns > early + AFTER_S * SECOND + slack:
+            given_up = self.given_up_ns
+            if given_up is not None and at_ns > given_up + AFTER_S * SECOND + slack:
+                return When.TEARDOWN
             return When.AFTER
         if at_ns >= early - before * SECOND - slack:
             return When.AT
@@ -88,6 +105,8 @@ class Stop:
     def of(self, row: Evidence) -> When:
         """Where a row of evidence lies; a flood that lasts into the stop is not of another day."""
         first = self.when(row.at_ns, row.error_ns)
+        if first in MAY_BE_A_BOOT and self.while_it_boots(row):
+            return When.BOOT
         age_s = row.fields.get("age_s", "")
         if first is When.UNDATED and age_s.isdecimal() and int(age_s) > STALE_S:
             return When.STALE if int(age_s) > DAY_S else When.BEFORE
@@ -98,6 +117,21 @@ class Stop:
             return first if last is When.STALE else When.BEFORE
         return first
 
+    def while_it_boots(self, row: Evidence) -> bool:
+        """Whether a row is of the minutes in which its machine started."""
+        uptime = row.stamp.uptime_ns
+        if uptime is not None and uptime < BOOT_S * SECOND:
+            return True
+        boots = self.boots.get(row.node or "", ())
+        if row.at_ns is None or not boots:
+            return False
+        last = bisect_right(boots, row.at_ns)
+        return last > 0 and row.at_ns - boots[last - 1] < BOOT_S * SECOND
+
+
+# What is printed at the stop or behind it is the job's affair, also where a machine starts anew.
+MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
+
 
 def find_stop(
     case: Case | None, evidence: Sequence[Evidence], facts: Job, at: datetime | None
@@ -107,7 +141,7 @@ def find_stop(
     stuck = begun_to_wait(case)
     failing = [row for row in evidence if row.role in FAILING and row.kind in JOB_KINDS]
     waited = watchdog_starts(failing)
-    printed = sorted(row.at_ns for row in failing if row.at_ns is not None)
+    printed = sorted(dates_of(failing))
     newest = max([*printed, *([stuck] if stuck is not None else [])], default=None)
     if newest is None:
         newest = max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
@@ -127,6 +161,8 @@ def find_stop(
     if end is None and printed:
         end = printed[-1]
     if start is None and end is None:
+        end = last_record(case)
+    if start is None and end is None:
         start = last_root(evidence)
     ended_badly = facts.exit_code != 0 and (
         facts.exit_code is not None or facts.failed_at is not None
@@ -137,7 +173,40 @@ def find_stop(
     if start is not None and start != stuck:
         error = min((row.error_ns for row in failing if row.at_ns is not None), default=0)
     seen = bool(stuck is not None or failing)
-    return Stop(start, end, known, trouble, job_seen, error, seen)
+    given_up = first_to_give_up(failing, start)
+    if given_up is None and known:
+        given_up = end
+    boots = boots_of(evidence)
+    return Stop(start, end, known, trouble, job_seen, error, seen, given_up, boots)
+
+
+def dates_of(rows: Iterable[Evidence]) -> list[int]:
+    """When rows were printed; by a guess only where no row has a date that is none."""
+    dated = [(row.at_ns, row.error_ns) for row in rows if row.at_ns is not None]
+    sure = [at_ns for at_ns, error_ns in dated if error_ns < GUESSED_NS]
+    return sure or [at_ns for at_ns, _ in dated]
+
+
+def first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int | None:
+    """When the first process gave up waiting; None where none says that it did."""
+    times = [
+        row.at_ns
+        for row in failing
+        if row.at_ns is not None
+        and Trait.TIMEOUT in row.traits
+        and row.error_ns < GUESSED_NS
+        and (start_ns is None or row.at_ns >= start_ns)
+    ]
+    return min(times, default=None)
+
+
+def boots_of(evidence: Iterable[Evidence]) -> dict[str, list[int]]:
+    """Node -> when its logs say that it booted, ascending."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for row in evidence:
+        if row.kind is Kind.BOOT and row.node is not None and row.at_ns is not None:
+            found[row.node].add(row.at_ns)
+    return {node: sorted(times) for node, times in found.items()}
 
 
 TOLD: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
@@ -160,6 +229,14 @@ def begun_to_wait(case: Case | None) -> int | None:
     created = [ns for ns in created if ns > 0]
     # Not the very first: one clock may be wrong.
     return int(np.quantile(created, 0.1)) if created else None
+
+
+def last_record(case: Case | None) -> int | None:
+    """When the job was last seen, where its dumps show no stop: the median of their ends."""
+    if case is None:
+        return None
+    last = [one.last_created_ns for one in case.snapshot.digests if one.last_created_ns]
+    return int(np.median(last)) if last else None
 
 
 def watchdog_starts(rows: Iterable[Evidence]) -> list[int]:
@@ -186,10 +263,9 @@ def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
 
 def last_root(evidence: Iterable[Evidence]) -> int | None:
     """Of logs that do not know the job: the time of the last thing that went wrong."""
-    times = [
-        row.at_ns for row in evidence if row.role is EvidenceRole.ROOT and row.at_ns is not None
-    ]
-    return max(times, default=None)
+    roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
+    firm = [row for row in roots if row.is_firm] or roots
+    return max(dates_of(firm), default=None)
 
 
 def parse_instant(text: str | None) -> int | None:

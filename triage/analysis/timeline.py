@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from triage.analysis.case import timestamp
-from triage.analysis.propose import is_quoted
-from triage.analysis.roles import mild
+from triage.analysis.joining.causes import is_quoted
 from triage.analysis.stop import SECOND, Stop, When
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.domain.report import Moment, Suspect
@@ -50,4 +49,4 @@ def timeline(
 
 def order(row: Evidence) -> tuple[bool, int, str, int]:
     """Grave before mended, then by time."""
-    return (mild(row), row.at_ns or 0, row.artifact, row.line or 0)
+    return (row.is_mild, row.at_ns or 0, row.artifact, row.line or 0)

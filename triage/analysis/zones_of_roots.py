@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.roles import mild
 from triage.analysis.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, of_a_process
 from triage.domain.category import HARDWARE
 from triage.domain.evidence import Evidence, EvidenceRole
@@ -77,7 +76,7 @@ def is_grave(row: Evidence) -> bool:
         row.role is EvidenceRole.ROOT
         and (row.category in HARDWARE or of_a_process(row))
         and not row.weak
-        and not mild(row)
+        and not row.is_mild
         and row.at_ns is not None
     )
 

@@ -9,12 +9,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Final
 
-from triage.domain.category import Category
+from triage.domain.category import HARDWARE, Category
 from triage.domain.report import iso_utc
 
-__all__ = ["NO_STAMP", "Blame", "Clock", "Evidence", "EvidenceRole", "Kind", "Stamp", "Trait"]
+__all__ = [
+    "KERNEL_KINDS",
+    "NO_STAMP",
+    "Blame",
+    "Clock",
+    "Evidence",
+    "EvidenceRole",
+    "Kind",
+    "Stamp",
+    "Trait",
+]
 
 
 class Clock(StrEnum):
@@ -103,6 +113,16 @@ class Kind(StrEnum):
     TEMPLATE = "template"
 
 
+KERNEL_KINDS: Final = frozenset(
+    {
+        Kind.XID, Kind.SXID, Kind.GPU, Kind.ECC, Kind.PCIE, Kind.NIC, Kind.LINK, Kind.STORAGE,
+        Kind.MEMORY, Kind.CPU, Kind.POWER, Kind.THERMAL, Kind.OOM, Kind.LOCKUP, Kind.KERNEL,
+    }
+)  # fmt: skip
+"""What a machine says of itself, rather than a process of the job."""
+MENDED: Final = frozenset({"corrected", "warn", "info"})
+
+
 @dataclass(frozen=True, slots=True)
 class Stamp:
     """The time as the line prints it, not yet placed among other clocks.
@@ -176,6 +196,23 @@ class Evidence:
     def at(self) -> datetime | None:
         """``at_ns`` as an aware UTC time, None where it is unknown or absurd."""
         return moment(self.at_ns)
+
+    @property
+    def is_mild(self) -> bool:
+        """Whether a machine mended it, or only warns: it seldom stops a job."""
+        if self.category is not None and self.category not in HARDWARE:
+            return False
+        return self.fields.get("severity", "") in MENDED
+
+    @property
+    def is_generic(self) -> bool:
+        """Whether general words alone made it known, or nothing ties it to the job."""
+        return Trait.GENERIC in self.traits or Trait.NOT_THE_JOB in self.traits
+
+    @property
+    def is_firm(self) -> bool:
+        """Whether it may accuse without another source."""
+        return not (self.weak or self.is_mild or self.is_generic)
 
     def dated(self, at_ns: int, last_at_ns: int, error_ns: int) -> "Evidence":
         """The same row with its times. A large incident dates all of its rows, and

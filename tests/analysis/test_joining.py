@@ -4,17 +4,17 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from triage.analysis.fusion import fuse
-from triage.analysis.propose import propose
-from triage.analysis.ranking import Decision
+from triage.analysis.joining.belief import load_model
+from triage.analysis.joining.causes import find_causes
+from triage.analysis.joining.consequences import explained_by
+from triage.analysis.joining.join import join
+from triage.analysis.joining.verdict import Decision
 from triage.analysis.registry import DETECTORS
-from triage.analysis.roles import explained_by
 from triage.analysis.stop import SECOND, Stop, When
-from triage.analysis.weigh import load_model
-from triage.domain.category import Action, Category, Role, VerdictKind
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
+from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
-from triage.domain.report import Because, Verdict, Victims
+from triage.domain.report import Because
 
 T = 1_795_230_000 * SECOND
 
@@ -60,6 +60,7 @@ def watchdog(rank: int, at_s: float = 600.0) -> Evidence:
         artifact=f"nodes/n{rank // 8}/rank{rank}.log", line=5, signature="c10d.watchdog_timeout",
         kind=Kind.NCCL, role=EvidenceRole.CONSEQUENCE, text="Watchdog caught", rank=rank,
         node=f"n{rank // 8}", at_ns=T + int(at_s * SECOND), fields={"ran_ms": "600000"},
+        traits=frozenset({Trait.TIMEOUT}),
     )  # fmt: skip
 
 
@@ -76,16 +77,12 @@ STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_s
 
 
 def answer(*rows, findings=(), stop=STOP, leaves=None, seats=None) -> Decision:
-    say = None
-    if findings:
-        verdict = Verdict(VerdictKind.HANG, findings[0].category, 0.9, "dumps", Action.INVESTIGATE)
-        say = Decision(verdict, (), Victims(), tuple(findings))
-    fused = fuse(
-        None, say, rows, seats or Seats(), stop, load_model(),
+    joined = join(
+        None, findings, rows, seats or Seats(), stop, load_model(),
         nodes=[f"n{k}" for k in range(8)],
         leaf_switch=leaves or {},
     )  # fmt: skip
-    return fused.decision
+    return joined.decision
 
 
 def culprits(decision: Decision) -> list[str | None]:
@@ -210,7 +207,7 @@ def test_an_effect_long_before_its_cause_is_none():
 
 def test_all_gpus_lost_at_once_are_one_cause_under_them():
     rows = [row(gpu=f"0000:{k}0:00") for k in range(8)]
-    (one,) = propose(rows, (), Seats(), STOP, nodes=[f"n{k}" for k in range(8)], leaf_switch={})
+    (one,) = find_causes(rows, Seats(), STOP, nodes=[f"n{k}" for k in range(8)], leaf_switch={})
     assert one.category is Category.CHASSIS
     assert len(one.gpus) == 8
 

@@ -6,15 +6,16 @@ the exception of a process whose device is gone. What is explained is heard no
 more; what remains are the roots of the incident.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.stop import SECOND
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 
-__all__ = ["Rule", "explained_by", "marks"]
+__all__ = ["Rule", "explained_by", "is_lost_gpu", "marks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +46,7 @@ RULES: Final = (
     rule("category:io_board", "category:nic category:network category:ssd", 5, 0.1),
     # A GPU that is gone answers nobody: not the driver, not the switch, not the process.
     rule("lost", "xid:119 xid:120 xid:74 xid:45 xid:43 xid:154 xid:62", 900, 1),
-    rule("lost", "sxid category:nvlink kind:lockup job", 900, 0.5),
+    rule("lost", "sxid category:nvlink kind:lockup job not_started", 900, 0.5),
     rule("lost", "category:io_board", 900, 0),
     # One memory error is told five times within a second.
     rule(
@@ -53,11 +54,13 @@ RULES: Final = (
         "xid:63 xid:64 xid:94 xid:95 xid:171 xid:172 xid:45 xid:43 xid:13 xid:31 xid:119",
         60, 2, gpu=True,
     ),
-    rule("category:gpu_hbm category:gpu_sram", "job", 900, 5),
-    rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup job", 900, 2),
+    rule("category:gpu_hbm category:gpu_sram", "job not_started", 900, 5),
+    rule("xid:119 xid:120 category:gpu_gsp", "xid:79 xid:45 xid:62 kind:lockup job not_started",
+         900, 2),
+    rule("xid:149", "xid:144 xid:145 xid:146 xid:147 xid:148 xid:150 xid:45", 900, 5),
     rule("xid:13 xid:31 xid:32", "xid:43 xid:45 xid:109 xid:32", 60, 1, gpu=True),
     rule("category:nvlink", "xid:45 xid:43 xid:62 sxid job", 900, 2),
-    rule("category:gpu category:gpu_thermal", "xid:45 xid:43 job", 900, 2),
+    rule("category:gpu category:gpu_thermal", "xid:45 xid:43 job not_started", 900, 2),
     # A sick adapter drops its links; the other way round a cable does not make firmware fail.
     rule("category:nic", "category:network job", 900, 5),
     rule("category:network", "job", 900, 30),
@@ -77,31 +80,31 @@ SURE_SOFTWARE: Final = frozenset(
 MOST: Final = 400
 
 
+def is_lost_gpu(row: Evidence) -> bool:
+    """Whether it says that a GPU does not answer on its bus."""
+    return Trait.GPU_LOST in row.traits or (row.kind is Kind.XID and row.code == 79)
+
+
 def marks(row: Evidence) -> frozenset[str]:
     """What rules can be written about: code, category, kind, and whether it is a symptom."""
-    found = {f"kind:{row.kind}", f"signature:{row.signature}"}
+    found = {f"kind:{row.kind}"}
     if row.kind is Kind.XID and row.code is not None:
         found.add(f"xid:{row.code}")
     if row.kind is Kind.SXID:
         found.add("sxid")
     if row.category is not None:
         found.add(f"category:{row.category}")
-        if not mild(row):
+        if not row.is_mild:
             found.add(f"category:{row.category}+fatal")
         if row.category in HARDWARE:
             found.add("hardware")
-    if row.signature.startswith("nvidia.fallen_off") or (row.kind is Kind.XID and row.code == 79):
+    if is_lost_gpu(row):
         found.add("lost")
+    if Trait.GPU_NOT_STARTED in row.traits:
+        found.add("not_started")
     if row.kind in SYMPTOMS and (row.category not in SURE_SOFTWARE or row.kind is Kind.CUDA):
         found.add("job")
     return frozenset(found)
-
-
-def mild(row: Evidence) -> bool:
-    """Whether a machine mended it, or only warns: it seldom stops a job."""
-    if row.category is not None and row.category not in HARDWARE:
-        return False
-    return row.fields.get("severity", "") in ("corrected", "warn", "info")
 
 
 def explained_by(
@@ -114,12 +117,23 @@ def explained_by(
     Chains are followed to their beginning.
     """
     roots = [
-        index for index, row in enumerate(rows) if row.role is EvidenceRole.ROOT and not mild(row)
+        index
+        for index, row in enumerate(rows)
+        if row.role is EvidenceRole.ROOT and not row.is_mild and not row.is_generic
     ][:MOST]
-    marked = {index: marks(rows[index]) for index in roots}
+    if not roots:
+        return {}
+    effects = [
+        index for index, row in enumerate(rows) if row.role is EvidenceRole.ROOT and not row.is_mild
+    ][:MOST]
+    marked = {index: marks(rows[index]) for index in {*roots, *effects}}
+    with_mark: dict[str, list[int]] = defaultdict(list)
+    for index in roots:
+        for mark in marked[index]:
+            with_mark[mark].append(index)
     parents: dict[int, int] = {}
-    for effect in roots:
-        for cause in causes_of(effect, roots, rows, marked):
+    for effect in effects:
+        for cause in causes_of(effect, rows, marked, with_mark):
             apart = rows[effect].artifact != rows[cause].artifact
             if apart and rows[effect].at_ns is None and is_old(rows[cause]):
                 continue
@@ -131,31 +145,30 @@ def explained_by(
 
 def causes_of(
     effect: int,
-    roots: Iterable[int],
     rows: Sequence[Evidence],
-    marked: dict[int, frozenset[str]],
-) -> list[int]:
-    """The rows that may explain ``effect``, the earliest first."""
-    found: list[int] = []
+    marked: Mapping[int, frozenset[str]],
+    with_mark: Mapping[str, Sequence[int]],
+) -> Iterator[int]:
+    """The rows that may explain ``effect`` by the first rule that has any, the earliest first."""
     for one in RULES:
         if not one.effects & marked[effect]:
             continue
-        found += [
+        candidates = {index for mark in one.cause for index in with_mark.get(mark, ())}
+        found = [
             cause
-            for cause in roots
+            for cause in candidates
             if cause != effect
             and (rows[effect].weak or not rows[cause].weak)
-            and one.cause & marked[cause]
             and marked[cause] != marked[effect]
-            and in_time(one, rows[cause], rows[effect])
-            and same_place(one, rows[cause], rows[effect])
+            and is_in_time(one, rows[cause], rows[effect])
+            and is_same_gpu(one, rows[cause], rows[effect])
         ]
         if found:
-            break
-    return sorted(found, key=lambda index: (rows[index].at_ns or 0, index))
+            yield from sorted(found, key=lambda index: (rows[index].at_ns or 0, index))
+            return
 
 
-def in_time(one: Rule, cause: Evidence, effect: Evidence) -> bool:
+def is_in_time(one: Rule, cause: Evidence, effect: Evidence) -> bool:
     up, late_up = cause.stamp.uptime_ns, effect.stamp.uptime_ns
     if (
         cause.artifact == effect.artifact
@@ -181,11 +194,11 @@ def in_time(one: Rule, cause: Evidence, effect: Evidence) -> bool:
     )
 
 
-def same_place(one: Rule, cause: Evidence, effect: Evidence) -> bool:
+def is_same_gpu(one: Rule, cause: Evidence, effect: Evidence) -> bool:
     return not one.gpu or cause.gpu is None or effect.gpu is None or cause.gpu == effect.gpu
 
 
-def reaches(parents: dict[int, int], start: int, goal: int) -> bool:
+def reaches(parents: Mapping[int, int], start: int, goal: int) -> bool:
     while start in parents:
         start = parents[start]
         if start == goal:
@@ -193,7 +206,7 @@ def reaches(parents: dict[int, int], start: int, goal: int) -> bool:
     return start == goal
 
 
-def top_of(parents: dict[int, int], start: int) -> int:
+def top_of(parents: Mapping[int, int], start: int) -> int:
     while start in parents:
         start = parents[start]
     return start

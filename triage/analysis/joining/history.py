@@ -11,12 +11,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from triage.analysis.hypothesis import Hypothesis
+from triage.analysis.joining.belief import Belief
 from triage.domain.category import OF_THE_NODE, Category, Role
 from triage.domain.report import Because, Suspect
 from triage.domain.standing import Prior
 
-__all__ = ["DETECTOR", "in_order_of_history", "suspects_in_order_of_history", "with_history"]
+__all__ = ["DETECTOR", "in_order_of_history", "with_history"]
 
 Priors = Mapping[str, Prior]
 
@@ -30,73 +30,44 @@ EXCHANGED: Final = OF_THE_NODE - {Category.STRAGGLER}
 
 
 def in_order_of_history(
-    ranked: Sequence[Hypothesis],
+    ranked: Sequence[Belief],
     priors: Priors,
-    role_of: Callable[[Hypothesis], Role | None],
-) -> list[Hypothesis]:
+    role_of: Callable[[Belief], Role | None],
+) -> list[Belief]:
     """``ranked``, best first, with places exchanged where the priors tell equals apart.
 
-    ``role_of`` says how a hypothesis would stand among the suspects, None where it would not.
+    ``role_of`` says how a belief would stand among the suspects, None where it would not.
     """
     found = list(ranked)
     if not priors:
         return found
-    slots = [
-        place
-        for place, one in enumerate(found)
-        if one.node is not None
-        and not one.shared
-        and one.category in EXCHANGED
-        and role_of(one) is not None
-        and not any(other.place == one.place for other in found[:place])
-    ]
-    beliefs = [one.belief for one in found]
+    slots = []
+    seen = set()
+    for slot, one in enumerate(found):
+        cause = one.hypothesis
+        if cause.node is None or cause.place in seen:
+            continue
+        seen.add(cause.place)
+        if cause.category in EXCHANGED and role_of(one) is not None:
+            slots.append(slot)
+    beliefs = [one.at_place for one in found]
 
     def key(slot: int) -> tuple[Role | None, Any]:
         one = found[slot]
-        return role_of(one), (one.category, bool(one.rows))
+        return role_of(one), (one.hypothesis.category, bool(one.hypothesis.rows))
 
     for group in groups(slots, key, beliefs):
         before = [found[slot] for slot in group]
         role = role_of(before[0])
-        after = sorted(before, key=lambda one: -weight_of(one.node, priors))
-        place_all(found, group, after, beliefs)
-        if any(role_of(one) is not role for one in after):  # nobody is convicted by history
-            place_all(found, group, before, beliefs)
+        after = sorted(before, key=lambda one: -weight_of(one.hypothesis.node, priors))
+        exchanged = [
+            replace(one, probability=held.probability, at_place=held.at_place)
+            for one, held in zip(after, before, strict=True)
+        ]
+        if all(role_of(one) is role for one in exchanged):  # nobody is convicted by history
+            for slot, one in zip(group, exchanged, strict=True):
+                found[slot] = one
     return found
-
-
-def place_all(
-    found: list[Hypothesis],
-    slots: Sequence[int],
-    row: Sequence[Hypothesis],
-    beliefs: Sequence[float],
-) -> None:
-    for slot, one in zip(slots, row, strict=True):
-        found[slot] = one
-        one.belief = beliefs[slot]
-
-
-def suspects_in_order_of_history(
-    suspects: Sequence[Suspect], priors: Priors
-) -> tuple[Suspect, ...]:
-    """The same for suspects that the dumps alone name."""
-    found = list(suspects)
-    if not priors:
-        return tuple(found)
-    slots = [
-        place
-        for place, one in enumerate(found)
-        if one.role is not Role.AFFECTED and one.category in EXCHANGED
-    ]
-    scores = [one.score for one in found]
-    for group in groups(slots, lambda slot: (found[slot].role, found[slot].category), scores):
-        after = sorted(
-            (found[slot] for slot in group), key=lambda one: -weight_of(one.node, priors)
-        )
-        for slot, one in zip(group, after, strict=True):
-            found[slot] = replace(one, position=slot + 1, score=scores[slot])
-    return tuple(found)
 
 
 def groups(

@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from triage.analysis.hypothesis import Seats
+from triage.analysis.joining.hypothesis import Seats
 from triage.domain.evidence import Blame, Evidence
 
 __all__ = ["Complaints", "common_leaf", "complaints"]

@@ -8,10 +8,9 @@ machines.
 from collections.abc import Sequence
 from typing import Final
 
-from triage.analysis.hypothesis import Hypothesis
-from triage.analysis.roles import mild
+from triage.analysis.joining.features import witness_of
+from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.stop import Stop
-from triage.analysis.weigh import strength_of
 from triage.domain.evidence import Evidence
 from triage.parsers.health.evidence import SIGNATURE_PREFIX
 
@@ -24,6 +23,8 @@ WHEN: Final = {
     "stale": "but long before the stop",
     "after": "but only after the stop",
     "undated": "and no clock tells when",
+    "teardown": "but only after the job was given up",
+    "boot": "but while its machine started",
 }
 LOGS: Final = {"kernel": "kernel log", "job": "job log", "weak": "log"}
 # So they stand in a list of several.
@@ -35,17 +36,17 @@ def witness_words(feature: str, one: Hypothesis, stop: Stop) -> str | None:
 
     None for every other feature.
     """
-    grave = [row for row in one.rows if not mild(row)]
+    grave = [row for row in one.rows if not row.is_mild]
     if feature == "both_sources":
         machines, jobs = (
-            files_of([row for row in grave if strength_of(row) == sort], sort)
+            files_of([row for row in grave if witness_of(row) == sort], sort)
             for sort in ("kernel", "job")
         )
         return f"{listed([f'the {name}' for name in machines + jobs])} agree"
     sort, _, when = feature.partition("_")
     if sort not in LOGS or when not in WHEN:
         return None
-    rows = [row for row in grave if strength_of(row) == sort and stop.of(row) == when]
+    rows = [row for row in grave if witness_of(row) == sort and stop.of(row) == when]
     files = files_of(rows, sort)
     said = "say" if len(files) > 1 else "says"
     comma = "" if when == "at" else ","

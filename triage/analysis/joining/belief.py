@@ -1,0 +1,302 @@
+"""How much is believed of each hypothesis, and of each place; what no sum may overrule.
+
+The model is a logistic regression on features; a second step compares a hypothesis with
+its best rival, which makes the probabilities of one incident agree with each other.
+Weights are data: see weights.json and how it was made. A claim of the dumps that no line
+accounts for is worth what its detector says. Bounds come last, and each has its reason.
+"""
+
+import math
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache
+from importlib import resources
+from typing import Final
+
+import orjson
+
+from triage.analysis.joining.claims import convicts, is_dated_to_the_stop, proves
+from triage.analysis.joining.features import measure
+from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
+from triage.analysis.joining.place import Place
+from triage.analysis.stop import Stop, When
+from triage.domain.category import Category
+from triage.domain.evidence import Trait
+from triage.domain.finding import Finding
+
+__all__ = ["BOUNDS", "CONVICTED", "Belief", "Bound", "Model", "believe", "load_model"]
+
+# From here a cause is convicted; below it is only possible.
+CONVICTED: Final = 0.5
+FARTHEST: Final = 8.0
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """Weights per feature, and how a hypothesis is held against its best rival.
+
+    ``log-odds = bias + sum(weights * features)``;
+    ``probability = sigmoid(scale * log-odds + margin * (log-odds - best rival's) + offset)``.
+    """
+
+    bias: float
+    weights: Mapping[str, float]
+    scale: float
+    margin: float
+    offset: float
+
+    def log_odds(self, features: Mapping[str, float]) -> float:
+        """The first step, for one hypothesis."""
+        return self.bias + sum(
+            self.weights.get(name, 0.0) * value for name, value in features.items()
+        )
+
+    def probability(self, own: float, rival: float | None) -> float:
+        """The second step; ``rival`` is the best log-odds among the others, None for no other."""
+        ahead = FARTHEST if rival is None else max(-FARTHEST, min(FARTHEST, own - rival))
+        return sigmoid(self.scale * own + self.margin * ahead + self.offset)
+
+
+@cache
+def load_model() -> Model:
+    """The weights that the package was released with."""
+    folder = resources.files("triage.analysis.joining")
+    raw = orjson.loads(folder.joinpath("weights.json").read_bytes())
+    return Model(
+        float(raw["bias"]), {k: float(v) for k, v in raw["weights"].items()},
+        float(raw["scale"]), float(raw["margin"]), float(raw["offset"]),
+    )  # fmt: skip
+
+
+class Bound(StrEnum):
+    """Why no more is believed of a hypothesis than its bound."""
+
+    PROVEN_ELSEWHERE = "proven_elsewhere"
+    CLAIMED_ELSEWHERE = "claimed_elsewhere"
+    EXPLAINED = "explained"
+    NOBODY_NAMED = "nobody_named"
+    GENERIC = "generic"
+    WEAK = "weak"
+    STALE = "stale"
+    BEFORE = "before"
+    TEARDOWN = "teardown"
+    UNDATED = "undated"
+    UNDATED_BESIDE = "undated_beside"
+    GPU_OR_SETTING = "gpu_or_setting"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that is believed, and the reason in words."""
+
+    most: float
+    words: str
+
+
+BOUNDS: Final[Mapping[Bound, Limit]] = {
+    Bound.PROVEN_ELSEWHERE: Limit(0.3, "the dumps prove that the others wait for somebody else"),
+    Bound.CLAIMED_ELSEWHERE: Limit(0.4, "the dumps name another place, and no firm line this one"),
+    Bound.EXPLAINED: Limit(0.45, "a cause elsewhere accounts for what the dumps show here"),
+    Bound.NOBODY_NAMED: Limit(
+        0.25, "all ranks entered and none got through, and no line dated to the stop names an end"
+    ),
+    Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process"),
+    Bound.WEAK: Limit(0.45, "what says so needs another source"),
+    Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
+    Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
+    Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
+    Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
+    Bound.UNDATED_BESIDE: Limit(0.4, "no clock dates it, and a dated root stands beside it"),
+    Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Belief:
+    """A hypothesis and how much is believed of it.
+
+    ``at_place`` is how much is believed of its place, whatever the part; ``features`` and
+    ``log_odds`` are those of the sum, and empty and those of the claim where there is no row.
+    """
+
+    hypothesis: Hypothesis
+    probability: float
+    features: Mapping[str, float]
+    log_odds: float
+    bounds: tuple[Bound, ...] = ()
+    at_place: float = 0.0
+
+    def order(self) -> tuple[object, ...]:
+        """Best first: place before part; ties do not depend on the order of files."""
+        late = max((claim.late_ms or 0.0 for claim in self.hypothesis.claims), default=0.0)
+        return (
+            -self.at_place, -self.probability, -late, -self.log_odds, self.hypothesis.key,
+        )  # fmt: skip
+
+
+def believe(
+    hypotheses: Sequence[Hypothesis],
+    claims: Sequence[Finding],
+    stop: Stop,
+    model: Model,
+    *,
+    trust: float,
+    dumps: bool,
+) -> list[Belief]:
+    """``hypotheses`` with what is believed of them, best first.
+
+    ``trust`` is the share of a claim's strength that is left where dumps are missing.
+    """
+    rows = [one for one in hypotheses if one.rows]
+    features = measure(rows, claims, stop, dumps=dumps)
+    weighed = bounded(weigh(rows, features, model), claims, stop)
+    bare = claims_alone([one for one in hypotheses if not one.rows], weighed, stop, trust=trust)
+    return by_place([*weighed, *bare])
+
+
+def weigh(
+    rows: Sequence[Hypothesis], features: Sequence[Mapping[str, float]], model: Model
+) -> list[Belief]:
+    odds = [model.log_odds(one) for one in features]
+    best = sorted(odds, reverse=True)[:2]
+    found = []
+    for one, measured, own in zip(rows, features, odds, strict=True):
+        rival = None
+        if len(best) > 1:
+            rival = best[1] if own == best[0] else best[0]
+        found.append(Belief(one, model.probability(own, rival), measured, own))
+    return found
+
+
+def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) -> list[Belief]:
+    """The rules that no weight may overrule."""
+    proven = [claim for claim in claims if proves(claim)]
+    claimed = [claim for claim in claims if convicts(claim)]
+    nobody = any(not claim.ranks for claim in claims) and not claimed
+    dated = {id(one) for one in weighed if is_dated_to_the_stop(one.hypothesis, stop)}
+    found = []
+    for belief in weighed:
+        beside = bool(dated - {id(belief)})
+        bounds = [
+            *bounds_by_dumps(
+                belief.hypothesis, proven, claimed,
+                nobody=nobody, dated=id(belief) in dated,
+            ),
+            *bounds_by_rows(belief.hypothesis, stop, beside=beside),
+        ]  # fmt: skip
+        limit = min((BOUNDS[bound].most for bound in bounds), default=1.0)
+        if limit < belief.probability:
+            # A bound keeps apart what it bounds: the likelier stays the likelier.
+            said = limit * (0.9 + 0.1 * belief.probability)
+            belief = replace(belief, probability=said, bounds=tuple(bounds))
+        found.append(belief)
+    return found
+
+
+# What an old event of says nothing of a stop in which all entered and none got through.
+LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
+
+
+def bounds_by_dumps(
+    one: Hypothesis,
+    proven: Collection[Finding],
+    claimed: Collection[Finding],
+    *,
+    nobody: bool,
+    dated: bool,
+) -> Iterable[Bound]:
+    """What the dumps prove of other places."""
+    if proven and not any(claim in proven for claim in one.claims):
+        yield Bound.PROVEN_ELSEWHERE
+    elif claimed and not dated and not any(claim in claimed for claim in one.claims):
+        yield Bound.CLAIMED_ELSEWHERE
+    if nobody and one.category in LINKS and not dated:
+        yield Bound.NOBODY_NAMED
+
+
+OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
+
+
+def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
+    """What its own lines are worth; a detector that convicts the place is another source."""
+    times = {stop.of(row) for row in one.rows}
+    is_claimed = any(convicts(claim) for claim in one.claims)
+    if times <= OF_ANOTHER_TIME:
+        yield Bound.STALE
+    elif times <= OF_ANOTHER_TIME | {When.BEFORE}:
+        yield Bound.BEFORE
+    elif times <= OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
+        yield Bound.TEARDOWN
+    elif not times & {When.AT, When.AFTER} and stop.known and not is_claimed:
+        yield Bound.UNDATED_BESIDE if beside else Bound.UNDATED
+    if is_claimed:
+        return
+    if all(row.is_generic for row in one.rows):
+        yield Bound.GENERIC
+    elif needs_another_source(one):
+        yield Bound.WEAK
+    if all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
+        yield Bound.GPU_OR_SETTING
+
+
+def needs_another_source(one: Hypothesis) -> bool:
+    """Whether none of its lines may accuse alone, and nobody else says so."""
+    alone = not one.claims and one.votes < MANY_VOTES
+    return alone and not any(row.is_firm or row.is_mild for row in one.rows)
+
+
+def claims_alone(
+    bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
+) -> list[Belief]:
+    """Claims that stand for themselves: worth their strength, less what accounts for them."""
+    found = []
+    firm = [
+        one
+        for one in weighed
+        if one.probability >= CONVICTED and is_dated_to_the_stop(one.hypothesis, stop)
+    ]
+    for one in bare:
+        strength = max(claim.strength for claim in one.claims) * trust
+        accounts = [
+            other.probability
+            for other in weighed
+            if any(claim in other.hypothesis.claims for claim in one.claims)
+            and (other.hypothesis.place == one.place or other.hypothesis.in_no_node)
+        ]
+        said = strength * (1 - max(accounts, default=0.0))
+        bounds: tuple[Bound, ...] = ()
+        gap = all(claim.is_gap for claim in one.claims)
+        elsewhere = any(
+            other.hypothesis.place != one.place
+            and (
+                gap
+                or not any(proves(claim) for claim in one.claims)
+                or any(claim in other.hypothesis.claims for claim in one.claims)
+            )
+            for other in firm
+        )
+        whole = strength
+        limit = BOUNDS[Bound.EXPLAINED].most
+        if elsewhere and strength > limit and one.category is not Category.STRAGGLER:
+            whole, said, bounds = limit, min(said, limit), (Bound.EXPLAINED,)
+        odds = math.log(strength / (1 - strength))
+        # What the dumps prove of the place holds whatever the part is.
+        found.append(Belief(one, said, {}, odds, bounds, at_place=whole))
+    return found
+
+
+def by_place(found: Sequence[Belief]) -> list[Belief]:
+    """Place before part: the best places first, and in each its likeliest cause."""
+    at: dict[Place, float] = defaultdict(float)
+    for one in found:
+        place = one.hypothesis.place
+        at[place] = max(at[place], one.probability, one.at_place)
+    return sorted(
+        (replace(one, at_place=at[one.hypothesis.place]) for one in found), key=Belief.order
+    )
+
+
+def sigmoid(value: float) -> float:
+    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, value))))

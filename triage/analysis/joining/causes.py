@@ -1,0 +1,237 @@
+"""Hypotheses that rows of evidence stand for, before any detector is heard.
+
+Rows are taken node by node; what another row explains is set aside. Roots of one
+category on one node are one hypothesis; the same root on many nodes at once is
+one hypothesis on none of them.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.joining.connections import gather_connections, gather_switch
+from triage.analysis.joining.consequences import explained_by
+from triage.analysis.joining.hypothesis import Hypothesis, Seats, by_time, in_time, is_sure
+from triage.analysis.joining.nvlink_domain import with_domain_roots
+from triage.analysis.joining.parts import refined
+from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
+from triage.analysis.joining.shared import gather_shared
+from triage.analysis.stop import Stop, When
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+
+__all__ = ["find_causes", "is_quoted"]
+
+# Rows of one node that are looked at: distinct ones, the nearest to the stop first.
+ROWS_PER_NODE: Final = 300
+EARLIER: Final = (When.BEFORE, When.STALE, When.BOOT)
+NEAREST: Final = (
+    When.AT, When.AFTER, When.UNDATED, When.BEFORE, When.TEARDOWN, When.BOOT, When.STALE,
+)  # fmt: skip
+
+
+def find_causes(
+    evidence: Iterable[Evidence],
+    seats: Seats,
+    stop: Stop,
+    *,
+    nodes: Collection[str],
+    leaf_switch: Mapping[str, str],
+    met: bool = False,
+) -> list[Hypothesis]:
+    """All that rows stand for, in no order of belief.
+
+    ``met`` says that the ranks had met, as those who are stuck in a collective have.
+    """
+    rows = list(evidence)
+    running_ns = min((r.at_ns for r in rows if r.kind is Kind.PROGRESS and r.at_ns), default=None)
+    if met:
+        running_ns = 0
+    by_place: dict[Place, list[Evidence]] = defaultdict(list)
+    for row in rows:
+        if row.role is EvidenceRole.CONSEQUENCE and Trait.ROOT_WHEN_ALONE in row.traits:
+            row = replace(row, role=EvidenceRole.ROOT)
+        if row.role is not EvidenceRole.ROOT or is_quoted(row):
+            continue
+        if Trait.RENDEZVOUS in row.traits and is_while_running(row, running_ns):
+            continue
+        by_place[place_of(row)].append(row)
+    found: list[Hypothesis] = []
+    for place in sorted(by_place, key=repr):
+        found += at_one_place(place, nearest(by_place[place], stop), seats, stop)
+    found = without_outcries(with_unplaced(found), stop)
+    found = gpus_that_would_not_start(found, nodes)
+    found = with_domain_roots(found)
+    found = gather_connections(found, seats, leaf_switch, nodes)
+    found = without_meetings(found)
+    found = gather_switch(found, stop, leaf_switch)
+    return gather_shared(found, stop, max(len(nodes), 1), leaf_switch)
+
+
+# How the kernel's own lines begin, with the stamp that a pasted log may still have.
+KERNEL_BEGINS = re.compile(
+    r"[\[\]\d. :]*(?:kernel: ?)?(?:\[[\d. ]+\] ?)?(?:NVRM|nvidia)", re.IGNORECASE
+)
+
+
+def is_quoted(row: Evidence) -> bool:
+    """Whether a driver's line stands inside somebody's sentence, in a job log."""
+    if row.kind not in (Kind.XID, Kind.SXID) and Trait.QUOTABLE not in row.traits:
+        return False
+    return row.weak and KERNEL_BEGINS.match(row.text) is None
+
+
+def is_while_running(row: Evidence, running_ns: int | None) -> bool:
+    """Whether ranks that had long met lose the store: it went with the process that held it."""
+    if running_ns is None:
+        return False
+    return row.at_ns is None or row.at_ns > running_ns
+
+
+def place_of(row: Evidence) -> Place:
+    """The node that a row accuses, else its rank."""
+    if row.kind is Kind.SCHEDULER and row.blame in (Blame.SHARED, Blame.NOBODY):
+        return Unplaced()  # the node that such a line names is where the scheduler's step ran
+    if row.node is not None:
+        return AtNode(row.node)
+    return Unplaced() if row.rank is None else AtRank(row.rank)
+
+
+def nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
+    """At most :data:`ROWS_PER_NODE` rows, first those about the stop; then in order of time."""
+    if len(rows) > ROWS_PER_NODE:
+        seen: Counter[tuple[object, ...]] = Counter()
+        kept = []
+        for row in sorted(rows, key=lambda r: (NEAREST.index(stop.of(r)), by_time(r))):
+            key = (row.signature, row.code, row.gpu, row.rank)
+            seen[key] += 1
+            if seen[key] <= 3:
+                kept.append(row)
+        rows = kept[:ROWS_PER_NODE]
+    return sorted(rows, key=by_time)
+
+
+def at_one_place(
+    place: Place, rows: Sequence[Evidence], seats: Seats, stop: Stop
+) -> list[Hypothesis]:
+    """The roots of one node (or of one rank without a node), by category."""
+    parents = explained_by(rows, lambda row: stop.of(row) in EARLIER)
+    followers = Counter(parents.values())
+    grouped: dict[Category, list[Evidence]] = defaultdict(list)
+    explains: Counter[Category] = Counter()
+    for index, row in enumerate(rows):
+        if index not in parents:
+            category = row.category or Category.NCCL_TIMEOUT
+            grouped[category].append(row)
+            explains[category] += followers[index]
+    return [
+        refined(of_rows(category, place, own, explains[category], seats), rows)
+        for category, own in grouped.items()
+    ]
+
+
+def of_rows(
+    category: Category, place: Place, rows: Sequence[Evidence], followers: int, seats: Seats
+) -> Hypothesis:
+    """One hypothesis, with the GPUs and ranks that its rows name."""
+    ranks: dict[int, None] = {place.rank: None} if isinstance(place, AtRank) else {}
+    gpus: dict[str, None] = {}
+    for row in rows:
+        if row.gpu is not None:
+            gpus.setdefault(row.gpu)
+        if row.rank is not None:
+            ranks.setdefault(row.rank)
+        if row.gpu is not None and isinstance(place, AtNode):
+            on_gpu = seats.rank_of_gpu(place.node, row.gpu)
+            if on_gpu is not None:
+                ranks.setdefault(on_gpu)
+    reached = sorted({node for row in rows for node in reached_by(row)})
+    # A file server that does not answer is not in the node that waits for it.
+    served = category is Category.STORAGE and any(
+        row.blame is Blame.SHARED and not row.weak for row in rows
+    )
+    if reached:
+        place = Outside(tuple(reached))
+    elif served and not isinstance(place, Unplaced):
+        place = Outside((place.node,) if isinstance(place, AtNode) else ())
+    return Hypothesis(
+        category, place, tuple(rows), frozenset(also for row in rows for also in row.also),
+        followers, ranks=tuple(ranks)[:64], gpus=tuple(gpus)[:16],
+    )  # fmt: skip
+
+
+def reached_by(row: Evidence) -> list[str]:
+    """The nodes that a cause outside of them reaches, where a row lists them: those of a rack."""
+    return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
+
+
+def with_unplaced(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Lines that name no node go to the one node that shows the same, where there is only one."""
+    homes: dict[Category, list[int]] = defaultdict(list)
+    for k, one in enumerate(found):
+        if one.names_somebody and is_sure(one):
+            homes[one.category].append(k)
+    kept = list(found)
+    gone = set()
+    for k, one in enumerate(found):
+        if isinstance(one.place, Unplaced) and len(homes[one.category]) == 1:
+            (home,) = homes[one.category]
+            kept[home] = replace(
+                kept[home],
+                rows=in_time([*kept[home].rows, *one.rows]),
+                followers=kept[home].followers + one.followers,
+            )
+            gone.add(k)
+    return [one for k, one in enumerate(kept) if k not in gone]
+
+
+def gpus_that_would_not_start(
+    found: Sequence[Hypothesis], nodes: Collection[str]
+) -> list[Hypothesis]:
+    """One node of several cannot start a GPU: what all nodes share works, so it is the GPU."""
+    shown = [one for one in found if any(Trait.GPU_NOT_STARTED in row.traits for row in one.rows)]
+    if len(nodes) < 2 or len(shown) != 1:
+        return list(found)
+    one = shown[0]
+    if one.node is None or not all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
+        return list(found)
+    also = one.also | {Category.IO_BOARD, Category.DEPENDENCY}
+    part = replace(one, category=Category.GPU, also=also)
+    return [part if other is one else other for other in found]
+
+
+def without_outcries(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+    """A failure that says neither why nor where follows from the one cause that a line names."""
+    causes = [
+        k
+        for k, one in enumerate(found)
+        if one.category is not Category.NCCL_TIMEOUT
+        and any(not row.is_mild and stop.of(row) not in EARLIER for row in one.rows)
+    ]
+    if len(causes) != 1:
+        return list(found)
+    (cause,) = causes
+    gone = {
+        k
+        for k, one in enumerate(found)
+        if one.category is Category.NCCL_TIMEOUT and isinstance(one.place, Unplaced) and one.rows
+    }
+    more = sum(len(found[k].rows) for k in gone)
+    return [
+        replace(one, followers=one.followers + more) if k == cause else one
+        for k, one in enumerate(found)
+        if k not in gone
+    ]
+
+
+def without_meetings(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Without the loss of the store, where anything else went wrong: it follows from that."""
+    if any(is_sure(one) and not is_of_a_meeting(one) for one in found):
+        return [one for one in found if not is_of_a_meeting(one)]
+    return list(found)
+
+
+def is_of_a_meeting(one: Hypothesis) -> bool:
+    return bool(one.rows) and all(Trait.RENDEZVOUS in row.traits for row in one.rows)

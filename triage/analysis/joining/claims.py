@@ -1,0 +1,117 @@
+"""The detectors' claims join the hypotheses that can account for them, and are never lost.
+
+A claim names a rank that the others wait for. It stays a hypothesis of its own place,
+whatever else is found. What failed there accounts for it too; a cause elsewhere does
+only where a line that needs no other source dates it to the stop, and it reaches the place.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.joining.hypothesis import Hypothesis, Seats
+from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place
+from triage.analysis.stop import Stop, When
+from triage.domain.category import Category, Role
+from triage.domain.finding import Finding
+
+__all__ = ["PROVEN", "convicts", "join_claims", "proves"]
+
+# From here on a claim is worth more than any line that needs another source.
+PROVEN: Final = 0.75
+# What says nothing of the part accounts for nothing.
+UNNAMED: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE})
+# Parts that belong to one GPU: an error on another one is not why this rank is waited for.
+OF_ONE_GPU: Final = frozenset(
+    {
+        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP, Category.GPU_THERMAL,
+        Category.SDC, Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK, Category.GPU_OOM,
+    }
+)  # fmt: skip
+
+
+def convicts(claim: Finding) -> bool:
+    """Whether a claim accuses the ranks that it names."""
+    return claim.role is Role.CULPRIT and bool(claim.ranks)
+
+
+def proves(claim: Finding) -> bool:
+    """Whether records prove a claim, rather than that they are missing."""
+    return convicts(claim) and not claim.is_gap and claim.strength >= PROVEN
+
+
+def join_claims(
+    causes: Sequence[Hypothesis], claims: Iterable[Finding], seats: Seats, stop: Stop
+) -> list[Hypothesis]:
+    """``causes`` with the claims that they account for, then each claim at its own place."""
+    found = list(causes)
+    at: dict[Place, list[int]] = defaultdict(list)
+    elsewhere = []
+    for k, one in enumerate(found):
+        if one.category in UNNAMED:
+            continue
+        if isinstance(one.place, AtNode | AtRank):
+            at[one.place].append(k)
+        elif is_dated_to_the_stop(one, stop):
+            elsewhere.append(k)
+    bare: dict[tuple[Place, Category], Hypothesis] = {}
+    for claim in claims:
+        for rank in claim.ranks:
+            place = seat_of(rank, seats)
+            for k in (*at[place], *at.get(AtRank(rank), ())):
+                if claim.can_be_due_to(found[k].category) and is_about(found[k], rank, seats):
+                    found[k] = with_claim(found[k], claim, rank)
+            for k in elsewhere:
+                if claim.can_be_due_to(found[k].category) and reaches(found[k], place):
+                    found[k] = with_claim(found[k], claim, None)
+            own = bare.get((place, claim.category), Hypothesis(claim.category, place))
+            bare[place, claim.category] = with_claim(own, claim, rank)
+        if not claim.ranks:
+            for k, one in enumerate(found):
+                if claim.can_be_due_to(one.category) and is_dated_to_the_stop(one, stop):
+                    found[k] = with_claim(one, claim, None)
+            key = (Outside(), claim.category)
+            bare[key] = with_claim(
+                bare.get(key, Hypothesis(claim.category, Outside())), claim, None
+            )
+    return [*found, *bare.values()]
+
+
+def seat_of(rank: int, seats: Seats) -> Place:
+    """The node of a rank, else the rank itself."""
+    node = seats.node_of(rank)
+    return AtRank(rank) if node is None else AtNode(node)
+
+
+def with_claim(one: Hypothesis, claim: Finding, rank: int | None) -> Hypothesis:
+    """``one`` with a claim; the rank that peers wait for stands before those that lines name."""
+    claims = one.claims if claim in one.claims else (*one.claims, claim)
+    if rank is None:
+        return replace(one, claims=claims)
+    named = one.ranks if one.gpus else ()
+    order = (*named, rank, *one.ranks) if one.rows else (*one.ranks, rank)
+    return replace(one, claims=claims, ranks=tuple(dict.fromkeys(order)))
+
+
+def is_dated_to_the_stop(one: Hypothesis, stop: Stop) -> bool:
+    """Whether a line that needs no other source shows it at the stop, or while ranks waited."""
+    return any(row.is_firm and stop.of(row) in (When.AT, When.AFTER) for row in one.rows)
+
+
+def reaches(one: Hypothesis, place: Place) -> bool:
+    """Whether a cause in no node can be why a place is waited for."""
+    if isinstance(one.place, Domain):
+        return isinstance(place, AtNode) and place.node in one.place.nodes
+    if not isinstance(one.place, Outside):
+        return False
+    return not one.reached or (isinstance(place, AtNode) and place.node in one.reached)
+
+
+def is_about(one: Hypothesis, rank: int, seats: Seats) -> bool:
+    """Whether what failed on the node of a rank can be why that rank is waited for."""
+    if one.category not in OF_ONE_GPU or rank in one.ranks:
+        return True
+    gpu = seats.gpu_of(rank)
+    nobody_named = all(row.rank is None for row in one.rows)
+    return nobody_named and (gpu is None or not one.gpus or gpu in one.gpus)

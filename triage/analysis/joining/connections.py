@@ -1,0 +1,182 @@
+"""Errors of connections and links: to a node, to a leaf switch, or to nobody.
+
+A line about a connection names two ends (see peers.py); links that go down on
+several nodes at once have the switch in common.
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure
+from triage.analysis.joining.peers import common_leaf, complaints, named_node
+from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
+from triage.analysis.stop import SECOND, Stop, When
+from triage.domain.category import HARDWARE, Category
+from triage.domain.evidence import Blame, Evidence, Kind
+
+__all__ = ["gather_connections", "gather_switch"]
+
+# Causes whose lines name a connection rather than a node.
+CONNECTED: Final = frozenset({Category.NETWORK, Category.NIC})
+OF_TWO_ENDS: Final = frozenset({Blame.PEER, Blame.PAIR})
+MAX_ROWS: Final = 16
+
+
+def names_two_ends(row: Evidence) -> bool:
+    return row.category in CONNECTED and row.blame in OF_TWO_ENDS
+
+
+def gather_connections(
+    found: Sequence[Hypothesis],
+    seats: Seats,
+    leaf_switch: Mapping[str, str],
+    nodes: Collection[str],
+) -> list[Hypothesis]:
+    """Errors of connections: to the end that most complain of, or to the leaf switch of all.
+
+    Connections to a node that failed for a reason of its own follow from that.
+    """
+    naming = [row for one in found for row in one.rows if names_two_ends(row)]
+    if not naming:
+        return list(found)
+    kept = []
+    for one in found:
+        rows = tuple(row for row in one.rows if not names_two_ends(row))
+        if rows or not one.rows:
+            kept.append(one if len(rows) == len(one.rows) else replace(one, rows=rows))
+    kept, naming = without_lost_peers(kept, naming, seats)
+    if not naming:
+        return kept
+    pairs = complaints(naming, seats, nodes)
+    if not pairs.others:
+        # The other ends are on no known node: what is left is that somebody's link failed.
+        also = frozenset({Category.NIC, Category.DEPENDENCY})
+        rows = in_time(naming, MAX_ROWS)
+        return [*kept, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
+    own = {
+        one.node for one in kept if one.node is not None and one.category in CONNECTED and one.rows
+    }
+    leaf = common_leaf(pairs.others, leaf_switch) or side_leaf(pairs.others, leaf_switch)
+    if leaf is not None and len(pairs.others) > 2 and not own & set(pairs.others):
+        behind = tuple(sorted(n for n in pairs.others if leaf_switch.get(n) == leaf))
+        rows = in_time({id(r): r for n in behind for r in pairs.rows[n]}.values(), MAX_ROWS)
+        place = Domain(DomainKind.LEAF_SWITCH, leaf, behind)
+        return [*kept, Hypothesis(Category.NETWORK, place, rows, votes=len(behind))]
+    at_node = {one.node: k for k, one in enumerate(kept) if one.category in CONNECTED and one.node}
+    for node in sorted({*pairs.worst(), *(own & set(pairs.others))}):
+        if node not in at_node:
+            at_node[node] = len(kept)
+            kept.append(Hypothesis(Category.NETWORK, AtNode(node)))
+        match = kept[at_node[node]]
+        kept[at_node[node]] = replace(
+            match,
+            rows=in_time([*match.rows, *pairs.rows[node]], 2 * MAX_ROWS),
+            votes=len(pairs.others[node]),
+            also=match.also | {Category.NIC},
+        )
+    return kept
+
+
+def without_lost_peers(
+    found: Sequence[Hypothesis], naming: Sequence[Evidence], seats: Seats
+) -> tuple[list[Hypothesis], list[Evidence]]:
+    """Errors of connections to a node, or of one, that failed first for a reason of its own."""
+    firsts: dict[str, tuple[int, int]] = {}
+    for k, one in enumerate(found):
+        if one.node is None or one.category in CONNECTED or not is_sure(one):
+            continue
+        times = [row.at_ns for row in one.rows if row.is_firm and row.at_ns is not None]
+        if times and (one.node not in firsts or min(times) < firsts[one.node][0]):
+            firsts[one.node] = (min(times), k)
+    followers: dict[int, int] = defaultdict(int)
+    left = []
+    for row in naming:
+        ends = [
+            end for end in (named_node(row, seats), row.node) if end is not None and end in firsts
+        ]
+        first = firsts[ends[0]] if ends else None
+        slack = SECOND + min(row.error_ns, 60 * SECOND)
+        if first is not None and row.at_ns is not None and row.at_ns - first[0] + slack >= 0:
+            category = found[first[1]].category
+            if category in HARDWARE or ends[0] != row.node:
+                followers[first[1]] += 1
+                continue
+        left.append(row)
+    kept = [
+        replace(one, followers=one.followers + followers[k]) if followers[k] else one
+        for k, one in enumerate(found)
+    ]
+    return kept, left
+
+
+def side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) -> str | None:
+    """The one leaf switch that every pair has an end on, where several of its nodes take part.
+
+    None where one node is an end of every pair: then it is that node, whose leaf is on all too.
+    """
+    if any(len(peers) >= STAR and len(peers) == len(others) - 1 == pairs_in(others)
+           for peers in others.values()):  # fmt: skip
+        return None
+    common: set[str] | None = None
+    for node, peers in others.items():
+        for peer in peers:
+            ends = {leaf_switch.get(node, ""), leaf_switch.get(peer, "")} - {""}
+            common = ends if common is None else common & ends
+    if common is None or len(common) != 1:
+        return None
+    leaf = next(iter(common))
+    return leaf if sum(leaf_switch.get(node) == leaf for node in others) > 1 else None
+
+
+# So many ends of one node are no accident of who talked to whom.
+STAR: Final = 3
+
+
+def pairs_in(others: Mapping[str, set[str]]) -> int:
+    return sum(len(peers) for peers in others.values()) // 2
+
+
+# Ports of several nodes that fail within this time fail on the switch's side.
+TOGETHER_NS: Final = 20 * SECOND
+ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
+
+
+def gather_switch(
+    found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
+) -> list[Hypothesis]:
+    """Links that go down on several nodes at once: what they have in common is the switch."""
+    shown: dict[str, list[Evidence]] = {}
+    for one in found:
+        if one.category is Category.NETWORK and one.node is not None:
+            rows = [
+                row
+                for row in one.rows
+                if row.kind is Kind.LINK and row.is_firm and stop.of(row) in ABOUT_THE_STOP
+            ]
+            if rows:
+                shown[one.node] = rows
+    if len(shown) < 2:
+        return list(found)
+    dated = {
+        node: min(times)
+        for node, rows in shown.items()
+        if (times := [row.at_ns for row in rows if row.at_ns is not None])
+    }
+    # A log without a clock goes with those that have one, where there is one.
+    firsts = dict.fromkeys(shown, min(dated.values(), default=0)) | dated
+    group = [one for one in found if one.category is Category.NETWORK and one.node in firsts]
+    errors = sorted((row.error_ns for one in group for row in one.rows[:1]), reverse=True)[:2]
+    slack = min(sum(errors), 120 * SECOND)
+    if max(firsts.values()) - min(firsts.values()) > TOGETHER_NS + slack:
+        return list(found)
+    nodes = tuple(sorted(firsts))
+    merged = Hypothesis(
+        Category.NETWORK,
+        Domain(DomainKind.LEAF_SWITCH, common_leaf(nodes, leaf_switch), nodes),
+        in_time((row for one in group for row in one.rows[:4]), 24),
+        votes=len(nodes), followers=sum(one.followers for one in group),
+    )  # fmt: skip
+    gone = {id(one) for one in group}
+    return [*(one for one in found if id(one) not in gone), merged]

@@ -1,0 +1,223 @@
+"""What is measured of a hypothesis: named features, each of which says one thing.
+
+Their signs are fixed by reason: a row long after or before the stop never speaks for its
+place, whatever the incidents of a fit happened to hold.
+"""
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from triage.analysis.joining.claims import convicts
+from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.place import Domain, Place, Unplaced
+from triage.analysis.stop import SECOND, Stop, When
+from triage.domain.category import HARDWARE, Category
+from triage.domain.evidence import KERNEL_KINDS, Evidence
+from triage.domain.finding import Finding
+
+__all__ = [
+    "FEATURES",
+    "GPU_PARTS",
+    "NAMES",
+    "WITNESSES",
+    "Feature",
+    "Sign",
+    "logit",
+    "measure",
+    "witness_of",
+]
+
+GPU_PARTS: Final = frozenset(
+    {
+        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP,
+        Category.GPU_THERMAL, Category.NVLINK, Category.SDC,
+    }
+)  # fmt: skip
+OUTER: Final = frozenset({Category.STORAGE, Category.HOST_MAINTENANCE, Category.DEPENDENCY})
+HOST_PARTS: Final = HARDWARE - GPU_PARTS - {Category.NETWORK}
+ATTRIBUTED: Final = HARDWARE | OUTER | {Category.NCCL_TIMEOUT}
+# Two roots closer than this are of one moment, beyond what their clocks are known to.
+MOMENT_NS: Final = 2 * SECOND
+MOST_FOLLOWERS: Final = 20
+MOST_ERRORS: Final = 8
+
+
+class Sign(IntEnum):
+    """Which way a feature may speak, whatever the fit says."""
+
+    AGAINST = -1
+    EITHER = 0
+    FOR = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Feature:
+    """``words`` complete "because ..."; those of witnesses are made for each hypothesis."""
+
+    name: str
+    sign: Sign
+    words: str = ""
+
+
+WITNESSES: Final = ("kernel", "job", "weak")
+BEST_FIRST: Final = (
+    When.AT, When.AFTER, When.UNDATED, When.BEFORE, When.TEARDOWN, When.BOOT, When.STALE,
+)  # fmt: skip
+SPEAKS_FOR: Final = frozenset({When.AT, When.UNDATED})
+
+FEATURES: Final = (
+    *(
+        Feature(f"{witness}_{when}", Sign.FOR if when in SPEAKS_FOR else Sign.AGAINST)
+        for witness in WITNESSES
+        for when in When
+    ),
+    Feature("mild_only", Sign.AGAINST, "the machine mended what it complains of, or only warns"),
+    Feature("both_sources", Sign.FOR),
+    Feature("followers", Sign.FOR, "it explains other errors of that node"),
+    Feature("first", Sign.FOR, "nothing else went wrong earlier"),
+    Feature("late", Sign.AGAINST, "something else went wrong earlier"),
+    Feature("earlier_rivals", Sign.AGAINST, "other places went wrong before it"),
+    Feature("rivals", Sign.AGAINST, "other places went wrong at the stop"),
+    Feature("burst", Sign.FOR, "several different errors came together"),
+    Feature("habit", Sign.EITHER, "it said so before, and the job went on"),
+    Feature("gpu_part", Sign.EITHER, "a part of a GPU"),
+    Feature("host_part", Sign.EITHER, "a part of the host"),
+    Feature("network", Sign.EITHER, "the network"),
+    Feature("software", Sign.EITHER, "software"),
+    Feature("outer", Sign.EITHER, "storage, maintenance or a dependency"),
+    Feature("unattributed", Sign.AGAINST, "no line names a cause"),
+    Feature("in_no_node", Sign.EITHER, "many nodes show it at once"),
+    Feature("domain", Sign.FOR, "all ends hang on one switch"),
+    Feature("votes", Sign.FOR, "several others have trouble with it"),
+    Feature("unplaced", Sign.EITHER, "no line says where"),
+    Feature("claim", Sign.FOR, "the dumps say whom the others wait for"),
+    Feature("claim_possible", Sign.EITHER, "the dumps say that it is one of few to be waited for"),
+    Feature("claim_fabric", Sign.FOR, "the dumps say that all entered and none finished"),
+    Feature("gpu_of_claim", Sign.FOR, "the error is on the GPU of the rank that others wait for"),
+    Feature("node_gone", Sign.FOR, "several of its ranks left no dump"),
+    Feature("no_dumps", Sign.EITHER, "there are no dumps to hold it against"),
+    Feature("no_trouble", Sign.AGAINST, "nothing says that the job failed"),
+    Feature("driver_advice", Sign.FOR, "the driver itself asks for a repair"),
+)  # fmt: skip
+NAMES: Final = tuple(one.name for one in FEATURES)
+
+
+def measure(
+    hypotheses: Sequence[Hypothesis], claims: Sequence[Finding], stop: Stop, *, dumps: bool
+) -> list[Mapping[str, float]]:
+    """The features of every hypothesis that are not nothing, in the same order.
+
+    ``claims`` are all that detectors say; ``dumps`` whether there are any.
+    """
+    firsts = [first_at(one, stop) for one in hypotheses]
+    firm = [k for k, one in enumerate(hypotheses) if any(row.is_firm for row in one.rows)]
+    # What needs another source does not make a firm error late.
+    told = [k for k in firm if firsts[k] is not None] or range(len(hypotheses))
+    of_place: dict[Place, int] = {}
+    times: list[int] = []
+    for k in told:
+        first = firsts[k]
+        if first is not None:
+            times.append(first)
+            place = hypotheses[k].place
+            of_place[place] = min(first, of_place.get(place, first))
+    times.sort()
+    places = sorted(of_place.values())
+    strongest = sorted(((c.strength, c) for c in claims if convicts(c)), key=lambda pair: -pair[0])
+    found: list[Mapping[str, float]] = []
+    for one, first in zip(hypotheses, firsts, strict=True):
+        value = row_features(one, stop) | claim_features(one)
+        if one.rows:
+            elsewhere = next((s for s, claim in strongest if claim not in one.claims), None)
+            own = max((c.strength for c in one.claims if convicts(c)), default=None)
+            value["claim"] = logit(own) if own is not None else -logit(elsewhere or 0.5)
+        slack = MOMENT_NS + max((row.error_ns for row in one.rows), default=0)
+        if first is not None:
+            value["first"] = float(first <= times[0] + slack)
+            value["late"] = float(first > times[0] + slack)
+            value["earlier_rivals"] = math.log1p(bisect_left(times, first - slack))
+        others = len(places) if first is None else bisect_right(places, first + slack)
+        known = of_place.get(one.place)
+        if known is not None and (first is None or known <= first + slack):
+            others -= 1
+        value |= {
+            "gpu_part": float(one.category in GPU_PARTS),
+            "host_part": float(one.category in HOST_PARTS),
+            "network": float(one.category is Category.NETWORK),
+            "outer": float(one.category in OUTER),
+            "unattributed": float(one.category is Category.NCCL_TIMEOUT),
+            "software": float(one.category not in ATTRIBUTED),
+            "in_no_node": float(one.in_no_node),
+            "domain": float(isinstance(one.place, Domain)),
+            "votes": math.log1p(one.votes),
+            "unplaced": float(isinstance(one.place, Unplaced)),
+            "no_dumps": float(not dumps),
+            "rivals": math.log1p(max(others, 0)),
+            "no_trouble": float(stop.job_seen and not stop.trouble),
+        }
+        found.append({name: number for name, number in value.items() if number})
+    return found
+
+
+def witness_of(row: Evidence) -> str:
+    """``kernel``, ``job`` or ``weak``: what sort of witness a row is."""
+    if row.weak or row.is_generic:
+        return "weak"
+    return "kernel" if row.kind in KERNEL_KINDS else "job"
+
+
+def row_features(one: Hypothesis, stop: Stop) -> dict[str, float]:
+    """The best row of each sort of witness, and when it was printed."""
+    found: dict[str, float] = {}
+    grave = [row for row in one.rows if not row.is_mild]
+    sorts = set()
+    for sort in WITNESSES:
+        times = {stop.of(row) for row in grave if witness_of(row) == sort}
+        if times:
+            sorts.add(sort)
+            found[f"{sort}_{min(times, key=BEST_FIRST.index)}"] = 1.0
+    seen = {stop.of(row) for row in one.rows}
+    found["habit"] = float(When.AT in seen and bool(seen & {When.BEFORE, When.STALE}))
+    found["mild_only"] = float(bool(one.rows) and not grave)
+    found["both_sources"] = float({"kernel", "job"} <= sorts)
+    found["followers"] = math.log1p(min(one.followers, MOST_FOLLOWERS))
+    found["driver_advice"] = float(any(row.fields.get("action", "") for row in one.rows))
+    errors = len({(row.signature, row.gpu) for row in grave})
+    found["burst"] = math.log1p(min(errors, MOST_ERRORS) - 1) if grave else 0.0
+    return found
+
+
+def claim_features(one: Hypothesis) -> dict[str, float]:
+    """What the detectors say of this place."""
+    possible = any(claim.ranks and not convicts(claim) for claim in one.claims)
+    on_gpu = bool(one.gpus) and any(
+        rank in claim.ranks for claim in one.claims for rank in one.ranks[: len(one.gpus)]
+    )
+    absent = {rank for claim in one.claims if claim.is_gap for rank in claim.ranks}
+    gone = one.node is not None and len(absent & set(one.ranks)) > 1
+    return {
+        "claim_possible": float(possible),
+        "claim_fabric": float(any(not claim.ranks for claim in one.claims)),
+        "gpu_of_claim": float(on_gpu),
+        "node_gone": float(gone),
+    }
+
+
+def first_at(one: Hypothesis, stop: Stop) -> int | None:
+    """When the hypothesis first showed itself about the stop."""
+    times = [
+        row.at_ns
+        for row in one.rows
+        if row.at_ns is not None and not row.is_mild and stop.of(row) in (When.AT, When.AFTER)
+    ]
+    return min(times, default=None)
+
+
+def logit(probability: float) -> float:
+    """Log-odds; of what is next to certain those of 0.99."""
+    clipped = min(max(probability, 0.01), 0.99)
+    return math.log(clipped / (1 - clipped))

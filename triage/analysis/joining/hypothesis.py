@@ -1,0 +1,106 @@
+"""One possible cause of the stop: a category at a place, with all that speaks for it."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
+from triage.domain.category import Category, Role
+from triage.domain.evidence import Blame, Evidence
+from triage.domain.finding import Finding
+
+__all__ = ["Hypothesis", "Seats", "by_time", "in_time", "is_sure"]
+
+
+class Seats(Protocol):
+    """Who sits where, as far as it is known."""
+
+    def node_of(self, rank: int) -> str | None:
+        """The node of a rank."""
+        ...
+
+    def gpu_of(self, rank: int) -> str | None:
+        """The GPU of a rank, ``dddd:bb:dd``."""
+        ...
+
+    def rank_of_gpu(self, node: str, gpu: str) -> int | None:
+        """The rank on a GPU of a node."""
+        ...
+
+    def node_of_address(self, text: str) -> str | None:
+        """The node that an address or an alias belongs to."""
+        ...
+
+
+# One pair of ends is a tie; from two others on somebody is the common one.
+MANY_VOTES: Final = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Hypothesis:
+    """``category`` at ``place``.
+
+    ``rows`` are the roots that nothing explains, the earliest first; none where only dumps
+    say so. ``followers`` is how many rows they explain. ``claims`` are what detectors say of
+    the place and what this cause accounts for. ``also`` are categories that the rows do not
+    exclude. ``votes`` is how many others have trouble with the place.
+    """
+
+    category: Category
+    place: Place
+    rows: tuple[Evidence, ...] = ()
+    also: frozenset[Category] = frozenset()
+    followers: int = 0
+    claims: tuple[Finding, ...] = ()
+    ranks: tuple[int, ...] = ()
+    gpus: tuple[str, ...] = ()
+    votes: int = 0
+
+    @property
+    def node(self) -> str | None:
+        """The node it is on; None where it is on none, or not known on which."""
+        return self.place.node if isinstance(self.place, AtNode) else None
+
+    @property
+    def in_no_node(self) -> bool:
+        """Whether no single node is to blame."""
+        return isinstance(self.place, Outside | Domain)
+
+    @property
+    def names_somebody(self) -> bool:
+        """Whether it is about one node, or one rank."""
+        return isinstance(self.place, AtNode | AtRank)
+
+    @property
+    def reached(self) -> tuple[str, ...]:
+        """The nodes that a cause in no node reaches, as far as it is told."""
+        return self.place.nodes if isinstance(self.place, Outside | Domain) else ()
+
+    @property
+    def accuses(self) -> bool:
+        """Whether anything but a connection with two ends, or a tie, accuses the place itself."""
+        if any(claim.role is Role.CULPRIT for claim in self.claims):
+            return True
+        own = any(row.blame not in (Blame.PEER, Blame.PAIR) for row in self.rows)
+        return own or self.votes >= MANY_VOTES
+
+    @property
+    def key(self) -> tuple[str, str, str, tuple[int, ...]]:
+        """An order that does not depend on that of the files."""
+        shown = "~" if isinstance(self.place, Unplaced) else repr(self.place)
+        return (self.node or "~", str(self.category), shown, self.ranks)
+
+
+def by_time(row: Evidence) -> tuple[bool, int, str, int, str]:
+    """Order of time, the same however the files came; undated rows last."""
+    return (row.at_ns is None, row.at_ns or 0, row.artifact, row.line or 0, row.signature)
+
+
+def in_time(rows: Iterable[Evidence], most: int | None = None) -> tuple[Evidence, ...]:
+    """``rows``, the earliest first; at most ``most``."""
+    return tuple(sorted(rows, key=by_time)[:most])
+
+
+def is_sure(one: Hypothesis) -> bool:
+    """Whether rows alone would accuse the place of it."""
+    return one.category is not Category.NCCL_TIMEOUT and any(row.is_firm for row in one.rows)

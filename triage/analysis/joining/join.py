@@ -1,0 +1,142 @@
+"""One ranked answer out of dumps, kernel logs and job logs: the steps of joining in their order."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from triage.analysis.case import Case
+from triage.analysis.joining.belief import Belief, Model, believe
+from triage.analysis.joining.causes import find_causes
+from triage.analysis.joining.claims import join_claims
+from triage.analysis.joining.history import in_order_of_history
+from triage.analysis.joining.hypothesis import Hypothesis, Seats
+from triage.analysis.joining.quiet import job_goes_on, nothing_named
+from triage.analysis.joining.verdict import Decision, build, role_alone, worth_naming
+from triage.analysis.stop import JOB_KINDS, Stop
+from triage.domain.category import Category
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.finding import Finding
+from triage.domain.standing import NO_STANDINGS, Prior
+
+__all__ = ["Joined", "join"]
+
+# A claim is worth so much less where no dump was read at all.
+TRUST_LOST: Final = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """The decision, and all beliefs it was made from, best first."""
+
+    decision: Decision
+    beliefs: tuple[Belief, ...]
+    stop: Stop
+
+
+def join(
+    case: Case | None,
+    findings: Sequence[Finding],
+    evidence: Iterable[Evidence],
+    seats: Seats,
+    stop: Stop,
+    model: Model,
+    *,
+    nodes: Collection[str],
+    leaf_switch: Mapping[str, str],
+    standings: Mapping[str, Prior] = NO_STANDINGS,
+) -> Joined:
+    """Weigh everything together.
+
+    ``findings`` are what the detectors say of ``case``, the strongest first. ``standings`` are
+    priors: they order whom the evidence names alike.
+    """
+    rows = list(evidence)
+    coverage = coverage_of(case)
+    if case is not None and findings and job_goes_on(case, rows):
+        findings = ()
+    hypotheses = hypotheses_of(findings, rows, seats, stop, nodes, leaf_switch)
+    beliefs = believe(
+        hypotheses, findings, stop, model,
+        trust=1.0 - TRUST_LOST * (1.0 - coverage), dumps=case is not None,
+    )  # fmt: skip
+    beliefs = in_order_of_history(beliefs, standings, role_alone)
+    named = worth_naming(beliefs, stop)
+    nothing_stopped = stop.job_seen and not stop.trouble and not findings
+    if nothing_stopped or not named:
+        decision = nothing_named(case, rows, stop, coverage=coverage)
+    else:
+        decision = build(named, findings, case, rows, seats, stop)
+    return Joined(decision, tuple(beliefs), stop)
+
+
+def coverage_of(case: Case | None) -> float:
+    """The share of the expected ranks whose dump was read."""
+    if case is None:
+        return 1.0
+    return len(case.snapshot.digests) / max(len(case.snapshot.world), 1)
+
+
+def hypotheses_of(
+    findings: Sequence[Finding],
+    evidence: Sequence[Evidence],
+    seats: Seats,
+    stop: Stop,
+    nodes: Collection[str],
+    leaf_switch: Mapping[str, str],
+) -> list[Hypothesis]:
+    """All that rows and claims stand for; consequences, where nothing else does."""
+    # Who is stuck in a collective has met the others.
+    met = bool(findings)
+    rows = [*evidence, *preparing(evidence)]
+    causes = find_causes(rows, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
+    if not causes and not findings:
+        left = left_over(rows)
+        causes = find_causes(left, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
+    return join_claims(causes, findings, seats, stop)
+
+
+# Collectives as early as this are barriers that wait for somebody to prepare the data.
+FIRST_COLLECTIVES: Final = 4
+
+
+def preparing(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Preparation of data that had not ended when the first barrier of the job gave up.
+
+    A progress bar is no error; it becomes one where all others time out waiting.
+    """
+    rows = list(evidence)
+    waiting = [row for row in rows if Trait.TIMEOUT in row.traits]
+    early = [
+        row
+        for row in waiting
+        if (seq := row.fields.get("seq_id", "")).isdecimal() and int(seq[:9]) <= FIRST_COLLECTIVES
+    ]
+    if not early or len(early) < len(waiting):
+        return []
+    return [
+        replace(row, role=EvidenceRole.ROOT, weak=True)
+        for row in rows
+        if row.signature == "data.preprocessing_bar" and row.fields.get("percent") != "100"
+    ]
+
+
+# Other machines' errors paint a node with these; and a boot follows from anything.
+SAYS_NOTHING_ALONE: Final = frozenset({Kind.XID, Kind.SXID, Kind.BOOT})
+UNNAMED: Final = frozenset({None, Category.NONE, Category.NCCL_TIMEOUT})
+
+
+def left_over(evidence: Iterable[Evidence]) -> list[Evidence]:
+    """Consequences that say of what, as weak roots: all there is where the root was not kept."""
+    rows = list(evidence)
+    waited = any(row.category is Category.NCCL_TIMEOUT for row in rows if row.kind in JOB_KINDS)
+    return [
+        # Who loses a store or a peer is not where that fails.
+        replace(row, role=EvidenceRole.ROOT, weak=True)
+        if row.blame is Blame.SELF
+        else replace(row, role=EvidenceRole.ROOT, weak=True, node=None, rank=None)
+        for row in rows
+        if row.role is EvidenceRole.CONSEQUENCE
+        and row.category not in UNNAMED
+        and row.kind not in SAYS_NOTHING_ALONE
+        and not (waited and row.traits & {Trait.ENDS_JOB, Trait.RENDEZVOUS})
+    ]

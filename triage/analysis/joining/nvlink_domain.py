@@ -1,0 +1,61 @@
+"""One NVLink domain of a rack: a switch fault on one node, and its echoes on all the others."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.joining.hypothesis import Hypothesis, in_time
+from triage.analysis.stop import SECOND
+from triage.domain.category import Category
+from triage.domain.evidence import Evidence, Kind
+
+__all__ = ["with_domain_roots"]
+
+# NVLINK: the far end that went; the links of its domain then complain on every node.
+ROOT_XID: Final = 149
+ECHO_XIDS: Final = frozenset({144, 145, 146, 147, 148, 150, 45, 43})
+ECHO_NS: Final = 120 * SECOND
+SLACK_NS: Final = 5 * SECOND
+
+
+def with_domain_roots(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """Without hypotheses that only echo the root of their NVLink domain, which has more followers.
+
+    The GPU of the root line stands first, whatever severity its echoes print.
+    """
+    roots = [one for one in found if any(is_root(row) for row in one.rows)]
+    if len({one.place for one in roots}) != 1:
+        return list(found)
+    root = min(roots, key=lambda one: one.category is not Category.NVLINK)
+    first = in_time(row for row in root.rows if is_root(row))
+    start = first[0].at_ns
+    echoes = [
+        one
+        for one in found
+        if one is not root and one.rows and all(is_echo(row, start) for row in one.rows)
+    ]
+    if not echoes:
+        return list(found)
+    rest = in_time(row for row in root.rows if not is_root(row))
+    own = tuple(dict.fromkeys(row.gpu for row in (*first, *rest) if row.gpu is not None))
+    told = replace(
+        root, rows=(*first, *rest), gpus=own,
+        followers=root.followers + sum(len(one.rows) for one in echoes),
+    )  # fmt: skip
+    gone = {id(one) for one in echoes}
+    return [told if one is root else one for one in found if id(one) not in gone]
+
+
+def is_root(row: Evidence) -> bool:
+    return row.kind is Kind.XID and row.code == ROOT_XID
+
+
+def is_echo(row: Evidence, start_ns: int | None) -> bool:
+    if row.parent_code == ROOT_XID:
+        return True
+    if row.kind is not Kind.XID or row.code not in ECHO_XIDS:
+        return False
+    if row.at_ns is None or start_ns is None:
+        return True
+    slack = SLACK_NS + min(row.error_ns, ECHO_NS)
+    return start_ns - slack <= row.at_ns <= start_ns + ECHO_NS + slack

@@ -1,0 +1,108 @@
+"""What many nodes show at once, or none in particular, is in none of them."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from triage.analysis.joining.hypothesis import Hypothesis, in_time, is_sure
+from triage.analysis.joining.peers import common_leaf
+from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
+from triage.analysis.stop import SECOND, Stop, When
+from triage.domain.category import Category
+from triage.domain.evidence import Blame
+
+__all__ = ["gather_shared"]
+
+# What many nodes show at once is in none of them ...
+SHARED_NODES: Final = 3
+SHARED_PART: Final = 0.34
+# Storage behind a network is named by the nodes that wait for it; two are no accident.
+SERVED_NODES: Final = 2
+# ... for causes that can be outside: a memory chip does not fail on three nodes at once.
+OUTSIDE: Final = frozenset(
+    {
+        Category.STORAGE, Category.DEPENDENCY, Category.NETWORK, Category.HOST_MAINTENANCE,
+        Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK, Category.COLLECTIVE_MISMATCH,
+        Category.NUMERICAL, Category.GPU_OOM, Category.HOST_OOM, Category.HOST_STALL,
+        Category.NCCL_TIMEOUT, Category.POWER,
+    }
+)  # fmt: skip
+ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
+MAX_ROWS: Final = 24
+
+
+def gather_shared(
+    found: Sequence[Hypothesis], stop: Stop, num_nodes: int, leaf_switch: Mapping[str, str]
+) -> list[Hypothesis]:
+    """One hypothesis for what many nodes, or none in particular, show at the stop."""
+    many: dict[Category, list[Hypothesis]] = defaultdict(list)
+    for one in found:
+        served = one.category is Category.STORAGE
+        if one.category in OUTSIDE and (served or not one.in_no_node) and is_about(one, stop):
+            many[one.category].append(one)
+    merged: list[Hypothesis] = []
+    gone: set[int] = set()
+    for category, group in sorted(many.items()):
+        strong = [one for one in group if is_sure(one)]
+        # What only some show for certain, the others may show as a consequence.
+        group = strong if strong else group
+        places = {one.place for one in group} - {Unplaced(), Outside()}
+        nodes = tuple(sorted({one.node for one in group if one.node is not None}))
+        leaf = common_leaf(nodes, leaf_switch)
+        behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
+        served = category is Category.STORAGE and any(
+            row.blame is Blame.SHARED for one in group for row in one.rows
+        )
+        enough = (
+            len(places) >= max(SHARED_NODES, SHARED_PART * num_nodes)
+            or (len(places) > 1 and len(places) >= num_nodes)
+            or (served and len(places) >= SERVED_NODES)
+        )
+        if not (enough or behind_leaf) or (is_alone_first(group, stop) and not served):
+            continue
+        gone |= {id(one) for one in group}
+        place: Place = Outside(nodes)
+        if behind_leaf:
+            place = Domain(DomainKind.LEAF_SWITCH, leaf, nodes)
+        merged.append(
+            Hypothesis(
+                category, place,
+                in_time((row for one in group[:MAX_GROUP] for row in one.rows[:4]), MAX_ROWS),
+                also=frozenset(also for one in group for also in one.also),
+                followers=sum(one.followers for one in group), votes=len(places),
+            )
+        )  # fmt: skip
+    return [one for one in found if id(one) not in gone] + merged
+
+
+# Of a crash of ten thousand ranks a few hundred tell as much.
+MAX_GROUP: Final = 1024
+
+
+def is_about(one: Hypothesis, stop: Stop) -> bool:
+    return any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+
+
+# One rank that fails this long before all others failed by itself; they failed because of it.
+HEAD_START_NS: Final = 3 * SECOND
+
+
+def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
+    """Whether one node showed it clearly before every other, and surely rather than weakly."""
+    firm = any(not row.weak for one in group for row in one.rows)
+    firsts = sorted(
+        (min(times), error, one.key)
+        for one in group
+        if (
+            shown := [
+                row
+                for row in one.rows
+                if stop.of(row) in (When.AT, When.AFTER) and not (firm and row.weak)
+            ]
+        )
+        and (times := [row.at_ns for row in shown if row.at_ns is not None])
+        for error in [max(row.error_ns for row in shown)]
+    )
+    if len(firsts) < len(group) or len(firsts) < 2:
+        return False
+    return firsts[1][0] - firsts[0][0] > HEAD_START_NS + firsts[0][1] + firsts[1][1]

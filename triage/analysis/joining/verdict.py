@@ -1,0 +1,324 @@
+"""The one builder of suspects, verdict, cordon, summary and action, for whatever was brought."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from triage.analysis.case import Case, timestamp
+from triage.analysis.joining.belief import CONVICTED, Belief
+from triage.analysis.joining.claims import convicts
+from triage.analysis.joining.hypothesis import Hypothesis, Seats
+from triage.analysis.joining.place import Domain
+from triage.analysis.joining.wording import (
+    action_of,
+    because_of,
+    summary_of,
+    summary_of_claims,
+)
+from triage.analysis.stop import JOB_KINDS, Stop
+from triage.analysis.waits import PlaceKind
+from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
+from triage.domain.evidence import Evidence, EvidenceRole, Trait
+from triage.domain.finding import Finding
+from triage.domain.report import Suspect, Verdict, Victims
+
+__all__ = ["WORTH_NAMING", "Decision", "build", "role_alone", "timed_out", "worth_naming"]
+
+# Below this a cause is not worth a look at 3 a.m. ...
+WORTH_NAMING: Final = 0.08
+# ... and beside a place that the dumps prove, or a fabric in which nobody got through, this.
+WORTH_NAMING_BESIDE: Final = 0.25
+# A category is said when it is likelier than this; else the stop has no cause found.
+UNSAID: Final = 0.3
+# A node is named for cordoning only on a hardware cause that lines show, believed this much.
+CORDON_BELIEF: Final = 0.9
+MAX_SUSPECTS: Final = 64
+MAX_REASONS: Final = 8
+MAX_RANKS: Final = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What is answered; ``heard`` are the detectors' claims that it rests on, strongest first."""
+
+    verdict: Verdict
+    suspects: tuple[Suspect, ...]
+    victims: Victims
+    heard: tuple[Finding, ...]
+
+
+def worth_naming(ranked: Sequence[Belief], stop: Stop) -> list[Belief]:
+    """The beliefs that an answer is made of, in their order; empty where there is none."""
+    if not ranked:
+        return []
+    only_said = not stop.seen and stop.job_seen
+    top = ranked[0]
+    by_dumps = not top.hypothesis.rows
+    least = WORTH_NAMING_BESIDE if by_dumps else WORTH_NAMING
+    return [
+        one
+        for one in ranked
+        if (not one.hypothesis.rows and one.at_place >= WORTH_NAMING)
+        or (one.probability >= least and not (only_said and is_mild(one.hypothesis)))
+    ]
+
+
+def is_mild(one: Hypothesis) -> bool:
+    return bool(one.rows) and all(row.is_mild for row in one.rows)
+
+
+def build(
+    named: Sequence[Belief],
+    heard: Sequence[Finding],
+    case: Case | None,
+    evidence: Sequence[Evidence],
+    seats: Seats,
+    stop: Stop,
+) -> Decision:
+    """The answer that ``named`` beliefs make, best first; at least one."""
+    suspects = suspects_of(named, seats)
+    accused = {rank for suspect in suspects for rank in suspect.ranks}
+    nodes = {suspect.node for suspect in suspects}
+    victims = Victims()
+    if case is not None:
+        victims = victims_of(case, accused, nodes, seats)
+    elif stop.trouble:
+        victims = printed_victims(evidence, accused, nodes, seats)
+    top = named[0]
+    kept = {claim.detector + repr(claim.ranks) for one in named for claim in one.hypothesis.claims}
+    still = tuple(claim for claim in heard if claim.detector + repr(claim.ranks) in kept)
+    verdict = (
+        verdict_of_rows(top, suspects, victims, evidence, stop)
+        if top.hypothesis.rows
+        else verdict_of_claims(named, suspects, victims, still)
+    )
+    return Decision(verdict, suspects, victims, still)
+
+
+def suspects_of(named: Sequence[Belief], seats: Seats) -> tuple[Suspect, ...]:
+    """One row per node (or rank without one), best first, then what the cause reached."""
+    best: dict[object, Belief] = {}
+    for one in named:
+        if one.hypothesis.names_somebody:
+            best.setdefault(one.hypothesis.place, one)
+    top = named[0]
+    found: list[tuple[Belief, str | None, tuple[int, ...], Role]] = []
+    for one in list(best.values())[:MAX_SUSPECTS]:
+        role = role_beside(one, top)
+        found.append((one, one.hypothesis.node, ranks_of(one, named), role))
+    for one in named:
+        if not isinstance(one.hypothesis.place, Domain) or one.probability < CONVICTED:
+            continue
+        taken = {node for _, node, _, _ in found}
+        found += [
+            (one, node, (), Role.AFFECTED)
+            for node in one.hypothesis.place.nodes[:MAX_SUSPECTS]
+            if node not in taken
+        ]
+    found.sort(key=lambda row: -row[0].at_place)
+    return tuple(
+        Suspect(
+            position=position,
+            node=node,
+            ranks=ranks[:MAX_RANKS],
+            gpus=gpus_of(one.hypothesis, ranks, seats),
+            category=one.hypothesis.category,
+            score=one.at_place,
+            role=role,
+            action=action_of(one.hypothesis, role),
+            because=because_of(one.hypothesis, node)[:MAX_REASONS],
+        )
+        for position, (one, node, ranks, role) in enumerate(found[:MAX_SUSPECTS], start=1)
+    )
+
+
+def role_beside(one: Belief, top: Belief) -> Role:
+    """Convicted, or only possible beside what is likelier."""
+    role = role_alone(one)
+    if one.at_place < 0.5 * top.at_place:
+        return Role.POSSIBLE
+    # Beside a likelier cause that is in no node, a node is only possible.
+    if top.hypothesis.in_no_node and one.at_place < top.at_place:
+        return Role.POSSIBLE
+    return role or Role.POSSIBLE
+
+
+def role_alone(one: Belief) -> Role | None:
+    """How it would stand with nobody beside it; None where it is not worth naming."""
+    if one.at_place < WORTH_NAMING:
+        return None
+    convicted = one.at_place >= CONVICTED and one.hypothesis.accuses
+    return Role.CULPRIT if convicted else Role.POSSIBLE
+
+
+def ranks_of(one: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
+    """Its ranks; where only dumps speak, those of all their claims at the place of one role."""
+    if one.hypothesis.rows:
+        return one.hypothesis.ranks
+    mates = [
+        other.hypothesis
+        for other in named
+        if other.hypothesis.place == one.hypothesis.place and not other.hypothesis.rows
+    ]
+    role = one.hypothesis.claims[0].role
+    told = [
+        (-claim.strength, -(claim.late_ms or 0.0), rank)
+        for mate in mates
+        for claim in mate.claims
+        if claim.role is role
+        for rank in claim.ranks
+        if rank in mate.ranks
+    ]
+    return tuple(dict.fromkeys(rank for _, _, rank in sorted(told)))
+
+
+def gpus_of(one: Hypothesis, ranks: Sequence[int], seats: Seats) -> tuple[str, ...]:
+    if one.gpus:
+        return one.gpus
+    return tuple(dict.fromkeys(gpu for rank in ranks[:MAX_RANKS] if (gpu := seats.gpu_of(rank))))
+
+
+def cordoned(
+    named: Sequence[Belief], suspects: Sequence[Suspect], category: Category
+) -> tuple[str, ...]:
+    """The nodes that are taken out: a hardware cause that lines show, and sure of it."""
+    if category not in HARDWARE:
+        return ()
+    sure = {
+        one.hypothesis.node
+        for one in named
+        if one.hypothesis.rows and round(one.probability, 4) >= CORDON_BELIEF
+    }
+    return tuple(
+        one.node
+        for one in suspects
+        if one.node in sure and one.role is Role.CULPRIT and one.category in HARDWARE and one.node
+    )
+
+
+def verdict_of_rows(
+    top: Belief,
+    suspects: Sequence[Suspect],
+    victims: Victims,
+    evidence: Sequence[Evidence],
+    stop: Stop,
+) -> Verdict:
+    one = top.hypothesis
+    # Logs of a machine alone are asked what ails it, and not who stopped a job.
+    said = top.probability >= UNSAID or not stop.job_seen
+    category = one.category if said else Category.NCCL_TIMEOUT
+    role = suspects[0].role if suspects and not one.in_no_node else Role.CULPRIT
+    first = next((row.at_ns for row in one.rows if row.at_ns is not None), None)
+    likely = top.probability >= UNSAID
+    return Verdict(
+        kind=kind_of(one, evidence) if likely else VerdictKind.INCONCLUSIVE,
+        category=category,
+        confidence=top.probability if said else 1 - top.probability,
+        summary=summary_of(one, suspects, victims, said=said),
+        action=action_of(one, role) if said else Action.INVESTIGATE,
+        cordon=cordoned([top], suspects, category),
+        at=timestamp(first or stop.start_ns or stop.end_ns),
+    )
+
+
+def verdict_of_claims(
+    named: Sequence[Belief],
+    suspects: Sequence[Suspect],
+    victims: Victims,
+    heard: Sequence[Finding],
+) -> Verdict:
+    """What only the dumps say."""
+    top = named[0]
+    first = top.hypothesis.claims[0]
+    convicted = [claim for claim in heard if convicts(claim)]
+    by_dumps = [
+        suspect
+        for suspect in suspects
+        if any(rank in claim.ranks for claim in heard for rank in suspect.ranks)
+    ]
+    accused = bool(convicted) and bool(first.ranks)
+    action = action_of(top.hypothesis, Role.CULPRIT) if accused else Action.INVESTIGATE
+    if not first.ranks and first.category is Category.NCCL_TIMEOUT:
+        action = Action.CHECK_NETWORK
+    elif not accused and first.kind is VerdictKind.DESYNC:
+        action = Action.FIX_CODE
+    ordered = [first, *(claim for claim in heard if claim is not first)]
+    return Verdict(
+        kind=first.kind,
+        category=first.category,
+        confidence=top.probability,
+        summary=summary_of_claims(
+            ordered, [claim for claim in ordered if convicts(claim)] if accused else [],
+            by_dumps if first.ranks else (), victims,
+        ),
+        action=action,
+        at=next((reason.at for reason in first.because if reason.at is not None), None),
+    )  # fmt: skip
+
+
+# What ends a process, rather than holding it.
+ENDS: Final = frozenset(
+    {
+        Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK,
+        Category.HOST_MAINTENANCE, Category.DEPENDENCY, Category.NUMERICAL, Category.SDC,
+        Category.STORAGE, Category.SSD,
+    }
+)  # fmt: skip
+
+
+def kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:
+    """Hang, crash, desync or straggler: as the detectors say, else as the processes ended."""
+    kinds = [claim.kind for claim in top.claims]
+    for kind in (VerdictKind.DESYNC, VerdictKind.STRAGGLER):
+        if kind in kinds:
+            return kind
+    if top.category is Category.COLLECTIVE_MISMATCH:
+        return VerdictKind.DESYNC
+    if VerdictKind.HANG in kinds and top.category not in ENDS:
+        return VerdictKind.HANG
+    if top.category in ENDS or VerdictKind.CRASH in kinds:
+        return VerdictKind.CRASH
+    return VerdictKind.HANG if timed_out(evidence) else VerdictKind.CRASH
+
+
+def timed_out(evidence: Iterable[Evidence]) -> bool:
+    """Whether a watchdog gave up waiting."""
+    return any(Trait.TIMEOUT in row.traits for row in evidence)
+
+
+def victims_of(
+    case: Case, accused: Collection[int], accused_nodes: Collection[str | None], seats: Seats
+) -> Victims:
+    """Everybody stuck who is not accused, and the nodes that hold only such."""
+    if case.in_flight:
+        return Victims()
+    stuck = {
+        rank
+        for place in case.graph.places
+        if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P)
+        for rank in place.waiting
+    }
+    return with_homes(stuck - set(accused), accused_nodes, seats)
+
+
+def printed_victims(
+    evidence: Iterable[Evidence],
+    accused: Collection[int],
+    accused_nodes: Collection[str | None],
+    seats: Seats,
+) -> Victims:
+    """Ranks whose watchdog gave up: they waited."""
+    waited = {
+        row.rank
+        for row in evidence
+        if row.rank is not None and row.role is EvidenceRole.CONSEQUENCE and row.kind in JOB_KINDS
+    }
+    return with_homes(waited - set(accused), accused_nodes, seats)
+
+
+def with_homes(
+    ranks: Iterable[int], accused_nodes: Collection[str | None], seats: Seats
+) -> Victims:
+    ordered = tuple(sorted(ranks))
+    homes = {node for rank in ordered if (node := seats.node_of(rank)) is not None}
+    return Victims(ordered, tuple(sorted(homes - set(accused_nodes))))

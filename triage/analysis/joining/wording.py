@@ -1,0 +1,205 @@
+"""An answer in words: summary, reasons and the next step."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from triage.analysis.joining.features import GPU_PARTS
+from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.place import Domain, DomainKind, Unplaced
+from triage.domain.category import Action, Category, Role
+from triage.domain.evidence import KERNEL_KINDS, Evidence
+from triage.domain.finding import Finding
+from triage.domain.report import Because, Suspect, Victims
+
+__all__ = ["action_of", "because_of", "summary_of", "summary_of_claims"]
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """What a cause is called, what to do about it, and what to look at where only dumps say so."""
+
+    failed: str
+    action: Action
+    next_step: str | None = None
+
+
+WORDS: Final = {
+    Category.GPU: Words(
+        "a GPU failed", Action.DRAIN_NODE,
+        "check that GPU for Xid errors and run a diagnostic before it is used again",
+    ),
+    Category.NVLINK: Words("NVLink failed", Action.DRAIN_NODE),
+    Category.GPU_HBM: Words("GPU memory (HBM) failed", Action.DRAIN_NODE),
+    Category.GPU_SRAM: Words("GPU on-chip memory (SRAM) failed", Action.DRAIN_NODE),
+    Category.GPU_GSP: Words(
+        "the GPU's system processor (GSP) stopped answering", Action.REBOOT_NODE
+    ),
+    Category.GPU_THERMAL: Words("a GPU is too hot and slows down", Action.DRAIN_NODE),
+    Category.SDC: Words("a GPU computes wrong results", Action.DRAIN_NODE),
+    Category.NIC: Words("a network adapter failed", Action.DRAIN_NODE),
+    Category.NETWORK: Words("a link or switch port failed", Action.CHECK_NETWORK),
+    Category.SSD: Words("a local disk failed", Action.DRAIN_NODE),
+    Category.POWER: Words("power failed", Action.DRAIN_NODE),
+    Category.CHASSIS: Words("several devices of the node were lost at once", Action.DRAIN_NODE),
+    Category.IO_BOARD: Words(
+        "the PCIe path to a device failed (switch, riser or retimer)", Action.DRAIN_NODE
+    ),
+    Category.CPU: Words("a CPU failed", Action.DRAIN_NODE),
+    Category.HOST_MEMORY: Words("system memory failed", Action.DRAIN_NODE),
+    Category.HOST_MAINTENANCE: Words(
+        "the node or the job was taken down from outside", Action.RESTART_JOB
+    ),
+    Category.SOFTWARE_USER: Words("the training code raised an error", Action.FIX_CODE),
+    Category.SOFTWARE_FRAMEWORK: Words("the framework or a library crashed", Action.FIX_CODE),
+    Category.COLLECTIVE_MISMATCH: Words(
+        "ranks run different collectives", Action.FIX_CODE,
+        "compare the code path and the data of that rank with its peers'",
+    ),
+    Category.HOST_STALL: Words(
+        "a host process stopped issuing work", Action.INVESTIGATE,
+        "look at what that process does (py-spy, data loader, storage, locks)",
+    ),
+    Category.GPU_OOM: Words("GPU memory ran out", Action.FIX_CODE),
+    Category.HOST_OOM: Words("host memory ran out", Action.FIX_CODE),
+    Category.NUMERICAL: Words("the loss or a gradient is not a number", Action.FIX_CODE),
+    Category.DEPENDENCY: Words("a driver, library or setting does not fit", Action.FIX_CODE),
+    Category.STORAGE: Words("the file system or checkpoint store failed", Action.CHECK_STORAGE),
+    Category.NCCL_TIMEOUT: Words("a process failed without saying why", Action.INVESTIGATE),
+    Category.STRAGGLER: Words(
+        "a rank is slow", Action.INVESTIGATE,
+        "look at that rank's input pipeline, host load, clocks and temperature",
+    ),
+    Category.NONE: Words("nothing failed", Action.NONE),
+}  # fmt: skip
+
+QUOTED: Final = 120
+NAMED: Final = 4
+
+
+def action_of(one: Hypothesis, role: Role) -> Action:
+    """The next step for a place; one that is only possible is looked at first."""
+    if role is Role.POSSIBLE and not one.in_no_node:
+        return Action.INVESTIGATE
+    if role is Role.AFFECTED:
+        return Action.CHECK_NETWORK
+    return WORDS[one.category].action
+
+
+def because_of(one: Hypothesis, node: str | None) -> tuple[Because, ...]:
+    """Reasons: the roots in the order of time, then what the dumps say."""
+    own = [row for row in one.rows if node is None or row.node in (node, None)] or one.rows
+    reasons = [reason_of(row, node) for row in own[:5]]
+    if isinstance(one.place, Domain) and one.place.kind is DomainKind.LEAF_SWITCH:
+        if one.place.name is None:
+            reasons.insert(0, Because("fabric.links", "links of several nodes went down together"))
+        else:
+            text = f"all ends hang on leaf switch {one.place.name}"
+            reasons.insert(0, Because("fabric.leaf", text))
+    elif one.votes > 1 and not one.in_no_node:
+        text = f"{one.votes} other nodes have trouble in connections with it"
+        reasons.append(Because("fabric.votes", text))
+    if one.rows:
+        reasons += [reason for claim in one.claims for reason in claim.because[:3]]
+    else:
+        reasons += [reason for claim in one.claims for reason in claim.because]
+    return tuple(dict.fromkeys(reasons))
+
+
+def reason_of(row: Evidence, node: str | None) -> Because:
+    """The line as a reason to suspect ``node``; another node's line says whose it is."""
+    source = "kernel" if row.kind in KERNEL_KINDS else "job"
+    if row.signature.startswith("telemetry."):
+        source = "telemetry"
+    times = f" ({row.count} times)" if row.count > 1 else ""
+    teller = f"{row.node} says of it: " if node and row.node and row.node != node else ""
+    text = f"{teller}{row.text}{times}"
+    return Because(f"{source}.{row.kind}", text, row.artifact, row.line, row.at)
+
+
+def summary_of(
+    top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, said: bool
+) -> str:
+    """One sentence for the person on call, about what lines say."""
+    what = WORDS[top.category].failed
+    quote = quoted(top)
+    if not said:
+        return f"No cause is likely enough to be named; the best guess is that {what}{quote}."
+    waits = ""
+    if victims.ranks:
+        waiting = len(victims.ranks)
+        other = " other" if suspects and suspects[0].ranks else ""
+        waits = f"; {waiting}{other} rank{' waits' if waiting == 1 else 's wait'}"
+    if isinstance(top.place, Domain):
+        nodes = ", ".join(top.place.nodes[:4]) + (" ..." if len(top.place.nodes) > 4 else "")
+        if top.place.kind is DomainKind.NVLINK_DOMAIN:
+            return f"The NVLink domain of {nodes} failed{quote}{waits}."
+        if top.place.name is None:
+            return f"Links of {nodes} went down together, so the switch is the likelier{quote}."
+        return (
+            f"Leaf switch {top.place.name} or its links failed, behind which {nodes} stand{quote}."
+        )
+    if top.in_no_node or not suspects or isinstance(top.place, Unplaced):
+        on = f" on {top.votes} nodes" if top.votes > 1 else ""
+        where = "no single node is to blame" if top.in_no_node else "no line says on which node"
+        return f"{what[0].upper()}{what[1:]}{on}{quote}: {where}{waits}."
+    best = suspects[0]
+    place = f"On {best.node}" if best.node is not None else "In the job"
+    of = f" ({', '.join(part)})" if (part := whose(best)) else ""
+    hedge = "" if best.role is Role.CULPRIT else "possibly "
+    return f"{place}{of}, {hedge}{what}{quote}{waits}."
+
+
+def whose(best: Suspect) -> list[str]:
+    """Ranks and the one GPU of a suspect, as far as they are known."""
+    found = []
+    if best.ranks:
+        shown = ", ".join(map(str, best.ranks[:4])) + (" ..." if len(best.ranks) > 4 else "")
+        found.append(f"rank {shown}" if len(best.ranks) == 1 else f"ranks {shown}")
+    if len(best.gpus) == 1 and best.category in GPU_PARTS:
+        found.append(f"GPU {best.gpus[0]}")
+    return found
+
+
+def quoted(top: Hypothesis) -> str:
+    if not top.rows:
+        return f": {top.claims[0].summary}" if top.claims else ""
+    text = " ".join(top.rows[0].text.split())
+    return f': "{text[:QUOTED]}{"..." if len(text) > QUOTED else ""}"'
+
+
+def summary_of_claims(
+    heard: Sequence[Finding],
+    convicted: Sequence[Finding],
+    suspects: Sequence[Suspect],
+    victims: Victims,
+) -> str:
+    """One sentence for the person on call, about what only the dumps say."""
+    if not suspects:
+        return (
+            f"{heard[0].summary[0].upper()}{heard[0].summary[1:]}: nobody is convicted;"
+            " look at links, switch, NICs and NCCL's own log."
+        )
+    shown = convicted or [finding for finding in heard if finding.ranks]
+    top = shown[0]
+    same = [f for f in shown if f.category is top.category and f.detector == top.detector]
+    ranks = list(dict.fromkeys(rank for finding in same for rank in finding.ranks))
+    nodes = {rank: row.node for row in suspects for rank in row.ranks}
+    names = [
+        f"{rank} ({nodes[rank]})" if nodes.get(rank) is not None else f"{rank}" for rank in ranks
+    ]
+    who = "Rank " if len(ranks) == 1 else "One of ranks " if top.one_of else "Ranks "
+    who += ", ".join(names[:NAMED])
+    if len(names) > NAMED:
+        who += f" and {len(names) - NAMED} more"
+    sentence = f"{who} {top.summary}"
+    if victims.ranks:
+        count = len(victims.ranks)
+        sentence += f"; {count} other rank{' waits' if count == 1 else 's wait'}"
+    step = WORDS[top.category].next_step if convicted else None
+    sentence += f": {step}." if step else "."
+    others = [finding for finding in shown if finding not in same]
+    if others:
+        more = ", ".join(f"rank {f.ranks[0]} {f.summary}" for f in others[:2])
+        sentence += f" Besides, {more}."
+    return sentence
