@@ -1,6 +1,6 @@
 """From what was read to the answer: the one way that all faces of the product go."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -22,7 +22,7 @@ from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.timeline import timeline
 from triage.analysis.waits import wait_graph
 from triage.analysis.zones_of_roots import in_zone_of_the_stop
-from triage.domain.evidence import Evidence
+from triage.domain.evidence import Evidence, Trait
 from triage.domain.finding import Finding
 from triage.domain.fleet import Job
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
@@ -109,6 +109,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     """The view of the dumps and the evidence weighed together."""
     case = view.case if view is not None else None
     dated = on_one_clock(logs, case, facts, at)
+    if case is not None and case.in_flight and given_up(case, dated.evidence):
+        case.stand_still("the watchdogs of the job gave up")
     fleet = dated.fleet
     stop = find_stop(case, dated.evidence, facts, at)
     findings = tuple(hear(case)) if case is not None else ()
@@ -142,6 +144,14 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         standings=facts.standings,
     )
     return Weighed(view, dated, stop, joined, nodes, findings, rows)
+
+
+def given_up(case: Case, evidence: Iterable[Evidence]) -> bool:
+    """Whether a watchdog gave up when the dumps were taken: then they show no job that runs."""
+    last = max((one.last_created_ns or 0 for one in case.snapshot.digests), default=0)
+    return not case.live.proved and any(
+        Trait.TIMEOUT in row.traits and (row.at_ns is None or row.at_ns >= last) for row in evidence
+    )
 
 
 def answer_of(

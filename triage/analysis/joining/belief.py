@@ -17,7 +17,13 @@ from typing import Final
 
 import orjson
 
-from triage.analysis.joining.claims import convicts, is_dated_to_the_stop, proves
+from triage.analysis.joining.claims import (
+    LINKS,
+    convicts,
+    is_dated_to_the_stop,
+    may_be_at_the_stop,
+    proves,
+)
 from triage.analysis.joining.features import measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Place
@@ -108,7 +114,7 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
     Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
     Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
-    Bound.UNDATED_BESIDE: Limit(0.4, "no clock dates it, and a dated root stands beside it"),
+    Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
     Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
 }
 
@@ -178,7 +184,7 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
     dated = {id(one) for one in weighed if is_dated_to_the_stop(one.hypothesis, stop)}
     found = []
     for belief in weighed:
-        beside = bool(dated - {id(belief)})
+        beside = nobody or bool(dated - {id(belief)})
         bounds = [
             *bounds_by_dumps(
                 belief.hypothesis, proven, claimed,
@@ -193,10 +199,6 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
             belief = replace(belief, probability=said, bounds=tuple(bounds))
         found.append(belief)
     return found
-
-
-# What an old event of says nothing of a stop in which all entered and none got through.
-LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 
 
 def bounds_by_dumps(
@@ -255,7 +257,7 @@ def claims_alone(
     firm = [
         one
         for one in weighed
-        if one.probability >= CONVICTED and is_dated_to_the_stop(one.hypothesis, stop)
+        if one.probability >= CONVICTED and may_be_at_the_stop(one.hypothesis, stop)
     ]
     for one in bare:
         strength = max(claim.strength for claim in one.claims) * trust
@@ -263,7 +265,9 @@ def claims_alone(
             other.probability
             for other in weighed
             if any(claim in other.hypothesis.claims for claim in one.claims)
-            and (other.hypothesis.place == one.place or other.hypothesis.in_no_node)
+            and (
+                one.in_no_node or other.hypothesis.place == one.place or other.hypothesis.in_no_node
+            )
         ]
         said = strength * (1 - max(accounts, default=0.0))
         bounds: tuple[Bound, ...] = ()
@@ -282,8 +286,9 @@ def claims_alone(
         if elsewhere and strength > limit and one.category is not Category.STRAGGLER:
             whole, said, bounds = limit, min(said, limit), (Bound.EXPLAINED,)
         odds = math.log(strength / (1 - strength))
-        # What the dumps prove of the place holds whatever the part is.
-        found.append(Belief(one, said, {}, odds, bounds, at_place=whole))
+        # What the dumps prove of a place holds whatever the part is.
+        at_place = whole if one.names_somebody else said
+        found.append(Belief(one, said, {}, odds, bounds, at_place=at_place))
     return found
 
 

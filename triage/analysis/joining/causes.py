@@ -32,6 +32,9 @@ NEAREST: Final = (
 )  # fmt: skip
 
 
+ABOUT_THE_STOP: Final = (When.AT, When.AFTER, When.UNDATED)
+
+
 def find_causes(
     evidence: Iterable[Evidence],
     seats: Seats,
@@ -127,15 +130,21 @@ def at_one_place(
             grouped[category].append(row)
             explains[category] += followers[index]
     return [
-        refined(of_rows(category, place, own, explains[category], seats), rows)
+        refined(of_rows(category, place, own, explains[category], seats, stop), rows)
         for category, own in grouped.items()
     ]
 
 
 def of_rows(
-    category: Category, place: Place, rows: Sequence[Evidence], followers: int, seats: Seats
+    category: Category,
+    place: Place,
+    rows: Sequence[Evidence],
+    followers: int,
+    seats: Seats,
+    stop: Stop,
 ) -> Hypothesis:
-    """One hypothesis, with the GPUs and ranks that its rows name."""
+    """One hypothesis, with the GPUs and ranks that its rows name; those about the stop first."""
+    rows = sorted(rows, key=lambda row: (stop.of(row) not in ABOUT_THE_STOP, by_time(row)))
     ranks: dict[int, None] = {place.rank: None} if isinstance(place, AtRank) else {}
     gpus: dict[str, None] = {}
     for row in rows:

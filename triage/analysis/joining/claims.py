@@ -10,13 +10,21 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.joining.hypothesis import Hypothesis, Seats
+from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place
 from triage.analysis.stop import Stop, When
 from triage.domain.category import Category, Role
 from triage.domain.finding import Finding
 
-__all__ = ["PROVEN", "convicts", "join_claims", "proves"]
+__all__ = [
+    "LINKS",
+    "PROVEN",
+    "convicts",
+    "is_dated_to_the_stop",
+    "join_claims",
+    "may_be_at_the_stop",
+    "proves",
+]
 
 # From here on a claim is worth more than any line that needs another source.
 PROVEN: Final = 0.75
@@ -60,7 +68,9 @@ def join_claims(
         for rank in claim.ranks:
             place = seat_of(rank, seats)
             for k in (*at[place], *at.get(AtRank(rank), ())):
-                if claim.can_be_due_to(found[k].category) and is_about(found[k], rank, seats):
+                # A file that is missing may be any rank's of a node that failed.
+                about = claim.is_gap or is_about(found[k], rank, seats)
+                if claim.can_be_due_to(found[k].category) and about:
                     found[k] = with_claim(found[k], claim, rank)
             for k in elsewhere:
                 if claim.can_be_due_to(found[k].category) and reaches(found[k], place):
@@ -69,7 +79,7 @@ def join_claims(
             bare[place, claim.category] = with_claim(own, claim, rank)
         if not claim.ranks:
             for k, one in enumerate(found):
-                if claim.can_be_due_to(one.category) and is_dated_to_the_stop(one, stop):
+                if claim.can_be_due_to(one.category) and may_be_at_the_stop(one, stop):
                     found[k] = with_claim(one, claim, None)
             key = (Outside(), claim.category)
             bare[key] = with_claim(
@@ -85,18 +95,36 @@ def seat_of(rank: int, seats: Seats) -> Place:
 
 
 def with_claim(one: Hypothesis, claim: Finding, rank: int | None) -> Hypothesis:
-    """``one`` with a claim; the rank that peers wait for stands before those that lines name."""
+    """``one`` with a claim; the rank that peers wait for stands before those that lines name,
+    but for the rank on a GPU that a line names, and where only its file is missing.
+    """
     claims = one.claims if claim in one.claims else (*one.claims, claim)
     if rank is None:
         return replace(one, claims=claims)
-    named = one.ranks if one.gpus else ()
-    order = (*named, rank, *one.ranks) if one.rows else (*one.ranks, rank)
+    order = (*one.ranks, rank)
+    if one.rows and not one.gpus and not claim.is_gap:
+        order = (rank, *one.ranks)
     return replace(one, claims=claims, ranks=tuple(dict.fromkeys(order)))
 
 
 def is_dated_to_the_stop(one: Hypothesis, stop: Stop) -> bool:
-    """Whether a line that needs no other source shows it at the stop, or while ranks waited."""
-    return any(row.is_firm and stop.of(row) in (When.AT, When.AFTER) for row in one.rows)
+    """Whether it shows at the stop, or while ranks waited, in a line that needs no other source
+    or in the trouble that several others have with it.
+    """
+    told = (row for row in one.rows if row.is_firm or (one.votes >= MANY_VOTES and not row.is_mild))
+    return any(stop.of(row) in (When.AT, When.AFTER) for row in told)
+
+
+# Links flap on every day of a large cluster.
+LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
+
+
+def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
+    """Whether it shows at the stop, or no clock tells and it is more than a link that flaps."""
+    if is_dated_to_the_stop(one, stop):
+        return True
+    undated = any(row.is_firm and stop.of(row) is When.UNDATED for row in one.rows)
+    return undated and one.category not in LINKS
 
 
 def reaches(one: Hypothesis, place: Place) -> bool:

@@ -116,6 +116,8 @@ def explained_by(
     ``is_old``: trouble of another time explains nothing that another log tells without one.
     Chains are followed to their beginning.
     """
+    if len(rows) < 2:
+        return {}
     roots = [
         index
         for index, row in enumerate(rows)

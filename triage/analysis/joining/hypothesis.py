@@ -9,7 +9,7 @@ from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence
 from triage.domain.finding import Finding
 
-__all__ = ["Hypothesis", "Seats", "by_time", "in_time", "is_sure"]
+__all__ = ["MANY_VOTES", "Hypothesis", "Seats", "by_time", "in_time", "is_sure"]
 
 
 class Seats(Protocol):
@@ -40,8 +40,8 @@ MANY_VOTES: Final = 2
 class Hypothesis:
     """``category`` at ``place``.
 
-    ``rows`` are the roots that nothing explains, the earliest first; none where only dumps
-    say so. ``followers`` is how many rows they explain. ``claims`` are what detectors say of
+    ``rows`` are the roots that nothing explains, those about the stop first; none where only
+    dumps say so. ``followers`` is how many rows they explain. ``claims`` are what detectors say of
     the place and what this cause accounts for. ``also`` are categories that the rows do not
     exclude. ``votes`` is how many others have trouble with the place.
     """

@@ -64,11 +64,11 @@ def by_elimination(
     for row in rows:
         if row.peer is not None and row.node is not None and named_node(row, seats) is None:
             reporters[host_of(row.peer)].add(row.node)
+    everybody = frozenset(nodes)
     found = {}
     for address, complaining in sorted(reporters.items()):
-        silent = set(nodes) - complaining
-        if len(silent) == 1 and complaining <= set(nodes):
-            found[address] = silent.pop()
+        if len(complaining) == len(everybody) - 1 and complaining <= everybody:
+            (found[address],) = everybody - complaining
     return found
 
 
