@@ -1,12 +1,14 @@
-"""Fit the ranking's weights on simulated campaigns, in one command.
+"""Fit the weights of belief on incidents of several generators, in one command.
 
-    python benchmarks/fit_weights.py --seeds 1001 1002 1003 --write
+    python -m benchmarks.fit_weights --seeds 1001 1002 --folders C1 F1 --write
+    python -m benchmarks.fit_weights --keep examples.json --leave-out F1
 
-Every incident of the campaigns is read and its hypotheses are measured; those
-that name the right cause at the right place are the hits of a logistic
-regression. A second one, over the incidents' best rivals, sets the scale. The
-seeds must be apart from those that results are judged on; both are recorded in
-the weights file, with the figures of a part that was held out.
+Every incident is read and what rows say of it is measured; the hypotheses that name the right
+cause at the right place are the hits of a logistic regression whose signs are fixed by reason.
+A second one, over the incidents' best rivals, sets the scale. Generators weigh equally, however
+many incidents each has. ``--folders`` are campaigns as `benchmarks.field.make` writes them;
+``--leave-out`` fits on all generators but one, and shows the figures on that one. Seeds and
+folders must be apart from those that results are judged on.
 """
 
 import argparse
@@ -14,7 +16,8 @@ import json
 import math
 import shutil
 import tempfile
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,107 +25,157 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
-from triage.analysis.hypothesis import Hypothesis
-from triage.analysis.weigh import FARTHEST, FEATURES, Model
 
-from benchmarks.campaign_cases import Setting, cases, settings
-from triage.simulator.incidents.truth import IncidentTruth
+from benchmarks.campaign_cases import Setting, cases, settings, weighed_of
+from triage.analysis.answer import Weighed
+from triage.analysis.joining.belief import FARTHEST, Model
+from triage.analysis.joining.features import FEATURES, NAMES
+from triage.analysis.joining.hypothesis import Hypothesis
+from triage.errors import TriageError
 
-WEIGHTS = Path(__file__).parents[1] / "triage" / "analysis" / "weights.json"
+WEIGHTS = Path(__file__).parents[1] / "triage" / "analysis" / "joining" / "weights.json"
+OWN = "simulate"
 # Strength of the ridge: features that are rarely seen stay small.
 RIDGE_C = 0.5
-# What may only speak for a cause, and only against one: a sum that people read must not say
-# that a fatal error at the stop clears its node, whatever the campaigns happened to hold.
-FOR = frozenset(
-    {
-        "kernel_at", "kernel_undated", "job_at", "job_undated", "weak_at", "claim_culprit",
-        "gpu_of_claim", "both_sources", "votes", "first", "followers", "leaf", "driver_advice",
-        "burst", "claim_fabric",
-    }
-)  # fmt: skip
-AGAINST = frozenset(
-    {
-        "kernel_stale", "job_stale", "weak_stale", "weak_before", "mild_only", "claims_elsewhere",
-        "late", "earlier_rivals", "unattributed", "no_trouble", "rivals",
-    }
-)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """One hypothesis: its incident, its features, and whether it is right."""
+    """One hypothesis: its generator and incident, its features, and whether it is right."""
 
+    generator: str
     incident: int
     features: dict[str, float]
     right: bool
 
 
-def examples(setting: Setting) -> list[Example]:
-    """The hypotheses of one campaign."""
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What an incident's truth accepts: categories, and the nodes and ranks that are guilty."""
+
+    categories: frozenset[str]
+    nodes: frozenset[str]
+    ranks: frozenset[int]
+    reached: frozenset[str] = frozenset()
+
+    def accepts(self, one: Hypothesis) -> bool:
+        """Whether ``one`` names an accepted category at the guilty place."""
+        if str(one.category) not in self.categories:
+            return False
+        if one.reached and one.in_no_node and self.nodes | self.reached:
+            return bool(set(one.reached) & (self.nodes | self.reached))
+        if not self.nodes and not self.ranks:
+            return not one.names_somebody
+        if one.node is not None:
+            return one.node in self.nodes
+        return bool(set(one.ranks) & self.ranks)
+
+
+def examples_of(
+    weighed: Weighed, expected: Expected, generator: str, number: int
+) -> Iterator[Example]:
+    """The hypotheses that rows make; none of a healthy job, of which nobody asks the model."""
+    if weighed.stop.job_seen and not weighed.stop.trouble and not weighed.findings:
+        return
+    for belief in weighed.joined.beliefs:
+        if belief.features:
+            right = expected.accepts(belief.hypothesis)
+            yield Example(generator, number, dict(belief.features), right)
+
+
+def simulated(setting: Setting) -> list[Example]:
+    """The examples of one campaign of `triage simulate`."""
     folder = Path(tempfile.mkdtemp(prefix="triage-fit-"))
-    found = []
+    found: list[Example] = []
     try:
         for number, (weighed, truth) in enumerate(cases(setting, folder)):
-            if (
-                weighed.stop.job_seen
-                and not weighed.stop.trouble
-                and not (weighed.dumps_say and weighed.dumps_say.heard)
-            ):
-                continue  # a healthy job: nobody asks the model
-            found += [
-                Example(number, dict(one.features), is_right(one, truth))
-                for one in weighed.fused.hypotheses
-            ]
+            expected = Expected(
+                frozenset({truth.category, *truth.accepted}), frozenset(truth.culprit_nodes),
+                frozenset(truth.culprit_ranks), frozenset(truth.affected_nodes),
+            )  # fmt: skip
+            found += examples_of(weighed, expected, OWN, number)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
     return found
 
 
-def is_right(one: Hypothesis, truth: IncidentTruth) -> bool:
-    """Whether it names an accepted category at the guilty place."""
-    if str(one.category) not in {truth.category, *truth.accepted}:
-        return False
-    if not truth.culprit_nodes and not truth.culprit_ranks:
-        return one.shared or one.node is None
-    if one.leaf is not None:
-        return bool(set(one.nodes) & {*truth.culprit_nodes, *truth.affected_nodes})
-    if one.node is not None:
-        return one.node in truth.culprit_nodes
-    return bool(set(one.ranks) & set(truth.culprit_ranks))
+def foldered(part: tuple[Path, Sequence[str]]) -> list[Example]:
+    """The examples of some incidents of a campaign that lies in a folder."""
+    campaign, names = part
+    found: list[Example] = []
+    for number, name in enumerate(names):
+        truth = json.loads((campaign / "truth" / f"{name}.json").read_text(encoding="utf-8"))
+        expected = Expected(
+            frozenset(truth["acceptable"]),
+            frozenset([*truth["culprit_nodes"], *truth["alternate_nodes"]]),
+            frozenset([*truth["culprit_ranks"], *sum(truth["alternate_rank_sets"], [])]),
+        )
+        try:
+            weighed = weighed_of(campaign / "cases" / name)
+        except TriageError as error:
+            print(json.dumps({"incident": name, "error": str(error)}))
+            continue
+        found += examples_of(weighed, expected, campaign.name, number)
+    return found
+
+
+def gather(seeds: Iterable[int], count: int, folders: Iterable[Path], jobs: int) -> list[Example]:
+    """Examples of all generators; incidents numbered through."""
+    own = [one for seed in seeds for one in settings(seed, count)]
+    parts = []
+    for campaign in folders:
+        names = sorted(path.stem for path in (campaign / "truth").glob("*.json"))
+        parts += [(campaign, names[start : start + 50]) for start in range(0, len(names), 50)]
+    found: list[Example] = []
+    base = 0
+    with ProcessPoolExecutor(jobs) as pool:
+        for part in [*pool.map(simulated, own), *pool.map(foldered, parts)]:
+            found += [
+                Example(one.generator, base + one.incident, one.features, one.right) for one in part
+            ]
+            base += 1 + max((one.incident for one in part), default=0)
+    return found
 
 
 def fit(found: Sequence[Example]) -> Model:
     """Both steps on all examples."""
-    table = np.array([[one.features.get(name, 0.0) for name in FEATURES] for one in found])
+    table = np.array([[one.features.get(name, 0.0) for name in NAMES] for one in found])
     right = np.array([one.right for one in found])
-    weights, bias = ridge(table, right)
+    share = shares(found)
+    weights, bias = ridge(table, right, share)
     model = Model(bias, weights, 1.0, 0.0, 0.0)
     own, ahead = standings(found, model)
     second = LogisticRegression(C=1e3, max_iter=5000)
-    second.fit(np.column_stack([own, ahead]), right)
+    second.fit(np.column_stack([own, ahead]), right, sample_weight=share)
     scale, margin = (float(value) for value in second.coef_[0])
     return Model(model.bias, weights, scale, margin, float(second.intercept_[0]))
 
 
-def ridge(table: np.ndarray, right: np.ndarray) -> tuple[dict[str, float], float]:
+def shares(found: Sequence[Example]) -> np.ndarray:
+    """The weight of each example: all of a generator together weigh as much as another's."""
+    counts = Counter(one.generator for one in found)
+    each = len(found) / len(counts)
+    return np.array([each / counts[one.generator] for one in found])
+
+
+def ridge(
+    table: np.ndarray, right: np.ndarray, share: np.ndarray
+) -> tuple[dict[str, float], float]:
     """Logistic regression with a ridge and signs that may not turn; scikit-learn's has no signs."""
     sign = np.where(right, 1.0, -1.0)
     wide = np.column_stack([table, np.ones(len(table))])
 
     def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
         odds = sign * (wide @ values)
-        slope = -sign / (1 + np.exp(np.clip(odds, -30, 30)))
-        total = np.logaddexp(0, -odds).sum() + (values[:-1] ** 2).sum() / (2 * RIDGE_C)
+        slope = -sign * share / (1 + np.exp(np.clip(odds, -30, 30)))
+        total = (share * np.logaddexp(0, -odds)).sum() + (values[:-1] ** 2).sum() / (2 * RIDGE_C)
         return float(total), wide.T @ slope + np.append(values[:-1], 0.0) / RIDGE_C
 
-    bounds = [
-        (0.0, None) if name in FOR else (None, 0.0) if name in AGAINST else (None, None)
-        for name in FEATURES
-    ]
+    bounds = [(0.0 if one.sign > 0 else None, 0.0 if one.sign < 0 else None) for one in FEATURES]
     start = np.zeros(len(FEATURES) + 1)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)])
     values = found.x.tolist()
-    kept = {name: value for name, value in zip(FEATURES, values, strict=False) if value}
+    kept = {name: value for name, value in zip(NAMES, values, strict=False) if value}
     return kept, float(values[-1])
 
 
@@ -171,54 +224,54 @@ def ece(said: np.ndarray, so: np.ndarray, bins: int = 10) -> float:
     return float(total)
 
 
-def gather(seeds: Iterable[int], count: int, jobs: int) -> list[Example]:
-    """Examples of campaigns in every setting; incidents numbered through."""
-    wanted = [one for seed in seeds for one in settings(seed, count)]
-    found: list[Example] = []
-    base = 0
-    with ProcessPoolExecutor(jobs) as pool:
-        for part in pool.map(examples, wanted):
-            found += [Example(base + one.incident, one.features, one.right) for one in part]
-            base += 1 + max((one.incident for one in part), default=0)
+def by_generator(found: Sequence[Example], model: Model) -> dict[str, dict[str, float]]:
+    """The figures of each generator."""
+    return {
+        name: figures([one for one in found if one.generator == name], model)
+        for name in sorted({one.generator for one in found})
+    }
+
+
+def record_of(found: Sequence[Example], model: Model, left_out: str | None) -> dict[str, object]:
+    """What is written into the weights file."""
+    return {
+        "about": "weights of triage/analysis/joining; made by benchmarks/fit_weights.py",
+        "generators": sorted({one.generator for one in found} - {left_out}),
+        "left_out": left_out,
+        "figures": by_generator(found, model),
+        "bias": round(model.bias, 4),
+        "scale": round(model.scale, 4),
+        "margin": round(model.margin, 4),
+        "offset": round(model.offset, 4),
+        "weights": {name: round(value, 4) for name, value in sorted(model.weights.items())},
+    }
+
+
+def gathered(given: argparse.Namespace) -> list[Example]:
+    """The examples that were kept, or those of all generators."""
+    if given.keep is not None and given.keep.exists():
+        return [Example(*one) for one in json.loads(given.keep.read_text(encoding="utf-8"))]
+    found = gather(given.seeds, given.count, given.folders, given.jobs)
+    if given.keep is not None:
+        kept = [[one.generator, one.incident, one.features, one.right] for one in found]
+        given.keep.write_text(json.dumps(kept), encoding="utf-8")
     return found
 
 
 def main() -> None:
     """Gather, fit, show, and write if asked."""
     options = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    options.add_argument("--seeds", type=int, nargs="+", default=[1001, 1002])
-    options.add_argument("--held-out", type=int, nargs="+", default=[1901])
+    options.add_argument("--seeds", type=int, nargs="*", default=[1001])
     options.add_argument("--count", type=int, default=150, help="incidents a campaign")
+    options.add_argument("--folders", type=Path, nargs="*", default=[], help="campaigns")
+    options.add_argument("--leave-out", help="a generator that is judged and not fitted")
     options.add_argument("--jobs", type=int, default=2)
     options.add_argument("--keep", type=Path, help="keep the examples there, or take them from it")
     options.add_argument("--write", action="store_true", help=f"write {WEIGHTS.name}")
     given = options.parse_args()
-    if given.keep is not None and given.keep.exists():
-        raw = json.loads(given.keep.read_text(encoding="utf-8"))
-        train, held = ([Example(*one) for one in raw[part]] for part in ("train", "held"))
-    else:
-        train = gather(given.seeds, given.count, given.jobs)
-        held = gather(given.held_out, given.count, given.jobs)
-        if given.keep is not None:
-            kept = {
-                name: [[one.incident, one.features, one.right] for one in part]
-                for name, part in (("train", train), ("held", held))
-            }
-            given.keep.write_text(json.dumps(kept), encoding="utf-8")
-    model = fit(train)
-    record = {
-        "about": "weights of triage/analysis/weigh.py; made by benchmarks/fit_weights.py",
-        "data": {
-            "campaign": "llama3, every setting of benchmarks/campaign_cases.py",
-            "seeds": given.seeds, "held_out_seeds": given.held_out, "count": given.count,
-        },
-        "figures": {"train": figures(train, model), "held_out": figures(held, model)},
-        "bias": round(model.bias, 4),
-        "scale": round(model.scale, 4),
-        "margin": round(model.margin, 4),
-        "offset": round(model.offset, 4),
-        "weights": {name: round(value, 4) for name, value in sorted(model.weights.items())},
-    }  # fmt: skip
+    found = gathered(given)
+    model = fit([one for one in found if one.generator != given.leave_out])
+    record = record_of(found, model, given.leave_out)
     print(json.dumps(record, indent=1))
     if given.write and math.isfinite(model.bias):
         WEIGHTS.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")

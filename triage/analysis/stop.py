@@ -20,7 +20,16 @@ from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.fleet import Job
 from triage.parsers.flight_recorder.reduce import U_CREATED
 
-__all__ = ["LASTING", "SECOND", "Stop", "When", "find_stop", "of_a_process", "parse_instant"]
+__all__ = [
+    "LASTING",
+    "SECOND",
+    "Stop",
+    "When",
+    "at_its_own_stop",
+    "find_stop",
+    "of_a_process",
+    "parse_instant",
+]
 
 SECOND: Final = 1_000_000_000
 # A root is printed within this of the stop that it makes ...
@@ -43,6 +52,8 @@ JOB_FAMILIES: Final = ("storage.", "gpu_tool.")
 # Field of a row that tells of a condition and not of a moment: it holds from its first time to
 # its last.
 LASTING: Final = "lasting"
+# What is too hot was told by a monitor that looks every few minutes.
+LASTING_S: Final = 900
 FAILING: Final = frozenset({EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE})
 
 
@@ -83,8 +94,8 @@ class Stop:
     boots: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Node -> its boots that logs date, ascending."""
 
-    def when(self, at_ns: int | None, error_ns: int = 0) -> When:
-        """Where ``at_ns``, known to ``error_ns``, lies."""
+    def when(self, at_ns: int | None, error_ns: int = 0, before_s: int = BEFORE_S) -> When:
+        """Where ``at_ns``, known to ``error_ns``, lies; at the stop from ``before_s`` on."""
         if at_ns is None or (self.start_ns is None and self.end_ns is None):
             return When.UNDATED
         early = self.start_ns if self.start_ns is not None else self.end_ns
@@ -92,7 +103,7 @@ class Stop:
         if early is None or late is None:
             return When.UNDATED
         slack = min(error_ns, 120 * SECOND)
-        before = BEFORE_S if self.known else TIMEOUT_S
+        before = before_s if self.known else TIMEOUT_S
         if at_ns > early + AFTER_S * SECOND + slack:
             given_up = self.given_up_ns
             if given_up is not None and at_ns > given_up + AFTER_S * SECOND + slack:
@@ -110,7 +121,7 @@ class Stop:
         age_s = row.fields.get("age_s", "")
         if first is When.UNDATED and age_s.isdecimal() and int(age_s) > STALE_S:
             return When.STALE if int(age_s) > DAY_S else When.BEFORE
-        if LASTING in row.fields and self.when(row.last_at_ns, row.error_ns) is When.AT:
+        if is_condition(row) and self.when(row.last_at_ns, row.error_ns, LASTING_S) is When.AT:
             return When.AT
         if first is When.STALE and row.last_at_ns is not None:
             last = self.when(row.last_at_ns, row.error_ns)
@@ -131,6 +142,11 @@ class Stop:
 
 # What is printed at the stop or behind it is the job's affair, also where a machine starts anew.
 MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
+
+
+def is_condition(row: Evidence) -> bool:
+    """Whether it tells of a condition that lasts, rather than of a moment."""
+    return LASTING in row.fields or row.kind is Kind.THERMAL
 
 
 def find_stop(
@@ -210,6 +226,14 @@ def boots_of(evidence: Iterable[Evidence]) -> dict[str, list[int]]:
 
 
 TOLD: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
+
+
+def at_its_own_stop(row: Evidence, when: When) -> bool:
+    """Whether a row shows at the stop, or while ranks waited.
+
+    What a process prints without a time is of its own end.
+    """
+    return when in (When.AT, When.AFTER) or (when is When.UNDATED and of_a_process(row))
 
 
 def of_a_process(row: Evidence) -> bool:

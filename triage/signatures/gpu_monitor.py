@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.signatures.gpu_reading import GpuReading, gpu_reading
-from triage.signatures.host_line import WARN, HostFamily
+from triage.signatures.host_line import ERROR, HostFamily
 from triage.signatures.job_line import NOISE, ROOT
 from triage.signatures.signature import Reading, Scope
 
@@ -74,7 +74,7 @@ def measured(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
 MONITOR.line(
     "slowed",
     ROOT,
-    WARN,
+    ERROR,
     LITERALS,
     ANY,
     (

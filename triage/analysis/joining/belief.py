@@ -27,7 +27,7 @@ from triage.analysis.joining.claims import (
 from triage.analysis.joining.features import measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Place
-from triage.analysis.stop import Stop, When
+from triage.analysis.stop import Stop, When, at_its_own_stop
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 from triage.domain.finding import Finding
@@ -224,6 +224,7 @@ OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
 def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
     """What its own lines are worth; a detector that convicts the place is another source."""
     times = {stop.of(row) for row in one.rows}
+    shows = any(at_its_own_stop(row, stop.of(row)) for row in one.rows)
     is_claimed = any(convicts(claim) for claim in one.claims)
     if times <= OF_ANOTHER_TIME:
         yield Bound.STALE
@@ -231,7 +232,7 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
         yield Bound.BEFORE
     elif times <= OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
         yield Bound.TEARDOWN
-    elif not times & {When.AT, When.AFTER} and stop.known and not is_claimed:
+    elif not shows and stop.known and not is_claimed:
         yield Bound.UNDATED_BESIDE if beside else Bound.UNDATED
     if is_claimed:
         return

@@ -12,7 +12,7 @@ from typing import Final
 
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place
-from triage.analysis.stop import Stop, When
+from triage.analysis.stop import Stop, When, at_its_own_stop
 from triage.domain.category import Category, Role
 from triage.domain.finding import Finding
 
@@ -112,7 +112,7 @@ def is_dated_to_the_stop(one: Hypothesis, stop: Stop) -> bool:
     or in the trouble that several others have with it.
     """
     told = (row for row in one.rows if row.is_firm or (one.votes >= MANY_VOTES and not row.is_mild))
-    return any(stop.of(row) in (When.AT, When.AFTER) for row in told)
+    return any(at_its_own_stop(row, stop.of(row)) for row in told)
 
 
 # Links flap on every day of a large cluster.
