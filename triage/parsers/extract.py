@@ -24,6 +24,7 @@ from triage.parsers.job_file import MAX_JOB_BYTES
 from triage.parsers.logs.catalogue import standard
 from triage.parsers.logs.join import Outcome, join_logs
 from triage.parsers.logs.logset import LogKind, LogSet
+from triage.parsers.logs.progress.series import JobSteps
 from triage.parsers.logs.read import DEFAULT_BOUNDS
 from triage.parsers.logs.read import Reader as LogReader
 
@@ -137,7 +138,15 @@ def of_rank(log: Outcome, rank: int) -> Outcome:
         replace(row, rank=rank) if row.rank is None and row.kind not in NOT_OF_A_RANK else row
         for row in log.rows
     ]
-    return replace(log, rows=rows)
+    file = log.file
+    if file.progress is not None:
+        file = replace(file, progress=of_one_rank(file.progress, rank))
+    return replace(log, file=file, rows=rows)
+
+
+def of_one_rank(progress: JobSteps, rank: int) -> JobSteps:
+    steps = [replace(step, rank=rank) if step.rank is None else step for step in progress.steps]
+    return replace(progress, steps=tuple(steps))
 
 
 def operations_of(digests: Iterable[RankDigest], shared: Shared) -> dict[int, OpDescription]:

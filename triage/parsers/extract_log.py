@@ -5,6 +5,7 @@ from typing import Any, Final
 from triage.domain.category import Category
 from triage.domain.evidence import NO_STAMP, Blame, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.parsers.extract_digest import Interned
+from triage.parsers.extract_progress import progress_from, progress_values
 from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 
@@ -36,6 +37,7 @@ def log_values(log: Outcome) -> list[Any]:
         log.uncounted,
         [row_values(row, file.artifact) for row in log.rows],
         [[len(text), lines, first, last] for text, lines, first, last in log.masks],
+        *([] if file.progress is None else [progress_values(file.progress)]),
     ]
 
 
@@ -86,7 +88,7 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
     """The log of :func:`log_values`. ValueError, TypeError and KeyError mean damage."""
     (
         artifact, kind, node, lines, not_understood, notes, first, last,
-        size_bytes, uncounted, rows, marks,
+        size_bytes, uncounted, rows, marks, *progress,
     ) = values  # fmt: skip
     file = LogFile(
         artifact=artifact,
@@ -97,6 +99,7 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
         notes=tuple(notes),
         first_stamp=stamp_from(first),
         last_stamp=stamp_from(last),
+        progress=progress_from(progress[0]) if progress else None,
     )
     return Outcome(
         file,

@@ -14,7 +14,9 @@ import numpy as np
 
 from triage.parsers.logs.grams import Grams, grams_of
 
-__all__ = ["BREAK", "HIT_EACH", "HIT_ONE", "HIT_QUIET", "SKIP", "Automaton", "automaton_of"]
+__all__ = [
+    "BREAK", "HIT_EACH", "HIT_ONE", "HIT_QUIET", "HIT_STEP", "SKIP", "Automaton", "automaton_of",
+]  # fmt: skip
 
 SKIP: Final = 254
 """A byte that changes nothing."""
@@ -25,6 +27,8 @@ HIT_ONE: Final = 1
 HIT_EACH: Final = 2
 HIT_QUIET: Final = 4
 """What a job says of itself all the time: joined by its words alone."""
+HIT_STEP: Final = 8
+"""What may tell the progress of a job: lines are sampled for their numbers."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled
-from triage.parsers.logs.automaton import HIT_EACH, HIT_ONE, HIT_QUIET, SKIP, automaton_of
+from triage.parsers.logs.automaton import HIT_EACH, HIT_ONE, HIT_QUIET, HIT_STEP, SKIP, automaton_of
+from triage.parsers.logs.progress.words import LITERALS as PROGRESS_LITERALS
 from triage.signatures.registry import Match, all_signatures
 from triage.signatures.signature import Reading, Scope, Signature
 
@@ -28,8 +29,8 @@ class Catalogue:
     def __init__(self, signatures: Sequence[Signature]) -> None:
         self.signatures = tuple(signatures)
         texts = [text for one in self.signatures for text in one.literals]
-        self.literals = tuple(dict.fromkeys((*texts, *HIDDEN)))
-        sorts: dict[str, int] = {}
+        self.literals = tuple(dict.fromkeys((*texts, *HIDDEN, *PROGRESS_LITERALS)))
+        sorts: dict[str, int] = dict.fromkeys(PROGRESS_LITERALS, HIT_STEP)
         for one in self.signatures:
             sort = HIT_ONE | HIT_EACH if one.each else HIT_QUIET if one.quiet else HIT_ONE
             for text in one.literals:

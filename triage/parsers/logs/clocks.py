@@ -11,9 +11,10 @@ from dataclasses import dataclass, field, replace
 from statistics import median_low
 from typing import Final, Literal
 
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp
+from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.parsers.logs.boots import Boots, Dater, Wall
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
+from triage.parsers.logs.progress.series import JobSteps, Place
 from triage.parsers.logs.stamps import MINUTE_NS, SECOND_NS
 from triage.parsers.logs.years import DAY_NS
 from triage.parsers.logs.zones import agreed, quarter
@@ -311,7 +312,26 @@ def dated_file(file: LogFile, date: Dater) -> LogFile:
         first_at_ns=None if first is None else first[0],
         last_at_ns=None if last is None else last[0],
         templates=tuple(dated_template(one, date) for one in file.templates),
+        progress=None if file.progress is None else dated_steps(file.progress, date),
     )
+
+
+def dated_steps(progress: JobSteps, date: Dater) -> JobSteps:
+    return replace(
+        progress,
+        steps=tuple(replace(one, place=dated_place(one.place, date)) for one in progress.steps),
+        marks=tuple(
+            replace(one, places=tuple(dated_place(place, date) for place in one.places))
+            for one in progress.marks
+        ),
+    )
+
+
+def dated_place(place: Place, date: Dater) -> Place:
+    if place.stamp == NO_STAMP:
+        return place
+    read = date(place.stamp, place.line)
+    return place if read is None else Place(place.line, place.order, place.stamp, read[0])
 
 
 def dated_template(one: TemplateCount, date: Dater) -> TemplateCount:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from triage.domain.evidence import NO_STAMP, Evidence, Stamp
 from triage.domain.report import Refused
+from triage.parsers.logs.progress.series import JobSteps
 
 if TYPE_CHECKING:  # a service that only takes files in needs no compiled loops
     from triage.parsers.telemetry.file import TelemetryFile
@@ -48,6 +49,7 @@ class LogFile:
     None (a merged log). ``not_understood`` counts lines by reason (``too long``,
     ``binary``, ...). ``first_stamp`` and ``last_stamp`` are of the first and last line
     that carry a time; ``first_at_ns`` and ``last_at_ns`` are None where no clock is.
+    ``progress`` is what the log says of the progress of its job, None where it says nothing.
     """
 
     artifact: str
@@ -61,6 +63,7 @@ class LogFile:
     templates: tuple[TemplateCount, ...] = ()
     first_stamp: Stamp = NO_STAMP
     last_stamp: Stamp = NO_STAMP
+    progress: JobSteps | None = None
 
 
 @dataclass(slots=True)

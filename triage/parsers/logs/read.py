@@ -30,6 +30,7 @@ from triage.parsers.logs.join import Mask, Outcome, join_logs
 from triage.parsers.logs.layout import Layout, layout_of, node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 from triage.parsers.logs.mask import collapse_key
+from triage.parsers.logs.progress.collect import Collector
 from triage.parsers.logs.rows import merged, rows_of_line
 from triage.parsers.logs.source import LogStream, log_streams
 from triage.parsers.telemetry.beside_logs import telemetry_in
@@ -146,6 +147,7 @@ class LogReader:
         self.bytes = np.frombuffer(buffer, np.uint8)
         self.scanner = scan.Scanner(self.catalogue.automaton, tables, max_line=self.bounds.line)
         self.layout: Layout = layout_of(stream.head)
+        self.progress = Collector(tables.steps, labelled=self.layout.labelled)
         self.groups: dict[int, Group | None] = {}
         # Noise of a kernel, by its key whatever the hour: an hour more of it is no news.
         self.chatter: dict[int, Group] = {}
@@ -194,6 +196,7 @@ class LogReader:
         while status == scan.FULL:
             status = self.scanner.run(self.bytes, self.filled, cut, wrap, self.templates)
             self.take_groups()
+            self.progress.take(self.buffer)
 
     def take_groups(self) -> None:
         """Read the first lines of new groups; add to known ones."""
@@ -314,6 +317,8 @@ class LogReader:
         file.notes = tuple(notes)
         file.first_stamp = self.layout.first_stamp
         file.last_stamp = self.last_stamp
+        if not self.layout.kernel:
+            file.progress = self.progress.result()
         rows = merged(self.finished(node), self.catalogue.each)
         outcome = Outcome(file, rows, size_bytes=self.size_bytes)
         if self.templates:

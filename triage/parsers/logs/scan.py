@@ -4,7 +4,7 @@ A line ends at a line feed or a carriage return (progress bars redraw with it);
 line numbers count line feeds alone, as editors do. A line with a literal in it
 joins the group of its collapse key, of which the first and the last line are
 kept by their place in the buffer. With templates, every line is also counted
-under its mask, whose text goes into an arena.
+under its mask, whose text goes into an arena. Of lines of progress a sample is taken.
 
 All arrays are lent, so nothing is allocated and no interpreter lock is held.
 """
@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
-from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, SKIP, Automaton
+from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, HIT_STEP, SKIP, Automaton
 from triage.parsers.logs.coarse_keys import timeless_key, words_key
 from triage.parsers.logs.grams import gram_hits
 from triage.parsers.logs.mask import (
@@ -26,6 +26,7 @@ from triage.parsers.logs.mask import (
     mix_run,
     template_mask,
 )
+from triage.parsers.logs.progress.forms import SAMPLES, FormTables, take_line
 
 __all__ = ["DONE", "Scanner", "Tables"]
 
@@ -87,6 +88,7 @@ class Tables:
     masks: np.ndarray = field(init=False)
     arena: np.ndarray = field(init=False)
     line: np.ndarray = field(init=False)
+    steps: FormTables = field(default_factory=FormTables)
 
     def __post_init__(self) -> None:
         self.state = np.zeros(STATE_SLOTS, np.int64)
@@ -106,6 +108,7 @@ class Tables:
         if self.state[TEMPLATES]:
             self.mask_slots[:] = 0
         self.clear_groups()
+        self.steps.start()
         self.state[:] = 0
         self.state[EACH_LEFT] = each
         self.state[QUIET_LEFT] = quiet
@@ -142,6 +145,7 @@ class Scanner:
             one.classes, one.delta, one.flags, one.shift, one.first_hit,
             own.state, own.group_slots, own.groups,
             own.mask_slots, own.masks, own.arena, own.line,
+            own.steps.slots, own.steps.forms, own.steps.samples, own.steps.state,
         )  # fmt: skip
         return int(status)
 
@@ -156,6 +160,7 @@ def scan(
     classes: Array, delta: Array, flags: Array, shift: Word, first_hit: Word,
     state: Array, group_slots: Array, groups: Array,
     mask_slots: Array, masks: Array, arena: Array, line: Array,
+    form_slots: Array, forms: Array, samples: Array, steps: Array,
 ) -> Word:  # fmt: skip
     """DONE, or FULL with everything before ``state[POS]`` counted."""
     pos = state[POS]
@@ -211,17 +216,23 @@ def scan(
         if i > start:
             at = number + 1
             if hit:
-                if state[GROUPS] >= len(groups):
+                if state[GROUPS] >= len(groups) or steps[SAMPLES] >= len(samples):
                     state[POS] = start
                     state[LINE] = number
                     state[SKIPPING] = 0
                     return FULL
+                words_of_line: Word = 0
+                if hit & HIT_STEP:
+                    words_of_line = words_key(buf, start, i)
+                    take_line(form_slots, forms, samples, steps, words_of_line, start, i, at)
+                    hit &= ~HIT_STEP
+            if hit:
                 state[HITS] += 1
                 if hit & HIT_EACH and state[EACH_LEFT] > 0:
                     state[EACH_LEFT] -= 1
                     key = finish(mix(mix_run(at, buf, start, i), start - row))
                 elif hit == HIT_QUIET and state[QUIET_LEFT] <= 0:
-                    key = words_key(buf, start, i)
+                    key = words_of_line if words_of_line else words_key(buf, start, i)
                 else:
                     state[QUIET_LEFT] -= hit == HIT_QUIET
                     key = collapse_key(buf, start, i)

@@ -1,0 +1,125 @@
+"""The steps of one log as arrays: which of its lines are the training, and their quantities.
+
+A log may count in several words (``iteration``, a bar, an epoch's batches) and hold the bars
+of other things. The counter with most lines that measure something is the training's.
+"""
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.domain.progress import ProgressPoint
+from triage.parsers.logs.logset import LogFile
+from triage.parsers.logs.progress.series import Place, Quantity, Step
+
+__all__ = ["Course", "StepTimes", "course_of", "point_of"]
+
+Values = NDArray[np.float64]
+SECOND: Final = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """The time of a step at some lines: ``steps[places[k]]`` took ``values[k]``.
+
+    In seconds where ``in_seconds``; else it is the reciprocal of a rate.
+    """
+
+    places: NDArray[np.int64]
+    values: Values
+    in_seconds: bool
+
+
+@dataclass(slots=True)
+class Course:
+    """The training as one log tells it.
+
+    ``counted`` are the lines of its counter, in order; ``others`` its lines without a count.
+    ``at`` is the step of each counted line (epochs laid one behind the other), ``ns`` its
+    time, NaN where it has none. ``seen`` is the number of lines that ``counted`` stand for.
+    """
+
+    file: LogFile
+    counted: list[Step]
+    others: list[Step]
+    at: Values
+    ns: Values
+
+    def get(self, quantity: Quantity) -> tuple[list[Step], Values]:
+        """The lines that print a quantity, in order, and it: the counter's, else the others'."""
+        for some in (self.counted, self.others):
+            lines = [one for one in some if quantity in one.values]
+            if len(lines) >= min(3, len(some)) and lines:
+                return lines, np.array([one.values[quantity] for one in lines])
+        return [], np.zeros(0)
+
+    @property
+    def total(self) -> int | None:
+        """The step at which the job will be done."""
+        totals = [
+            one.values[Quantity.TOTAL] for one in self.counted if Quantity.TOTAL in one.values
+        ]
+        return int(totals[-1]) if totals and not self.by_epoch else None
+
+    @property
+    def by_epoch(self) -> bool:
+        """Whether the count begins again with each epoch."""
+        return any(
+            Quantity.EPOCH in one.values and Quantity.TOTAL in one.values for one in self.counted
+        ) and bool((np.diff([one.values[Quantity.STEP] for one in self.counted]) < 0).any())
+
+
+def point_of(file: LogFile, place: Place, step: float | None = None) -> ProgressPoint:
+    """A place of a log as the outside sees it."""
+    number = None if step is None or not np.isfinite(step) else int(step)
+    return ProgressPoint(file.artifact, place.line, number, place.at_ns)
+
+
+def course_of(file: LogFile) -> Course | None:
+    """The training in one log; None where it prints no step."""
+    progress = file.progress
+    if progress is None or not progress.steps:
+        return None
+    groups: dict[tuple[str, float], list[Step]] = defaultdict(list)
+    for one in progress.steps:
+        total = one.values.get(Quantity.TOTAL, 0.0) if one.counter == "bar" else 0.0
+        groups[one.counter, total].append(one)
+    others = groups.pop(("", 0.0), [])
+    if not groups:
+        # Lines without a count: each is one more.
+        counted = [one for one in others if Quantity.COMPUTE_S not in one.values]
+        at = np.array([float(one.index) for one in counted])
+        return Course(file, counted, others, at, times_of(counted)) if counted else None
+    best = max(groups, key=lambda key: weight(groups[key], key))
+    rest = [one for key in groups if key != best for one in groups[key]]
+    merged = sorted([*others, *rest], key=lambda one: one.place.order)
+    counted = groups[best]
+    return Course(file, counted, merged, steps_of(counted), times_of(counted))
+
+
+def weight(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
+    """How likely some lines are the training: by what they measure, then by how many they are."""
+    measured = sum(len(one.values) for one in lines[:16]) / min(16, len(lines))
+    return int(len(lines) * min(measured, 6)), key[1]
+
+
+def steps_of(lines: list[Step]) -> Values:
+    """The step of each line; that of a bar goes on over its epochs."""
+    at = np.array([one.values[Quantity.STEP] for one in lines])
+    if not all(Quantity.EPOCH in one.values and Quantity.TOTAL in one.values for one in lines):
+        return at
+    if not (np.diff(at) < 0).any():
+        return at
+    epoch = np.array([one.values[Quantity.EPOCH] for one in lines])
+    total = np.array([one.values[Quantity.TOTAL] for one in lines])
+    laid: Values = at + (epoch - epoch.min()) * total.max()
+    return laid
+
+
+def times_of(lines: list[Step]) -> Values:
+    return np.array(
+        [np.nan if one.place.at_ns is None else float(one.place.at_ns) for one in lines]
+    )

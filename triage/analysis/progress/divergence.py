@@ -1,0 +1,216 @@
+"""Training that went astray: a loss that is no number, explodes or stays high; updates left out.
+
+What came back is no divergence. A loss is held against its own past alone.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.analysis.progress.course import Course, point_of
+from triage.analysis.progress.levels import noise_of
+from triage.analysis.progress.pace import words_of
+from triage.domain.progress import Change, ChangeKind, ProgressPoint
+from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
+
+__all__ = ["divergences"]
+
+Values = NDArray[np.float64]
+
+LEAST_POINTS: Final = 10
+# The last level of the loss over its best one.
+EXPLODED: Final = 1.25
+ROSE: Final = 1.08
+# A loss that jumped so high and stayed above its past has diverged, however far it came back.
+JUMPED: Final = 1.5
+SIGMAS: Final = 6.0
+# A loss scale fell by so many halvings without a rise in between, and was falling still.
+HALVINGS: Final = 8
+LEAST_FALLS: Final = 5
+# So many steps in a row were left out up to the end.
+LEFT_OUT: Final = 8
+MOST_LEFT_OUT: Final = 0.8
+# Scaled gradients are infinite now and then: that is how the scale is found.
+BAD_NORMS: Final = 3
+
+
+def divergences(course: Course) -> list[Change]:
+    """What went astray and did not come back, by quantity."""
+    found = [
+        not_a_number(course, Quantity.LOSS, ChangeKind.LOSS_NOT_A_NUMBER, "the loss", 1),
+        not_a_number(
+            course, Quantity.GRAD_NORM, ChangeKind.GRADIENT_NOT_A_NUMBER, "the gradient", BAD_NORMS
+        ),
+        risen(course),
+        scale_fell(course),
+        left_out(course),
+    ]
+    return [one for one in found if one is not None]
+
+
+def point(course: Course, line: Step) -> ProgressPoint:
+    """A line of progress with its step, or that of the counted line before it."""
+    orders = [one.place.order for one in course.counted]
+    place = max(int(np.searchsorted(orders, line.place.order, side="right")) - 1, 0)
+    return point_of(course.file, line.place, course.at[place] if len(course.at) else None)
+
+
+def since_words(where: ProgressPoint) -> str:
+    return words_of(where.step, where.line - 1) if where.step is not None else f"line {where.line}"
+
+
+def not_a_number(
+    course: Course, quantity: Quantity, kind: ChangeKind, name: str, least: int
+) -> Change | None:
+    """NaN or infinity up to the end."""
+    lines, values = course.get(quantity)
+    bad = ~np.isfinite(values)
+    if quantity is Quantity.LOSS:
+        lines, bad = with_missing(course, lines, bad)
+    if not len(bad) or not bad.any():
+        return None
+    good = np.flatnonzero(~bad)
+    first = int(good[-1]) + 1 if len(good) else 0
+    if len(bad) - first >= least:
+        since = point(course, lines[first])
+        start = "from the first step on" if not len(good) else f"since {since_words(since)}"
+        return Change(kind, f"{name} is not a number {start}", since)
+    once = point(course, lines[int(np.flatnonzero(bad)[0])])
+    text = f"{name} was not a number at {since_words(once)}, and came back"
+    return Change(kind, text, once, lasting=False)
+
+
+def with_missing(
+    course: Course, lines: list[Step], bad: NDArray[np.bool_]
+) -> tuple[list[Step], NDArray[np.bool_]]:
+    """Lines that count steps without a number as not a number: some trainers leave the loss out."""
+    nan = [
+        one
+        for one in course.counted
+        if Quantity.LOSS not in one.values and one.values.get(Quantity.NAN_STEPS, 0) > 0
+    ]
+    if not nan:
+        return lines, bad
+    both = sorted(
+        [*zip(lines, bad.tolist(), strict=True), *((one, True) for one in nan)],
+        key=lambda pair: pair[0].place.order,
+    )
+    return [one for one, _ in both], np.array([flag for _, flag in both])
+
+
+def risen(course: Course) -> Change | None:
+    """A loss whose last level lies above its best one, far beyond its noise."""
+    lines, values = course.get(Quantity.LOSS)
+    kept = np.flatnonzero(np.isfinite(values))
+    values = values[kept]
+    if len(values) < LEAST_POINTS or (values <= 0).any():
+        return None
+    width = min(max(4, len(values) // 20), 32)
+    middles = np.array([np.median(values[k : k + width]) for k in range(len(values) - width + 1)])
+    best = int(np.argmin(middles))
+    low, last = float(middles[best]), float(middles[-1])
+    noise = noise_of(values[best : best + width])
+    noise = max(noise, noise_of(np.diff(values)) / np.sqrt(2), 1e-3 * low)
+    if best + width >= len(values) or last < low * ROSE or last - low < SIGMAS * noise:
+        return None
+    if (values[-width:] < low + SIGMAS / 2 * noise).any():
+        return None
+    below = np.flatnonzero(values[: len(values) - width] <= low + SIGMAS / 2 * noise)
+    first = int(below[-1]) + 1 if len(below) else 0
+    since = point(course, lines[int(kept[first])])
+    highest = float(values[first:].max())
+    exploded = last >= low * EXPLODED or highest >= low * JUMPED
+    kind = ChangeKind.LOSS_EXPLODED if exploded else ChangeKind.LOSS_ROSE
+    via = f" by way of {highest:.3g}" if highest > 1.2 * last else ""
+    text = f"the loss rose from {low:.4g} to {last:.4g}{via} since {since_words(since)}"
+    return Change(kind, f"{text} and stayed there", since, low, last)
+
+
+def scale_fell(course: Course) -> Change | None:
+    """A loss scale that only falls up to the end."""
+    lines, values = course.get(Quantity.LOSS_SCALE)
+    if len(values) < LEAST_FALLS or not np.isfinite(values).all() or (values <= 0).any():
+        return None
+    first = len(values) - 1
+    while first > 0 and values[first - 1] >= values[first]:
+        first -= 1
+    falls = np.flatnonzero(np.diff(values[first:]) < 0) + first
+    if len(falls) < LEAST_FALLS or values[first] < values[-1] * 2**HALVINGS:
+        return None
+    if len(values) - 2 - int(falls[-1]) > 3 and not overflows_to_the_end(course):
+        return None
+    since = point(course, lines[int(falls[0]) + 1])
+    text = (
+        f"the loss scale fell from {values[first]:g} to {values[-1]:g} since {since_words(since)}:"
+        " one overflow after another"
+    )
+    return Change(ChangeKind.LOSS_SCALE_COLLAPSED, text, since, values[first], values[-1])
+
+
+def overflows_to_the_end(course: Course) -> bool:
+    """Whether lines of overflow stand behind the last lines of progress."""
+    if len(course.counted) < 3:
+        return False
+    near_end = course.counted[-3].place.order
+    progress = course.file.progress
+    return any(
+        mark.kind is MarkKind.OVERFLOW and mark.places[-1].order > near_end
+        for mark in (progress.marks if progress else ())
+    )
+
+
+def left_out(course: Course) -> Change | None:
+    """Steps whose updates are all left out up to the end."""
+    progress = course.file.progress
+    lines = [one for one in (progress.steps if progress else ()) if Quantity.SKIPPED in one.values]
+    found = None
+    for counter in sorted({one.counter for one in lines}):
+        mine = [one for one in lines if one.counter == counter and Quantity.STEP in one.values]
+        found = found or left_out_of(course, mine)
+    return found or overflow_alone(course)
+
+
+def left_out_of(course: Course, lines: Sequence[Step]) -> Change | None:
+    if len(lines) < 3:
+        return None
+    steps = np.array([one.values[Quantity.STEP] for one in lines])
+    skipped = np.array([one.values[Quantity.SKIPPED] for one in lines])
+    index = np.array([one.index for one in lines], dtype=float)
+    apart = np.diff(steps)
+    each = np.median((apart / np.maximum(np.diff(index), 1))[apart > 0]) if (apart > 0).any() else 0
+    if each <= 0:
+        return None
+    for share in (
+        np.diff(skipped) / np.where(apart > 0, apart, np.nan),  # counted since the start
+        skipped[1:] / each,  # counted since the line before
+    ):
+        some = (share >= MOST_LEFT_OUT) & (share <= 1.05)
+        first = len(some)
+        while first > 0 and some[first - 1]:
+            first -= 1
+        # The steps that the lines stand for: those between the first of them and the last.
+        if first < len(some) and steps[-1] - steps[first] >= LEFT_OUT and len(some) - first >= 3:
+            since = point(course, lines[first + 1])
+            count = int(steps[-1] - steps[first])
+            text = (
+                f"every update is left out since {since_words(since)}: {count} steps up to the end"
+            )
+            return Change(ChangeKind.EVERY_STEP_SKIPPED, text, since)
+    return None
+
+
+def overflow_alone(course: Course) -> Change | None:
+    """Nothing but overflows behind the last step."""
+    if not course.counted:
+        return None
+    last = course.counted[-1].place.order
+    progress = course.file.progress
+    for mark in progress.marks if progress else ():
+        behind = [place for place in mark.places if place.order > last]
+        if mark.kind is MarkKind.OVERFLOW and len(behind) >= LEFT_OUT:
+            since = point_of(course.file, behind[0], course.at[-1])
+            text = f"nothing but overflows follow {words_of(since.step, len(course.counted) - 1)}"
+            return Change(ChangeKind.EVERY_STEP_SKIPPED, text, since)
+    return None

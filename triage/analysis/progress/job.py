@@ -1,0 +1,181 @@
+"""The course of a job from its logs, and the measure of its health.
+
+The log that prints most of the training is the job's; others add the end, how far the logs
+reach, and the times of single ranks.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.progress.course import Course, StepTimes, course_of, point_of
+from triage.analysis.progress.divergence import divergences
+from triage.analysis.progress.movement import Movement, movement_of
+from triage.analysis.progress.pace import (
+    changes_of_pace,
+    seconds,
+    seconds_of_a_step,
+    step_times,
+    words_of,
+)
+from triage.analysis.progress.slow_ranks import slow_ranks_of
+from triage.domain.progress import Change, Curve, Health, JobProgress
+from triage.parsers.logs.logset import LogFile, LogKind
+from triage.parsers.logs.progress.series import MarkKind, Quantity
+
+__all__ = ["health_of", "job_progress"]
+
+CURVE_POINTS: Final = 240
+# Behind its last step, a log without times may have so many lines more than usual between two.
+LINES_AFTER: Final = 4.0
+LEAST_LINES_AFTER: Final = 6
+
+
+def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobProgress | None:
+    """How the job moved, by all of its logs; None where none of them prints any progress.
+
+    ``files`` are dated (``Dated.logs.files``); their ``progress`` was read by the reader of logs.
+    ``until_ns`` is a moment at which the job is known to have been there still, beside what
+    its logs say: its end by ``job.json``, the scheduler's, a watchdog's. The answer does not
+    depend on the order of the files. The cost is linear in the sampled lines.
+    """
+    ordered = sorted(
+        (one for one in files if one.kind is LogKind.JOB), key=lambda one: one.artifact
+    )
+    courses = [course for file in ordered if (course := course_of(file)) is not None]
+    if not courses:
+        return begun_only(ordered, until_ns)
+    course = max(courses, key=weight)
+    times = step_times(course)
+    moved = movement_of(course, ordered, course.total, until_ns)
+    changes = [*changes_of_pace(course, times), *divergences(course)]
+    if moved.stop is not None:
+        changes.append(moved.stop)
+    changes.sort(key=lambda one: (one.since.line, str(one.kind)))
+    return of_course(course, times, moved, changes, ordered)
+
+
+def weight(course: Course) -> tuple[int, int, str]:
+    """Of several logs, that with the longest course, and of equal ones the richest."""
+    known = course.file.progress
+    values = max((len(one.values) for one in course.counted[:16]), default=0)
+    return len(set(course.at.tolist())), values * (known.seen if known else 0), course.file.artifact
+
+
+def of_course(
+    course: Course,
+    times: StepTimes | None,
+    moved: Movement,
+    changes: Sequence[Change],
+    files: Sequence[LogFile],
+) -> JobProgress:
+    first, last = course.counted[0], course.counted[-1]
+    apart = np.diff([one.place.line for one in course.counted])
+    indices = np.maximum(np.diff([one.index for one in course.counted]), 1)
+    return JobProgress(
+        first=point_of(course.file, first.place, course.at[0]),
+        last=point_of(course.file, last.place, course.at[-1]),
+        total=course.total,
+        ended=moved.ended,
+        ended_how=moved.ended_how,
+        until_ns=moved.until_ns,
+        step_s=seconds_of_a_step(course, times),
+        gap_s=moved.gap_s,
+        silent_s=moved.silent_s,
+        lines_after=max(0, course.file.lines - last.place.line),
+        lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
+        doing=moved.doing,
+        doing_since=moved.doing_since,
+        changes=tuple(changes),
+        slow_ranks=slow_ranks_of(files),
+        curve=curve_of(course, times),
+    )
+
+
+def begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | None:
+    """A job that says that it begins, or ends, and prints no step."""
+    begun, ended, how = None, None, None
+    for file in files:
+        for mark in file.progress.marks if file.progress is not None else ():
+            if mark.kind is MarkKind.BEGIN and begun is None:
+                begun = point_of(file, mark.places[0])
+            if mark.kind is MarkKind.END and ended is None:
+                ended, how = point_of(file, mark.places[-1]), mark.text
+    if begun is None and ended is None:
+        return None
+    reach = max(
+        (ns for ns in (*(one.last_at_ns for one in files), until_ns) if ns is not None),
+        default=None,
+    )
+    return JobProgress(
+        first=None, last=None, ended=ended, ended_how=how, until_ns=reach,
+        doing=None if begun is None else "begin", doing_since=begun,
+    )  # fmt: skip
+
+
+def curve_of(course: Course, times: StepTimes | None) -> Curve:
+    """Some points of the course, to draw; those next to a change are not favoured."""
+    count = len(course.counted)
+    kept = np.unique(np.linspace(0, count - 1, min(count, CURVE_POINTS)).astype(int)).tolist()
+    step_time: dict[int, float] = {}
+    if times is not None:
+        step_time = dict(zip(times.places.tolist(), times.values.tolist(), strict=True))
+    lines, values = course.get(Quantity.LOSS)
+    orders = np.array([one.place.order for one in lines])
+    losses: list[float | None] = []
+    for place in kept:
+        here = course.counted[place].place.order
+        at = int(np.searchsorted(orders, here, side="right")) - 1 if len(orders) else -1
+        value = float(values[at]) if at >= 0 else float("nan")
+        losses.append(value if np.isfinite(value) else None)
+    return Curve(
+        step=tuple(int(course.at[place]) for place in kept),
+        at_ns=tuple(course.counted[place].place.at_ns for place in kept),
+        step_time=tuple(step_time.get(place) for place in kept),
+        loss=tuple(losses),
+        in_seconds=times is None or times.in_seconds,
+    )
+
+
+def health_of(progress: JobProgress | None) -> tuple[Health, str]:
+    """What the progress of a job says of its health, and the sentence to print.
+
+    The gravest is told: diverged, stopped, slowed; then an orderly end, then progress up to the
+    end of what was collected. Slow ranks are no change of the job and are not told here.
+    ``UNKNOWN`` is not health: nothing says that the job moved at its end.
+    """
+    if progress is None:
+        return Health.UNKNOWN, "No log prints any progress of the job."
+    for change, health in (
+        (progress.diverged, Health.DIVERGED),
+        (progress.stopped, Health.STOPPED),
+        (progress.slowed, Health.SLOWED),
+    ):
+        if change is not None:
+            return health, sentence(change.text)
+    if progress.ended is not None:
+        return Health.HEALTHY_END, f"The job ended in order: {progress.ended_how}."
+    if progress.last is None:
+        return Health.UNKNOWN, "The job began and no step of it was ever printed."
+    step = words_of(progress.last.step, progress.last.line - 1)
+    if progress.doing is not None:
+        return Health.UNKNOWN, (
+            f"The log ends in the {progress.doing} after {step}, whose end is not printed."
+        )
+    if progress.silent_s is None or progress.gap_s is None:
+        room = max(LEAST_LINES_AFTER, LINES_AFTER * progress.lines_between)
+        if progress.lines_after <= room:
+            return Health.MOVING_TO_THE_END, f"The job moved up to the end of its log, {step}."
+        return Health.UNKNOWN, (
+            f"The log goes on for {progress.lines_after} lines after {step}, and nothing tells"
+            " for how long."
+        )
+    return Health.MOVING_TO_THE_END, (
+        f"The job moved up to the end of its log: {step}, a line of progress every"
+        f" {seconds(progress.gap_s)}."
+    )
+
+
+def sentence(text: str) -> str:
+    return text[:1].upper() + text[1:] + "."

@@ -1,0 +1,157 @@
+"""How the steps of a job ended: in order, with the end of what was collected, or long before it.
+
+A stop is told by a clock alone: the logs reach further than the last step, by more than the
+job was ever silent between two steps. A heartbeat is a sign of the clock, and of no step.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.progress.course import SECOND, Course, point_of
+from triage.analysis.progress.pace import print_gap_s, seconds, words_of
+from triage.domain.progress import Change, ChangeKind, ProgressPoint
+from triage.parsers.logs.logset import LogFile, LogKind
+from triage.parsers.logs.progress.series import Mark, MarkKind, Place
+
+__all__ = ["Movement", "movement_of"]
+
+# How often its usual time, and its longest, a job may be silent before it is called stopped.
+USUAL_GAPS: Final = 4.0
+LONGEST_GAPS: Final = 1.5
+# No job is called stopped before that.
+LEAST_SILENT_S: Final = 60.0
+# An evaluation or a checkpoint may take so long where none was seen before.
+LEAST_BREAK_S: Final = 900.0
+BREAKS: Final = {
+    MarkKind.EVALUATION: MarkKind.EVALUATION_END,
+    MarkKind.CHECKPOINT: MarkKind.CHECKPOINT_END,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Movement:
+    """How the steps ended. ``stop`` is None where nothing proves one."""
+
+    ended: ProgressPoint | None
+    ended_how: str | None
+    until_ns: int | None
+    gap_s: float | None
+    silent_s: float | None
+    doing: str | None
+    doing_since: ProgressPoint | None
+    stop: Change | None
+
+
+def movement_of(
+    course: Course, files: Iterable[LogFile], total: int | None, until_ns: int | None
+) -> Movement:
+    """How the steps of ``course`` ended, among all logs of the job.
+
+    ``until_ns`` is a moment at which the job is known to have been there still.
+    """
+    files = list(files)
+    last = course.counted[-1]
+    step = float(course.at[-1])
+    gap_s, longest_s = print_gap_s(course)
+    ended, how = orderly_end(course, files, total)
+    reach = reach_of(files, until_ns)
+    silent_s = None
+    if reach is not None and last.place.at_ns is not None:
+        silent_s = max(0.0, (reach - latest_step(course, files)) / SECOND)
+    doing = begun_after(course)
+    stop = None
+    if ended is None and silent_s is not None and gap_s is not None:
+        allowed = max(USUAL_GAPS * gap_s, LONGEST_GAPS * longest_s, LEAST_SILENT_S)
+        if doing is not None:
+            allowed = max(allowed, LEAST_BREAK_S)
+        if silent_s > allowed:
+            where = point_of(course.file, last.place, step)
+            within = f" in its {doing[0].kind}" if doing else ""
+            what = words_of(where.step, len(course.counted) - 1)
+            text = (
+                f"the job stopped moving{within} after {what}:"
+                f" its log goes on for {seconds(silent_s)}, and a line of progress came every"
+                f" {seconds(gap_s)}"
+            )
+            stop = Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
+    return Movement(
+        ended, how, reach, gap_s, silent_s,
+        None if doing is None else str(doing[0].kind),
+        None if doing is None else point_of(course.file, doing[1], step),
+        stop,
+    )  # fmt: skip
+
+
+def reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:
+    """How far the collected logs of the job reach."""
+    ends = [one.last_at_ns for one in files if one.kind is LogKind.JOB]
+    return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)
+
+
+def latest_step(course: Course, files: Sequence[LogFile]) -> int:
+    """The time of the newest step in any log: ranks may print into logs of their own."""
+    mine = course.counted[-1].place.at_ns or 0
+    others = [
+        one.progress.steps[-1].place.at_ns
+        for one in files
+        if one.progress is not None and one.progress.steps
+    ]
+    return max(mine, *(ns for ns in others if ns is not None), 0)
+
+
+def orderly_end(
+    course: Course, files: Sequence[LogFile], total: int | None
+) -> tuple[ProgressPoint | None, str | None]:
+    """The line that says that the job is done, and its words."""
+    last = course.counted[-1]
+    for file in files:
+        if file.progress is None:
+            continue
+        for mark in file.progress.marks:
+            if mark.kind is MarkKind.END and is_behind(mark.places[-1], file, course):
+                return point_of(file, mark.places[-1]), mark.text
+    if total is not None and total > 1:
+        each = np.diff(course.at)
+        each = each[each > 0]
+        # Of a count that begins at zero the last one is one less; the last lines of a job that
+        # prints every tenth step may lie nine before its end.
+        shares = each / np.maximum(
+            np.diff([one.index for one in course.counted])[np.diff(course.at) > 0], 1
+        )
+        between = float(np.median(shares)) if len(shares) else 1.0
+        if total - course.at[-1] <= max(1.0, between - 1):
+            return point_of(course.file, last.place, course.at[-1]), f"{int(course.at[-1])}/{total}"
+    return None, None
+
+
+def is_behind(place: Place, file: LogFile, course: Course) -> bool:
+    """Whether a line comes after the last step; of another log, by its time."""
+    last = course.counted[-1].place
+    if file.artifact == course.file.artifact:
+        return place.order > last.order
+    if place.at_ns is None or last.at_ns is None:
+        # Of two logs without a clock: a log that ends with its end.
+        steps = file.progress.steps if file.progress is not None else ()
+        return not steps or place.order > steps[-1].place.order
+    return place.at_ns >= last.at_ns - LEAST_SILENT_S * SECOND
+
+
+def begun_after(course: Course) -> tuple[Mark, Place] | None:
+    """The evaluation or checkpoint that began after the last step, and whose end is not told."""
+    last = course.counted[-1].place.order
+    marks = course.file.progress.marks if course.file.progress is not None else ()
+    begun = [
+        (mark.places[-1], mark)
+        for mark in marks
+        if mark.kind in BREAKS and mark.places[-1].order > last
+    ]
+    if not begun:
+        return None
+    place, mark = max(begun, key=lambda pair: pair[0].order)
+    over = any(
+        other.kind is BREAKS[mark.kind] and other.places[-1].order > place.order for other in marks
+    )
+    return None if over else (mark, place)

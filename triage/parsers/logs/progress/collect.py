@@ -1,0 +1,166 @@
+"""From the sampled lines of one log to its steps and marks.
+
+Raw lines are kept while the log is read, and understood at its end: a line that turns out
+not to be needed costs nothing but its copy.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from triage.parsers.logs.envelope import Envelope, clean, read_envelope
+from triage.parsers.logs.progress import forms
+from triage.parsers.logs.progress.forms import KEPT_OF_A_FORM, FormTables, level_of, trailing
+from triage.parsers.logs.progress.line import is_step, read_values
+from triage.parsers.logs.progress.marks import evaluates, mark_of
+from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Step
+
+__all__ = ["Collector"]
+
+LINE_BYTES: Final = 1500
+# Prefixes and clocks stand in front: the rest of a line need not be searched for them.
+HEAD_CHARACTERS: Final = 220
+# Forms that are followed, lines that are understood, and places that are kept of a mark.
+FOLLOWED: Final = 64
+UNDERSTOOD: Final = 2048
+PLACES: Final = 64
+
+
+@dataclass(slots=True)
+class Sampled:
+    """A line of a form: how many came before it, where it stands, and its text."""
+
+    index: int
+    line: int
+    order: int
+    raw: bytes
+
+
+@dataclass(slots=True)
+class Form:
+    """The lines of one form. ``mark`` is None where they tell a step."""
+
+    mark: MarkKind | None
+    count: int = 0
+    lines: list[Sampled] = field(default_factory=list)
+    last: Sampled | None = None
+
+    def thin(self, level: int) -> None:
+        """Keep the lines of one even sample."""
+        self.lines = [one for one in self.lines if trailing(one.index) >= level]
+
+    def sample(self, level: int) -> list[Sampled]:
+        """An even sample of the lines, the first and the last among them."""
+        kept = [one for one in self.lines if trailing(one.index) >= level]
+        if self.last is not None and (not kept or kept[-1].index != self.last.index):
+            kept.append(self.last)
+        return kept
+
+
+class Collector:
+    """The sampled lines of one log after the other; ``tables`` are those of the scan."""
+
+    def __init__(self, tables: FormTables, *, labelled: bool = False) -> None:
+        self.tables = tables
+        self.labelled = labelled
+        self.forms: dict[int, Form] = {}
+
+    def take(self, buffer: bytearray) -> None:
+        """Copy what was sampled since the last time; ``buffer`` is about to move on."""
+        state, rows = self.tables.state, self.tables.forms
+        count = int(state[forms.SAMPLES])
+        for number, index, start, end, line, order in self.tables.samples[:count].tolist():
+            if rows[number, forms.DEAD]:
+                continue
+            raw = bytes(buffer[start : min(end, start + LINE_BYTES)])
+            form = self.forms.get(number)
+            if form is None:
+                form = self.follow(raw)
+                if form is None:
+                    rows[number, forms.DEAD] = 1
+                    continue
+                self.forms[number] = form
+            form.lines.append(Sampled(index, line, order, raw))
+            if len(form.lines) > 2 * KEPT_OF_A_FORM:
+                form.thin(int(level_of(index)))
+        state[forms.SAMPLES] = 0
+        for number, form in self.forms.items():
+            _, seen, _, start, end, line, order = rows[number].tolist()
+            if seen > form.count:
+                raw = bytes(buffer[start : min(end, start + LINE_BYTES)])
+                form.count = seen
+                form.last = Sampled(seen - 1, line, order, raw)
+
+    def follow(self, raw: bytes) -> Form | None:
+        """A new form, by its first line; None for one that tells nothing."""
+        if len(self.forms) >= FOLLOWED:
+            return None
+        text = self.unwrapped(raw).text
+        counter, values = read_values(text)
+        step = is_step(counter, values)
+        if step and counter and not evaluates(text):
+            return Form(None)
+        mark = mark_of(text)
+        if mark is None and not (step and not evaluates(text)):
+            return None
+        return Form(mark)
+
+    def unwrapped(self, raw: bytes) -> Envelope:
+        """A line without its prefixes."""
+        return read_envelope(clean(raw), labelled=self.labelled)
+
+    def result(self) -> JobSteps | None:
+        """All steps and marks of the log; None where it has none."""
+        if not self.forms:
+            return None
+        level = {number: int(level_of(form.count)) for number, form in self.forms.items()}
+        steps = [number for number, form in self.forms.items() if form.mark is None]
+        extra = 0
+        while sum(len(self.forms[one].sample(level[one] + extra)) for one in steps) > UNDERSTOOD:
+            extra += 1
+        found: list[Step] = []
+        for number in steps:
+            for one in self.forms[number].sample(level[number] + extra):
+                found += self.steps_of(one)
+        marks = [
+            self.mark(form, form.mark) for form in self.forms.values() if form.mark is not None
+        ]
+        found.sort(key=lambda step: step.place.order)
+        marks.sort(key=lambda mark: mark.places[0].order)
+        seen = sum(self.forms[one].count for one in steps)
+        return JobSteps(tuple(found), tuple(marks), seen)
+
+    def steps_of(self, one: Sampled) -> Iterator[Step]:
+        """The step that a line tells; none where it is unlike the first line of its form."""
+        text = clean(one.raw)
+        envelope = read_envelope(text[:HEAD_CHARACTERS], labelled=self.labelled)
+        payload = envelope.text + text[HEAD_CHARACTERS:]
+        # A progress bar has no line end of its own: what it says stands before what follows it.
+        if "%|" in text and "%|" not in payload:
+            payload = text
+        counter, values = read_values(payload)
+        if is_step(counter, values):
+            yield Step(
+                Place(one.line, one.order, envelope.stamp),
+                counter,
+                one.index,
+                values,
+                envelope.rank,
+                envelope.local_rank,
+                envelope.node,
+            )
+
+    def mark(self, form: Form, kind: MarkKind) -> Mark:
+        """The mark that the lines of a form are."""
+        level = int(level_of(form.count))
+        kept = form.sample(level)
+        while len(kept) > PLACES:
+            level += 1
+            kept = form.sample(level)
+        text = ""
+        places = []
+        for one in kept:
+            envelope = self.unwrapped(one.raw)
+            text = text or envelope.text[:200]
+            places.append(Place(one.line, one.order, envelope.stamp))
+        return Mark(kind, text, form.count, tuple(places))

@@ -1,0 +1,136 @@
+"""An even sample of the lines of progress, taken by the compiled scan.
+
+A *form* is what lines of the same words have in common. Of each form the scan keeps the
+places of some lines, chosen by their number alone: the more it has seen, the fewer it
+takes, so that a log of any length gives about as many. The choice is by a hash of the
+number: no habit of the job (a checkpoint every hundred steps) falls in with it.
+"""
+
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import numpy as np
+
+from triage.parsers.flight_recorder.jit import Word, inlined
+from triage.parsers.logs.mask import finish
+
+__all__ = ["KEPT_OF_A_FORM", "FormTables", "level_of", "take_line", "trailing"]
+
+# So many lines of a form are all kept; beyond, every doubling adds half as many.
+KEPT_OF_A_FORM: Final = 384
+
+# Slots of ``state``.
+FORMS: Final = 0
+SAMPLES: Final = 1
+ORDER: Final = 2
+STATE_SLOTS: Final = 3
+
+# Columns of ``forms``.
+KEY: Final = 0
+COUNT: Final = 1
+DEAD: Final = 2  # its lines say nothing of progress
+LAST_START: Final = 3
+LAST_END: Final = 4
+LAST_LINE: Final = 5
+LAST_ORDER: Final = 6
+FORM_COLUMNS: Final = 7
+
+# Columns of ``samples``.
+FORM: Final = 0
+INDEX: Final = 1
+START: Final = 2
+END: Final = 3
+LINE: Final = 4
+AT: Final = 5
+SAMPLE_COLUMNS: Final = 6
+
+
+@dataclass(slots=True)
+class FormTables:
+    """Scratch space of one thread. The capacity of forms is a power of two."""
+
+    form_capacity: int = 1 << 9
+    sample_capacity: int = 1 << 13
+    state: np.ndarray = field(init=False)
+    slots: np.ndarray = field(init=False)
+    forms: np.ndarray = field(init=False)
+    samples: np.ndarray = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.state = np.zeros(STATE_SLOTS, np.int64)
+        self.slots = np.zeros(self.form_capacity * 2, np.int32)
+        self.forms = np.zeros((self.form_capacity, FORM_COLUMNS), np.int64)
+        self.samples = np.zeros((self.sample_capacity, SAMPLE_COLUMNS), np.int64)
+
+    def start(self) -> None:
+        """Ready for a new file."""
+        if self.state[FORMS]:
+            self.slots[:] = 0
+            self.forms[: self.state[FORMS]] = 0
+        self.state[:] = 0
+
+
+Array = Any
+
+
+@inlined
+def trailing(number: Word) -> Word:
+    """The zeros at the end of the hash of ``number``; many for 0, which is always taken."""
+    if number == 0:
+        return np.int64(63)
+    h = np.int64(finish(np.int64(number) * np.int64(-7046029254386353131)))
+    zeros = np.int64(0)
+    while zeros < 62 and not h & 1:
+        h >>= 1
+        zeros += 1
+    return zeros
+
+
+@inlined
+def level_of(number: Word) -> Word:
+    """How many zeros a line needs so that the sample stays small: one more per doubling."""
+    level = np.int64(0)
+    left = np.int64(number) // KEPT_OF_A_FORM
+    while left > 0:
+        level += 1
+        left >>= 1
+    return level
+
+
+@inlined
+def take_line(
+    slots: Array, forms: Array, samples: Array, state: Array,
+    key: Word, start: Word, stop: Word, at: Word,
+) -> None:  # fmt: skip
+    """One more line of the form ``key``; there is room for one more sample."""
+    last = len(slots) - 1
+    slot = key & last
+    while slots[slot] and forms[slots[slot] - 1, KEY] != key:
+        slot = (slot + 1) & last
+    index = np.int64(slots[slot]) - 1
+    if index < 0:
+        index = state[FORMS]
+        if index >= len(forms):
+            return
+        state[FORMS] += 1
+        slots[slot] = index + 1
+        forms[index, KEY] = key
+    number = forms[index, COUNT]
+    forms[index, COUNT] = number + 1
+    if forms[index, DEAD]:
+        return
+    order = state[ORDER]
+    state[ORDER] = order + 1
+    forms[index, LAST_START] = start
+    forms[index, LAST_END] = stop
+    forms[index, LAST_LINE] = at
+    forms[index, LAST_ORDER] = order
+    if trailing(number) >= level_of(number):
+        sample = state[SAMPLES]
+        state[SAMPLES] = sample + 1
+        samples[sample, FORM] = index
+        samples[sample, INDEX] = number
+        samples[sample, START] = start
+        samples[sample, END] = stop
+        samples[sample, LINE] = at
+        samples[sample, AT] = order

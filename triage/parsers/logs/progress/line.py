@@ -1,0 +1,307 @@
+"""The numbers of one line of progress, by the words before and behind them.
+
+A line is split at its numbers. What lies between is the same in every line of a form, so
+that each text is understood once and remembered.
+
+    >>> read_values("step: 40  loss:  4.1231  grad_norm:  1.2  tps: 3,201")
+    ('step', {'step': 40.0, 'loss': 4.1231, 'grad_norm': 1.2, 'tokens_per_s': 3201.0})
+"""
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from triage.parsers.logs.progress.series import Quantity
+from triage.parsers.logs.progress.words import EVALUATED, NAMES, RANKED_STEPS, UNITS
+
+__all__ = ["is_step", "read_values"]
+
+# A number as trainers print it: 1,234 and 2.3E-04, nan and inf. A sign stays in the text before.
+# It begins with its first character, so that the search skips from one to the next.
+NUMBER: Final = re.compile(
+    r"([0-9nNiI](?<![A-Za-z0-9_.].)(?:(?<=\d)(?:\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d{0,17}(?:\.\d{0,20})?)"
+    r"(?:[eE][-+]?\d{1,4})?(?![0-9_]|\.\d|[A-Za-z]+\d)"
+    r"|(?<=[nN])[aA][nN](?![A-Za-z0-9_]| iter)|(?<=[iI])(?:nf|NF)(?:inity)?(?![A-Za-z0-9_])))"
+)
+SIGNED: Final = frozenset(" :='\"[(")
+MAX_NUMBERS: Final = 80
+MAX_CHARACTERS: Final = 2000
+# The name of a number is what stands behind the last of these.
+BEFORE_NAME: Final = re.compile(
+    r"[|,;{}()\[\]<>\t]|  +|(?:^|\s)[-–](?=\s)|:(?=[A-Za-z])|[\w)\]%]: (?=.*\w)"
+)
+AROUND_NAME: Final = " \t:='\"[]({-–>~@#\\"
+UNIT_IN_NAME: Final = re.compile(
+    r"[ _/]?[(\[]?\b(?:in )?(ms|milliseconds|msec|s|sec|secs|seconds|us)[)\]]?$"
+)
+UNIT_BEHIND: Final = re.compile(r"\s?([A-Za-zµ]+(?:/[A-Za-z]+){0,2})(?![\w]|\s{0,2}[:=])")
+RATE_BEHIND: Final = re.compile(r"(?:[kKMB] ?)?(?:it|step|tok|token|tokens|samples?)/s(?:ec)?$")
+SPACES: Final = re.compile(r"[\s_-]+")
+# `Epoch 0:  93%|####| 16633/95232 [5:43:21<25:20,  0.90it/s, v_num=0, train_loss=3.4]`
+BAR: Final = re.compile(
+    r"(?P<head>[^|\r]{0,120})\|[^|\r]{0,200}\|\s*(?P<step>\d{1,12})/(?P<total>\d{1,12}) "
+    r"\[(?P<elapsed>(?:\d{1,3} days?, )?[\d:.]{1,20})<[^,\]]{1,24}, *(?P<rate>[\d.]{1,12}|\?) ?"
+    r"(?P<unit>\w{1,12}/s|s/\w{1,12})(?P<rest>[^\]]*)\]"
+)
+# What a bar counts if it is no training: shards, files, examples of a data set.
+TRAINING_BAR: Final = re.compile(r"epoch|train|step|iter|loss|fit|batch|update", re.IGNORECASE)
+OTHER_BAR: Final = re.compile(
+    r"eval|valid|test|predict|shard|download|load|map|filter|tokeni|split|fetch|process|sav|sanity"
+    r"|generat|upload|copy|captur|compil|warm|cach|index|build|pack|quant|merg|convert|prefetch",
+    re.IGNORECASE,
+)
+BAR_EPOCH: Final = re.compile(r"epoch:?\s{0,3}\[?(\d{1,6})", re.IGNORECASE)
+
+
+class Meaning(NamedTuple):
+    """What a number is: its quantity, the factor to the unit, and the name it was given."""
+
+    quantity: Quantity | None
+    factor: float
+    name: str
+    training: bool = True
+
+
+NOTHING: Final = Meaning(None, 1.0, "")
+
+
+def read_values(text: str) -> tuple[str, Mapping[Quantity, float]]:
+    """(the word of the step, the numbers) of a line; no numbers where it tells none."""
+    text = text[:MAX_CHARACTERS]
+    found: dict[Quantity, float] = {}
+    counter = ""
+    if "<" in text and "|" in text:
+        bar = BAR.search(text)
+        if bar is not None:
+            found, counter = bar_values(bar)
+            text = bar["head"] + " " + bar["rest"]
+            if not found:
+                return "", {}
+            found |= {key: value for key, value in numbers_of(text)[1].items() if key not in found}
+            return counter, found
+    return numbers_of(text)
+
+
+def is_step(counter: str, values: Mapping[Quantity, float]) -> bool:
+    """Whether numbers tell a step of training: a count with something measured, or a loss."""
+    if Quantity.STEP in values:
+        if any(one in values for one in MEASURED):
+            return True
+        return counter in COUNTED and Quantity.TOTAL in values
+    return any(one in values for one in ALONE)
+
+
+MEASURED: Final = frozenset(Quantity) - {
+    Quantity.STEP, Quantity.EPOCH, Quantity.BATCH, Quantity.TOTAL, Quantity.ELAPSED_S,
+}  # fmt: skip
+# `[batch=12/1000]:` says no more in its line.
+COUNTED: Final = frozenset({"batch", "iteration", "iter", "bar"})
+ALONE: Final = (
+    Quantity.LOSS, Quantity.STEP_S, Quantity.COMPUTE_S, Quantity.STEPS_PER_S,
+    Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TFLOPS, Quantity.GRAD_NORM,
+)  # fmt: skip
+
+
+def bar_values(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
+    """What a progress bar counts; nothing of one that counts no steps of training."""
+    head = bar["head"].rpartition("\r")[2]
+    if OTHER_BAR.search(head) and not re.search(r"train|epoch", head, re.IGNORECASE):
+        return {}, ""
+    words = head.rpartition("]: ")[2].strip(" 0123456789%:|")
+    if words and not TRAINING_BAR.search(words + bar["rest"]):
+        return {}, ""
+    found = {
+        Quantity.STEP: float(bar["step"]),
+        Quantity.TOTAL: float(bar["total"]),
+        Quantity.ELAPSED_S: clock_s(bar["elapsed"]),
+    }
+    if bar["rate"] != "?" and (rate := number(bar["rate"])) > 0:
+        found[Quantity.STEP_S] = rate if bar["unit"].startswith("s/") else 1 / rate
+    epoch = BAR_EPOCH.search(head)
+    if epoch is not None:
+        found[Quantity.EPOCH] = float(epoch[1])
+    return found, "bar"
+
+
+def clock_s(text: str) -> float:
+    """Seconds of ``1:02:03`` and ``2 days, 1:02:03``."""
+    days, _, rest = text.rpartition(" ") if "day" in text else ("", "", text)
+    total = 0.0
+    for part in rest.split(":"):
+        total = total * 60 + number(part)
+    return total + (86_400 * number(days.split(" ")[0]) if days else 0.0)
+
+
+def number(text: str) -> float:
+    """The number that a text is; 0 for what only looks like one."""
+    try:
+        return float(text.replace(",", ""))
+    except ValueError:
+        return 0.0
+
+
+class Slot(NamedTuple):
+    """A number of a line that is wanted: its place, what it is, and its factor."""
+
+    at: int
+    quantity: Quantity
+    factor: float
+
+
+class Plan(NamedTuple):
+    """Which numbers of a line are wanted. The total counts where the numbers at ``twice`` agree:
+    a line may count within an epoch, and over all of them.
+    """
+
+    counter: str
+    slots: tuple[Slot, ...]
+    twice: tuple[int, int] | None
+
+
+def numbers_of(text: str) -> tuple[str, dict[Quantity, float]]:
+    """The counter and the numbers of a line that is no bar."""
+    parts = NUMBER.split(text, MAX_NUMBERS)
+    if len(parts) < 3:
+        return "", {}
+    plan = plan_of(tuple(parts[::2]))
+    found: dict[Quantity, float] = {}
+    for at, quantity, factor in plan.slots:
+        value = number(parts[at]) * factor
+        found[quantity] = found[quantity] + value if quantity in found else value
+    if plan.twice is not None and parts[plan.twice[0]] != parts[plan.twice[1]]:
+        found.pop(Quantity.TOTAL, None)
+    return plan.counter, found
+
+
+@lru_cache(maxsize=1 << 12)
+def plan_of(texts: tuple[str, ...]) -> Plan:
+    """What the numbers between ``texts`` are; of two of one quantity the first counts."""
+    slots: dict[Quantity, list[Slot]] = {}
+    counter, counted = "", 0
+    twice: tuple[int, int] | None = None
+    last: Quantity | None = None
+    for index in range(len(texts) - 1):
+        before, behind = texts[index], texts[index + 1]
+        meaning = meaning_of(before[-120:], behind[:40], last)
+        last = meaning.quantity
+        if last is None:
+            continue
+        factor = meaning.factor
+        if before.endswith("-") and before[-2:-1] in SIGNED:
+            factor = -factor
+        slot = Slot(2 * index + 1, last, factor)
+        if last is Quantity.STEP:
+            if counter and rank_of(meaning.name) >= rank_of(counter):
+                last = None  # the total behind it belongs to a count that is not taken
+                continue
+            if counter:
+                twice = counted, slot.at
+            counter, counted = meaning.name, slot.at
+            slots[Quantity.STEP] = [slot]
+        elif last is Quantity.COMPUTE_S:
+            slots.setdefault(last, []).append(slot)
+        else:
+            slots.setdefault(last, [slot])
+    return Plan(counter, tuple(slot for some in slots.values() for slot in some), twice)
+
+
+def rank_of(name: str) -> int:
+    return RANKED_STEPS.index(name) if name in RANKED_STEPS else len(RANKED_STEPS)
+
+
+@lru_cache(maxsize=1 << 14)
+def meaning_of(before: str, behind: str, last: Quantity | None) -> Meaning:
+    """What the number between two texts is, behind a number that was ``last``."""
+    joint = before.strip(" \t")
+    if joint in ("/", "of", "out of") and last is Quantity.STEP:
+        return Meaning(Quantity.TOTAL, 1.0, "")
+    name = name_before(before)
+    if not name and last is Quantity.EPOCH and behind.lstrip().startswith("/"):
+        return Meaning(Quantity.STEP, 1.0, "step")  # `Epoch [1][50/1749]`
+    unit = ""
+    if (found := UNIT_BEHIND.match(behind)) is not None:
+        unit = found[1].lower()
+        if RATE_BEHIND.fullmatch(unit) or unit in NAMES or unit.split("/", 1)[0] in ("s", "ms"):
+            rate = by_unit(unit)
+            if rate is not None:
+                return rate
+    if not name and unit == "ms":  # `| loss: 2.12 | 812.2 ms`
+        return Meaning(Quantity.STEP_S, 1e-3, "ms")
+    plain, inner = name, 1.0
+    if (inside := UNIT_IN_NAME.search(name)) is not None and inside.start() > 0:
+        plain, inner = name[: inside.start()].strip(" (["), UNITS[inside[1]]
+    # `tokens per s` and `s/it` are names, and no names with a unit.
+    whole = known(name) if name in NAMES or plain == name else None
+    meant = whole or known(plain) or known(name)
+    if meant is None:
+        return NOTHING
+    quantity, usual = meant
+    training = trained(name)
+    if quantity is Quantity.LOSS and not training:
+        return NOTHING
+    factor = 1.0
+    if quantity in SECONDS:
+        factor = inner if whole is None else 1.0
+        if factor == 1.0 and unit in SECOND_UNITS:
+            factor = UNITS[unit]
+    elif quantity in RATES and unit in COUNT_UNITS:
+        factor = UNITS[unit]
+    return Meaning(quantity, factor, usual, training)
+
+
+SECONDS: Final = (Quantity.STEP_S, Quantity.DATA_S, Quantity.COMPUTE_S)
+RATES: Final = (Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S)
+SECOND_UNITS: Final = frozenset({"ms", "msec", "us", "s", "sec", "min"})
+COUNT_UNITS: Final = frozenset({"k", "m", "b", "g"})
+
+
+def by_unit(unit: str) -> Meaning | None:
+    """A number whose unit says what it is: ``1.9it/s``, ``400000 tok/s``, ``3ms/step``."""
+    if unit in ("s/it", "s/step", "s/iter", "sec/step"):
+        return Meaning(Quantity.STEP_S, 1.0, unit)
+    if unit in ("ms/step", "ms/it", "ms/iter"):
+        return Meaning(Quantity.STEP_S, 1e-3, unit)
+    quantity = NAMES.get(unit)
+    if quantity in (
+        Quantity.STEPS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TOKENS_PER_S, Quantity.TFLOPS,
+    ):  # fmt: skip
+        return Meaning(quantity, 1.0, unit)
+    return None
+
+
+def name_before(text: str) -> str:
+    """The name that stands before a number, with plain spaces and in lower case."""
+    kept = text.rstrip(" \t:='\"[(-")
+    ends = [found.end() for found in BEFORE_NAME.finditer(kept)]
+    name = kept[ends[-1] :] if ends else kept
+    if kept.endswith((")", "]")):  # `elapsed time per iteration (ms)`
+        opened = max(kept.rfind("("), kept.rfind("["))
+        outer = kept[:opened].rstrip()
+        ends = [found.end() for found in BEFORE_NAME.finditer(outer)]
+        name = (outer[ends[-1] :] if ends else outer) + " " + kept[opened:]
+    return SPACES.sub(" ", name.strip(AROUND_NAME)).lower()
+
+
+def known(name: str) -> tuple[Quantity, str] | None:
+    """The quantity of a name, and its usual name: whole, by its last part, by its last words."""
+    if not name or len(name) > 80:
+        return None
+    if name in NAMES:
+        return NAMES[name], name
+    last = name.rsplit("/", 1)[-1]
+    if last in NAMES:
+        return NAMES[last], last
+    if last.endswith("loss") or "loss/" in name:
+        return Quantity.LOSS, "loss"
+    words = name.split(" ")
+    for count in (4, 3, 2, 1):
+        usual = " ".join(words[-count:])
+        if len(words) > count and usual in NAMES:
+            return NAMES[usual], usual
+    return None
+
+
+def trained(name: str) -> bool:
+    """Whether a loss is that of the training itself."""
+    return not EVALUATED.intersection(re.split(r"[ /.]", name))
