@@ -14,11 +14,14 @@ __all__ = ["EVALUATED", "LITERALS", "NAMES", "RANKED_STEPS", "UNITS"]
 LITERALS: Final = (
     "loss", "step:", "step=", "step ", "step[", 'step"', "step'", "steps:", "steps=", "steps ",
     "iter:", "iter=", "iter ", "iter[", "iteration", "num_updates", "batch=", "batch:", "batch ",
-    "it/s", "s/it", "/step", "step/", "epoch", "batches_per_sec", "throughput",
-    "tokens/s", "samples/s", "tokens_per", "samples_per", "forward-compute", "nan iter",
-    "heartbeat", "overflow", "skipping", "evaluat", "validat", "checkpoint",
-    "train_runtime", "training ", "trainer", "successfully", "exiting program", "succeeded",
-    "warmup iters", "done training",
+    "it/s", "s/it", "/step:", "step/s", "s/step", "epoch", "batches_per_sec", "throughput",
+    "tokens/s", "samples/s", "tokens_per", "samples_per", "forward-compute",
+    "heartbeat", "overflow", "skipping ", "evaluati", "validation", "valid_", "eval_",
+    "checkpoint", "train_runtime", "running training", "training com", "training fin",
+    "training done", "training is", "training has", "training was", "training suc", "training end",
+    "start of training", "training start", "ing training", "training ...", "trainer.fit",
+    "successfully", "exiting program", "succeeded", "warmup iters", "done training",
+    "finished training", "completed training", "finished saving", "saving the", "saved state",
 )  # fmt: skip
 
 STEP, TOTAL, EPOCH = Quantity.STEP, Quantity.TOTAL, Quantity.EPOCH
@@ -35,9 +38,9 @@ NAMES: Final[dict[str, Quantity]] = {
     **dict.fromkeys(("epoch", "epochs"), EPOCH),
     **dict.fromkeys(
         ("elapsed time per iteration", "time per iteration", "iter time", "step time",
-         "iteration time", "train step timing", "train step time", "time per step", 
-         "seconds per step",
-         "sec per step", "batch time", "time/batch", "time per batch", "seconds", "dt", "time",
+         "iteration time", "train step timing", "train step time", "time per step",
+         "seconds per step", "sec per step", "batch time", "time/batch", "time per batch",
+         "seconds", "dt", "time",
          "sec/step", "s/step", "ms/step", "timing s/step", "avg iter time", "steptime", "time/step",
          "time/iter", "itertime", "seconds per iteration", "average step time", "step duration",
          "time metrics/end to end(s)", "duration", "step took", "took", "train batch time"),
