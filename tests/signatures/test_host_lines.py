@@ -83,8 +83,8 @@ def see(line: str, after: Sequence[str] = ()) -> Seen | None:
 TABLE = """
 nvme nvme7: I/O 33 QID 60 timeout, aborting | ssd | root | storage | error | no
 nvme nvme7: I/O tag 577 (1241) opcode 0x1 (I/O Cmd) QID 8 timeout, aborting req_op:WRITE(1) size:4096 | ssd | root | storage | error | no
-nvme nvme7: I/O 33 QID 60 timeout, reset controller | ssd | consequence | storage | error | no
-nvme nvme7: I/O 4 QID 0 timeout, disable controller | ssd | consequence | storage | error | no
+nvme nvme7: I/O 33 QID 60 timeout, reset controller | ssd | root | storage | error | no
+nvme nvme7: I/O 4 QID 0 timeout, disable controller | ssd | root | storage | error | no
 nvme nvme7: I/O 4 QID 3 timeout, completion polled | ssd | advice | storage | warn | yes
 nvme nvme7: Abort status: 0x371 | ssd | consequence | storage | error | no
 nvme nvme7: controller is down; will reset: CSTS=0x3, PCI_STATUS=0x10 | ssd | root | storage | error | no
@@ -96,7 +96,7 @@ nvme7n1: I/O Cmd(0x2) @ LBA 771, 64 blocks, I/O Error (sct 0x2 / sc 0x81) MORE |
 nvme7n1: I/O Cmd(0x2) @ LBA 771, 64 blocks, I/O Error (sct 0x3 / sc 0x71) | ssd | consequence | storage | error | no
 nvme nvme7: Set Features(0x9), Invalid Field in Command (sct 0x0 / sc 0x2) | none | noise | storage | warn | no
 nvme nvme9: Failed reconnect attempt 12 | storage | root | storage | error | no
-I/O error, dev nvme7n1, sector 881 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0 | ssd | consequence | storage | error | no
+I/O error, dev nvme7n1, sector 881 op 0x0:(READ) flags 0x0 phys_seg 1 prio class 0 | ssd | root | storage | error | no
 blk_update_request: I/O error, dev sdf, sector 881 op 0x0:(READ) flags 0x0 | ssd | root | storage | error | no
 blk_update_request: critical medium error, dev nvme7n1, sector 881 op 0x0:(READ) | ssd | root | storage | error | no
 blk_update_request: critical target error, dev sdf, sector 881 op 0x3:(DISCARD) | ssd | advice | storage | warn | yes

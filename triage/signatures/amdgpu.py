@@ -110,11 +110,12 @@ AMD.line(
     "page_fault",
     ROOT,
     ERROR,
-    ("retry page fault", "protection_fault_status"),
-    rf"{SPEAKER}\[?(?:gfxhub|mmhub|vmhub)\w{{0,8}}\]? (?:no-)?retry page fault",
+    ("retry page fault", "] page fault (src_id", "protection_fault_status"),
+    rf"{SPEAKER}\[?(?:gfxhub|mmhub|vmhub)\w{{0,8}}\]? (?:(?:no-)?retry )?page fault \(src_id",
     (
         "amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] no-retry page fault (src_id:0 ring:24 vmid:8 "
         "pasid:32772, for process python3 pid 4410 thread python3 pid 4410)",
+        "amdgpu 0000:c6:00.0: amdgpu: [gfxhub] page fault (src_id:0 ring:24 vmid:3 pasid:32770)",
     ),
     ("amdgpu 0000:c3:00.0: amdgpu: [gfxhub0] page table ready",),
     DRIVER,
@@ -162,12 +163,19 @@ AMD.line(
     "scheduler_dead",
     ROOT,
     ERROR,
-    ("mes failed to respon", "mes ring buffer is full", "mes might be in unrecoverable"),
-    rf"{SPEAKER}MES(?:\(\d\))? (?:failed to respon[ds]e?|ring buffer is full|might be in "
-    r"unrecoverable)",
+    (
+        "mes failed to respon",
+        "mes ring buffer is full",
+        "mes might be in unrecoverable",
+        "queue preemption time out",
+        "failed to evict queue",
+    ),
+    rf"{SPEAKER}(?:MES(?:\(\d\))? (?:failed to respon[ds]e?|ring buffer is full|might be in "
+    r"unrecoverable)|Failed to evict queue)|amdgpu: [^\n]{0,60}Queue preemption time out",
     (
         "amdgpu 0000:c3:00.0: amdgpu: MES failed to respond to msg=REMOVE_QUEUE",
         "[drm:amdgpu_mes_reg_write_reg_wait [amdgpu]] *ERROR* MES failed to response msg=3",
+        "amdgpu: HIQ MQD's queue_doorbell_id0 is not 0, Queue preemption time out",
     ),
     ("amdgpu 0000:c3:00.0: amdgpu: MES: vmid_mask_mmhub 0x0000ff00",),
     DRIVER,

@@ -26,6 +26,16 @@ def dropped(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields={"dropped": numbers[0]} if numbers else {})
 
 
+# The manager of a user's session ends with every logout; the node's own is process 1.
+USERS_MANAGER = re.compile(r"systemd\[(?!1\])\d{1,9}\]: $")
+
+
+def of_the_node(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """The end of the node, not of a user's session on it."""
+    before = found.string[: found.start()][-40:]
+    return None if USERS_MANAGER.search(before) else Reading()
+
+
 BOOT.line(
     "kernel_version",
     CONSEQUENCE,
@@ -76,6 +86,9 @@ BOOT.line(
         "reached target shutdown",
         "reached target system shutdown",
         "reached target halt",
+        "reached target reboot.target",
+        "reached target poweroff.target",
+        "reached target shutdown.target",
         "system is rebooting",
         "system is powering down",
         "system will reboot now",
@@ -89,7 +102,8 @@ BOOT.line(
         "systemd-shutdown",
         "power key pressed",
     ),
-    r"Reached target (?:System )?(?:Reboot|Power[- ]Off|Shutdown|Halt)\b"
+    r"Reached target (?:(?:reboot|poweroff|shutdown|halt)\.target - )?(?:System )?"
+    r"(?:Reboot|Power[- ]Off|Shutdown|Halt)(?=\.|\s*$)"
     r"|System is (?:rebooting|powering down|going down for)|[Ss]ystem will (?:reboot|power off) now"
     r"|shutting down for system (?:reboot|halt|power)|reboot: (?:Restarting system|Power down"
     r"|System halted)|kexec(?:_core)?: Starting new kernel|systemd-shutdown(?:\[\d{1,9}\])?: "
@@ -97,6 +111,7 @@ BOOT.line(
     (
         "systemd[1]: Reached target System Reboot.",
         "systemd[1]: Reached target Shutdown.",
+        "systemd[1]: Reached target reboot.target - System Reboot.",
         "systemd-logind[911]: System is rebooting.",
         "reboot: Restarting system",
         "kexec_core: Starting new kernel",
@@ -105,11 +120,14 @@ BOOT.line(
     (
         "systemd[1]: Reached target Multi-User System.",
         "systemd[1]: Reached target Power Management.",
+        "systemd[1885]: Reached target Shutdown.",
+        "systemd[1]: Reached target Shutdown running GNOME Session.",
     ),
     SYSTEMD,
     category=MAINTENANCE,
     weak=True,
     scope=Scope.ANY,
+    read=of_the_node,
 )
 BOOT.line(
     "unclean",

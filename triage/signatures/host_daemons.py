@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.signatures.host_line import CORRECTED, ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import ROOT
+from triage.signatures.job_line import ADVICE, ROOT
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -24,7 +24,7 @@ def counted(found: re.Match[str], _after: Sequence[str]) -> Reading:
     fields = {"severity": FATAL if uncorrected else CORRECTED}
     if part := says(found, "label"):
         fields["part"] = part
-    return Reading(fields=fields)
+    return Reading(role=None if uncorrected else ADVICE, weak=not uncorrected, fields=fields)
 
 
 def nvswitch(found: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -53,20 +53,22 @@ DAEMON.line(
 )
 DAEMON.line(
     "page_threshold",
-    ROOT,
+    ADVICE,
     WARN,
     ("corrected memory errors on page", "memory error count for", "corrected error count exceed"),
-    r"Corrected memory errors on page [0-9a-f]{1,16} exceed threshold"
+    r"Corrected memory errors on page [0-9a-f]{1,16} exceed(?:ed)? threshold"
     r"|[Mm]emory error count for '[^'\n]{1,80}' exceeded threshold"
     r"|corrected error count exceed\w{0,3} (?:the )?threshold",
     (
         "mcelog: Corrected memory errors on page 12f4a7000 exceed threshold 10 in 24h: 10 in 24h",
+        "mcelog[911]: Corrected memory errors on page 7b3d44000 exceeded threshold: 10 in 24h",
         "mcelog: corrected DIMM memory error count exceeded threshold: corrected error count"
         " exceeded threshold",
     ),
     ("mcelog: Running trigger `page-error-trigger'", "memory errors on page 7 of the manual"),
     "mcelog: page.c, dimm trigger",
     category=Category.HOST_MEMORY,
+    weak=True,
     scope=Scope.ANY,
 )
 DAEMON.line(

@@ -159,6 +159,7 @@ REASONS = (
         weak=True,
         role=CONSEQUENCE,
     ),
+    Reason(re.compile(r"hard lockup", re.IGNORECASE), Category.CPU, (FRAMEWORK,), weak=True),
     Reason(
         re.compile(r"lockup|rcu.{0,20}stall", re.IGNORECASE), FRAMEWORK, (Category.CPU,), weak=True
     ),

@@ -220,10 +220,11 @@ MEMORY.line(
     "edac_detail",
     NOISE,
     None,
-    (": tsc 0", ": processor 0:", ": processor 2:", ": misc ", ": addr "),
+    (": tsc ", ": processor 0:", ": processor 2:", ": misc ", ": addr "),
     r"(?:\[Hardware Error\]|EDAC \w{2,16} MC\d{1,3}): (?:TSC |PROCESSOR |MISC |ADDR )",
     (
         "mce: [Hardware Error]: TSC 0 ADDR 1fd0a4c80 MISC 90000040001028c",
+        "mce: [Hardware Error]: TSC 3bb72f6cfb0a ADDR fef89b80 MISC 7880000086",
         "EDAC skx MC2: PROCESSOR 0:0x606a6 TIME 1790000000 SOCKET 0 APIC 0x0",
     ),
     ("nic: misc interrupt", "x: processor 2: idle"),

@@ -7,7 +7,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.block_device import place
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily, says
 from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
@@ -19,16 +19,14 @@ DISKS = HostFamily("disk", Kind.STORAGE)
 NVME = "Linux: drivers/nvme/host"
 BLOCK = "Linux: block layer"
 SCSI = "Linux: drivers/scsi, drivers/ata"
+ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 
 
 def timeout(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """What the driver does about a command without an answer; a reset follows the first one."""
-    step = says(found, "step")
-    if step == "completion polled":  # the answer was there, its interrupt was lost
+    """What the driver does about a command without an answer."""
+    if says(found, "step") == "completion polled":  # the answer was there, its interrupt was lost
         return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
-    if step == "aborting":
-        return Reading()
-    return Reading(role=CONSEQUENCE)
+    return Reading()
 
 
 def controller(found: re.Match[str], _after: Sequence[str]) -> Reading:
@@ -47,7 +45,7 @@ def command(found: re.Match[str], _after: Sequence[str]) -> Reading:
     if kind == MEDIA:
         return Reading()
     if kind == PATH:
-        return Reading(role=CONSEQUENCE)
+        return Reading(role=CONSEQUENCE, traits=ALONE)
     # The host asked for what the device does not know: every boot has some of these.
     if kind == 0 and int(found["status"], 16) in (0x01, 0x02):
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
@@ -55,7 +53,10 @@ def command(found: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 def block(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """An error of a block device: an origin unless its driver has said more before."""
+    """An error of a block device: an origin, unless its driver has said more before.
+
+    What a buffer or a stack of devices says comes behind the device's own error.
+    """
     where = place(found["device"])
     if where.harmless:
         return Reading(category=Category.NONE, role=NOISE, fields={"severity": WARN})
@@ -68,11 +69,15 @@ def block(found: re.Match[str], _after: Sequence[str]) -> Reading:
             weak=True,
             fields={"severity": WARN},
         )
-    medium = error.startswith("critical medium")
-    follows = found["device"].lower().startswith("nvme") or error.startswith(("buffer", "lost"))
-    role = CONSEQUENCE if follows and not medium else None
+    follows = error.startswith(("buffer", "lost"))
     blame = Blame.SHARED if where.category is Category.STORAGE and not where.also else None
-    return Reading(category=where.category, also=where.also, role=role, blame=blame)
+    return Reading(
+        category=where.category,
+        also=where.also,
+        role=CONSEQUENCE if follows else None,
+        blame=blame,
+        traits=ALONE if follows else None,
+    )
 
 
 # Asked of a device when it is found, and of drives without a disc in them.
@@ -286,12 +291,21 @@ DISKS.line(
     "storage_adapter",
     ROOT,
     FATAL,
-    ("fw in fault state", "fault_state(0x", "adapter is offline"),
+    (
+        "fw in fault state",
+        "fault_state(0x",
+        "adapter is offline",
+        "is now offline",
+        "is non-operational",
+    ),
     r"\b(?P<driver>megaraid_sas|mpt[23]sas\w{0,6}|mpi3mr\w{0,6}|smartpqi|hpsa|aacraid)\b[^\n]{0,60}?"
-    r"(?:FW in FAULT state|fault_state\(0x[0-9a-f]{1,8}\)|Adapter is OFFLINE)",
+    r"(?:FW in FAULT state|fault_state\(0x[0-9a-f]{1,8}\)|Adapter is OFFLINE"
+    r"|FATAL\) - VD [\w/]{1,12} is now OFFLINE|is non-operational)",
     (
         "megaraid_sas 0000:18:00.0: FW in FAULT state!!",
         "mpt3sas_cm0: fault_state(0x5862)!",
+        "mpt3sas_cm0: SAS host is non-operational !!!!",
+        "megaraid_sas 0000:01:00.0: 3412 (721s/0x0002/FATAL) - VD 00/0 is now OFFLINE",
     ),
     ("mpt3sas_cm0: _base_make_ioc_operational",),
     SCSI,

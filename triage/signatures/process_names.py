@@ -7,7 +7,7 @@ and names its threads after itself; services and desktops are known by their own
 import re
 from enum import StrEnum
 
-__all__ = ["Whose", "whose"]
+__all__ = ["Whose", "serves_jobs", "whose"]
 
 
 class Whose(StrEnum):
@@ -34,7 +34,8 @@ SERVICE = re.compile(
     r"|gnome|gjs|gsd-|gdm|gvfs|kde|kwin|plasma|kded|ksmserver|kscreen|sddm|lightdm|Xorg|Xwayland|Xvfb"
     r"|x11|xfce|xfdesktop|mate-|cinnamon|nautilus|dolphin|thunar|caja|nemo-desktop|tracker|baloo"
     r"|evolution|goa-|ibus|fcitx|pulse|pipewire|wireplumber|rtkit|bluetooth|obex|colord|fwupd|geoclue"
-    r"|firefox|Web Content|Isolated|chrom|brave|opera|vivaldi|msedge|ThreadPoolForeg|Compositor|GPU"
+    r"|firefox|Web Content|WebKit|Isolated|[cC]hrom|DedicatedWorker"
+    r"|Service ?Worker|pool-|pool$|brave|opera|vivaldi|msedge|ThreadPoolForeg|Compositor|GPU"
     r" ?Process|electron|code$|code-|slack|discord|spotify|teams|zoom|thunderbird|libreoff|soffice"
     r"|steam|wine|vlc|mpv|obs$|gimp|blender|docker|containerd|runc|crio|podman|conmon|kubelet"
     r"|kube-|calico|cilium|flannel|coredns|etcd|node_exporter|prometheus|grafana|telegraf|collectd"
@@ -43,8 +44,29 @@ SERVICE = re.compile(
     r"|virt|kvm|postgres|mysqld?|mariadb|redis|mongod?$|nginx|apache|httpd|haproxy|java$|node$|npm$"
     r"|php|perl$|ruby|cc1|gcc|g\+\+|ld$|clang|rustc|cargo|make$|cmake|ninja|git$|rsync|slurm|munge|pbs_"
     r"|sssd|nslcd|nscd|rpc\.|rpcbind|gss|automount|lvm|dmeventd|multipathd|iscsid|zed$|tlp$|upower"
+    r"|geany|gedit|kate$|nano$|tumbler|udisks|blueman|snmpd|nmbd|smbd|winbind|dhc|ntpdate|fail2ban"
     r"|ollama_llama|jupyter-lab$|VBox|teamviewer|anydesk|rustdesk|x11vnc|Xvnc|xrdp)",
 )
+
+# Services whose words are about jobs: schedulers, container runtimes, agents that watch GPUs.
+SERVES_JOBS = re.compile(
+    r"(?:slurm|srun|sbatch|salloc|munge|pbs_|qmaster|sge_|lsf|mbatchd|sbatchd|htcondor|condor_|flux"
+    r"|kubelet|kube-|k3s|docker|containerd|runc|crio|podman|conmon|enroot|pyxis|singularity|apptainer"
+    r"|supervis|launch|mpi|orted|prted|hydra_|ray|raylet|torchrun|elastic|nvidia|nv-|dcgm|gpud|gpu"
+    r"|node-problem|fabricmanager|opensm|rdma|ib|mlnx|rocm|amd|habana|efa|lustre|lnet|mmfs|beegfs|weka"
+    r"|ceph|nfs|bash$|sh$|cloud-init|amazon|google|waagent|agent|systemd-logind|systemd-shutdown"
+    r"|systemd-coredump|abrt|mcelog|rasdaemon|smartd|ipmi|bmc|oom|earlyoom)",
+    re.IGNORECASE,
+)
+
+
+def serves_jobs(name: str) -> bool:
+    """Whether a service of this name writes about jobs and the parts they run on.
+
+    >>> serves_jobs("slurmstepd"), serves_jobs("snapd")
+    (True, False)
+    """
+    return SERVES_JOBS.match(name.strip()) is not None
 
 
 def whose(name: str) -> Whose:

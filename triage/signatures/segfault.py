@@ -6,10 +6,11 @@ its processor or memory. One line cannot tell, so none convicts alone; the place
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind, Trait
-from triage.signatures.host_line import ERROR, HostFamily
+from triage.signatures.host_line import ERROR, HostFamily, says
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
 from triage.signatures.process_names import Whose, whose
 from triage.signatures.signature import Reading
@@ -32,7 +33,11 @@ def offset(found: re.Match[str], _after: Sequence[str]) -> Reading:
     if found["base"] is not None:
         distance = int(found["ip"], 16) - int(found["base"], 16)
         fields = {"offset": hex(distance)} if distance >= 0 else {}
-    return of_process(found["task"], found["library"] or "", fields)
+    reading = of_process(found["task"], found["library"] or "", fields)
+    if says(found, "trap") == "trap int3" and Trait.GENERIC in (reading.traits or ()):
+        # A program that stops itself: desktops' libraries end so on an error of their own.
+        return replace(reading, role=NOISE, category=Category.NONE, also=())
+    return reading
 
 
 # Libraries that only programs on GPUs load, whatever the program is called.

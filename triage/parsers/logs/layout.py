@@ -25,6 +25,12 @@ WRAPS: Final = frozenset(
 # Rows of one broken record, on the average.
 MAX_ROWS: Final = 64
 START_CHARACTERS: Final = 6
+# Nov 22 10:00:00 node7 systemd[1]: Started Session 4 of user ops.
+SERVICES: Final = re.compile(
+    rb" (?:systemd(?:-\w{3,20})?|kernel|CRON|crond?|sshd|dbus(?:-daemon)?|NetworkManager|rsyslogd"
+    rb"|snapd|anacron|auditd|chronyd|polkitd|sudo|su|dhclient|rtkit-daemon|irqbalance)"
+    rb"(?:\[\d{1,9}\])?: "
+)
 DIGITS: Final = re.compile(rb"[0-9]")
 LETTERS: Final = re.compile(rb"[A-Za-z]")
 HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
@@ -46,6 +52,8 @@ class Layout:
     relative: bool = False
     seated: bool = False
     """Its lines say on which node a rank is, so that no rank's line is like another's."""
+    system: bool = False
+    """The node's own services write into it, so that not every program in it is a job's."""
     kernel_lines: int = 0
     job_lines: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
@@ -62,6 +70,7 @@ def layout_of(head: bytes) -> Layout:
     lines = [line for line in head.split(b"\n")[:-1] if line.strip()] or [head]
     texts = [clean(line[:4096]) for line in lines[:SAMPLE]]
     found = Layout(wrap=wrap_width(lines[:2000]), relative=RELATIVE.search(head) is not None)
+    found.system = SERVICES.search(head) is not None
     found.labelled = len(texts) > 2 and all(LABEL.match(text) for text in texts)
     for text in texts:
         envelope = read_envelope(text, labelled=found.labelled)

@@ -26,6 +26,7 @@ from triage.parsers.inputs import InputFile
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue, standard
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps
+from triage.parsers.logs.first_minutes import boots_in, of_a_boot, soon_after_boot
 from triage.parsers.logs.join import Mask, Outcome, join_logs
 from triage.parsers.logs.layout import Layout, layout_of, node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
@@ -262,7 +263,13 @@ class LogReader:
             return self.lines_behind(end)
 
         envelope, rows = rows_of_line(
-            text, after, self.catalogue, self.stream.artifact, line, labelled=self.layout.labelled
+            text,
+            after,
+            self.catalogue,
+            self.stream.artifact,
+            line,
+            labelled=self.layout.labelled,
+            system=self.layout.system,
         )
         if not rows:
             return None
@@ -337,7 +344,9 @@ class LogReader:
         stamps: list[Stamp] = []
         if self.layout.relative:
             stamps = relative_stamps(clean(raw) for raw in bytes(self.whole).split(b"\n"))
-        for group in {id(one): one for one in self.groups.values() if one is not None}.values():
+        groups = {id(one): one for one in self.groups.values() if one is not None}.values()
+        boots = boots_in(row for group in groups for row in group.rows)
+        for group in groups:
             last: Stamp | None = None
             if group.last_raw is not None:
                 text_ = clean(group.last_raw)
@@ -357,6 +366,8 @@ class LogReader:
                         stamp=stamp,
                         last_stamp=stamp if last is None else last,
                     )
+                if soon_after_boot(row.last_stamp, boots):
+                    row = of_a_boot(row)
                 yield row, 0 if row.signature in self.catalogue.as_one else group.key
 
     def masks(self) -> list[Mask]:

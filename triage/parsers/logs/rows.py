@@ -5,12 +5,15 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.domain.evidence import NO_STAMP, Evidence, Stamp
+from triage.domain.category import Category
+from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp, Trait
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, read_envelope
 from triage.parsers.logs.stamps import read_time
 from triage.signatures.pci import bus_id
+from triage.signatures.process_names import Whose, serves_jobs, whose
 from triage.signatures.registry import Match
+from triage.signatures.signature import Scope
 
 __all__ = ["MAX_TEXT", "merged", "rows_of_line"]
 
@@ -24,6 +27,8 @@ OWN_FIELDS: Final = frozenset(
     {"gpu", "node", "rank", "local_rank", "cuda_device", "pid", "code", "parent_code", "peer"}
 )
 NUMBER: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+# snapd[1336]: what it says
+PROGRAM: Final = re.compile(r"(?P<name>[A-Za-z(][\w./()@:-]{0,60}?)(?P<pid>\[\d{1,9}\])?: ")
 
 
 def rows_of_line(
@@ -34,10 +39,12 @@ def rows_of_line(
     line: int,
     *,
     labelled: bool = False,
+    system: bool = False,
 ) -> tuple[Envelope, list[Evidence]]:
     """What one line says; a message packed into one line may say several things.
 
     ``after`` gives the lines behind it, and is called where a signature wants them.
+    ``system`` says that the node's own services write into this log too.
     """
     envelope = read_envelope(text, labelled=labelled)
     payload = envelope.text
@@ -55,7 +62,9 @@ def rows_of_line(
             return envelope, rows
     match = catalogue.match(payload, Following(after()) if catalogue.context else ())
     if match is not None:
-        rows.append(row_of(match, envelope, artifact, line))
+        rows.append(
+            of_its_program(row_of(match, envelope, artifact, line), match, envelope, system=system)
+        )
     # A progress bar has no line end of its own: what it says stands before what follows it.
     bar = text[: -len(payload)] if payload and text.endswith(payload) else ""
     if "%|" in bar and (behind := catalogue.match(bar, ())) is not None:
@@ -161,6 +170,37 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
         fields=fields,
         traits=signature.traits if reading.traits is None else reading.traits,
     )
+
+
+def of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: bool) -> Evidence:
+    """A job's words in the system log of a node count by the program that wrote them.
+
+    A desktop's library that is not there, an update that finds no server and a mail
+    daemon that is told to stop are no matter of a job. A program that nobody knows
+    convicts nobody.
+    """
+    if match.signature.scope is not Scope.JOB or envelope.kernel or envelope.node is None:
+        return row
+    program = PROGRAM.match(envelope.text)
+    if program is None or match.found.start() < program.end() - 2 or row.rank is not None:
+        return row
+    name = program["name"].rsplit("/", 1)[-1]
+    owner = whose(name)
+    if owner is Whose.JOB or serves_jobs(name):
+        return row
+    traits = row.traits | {Trait.NOT_THE_JOB, Trait.GENERIC}
+    if owner is Whose.SERVICE:
+        return replace(
+            row,
+            role=EvidenceRole.NOISE,
+            category=Category.NONE,
+            also=(),
+            weak=True,
+            traits=traits,
+        )
+    if system and program["pid"] is not None:
+        return replace(row, role=EvidenceRole.ADVICE, weak=True, traits=traits)
+    return row
 
 
 def excerpt(match: Match) -> str:

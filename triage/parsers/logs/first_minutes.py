@@ -1,0 +1,51 @@
+"""The first minutes after a boot: links that come up say what a machine is, not what broke a job.
+
+Every driver prints its ports as down when it takes them, and a port without a cable
+stays so. A link that was up and goes down later is another matter.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Final
+
+from triage.domain.category import Category
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp, Trait
+from triage.parsers.logs.stamps import SECOND_NS
+
+__all__ = ["boots_in", "of_a_boot", "soon_after_boot"]
+
+FIRST_NS: Final = 120 * SECOND_NS
+# What a kernel prints first.
+BANNERS: Final = frozenset({"boot.kernel_version", "boot.boot_mark"})
+
+
+def boots_in(rows: Iterable[Evidence]) -> tuple[int, ...]:
+    """The printed times at which the node of a log came up, in ns as if they were UTC."""
+    return tuple(
+        sorted(
+            row.stamp.wall_ns
+            for row in rows
+            if row.signature in BANNERS and row.stamp.wall_ns is not None
+        )
+    )
+
+
+def soon_after_boot(stamp: Stamp, boots: Iterable[int]) -> bool:
+    """Whether ``stamp`` lies within two minutes after a boot, by uptime or by ``boots``."""
+    if stamp.uptime_ns is not None:
+        return stamp.uptime_ns <= FIRST_NS
+    wall_ns = stamp.wall_ns
+    return wall_ns is not None and any(0 <= wall_ns - boot <= FIRST_NS for boot in boots)
+
+
+def of_a_boot(row: Evidence) -> Evidence:
+    """A link that is down while the node boots, as what it is: noise of the start."""
+    if row.kind is not Kind.LINK or row.role is EvidenceRole.NOISE:
+        return row
+    return replace(
+        row,
+        role=EvidenceRole.NOISE,
+        category=Category.NONE,
+        also=(),
+        traits=row.traits | {Trait.TEARDOWN},
+    )
