@@ -2,6 +2,7 @@
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,3 +53,49 @@ def test_files_that_have_not_come_yet_are_nobodys_fault(tmp_path: Path) -> None:
     report = analyze(tmp_path).to_dict()
     assert report["verdict"]["kind"] == "inconclusive"
     assert report["suspects"] == []
+
+
+def without(folder: Path, *ranks: int) -> dict[str, Any]:
+    """The answer on a folder once the dumps of some ranks are gone."""
+    for rank in ranks:
+        (folder / "fr" / f"comm_lib_trace_rank_{rank}").unlink()
+    return analyze(folder).to_dict()
+
+
+def convicted(report: dict[str, Any]) -> list[list[int]]:
+    return [one["ranks"] for one in report["suspects"] if one["role"] == "culprit"]
+
+
+def test_one_missing_file_of_an_operation_that_all_others_entered_convicts_nobody(
+    tmp_path: Path,
+) -> None:
+    simulate("fabric-stall", tmp_path, ranks=16, tp=1, pp=1, seed=3, entries=200)
+    report = without(tmp_path, 5)
+    assert convicted(report) == []
+    assert report["coverage"]["ranks_without_dump"] == [5]
+
+
+def test_a_missing_rank_that_several_places_wait_for_is_convicted(tmp_path: Path) -> None:
+    simulate("no-dump", tmp_path, ranks=16, tp=4, pp=1, culprit=6, seed=3, entries=200)
+    assert convicted(analyze(tmp_path).to_dict()) == [[6]]
+
+
+def test_files_that_got_lost_elsewhere_make_a_missing_rank_possible(tmp_path: Path) -> None:
+    simulate("no-dump", tmp_path, ranks=16, tp=4, pp=1, culprit=6, seed=3, entries=200)
+    report = without(tmp_path, 9, 12)
+    assert convicted(report) == []
+    assert [6] in [one["ranks"] for one in report["suspects"]]
+
+
+@pytest.mark.parametrize("mapped", [True, False])
+def test_missing_ranks_of_one_node_are_one_of_them(tmp_path: Path, mapped: bool) -> None:
+    """The node, by way of any of them; without a map of the nodes, nobody."""
+    simulate(
+        "no-dump", tmp_path, ranks=32, tp=4, pp=1, culprit=6, seed=3, entries=200, job_json=mapped
+    )
+    report = without(tmp_path, 4, 5, 7)
+    suspects = {rank for one in report["suspects"] for rank in one["ranks"]}
+    assert suspects == {4, 5, 6, 7}
+    assert report["verdict"]["summary"].startswith("One of ranks ")
+    nodes = {one["node"] for one in report["suspects"] if one["role"] == "culprit"}
+    assert (nodes == {None} or not nodes) is not mapped

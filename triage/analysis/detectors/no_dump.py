@@ -2,15 +2,19 @@
 
 Its process died, its node was lost, or it sits in teardown: weak evidence alone.
 A rank without a dump that would be stuck anyway, before the place where it is
-missed, is explained and not accused.
+missed, is explained and not accused. Files that are missing where nobody waits for
+them show that files got lost here: then any member of a group may lack one by chance,
+and the rest of the group may be stuck with it.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from triage.analysis.case import Case, ranks_wait
+from triage.analysis.live import home
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
+from triage.domain.report import Because
 
 __all__ = ["GAP_STRENGTH", "NoDump"]
 
@@ -19,8 +23,12 @@ MAX_SHARE = 0.25
 MAX_REASONS = 3
 # What a missing file is worth where something else explains the stop, or files are missing.
 GAP_STRENGTH = 0.25
-# As many ranks as a node commonly has, where no map is known.
-NODE_RANKS = 8
+# Where it is likelier than this that some member of the groups that wait lost its file by
+# chance, the one that lacks it is accused of nothing.
+MAX_CHANCE = 0.1
+# ... and where all others have entered the one operation that waits for it: then it may be
+# as stuck as they are, and its file may have got lost.
+ONE_PLACE_STRENGTH = 0.6
 # Doubtful gaps beyond this number tell nothing; the coverage names them all.
 MAX_GAPS = 64
 
@@ -53,60 +61,122 @@ class NoDump:
         # second one; and of many missing files, most were not collected.
         named = len(case.graph.ends) > len(absent)
         many = named or len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
-        many = many or apart_from_each_other(case, [absent[end].waiting[0] for end in accused])
+        ranks = [absent[end].waiting[0] for end in accused]
+        many = many or len({home(case.snapshot, rank) for rank in ranks}) > 1
+        many = many or by_chance(case, ranks, [one for end in accused for one in at[end]])
         if many and len(accused) > MAX_GAPS:
             return
+        if not many and len(accused) > 1:
+            yield self.of_one_node(case, [(end, absent[end], at[end]) for end in accused])
+            return
         for end in accused:
-            yield self.finding(case, end, absent[end], at[end], accused=len(accused), many=many)
+            yield self.finding(case, end, absent[end], at[end], many=many)
 
     def finding(
-        self, case: Case, end: int, place: Place, waiters: list[Place], *, accused: int, many: bool
+        self, case: Case, end: int, place: Place, waiters: list[Place], *, many: bool
     ) -> Finding:
         """The claim in words, with its reasons."""
         rank = place.waiting[0]
         apart = case.snapshot.apart.get(rank)
         unread = rank in case.snapshot.unread
-        reasons = []
-        for waiter in waiters[:MAX_REASONS]:
-            text = (
-                f"{ranks_wait(len(waiter.waiting))} for it in {case.place_text(waiter)},"
-                f" and it left {'no usable' if apart or unread else 'no'} dump"
-            )
-            witness = waiter.waiting[0]
-            reasons.append(case.because(self.name, text, witness, at=case.stuck_since(witness)))
         # Who began a dump was alive when the others gave up waiting.
-        doubtful = many or apart is not None or unread
-        strength = GAP_STRENGTH if doubtful else (0.75 if accused == 1 else 0.65)
+        gap = many or apart is not None or unread
+        at_one_place = len({waiter.index for waiter in waiters}) < 2
         return Finding(
             detector=self.name,
             explained_by=self.explains,
             is_gap=True,
-            kind=VerdictKind.INCONCLUSIVE if doubtful else VerdictKind.CRASH,
+            kind=kind_of(case, convicts=not gap and not at_one_place),
             category=Category.NCCL_TIMEOUT,
             ranks=(rank,),
-            strength=strength,
-            role=Role.POSSIBLE if doubtful else Role.CULPRIT,
+            strength=GAP_STRENGTH if gap else ONE_PLACE_STRENGTH if at_one_place else 0.75,
+            role=Role.POSSIBLE if gap or at_one_place else Role.CULPRIT,
             summary=(
                 "has a dump of another moment, and its peers wait for it"
                 if apart
                 else "left a dump that cannot be read, and its peers wait for it"
                 if unread
+                else "left no dump, and all others have entered what waits for it: it is gone, or as"
+                " stuck as they are"
+                if at_one_place and not gap
                 else "left no dump, and its peers wait for it: its process or node is gone,"
                 " or it sits in teardown"
             ),
-            because=tuple(reasons),
+            because=tuple(self.reasons(case, rank, waiters)),
             end=end,
         )
 
+    def of_one_node(self, case: Case, accused: Sequence[tuple[int, Place, list[Place]]]) -> Finding:
+        """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
 
-def apart_from_each_other(case: Case, ranks: list[int]) -> bool:
-    """Whether missing ranks cannot be those of one node: then some file is only a gap."""
-    if len(ranks) < 2:
+        That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
+        """
+        ordered = sorted(accused, key=lambda one: -len({waiter.index for waiter in one[2]}))
+        ranks = [place.waiting[0] for _, place, _ in ordered]
+        snapshot = case.snapshot
+        gap = any(rank in snapshot.apart or rank in snapshot.unread for rank in ranks)
+        at_one_place = len({waiter.index for _, _, waiters in ordered for waiter in waiters}) < 2
+        doubtful = gap or at_one_place or snapshot.node_of(ranks[0]) is None
+        reasons = [
+            reason
+            for _, place, waiters in ordered
+            for reason in self.reasons(case, place.waiting[0], waiters[:1])
+        ]
+        return Finding(
+            detector=self.name,
+            explained_by=self.explains,
+            is_gap=True,
+            kind=kind_of(case, convicts=not doubtful),
+            category=Category.NCCL_TIMEOUT,
+            ranks=tuple(ranks),
+            strength=GAP_STRENGTH if gap else ONE_PLACE_STRENGTH if at_one_place else 0.65,
+            role=Role.POSSIBLE if doubtful else Role.CULPRIT,
+            summary="is what others wait for: none of them left a dump, and nothing tells which",
+            because=tuple(reasons[:MAX_REASONS]),
+            end=ordered[0][0],
+            one_of=True,
+        )
+
+    def reasons(self, case: Case, rank: int, waiters: Sequence[Place]) -> Iterator[Because]:
+        """Who waits for a missing rank, and in what."""
+        usable = rank in case.snapshot.apart or rank in case.snapshot.unread
+        for waiter in waiters[:MAX_REASONS]:
+            text = (
+                f"{ranks_wait(len(waiter.waiting))} for it in {case.place_text(waiter)},"
+                f" and it left {'no usable' if usable else 'no'} dump"
+            )
+            witness = waiter.waiting[0]
+            yield case.because(self.name, text, witness, at=case.stuck_since(witness))
+
+
+def kind_of(case: Case, *, convicts: bool) -> VerdictKind:
+    """What the incident is: a job that runs may look as a hang does, when files are missing."""
+    if convicts:
+        return VerdictKind.CRASH
+    return VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE
+
+
+def by_chance(case: Case, accused: Sequence[int], waiters: Sequence[Place]) -> bool:
+    """Whether files got lost so often that a group this large may lack one for no reason.
+
+    What is missing at the home of who is accused may have gone with it, and does not count.
+    """
+    snapshot = case.snapshot
+    homes = {home(snapshot, rank) for rank in accused}
+    elsewhere = [rank for rank in snapshot.world if home(snapshot, rank) not in homes]
+    lost = sum(rank not in snapshot.index_of and rank not in snapshot.unread for rank in elsewhere)
+    if not lost:
         return False
-    nodes = {case.snapshot.node_of(rank) for rank in ranks}
-    if None in nodes:
-        return max(ranks) - min(ranks) >= NODE_RANKS
-    return len(nodes) > 1
+    members = {
+        rank
+        for place in waiters
+        for rank in (
+            snapshot.groups[place.group].ranks
+            if place.kind is PlaceKind.COLLECTIVE
+            else (*place.waiting, *accused)
+        )
+    }
+    return 1 - (1 - lost / len(elsewhere)) ** len(members) > MAX_CHANCE
 
 
 def explanations(
