@@ -310,7 +310,7 @@ OTHERS = [
     ("amdgpu 0000:e3:00.0: amdgpu: 3 correctable hardware errors detected in sdma block",
      "amdgpu.counted_errors", "gpu_sram", "advice", "corrected", "0000:e3:00", None),
     ("amdgpu 0000:e3:00.0: amdgpu: 1 uncorrectable hardware errors detected in xgmi_wafl block",
-     "amdgpu.counted_errors", "gpu", "root", "fatal", "0000:e3:00", None),
+     "amdgpu.counted_errors", "nvlink", "root", "fatal", "0000:e3:00", None),
     ("amdgpu 0000:e3:00.0: amdgpu: SMU: I'm not done with your previous command: x",
      "amdgpu.management_unit", "gpu", "root", "error", "0000:e3:00", None),
     ("GPU 00000000:9D:00.0 HW Thermal Slowdown is engaged", "gpu_thermal.slowdown", "gpu_thermal",

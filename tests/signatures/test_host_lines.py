@@ -208,7 +208,7 @@ BUG: kernel NULL pointer dereference, address: 0000000000000010 | software_frame
 35 | 10/02/2026 | 01:02:03 | Temperature Inlet | Upper Non-recoverable going high | Asserted | chassis | root | thermal | error | no
 36 | 10/02/2026 | 01:02:03 | Temperature GPU7 | Upper Critical going high | Asserted | gpu_thermal | root | thermal | error | no
 37 | 10/02/2026 | 01:02:03 | Memory P0_DIMM_A1 | Uncorrectable ECC | Asserted | host_memory | root | memory | fatal | no
-38 | 10/02/2026 | 01:02:03 | Memory P0_DIMM_A1 | Correctable ECC logging limit reached | Asserted | host_memory | root | memory | corrected | yes
+38 | 10/02/2026 | 01:02:03 | Memory P0_DIMM_A1 | Correctable ECC logging limit reached | Asserted | host_memory | advice | memory | corrected | yes
 39 | 10/02/2026 | 01:02:03 | Processor CPU2 | IERR | Asserted | cpu | root | cpu | fatal | no
 3a | 10/02/2026 | 01:02:03 | Drive Slot / Bay Disk7 | Drive Fault | Asserted | ssd | root | storage | error | no
 3b | 10/02/2026 | 01:02:03 | Critical Interrupt PCIe_S3 | Bus Uncorrectable error | Asserted | io_board | root | pcie | fatal | no

@@ -6,25 +6,21 @@ node, and the folders that dumps lie in. Where two sources disagree the better
 one is believed and the disagreement is told.
 """
 
-import ipaddress
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from typing import Final
 
+from triage.analysis.host_names import NamesInPaths, canonical, name_in, plain_host, with_pods
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.fleet import Job
 
 __all__ = ["Fleet", "attribute", "resolve"]
 
 MAX_NOTES: Final = 6
-# Interfaces and services that host names carry: n3-ib0, n3.ipoib
-SUFFIX = re.compile(r"[-.](?:ib\d?|ipoib|eth\d|mgmt|bmc|roce\d?|hsn\d?)(?=$|[.])", re.IGNORECASE)
 # One node of a map that DeepSpeed prints.
 MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
-PORT = re.compile(r"(?:<\d{1,5}>|:\d{1,5})$")
 
 
 @dataclass(slots=True)
@@ -41,6 +37,8 @@ class Fleet:
     notes: tuple[str, ...] = ()
     rank_by_gpu: dict[tuple[str, str], int] = field(default_factory=dict)
     rank_by_local: dict[tuple[str, int], int] = field(default_factory=dict)
+    seated: frozenset[str] = frozenset()
+    """The nodes that the job's map or a rank's seat names: no other word for a node."""
 
     def node_of(self, rank: int) -> str | None:
         """The node of a rank."""
@@ -69,33 +67,6 @@ class Fleet:
     def node_of_address(self, text: str) -> str | None:
         """The node that a host name, an alias or an address with or without port means."""
         return name_in(self.aliases, text)
-
-
-@lru_cache(maxsize=65_536)
-def full_host(text: str) -> str:
-    """A host name or address without port and interface suffix."""
-    bare = text.strip().lower()
-    if bare.count(":") < 2 or "]" in bare or "<" in bare:
-        bare = PORT.sub("", bare)
-    bare = bare.strip("[]").removeprefix("::ffff:")
-    try:
-        return str(ipaddress.ip_address(bare))
-    except ValueError:
-        return SUFFIX.sub("", bare)
-
-
-def plain_host(text: str) -> str:
-    """A host name without port, interface suffix and domain; an address as it is."""
-    full = full_host(text)
-    try:
-        return str(ipaddress.ip_address(full))
-    except ValueError:
-        return full.partition(".")[0]
-
-
-def name_in(names: Mapping[str, str], text: str) -> str | None:
-    """The node that ``text`` names: its full name first, hosts of two domains may share one."""
-    return names.get(full_host(text)) or names.get(plain_host(text)) or None
 
 
 class Claims:
@@ -130,7 +101,10 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
         for row in evidence
         if row.node is not None or row.kind in (Kind.IDENTITY, Kind.ELASTIC)
     ]
-    names = canonical([*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()], rows)
+    sure = [*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()]
+    names = canonical(sure, rows)
+    inits = {row.node for row in rows if row.signature == "identity.nccl_comm" and row.node}
+    with_pods(names, [*sure, *inits], rows)
     world = job.world_size or world_of(rows, dump_node_of)
     seats, gpus = Claims(), Claims()
     places = len(job.nodes) * (job.gpus_per_node or 0)
@@ -233,26 +207,6 @@ def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
     return largest if largest is not None and largest > max(dumps, default=-1) else None
 
 
-def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
-    """Short name -> the name to use: as ``job.json`` and folders write it, else the shortest."""
-    names: dict[str, str] = {}
-    homonyms: dict[str, dict[str, str]] = defaultdict(dict)
-    for name in known:
-        homonyms[plain_host(name)].setdefault(full_host(name), name)
-    for short, by_full in homonyms.items():
-        first = next(iter(by_full.values()))
-        several = sum(full != short for full in by_full) > 1
-        for full, name in by_full.items():
-            names[full] = name if several else first
-        # Without its domain, a name of two hosts could be either.
-        names.setdefault(short, "" if several else first)
-    for name in sorted(
-        {row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n)
-    ):
-        names.setdefault(plain_host(name), name)
-    return names
-
-
 def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
     """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
     if not seats or world is None or job.nodes or len(seats) == world:
@@ -300,6 +254,7 @@ def build(
                 fleet.gpu_by_rank[rank] = gpu
                 fleet.rank_by_gpu.setdefault((node, gpu), rank)
     fleet.nodes = tuple(sorted({*job.nodes, *on_node, *filter(None, names.values())}))
+    fleet.seated = frozenset({*job.nodes, *on_node})
     notes = [*seats.notes(), *gpus.notes()]
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more disagreements about seats"]
@@ -312,7 +267,7 @@ def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
 
     A line without any prefix in the file of one rank is that rank's.
     """
-    rows = list(evidence)
+    rows = rehomed(evidence, fleet)
     launchers = node_labels(rows, fleet)
     rows = [attributed(relabelled(row, launchers), fleet) for row in rows]
     owners = owners_of(rows, fleet)
@@ -322,6 +277,32 @@ def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
         and row.gpu is None
         and row.kind in OF_PROCESSES
         and (owner := owners.get(row.artifact)) is not None
+        else row
+        for row in rows
+    ]
+
+
+def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
+    """Rows of files that a node of the job gave its name to, as that node's.
+
+    A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
+    another node than the one that prints it stays with the node it speaks of.
+    """
+    rows = list(evidence)
+    homes = NamesInPaths(fleet.seated)
+    said: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        node = fleet.node_of_address(row.node) if row.node is not None else None
+        if node is None and row.rank is not None:
+            node = fleet.node_of(row.rank)
+        if node in fleet.seated and "said_of" not in row.fields:
+            said[row.artifact].add(node or "")
+    return [
+        replace(row, node=home)
+        if (row.node is None or fleet.node_of_address(row.node) not in fleet.seated)
+        and not {"said_of", "of_rank", "nodes"} & row.fields.keys()
+        and (home := homes.of(row.artifact)) is not None
+        and said[row.artifact] <= {home}
         else row
         for row in rows
     ]

@@ -12,6 +12,7 @@ from typing import Final
 
 from triage.analysis.case import Case
 from triage.analysis.clock_offsets import align
+from triage.analysis.host_names import NamesInPaths
 from triage.analysis.identity import Fleet, attribute, resolve
 from triage.analysis.lateness import node_clocks
 from triage.analysis.spread_of_nan import with_spread
@@ -19,7 +20,7 @@ from triage.analysis.stop import parse_instant
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
 from triage.parsers.logs.clocks import Anchors, place
-from triage.parsers.logs.logset import LogSet
+from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
 __all__ = ["Dated", "on_one_clock"]
 
@@ -41,8 +42,21 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, facts, dump_nodes(case))
     rows = with_spread(attribute(with_age(placed), fleet))
+    placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, notes = align(rows, dump_offsets(case, fleet) if rows else {})
     return Dated(tuple(aligned), placed, fleet, (*placed.notes[before:], *fleet.notes, *notes))
+
+
+def named_files(files: Sequence[LogFile], fleet: Fleet) -> list[LogFile]:
+    """The files, each with its node by the name that the job uses."""
+    homes = NamesInPaths(fleet.seated)
+    found = []
+    for file in files:
+        node = fleet.node_of_address(file.node) if file.node is not None else None
+        if node not in fleet.seated and file.kind is not LogKind.JOB:
+            node = homes.of(file.artifact) or node
+        found.append(file if node in (None, file.node) else replace(file, node=node))
+    return found
 
 
 # Up to this many rows are all weighed; a large job's teardown alone prints millions of lines.

@@ -29,7 +29,7 @@ PROGRAM = (Category.SOFTWARE_FRAMEWORK, Category.GPU)
 BLOCKS = {
     "umc": (Category.GPU_HBM, ()),
     "hbm": (Category.GPU_HBM, ()),
-    "xgmi": (Category.GPU, (Category.NVLINK,)),
+    "xgmi": (Category.NVLINK, (Category.GPU,)),
     "pcie": (Category.GPU, (Category.IO_BOARD,)),
 }
 
@@ -205,12 +205,15 @@ AMD.line(
     ROOT,
     FATAL,
     ("correctable hardware errors detected",),
-    rf"{SPEAKER}(?:socket: (?P<socket>\d{{1,3}}),? )?(?:die: (?P<die>\d{{1,3}}),? )?"
+    rf"{SPEAKER}(?:\{{\d{{1,9}}\}} ?)?(?:socket: (?P<socket>\d{{1,3}}),? )?"
+    r"(?:die: (?P<die>\d{1,3}),? )?"
     r"(?P<errors>\d{1,12}) (?:new )?(?P<said>(?:un)?correctable) hardware errors detected in "
     r"(?:total in )?(?P<block>\w{2,20}) block",
     (
         "amdgpu 0000:c3:00.0: amdgpu: socket: 1, die: 0, 2 uncorrectable hardware errors detected "
         "in umc block",
+        "amdgpu 0000:c3:00.0: amdgpu: {5}socket: 0, die: 0, 1 new uncorrectable hardware errors"
+        " detected in xgmi_wafl block",
         "amdgpu 0000:c3:00.0: amdgpu: 8 correctable hardware errors detected in gfx block",
         "amdgpu 0000:c3:00.0: amdgpu: socket: 0, die: 1 1 new uncorrectable hardware errors "
         "detected in xgmi block",

@@ -7,11 +7,13 @@ type of the sensor and the event decide; what is deasserted has ended.
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
-from triage.signatures.host_line import CORRECTED, ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import NOISE, ROOT, Read
+from triage.signatures.agent_words import part_of_reason
+from triage.signatures.host_line import CORRECTED, ERROR, FATAL, WARN, HostFamily, says
+from triage.signatures.job_line import ADVICE, NOISE, ROOT, Read
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -32,6 +34,30 @@ class Event:
 GONE = re.compile(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
 
 
+# "   3 | 03/14/2026 | 02:39:12 UTC | ", "n12-bmc: 1c | 03/14/26 | 02:39:12 | "
+DATE: Final = re.compile(
+    r"^\s*(?:(?P<host>[A-Za-z][\w.-]{0,127}): {1,4})?[0-9a-f]{1,6} ?[|,] ?"
+    r"(?P<first>\d\d?)/(?P<second>\d\d?)/(?P<year>\d{4}|\d\d) ?[|,] ?"
+    r"(?P<clock>\d\d:\d\d:\d\d)(?P<zone> UTC| GMT|)",
+    re.IGNORECASE,
+)
+
+
+def placed(text: str) -> dict[str, str]:
+    """When a row of a list says that it was, and of which node, where it stands in front."""
+    found = DATE.match(text)
+    if found is None:
+        return {}
+    month, day = int(found["first"]), int(found["second"])
+    if month > 12:
+        month, day = day, month
+    year = found["year"] if len(found["year"]) == 4 else f"20{found['year']}"
+    told = {"time": f"{year}-{month:02d}-{day:02d} {found['clock']}{found['zone'].upper()}"}
+    if found["host"] is not None:
+        told |= {"node": found["host"], "said_of": found["host"]}
+    return told
+
+
 def by_event(events: tuple[Event, ...]) -> Read:
     """A reader that takes the first of ``events`` in the line, None where there is none."""
 
@@ -44,10 +70,15 @@ def by_event(events: tuple[Event, ...]) -> Read:
                 return Reading(
                     role=NOISE,
                     category=Category.NONE,
-                    fields={"severity": WARN, "cleared": "yes"},
+                    fields={"severity": WARN, "cleared": "yes", **placed(found.string)},
                 )
             mended = one.severity in (CORRECTED, WARN)
-            return Reading(category=one.category, weak=mended, fields={"severity": one.severity})
+            return Reading(
+                role=ADVICE if one.severity == CORRECTED else None,
+                category=one.category,
+                weak=mended,
+                fields={"severity": one.severity, **placed(found.string)},
+            )
         return None
 
     return read
@@ -228,16 +259,94 @@ sensor(
     "chassis",
     Kind.POWER,
     r"Cable ?/ ?Interconnect|Physical Security|Chassis|Management Subsys\w*"
-    r"|Module ?/ ?Board|Watchdog ?2",
+    r"|Module ?/ ?Board|Watchdog ?2|Base ?board|Back ?plane|System Board|Mother ?board|Mid ?plane"
+    r"|GPU[ _](?:Tray|Board|Base ?board)",
     ("| asserted", "| deasserted"),
     Category.CHASSIS,
     (),
     (
-        event(r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault", ERROR),
-        event(r"intrusion|unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
+        event(
+            r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
+            r"|failure detected|has failed",
+            ERROR,
+        ),
+        event(r"intrusion", CORRECTED),
+        event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
     ),
     ("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Config Error | Asserted",),
     ("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Connected | Asserted",),
+)
+
+# Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
+BUS_WORDS: Final = re.compile(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
+BOARD_WORDS: Final = re.compile(
+    r"gpu_?(?:tray|board|baseboard)|base ?board|back ?plane|mid ?plane|system board|mother ?board"
+    r"|slot ?/ ?connector|management subsys",
+    re.I,
+)
+HEAT_WORDS: Final = re.compile(r"overheat|temperature|thermal", re.I)
+MODULE: Final = re.compile(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
+GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
+
+
+def vendor(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The part that a vendor's sentence names, as bad as the vendor says."""
+    words = f"{found['sensor']} {found['words']}"
+    fields = {"severity": ERROR if says(found, "grade") in GRAVE else WARN, **placed(found.string)}
+    if found["state"].lower() != "asserted":
+        return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
+    part = part_of_reason(words)
+    category, also = part.category, part.also
+    if category in (None, Category.HOST_MAINTENANCE) and BOARD_WORDS.search(words):
+        category, also = Category.CHASSIS, (Category.IO_BOARD,)
+    elif category in (None, Category.HOST_MAINTENANCE, Category.GPU) and BUS_WORDS.search(words):
+        category, also = Category.IO_BOARD, (Category.CHASSIS, Category.GPU)
+    elif category in (None, Category.HOST_MAINTENANCE) and HEAT_WORDS.search(words):
+        category, also = Category.CHASSIS, (Category.POWER,)
+    elif category is Category.HOST_MAINTENANCE:
+        category = None
+    module = MODULE.search(words)
+    if module is not None and "SXM" in module[0].upper():
+        fields["gpu_module"] = module[1]
+    grave = category is not None and fields["severity"] == ERROR
+    return Reading(
+        role=None if grave else ADVICE,
+        category=category,
+        also=also,
+        gpu=part.gpu,
+        weak=not grave,
+        fields={**part.fields, **fields},
+    )
+
+
+SEL.line(
+    "vendor",
+    ROOT,
+    None,
+    (
+        "| severity critical",
+        "| severity fatal",
+        "| severity major",
+        "| severity error",
+        "| severity non-recoverable",
+        "| severity warning",
+        "| severity caution",
+        "| severity minor",
+    ),
+    r"\| (?P<sensor>[^|\n]{0,80}?) ?\| (?P<words>[^|\n]{3,600}) \| (?P<state>Asserted|Deasserted)"
+    r" \| severity (?P<grade>[\w-]{4,16})",
+    (
+        "1 | 11/20/2026 | 22:14:10 |  | The input power for power supply 1 has been lost."
+        " | Asserted | severity critical",
+        "1 | 11/20/2026 | 22:14:10 |  | A fatal error was detected on a component at bus 23 device"
+        " 0 function 0. | Asserted | severity critical",
+        "1 | 11/20/2026 | 22:14:10 |  | Fan 4A RPM is less than the lower critical threshold."
+        " | Asserted | severity critical",
+    ),
+    ("1 | 11/20/2026 | 22:14:10 |  | OEM software event. | Asserted | severity ok",),
+    "Dell, HPE, Lenovo and Redfish: words of controllers' event logs",
+    scope=Scope.ANY,
+    read=vendor,
 )
 
 SIGNATURES = SEL.signatures()

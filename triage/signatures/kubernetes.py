@@ -254,6 +254,66 @@ KUBE.line(
     read=told,
 )
 KUBE.line(
+    "provider",
+    ROOT,
+    ERROR,
+    (
+        "preemptscheduled",
+        "rebootscheduled",
+        "redeployscheduled",
+        "terminatescheduled",
+        "spotinterrupt",
+        "will be preempted by",
+        "/spot-itn",
+        "impending-node-termination",
+        "tobedeletedbyclusterautoscaler",
+        "karpenter.sh/disrupted",
+        "cloudprovider.kubernetes.io/",
+        "node-termination-handler/scheduled",
+        "kubernetes.io/out-of-service",
+    ),
+    r"\b(?:Preempt|Reboot|Redeploy|Terminate)Scheduled\b|\bSpotInterrupt(?:ion|ed)\b"
+    r"|[Nn]ode (?:\S{1,128} )?will be preempted by"
+    r"|(?:aws-node-termination-handler/(?:spot-itn|scheduled\S{1,40})"
+    r"|cloud\.google\.com/impending-node-termination|ToBeDeletedByClusterAutoscaler"
+    r"|karpenter\.sh/disrupted|node\.cloudprovider\.kubernetes\.io/shutdown"
+    r"|node\.kubernetes\.io/out-of-service)(?:=[\w.-]{0,60})?:No(?:Schedule|Execute)(?! op=Exists)",
+    (
+        "Warning PreemptScheduled node/gpu-17 Node will be preempted by its provider",
+        "Normal  RebootScheduled  2m  custom-scheduledevents-plugin-preemption-monitor"
+        "  Scheduled event: reboot of node gpu-17",
+        "Warning  SpotInterruption  1s  aws-node-termination-handler  Spot ITN received for"
+        " node/gpu-17. Instance will be interrupted",
+        "node/gpu-17 tainted ToBeDeletedByClusterAutoscaler=1790000000:NoSchedule",
+    ),
+    (
+        "PreemptScheduled  False  NoPreemptScheduled  VM has no scheduled Preempt event",
+        "Tolerations:  node.kubernetes.io/out-of-service:NoExecute op=Exists",
+    ),
+    "Azure's scheduled events in AKS, aws-node-termination-handler, Karpenter, cluster-autoscaler",
+    category=MAINTENANCE,
+    scope=Scope.ANY,
+    each=True,
+    read=lambda found, after: (
+        None
+        if re.search(r"Scheduled[ \t]{1,8}False|NoPreempt", found.string)
+        else told(found, after)
+    ),
+)
+KUBE.line(
+    "pod_bound",
+    NOISE,
+    None,
+    ("successfully assigned ",),
+    rf"Successfully assigned (?:[\w.-]{{1,80}}/)?(?P<pod>{HOST}) to (?P<node>{HOST})",
+    ("Normal  Scheduled  9m  default-scheduler  Successfully assigned ml/llm-worker-5 to gpu-17",),
+    ("ranks were successfully assigned to groups",),
+    SOURCE,
+    scope=Scope.ANY,
+    each=True,
+    kind=Kind.IDENTITY,
+)
+KUBE.line(
     "preempted",
     ROOT,
     ERROR,

@@ -359,6 +359,24 @@ NIC.line(
     read=link,
 )
 NIC.line(
+    "device_port",
+    ROOT,
+    ERROR,
+    ("link state changed: ",),
+    r"\binfiniband (?P<interface>[a-z]\w{1,30}): [Pp]ort:? (?P<port>\d{1,2}) link state changed:"
+    r" \w{2,12} -> (?P<state>DOWN|INIT|ARMED|ACTIVE|UP)\b",
+    (
+        "infiniband rdmap164s0: Port 1 link state changed: ACTIVE -> DOWN",
+        "infiniband rdmap164s0: Port 1 link state changed: INIT -> ACTIVE",
+    ),
+    ("virbr0: port 1(vnet0) link state changed: forwarding",),
+    "Linux: drivers/infiniband/core",
+    category=Category.NETWORK,
+    also=(Category.NIC,),
+    kind=Kind.LINK,
+    read=link,
+)
+NIC.line(
     "link",
     ROOT,
     ERROR,

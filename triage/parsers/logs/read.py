@@ -32,6 +32,7 @@ from triage.parsers.logs.layout import Layout, layout_of, node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
+from triage.parsers.logs.records import as_lines
 from triage.parsers.logs.rows import merged, rows_of_line
 from triage.parsers.logs.source import LogStream, log_streams
 from triage.parsers.telemetry.beside_logs import telemetry_in
@@ -129,6 +130,8 @@ class Reader:
             self.local.tables = scan.Tables()
             self.local.buffer = bytearray(self.bounds.chunk + self.bounds.ahead)
         checks, stream = checks_in(stream)
+        if checks is None:
+            stream = as_lines(stream)
         outcome = LogReader(self, stream, self.local.tables, self.local.buffer).read()
         return outcome if checks is None else with_checks(outcome, checks)
 

@@ -1,0 +1,209 @@
+"""Documents of records as lines: what each becomes, and files that are no such document."""
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from triage.domain.evidence import Evidence, EvidenceRole
+from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.read import DEFAULT_BOUNDS, Reader
+from triage.parsers.logs.records import lines_of_document
+from triage.parsers.logs.source import LogStream
+
+EVENTS = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [
+            {
+                "kind": "Event", "type": "Normal", "reason": "Scheduled",
+                "message": "Successfully assigned ml/llm-worker-0 to gpu-17",
+                "involvedObject": {"kind": "Pod", "name": "llm-worker-0"},
+                "lastTimestamp": "2026-03-03T19:44:09Z",
+            },
+            {
+                "kind": "Event", "type": "Warning", "reason": "NodeNotReady",
+                "message": "Node is not ready",
+                "involvedObject": {"kind": "Node", "name": "gpu-17"},
+                "lastTimestamp": None, "eventTime": "2026-03-03T20:29:09.123456Z",
+            },
+            {
+                "kind": "Event", "type": "Warning", "reason": "Evicted",
+                "message": "The node had condition: [DiskPressure].",
+                "involvedObject": {"kind": "Pod", "name": "llm-worker-1"},
+                "source": {"component": "kubelet", "host": "gpu-18"},
+                "lastTimestamp": "2026-03-03T20:30:09Z",
+            },
+        ],
+    },
+    indent=1,
+)  # fmt: skip
+NODES = json.dumps(
+    {
+        "kind": "List",
+        "items": [
+            {
+                "kind": "Node", "metadata": {"name": "gpu-17"},
+                "spec": {"taints": [{"key": "node.kubernetes.io/out-of-service",
+                                     "effect": "NoExecute"}]},
+                "status": {"conditions": [
+                    {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+                     "message": "Kubelet stopped posting node status.",
+                     "lastTransitionTime": "2026-03-03T20:29:09Z"},
+                    {"type": "DiskPressure", "status": "False", "reason": "KubeletHasNoDisk"}]},
+            },
+            {
+                "kind": "Node", "metadata": {"name": "gpu-18"}, "spec": {},
+                "status": {"conditions": [{"type": "Ready", "status": "True",
+                                           "reason": "KubeletReady"}]},
+            },
+        ],
+    },
+    indent=2,
+)  # fmt: skip
+SUPERMICRO = """Event ID,Time Stamp,Sensor Name,Sensor Type,Description
+1,2026/02/11 07:50:20,OS Boot,OS,C: boot completed - Assertion
+2,2026/02/11 07:57:20,Fan SYS_FAN4_R,Fan,Lower Critical going low - Assertion
+3,2026/02/11 07:57:21,Power Supply PS2 Status,Power Supply,Failure detected - Assertion
+"""
+RACADM = """Record:      1
+Date/Time:   02/11/2026 07:57:20
+Source:      system
+Severity:    Ok
+Description: Log cleared.
+-------------------------------------------------------------------------------
+Record:      2
+Date/Time:   02/11/2026 08:57:20
+Source:      system
+Severity:    Critical
+Description: The input power for power supply 1 has been lost.
+-------------------------------------------------------------------------------
+Record:      3
+Date/Time:   02/11/2026 08:58:20
+Source:      system
+Severity:    Critical
+Description: A fatal error was detected on a component at bus 23 device 0 function 0.
+"""
+ILO = """Severity;Class;Last Update;Initial Update;Count;Description
+Critical;Environment;02/11/2026 07:57;02/11/2026 07:57;1;Fan 3 has failed (Location System)
+Informational;Maintenance;02/11/2026 07:58;02/11/2026 07:58;1;IML cleared
+"""
+REDFISH = json.dumps(
+    {
+        "@odata.type": "#LogEntryCollection.LogEntryCollection",
+        "Members": [
+            {"Id": "1", "Created": "2026-02-11T07:57:20+00:00", "EntryType": "SEL",
+             "Severity": "Critical", "Message": "Power Supply PSU3: Power Supply AC lost",
+             "Resolved": False},
+            {"Id": "2", "Created": "2026-02-11T07:58:20+00:00", "EntryType": "Event",
+             "Severity": "Critical", "MessageId": "ResourceEvent.1.0.ResourceErrorsDetected",
+             "Message": "The resource property has detected errors of type.",
+             "MessageArgs": ["GPU_SXM_6 Driver Event Message", "XID 79, GPU has fallen off"],
+             "Resolved": False},
+            {"Id": "3", "Created": "2026-02-11T07:59:20+00:00", "EntryType": "SEL",
+             "Severity": "Critical", "Message": "Fan FAN1: Lower Critical going low",
+             "Resolved": True},
+        ],
+    },
+    indent=1,
+)  # fmt: skip
+JOURNAL = """{
+\t"_HOSTNAME" : "gpu-17",
+\t"__REALTIME_TIMESTAMP" : "1767225600000000",
+\t"MESSAGE" : "NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus."
+}
+{
+\t"_HOSTNAME" : "gpu-18",
+\t"__REALTIME_TIMESTAMP" : "1767225601000000",
+\t"MESSAGE" : "usb 1-1: new device"
+}
+"""
+
+
+def rows_of(text: str) -> list[Evidence]:
+    reader = Reader(standard(), DEFAULT_BOUNDS, templates=False)
+    stream = LogStream("x/anything", text.encode(), io.BytesIO(b"").read)
+    return reader.log(stream).rows
+
+
+def time_of(row: Evidence) -> str:
+    """The time of day as printed."""
+    printed = datetime.fromtimestamp((row.stamp.wall_ns or 0) / 1e9, UTC)
+    return f"{printed:%H:%M:%S}"
+
+
+# text, then line, signature, category, node, time of day, role of each row that is no noise
+READ = [
+    (EVENTS, [(16, "kubernetes.ready", "host_maintenance", "gpu-17", "20:29:09", "consequence"),
+              (28, "kubernetes.eviction", "host_maintenance", "gpu-18", "20:30:09", "root")]),
+    (NODES, [(4, "kubernetes.ready", "host_maintenance", "gpu-17", "20:29:09", "consequence"),
+             (5, "kubernetes.provider", "host_maintenance", "gpu-17", None, "root")]),
+    (SUPERMICRO, [(3, "sel.fan", "chassis", None, "07:57:20", "root"),
+                  (4, "sel.power", "power", None, "07:57:21", "root")]),
+    (RACADM, [(7, "sel.vendor", "power", None, "08:57:20", "root"),
+              (13, "sel.vendor", "io_board", None, "08:58:20", "root")]),
+    (ILO, [(2, "sel.vendor", "chassis", None, "07:57:00", "root")]),
+    (REDFISH, [(4, "sel.power", "power", None, "07:57:20", "root"),
+               (12, "sel.vendor", "gpu", None, "07:58:20", "root")]),
+    (JOURNAL, [(1, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    READ,
+    ids=["events", "nodes", "supermicro", "racadm", "ilo", "redfish", "journal"],
+)
+def test_reads_each_record_at_its_line(
+    text: str, rows: list[tuple[int, str, str, str | None, str | None, str]]
+) -> None:
+    found = [
+        (
+            row.line,
+            row.signature,
+            str(row.category),
+            row.node,
+            None if row.stamp.wall_ns is None else time_of(row),
+            str(row.role),
+        )
+        for row in rows_of(text)
+        if row.role is not EvidenceRole.NOISE
+    ]
+
+    assert found == rows
+
+
+def test_keeps_which_pod_runs_where() -> None:
+    bound = [row for row in rows_of(EVENTS) if row.signature == "kubernetes.pod_bound"]
+
+    assert [(row.fields["pod"], row.node) for row in bound] == [("llm-worker-0", "gpu-17")]
+
+
+NO_DOCUMENTS = [
+    '{"log": "step 1", "time": "2026-01-01T00:00:00Z"}\n{"log": "step 2"}\n',
+    "[rank0]: Traceback (most recent call last):\n",
+    "[2026-01-01 00:00:00] step 1\n[2026-01-01 00:00:01] step 2\n",
+    "Time,Level,Message\n2026-01-01,INFO,step 1\n",
+    "epoch,step,loss\n1,2,3\n",
+    "Record: 1 of the dataset\nsource: web\n",
+    "{'loss': 2.3, 'epoch': 0.1}\n",
+    "[  12.3] usb 1-1: new device\n",
+    "[1, 2, 3]\n",
+]
+
+
+@pytest.mark.parametrize("text", NO_DOCUMENTS)
+def test_leaves_other_files_as_they_are(text: str) -> None:
+    assert lines_of_document(text) is None
+
+
+@pytest.mark.parametrize("cut", [40, 200, 500, 700])
+def test_reads_what_is_there_of_a_document_that_breaks_off(cut: int) -> None:
+    rows_of(EVENTS[:cut])
+    rows_of(REDFISH[:cut])
+
+
+def test_survives_nesting_without_end() -> None:
+    assert lines_of_document('[\n{"items": ' + "[" * 100_000) is None

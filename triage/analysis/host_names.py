@@ -1,0 +1,151 @@
+"""What a node is called: one name for all spellings, and whose a file is by its own name.
+
+A job's map and the folders of dumps say the name to use. Domain, case, the interface or service
+that a name carries, a pod that runs on the node and an address are other spellings of it. A
+name that could be of two nodes is of none.
+"""
+
+import ipaddress
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Final
+
+from triage.domain.evidence import Evidence
+
+__all__ = ["NamesInPaths", "canonical", "full_host", "name_in", "plain_host", "with_pods"]
+
+# Interfaces and services that host names carry: n3-ib0, n3.ipoib, n3-mgmt
+SUFFIX: Final = re.compile(
+    r"[-.](?:ib\d{0,2}|ipoib\d?|eth\d|mgmt|mgt|bmc|ipmi|idrac|ilo|oob|roce\d?"
+    r"|hsn\d?|rdma\d?)(?=$|[.])",
+    re.IGNORECASE,
+)
+PORT: Final = re.compile(r"(?:<\d{1,5}>|:\d{1,5})$")
+
+
+@lru_cache(maxsize=65_536)
+def full_host(text: str) -> str:
+    """A host name or address without port and interface suffix."""
+    bare = text.strip().lower()
+    if bare.count(":") < 2 or "]" in bare or "<" in bare:
+        bare = PORT.sub("", bare)
+    bare = bare.strip("[]").removeprefix("::ffff:")
+    try:
+        return str(ipaddress.ip_address(bare))
+    except ValueError:
+        return SUFFIX.sub("", bare)
+
+
+def plain_host(text: str) -> str:
+    """A host name without port, interface suffix and domain; an address as it is."""
+    full = full_host(text)
+    try:
+        return str(ipaddress.ip_address(full))
+    except ValueError:
+        return full.partition(".")[0]
+
+
+def name_in(names: Mapping[str, str], text: str) -> str | None:
+    """The node that ``text`` names: its full name first, hosts of two domains may share one."""
+    return names.get(full_host(text)) or names.get(plain_host(text)) or None
+
+
+def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
+    """Short name -> the name to use: as ``job.json`` and folders write it, else the shortest."""
+    names: dict[str, str] = {}
+    homonyms: dict[str, dict[str, str]] = defaultdict(dict)
+    for name in known:
+        homonyms[plain_host(name)].setdefault(full_host(name), name)
+    for short, by_full in homonyms.items():
+        first = next(iter(by_full.values()))
+        several = sum(full != short for full in by_full) > 1
+        for full, name in by_full.items():
+            names[full] = name if several else first
+        # Without its domain, a name of two hosts could be either.
+        names.setdefault(short, "" if several else first)
+    for name in sorted(
+        {row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n)
+    ):
+        names.setdefault(plain_host(name), name)
+    return names
+
+
+POD_BOUND: Final = "kubernetes.pod_bound"
+
+
+def with_pods(names: dict[str, str], sure: Iterable[str], rows: Iterable[Evidence]) -> None:
+    """Let the name of a pod mean its node, and that of its node the pod that is a job's node.
+
+    ``sure`` are names of the job's nodes. A job that is named by its pods keeps their names;
+    where two pods of the job share a node, the node's name could be either's.
+    """
+    homes: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        pod = row.fields.get("pod")
+        if row.signature == POD_BOUND and pod is not None and row.node is not None:
+            homes[pod].add(row.node)
+    known = {plain_host(name) for name in sure}
+    guests: dict[str, set[str]] = defaultdict(set)
+    for pod, nodes in homes.items():
+        if len(nodes) != 1:
+            continue  # bound again elsewhere: which of both it was when is not known
+        (node,) = nodes
+        if plain_host(pod) not in known:
+            names[plain_host(pod)] = name_in(names, node) or node
+        elif plain_host(node) not in known:
+            guests[node].add(pod)
+    for node, pods in guests.items():
+        if len(pods) == 1:
+            (pod,) = pods
+            names[plain_host(node)] = name_in(names, pod) or pod
+
+
+# A bare number or a letter is in every path.
+MIN_NAME: Final = 2
+MARKS: Final = re.compile(r"[._\-+@=,:]")
+MAX_MARKS: Final = 12
+
+
+class NamesInPaths:
+    """The node whose name a file's path holds: ``console-gpu17.log``, ``gpu17.bmc/sel.txt``.
+
+    Only names that are known to be the job's count, whole and not as a part of another word,
+    and only where one of them alone is in the path.
+    """
+
+    def __init__(self, nodes: Iterable[str]) -> None:
+        self.by_text: dict[str, set[str]] = defaultdict(set)
+        for node in nodes:
+            for text in {full_host(node), plain_host(node)}:
+                if len(text) >= MIN_NAME and any(char.isalpha() for char in text):
+                    self.by_text[text].add(node)
+        self.of = lru_cache(maxsize=65_536)(self.find)
+
+    def find(self, artifact: str) -> str | None:
+        """The one node that ``artifact`` names; None where none or several are named."""
+        found: set[str] = set()
+        for part in artifact.lower().split("/"):
+            found |= self.named_in(part)
+        return next(iter(found)) if len(found) == 1 else None
+
+    def named_in(self, part: str) -> set[str]:
+        """Nodes whose names stand in one part of a path between its marks.
+
+        ``console-gpu-1-2.log`` holds ``gpu-1-2`` and not ``gpu-1``.
+        """
+        edges = [found.start() for found in MARKS.finditer(part)][:MAX_MARKS]
+        starts, stops = [0, *(edge + 1 for edge in edges)], [*edges, len(part)]
+        seen = [
+            (start, stop, self.by_text[part[start:stop]])
+            for start in starts
+            for stop in stops
+            if stop - start >= MIN_NAME and part[start:stop] in self.by_text
+        ]
+        whole = [
+            nodes
+            for start, stop, nodes in seen
+            if not any(a <= start and stop <= b and b - a > stop - start for a, b, _ in seen)
+        ]
+        return {node for nodes in whole if len(nodes) == 1 for node in nodes}
