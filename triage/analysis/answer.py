@@ -14,10 +14,11 @@ from triage.analysis.joining.join import Joined, join
 from triage.analysis.missing import missing
 from triage.analysis.odd_node import odd_messages
 from triage.analysis.on_one_clock import Dated, on_one_clock
+from triage.analysis.progress import health_of, job_progress
 from triage.analysis.registry import hear
 from triage.analysis.selection import Selection, select
 from triage.analysis.snapshot import build_snapshot
-from triage.analysis.stop import Stop, find_stop
+from triage.analysis.stop import FAILING, Stop, find_stop, of_a_process, parse_instant
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.timeline import timeline
 from triage.analysis.waits import wait_graph
@@ -25,6 +26,7 @@ from triage.analysis.zones_of_roots import in_zone_of_the_stop
 from triage.domain.evidence import Evidence, Trait
 from triage.domain.finding import Finding
 from triage.domain.fleet import Job
+from triage.domain.progress import JobProgress, ProgressPoint
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
 from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.digest import RankDigest
@@ -112,6 +114,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     if case is not None and case.in_flight and given_up(case, dated.evidence):
         case.stand_still("the watchdogs of the job gave up")
     fleet = dated.fleet
+    progress = job_progress(dated.logs.files, parse_instant(facts.failed_at))
+    dated = replace(dated, evidence=without_teardown(dated.evidence, progress))
     stop = find_stop(case, dated.evidence, facts, at)
     findings = tuple(hear(case)) if case is not None else ()
     nodes = nodes_of(view, facts, dated)
@@ -142,8 +146,29 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         nodes=nodes,
         leaf_switch=facts.leaf_switch,
         standings=facts.standings,
+        progress=progress,
     )
     return Weighed(view, dated, stop, joined, nodes, findings, rows)
+
+
+def without_teardown(
+    evidence: Sequence[Evidence], progress: JobProgress | None
+) -> tuple[Evidence, ...]:
+    """Without what processes print once the job has ended in order: nothing failed by that."""
+    end = progress.ended if progress is not None else None
+    if end is None or not health_of(progress)[0].well:
+        return tuple(evidence)
+    return tuple(
+        row
+        for row in evidence
+        if not (of_a_process(row) and row.role in FAILING and is_behind(row, end))
+    )
+
+
+def is_behind(row: Evidence, end: ProgressPoint) -> bool:
+    if row.artifact == end.artifact:
+        return (row.line or 0) > end.line
+    return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns
 
 
 def given_up(case: Case, evidence: Iterable[Evidence]) -> bool:

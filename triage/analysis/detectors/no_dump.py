@@ -96,8 +96,8 @@ class NoDump:
                 if apart
                 else "left a dump that cannot be read, and its peers wait for it"
                 if unread
-                else "left no dump, and all others have entered what waits for it: it is gone, or as"
-                " stuck as they are"
+                else "left no dump, and all others have entered what waits for it: it is gone,"
+                " or as stuck as they are"
                 if at_one_place and not gap
                 else "left no dump, and its peers wait for it: its process or node is gone,"
                 " or it sits in teardown"

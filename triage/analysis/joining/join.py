@@ -16,6 +16,7 @@ from triage.analysis.stop import JOB_KINDS, Stop
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
+from triage.domain.progress import JobProgress
 from triage.domain.standing import NO_STANDINGS, Prior
 
 __all__ = ["Joined", "join"]
@@ -44,11 +45,13 @@ def join(
     nodes: Collection[str],
     leaf_switch: Mapping[str, str],
     standings: Mapping[str, Prior] = NO_STANDINGS,
+    progress: JobProgress | None = None,
 ) -> Joined:
     """Weigh everything together.
 
     ``findings`` are what the detectors say of ``case``, the strongest first. ``standings`` are
-    priors: they order whom the evidence names alike.
+    priors: they order whom the evidence names alike. ``progress`` is the course of the job by
+    its logs.
     """
     rows = list(evidence)
     coverage = coverage_of(case)
@@ -63,7 +66,7 @@ def join(
     named = worth_naming(beliefs, stop)
     nothing_stopped = stop.job_seen and not stop.trouble and not findings
     if nothing_stopped or not named:
-        decision = nothing_named(case, rows, stop, coverage=coverage)
+        decision = nothing_named(case, rows, stop, progress, seats, coverage=coverage)
     else:
         decision = build(named, findings, case, rows, seats, stop)
     return Joined(decision, tuple(beliefs), stop)

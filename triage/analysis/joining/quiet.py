@@ -1,19 +1,29 @@
-"""The answer where nobody is named: nothing stopped, or nothing says why."""
+"""The answer where nobody is named: nothing stopped, or nothing says why.
+
+Silence is not health: a job is healthy where its dumps show nobody stuck, or its log an
+orderly end or progress up to its end; what slowed down, stood still or diverged is said.
+"""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.case import Case, timestamp
+from triage.analysis.joining.hypothesis import Seats
 from triage.analysis.joining.verdict import Decision, timed_out
+from triage.analysis.progress import health_of
 from triage.analysis.stop import FAILING, JOB_KINDS, SECOND, Stop
-from triage.domain.category import Action, Category, VerdictKind
+from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
-from triage.domain.report import Verdict, Victims
+from triage.domain.progress import Health, JobProgress, SlowRank
+from triage.domain.report import Because, Suspect, Verdict, Victims
 
 __all__ = ["job_goes_on", "nothing_named"]
 
 # Progress printed this long after the last entry of any dump: the job went on behind them.
 GOES_ON_NS: Final = 20 * SECOND
+# Of the ranks that are slower than their peers, so few are somebody's and not everybody's.
+FEW_SLOW_NODES: Final = 2
 
 
 def job_goes_on(case: Case, evidence: Sequence[Evidence]) -> bool:
@@ -28,16 +38,113 @@ def job_goes_on(case: Case, evidence: Sequence[Evidence]) -> bool:
 
 
 def nothing_named(
-    case: Case | None, evidence: Sequence[Evidence], stop: Stop, *, coverage: float
+    case: Case | None,
+    evidence: Sequence[Evidence],
+    stop: Stop,
+    progress: JobProgress | None,
+    seats: Seats,
+    *,
+    coverage: float,
 ) -> Decision:
-    """The answer without a suspect: healthy, or why it cannot be told."""
-    if case is not None and not stop.trouble:
+    """The answer without a cause that lines or dumps name: healthy, or what can be told."""
+    if progress is not None and not stop.trouble:
+        slow = slow_places(progress, seats)
+        if slow:
+            return slowed_by(slow)
+    health, sentence = health_of(progress)
+    verdict = of_progress(health, sentence, progress)
+    if stop.trouble and health is not Health.DIVERGED:
+        verdict = None
+    if verdict is None and case is not None and not stop.trouble:
         verdict = of_dumps(case, coverage)
-    elif stop.job_seen and not stop.trouble:
-        verdict = healthy(evidence)
-    else:
-        verdict = unattributed(case, evidence, stop)
-    return Decision(verdict, (), Victims(), ())
+    elif verdict is None and stop.job_seen and not stop.trouble:
+        never_moved = progress is not None and progress.last is None
+        verdict = of_logs(evidence, health, sentence, never_moved=never_moved)
+    return Decision(verdict or unattributed(case, evidence, stop), (), Victims(), ())
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """How a course that is not well is said."""
+
+    kind: VerdictKind
+    category: Category
+    confidence: float
+    advice: str
+
+
+TROUBLES: Final = {
+    Health.STOPPED: Trouble(
+        VerdictKind.HANG, Category.NCCL_TIMEOUT, 0.6,
+        "No line says why; bring the flight-recorder dumps and the stacks of its processes.",
+    ),
+    Health.SLOWED: Trouble(
+        VerdictKind.STRAGGLER, Category.STRAGGLER, 0.6,
+        "No line says who holds it up; compare what changed then, and bring dumps with timing.",
+    ),
+    Health.DIVERGED: Trouble(
+        VerdictKind.CRASH, Category.NUMERICAL, 0.7,
+        "Nobody's hardware is named by that; go back to a checkpoint from before.",
+    ),
+}  # fmt: skip
+
+
+def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> Verdict | None:
+    """What the course of the job says of its trouble; None where it says none."""
+    trouble = TROUBLES.get(health)
+    if trouble is None or progress is None:
+        return None
+    change = progress.diverged or progress.stopped or progress.slowed
+    action = Action.FIX_CODE if trouble.category is Category.NUMERICAL else Action.INVESTIGATE
+    return Verdict(
+        trouble.kind, trouble.category, trouble.confidence, f"{sentence} {trouble.advice}", action,
+        at=timestamp(change.since.at_ns) if change is not None else None,
+    )  # fmt: skip
+
+
+def slow_places(progress: JobProgress, seats: Seats) -> dict[str | int, list[SlowRank]]:
+    """Node (or rank) -> its ranks that are slower than their peers; empty where many are."""
+    found: dict[str | int, list[SlowRank]] = {}
+    for one in progress.slow_ranks:
+        node = one.node or (seats.node_of(one.rank) if one.rank is not None else None)
+        place = node if node is not None else one.rank
+        if place is not None:
+            found.setdefault(place, []).append(one)
+    return found if len(found) <= FEW_SLOW_NODES else {}
+
+
+def slowed_by(slow: dict[str | int, list[SlowRank]]) -> Decision:
+    """The nodes whose ranks are slower than all others, by their own timers."""
+    suspects = []
+    order = sorted(slow.items(), key=lambda item: (-max(s.ratio for s in item[1]), str(item[0])))
+    for position, (place, ranks) in enumerate(order, start=1):
+        named = tuple(sorted({one.rank for one in ranks if one.rank is not None}))
+        reasons = tuple(
+            Because(
+                "job.progress",
+                f"rank {one.rank} takes {one.ratio:.2f} times as long as the middle one of"
+                f" {one.peers} others: {one.what}",
+                one.example.artifact, one.example.line, timestamp(one.example.at_ns),
+            )
+            for one in ranks[:4]
+        )  # fmt: skip
+        node = place if isinstance(place, str) else None
+        suspects.append(
+            Suspect(
+                position, node, named[:16], (), Category.STRAGGLER, 0.7, Role.CULPRIT,
+                Action.INVESTIGATE, reasons,
+            )
+        )  # fmt: skip
+    first = order[0][1]
+    where = f"on {suspects[0].node}" if suspects[0].node else f"rank {first[0].rank}"
+    worst = max(one.ratio for one in first)
+    verdict = Verdict(
+        VerdictKind.STRAGGLER, Category.STRAGGLER, 0.7,
+        f"{len(first)} rank{'s' * (len(first) > 1)} {where} take"
+        f"{'s' * (len(first) == 1)} up to {worst:.2f} times as long as their peers: look at its"
+        " clocks, temperature, host load and input pipeline.", Action.INVESTIGATE,
+    )  # fmt: skip
+    return Decision(verdict, tuple(suspects), Victims(), ())
 
 
 def of_dumps(case: Case, coverage: float) -> Verdict:
@@ -68,13 +175,26 @@ def nothing_in_dumps(read: int, why: str) -> Verdict:
     )  # fmt: skip
 
 
-def healthy(evidence: Sequence[Evidence]) -> Verdict:
-    """Logs of a job that nothing went wrong with."""
+# What a course that was seen, an end in order, and no more than silence are worth.
+WELL: Final = {Health.HEALTHY_END: 0.9, Health.MOVING_TO_THE_END: 0.85}
+
+
+def of_logs(
+    evidence: Sequence[Evidence], health: Health, sentence: str, *, never_moved: bool
+) -> Verdict:
+    """Logs of a job that nothing went wrong with, as far as they tell."""
+    quiet = "No rank failed, none timed out and none was waited for"
+    if health in WELL:
+        return Verdict(
+            VerdictKind.HEALTHY, Category.NONE, WELL[health], f"{quiet}. {sentence}", Action.NONE
+        )
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
+    # Who began and printed no step has most likely hung in its first collective.
+    category = Category.NCCL_TIMEOUT if never_moved else Category.NONE
     return Verdict(
-        VerdictKind.HEALTHY, Category.NONE, 0.85 if moved else 0.6,
-        "No rank failed, none timed out and none was waited for: nothing in the logs says that"
-        " the job stopped.", Action.NONE,
+        VerdictKind.INCONCLUSIVE, category, 0.5 if moved else 0.6,
+        f"{quiet}; but nothing says that the job went well to its end. {sentence}"
+        " Bring the rest of its log, or dumps.", Action.INVESTIGATE,
     )  # fmt: skip
 
 

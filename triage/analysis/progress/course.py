@@ -67,9 +67,13 @@ class Course:
     @property
     def by_epoch(self) -> bool:
         """Whether the count begins again with each epoch."""
-        return any(
-            Quantity.EPOCH in one.values and Quantity.TOTAL in one.values for one in self.counted
-        ) and bool((np.diff([one.values[Quantity.STEP] for one in self.counted]) < 0).any())
+        both = (Quantity.EPOCH, Quantity.TOTAL)
+        if not any(all(one in line.values for one in both) for line in self.counted):
+            return False
+        steps = [
+            line.values[Quantity.STEP] for line in self.counted if Quantity.STEP in line.values
+        ]
+        return bool((np.diff(steps) < 0).any())
 
 
 def point_of(file: LogFile, place: Place, step: float | None = None) -> ProgressPoint:
