@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import cached_property
 from typing import Final
 
-from triage.analysis.identity import plain_host
+from triage.analysis.host_names import plain_host
 from triage.domain.fleet import Job
 from triage.parsers.extract import Extract
 from triage.parsers.flight_recorder.naming import node_in_name
