@@ -5,19 +5,17 @@ uses, slots and ports with nothing in them, protections that name the weakness t
 for. An unknown line of a boot matches nothing here; a fault does not either.
 """
 
-import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind, Trait
-from triage.signatures.host_line import HostFamily
-from triage.signatures.job_line import NOISE
-from triage.signatures.signature import Reading, Scope
+from triage.signatures.job_line import NOISE, Family
+from triage.signatures.signature import Scope
 
 __all__ = ["SIGNATURES", "Chatter"]
 
 
-class Chatter(HostFamily):
+class Chatter(Family):
     """A family of harmless lines: role noise, category none, of a start or an end."""
 
     def quiet(
@@ -33,10 +31,9 @@ class Chatter(HostFamily):
         traits: Sequence[Trait] = (),
     ) -> None:
         """One more shape of line that means nothing."""
-        self.line(
+        self.add(
             name,
             NOISE,
-            None,
             literals,
             pattern,
             hits,
@@ -45,14 +42,10 @@ class Chatter(HostFamily):
             category=Category.NONE,
             scope=Scope.ANY,
             kind=kind,
-            read=plain,
+            as_one=True,
+            quiet=True,
             traits=traits,
         )
-
-
-def plain(_found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """Nothing beside the match."""
-    return Reading()
 
 
 BOOT = Chatter("chatter", Kind.KERNEL, traits=(Trait.TEARDOWN,))
