@@ -4,7 +4,7 @@ import pytest
 
 from triage.analysis.odd_node import odd_messages
 from triage.analysis.stop import SECOND, Stop
-from triage.domain.evidence import EvidenceRole
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
 
 T = 1_795_230_000 * SECOND
@@ -36,6 +36,29 @@ def test_a_message_that_one_node_alone_prints_about_the_stop_is_evidence():
     (row,) = odd_messages(logs({3: [template("new", -1)]}), STOP, ())
     assert (row.node, row.weak, row.role, row.category) == ("n3", True, EvidenceRole.ROOT, None)
     assert "foo engine wedged" in row.text
+
+
+def noise(line: int, signature: str = "chatter.audit", at_s: float = -30) -> Evidence:
+    """A row of ``n3`` that a signature knows as harmless."""
+    at = T + int(at_s * SECOND)
+    return Evidence(
+        "nodes/n3/kernel.log", line, signature, Kind.KERNEL, EvidenceRole.NOISE, "harmless",
+        node="n3", at_ns=at, last_at_ns=at,
+    )  # fmt: skip
+
+
+def test_what_is_known_as_harmless_is_not_odd():
+    one = logs({3: [template("new", -1)]})
+    assert odd_messages(one, STOP, [noise(10)]) == []
+    assert odd_messages(one, STOP, [noise(11)])
+    one.files[3].harmless = frozenset({10})
+    assert odd_messages(one, STOP, ()) == []
+
+
+def test_what_a_node_prints_while_it_boots_is_not_odd():
+    one = logs({3: [template("new", -1)]})
+    assert odd_messages(one, STOP, [noise(1, "boot.kernel_version")]) == []
+    assert odd_messages(one, STOP, [noise(1, "boot.kernel_version", at_s=-500)])
 
 
 NEAR_MISSES = {

@@ -2,7 +2,8 @@
 
 Needs no signature: a new driver's words are evidence too. Templates that a log
 already held while the job ran well count for nothing, and neither do those that
-many nodes print. What remains is compared node by node with scikit-learn's local
+many nodes print, those that are known as harmless, and what a node prints in the
+first minutes after it came up. What remains is compared node by node with scikit-learn's local
 outlier factor; the odd one's own new messages become weak evidence.
 """
 
@@ -12,6 +13,7 @@ from typing import Final
 
 from triage.analysis.stop import SECOND, Stop
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.parsers.logs.first_minutes import BANNERS, FIRST_NS
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
 __all__ = ["odd_messages"]
@@ -41,12 +43,19 @@ def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Ev
     nodes = {file.node for file in files}
     if about is None or len(nodes) < MIN_NODES:
         return []
-    read = {(row.artifact, row.line) for row in known if row.role is not EvidenceRole.NOISE}
+    known = list(known)
+    read = {(row.artifact, row.line) for row in known}
+    boots: dict[str, list[int]] = defaultdict(list)
+    for row in known:
+        if row.signature in BANNERS and row.at_ns is not None and row.node is not None:
+            boots[row.node].append(row.at_ns)
     fresh: dict[str, dict[str, tuple[LogFile, int]]] = defaultdict(dict)
     spread: Counter[str] = Counter()
     for file in files:
         for template in file.templates:
-            if new_about(template.first_at_ns, about):
+            if new_about(template.first_at_ns, about) and not of_a_boot(
+                template.first_at_ns, boots.get(str(file.node), ())
+            ):
                 fresh[str(file.node)].setdefault(template.template, (file, template.first_line))
     for seen in fresh.values():
         spread.update(seen.keys())
@@ -55,7 +64,9 @@ def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Ev
         node: {
             name: at
             for name, at in seen.items()
-            if spread[name] <= most and (at[0].artifact, at[1]) not in read
+            if spread[name] <= most
+            and (at[0].artifact, at[1]) not in read
+            and at[1] not in at[0].harmless
         }
         for node, seen in fresh.items()
     }
@@ -70,6 +81,11 @@ def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Ev
 def new_about(first_at_ns: int | None, about_ns: int) -> bool:
     """Whether a template first appeared about the stop."""
     return first_at_ns is not None and abs(first_at_ns - about_ns) <= WINDOW_S * SECOND
+
+
+def of_a_boot(first_at_ns: int | None, boots: Iterable[int]) -> bool:
+    """Whether a template first appeared in the first minutes after one of the node's ``boots``."""
+    return first_at_ns is not None and any(0 <= first_at_ns - boot <= FIRST_NS for boot in boots)
 
 
 def stand_out(

@@ -12,7 +12,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.parsers.logs.stamps import SECOND_NS
 
-__all__ = ["boots_in", "of_a_boot", "soon_after_boot"]
+__all__ = ["BANNERS", "FIRST_NS", "boots_in", "of_a_boot", "soon_after_boot"]
 
 FIRST_NS: Final = 120 * SECOND_NS
 # What a kernel prints first.

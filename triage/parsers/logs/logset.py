@@ -50,6 +50,7 @@ class LogFile:
     ``binary``, ...). ``first_stamp`` and ``last_stamp`` are of the first and last line
     that carry a time; ``first_at_ns`` and ``last_at_ns`` are None where no clock is.
     ``progress`` is what the log says of the progress of its job, None where it says nothing.
+    ``harmless`` are the lines, from 1, at which something known as noise begins.
     """
 
     artifact: str
@@ -64,6 +65,7 @@ class LogFile:
     first_stamp: Stamp = NO_STAMP
     last_stamp: Stamp = NO_STAMP
     progress: JobSteps | None = None
+    harmless: frozenset[int] = frozenset()
 
 
 @dataclass(slots=True)

@@ -155,6 +155,7 @@ class LogReader:
         self.groups: dict[int, Group | None] = {}
         # Noise of a kernel, by its key whatever the hour: an hour more of it is no news.
         self.chatter: dict[int, Group] = {}
+        self.harmless: set[int] = set()
         self.left: dict[int, int] = {}
         self.told: dict[int, bool] = {}
         self.hosts: Counter[str] = Counter()
@@ -210,6 +211,7 @@ class LogReader:
             known = self.groups.get(key)
             if known is None and (known := self.chatter.get(same)) is not None:
                 self.groups[key] = known
+                self.harmless.add(first_line)
             if known is None:
                 if key in self.groups or not self.worth_reading(shape, lines):
                     continue
@@ -218,6 +220,8 @@ class LogReader:
                 if known is None:
                     continue
                 known.count = 0
+                if self.is_noise(known):
+                    self.harmless.add(first_line)
                 if same and self.is_noise(known) and not self.layout.relative:
                     self.chatter[same] = known
             known.count += lines
@@ -325,6 +329,8 @@ class LogReader:
         if self.not_kept:
             notes.append(f"{self.not_kept:,} lines of shapes seen too often were passed over")
         file.notes = tuple(notes)
+        if kind is LogKind.KERNEL:
+            file.harmless = frozenset(self.harmless)
         file.first_stamp = self.layout.first_stamp
         file.last_stamp = self.last_stamp
         if not self.layout.kernel:
