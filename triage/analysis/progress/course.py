@@ -58,22 +58,17 @@ class Course:
 
     @property
     def total(self) -> int | None:
-        """The step at which the job will be done."""
+        """The step at which the job will be done; None where it counts within an epoch."""
+        steps = [one.values.get(Quantity.STEP) for one in self.counted]
+        if None in steps:
+            return None
         totals = [
             one.values[Quantity.TOTAL] for one in self.counted if Quantity.TOTAL in one.values
         ]
-        return int(totals[-1]) if totals and not self.by_epoch else None
-
-    @property
-    def by_epoch(self) -> bool:
-        """Whether the count begins again with each epoch."""
-        both = (Quantity.EPOCH, Quantity.TOTAL)
-        if not any(all(one in line.values for one in both) for line in self.counted):
-            return False
-        steps = [
-            line.values[Quantity.STEP] for line in self.counted if Quantity.STEP in line.values
-        ]
-        return bool((np.diff(steps) < 0).any())
+        in_epochs = any(Quantity.EPOCH in one.values for one in self.counted)
+        if not totals or (in_epochs and bool((np.diff(np.array(steps, float)) < 0).any())):
+            return None
+        return int(totals[-1])
 
 
 def point_of(file: LogFile, place: Place, step: float | None = None) -> ProgressPoint:

@@ -40,15 +40,15 @@ def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobPr
     its logs say: its end by ``job.json``, the scheduler's, a watchdog's. The answer does not
     depend on the order of the files. The cost is linear in the sampled lines.
     """
-    ordered = sorted(
-        (one for one in files if one.kind is LogKind.JOB), key=lambda one: one.artifact
-    )
+    every = sorted(files, key=lambda one: one.artifact)
+    ordered = [one for one in every if one.kind is LogKind.JOB]
+    nodes = [one for one in every if one.kind is LogKind.KERNEL]
     courses = [course for file in ordered if (course := course_of(file)) is not None]
     if not courses:
         return begun_only(ordered, until_ns)
     course = max(courses, key=weight)
     times = step_times(course)
-    moved = movement_of(course, ordered, course.total, until_ns)
+    moved = movement_of(course, ordered, nodes, course.total, until_ns)
     changes = [*changes_of_pace(course, times), *divergences(course)]
     if moved.stop is not None:
         changes.append(moved.stop)
@@ -83,6 +83,7 @@ def of_course(
         step_s=seconds_of_a_step(course, times),
         gap_s=moved.gap_s,
         silent_s=moved.silent_s,
+        left_s=moved.left_s,
         lines_after=max(0, course.file.lines - last.place.line),
         lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
         doing=moved.doing,
@@ -162,6 +163,11 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
     if progress.doing is not None:
         return Health.UNKNOWN, (
             f"The log ends in the {progress.doing} after {step}, whose end is not printed."
+        )
+    if progress.left_s is not None:
+        return Health.UNKNOWN, (
+            f"The log of the job ends at {step} without saying why; the logs of its nodes go on for"
+            f" {seconds(progress.left_s)}."
         )
     if progress.silent_s is None or progress.gap_s is None:
         room = max(LEAST_LINES_AFTER, LINES_AFTER * progress.lines_between)

@@ -21,8 +21,17 @@ __all__ = ["Movement", "movement_of"]
 # How often its usual time, and its longest, a job may be silent before it is called stopped.
 USUAL_GAPS: Final = 4.0
 LONGEST_GAPS: Final = 1.5
-# No job is called stopped before that.
-LEAST_SILENT_S: Final = 60.0
+# No job is called stopped before that: where the log of its steps goes on, and where only
+# another log does, which may be that of a launcher that takes the job down.
+LEAST_SILENT_S: Final = 90.0
+LEAST_SILENT_BESIDE_S: Final = 300.0
+# The logs of nodes are collected when the job is over, which says nothing unless it is long.
+LEAST_LEFT_S: Final = 900.0
+# A clock without a zone is off by quarters of an hour.
+QUARTER_S: Final = 900.0
+NEAR_QUARTER_S: Final = 90.0
+# A job that begins again so often without getting further than before gets nowhere.
+ATTEMPTS: Final = 3
 # An evaluation or a checkpoint may take so long where none was seen before.
 LEAST_BREAK_S: Final = 900.0
 BREAKS: Final = {
@@ -43,28 +52,38 @@ class Movement:
     doing: str | None
     doing_since: ProgressPoint | None
     stop: Change | None
+    left_s: float | None
+    """How much longer other logs of the nodes are, which say nothing of the job."""
 
 
 def movement_of(
-    course: Course, files: Iterable[LogFile], total: int | None, until_ns: int | None
+    course: Course,
+    files: Sequence[LogFile],
+    nodes: Sequence[LogFile],
+    total: int | None,
+    until_ns: int | None,
 ) -> Movement:
-    """How the steps of ``course`` ended, among all logs of the job.
+    """How the steps of ``course`` ended, among all logs of the job; ``nodes`` are those of nodes.
 
     ``until_ns`` is a moment at which the job is known to have been there still.
     """
-    files = list(files)
     last = course.counted[-1]
     step = float(course.at[-1])
     gap_s, longest_s = print_gap_s(course)
     ended, how = orderly_end(course, files, total)
     reach = reach_of(files, until_ns)
     silent_s = None
+    least_s = LEAST_SILENT_BESIDE_S
     if reach is not None and last.place.at_ns is not None:
-        silent_s = max(0.0, (reach - latest_step(course, files)) / SECOND)
+        newest = latest_step(course, files)
+        silent_s = max(0.0, (reach - newest) / SECOND)
+        own = reach_of([one for one in files if one.progress is not None], None)
+        if own is not None and (own - newest) / SECOND > LEAST_SILENT_S:
+            least_s = LEAST_SILENT_S
     doing = begun_after(course)
     stop = None
     if ended is None and silent_s is not None and gap_s is not None:
-        allowed = max(USUAL_GAPS * gap_s, LONGEST_GAPS * longest_s, LEAST_SILENT_S)
+        allowed = max(USUAL_GAPS * gap_s, LONGEST_GAPS * longest_s, least_s)
         if doing is not None:
             allowed = max(allowed, LEAST_BREAK_S)
         if silent_s > allowed:
@@ -77,12 +96,46 @@ def movement_of(
                 f" {seconds(gap_s)}"
             )
             stop = Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
+    if stop is None and ended is None:
+        stop = no_headway(course)
     return Movement(
         ended, how, reach, gap_s, silent_s,
         None if doing is None else str(doing[0].kind),
         None if doing is None else point_of(course.file, doing[1], step),
         stop,
+        left_over(reach, nodes, gap_s),
     )  # fmt: skip
+
+
+def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) -> float | None:
+    """Seconds by which the logs of nodes outlive those of the job, where that means something."""
+    ends = sorted(one.last_at_ns for one in nodes if one.last_at_ns is not None)
+    if reach is None or not ends:
+        return None
+    left_s = (ends[len(ends) // 2] - reach) / SECOND
+    off_quarter = abs(left_s - QUARTER_S * round(left_s / QUARTER_S))
+    if off_quarter < NEAR_QUARTER_S or left_s < max(LEAST_LEFT_S, USUAL_GAPS * (gap_s or 0.0)):
+        return None
+    return left_s
+
+
+def no_headway(course: Course) -> Change | None:
+    """A job that begins again and again and never gets further than it was."""
+    if len({(one.rank, one.local_rank) for one in course.counted}) != 1 or len(course.at) < 4:
+        return None
+    falls = np.flatnonzero(np.diff(course.at) < 0) + 1
+    starts = [0, *falls.tolist()]
+    tops = [
+        float(course.at[start:stop].max())
+        for start, stop in zip(starts, [*starts[1:], len(course.at)], strict=True)
+    ]
+    # How many attempts have passed since one got further than all before it.
+    stuck = len(tops) - 1 - tops.index(max(tops))
+    if stuck < ATTEMPTS - 1:
+        return None
+    where = point_of(course.file, course.counted[starts[tops.index(max(tops))]].place, max(tops))
+    text = f"the job began again {len(falls)} times and never got past step {int(max(tops))}"
+    return Change(ChangeKind.STOPPED, text, where)
 
 
 def reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:

@@ -59,6 +59,7 @@ OVERFLOW: Final = (
 # `{'train_runtime': 812.3, 'train_samples_per_second': 41.2, 'epoch': 3.0}` (transformers)
 # `Training completed. Do not forget to share your model on huggingface.co/models =)`
 # `[launch.py:351:main] Process 4120 exits successfully.` (DeepSpeed)
+# `worker group successfully finished. Waiting 300 seconds for other agents to finish.` (torchrun)
 # `Local worker group finished (WorkerState.SUCCEEDED). Waiting 300 seconds ...` (torchrun)
 END: Final = (
     r"\bafter training is done\b|\bexiting program (?:at iteration|after)\b"
@@ -66,6 +67,8 @@ END: Final = (
     r"(?: successfully)?(?=\s*(?:[.!,;)\]\"'|]|$|in\b|after\b|at (?:step|iteration)\b|for\b))"
     r"|\b(?:finished|completed|done) training\b|\btrainer\.fit`? stopped: `?max_"
     r"|'train_runtime':|\"train_runtime\":|\bexits successfully\b|\bworkerstate\.succeeded\b"
+    r"|\bexit(?:ed|s)?(?: with)? (?:exit )?(?:code |status )?0\b|\bsuccessfully finished\b"
+    r"|\bworkers exited: succeeded\b"
     r"|\b(?:job|run|training|task|workers?|all ranks|program)\b.{0,40}"
     r"\b(?:finished|completed|exited|ended) successfully\b"
     r"|\b(?:state|status|phase)[=: ]{1,3}\"?succeeded\b"

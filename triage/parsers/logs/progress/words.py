@@ -20,7 +20,8 @@ LITERALS: Final = (
     "checkpoint", "train_runtime", "running training", "training com", "training fin",
     "training done", "training is", "training has", "training was", "training suc", "training end",
     "start of training", "training start", "ing training", "training ...", "trainer.fit",
-    "successfully", "exiting program", "succeeded", "warmup iters", "done training",
+    "successfully", "ith code 0", "xit code 0", "exit 0", "ed: succ", "exiting program",
+    "succeeded", "warmup iters", "done training",
     "finished training", "completed training", "finished saving", "saving the", "saved state",
 )  # fmt: skip
 
@@ -31,7 +32,7 @@ NAMES: Final[dict[str, Quantity]] = {
         ("step", "steps", "iteration", "iter", "iterations", "global step", "train step",
          "training step", "completed step", "current step", "num updates", "update", "updates",
          "batch idx", "trainer/global step", "finished step", "optimizer step", "it", "batch",
-         "global steps"),
+         "global steps", "global step/max steps"),
         STEP,
     ),
     **dict.fromkeys(("max steps", "total steps", "max iterations", "total iters"), TOTAL),
@@ -43,13 +44,15 @@ NAMES: Final[dict[str, Quantity]] = {
          "seconds", "dt", "time",
          "sec/step", "s/step", "ms/step", "timing s/step", "avg iter time", "steptime", "time/step",
          "time/iter", "itertime", "seconds per iteration", "average step time", "step duration",
-         "time metrics/end to end(s)", "duration", "step took", "took", "train batch time"),
+         "time metrics/end to end(s)", "duration", "step took", "took", "train batch time",
+         "train speed(s/it)"),
         Quantity.STEP_S,
     ),
     **dict.fromkeys(
         ("it/s", "steps per sec", "steps per second", "steps/s", "steps/sec", "step/s", "ups",
          "batches per sec", "batches per second", "iter/s", "iters/s", "iterations per second",
-         "train steps per second", "batches/s"),
+         "train steps per second", "batches/s",
+         "train speed(iter/s)"),
         Quantity.STEPS_PER_S,
     ),
     **dict.fromkeys(
@@ -93,7 +96,8 @@ NAMES: Final[dict[str, Quantity]] = {
 
 # Where a line counts in two ways, the one that does not begin again with each epoch is meant.
 RANKED_STEPS: Final = (
-    "global step", "trainer/global step", "num updates", "global steps", "iteration", "step",
+    "global step/max steps", "global step", "trainer/global step", "num updates",
+    "global steps", "iteration", "step",
 )  # fmt: skip
 
 # Parts of a name that say: measured beside the training.
