@@ -169,8 +169,12 @@ def numbers_of(text: str) -> tuple[str, dict[Quantity, float]]:
     for at, quantity, factor in plan.slots:
         value = number(parts[at]) * factor
         found[quantity] = found[quantity] + value if quantity in found else value
-    if plan.twice is not None and parts[plan.twice[0]] != parts[plan.twice[1]]:
+    if plan.twice is not None and (
+        Quantity.EPOCH in found or parts[plan.twice[0]] != parts[plan.twice[1]]
+    ):
         found.pop(Quantity.TOTAL, None)
+    if Quantity.COMPUTE_S in found and "(ms)" in text:  # `timers (ms) | forward-compute: 1199.0`
+        found[Quantity.COMPUTE_S] /= 1000
     return plan.counter, found
 
 
@@ -181,6 +185,7 @@ def plan_of(texts: tuple[str, ...]) -> Plan:
     counter, counted = "", 0
     twice: tuple[int, int] | None = None
     last: Quantity | None = None
+    vague: set[Quantity] = set()
     for index in range(len(texts) - 1):
         before, behind = texts[index], texts[index + 1]
         meaning = meaning_of(before[-120:], behind[:40], last)
@@ -203,7 +208,19 @@ def plan_of(texts: tuple[str, ...]) -> Plan:
             slots.setdefault(last, []).append(slot)
         else:
             slots.setdefault(last, [slot])
+            if meaning.name in VAGUE:
+                vague.add(last)
+    if not counter and Quantity.LOSS not in slots:
+        slots = {key: some for key, some in slots.items() if key not in vague}
     return Plan(counter, tuple(slot for some in slots.values() for slot in some), twice)
+
+
+# Words that mean a step's time or norm only in a line of a step.
+VAGUE: Final = frozenset(
+    {"time", "seconds", "dt", "duration", "took", "data", "norm", "time/batch", "ms", "skipped",
+     "throughput", "ups", "sps", "batch size"}
+)  # fmt: skip
+OTHER_LOSS: Final = re.compile(r"\b(?:packet|data|power|link|frame|signal|carrier|pkt)s? loss$")
 
 
 def rank_of(name: str) -> int:
@@ -238,7 +255,9 @@ def meaning_of(before: str, behind: str, last: Quantity | None) -> Meaning:
         return NOTHING
     quantity, usual = meant
     training = trained(name)
-    if quantity is Quantity.LOSS and not training:
+    if quantity is Quantity.LOSS and (
+        not training or behind.startswith("%") or OTHER_LOSS.search(name)
+    ):
         return NOTHING
     factor = 1.0
     if quantity in SECONDS:

@@ -44,15 +44,15 @@ NAMES: Final[dict[str, Quantity]] = {
          "seconds", "dt", "time",
          "sec/step", "s/step", "ms/step", "timing s/step", "avg iter time", "steptime", "time/step",
          "time/iter", "itertime", "seconds per iteration", "average step time", "step duration",
-         "time metrics/end to end(s)", "duration", "step took", "took", "train batch time",
-         "train speed(s/it)"),
+         "time metrics/end to end (s)", "duration", "step took", "took", "train batch time",
+         "train speed (s/it)"),
         Quantity.STEP_S,
     ),
     **dict.fromkeys(
         ("it/s", "steps per sec", "steps per second", "steps/s", "steps/sec", "step/s", "ups",
          "batches per sec", "batches per second", "iter/s", "iters/s", "iterations per second",
          "train steps per second", "batches/s",
-         "train speed(iter/s)"),
+         "train speed (iter/s)"),
         Quantity.STEPS_PER_S,
     ),
     **dict.fromkeys(
@@ -75,7 +75,7 @@ NAMES: Final[dict[str, Quantity]] = {
          "gpu flops", "hardware tflops", "tflops per device"),
         Quantity.TFLOPS,
     ),
-    **dict.fromkeys(("mfu", "mfu(%)"), Quantity.MFU),
+    **dict.fromkeys(("mfu", "mfu (%)"), Quantity.MFU),
     **dict.fromkeys(("loss scale", "lossscale", "grad scale", "cur scale"), Quantity.LOSS_SCALE),
     **dict.fromkeys(
         ("grad norm", "gnorm", "norm", "gradient norm", "global grad norm", "gradnorm",
@@ -88,7 +88,7 @@ NAMES: Final[dict[str, Quantity]] = {
     **dict.fromkeys(
         ("data wait", "data time", "data wait time", "data loading", "data load time",
          "dataloading", "data", "batch load time", "data loading time",
-         "time metrics/data loading(s)"),
+         "time metrics/data loading (s)"),
         Quantity.DATA_S,
     ),
     **dict.fromkeys(("forward compute", "backward compute"), Quantity.COMPUTE_S),
