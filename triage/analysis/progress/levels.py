@@ -53,28 +53,63 @@ def noise_of(values: Values) -> float:
 
 def levels_of(values: Values, least_change: float = LEAST_CHANGE) -> list[Level]:
     """The levels of a series of positive numbers, in order; one where nothing changed."""
-    cuts = [0, *sorted(cuts_in(values, 0, len(values), least_change, DEEPEST)), len(values)]
-    return [
-        Level(start, stop, float(np.median(values[start:stop])), noise_of(values[start:stop]))
-        for start, stop in pairwise(cuts)
-        if stop > start
-    ]
+    cuts = [0, *sorted(cuts_in(values, 0, len(values), DEEPEST)), len(values)]
+    levels = [level_of(values, start, stop) for start, stop in pairwise(cuts) if stop > start]
+    # A cut is taken back where its sides are not apart; the two that are most alike go first.
+    while len(levels) > 1:
+        apart = [distance(one, other, least_change) for one, other in pairwise(levels)]
+        at = int(np.argmin(apart))
+        if apart[at] >= 1:
+            break
+        levels[at : at + 2] = [level_of(values, levels[at].start, levels[at + 1].stop)]
+    for at in range(1, len(levels)):
+        one, other = levels[at - 1], levels[at]
+        cut = sharpened(values[one.start : other.stop], one, other)
+        levels[at - 1 : at + 1] = [
+            level_of(values, one.start, cut),
+            level_of(values, cut, other.stop),
+        ]
+    return levels
 
 
-def cuts_in(values: Values, start: int, stop: int, least_change: float, depth: int) -> list[int]:
-    at = best_cut(values[start:stop], least_change) if depth else None
+def level_of(values: Values, start: int, stop: int) -> Level:
+    part = values[start:stop]
+    return Level(start, stop, float(np.median(part)), noise_of(part))
+
+
+def distance(one: Level, other: Level, least_change: float) -> float:
+    """How far two levels are apart, in what is needed at the least."""
+    noise = (one.noise * one.points + other.noise * other.points) / (one.points + other.points)
+    sigmas = FEW_SIGMAS if min(one.points, other.points) < FEW else LEAST_SIGMAS
+    needed = max(least_change * min(one.middle, other.middle), sigmas * noise)
+    return abs(one.middle - other.middle) / needed if needed > 0 else np.inf
+
+
+def sharpened(values: Values, one: Level, other: Level) -> int:
+    """Where fewest points lie on the wrong side of the middle between two levels."""
+    high = values > (one.middle + other.middle) / 2
+    wrong_left = high if other.middle > one.middle else ~high
+    before = np.concatenate([[0], np.cumsum(wrong_left)])
+    behind = np.concatenate([[0], np.cumsum(~wrong_left)])
+    wrong = before + (behind[-1] - behind)
+    first, last = LEAST_POINTS, len(values) - LEAST_POINTS
+    return one.start + first + int(np.argmin(wrong[first : last + 1]))
+
+
+def cuts_in(values: Values, start: int, stop: int, depth: int) -> list[int]:
+    at = best_cut(values[start:stop]) if depth else None
     if at is None:
         return []
     cut = start + at
     return [
-        *cuts_in(values, start, cut, least_change, depth - 1),
+        *cuts_in(values, start, cut, depth - 1),
         cut,
-        *cuts_in(values, cut, stop, least_change, depth - 1),
+        *cuts_in(values, cut, stop, depth - 1),
     ]
 
 
-def best_cut(values: Values, least_change: float) -> int | None:
-    """Where the ranks of both sides differ most, if that is a change of level; None otherwise."""
+def best_cut(values: Values) -> int | None:
+    """Where the ranks of both sides differ most; None where chance may do as much."""
     size = len(values)
     if size < 2 * LEAST_POINTS:
         return None
@@ -85,16 +120,7 @@ def best_cut(values: Values, least_change: float) -> int | None:
     z[: LEAST_POINTS - 1] = 0
     z[size - LEAST_POINTS :] = 0
     cut = int(np.argmax(z)) + 1
-    if z[cut - 1] < LEAST_Z:
-        return None
-    one, other = values[:cut], values[cut:]
-    before, after = float(np.median(one)), float(np.median(other))
-    apart = abs(after - before)
-    if apart < least_change * min(before, after):
-        return None
-    noise = (noise_of(one) * len(one) + noise_of(other) * len(other)) / size
-    needed = FEW_SIGMAS if min(len(one), len(other)) < FEW else LEAST_SIGMAS
-    return cut if apart >= needed * noise else None
+    return cut if z[cut - 1] >= LEAST_Z else None
 
 
 def ranks_of(values: Values) -> Values:

@@ -228,5 +228,10 @@ def test_tells_no_step_where_there_is_none(line: str) -> None:
 
 
 def test_any_text_is_data() -> None:
-    for line in ("9" * 5000, "step " + "1" * 5000 + " loss 2", "loss: " + "nan " * 900, "\x00|<|/s"):
+    for line in (
+        "9" * 5000,
+        "step " + "1" * 5000 + " loss 2",
+        "loss: " + "nan " * 900,
+        "\x00|<|/s",
+    ):
         read_values(line)
