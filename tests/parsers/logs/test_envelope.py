@@ -268,3 +268,23 @@ def test_time_is_linear_in_the_line() -> None:
             line = (unit * (size // len(unit) + 1))[:size]
             spent.append(spent_s(lambda line=line: read_envelope(line), 0.0))
         assert spent[1] < 16 * spent[0] + 0.1, unit
+
+
+@pytest.mark.parametrize(
+    ("line", "node", "kernel", "pid", "text"),
+    [
+        ("<4>1 2026-03-14T02:39:12.026220Z gpu17.cluster.local kernel - - - usb 1-1: gone",
+         "gpu17.cluster.local", True, None, "usb 1-1: gone"),
+        ("<29>1 - gpu17 nvidia-fabricmanager 881 ID47 [a@32473 b=\"3\"] started",
+         "gpu17", False, 881, "started"),
+        ("<30>1 2026-03-14T02:39:12+01:00 - systemd 1 - - Started job.",
+         None, False, 1, "Started job."),
+        ("<4>1 more thing", None, False, None, "1 more thing"),
+    ],
+)  # fmt: skip
+def test_reads_structured_syslog(
+    line: str, node: str | None, kernel: bool, pid: int | None, text: str
+) -> None:
+    found = read_envelope(line)
+
+    assert (found.node, found.kernel, found.pid, found.text) == (node, kernel, pid, text)

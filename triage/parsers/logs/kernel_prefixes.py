@@ -64,6 +64,12 @@ KERNEL: Final = re.compile(r"kernel: ?")
 DECODED: Final = re.compile(r"(" + FACILITIES + r") *: *(?:" + LEVELS + r") *: ?")
 KMSG: Final = re.compile(r"(\d{1,5}),(\d{1,19}),(\d{1,40}),[^;,]{0,16}(?:,[^;]{0,200})?;")
 PRIORITY: Final = re.compile(r"<\d{1,3}>(?:1 (?=\d{4}-))?")
+# RFC 5424: <4>1 2026-03-14T02:39:12.026Z gpu17.cluster.local kernel - - - text, with data in
+# brackets in the place of the last dash.
+STRUCTURED: Final = re.compile(
+    r"<\d{1,3}>1 (?:" + DATED + r"|-) (?P<host>[\w.:-]{1,253}) (?P<app>[^\s\[\]]{1,48})"
+    r" (?P<pid>[^\s\[\]]{1,128}) [^\s\[\]]{1,32} (?:-|(?:\[[^\]]{0,1000}\]){1,4})(?: \ufeff?|$)"
+)
 TALOS: Final = re.compile(
     r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): (" + FACILITIES + r"): *(?:" + LEVELS + r"): "
 )
@@ -182,6 +188,17 @@ def priority(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
+def structured(strip: Strip, match: "re.Match[str]") -> bool:
+    if match[1] is not None:
+        strip.clock(dated(match))
+    if match["host"] != "-":
+        strip.host(match["host"])
+    strip.kernel |= match["app"] == "kernel"
+    if strip.pid is None and match["pid"].isdecimal() and len(match["pid"]) <= 8:
+        strip.pid = int(match["pid"])
+    return True
+
+
 def ident(strip: Strip, match: "re.Match[str]") -> bool:
     if strip.pid is None:
         strip.pid = int(match[1])
@@ -206,5 +223,5 @@ RULES: Final = {
     "0": ((ISO, iso), (KMSG, kmsg), (TALOS, talos), (SYSLOG, syslog)),
     "A": ((SYSLOG, syslog), (CONSOLE, console)),
     "a": ((KERNEL, kernel), (DECODED, decoded), (IDENT, ident)),
-    "<": ((PRIORITY, priority),),
+    "<": ((STRUCTURED, structured), (PRIORITY, priority)),
 }
