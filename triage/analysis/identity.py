@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from triage.analysis.gpu_names import GpuNames, gpu_names
 from triage.analysis.host_names import NamesInPaths, canonical, name_in, plain_host, with_pods
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.fleet import Job
+from triage.signatures.gpu_names import NAMES
 
 __all__ = ["Fleet", "attribute", "resolve"]
 
@@ -269,7 +271,9 @@ def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
     """
     rows = rehomed(evidence, fleet)
     launchers = node_labels(rows, fleet)
-    rows = [attributed(relabelled(row, launchers), fleet) for row in rows]
+    rows = [relabelled(row, launchers) for row in rows]
+    names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
+    rows = [attributed(with_gpu(row, names, fleet), fleet) for row in rows]
     owners = owners_of(rows, fleet)
     return [
         replace(row, rank=owner, node=row.node or fleet.node_of(owner))
@@ -407,6 +411,28 @@ def rank_of_name(artifact: str, node: str | None, fleet: Fleet) -> int | None:
         # The number counts on the node.
         return fleet.rank_of_local(node, number)
     return number
+
+
+def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
+    """A row with the address of the GPU that it names otherwise, where that is known.
+
+    The number of nvidia-smi alone is a local rank where nothing says otherwise.
+    """
+    if row.gpu is not None or not any(name in row.fields for name in NAMES):
+        return row
+    uuid = row.fields.get("gpu_uuid")
+    node = row.node
+    if node is None and row.rank is None and uuid is not None:
+        node = names.home_of(("gpu_uuid", uuid))
+    if node is None:
+        return row
+    gpu = names.gpu_of(row, fleet.node_of_address(node) or node)
+    if gpu is not None:
+        return replace(row, node=node, gpu=gpu)
+    index = small(row.fields.get("gpu_index"))
+    if index is not None and row.cuda_device is None and "gpu_uuid" not in row.fields:
+        return replace(row, node=node, cuda_device=index)
+    return row if node == row.node else replace(row, node=node)
 
 
 def attributed(row: Evidence, fleet: Fleet) -> Evidence:

@@ -28,6 +28,7 @@ from triage.signatures import (
     filesystem,
     gloo,
     gpu_monitor,
+    gpu_names,
     gpu_thermal,
     gpu_tools,
     habanalabs,
@@ -118,6 +119,7 @@ FAMILIES: tuple[tuple[Signature, ...], ...] = (
     numerics.SIGNATURES,
     python_errors.SIGNATURES,
     progress.SIGNATURES,
+    gpu_names.SIGNATURES,
 )
 
 

@@ -8,7 +8,7 @@ import io
 from dataclasses import replace
 from typing import Final
 
-from triage.domain.evidence import NO_STAMP
+from triage.domain.evidence import NO_STAMP, Kind
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.health.evidence import evidence_of
 from triage.parsers.health.read import FORMATS, MAX_BYTES, format_of, read_checks
@@ -66,12 +66,16 @@ def with_checks(outcome: Outcome, checks: Checks) -> Outcome:
     rows = outcome.rows
     if checks.format in REPORTS:
         inside = range(checks.first_line, checks.last_line + 1)
-        rows = [row for row in rows if row.line is None or row.line not in inside]
+        rows = [
+            row
+            for row in rows
+            if row.line is None or row.line not in inside or row.kind is Kind.IDENTITY
+        ]
     found = [evidence_of(one) for one in checks.results]
     node = outcome.file.node
     if node is not None:
         found = [row if row.node is not None else replace(row, node=node) for row in found]
-    whole = checks.format in REPORTS and not rows
+    whole = checks.format in REPORTS and all(row.kind is Kind.IDENTITY for row in rows)
     kind = LogKind.CHECKS if whole else outcome.file.kind
     file = replace(outcome.file, kind=kind, notes=(*outcome.file.notes, *notes_of(checks)))
     ordered = sorted([*rows, *found], key=lambda row: (row.line or 0, row.signature, row.text))

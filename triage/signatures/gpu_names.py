@@ -1,0 +1,137 @@
+"""Which GPU is which: lines that say two names of one GPU, as tools and the driver print them.
+
+A GPU has an address on its bus, a UUID, a serial number, a minor number (``/dev/nvidia3``), a
+number of nvidia-smi and a number of its module on the board. Each tool uses its own; only what
+one line or one block of a report says together is the same GPU.
+"""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from triage.domain.evidence import Kind
+from triage.signatures.job_line import NOISE, Family
+from triage.signatures.pci import bus_id
+from triage.signatures.signature import Reading, Scope
+
+__all__ = ["ADDRESS", "NAMES", "SIGNATURES", "UUID", "names_in"]
+
+GPUS = Family("gpu_names", Kind.IDENTITY)
+SOURCE: Final = "NVIDIA: nvidia-smi -L, -q, -x and --query-gpu, /proc/driver/nvidia, DCGM exporter"
+
+ADDRESS: Final = re.compile(
+    r"(?:(?<=PCI:)|(?<![0-9A-Fa-f:]))(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])"
+)
+UUID: Final = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
+NAMES: Final = ("gpu_uuid", "gpu_serial", "gpu_minor", "gpu_index", "gpu_module")
+"""The fields of a row that name a GPU, beside its address."""
+
+# What the lines of one block say: text of nvidia-smi -q, of its XML, of /proc.
+IN_BLOCK: Final = {
+    "gpu_uuid": re.compile(r"(?:GPU UUID\s{0,40}:\s{0,20}|<uuid>)(GPU-[0-9a-f-]{36})", re.I),
+    "gpu_serial": re.compile(r"(?:Serial Number\s{0,40}: |<serial>)(\d{6,20})\b", re.I),
+    "gpu_minor": re.compile(
+        r"(?:(?:Device )?Minor(?: Number)?\s{0,40}:\s{0,20}|<minor_number>)(\d{1,3})\b", re.I
+    ),
+    "gpu_module": re.compile(r"(?:Module ID\s{0,40}: |<module_id>)(\d{1,3})\b", re.I),
+    "bus": re.compile(
+        r"(?:Bus (?:Id|Location)\s{0,40}:\s{0,20}|<pci_bus_id>)"
+        r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2})",
+        re.I,
+    ),
+}
+NEXT_BLOCK: Final = re.compile(
+    r"^\s{0,8}(?:GPU [0-9A-F]{8}:[0-9A-F]{2}:|<gpu id=|\*\*\* |Model:|</gpu>)"
+)
+
+
+def block(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+    """The names of the GPU whose block this line stands in, up to the next block."""
+    told: dict[str, str] = {}
+    for index, line in enumerate((found.string, *after)):
+        if index and NEXT_BLOCK.match(line):
+            break
+        for name, pattern in IN_BLOCK.items():
+            match = pattern.search(line)
+            if match is not None:
+                told.setdefault(name, match[1].lower())
+    return reading(told)
+
+
+def reading(told: Mapping[str, str]) -> Reading | None:
+    """Two names and more; None for one alone."""
+    if len(told) < 2:
+        return None
+    bus = told.get("bus")
+    uuid = told.get("gpu_uuid")
+    fields = {name: value for name, value in told.items() if name != "bus"}
+    if uuid is not None:
+        fields["gpu_uuid"] = f"GPU-{uuid[4:].lower()}"
+    return Reading(gpu=bus_id(bus) if bus else None, fields=fields)
+
+
+# "3, GPU-8a1f..., 00000000:5D:00.0", 'gpu="3",UUID="GPU-8a1f..."', 'device="nvidia3"'
+LABELS: Final = {
+    "gpu_index": re.compile(
+        r'(?:\bgpu="|\bindex[=:] ?"?|^\s{0,4}|\bGPU )(\d{1,2})(?=["\s,:])', re.I
+    ),
+    "gpu_minor": re.compile(r'(?:device="nvidia|/dev/nvidia|minor(?:_number)?[=:] ?"?)(\d{1,2})\b'),
+}
+
+
+def names_in(text: str) -> Reading | None:
+    """The names of the one GPU that a line speaks of; None for several, or for one name."""
+    uuids = {one.lower() for one in UUID.findall(text)}
+    buses = {bus_id(one) for one in ADDRESS.findall(text)}
+    if len(uuids) > 1 or len(buses) > 1:
+        return None
+    told = {"gpu_uuid": next(iter(uuids))} if uuids else {}
+    if buses:
+        told["bus"] = next(iter(buses)) or ""
+    for name, pattern in LABELS.items():
+        match = pattern.search(text)
+        if match is not None:
+            told[name] = str(int(match[1]))
+    return reading(told)
+
+
+GPUS.add(
+    "block",
+    NOISE,
+    ("gpu uuid", "<uuid>gpu-"),
+    r"GPU UUID\s{0,40}:\s{0,20}GPU-[0-9a-f-]{36}|<uuid>GPU-[0-9a-f-]{36}</uuid>",
+    (
+        "    GPU UUID                              : GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14\n"
+        "    Minor Number                          : 3\n"
+        "        Bus Id                            : 00000000:5D:00.0",
+        "GPU UUID: \t GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14\n"
+        "Bus Location: \t 0000:5d:00.0\nDevice Minor: \t 3",
+    ),
+    ("    GPU UUID                              : GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14",),
+    SOURCE,
+    scope=Scope.ANY,
+    context=48,
+    quiet=True,
+    read=block,
+)
+GPUS.add(
+    "line",
+    NOISE,
+    ("uuid: gpu-", 'uuid="gpu-', ", gpu-", ": gpu-", "uuid=gpu-"),
+    r"\bGPU-[0-9a-f]{8}-",
+    (
+        "GPU 3: NVIDIA H100 80GB HBM3 (UUID: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14)",
+        "3, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, 00000000:5D:00.0",
+        "device PCI:0000:5d:00: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14",
+    ),
+    (
+        "no handle for device: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14",
+        "peers: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b15",
+    ),
+    SOURCE,
+    scope=Scope.ANY,
+    quiet=True,
+    read=lambda found, _after: names_in(found.string[:1000]),
+)
+
+SIGNATURES = GPUS.signatures()
