@@ -1,74 +1,160 @@
-"""Simulated incidents one after the other, read and weighed: what the weights are fitted on."""
+"""Incidents of any generator, one after the other, each with what a right answer is.
+
+A fit and a campaign see the same things of every generator: a path, and ``Expected``.
+"""
 
 import json
 import random
 import shutil
-from collections.abc import Iterator
-from dataclasses import dataclass
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from triage.analysis.answer import Weighed, weigh_up
-from triage.errors import TriageError
-from triage.parsers.gather import read_all
-from triage.parsers.inputs import find_inputs
-from triage.parsers.job_file import load_job
+from triage.parsers.gather import gather
+from triage.simulator.campaign import draw
 from triage.simulator.incidents.scenarios import SCENARIOS
 from triage.simulator.incidents.truth import IncidentTruth
 from triage.simulator.incidents.whole import Wish, simulate_incident
 
-__all__ = ["Setting", "cases", "settings", "weighed_of"]
+__all__ = [
+    "SIMULATE", "Expected", "Setting", "folder_cases", "of_campaign", "of_simulated", "settings",
+    "simulated_cases", "weighed_of",
+]  # fmt: skip
+
+SIMULATE = "simulate"
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """What a right answer to one incident is; alternatives and ties are taken in.
+
+    ``nodes`` may be named first and convicted, ``ranks`` may be named first; without
+    ``ranks`` nobody can know the rank. With ``nobody`` there is no node to blame: whoever
+    is convicted is innocent, but for ``nodes`` where a truth lets some be named all the same.
+    ``behind`` share the cause (a leaf switch): right to name together, never alone.
+    ``cordon`` is all that may be taken out of service.
+    """
+
+    id: str
+    kind: str
+    generator: str
+    category: str
+    row: str | None
+    categories: frozenset[str]
+    nodes: frozenset[str]
+    ranks: frozenset[int]
+    nobody: bool
+    behind: frozenset[str] = frozenset()
+    cordon: frozenset[str] = frozenset()
+    verdicts: tuple[str, ...] = ()
+    healthy: bool = False
+    hard: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One campaign: every scenario in turn, ``count`` incidents in all."""
+    """How ``triage simulate`` is asked for a campaign.
+
+    ``evenly`` takes every scenario in turn, else they come as often as in the Llama 3 table.
+    """
 
     seed: int
     count: int
+    ranks: tuple[int, ...] = (16, 64)
     missing: float = 0.0
     skew_s: float = 3.0
     dumps: bool = True
+    healthy: int = 0
+    kernel_lines: int = 30
+    evenly: bool = False
 
 
 def settings(seed: int, count: int) -> list[Setting]:
     """The ways in which incidents come in: whole, with gaps, with wrong clocks, logs alone."""
+    whole = Setting(seed, count, (16, 32, 64), evenly=True)
     return [
-        Setting(seed, count),
-        Setting(seed + 10_000, count // 2, missing=0.2),
-        Setting(seed + 20_000, count // 2, skew_s=300.0),
-        Setting(seed + 30_000, count // 3, dumps=False),
+        whole,
+        replace(whole, seed=seed + 10_000, count=count // 2, missing=0.2),
+        replace(whole, seed=seed + 20_000, count=count // 2, skew_s=300.0),
+        replace(whole, seed=seed + 30_000, count=count // 3, dumps=False),
     ]
 
 
-def cases(setting: Setting, folder: Path) -> Iterator[tuple[Weighed, IncidentTruth]]:
-    """Each incident is written below ``folder``, weighed and removed again."""
+def simulated_cases(
+    setting: Setting, folder: Path | None = None, share: tuple[int, int] = (0, 1)
+) -> Iterator[tuple[Path, Expected]]:
+    """Incidents of ``triage simulate``; each is gone when the next is asked for.
+
+    With ``share`` (k, n) only each n-th is written, from the k-th on.
+    """
+    with ExitStack() as stack:
+        scratch = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        drawn = evenly(setting, scratch, share) if setting.evenly else draw(
+            scratch, count=setting.count, seed=setting.seed, ranks=setting.ranks,
+            missing=setting.missing, skew_s=setting.skew_s, dumps=setting.dumps,
+            healthy=setting.healthy, kernel_lines=setting.kernel_lines, share=share,
+        )  # fmt: skip
+        for path, truth in drawn:
+            yield path, of_simulated(truth)
+            shutil.rmtree(path, ignore_errors=True)
+
+
+def evenly(
+    setting: Setting, folder: Path, share: tuple[int, int]
+) -> Iterator[tuple[Path, IncidentTruth]]:
+    """Every scenario in turn."""
     chance = random.Random(f"cases/{setting.seed}")
     names = sorted(SCENARIOS)
     for number in range(setting.count):
-        out = folder / f"{number:04d}"
         wish = Wish(
-            ranks=chance.choice((16, 32, 64)),
-            seed=setting.seed * 1000 + number,
-            skew_s=setting.skew_s,
-            missing=setting.missing,
-            dumps=setting.dumps,
-            id=f"{number:04d}",
-        )
-        try:
-            truth = simulate_incident(names[number % len(names)], out, wish)
-            weighed = weighed_of(out)
-        except TriageError as error:
-            print(json.dumps({"scenario": names[number % len(names)], "error": str(error)}))
-            continue
-        finally:
-            shutil.rmtree(out, ignore_errors=True)
-        yield weighed, truth
+            ranks=chance.choice(setting.ranks), seed=setting.seed * 1000 + number,
+            skew_s=setting.skew_s, missing=setting.missing, dumps=setting.dumps,
+            kernel_lines=setting.kernel_lines, id=f"{number:04d}",
+        )  # fmt: skip
+        if number % share[1] == share[0]:
+            out = folder / wish.id
+            yield out, simulate_incident(names[number % len(names)], out, wish)
+
+
+def of_simulated(truth: IncidentTruth) -> Expected:
+    """What the truth of ``triage simulate`` asks for."""
+    return Expected(
+        truth.id, truth.scenario, SIMULATE, truth.category, truth.llama3_row,
+        frozenset({truth.category, *truth.accepted}), frozenset(truth.culprit_nodes),
+        frozenset(truth.culprit_ranks), not truth.culprit_nodes and not truth.culprit_ranks,
+        frozenset(truth.affected_nodes), frozenset(truth.cordon), truth.verdicts, truth.healthy,
+        () if truth.root_visible else ("no line of the cause",),
+    )  # fmt: skip
+
+
+def folder_cases(
+    folder: Path, generator: str = "", share: tuple[int, int] = (0, 1)
+) -> Iterator[tuple[Path, Expected]]:
+    """Incidents that lie in a folder: ``cases/ID`` and ``truth/ID.json``; they are kept."""
+    truths = sorted((folder / "truth").glob("*.json"))
+    for file in truths[share[0] :: share[1]]:
+        truth = json.loads(file.read_text(encoding="utf-8"))
+        yield folder / "cases" / file.stem, of_campaign(truth, generator or folder.name)
+
+
+def of_campaign(truth: Mapping[str, Any], generator: str) -> Expected:
+    """What the truth of a campaign's folder asks for."""
+    guilty, ranks = set(truth["culprit_nodes"]), set(truth["culprit_ranks"])
+    ties = {rank for some in truth["alternate_rank_sets"] for rank in some} if ranks else set()
+    return Expected(
+        truth["id"], truth["kind"], generator, truth["category"], truth["llama3_category"],
+        frozenset({truth["category"], *truth["acceptable"]}),
+        frozenset({*guilty, *truth["alternate_nodes"]}), frozenset({*ranks, *ties}),
+        not guilty and not ranks, frozenset(), frozenset(truth["cordon_allowed"]),
+        tuple(truth["verdict_kinds"]), truth["category"] == "none", tuple(truth["hard_reasons"]),
+    )  # fmt: skip
 
 
 def weighed_of(path: Path) -> Weighed:
     """What ``triage analyze`` makes its answer from."""
-    inputs = find_inputs([path])
-    facts, _, job_file = load_job(inputs, None)
-    files = [file for file in inputs.files if file.path != job_file]
-    dumps, logs = read_all(files, inputs)
+    _, dumps, logs, facts, _ = gather([path], None, None)
     return weigh_up(dumps, logs, facts)

@@ -14,10 +14,8 @@ folders must be apart from those that results are judged on.
 import argparse
 import json
 import math
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,15 +24,22 @@ import numpy as np
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from benchmarks.campaign_cases import Setting, cases, settings, weighed_of
-from triage.analysis.answer import Weighed
+from benchmarks.campaign_cases import (
+    Expected,
+    Setting,
+    folder_cases,
+    settings,
+    simulated_cases,
+    weighed_of,
+)
 from triage.analysis.joining.belief import FARTHEST, Model
 from triage.analysis.joining.features import FEATURES, NAMES
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.errors import TriageError
 
 WEIGHTS = Path(__file__).parents[1] / "triage" / "analysis" / "joining" / "weights.json"
-OWN = "simulate"
+# In how many parts a folder is given to the processes.
+SHARES = 8
 # Strength of the ridge: features that are rarely seen stay small.
 RIDGE_C = 0.5
 
@@ -49,83 +54,53 @@ class Example:
     right: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """What an incident's truth accepts: categories, and the nodes and ranks that are guilty."""
-
-    categories: frozenset[str]
-    nodes: frozenset[str]
-    ranks: frozenset[int]
-    reached: frozenset[str] = frozenset()
-
-    def accepts(self, one: Hypothesis) -> bool:
-        """Whether ``one`` names an accepted category at the guilty place."""
-        if str(one.category) not in self.categories:
-            return False
-        if one.reached and one.in_no_node and self.nodes | self.reached:
-            return bool(set(one.reached) & (self.nodes | self.reached))
-        if not self.nodes and not self.ranks:
-            return not one.names_somebody
-        if one.node is not None:
-            return one.node in self.nodes
-        return bool(set(one.ranks) & self.ranks)
+def accepts(right: Expected, one: Hypothesis) -> bool:
+    """Whether ``one`` names an accepted category at the guilty place."""
+    if str(one.category) not in right.categories:
+        return False
+    near = right.nodes | right.behind
+    if one.reached and one.in_no_node and near:
+        return bool(set(one.reached) & near)
+    if not right.nodes and not right.ranks:
+        return not one.names_somebody
+    if one.node is not None:
+        return one.node in right.nodes
+    return bool(set(one.ranks) & right.ranks)
 
 
-def examples_of(
-    weighed: Weighed, expected: Expected, generator: str, number: int
-) -> Iterator[Example]:
+def examples_of(cases: Iterable[tuple[Path, Expected]]) -> list[Example]:
     """The hypotheses that rows make; none of a healthy job, of which nobody asks the model."""
-    if weighed.stop.job_seen and not weighed.stop.trouble and not weighed.findings:
-        return
-    for belief in weighed.joined.beliefs:
-        if belief.features:
-            right = expected.accepts(belief.hypothesis)
-            yield Example(generator, number, dict(belief.features), right)
+    found: list[Example] = []
+    for number, (path, right) in enumerate(cases):
+        try:
+            weighed = weighed_of(path)
+        except TriageError as error:
+            print(json.dumps({"incident": right.id, "error": str(error)}))
+            continue
+        if weighed.stop.job_seen and not weighed.stop.trouble and not weighed.findings:
+            continue
+        for belief in weighed.joined.beliefs:
+            if belief.features:
+                good = accepts(right, belief.hypothesis)
+                found.append(Example(right.generator, number, dict(belief.features), good))
+    return found
 
 
 def simulated(setting: Setting) -> list[Example]:
     """The examples of one campaign of `triage simulate`."""
-    folder = Path(tempfile.mkdtemp(prefix="triage-fit-"))
-    found: list[Example] = []
-    try:
-        for number, (weighed, truth) in enumerate(cases(setting, folder)):
-            expected = Expected(
-                frozenset({truth.category, *truth.accepted}), frozenset(truth.culprit_nodes),
-                frozenset(truth.culprit_ranks), frozenset(truth.affected_nodes),
-            )  # fmt: skip
-            found += examples_of(weighed, expected, OWN, number)
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
-    return found
+    return examples_of(simulated_cases(setting))
 
 
-def foldered(part: tuple[Path, Sequence[str]]) -> list[Example]:
-    """The examples of some incidents of a campaign that lies in a folder."""
-    campaign, names = part
-    found: list[Example] = []
-    for number, name in enumerate(names):
-        truth = json.loads((campaign / "truth" / f"{name}.json").read_text(encoding="utf-8"))
-        expected = Expected(
-            frozenset(truth["acceptable"]),
-            frozenset([*truth["culprit_nodes"], *truth["alternate_nodes"]]),
-            frozenset([*truth["culprit_ranks"], *sum(truth["alternate_rank_sets"], [])]),
-        )
-        try:
-            weighed = weighed_of(campaign / "cases" / name)
-        except TriageError as error:
-            print(json.dumps({"incident": name, "error": str(error)}))
-            continue
-        found += examples_of(weighed, expected, campaign.name, number)
-    return found
+def foldered(part: tuple[Path, tuple[int, int]]) -> list[Example]:
+    """The examples of a share of a campaign that lies in a folder."""
+    campaign, share = part
+    return examples_of(folder_cases(campaign, share=share))
 
 
 def gather(seeds: Iterable[int], count: int, folders: Iterable[Path], jobs: int) -> list[Example]:
     """Examples of all generators; incidents numbered through."""
     own = [one for seed in seeds for one in settings(seed, count)]
-    parts = []
-    for campaign in folders:
-        names = sorted(path.stem for path in (campaign / "truth").glob("*.json"))
-        parts += [(campaign, names[start : start + 50]) for start in range(0, len(names), 50)]
+    parts = [(campaign, (turn, SHARES)) for campaign in folders for turn in range(SHARES)]
     found: list[Example] = []
     base = 0
     with ProcessPoolExecutor(jobs) as pool:

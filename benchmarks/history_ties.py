@@ -16,9 +16,9 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from benchmarks.campaign import judged
+from benchmarks.campaign_cases import Expected, of_simulated
+from benchmarks.campaign_outcome import judged
 from benchmarks.table import aligned, machine
 from triage.analysis.answer import answer_of, weigh_up
 from triage.analysis.explain import without
@@ -93,14 +93,14 @@ def compared(options: argparse.Namespace) -> Iterator[list[Pair]]:
         )  # fmt: skip
         for path, truth in drawn:
             try:
-                yield pairs_of(path, truth.to_dict(), chance)
+                yield pairs_of(path, of_simulated(truth), chance)
             except TriageError:
                 continue
             finally:
                 shutil.rmtree(path)
 
 
-def pairs_of(path: Path, truth: dict[str, Any], chance: random.Random) -> list[Pair]:
+def pairs_of(path: Path, right: Expected, chance: random.Random) -> list[Pair]:
     inputs, dumps, logs, facts, notes = gather([path], None, None)
 
     def answered(priors: dict[str, Prior]) -> Answer:
@@ -113,7 +113,7 @@ def pairs_of(path: Path, truth: dict[str, Any], chance: random.Random) -> list[P
         {*facts.nodes, *facts.rank_to_node.values()}
         | {one.node for one in plain.suspects if one.node is not None}
     )
-    guilty = set(truth["culprit_nodes"])
+    guilty = right.nodes
     found = []
     for factor, recall in FLEETS:
         of_lemons = SHARE * factor / (1 - SHARE + SHARE * factor)
@@ -125,16 +125,16 @@ def pairs_of(path: Path, truth: dict[str, Any], chance: random.Random) -> list[P
         told = answered(priors)
         found.append(
             Pair(
-                tied=tied(plain), guilty=bool(guilty), before=first_right(plain, truth),
-                after=first_right(told, truth), moved=order(plain) != order(told),
+                tied=tied(plain), guilty=bool(guilty), before=first_right(plain, right),
+                after=first_right(told, right), moved=order(plain) != order(told),
                 harmed=harmed(plain, told),
             )
         )  # fmt: skip
     return found
 
 
-def first_right(answer: Answer, truth: dict[str, Any]) -> bool:
-    return judged(answer.to_dict(), truth, 0.0).node1
+def first_right(answer: Answer, right: Expected) -> bool:
+    return judged(answer.to_dict(), right, 0.0).node1
 
 
 def order(answer: Answer) -> list[str | None]:

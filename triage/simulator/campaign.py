@@ -43,7 +43,7 @@ def leaves_for(count: int) -> list[str]:
 def draw(
     out: Path, *, count: int = LLAMA3_UNEXPECTED, seed: int = 0, ranks: Sequence[int] = (16, 64),
     missing: float = 0.0, skew_s: float = 3.0, healthy: int = 0, kernel_lines: int = 30,
-    job_lines: int = 40, share: tuple[int, int] = (0, 1),
+    job_lines: int = 40, dumps: bool = True, share: tuple[int, int] = (0, 1),
 ) -> Iterator[tuple[Path, IncidentTruth]]:  # fmt: skip
     """Write incidents one at a time, in mixed order; each may be deleted before the next.
 
@@ -53,7 +53,9 @@ def draw(
     chance = random.Random(f"campaign/{seed}")
     leaves = [*leaves_for(count), *["none"] * healthy]
     chance.shuffle(leaves)
-    wish = Wish(missing=missing, skew_s=skew_s, kernel_lines=kernel_lines, job_lines=job_lines)
+    wish = Wish(
+        missing=missing, skew_s=skew_s, kernel_lines=kernel_lines, job_lines=job_lines, dumps=dumps
+    )
     Path(out).mkdir(parents=True, exist_ok=True)
     for place, leaf in enumerate(leaves, 1):
         name = f"{place:04d}-{chance.getrandbits(32):08x}"
