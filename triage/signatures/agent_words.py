@@ -99,7 +99,7 @@ INDEX: Final = re.compile(
     re.IGNORECASE,
 )
 ADDRESS: Final = re.compile(
-    r"(?:(?<=PCI:)|(?<![0-9a-f:]))(?P<bus>(?:[0-9a-f]{4,8}:)[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)(?![0-9a-f:])",
+    r"(?:(?<=PCI:)|(?<![0-9a-f:]))(?P<bus>(?:[0-9a-f]{4,8}:)[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)(?!:?[0-9a-f])",
     re.IGNORECASE,
 )
 UUID: Final = re.compile(

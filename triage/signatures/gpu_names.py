@@ -20,7 +20,7 @@ GPUS = Family("gpu_names", Kind.IDENTITY)
 SOURCE: Final = "NVIDIA: nvidia-smi -L, -q, -x and --query-gpu, /proc/driver/nvidia, DCGM exporter"
 
 ADDRESS: Final = re.compile(
-    r"(?:(?<=PCI:)|(?<![0-9A-Fa-f:]))(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?![0-9A-Fa-f:])"
+    r"(?:(?<=PCI:)|(?<![0-9A-Fa-f:]))(?:[0-9A-Fa-f]{4,8}:)[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(?:\.[0-7])?(?!:?[0-9A-Fa-f])"
 )
 UUID: Final = re.compile(r"\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE)
 NAMES: Final = ("gpu_uuid", "gpu_serial", "gpu_minor", "gpu_index", "gpu_module")
