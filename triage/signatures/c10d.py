@@ -517,13 +517,25 @@ C10D.add(
 C10D.add(
     "nccl_result",
     ROOT,
-    ("nccl error in:", "nccl error:", "nccl error 1", "nccl error 2", "nccl error 3"),
-    r"NCCL error(?: in| \d)?: ",
+    (
+        "nccl error in:",
+        "nccl error:",
+        "nccl error 1",
+        "nccl error 2",
+        "nccl error 3",
+        "nccl error 4",
+        "nccl error 5",
+        "nccl error 6",
+        "nccl_error_",
+    ),
+    r"NCCL error(?: in| \d)?: |NCCL_ERROR_[A-Z_]{5,40}: ",
     (
         "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/NCCLUtils.hpp:268,"
         " unhandled cuda error (run with NCCL_DEBUG=INFO for details), NCCL version 2.21.5",
         "RuntimeError: NCCL error: remote process exited or there was a network error, NCCL"
         " version 2.19.3",
+        "RuntimeError: NCCL Error 6: remote process exited or there was a network error",
+        "cupy_backends.cuda.libs.nccl.NcclError: NCCL_ERROR_SYSTEM_ERROR: unhandled system error",
     ),
     ("NCCL error handling is asynchronous",),
     PG,

@@ -159,4 +159,52 @@ XLA.add(
     traits=(Trait.RENDEZVOUS,),
 )
 
+# What XLA's status says, by its code; the messages behind it are those of many parts.
+STATUS = {
+    "UNAVAILABLE": (CONSEQUENCE, None, ()),
+    "CANCELLED": (CONSEQUENCE, None, ()),
+    "ABORTED": (CONSEQUENCE, None, ()),
+    "DEADLINE_EXCEEDED": (CONSEQUENCE, TIMEOUT, ()),
+    "RESOURCE_EXHAUSTED": (ROOT, Category.GPU_OOM, (Category.HOST_OOM,)),
+    "DATA_LOSS": (ROOT, Category.STORAGE, (Category.SSD, Category.SOFTWARE_USER)),
+    "INVALID_ARGUMENT": (ROOT, Category.SOFTWARE_USER, (Category.SOFTWARE_FRAMEWORK,)),
+    "FAILED_PRECONDITION": (ROOT, Category.DEPENDENCY, (Category.SOFTWARE_USER,)),
+    "UNIMPLEMENTED": (ROOT, Category.DEPENDENCY, (Category.SOFTWARE_FRAMEWORK,)),
+    "NOT_FOUND": (ROOT, Category.SOFTWARE_USER, (Category.STORAGE, Category.DEPENDENCY)),
+    "INTERNAL": (ROOT, Category.SOFTWARE_FRAMEWORK, (Category.GPU, Category.DEPENDENCY)),
+}
+
+
+def by_code(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A status by its code. An end that only another task caused names that task, if any."""
+    role, category, also = STATUS[(found["code_name"] or found["code_alone"]).upper()]
+    named = list(dict.fromkeys(TASK.findall(found.string[found.start() :])))
+    lost = role is CONSEQUENCE
+    return Reading(
+        role=role,
+        category=category,
+        also=also,
+        weak=role is ROOT,
+        blame=Blame.PEER if lost else None,
+        peer=f"rank {named[0]}" if lost and len(named) == 1 else None,
+    )
+
+
+XLA.add(
+    "status",
+    CONSEQUENCE,
+    ("xlaruntimeerror: ", "jaxruntimeerror: ", "data_loss: "),
+    rf"(?:XlaRuntimeError|JaxRuntimeError): (?P<code_name>{'|'.join(STATUS)}): "
+    r"|(?:^|[\s\])]{1,4})(?P<code_alone>(?-i:DATA_LOSS)): ",
+    (
+        "jaxlib.xla_extension.XlaRuntimeError: UNAVAILABLE: /job:jax_worker/replica:0/task:3 has"
+        " been unhealthy",
+        "XlaRuntimeError: INTERNAL: Failed to execute XLA Runtime executable",
+        "jax.errors.JaxRuntimeError: INVALID_ARGUMENT: Mismatched shapes",
+        "DATA_LOSS: truncated record at 1234",
+    ),
+    ("raise XlaRuntimeError: see the docs", "data_loss: 0.31"),
+    "XLA and JAX: a status with its code",
+    read=by_code,
+)
 SIGNATURES = XLA.signatures()

@@ -80,6 +80,17 @@ CRASH.add(
     ),
 )
 CRASH.add(
+    "segfault_encountered",
+    ROOT,
+    ("segfault encountered",),
+    r"!{3,20} Segfault encountered !{3,20}",
+    ("!!!!!!! Segfault encountered !!!!!!!",),
+    ("a segfault encountered in 2019",),
+    HANDLERS,
+    category=FRAMEWORK,
+    also=(USER,),
+)
+CRASH.add(
     "aborted_at",
     CONSEQUENCE,
     ("*** aborted at ", "*** check failure stack trace", "*** process received signal"),

@@ -58,14 +58,16 @@ def out_of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields={} if size is None else {"tried": size[1]})
 
 
+NOT_STARTED = (Category.IO_BOARD, Category.GPU)
+
 # cudaError_t and CUresult, which agree on these since CUDA 10.1:
 # number -> category, what else it may be, weak.
 NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
     2: (Category.GPU_OOM, (), False),
-    3: (Category.DEPENDENCY, (Category.IO_BOARD, Category.GPU), True),
+    3: (Category.DEPENDENCY, NOT_STARTED, True),
     46: (Category.GPU, (Category.DEPENDENCY,), True),
-    100: (Category.DEPENDENCY, (Category.IO_BOARD, Category.GPU), True),
-    101: (Category.DEPENDENCY, (Category.SOFTWARE_USER, Category.IO_BOARD), True),
+    100: (Category.DEPENDENCY, NOT_STARTED, True),
+    101: (Category.DEPENDENCY, (*NOT_STARTED, Category.SOFTWARE_USER), True),
     209: (Category.DEPENDENCY, (), False),
     214: (Category.GPU_HBM, (Category.GPU_SRAM,), False),
     220: (Category.NVLINK, (), False),
@@ -82,8 +84,10 @@ NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
     802: (Category.NVLINK, (Category.DEPENDENCY,), False),
     803: (Category.DEPENDENCY, (), False),
     804: (Category.DEPENDENCY, (), False),
-    999: (None, (), True),
+    999: (Category.DEPENDENCY, (*NOT_STARTED, Category.SOFTWARE_FRAMEWORK), True),
 }
+# CUDA does not start the GPU: a GPU that is gone explains these.
+STARTING = frozenset({3, 46, 100, 101, 999})
 
 
 def by_number(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -92,7 +96,8 @@ def by_number(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     if known is None:
         return None
     category, also, weak = known
-    return Reading(category=category, also=also, weak=weak)
+    traits = frozenset({Trait.GPU_NOT_STARTED}) if int(found["cuda_code"]) in STARTING else None
+    return Reading(category=category, also=also, weak=weak, traits=traits)
 
 
 SIGNATURES = (
@@ -219,6 +224,17 @@ SIGNATURES = (
             "no available memory for the cache blocks",
             "failed to cuda malloc",
             "resource_exhausted: out of memory",
+            "resource_exhausted: oom",
+            "would exceed allowed memory. (out of memory)",
+            "oom when allocating tensor",
+            "failed to allocate request for",
+            "npu out of memory",
+            "xpu out of memory",
+            "mps backend out of memory",
+            "module:pt_devmem",
+            "ran out of memory trying to allocate",
+            "'cudamalloc' failed",
+            "out of memory while trying to allocate",
         ),
         pattern=re.compile(
             r"(?:Error: |\] |^\s{0,40})(?:CUDA|HIP) out of memory"
@@ -229,7 +245,14 @@ SIGNATURES = (
             r"|CU(?:BLAS|DNN|SOLVER)_STATUS_ALLOC_FAILED|CUSPARSE_STATUS_INSUFFICIENT_RESOURCES"
             r"|hipErrorOutOfMemory|HIP error: out of memory|CUDA driver error: out of memory"
             r"|No available memory for the cache blocks"
-            r"|RESOURCE_EXHAUSTED: Out of memory",
+            r"|RESOURCE_EXHAUSTED: (?:Out of memory|OOM)"
+            r"|would exceed allowed memory\. \(out of memory\)|\bOOM when allocating tensor with"
+            " shape"
+            r"|Failed to allocate request for .{1,60}? on device ordinal|(?:NPU|XPU) out of"
+            r" memory\."
+            r"|MPS backend out of memory|PT_DEVMEM .{0,20}?Allocation failed"
+            r"|\(GPU_\d{1,3}_bfc\) ran out of memory trying to allocate"
+            r"|Out of memory while trying to allocate \d",
             re.IGNORECASE,
         ),
         source="PyTorch: CUDACachingAllocator; NCCL: alloc.h; vLLM: cache planning",
@@ -240,6 +263,11 @@ SIGNATURES = (
             "include/alloc.h:64 NCCL WARN Failed to CUDA calloc 4194304 bytes",
             "ValueError: No available memory for the cache blocks. Try a larger utilization.",
             "RuntimeError: CUDA error: CUBLAS_STATUS_ALLOC_FAILED when calling cublasCreate(h)",
+            "torch.OutOfMemoryError: Allocation on device 0 would exceed allowed memory. (out of"
+            " memory)",
+            "ResourceExhaustedError: OOM when allocating tensor with shape[8,16]",
+            "Failed to allocate request for 2.00GiB (2147483648B) on device ordinal 0",
+            "RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::1073741824",
         ),
         near_misses=(
             "out of memory handler was installed",
@@ -262,12 +290,16 @@ SIGNATURES = (
             "operation not supported on global/shared address space",
             "hiperrorillegaladdress",
             "memory access fault by gpu",
+            "hsa_status_error_memory_",
+            "hsa_status_error_illegal_instruction",
+            "hsa_status_error_invalid_",
         ),
         r"illegal memory access was encountered|CUDA_ERROR_ILLEGAL_ADDRESS|cudaErrorIllegalAddress"
         r"|CUDA error: misaligned address|Cuda failure (?:\d+ )?'misaligned address"
         r"|cudaErrorMisalignedAddress|invalid program counter"
         r"|operation not supported on global/shared address space|hipErrorIllegalAddress"
-        r"|Memory access fault by GPU node-(?P<agent>\d{1,4})",
+        r"|Memory access fault by GPU node-(?P<agent>\d{1,4})"
+        r"|HSA_STATUS_ERROR_(?:MEMORY_(?:APERTURE_VIOLATION|FAULT)|ILLEGAL_INSTRUCTION|INVALID_\w{3,40})",
         Category.SOFTWARE_FRAMEWORK,
         (
             "NCCL watchdog thread terminated with exception: CUDA error: an illegal memory access"
@@ -276,6 +308,9 @@ SIGNATURES = (
             "Cuda failure 700 'an illegal memory access was encountered'",
             "Memory access fault by GPU node-4 (Agent handle: 0x5601) on address 0x7f11. Reason:"
             " Unknown.",
+            "Device::callbackQueue aborting with error :"
+            " HSA_STATUS_ERROR_MEMORY_APERTURE_VIOLATION:"
+            " The agent attempted to access memory beyond the largest legal address. code: 0x29",
         ),
         also=(Category.SOFTWARE_USER, Category.GPU),
         weak=True,
@@ -352,6 +387,7 @@ SIGNATURES = (
         also=(Category.DEPENDENCY,),
         weak=True,
         near=("all login nodes are busy or unavailable",),
+        traits=(Trait.GPU_NOT_STARTED,),
     ),
     cuda(
         "no_device",
@@ -386,8 +422,9 @@ SIGNATURES = (
             "RuntimeError: CUDA error: invalid device ordinal",
             "init.cc:77 NCCL WARN Cuda failure 101 'invalid device ordinal'",
         ),
-        also=(Category.SOFTWARE_USER, Category.IO_BOARD),
+        also=(Category.SOFTWARE_USER, Category.IO_BOARD, Category.GPU),
         near=("device ordinal 3 is valid",),
+        traits=(Trait.GPU_NOT_STARTED,),
     ),
     cuda(
         "driver_mismatch",
@@ -547,11 +584,12 @@ SIGNATURES = (
         ("'unknown error'", "cuda error: unknown error", "cuda error (999)", "cuda_error_unknown"),
         r"Cuda failure (?:999 )?'unknown error'|CUDA error: unknown error|CUDA error ?\(999\)"
         r"|CUDA_ERROR_UNKNOWN",
-        None,
+        Category.DEPENDENCY,
         ("Cuda failure 999 'unknown error'", "RuntimeError: CUDA error: unknown error"),
+        also=(*NOT_STARTED, Category.SOFTWARE_FRAMEWORK),
         weak=True,
         near=("unknown error policy",),
-        traits=(Trait.GENERIC,),
+        traits=(Trait.GENERIC, Trait.GPU_NOT_STARTED),
     ),
     cuda(
         "invalid_argument",
@@ -582,14 +620,23 @@ SIGNATURES = (
     ),
     cuda(
         "hung",
-        ("hw exception by gpu", "synstatus", "device critical error", "device acquire failed"),
-        r"HW Exception by GPU node-(?P<agent>\d{1,4})|synStatus ?= ?[1-9]\d{0,3} \[|Device critical"
-        r" error|synapse.{0,80}?Device acquire failed",
+        (
+            "hw exception by gpu",
+            "synstatus",
+            "device critical error",
+            "device acquire failed",
+            "hsa_status_error_exception",
+        ),
+        r"HW Exception by GPU node-(?P<agent>\d{1,4})|synStatus ?=? ?(?:synStatus )?[1-9]\d{0,3} \["
+        r"|Device critical error|Device acquire failed|HSA_STATUS_ERROR_EXCEPTION",
         Category.GPU,
         (
             "HW Exception by GPU node-3 (Agent handle: 0x55) reason :GPU Hang",
             "RuntimeError: synStatus=26 [Generic failure] Device critical error.",
             "synapse: Device acquire failed. No devices found.",
+            "synStatus 8 [Device not found]. Device acquire failed.",
+            "HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code:"
+            " 0x1016",
         ),
         also=(Category.SOFTWARE_FRAMEWORK, Category.IO_BOARD),
         weak=True,

@@ -39,6 +39,48 @@ DATA.add(
     also=(Category.STORAGE,),
 )
 DATA.add(
+    "loader_stuck",
+    ROOT,
+    (
+        "no batch for",
+        "no batches for",
+        "no data for",
+        "no sample for",
+        "no samples for",
+        "dataloader stuck",
+        "data loader stuck",
+        "worker stuck",
+        "dataloader hang",
+        "dataloader is stuck",
+        "data loader is stuck",
+        "dataloader stalled",
+        "dataloader has stalled",
+        "stuck in dataloader",
+        "data starvation",
+    ),
+    r"\b(?:data ?loader|loader|prefetch\w{0,4}|input pipeline|data worker"
+    r"|dataset)\b.{0,120}?\b(?:stuck|"
+    r"stalled|hangs?|hung|hanging|no (?:batch|batches|data|samples?) for (?:more than )?\d)"
+    r"|\bstuck in (?:the )?data ?loader\b|\bdata starvation: ",
+    (
+        "DataLoader worker stuck: no batch for 600 s (waiting on /mnt/lustre/shards/0012.tar)",
+        "[rank3] dataloader is stuck, queue empty",
+        "prefetcher stalled: no data for 300 s",
+    ),
+    ("dataloader workers: 8, stuck detection after 600 s", "no data for the last column"),
+    "trainers that watch their input",
+    category=STALL,
+    also=(Category.STORAGE,),
+    weak=True,
+    read=lambda found, _after: (
+        None
+        if "detect" in found.string
+        else Reading(category=Category.STORAGE, also=(STALL,))
+        if re.search(r"(?<!\w)/(?!tmp/|dev/)\w[\w.-]*/|\b(?:s3|gs|az|hdfs)://", found.string)
+        else Reading()
+    ),
+)
+DATA.add(
     "slow_loader",
     ROOT,
     ("data loading took", "slow dataloader", "dataloader took", "waited for data"),

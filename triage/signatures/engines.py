@@ -90,12 +90,20 @@ ENGINE.add(
         "health check failed due to missing too many heartbeats",
         "missing too many heartbeats",
         "all workers (tasks / actors) were killed",
+        "ray.exceptions.gettimeouterror",
+        "raylet is terminated: ",
+        "rayactorerror",
+        "actorunavailableerror",
+        "ownerdiederror",
+        "nodediederror",
     ),
     r"Object(?:Lost|FetchTimedOut|ReconstructionFailed\w{0,40})Error: |RaySystemError: "
     r"|[Rr]aylet is marked dead|[Rr]aylet exited unexpectedly|Could not find any running Ray"
     r"|GCS server (?:may be|is) (?:unavailable|dead|down)|GCS: RpcError|LocalRayletDiedError"
     r"|RayChannel(?:Timeout)?Error|TaskCancelledError|TrainingFailedError: |WorkerGroupError: "
-    r"|WorkerHealthCheck\w{0,40}Error|missing too many heartbeats",
+    r"|WorkerHealthCheck\w{0,40}Error|missing too many heartbeats|exceptions\.GetTimeoutError: "
+    r"|[Rr]aylet is terminated: (?:ip=(?P<address>[\d.]{7,15}))?|(?:RayActor|ActorUnavailable"
+    r"|OwnerDied|NodeDied)Error: ",
     (
         "ray.exceptions.ObjectLostError: Failed to retrieve object 00ff",
         "ray.exceptions.RaySystemError: System error: Broken pipe",
@@ -104,10 +112,26 @@ ENGINE.add(
         " previous error messages for a cause.",
         "ConnectionError: Could not find any running Ray instance. Please specify the one to"
         " connect to",
+        "ray.exceptions.GetTimeoutError: Get timed out: some object(s) not ready.",
+        "Raylet is terminated: ip=192.168.207.6, id=0973. Termination is unexpected.",
     ),
     ("GCS server started", "no ObjectLostError handlers"),
     RAY,
     blame=Blame.PEER,
+)
+ENGINE.add(
+    "ray_environment",
+    ROOT,
+    ("runtimeenvsetuperror", "failed to set up runtime environment", "crosslanguageerror"),
+    r"RuntimeEnvSetupError: |Failed to set up runtime environment",
+    (
+        "ray.exceptions.RuntimeEnvSetupError: Failed to set up runtime environment.",
+        "(raylet) [ERROR] Failed to set up runtime environment for job 01000000",
+    ),
+    ("runtime environment was set up",),
+    RAY,
+    category=Category.DEPENDENCY,
+    also=(Category.STORAGE, Category.SOFTWARE_USER),
 )
 ENGINE.add(
     "engine_gone",

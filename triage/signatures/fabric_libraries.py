@@ -122,6 +122,35 @@ FABRIC.add(
     ),
 )
 FABRIC.add(
+    "set_up",
+    ROOT,
+    (
+        "ofi libfabric library call",
+        "failed to create ucp worker",
+        "failed to create ucp context",
+        "failed to create ucp",
+        "no components were able to be opened in the pml",
+        "pml add procs failed",
+        "unable to reach each other for mpi communications",
+        "ucp_init() failed",
+        "no usable transports",
+    ),
+    r"Open MPI failed an OFI Libfabric library call \(\w{2,40}\)|Failed to create UCP (?:worker"
+    r"|context)"
+    r"|No components were able to be opened in the pml|PML add procs failed"
+    r"|unable to reach each other for MPI communications|ucp_init\(\) failed|no usable transports",
+    (
+        "Open MPI failed an OFI Libfabric library call (fi_domain).  This is highly unusual;",
+        "[n1:1] pml_ucx.c:291  Error: Failed to create UCP worker",
+        "At least one pair of MPI processes are unable to reach each other for MPI communications.",
+    ),
+    ("UCP worker was created", "There was an error initializing an OpenFabrics device."),
+    "Open MPI: mtl/ofi, pml/ucx",
+    category=Category.DEPENDENCY,
+    also=(Category.NIC, Category.NETWORK),
+    weak=True,
+)
+FABRIC.add(
     "hccl",
     ROOT,
     ("hcclinternalerror", "hcclsystemerror", "hcclremoteerror", "hcclinvalidusage", "rcclerror"),

@@ -19,12 +19,21 @@ PAIR = "gloo: transport/tcp/pair.cc"
 UNREACHABLE = re.compile(r"no route to host|unreachable|connection timed out", re.IGNORECASE)
 
 
+# The other end as gloo prints it: [10.2.0.3]:6120, [fe80::1]:6120, or without the brackets.
+OTHER_END = re.compile(
+    r"\[(?P<inside>[^\s\[\]]{1,128})\]:\d{1,5}|\bpeer (?P<bare>[\w.-]{3,128}):\d{1,5}"
+)
+
+
 def pair_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A route that is gone is the network's; a reset is the peer's end."""
     why = found["errno_text"] or found["mesh"] or ""
+    end = OTHER_END.search(found.string, found.start())
+    peer = None if end is None else end["inside"] or end["bare"]
     if UNREACHABLE.search(why) is None:
-        return Reading()
+        return Reading(peer=peer)
     return Reading(
+        peer=peer,
         role=ROOT,
         category=Category.NETWORK,
         also=(Category.NIC, Category.DEPENDENCY),
@@ -83,8 +92,17 @@ GLOO.add(
 GLOO.add(
     "pair_error",
     CONSEQUENCE,
-    ("connection closed by peer", "gloo/transport/tcp", "gloo connectfullmesh failed"),
-    r"Connection closed by peer \[?(?P<peer>[^\s\]]{1,64}?)\]?:\d{1,5}"
+    (
+        "connection closed by peer",
+        "gloo/transport/tcp",
+        "gloo connectfullmesh failed",
+        "read error [",
+        "write error [",
+        "readv [",
+        "writev [",
+    ),
+    r"Connection closed by peer \[?[^\s\]]{1,64}?\]?:\d{1,5}"
+    r"|(?:\b(?:Read|Write) error|\b(?:readv|writev)) \[[^\s\[\]]{1,128}\]:\d{1,5}: "
     r"|gloo/transport/tcp/\w+\.cc:\d+\] .{0,100}?"
     r"(?P<errno_text>Connection (?:reset by peer|timed out|refused|closed)|Broken pipe"
     r"|No route to host|Network is unreachable|SO_ERROR)"
@@ -94,6 +112,7 @@ GLOO.add(
         " [10.2.0.3]:6120",
         "[../third_party/gloo/gloo/transport/tcp/pair.cc:589] Read error [10.2.0.4]:41230:"
         " Connection reset by peer",
+        "Read error [10.0.0.9]:12345: Connection reset by peer",
         "Gloo connectFullMesh failed with [pair.cc:144] no error",
     ),
     ("gloo/transport/tcp/device.cc loaded",),

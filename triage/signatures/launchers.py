@@ -101,6 +101,7 @@ LAUNCHER.add(
         "fatal error in mpi_",
         "unable to reliably start one or more daemons",
         "daemon on node",
+        ") died unexpectedly with status",
         "mpi_errors_are_fatal",
         "prte has lost communication",
         "prterun has exited due to",
@@ -111,6 +112,7 @@ LAUNCHER.add(
     r"|Primary job  terminated normally, but|process returned\s*$|a non-zero exit code\. Per user"
     r"|exited with non-zero status, thus|\bHYD(?:_pmcd|U_sock|T_bsc)\w{0,60}|PMIX ERROR: \w"
     r"|Fatal error in (?:internal_|P?MPI_)\w{1,40}: |unable to reliably start one or more daemons"
+    r"|\bA daemon \(pid \d{1,10}\) died unexpectedly with status"
     r"|daemon on node \S{1,128} (?:failed|died|has)|MPI_ERRORS_ARE_FATAL"
     r"|PRTE has lost communication|(?:prterun|mpirun|mpiexec) has exited due to process rank"
     r" (?P<rank>\d{1,7})",
@@ -125,6 +127,7 @@ LAUNCHER.add(
         " failed",
         "mpirun has exited due to process rank 3 with PID 0 on node n7 calling abort.",
         "ORTE was unable to reliably start one or more daemons.",
+        "A daemon (pid 123) died unexpectedly with status 255 while attempting to launch",
     ),
     ("the daemon on node n3 is up", "returned a non-zero exit code of its own"),
     MPI,
@@ -277,17 +280,45 @@ LAUNCHER.add(
         "exiting due to preemption",
         "preemption signal received",
         "received sigterm due to preempt",
+        "preemption notice",
+        "preemption warning",
+        "preemption sync point",
+        "interruption notice",
+        "interruption warning",
+        "termination notice",
+        "eviction notice",
+        "spot interruption",
+        "spot instance",
+        "rebalance recommendation",
+        "expected death time",
     ),
     r"^(?:\S{1,120}\.)?SIGTERMException\b|[Hh]andling auto-requeue signal|[Rr]equeue?ing job"
     r"|SIGTERM caught at \d|[Pp]reemption notice received|[Rr]eached preemption sync"
-    r"|[Rr]eceived preemption signal|[Ee]xiting due to preemption|[Pp]reemption signal received",
+    r"|[Rr]eceived preemption signal|[Ee]xiting due to preemption|[Pp]reemption signal received"
+    r"|\b(?:received|got|caught|detected) (?:a |an |the )?(?:\w{1,16} ){0,2}(?:preemption"
+    r"|interruption|"
+    r"termination|eviction) (?:notice|notification|warning|event)"
+    r"|\b(?:preemption|interruption|termination|eviction) (?:notice|warning) (?:was )?(?:received"
+    r"|found)"
+    r"|[Rr]eached the preemption sync|\bspot instance\b.{0,60}?\b(?:will be|is being|has been|was) "
+    r"(?:terminated|interrupted|reclaimed|stopped|preempted)|\bspot interruption (?:notice"
+    r"|received)"
+    r"|SIGTERM (?:received|caught).{0,60}?expected death time",
     (
         "lightning.pytorch.utilities.exceptions.SIGTERMException",
         "Handling auto-requeue signal: 10",
         "preemption_notifier.cc:80] SIGTERM caught at 2026-01-02T03:04:05",
         "Received preemption signal, saving before the exit",
+        "INFO: Received preemption notice; saving checkpoint and exiting",
+        "Spot instance termination notice received: i-0abc will be terminated at 03:04:05Z",
+        "PreemptionNotifier: SIGTERM received, expected death time 2026-01-02",
     ),
-    ("requeue is on, SIGTERM handler registered", "preemption sync manager initialized"),
+    (
+        "polls for a spot interruption every 5 s",
+        "no preemption notice",
+        "requeue is on, SIGTERM handler registered",
+        "preemption sync manager initialized",
+    ),
     "Lightning, JAX, trainers: told to stop by a scheduler",
     category=STOPPED,
     blame=Blame.SHARED,

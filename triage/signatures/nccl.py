@@ -365,17 +365,21 @@ NCCL.add(
         "could not find real path of",
         "could not register memory on rail",
         "unable to register memory (type",
+        "nccl warn net/ofi ",
     ),
     r"aws-ofi-nccl initialization failed|find any optimal provider|Only EFA provider is supported"
     r"|Failed to initialize (?:sendrecv|rdma|RDMA) protocol|Could not find any usable IB device"
     r"|NCCL WARN Could not find real path of|Could not register memory on rail"
-    r"|Unable to register memory \(type",
+    r"|Unable to register memory \(type|NCCL WARN NET/OFI (?:Couldn't|Could not|Unable to|Failed"
+    " to)"
+    r" .{1,160}?\bRC: ?-?\d",
     (
         "NCCL WARN NET/OFI aws-ofi-nccl initialization failed",
         "NCCL WARN NET/OFI Couldn't find any optimal provider",
         "NCCL WARN NET/IB : Could not find any usable IB device matching NCCL_IB_HCA=mlx5_9",
         "NCCL WARN NET/OFI Unable to register memory (type = 2) for device 4. RC: -22, Error:"
         " Invalid argument",
+        "NCCL WARN NET/OFI Couldn't open CQ. RC: -12, ERROR: Cannot allocate memory",
     ),
     ("NET/OFI Initializing aws-ofi-nccl 1.9.1-aws",),
     "NCCL: transport/net_ib.cc; aws-ofi-nccl",
@@ -398,7 +402,7 @@ NCCL.add(
     ),
     r"Bootstrap Root : mismatch in rank count|(?P<twice>Bootstrap Root : rank \d{1,7} of \d{1,7}"
     r" ranks has already checked in)|NCCL WARN .{0,40}?[Aa]ccept timeout|commAlloc: failed"
-    r"|NCCL WARN .{0,40}?[Tt]imeout waiting for|peer [\w.:<>-]{1,128} message "
+    r"|NCCL WARN .{0,40}?[Tt]imeout waiting for|peer (?P<peer>[\w.:-]{1,128})<\d{1,5}> message "
     r"truncated : receiving|^.{0,40}?Missing ranks",
     (
         "bootstrap.cc:240 NCCL WARN Bootstrap Root : mismatch in rank count from procs 15 : 16",

@@ -166,8 +166,9 @@ NODE.line(
         "instance will be preempted",
         "capacity reclaim",
     ),
-    r"spot instance (?:\S{1,40} )?(?:interruption|(?:is being |was |has been )?"
-    r"(?:reclaimed|terminated|interrupted))|[Ss]pot interruption (?:notice|warning)?"
+    r"spot instance (?:\S{1,40} )?(?:interruption (?:notice|warning|signal)|(?:is being |was "
+    r"|has been )?"
+    r"(?:reclaimed|terminated|interrupted))|[Ss]pot interruption (?:notice|warning)"
     r"|EC2 Spot (?:Instance )?Interruption Warning|(?:interruption|preemption) (?:notice|signal)"
     r" (?:received|detected|for)|instance (?:was|has been|will be|is being) preempted"
     r"|compute\.instances\.preempted|instance/preempted[^\n]{0,40}?\bTRUE\b"

@@ -201,7 +201,6 @@ NUMERICS.add(
         "FloatingPointError: Fatal error: gradients are inconsistent between workers. Try a legacy"
         " reduction.",
         "AssertionError: Parameter hashes not matching across DP replicas",
-        "RuntimeError: replica checksum mismatch",
     ),
     ("checksum mismatch of the archive", "silent data corruption checks are on"),
     "fairseq, Megatron-LM: checks across replicas",

@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
 from triage.signatures.signature import Reading
 
@@ -409,10 +409,51 @@ PYTHON.add(
     also=(Category.STORAGE, Category.DEPENDENCY),
 )
 PYTHON.add(
+    "does_not_fit",
+    ROOT,
+    (
+        "failed to import ",
+        "mismatches the version",
+        "please install",
+        "please upgrade",
+        "please update",
+        "please reinstall",
+        "pip install",
+        " is not installed",
+        "incompatible version",
+        "version mismatch",
+        "version is not compatible",
+        "no valid installation of",
+        "failed to load plugin",
+        "could not load library",
+        "could not load dynamic library",
+        "unable to load plugin",
+    ),
+    rf"{BEFORE}(?:Runtime|Value|OS|Environment|Import|Assertion|NotImplemented|Attribute|Type)?"
+    r"(?:Error|Exception): .{0,240}?(?:[Ff]ailed to import [\w.]{2,120}|mismatches the version"
+    " that was"
+    r"|[Pp]lease (?:install|upgrade|update|reinstall)\b|pip install |\bis not installed\b"
+    r"|\b[Ii]ncompatible version|\bversion mismatch\b|version is not compatible|[Nn]o valid"
+    " installation"
+    r" of|(?:[Ff]ailed|[Uu]nable) to load plugin|[Cc]ould not load (?:dynamic )?library)",
+    (
+        "RuntimeError: Failed to import transformers.models.llama.modeling_llama because of the"
+        " following error (look up to see its traceback):",
+        "RuntimeError: The detected CUDA version (11.8) mismatches the version that was used to"
+        " compile PyTorch (12.1). Please make sure to use the same CUDA versions.",
+        "ValueError: FlashAttention2 cannot be used: the package flash_attn is not installed",
+        "RuntimeError: Failed to load plugin 'libfoo_tuner.so'",
+    ),
+    ("WARNING: triton is not installed, please install it to be faster", "pip install torch"),
+    "packages that do not fit each other, in the words of an exception",
+    category=Category.DEPENDENCY,
+    also=(USER,),
+)
+PYTHON.add(
     "attribute",
     ROOT,
     ("attributeerror: ",),
-    rf"{BEFORE}AttributeError: (?P<module>module )?",
+    rf"{BEFORE}AttributeError: (?P<module>(?:partially initialized )?module )?",
     (
         "AttributeError: module 'torch.distributed' has no attribute 'tensor'",
         "AttributeError: 'NoneType' object has no attribute 'shape'",
@@ -473,6 +514,33 @@ PYTHON.add(
     ("    raise ValueError(f'bad {x}')", "    except KeyError as error:"),
     BUILTIN,
     category=USER,
+)
+PYTHON.add(
+    "others_ended",
+    CONSEQUENCE,
+    ("runtimeerror: ", "exception: ", "error: "),
+    rf"{BEFORE}(?:Runtime|Worker\w{{0,20}}|Engine\w{{0,20}}|Actor\w{{0,20}}|Executor\w{{0,20}})?"
+    r"(?:Error|Exception): (?:.{0,60}?\b(?:[Ww]orkers?|[Rr]anks?|[Pp]rocess(?:es)?|[Pp]eers?"
+    r"|[Aa]ctors?"
+    r"|[Tt]asks?|[Ee]ngine|[Cc]hild(?:ren)?|[Ss]ubprocess(?:es)?|[Jj]ob|[Rr]emote)\b.{0,60}?\b(?:died|"
+    r"is dead|are dead|exited|failed|terminated|killed|lost|is gone|crashed|aborted|disconnected|"
+    r"unreachable|not responding|did not respond|stopped responding)\b"
+    r"|(?:Operation )?(?:[Tt]imed? ?out|[Tt]imeout)\b|[Cc]ancell?ed\b|[Aa]borted\b"
+    r"|[Ii]nterrupted\b)",
+    (
+        "RuntimeError: Worker failed with error, see the traceback above",
+        "Exception: rank 3 exited, stopping the others",
+        "RuntimeError: Timed out waiting for the other ranks",
+        "WorkerError: peer 10.0.0.3 is gone",
+    ),
+    (
+        "RuntimeError: the schedule has no micro-batches left",
+        "WARNING: worker 3 exited",
+        "ValueError: 3 ranks failed the check of divisibility",
+    ),
+    "exceptions that say that something else ended first",
+    blame=Blame.NOBODY,
+    traits=(Trait.GENERIC,),
 )
 PYTHON.add(
     "runtime_error",

@@ -50,6 +50,13 @@ OF_A_FILE = re.compile(
     r"disk|object|upload\w*)\b|/[\w.-]{1,64}/|s3://|gs://",
     re.IGNORECASE,
 )
+# Whose numbers: without any of these a checksum is that of a file or a message.
+SOMEBODY = re.compile(r"\branks?\b|\breplicas?\b|\bGPU[ _#:=-]{0,2}\d", re.IGNORECASE)
+AMONG_MANY = re.compile(
+    r"\b(?:across|among|between) (?:the |all )?(?:\w{1,16}[- ]){0,2}(?:replicas|ranks|workers"
+    r"|gpus)\b",
+    re.IGNORECASE,
+)
 ALL_WELL = re.compile(
     r"\b(?:no|zero|0|without|passed?|passes|ok|clean|disabled|enabled|starting|started|checking|"
     r"will|if|skipp\w+) (?:\w+ ){0,3}(?:mismatch\w*|differ\w*|sdc|silent|corrupt\w*|errors?|"
@@ -59,16 +66,44 @@ ALL_WELL = re.compile(
 )
 
 
+# Whom a value is held against: "differs from rank 0", "0x1f != that of rank 3".
+HELD_AGAINST = re.compile(
+    r"(?:(?:differ|deviat|disagree|diverg)\w{0,4}|match(?:es)?\b|equal\w{0,2}|!=|\bvs\.?|\bversus|"
+    r"\bthan|\bunlike|\bagainst|\bcompared)"
+    r"(?: {1,2}(?:from|with|to|that of|those of|the (?:one|ones|value|hash|checksum) (?:of|on"
+    r"|at))){0,2}"
+    r" {0,2}\[?(?=(?:global )?rank[ _#:=-]{0,2}\d)",
+    re.IGNORECASE,
+)
+# "rank 0: ...", before words about another rank: who prints.
+LABEL = re.compile(r"\s{0,8}\[?(?:global )?rank[ _#:=-]{0,2}\d{1,7}\]?(?::| -) ", re.IGNORECASE)
+
+
 def ranks_of(text: str) -> list[str]:
     """The global ranks that ``text`` names, in its order."""
     return [found["number"] for found in RANK.finditer(text) if not found["within"]]
+
+
+def wrong_ranks(text: str) -> list[str]:
+    """The ranks that ``text`` is about: neither who prints nor whom they are held against."""
+    reporter = REPORTS.search(text) or LABEL.match(text)
+    for behind in (text if reporter is None else text[reporter.end() :], text):
+        against = {found.end() for found in HELD_AGAINST.finditer(behind)}
+        found = [
+            one["number"]
+            for one in RANK.finditer(behind)
+            if not one["within"] and one.start() not in against
+        ]
+        if found:
+            return found
+    return ranks_of(text)
 
 
 def accused(text: str) -> tuple[str | None, bool]:
     """The rank whose numbers are wrong, and whether anything but one other says so."""
     reporter = REPORTS.search(text)
     behind = text if reporter is None else text[reporter.end() :]
-    named = ranks_of(behind)
+    named = wrong_ranks(text)
     if not named:
         return None, False
     different = list(dict.fromkeys(named))
@@ -78,16 +113,18 @@ def accused(text: str) -> tuple[str | None, bool]:
         behind,
         re.IGNORECASE,
     )
-    if paired is not None and len(different) > 1 and not against:
+    if paired is not None and len(set(ranks_of(behind))) > 1 and not against:
         return None, False
-    return different[0], against or len(different) == 1
+    return different[0], against or len(set(ranks_of(behind))) == 1
 
 
 def about(text: str, *, weak: bool | None = None, category: Category = SDC) -> Reading:
     """The reading of a line about the numbers of one rank, or of one that it does not name."""
     rank, firm = accused(text)
     if rank is None:
-        return Reading(category=category, weak=True if weak is None else weak)
+        # A rank that prints of all replicas is no place of the fault.
+        blame = Blame.NOBODY if AMONG_MANY.search(text) else None
+        return Reading(category=category, weak=True if weak is None else weak, blame=blame)
     return Reading(
         category=category,
         weak=not firm if weak is None else weak,
@@ -98,7 +135,7 @@ def about(text: str, *, weak: bool | None = None, category: Category = SDC) -> R
 def differs(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A replica, its hash or its gradients that are not those of the others."""
     text = found.string
-    if OF_A_FILE.search(text) or ALL_WELL.search(text):
+    if OF_A_FILE.search(text) or ALL_WELL.search(text) or not SOMEBODY.search(text):
         return None
     return about(text)
 
@@ -107,6 +144,8 @@ def repeated(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A step that was run again on the same input, with another result."""
     if ALL_WELL.search(found.string):
         return None
+    if SAME_AGAIN.search(found.string) and not NOT_AGAIN.search(found.string):
+        return Reading(category=NUMERICAL, also=(), blame=Blame.NOBODY, weak=True)
     return about(found.string, weak=False)
 
 
@@ -116,6 +155,21 @@ def failed_check(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     if ALL_WELL.search(text):
         return None
     return about(text, weak=re.search(r"suspect|possible|maybe|may be", text, re.I) is not None)
+
+
+OF_GPU = re.compile(r"\bGPU[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
+
+
+def tested(found: re.Match[str]) -> Reading | None:
+    """The result of a test, of the GPU or the rank that it names."""
+    text = found.string
+    if OF_A_FILE.search(text):
+        return None
+    rank, _ = accused(text)
+    if rank is not None:
+        return about(text, weak=False)
+    gpu = OF_GPU.search(text)
+    return Reading(fields={} if gpu is None else {"cuda_device": gpu[1]}, weak=gpu is None)
 
 
 def before_reduction(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -132,6 +186,18 @@ def before_reduction(found: re.Match[str], _after: Sequence[str]) -> Reading | N
     )
 
 
+# A bad result that comes again is the model's or the program's.
+SAME_AGAIN = re.compile(
+    r"\breproduc(?:es|ed|ible|ibly)\b|\b(?:exactly )?the same (?:bad |wrong )?(?:nan|inf|loss"
+    r"|spike|"
+    r"value|result)|\b(?:same|identical) (?:nan|inf|spike)\b",
+    re.IGNORECASE,
+)
+NOT_AGAIN = re.compile(
+    r"\b(?:not|never|n't|non|cannot|can't|only)[ -](?:\w{1,16}[ -]){0,2}reproduc"
+    r"|irreproduc|unreproduc",
+    re.IGNORECASE,
+)
 # Megatron-LM's own words are read by their own entries.
 OF_MEGATRON = r"(?:First|Second) rerun: |Unexpected result \S|found (?:NaN|Inf)\S{0,4} in local"
 NAN = r"(?:nans?|infs?|infinity|non-?finite|not finite)"
@@ -158,11 +224,22 @@ CORRUPTION.add(
         "same batch",
         "re-execution",
         "second run of",
+        "on a spare ",
+        "on another gpu",
+        "on a different gpu",
+        "on another node",
+        "on a different node",
     ),
     r"(?:\b(?:deterministic )?(?:replay(?:ed|ing)?|re-?run(?:ning)?|recompute[ds]?|recomputation"
     r"|re-?execut\w{2,5}|second run|two runs|runs? of the same batch)\b.{0,120}?"
     r"(?:mismatch|differ(?:s|ed|ent)?\b|does ?n[o']t match|did ?n[o']t match|not (?:bit|reproduc)"
     r"|diverge[sd]?|disagree|!=)"
+    r"|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b.{0,80}?\b(?:NaN|Inf|spike)s?\b"
+    r".{0,60}?\breproduc(?:es|ed)\b|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b"
+    r".{0,60}?\breproduc(?:es|ed) the (?:same )?(?:NaN|Inf|spike|loss|divergence)"
+    r"|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b.{0,60}?\bon (?:a |an )?"
+    r"(?:spare|different|another|other|healthy) (?:gpu|node|host|device|rank|machine)\b.{0,60}?"
+    r"\b(?:finite|clean|correct|no nans?|differs?|different|normal)\b"
     r"|(?:mismatch|differ(?:s|ed)?\b).{0,60}?\b(?:between|over|across|on) (?:two |both )?"
     r"(?:runs|replays|reruns|executions)\b"
     r"|\b(?:step|iteration|batch|gemm|matmul|result|loss|output|forward|backward)\b.{0,60}?\bnot "
@@ -174,6 +251,8 @@ CORRUPTION.add(
         " rank 12",
         "gradient checksum of rank 9 differs between two runs of the same batch",
         "iteration 31 is not bit-exact when run again on rank 4",
+        "rerun of step 310 reproduced the NaN on every rank: the model diverges",
+        "NaN of rank 5: the step was rerun on a spare GPU and is finite there",
     ),
     (
         "replay buffer holds 4096 samples, different seeds per rank",
@@ -278,6 +357,16 @@ CORRUPTION.add(
         "grad hash",
         "hash mismatch",
         "hash of rank",
+        "hash of param",
+        "hash of weight",
+        "hash of grad",
+        "hash differs",
+        "hashes differ",
+        "hash does not match",
+        "hashes do not match",
+        "digest mismatch",
+        "digest differs",
+        "crc mismatch",
         "differs from majority",
         "differs from the majority",
         "disagrees with",
@@ -295,8 +384,7 @@ CORRUPTION.add(
     r".{0,100}?(?:mismatch|differ(?:s|ed|ent)?\b|deviates?|disagrees?|diverge[sd]?|divergence"
     r"|does ?n[o']t match|do not match|not identical|not equal|inconsistent|out of sync)"
     r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,40}?\b(?:differs|disagrees|deviates|diverged) "
-    r"(?:from|with)\b)"
-    r"(?=.{0,200}?\brank|(?<=.).{0,200}?\breplica)|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,100}?"
+    r"(?:from|with)\b)|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,100}?"
     r"(?:check ?sum|fingerprint|hash) (?:mismatch|differs|does not match)"
     r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,60}?\bdifferent (?:check ?sum|hash|fingerprint)\b"
     r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,60}?\b(?:differs|disagrees|deviates) (?:from|with)"
@@ -308,6 +396,9 @@ CORRUPTION.add(
         " others",
         "checksum of rank 9's parameters differs from rank 0",
         "replica 3 (rank 17) disagrees with 7 other replicas on the param hash",
+        "rank 0: checksum of bucket 7 from rank 13 does not match (0x1f, expected 0x2f)",
+        "Hash of parameters differs on rank 6: 1234, and 1235 on 7 other ranks",
+        "RuntimeError: replica checksum mismatch",
     ),
     (
         "checksum mismatch of the archive on rank 3",
@@ -343,13 +434,28 @@ CORRUPTION.add(
         "pre-allreduce",
         "pre-reduc",
         "pre-sync",
+        "unreduced grad",
+        "only rank ",
+        "only on rank ",
+        "ranks are finite",
+        "ranks have finite",
     ),
-    rf"\b{NAN}\b.{{0,120}}?\b{LOCALLY}|\b{LOCALLY}.{{0,80}}?\b{NAN}\b",
+    rf"\b{NAN}\b.{{0,120}}?\b{LOCALLY}|\b{LOCALLY}.{{0,80}}?\b{NAN}\b"
+    rf"|\b{NAN}\b.{{0,80}}?\bunreduced grad|\bunreduced grad\w*.{{0,80}}?\b{NAN}\b"
+    rf"|\bonly (?:on |at |global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b"
+    rf"|\b{NAN}\b.{{0,60}}?\bonly (?:on|at|in|from) (?:global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b"
+    rf"|\b{NAN}\b.{{0,80}}?\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
+    r" (?:are|have|is|were|stay\w*) (?:all )?(?:finite|fine|clean|normal)"
+    rf"|\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
+    r" (?:are|have|is|were|stay\w*) (?:all )?(?:finite|fine|clean|normal)",
     (
         "rank 9: local loss is nan before all-reduce, the other ranks are finite",
         "[rank9]: local grad norm inf before reduction",
         "rank 9 produced non-finite gradients before all_reduce (layer 22)",
         "WARNING NaN in gradients before reduce-scatter on rank 41",
+        "non-finite loss: only rank 12 has nan",
+        "NaN in the unreduced gradients of rank 12",
+        "loss of rank 12 is nan, other 63 ranks are finite",
     ),
     (
         "checking gradients for nan before all-reduce is enabled",
@@ -382,6 +488,76 @@ CORRUPTION.add(
     also=(NUMERICAL, Category.SOFTWARE_USER),
     weak=True,
     read=lambda _found, _after: Reading(fields={"before_reduction": "1"}),
+)
+
+CORRUPTION.add(
+    "output_differs",
+    ROOT,
+    (
+        "differs from reference",
+        "differs from the reference",
+        "differ from reference",
+        "differ from the reference",
+        "not match reference",
+        "not match the reference",
+        "miscompare",
+        "memory mismatch was detected",
+        "compute mismatch",
+        "computation mismatch",
+        "computation error",
+        "data corruption detected",
+        "corrupted result",
+        "corrupt result",
+    ),
+    r"\b(?:outputs?|results?|checksums?|logits?|activations?|gradients?|values?)\b.{0,60}?"
+    r"(?:(?<!not )differs?|d(?:oes|o) not match|deviates?) (?:from )?(?:the )?(?:golden |cpu )?"
+    r"reference|\b(?:detected|found|saw) [1-9]\d{0,12} miscompares?|(?<!\b0 )(?<!\bno"
+    r" )\bmiscompares? (?:at|on|in|detected|found)\b"
+    r"|[Aa] memory mismatch was detected on GPU|\bGPU \d{1,3}\b.{0,60}?\bcomput(?:e|ation) "
+    r"(?:mismatch|errors?)\b|\bcomput(?:e|ation) (?:mismatch|errors?) (?:detected |found )?on GPU"
+    r"|\bdata corruption detected (?:on|in|at|by) (?:gpu|rank|device)"
+    r"|\bcorrupt(?:ed)? results? (?:of|from|on|by) (?:gpu|rank|device)",
+    (
+        "Output differs from reference, checksum 0x1f2e != 0x1f2f on GPU 3",
+        "A memory mismatch was detected on GPU 3, but no error was reported by CUDA or NVML.",
+        "gpu_memtest: GPU 3: detected 17 miscompares at 0x7f12",
+        "diag: GPU 5 - targeted_stress: compute mismatch, 3 errors",
+    ),
+    (
+        "the output does not differ from reference: checksum ok",
+        "expected config differs from the reference in 3 keys",
+        "0 miscompares on GPU 3",
+    ),
+    "DCGM: dcgm_errors.h; burn-in and memory tests of GPUs",
+    category=SDC,
+    also=(GPU, Category.GPU_HBM),
+    each=True,
+    read=lambda found, _after: tested(found),
+)
+CORRUPTION.add(
+    "burn_faulty",
+    ROOT,
+    (": faulty",),
+    r"^\s{0,8}GPU (?P<cuda_device>\d{1,3}): FAULTY\b",
+    ("\tGPU 3: FAULTY",),
+    ("\tGPU 3: OK",),
+    "gpu-burn: its last lines",
+    category=SDC,
+    also=(GPU,),
+    each=True,
+)
+CORRUPTION.add(
+    "collective_test_wrong",
+    ROOT,
+    ("out of bounds values",),
+    r"# Out of bounds values : (?P<wrong>[1-9]\d{0,12}) FAILED",
+    ("# Out of bounds values : 12 FAILED",),
+    ("# Out of bounds values : 0 OK",),
+    "nccl-tests: the last lines of a run with checks",
+    category=SDC,
+    also=(Category.NETWORK, GPU, Category.SOFTWARE_FRAMEWORK),
+    blame=Blame.NOBODY,
+    weak=True,
 )
 
 SIGNATURES = CORRUPTION.signatures()

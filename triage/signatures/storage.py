@@ -100,13 +100,23 @@ STORAGE.add(
 STORAGE.add(
     "mount_lost",
     ROOT,
-    ("transport endpoint", "[errno 108]", "communication error on send", "[errno 70]"),
-    r"'[^']{1,512}': (?:Transport endpoint is not connected|Communication error on send)"
+    (
+        "transport endpoint",
+        "[errno 108]",
+        "communication error on send",
+        "[errno 70]",
+        "### giving up",
+    ),
+    r"Transport endpoint is not connected: ['\"]?/|\bs3fs\b.{0,120}?### giving up"
+    r"|curl\.cpp:.{0,60}?###"
+    r" giving up|'[^']{1,512}': (?:Transport endpoint is not connected|Communication error on send)"
     r"|\[Errno (?:70|107|108)\][^'\"]{0,80}['\"]/|send after transport endpoint shutdown",
     (
         "OSError: [Errno 107] Transport endpoint is not connected: '/mnt/ckpt'",
         "OSError: [Errno 108] Cannot send after transport endpoint shutdown",
         "ls: cannot access '/mnt/data': Transport endpoint is not connected",
+        "fuse: mount point is not connected: Transport endpoint is not connected: '/mnt/s3/data'",
+        "s3fs: [CRT] curl.cpp:RequestPerform(2455): ### giving up",
     ),
     # The same words on a socket: another rank has gone.
     ("  what():  Transport endpoint is not connected",),
@@ -208,6 +218,38 @@ STORAGE.add(
     weak=True,
     read=lambda found, after: (
         None if re.search(r"\bsaved\b|\bloaded\b", found.string) else of_path(found, after)
+    ),
+)
+STORAGE.add(
+    "download_stuck",
+    ROOT,
+    (
+        "download stalled",
+        "download is stalled",
+        "download stuck",
+        "download is stuck",
+        "download hung",
+        "download has stalled",
+        "stalled, no bytes",
+        "no bytes received for",
+        "no bytes for",
+        "no progress on download",
+        "download made no progress",
+    ),
+    r"\bdownload\w{0,3}\b.{0,160}?\b(?:stalled|stuck|hung|no (?:bytes|progress))\b"
+    r"|\bno bytes (?:received )?for (?:more than )?\d{1,9} ?s|\bno progress on download",
+    (
+        "download of s3://bucket/shard-12.tar stalled, no bytes for 900 s",
+        "Downloading shards: 12/38 stalled, no bytes for 900 s",
+    ),
+    ("download finished, no bytes for cache key", "the download stuck to 3 GB/s"),
+    "trainers and fetchers that watch a download",
+    category=CATEGORY,
+    also=(Category.NETWORK, Category.DEPENDENCY),
+    blame=Blame.SHARED,
+    weak=True,
+    read=lambda found, _after: (
+        None if re.search(r"finished|complete|stuck to", found.string) else Reading()
     ),
 )
 STORAGE.add(
