@@ -589,7 +589,7 @@ SIGNATURES = (
         also=(*NOT_STARTED, Category.SOFTWARE_FRAMEWORK),
         weak=True,
         near=("unknown error policy",),
-        traits=(Trait.GENERIC, Trait.GPU_NOT_STARTED),
+        traits=(Trait.GPU_NOT_STARTED,),
     ),
     cuda(
         "invalid_argument",

@@ -266,3 +266,29 @@ def test_a_log_that_ends_inside_a_line_is_read_to_there(cut: int, tmp_path: Path
     found = logs(tmp_path, f"{line}\n{line[:cut]}")
     assert found.files[0].lines == 2
     assert sum(row.count for row in found.evidence) in (1, 2)
+
+
+WATCHDOG = (
+    "[E ProcessGroupNCCL.cpp:548] [Rank 2] Watchdog caught collective operation timeout:"
+    " WorkNCCL(SeqNum={turn}, OpType=ALLREDUCE, NumelIn=1, NumelOut=1, Timeout(ms)=1800000) ran"
+    " for 1800061 milliseconds before timing out."
+)
+BAR = "Running tokenizer on dataset:   9%|#8  | 338973/9758753 [29:55<4:48:08, 155.5 examples/s]"
+
+
+@pytest.mark.parametrize(
+    ("bar", "turn", "category"),
+    [
+        (BAR, 2, Category.HOST_STALL),
+        (BAR, 4711, Category.NCCL_TIMEOUT),
+        ("Epoch 3:  9%|#8  | 90/900 [29:55<4:48:08, 1.5it/s]", 2, Category.NCCL_TIMEOUT),
+    ],
+)
+def test_a_bar_glued_before_a_line_is_in_its_sight(
+    bar: str, turn: int, category: Category, tmp_path: Path
+) -> None:
+    (tmp_path / "job.log").write_text(f"{bar}{WATCHDOG.format(turn=turn)}\n")
+
+    rows = read_logs(find_inputs([tmp_path]).files).evidence
+
+    assert [one.category for one in rows if one.signature == "c10d.watchdog_timeout"] == [category]

@@ -60,16 +60,28 @@ def rows_of_line(
                 rows.append(row_of(match, inner, artifact, line))
         if rows:
             return envelope, rows
-    match = catalogue.match(payload, Following(after()) if catalogue.context else ())
+    # A progress bar has no line end of its own: what it says stands before what follows it.
+    bar = text[: -len(payload)] if payload and text.endswith(payload) else ""
+    following = Following(after()) if catalogue.context else ()
+    match = catalogue.match(payload, following)
     if match is not None:
+        match = beside_bar(match, bar, following) if "%|" in bar else match
         rows.append(
             of_its_program(row_of(match, envelope, artifact, line), match, envelope, system=system)
         )
-    # A progress bar has no line end of its own: what it says stands before what follows it.
-    bar = text[: -len(payload)] if payload and text.endswith(payload) else ""
     if "%|" in bar and (behind := catalogue.match(bar, ())) is not None:
         rows.append(row_of(behind, envelope, artifact, line))
     return envelope, rows
+
+
+def beside_bar(match: Match, bar: str, following: Sequence[str]) -> Match:
+    """The same match with the bar before it in sight, where its signature can use that."""
+    signature = match.signature
+    found = signature.pattern.search(bar + match.found.string, len(bar))
+    if found is None or signature.read is None:
+        return match
+    reading = signature.read(found, following[: signature.context])
+    return match if reading is None else Match(signature, found, reading)
 
 
 def continued(after: Iterable[Envelope]) -> str:
