@@ -223,18 +223,34 @@ def test_updates_that_are_all_left_out_have_diverged(tmp_path: Path) -> None:
     assert found.diverged.since.step == 130
 
 
-def test_one_rank_that_computes_longer_than_its_peers_is_named(tmp_path: Path) -> None:
+def timers(slow: set[int], factor: float = 1.1) -> list[str]:
     rng = random.Random(2)
     lines = []
     for step in range(12):
-        for rank in range(16):
-            took = 3500 * rng.uniform(0.99, 1.01) * (1.1 if rank == 5 else 1)
+        for rank in range(32):
+            took = 3500 * rng.uniform(0.99, 1.01) * (factor if rank in slow else 1)
             lines.append(f"[rank{rank}]: timers (ms) | forward-compute: {took:.1f} |")
         lines.append(training([5.0], first=step)[0])
-    found = course(tmp_path, lines)
+    return lines
+
+
+@pytest.mark.parametrize("slow", [{5}, {8, 9, 10, 11}, {5, 21}])
+def test_ranks_that_compute_longer_than_their_peers_are_named(
+    tmp_path: Path, slow: set[int]
+) -> None:
+    found = course(tmp_path, timers(slow))
     assert found is not None
-    assert [one.rank for one in found.slow_ranks] == [5]
+    assert {one.rank for one in found.slow_ranks} == slow
     assert found.slow_ranks[0].ratio == pytest.approx(1.1, abs=0.02)
+
+
+@pytest.mark.parametrize("slow", [{24, 25, 26, 27, 28, 29, 30, 31}, {0, 1, 2, 3}, {3, 11, 19, 27}])
+def test_stages_and_members_that_have_more_to_do_are_not_named(
+    tmp_path: Path, slow: set[int]
+) -> None:
+    found = course(tmp_path, timers(slow))
+    assert found is not None
+    assert found.slow_ranks == ()
 
 
 def test_ranks_that_differ_by_noise_are_not_named(tmp_path: Path) -> None:

@@ -1,12 +1,15 @@
 """Ranks that take longer than their peers for the same step, where each prints its own time.
 
 The assumption: all ranks do the same work. Then the middle one is the measure, and the
-spread of all is the noise. A time that holds the wait for others is alike on all ranks and
-tells nothing; the time that a rank computes tells it.
+spread of all is the noise. Ranks that do other work by design (the first and the last stage
+of a pipeline, the first rank of each group) have a pattern, and are not told. A time that
+holds the wait for others is alike on all ranks and tells nothing; the time that a rank
+computes tells it.
 """
 
 from collections import defaultdict
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -88,7 +91,7 @@ def slow_among(
         if middle >= limit
         and np.mean([time > usual * (1 + LEAST_CHANGE / 2) for *_, time in full[seat]]) >= STEADY
     ]
-    if len(slow) > MOST_SLOW * len(full):
+    if len(slow) > MOST_SLOW * len(full) or by_design(slow, list(full)):
         return ()
     slow.sort(key=lambda seat: (-middles[seat], str(seat)))
     return tuple(
@@ -103,3 +106,17 @@ def slow_among(
         )
         for seat in slow
     )
+
+
+def by_design(slow: list[Seat], seats: list[Seat]) -> bool:
+    """Whether slow ranks lie as stages or members of groups do: they have more to do."""
+    ranks = sorted(seat[1] for seat in slow if seat[1] is not None)
+    every = [seat[1] for seat in seats if seat[1] is not None]
+    if len(ranks) < 2 or len(ranks) != len(slow):
+        return False
+    gaps = {other - one for one, other in pairwise(ranks)}
+    if len(gaps) > 1:
+        return False
+    if gaps == {1}:
+        return ranks[0] == min(every) or ranks[-1] == max(every)
+    return len(ranks) > 2
