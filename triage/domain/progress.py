@@ -9,7 +9,16 @@ from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Any
 
-__all__ = ["Change", "ChangeKind", "Curve", "Health", "JobProgress", "ProgressPoint", "SlowRank"]
+__all__ = [
+    "Change",
+    "ChangeKind",
+    "Curve",
+    "Health",
+    "JobProgress",
+    "ProgressPoint",
+    "SlowRank",
+    "utc_text",
+]
 
 
 class Health(StrEnum):
@@ -167,6 +176,25 @@ class JobProgress:
     changes: tuple[Change, ...] = ()
     slow_ranks: tuple[SlowRank, ...] = ()
     curve: Curve = field(default_factory=Curve)
+    health: Health = Health.UNKNOWN
+    said: str = ""
+    """The health as a sentence."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form; the curve is left to the pictures."""
+        return {
+            "health": str(self.health),
+            "text": self.said,
+            "first": None if self.first is None else self.first.to_dict(),
+            "last": None if self.last is None else self.last.to_dict(),
+            "total_steps": self.total,
+            "ended": None if self.ended is None else self.ended.to_dict(),
+            "until": utc_text(self.until_ns),
+            "step_s": rounded(self.step_s),
+            "silent_s": rounded(self.silent_s),
+            "changes": [one.to_dict() for one in self.changes],
+            "slow_ranks": [one.to_dict() for one in self.slow_ranks],
+        }
 
     def change(self, *kinds: ChangeKind) -> Change | None:
         """The first lasting change of one of these kinds."""
@@ -191,6 +219,10 @@ class JobProgress:
 def finite(value: float | None) -> float | None:
     """A number that JSON can hold; None for the others."""
     return value if value is not None and abs(value) < float("inf") else None
+
+
+def rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 6)
 
 
 def utc_text(ns: int | None) -> str | None:

@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from triage.domain.category import LLAMA3_ROW, Action, Category, Role, VerdictKind
+from triage.domain.progress import ChangeKind, JobProgress
 
 __all__ = [
     "SCHEMA",
@@ -302,9 +303,28 @@ class Answer:
     waits: Waits = field(default_factory=Waits)
     timeline: tuple[Moment, ...] = ()
     missing: Missing = field(default_factory=Missing)
+    progress: JobProgress | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form: exactly what ``triage analyze --format json`` prints."""
+        return {**self.parts(), **self.course()}
+
+    def course(self) -> dict[str, Any]:
+        """How the job moved, where its logs tell it; ``slow`` where its steps became slower."""
+        if self.progress is None:
+            return {}
+        slower = self.progress.change(ChangeKind.SLOWER)
+        told: dict[str, Any] = {"progress": self.progress.to_dict()}
+        if slower is not None and slower.before and slower.after and self.progress.curve.in_seconds:
+            told["slow"] = {
+                "ms_per_step": round(slower.after * 1000, 3),
+                "since": slower.since.to_dict()["at"],
+                "share": round(slower.after / slower.before - 1, 4),
+            }
+        return told
+
+    def parts(self) -> dict[str, Any]:
+        """What every report holds."""
         return {
             "schema": SCHEMA,
             "job": {

@@ -7,7 +7,7 @@ only its own style sheet and its own script. Without the script it loses a hover
 from collections.abc import Sequence
 
 from triage.domain.report import Answer, RankState, Waits
-from triage.render import graph, grid_svg, timeline_svg
+from triage.render import graph, grid_svg, progress_svg, timeline_svg
 from triage.render.clean import cut, one_line
 from triage.render.markup import Html, constant, el
 from triage.render.moments import days, lines
@@ -56,6 +56,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
             coverage(answer.coverage),
             next_steps(answer),
             _timeline(answer),
+            _progress(answer),
             _waits(answer.waits),
             _ranks(answer.ranks),
             collectives(answer.collectives),
@@ -78,6 +79,20 @@ def _timeline(answer: Answer) -> Html:
         el("p", {"class": "soft"}, f"The first error of each node beside the stop{day}, in UTC."),
         el("div", {"class": "scroll", "tabindex": 0}, timeline_svg.as_svg(shown)),
         el("div", {"class": "scroll"}, timeline_svg.as_table(shown, with_day=len(when) > 1)),
+    )
+
+
+def _progress(answer: Answer) -> Html:
+    picture, table = progress_svg.as_svg(answer.progress), progress_svg.as_table(answer.progress)
+    if answer.progress is None or not (picture or table):
+        return constant("")
+    return el(
+        "section",
+        None,
+        el("h2", None, "How the job moved"),
+        el("p", {"class": "soft"}, answer.progress.said),
+        el("div", {"class": "scroll", "tabindex": 0}, picture),
+        el("div", {"class": "scroll"}, table),
     )
 
 

@@ -1,4 +1,4 @@
-"""The pictures of an answer: rank grid, wait-for graph, time line.
+"""The pictures of an answer: rank grid, wait-for graph, time line, course.
 
 An answer keeps what its pictures need, so they are drawn from the stored bytes alone, once
 for each revision: a revision never changes. An answer over 16,384 ranks takes a few hundred
@@ -19,7 +19,7 @@ import orjson
 
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Answer, RankState
-from triage.render import graph, grid_svg, timeline_svg
+from triage.render import graph, grid_svg, progress_svg, timeline_svg
 from triage.render.clean import cut, one_line
 from triage.render.grid import STATES, arrange, ranks_by_state, state_of, summary
 from triage.render.markup import Html
@@ -59,6 +59,8 @@ class Pictures:
     timeline: Html
     timeline_table: Html
     timeline_days: tuple[str, ...]
+    progress: Html
+    progress_table: Html
 
 
 class PictureStore:
@@ -112,6 +114,8 @@ def draw(answer: Answer) -> Pictures:
         timeline=timeline_svg.as_svg(moments),
         timeline_table=timeline_svg.as_table(moments, with_day=len(when) > 1),
         timeline_days=when,
+        progress=progress_svg.as_svg(answer.progress),
+        progress_table=progress_svg.as_table(answer.progress),
     )
 
 

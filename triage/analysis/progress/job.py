@@ -5,6 +5,7 @@ reach, and the times of single ranks.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
@@ -40,6 +41,14 @@ def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobPr
     its logs say: its end by ``job.json``, the scheduler's, a watchdog's. The answer does not
     depend on the order of the files. The cost is linear in the sampled lines.
     """
+    progress = course_of_job(files, until_ns)
+    if progress is None:
+        return None
+    health, said = health_of(progress)
+    return replace(progress, health=health, said=said)
+
+
+def course_of_job(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
     every = sorted(files, key=lambda one: one.artifact)
     ordered = [one for one in every if one.kind is LogKind.JOB]
     nodes = [one for one in every if one.kind is LogKind.KERNEL]
