@@ -22,6 +22,8 @@ _LINE: Final = "#0969da"
 _LOSS: Final = "#8250df"
 # Fewer points are no curve.
 _LEAST_POINTS: Final = 3
+# The panel reaches so far above and below the level, as a share of it, at the least.
+_SPAN: Final = 0.12
 # The share of points that lie within the panel; what is above stands at its edge.
 _SHOWN: Final = 0.97
 _WORDS: Final = {
@@ -58,11 +60,12 @@ def as_svg(progress: JobProgress | None) -> Html:
     curve = progress.curve
     axis = _axis(progress)
     at = _positions(progress, axis)
-    unit = "step time (s)" if curve.in_seconds else "step time (relative)"
+    times = curve.step_time if curve.in_seconds else _relative(curve.step_time)
+    unit = "step time (s)" if curve.in_seconds else "step time (usual = 1)"
     panels = [
         (name, colour, values)
         for name, colour, values in (
-            (unit, _LINE, curve.step_time),
+            (unit, _LINE, times),
             ("loss", _LOSS, curve.loss),
         )
         if sum(value is not None for value in values) >= _LEAST_POINTS
@@ -96,6 +99,13 @@ def as_svg(progress: JobProgress | None) -> Html:
     )
 
 
+def _relative(values: Sequence[float | None]) -> tuple[float | None, ...]:
+    """Values as multiples of the middle one."""
+    known = sorted(value for value in values if value is not None)
+    usual = known[len(known) // 2] if known else 1.0
+    return tuple(None if value is None else value / usual for value in values)
+
+
 def _axis(progress: JobProgress) -> _Axis:
     curve = progress.curve
     times = [ns for ns in curve.at_ns if ns is not None]
@@ -123,9 +133,10 @@ def _panel(
     """One curve with its scale; the highest few points are cut off at the edge."""
     known = sorted(value for value in values if value is not None)
     highest = known[min(len(known) - 1, int(len(known) * _SHOWN))]
-    low = min(known[0], 0.0) if known[0] < highest / 2 else known[0]
-    room = (highest - low) * 0.1 or abs(highest) * 0.1 or 1.0
-    low, high = low - (room if low else 0.0), highest + room
+    middle = known[len(known) // 2]
+    # The noise of an even series is no mountain: a scale spans a good part of its level.
+    least = abs(middle) * _SPAN or 1.0
+    low, high = min(known[0], middle - least), max(highest * 1.02, middle + least)
 
     def y(value: float) -> float:
         share = min(max((value - low) / (high - low), 0.0), 1.0)
