@@ -107,6 +107,7 @@ REMOTE.line(
     "Linux: fs/smb",
     category=STORAGE,
     blame=Blame.SHARED,
+    weak=True,
 )
 REMOTE.line(
     "lustre_restored",

@@ -26,7 +26,7 @@ from triage.analysis.joining.claims import (
 )
 from triage.analysis.joining.features import measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
-from triage.analysis.joining.place import Place
+from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
@@ -36,6 +36,8 @@ __all__ = ["BOUNDS", "CONVICTED", "Belief", "Bound", "Model", "believe", "load_m
 
 # From here a cause is convicted; below it is only possible.
 CONVICTED: Final = 0.5
+# ... and from here on a category is said at all.
+NAMES_A_PART: Final = 0.3
 FARTHEST: Final = 8.0
 
 
@@ -85,6 +87,7 @@ class Bound(StrEnum):
     NOBODY_NAMED = "nobody_named"
     GENERIC = "generic"
     WEAK = "weak"
+    WEAK_BESIDE_PROOF = "weak_beside_proof"
     STALE = "stale"
     BEFORE = "before"
     TEARDOWN = "teardown"
@@ -110,6 +113,9 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     ),
     Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process"),
     Bound.WEAK: Limit(0.45, "what says so needs another source"),
+    Bound.WEAK_BESIDE_PROOF: Limit(
+        0.45, "what says so needs another source, and the dumps prove a cause of their own"
+    ),
     Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
     Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
     Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
@@ -235,6 +241,8 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
     elif not shows and stop.known and not is_claimed:
         yield Bound.UNDATED_BESIDE if beside else Bound.UNDATED
     if is_claimed:
+        if any(proves(claim) for claim in one.claims) and not any(row.is_firm for row in one.rows):
+            yield Bound.WEAK_BESIDE_PROOF
         return
     if all(row.is_generic for row in one.rows):
         yield Bound.GENERIC
@@ -246,7 +254,8 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
 
 def needs_another_source(one: Hypothesis) -> bool:
     """Whether none of its lines may accuse alone, and nobody else says so."""
-    alone = not one.claims and one.votes < MANY_VOTES
+    seconded = one.votes >= MANY_VOTES and not isinstance(one.place, Outside)
+    alone = not any(claim.ranks for claim in one.claims) and not seconded
     return alone and not any(row.is_firm or row.is_mild for row in one.rows)
 
 
@@ -270,7 +279,11 @@ def claims_alone(
                 one.in_no_node or other.hypothesis.place == one.place or other.hypothesis.in_no_node
             )
         ]
-        said = strength * (1 - max(accounts, default=0.0))
+        accounted = max(accounts, default=0.0)
+        said = strength * (1 - accounted)
+        if accounted >= NAMES_A_PART and all(claim.is_gap for claim in one.claims):
+            # That a file is missing says nothing of the part: whatever names one says more.
+            said = min(said, 0.9 * accounted)
         bounds: tuple[Bound, ...] = ()
         gap = all(claim.is_gap for claim in one.claims)
         elsewhere = any(

@@ -14,6 +14,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop
 from triage.domain.category import Category, Role
+from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -57,7 +58,7 @@ def join_claims(
     at: dict[Place, list[int]] = defaultdict(list)
     elsewhere = []
     for k, one in enumerate(found):
-        if one.category in UNNAMED:
+        if one.category in UNNAMED or all(row.is_generic for row in one.rows):
             continue
         if isinstance(one.place, AtNode | AtRank):
             at[one.place].append(k)
@@ -123,8 +124,18 @@ def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
     """Whether it shows at the stop, or no clock tells and it is more than a link that flaps."""
     if is_dated_to_the_stop(one, stop):
         return True
-    undated = any(row.is_firm and stop.of(row) is When.UNDATED for row in one.rows)
-    return undated and one.category not in LINKS
+    if one.category in LINKS:
+        return False
+    return any(
+        (row.is_firm and stop.of(row) is When.UNDATED)
+        or (is_echo_of_a_machine(row) and stop.of(row) is When.AT)
+        for row in one.rows
+    )
+
+
+def is_echo_of_a_machine(row: Evidence) -> bool:
+    """Whether it is a copy of what a kernel printed, in a log that no kernel wrote."""
+    return row.weak and row.kind in KERNEL_KINDS and not (row.is_mild or row.is_generic)
 
 
 def reaches(one: Hypothesis, place: Place) -> bool:

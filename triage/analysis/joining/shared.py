@@ -47,7 +47,8 @@ def gather_shared(
         # What only some show for certain, the others may show as a consequence.
         group = strong if strong else group
         places = {one.place for one in group} - {Unplaced(), Outside()}
-        nodes = tuple(sorted({one.node for one in group if one.node is not None}))
+        shown = {one.node for one in group if one.node is not None}
+        nodes = tuple(sorted(shown.union(*(one.reached for one in group))))
         leaf = common_leaf(nodes, leaf_switch)
         behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
         served = category is Category.STORAGE and any(

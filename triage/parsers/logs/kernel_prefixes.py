@@ -44,6 +44,10 @@ SYSLOG: Final = re.compile(
     r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: (\d{4})(?= ))?:?(?: +|$)"
 )
 ISO: Final = re.compile(DATED + r"[:\]|]?(?:[ \t]+|$|(?=\[))")
+# journalctl -o short-full: Sun 2026-03-15 05:08:50 CET host kernel: text
+DAY_ISO: Final = re.compile(
+    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? " + DATED + r"(?: [A-Z]{2,5}(?= ))?[:\]]?(?:[ \t]+|$)"
+)
 # After the time: a host where a program name with a colon, or a level and one, follows.
 HOST: Final = re.compile(
     r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+"
@@ -221,7 +225,7 @@ RULES: Final = {
         (MANAGER, manager),
     ),
     "0": ((ISO, iso), (KMSG, kmsg), (TALOS, talos), (SYSLOG, syslog)),
-    "A": ((SYSLOG, syslog), (CONSOLE, console)),
+    "A": ((DAY_ISO, iso), (SYSLOG, syslog), (CONSOLE, console)),
     "a": ((KERNEL, kernel), (DECODED, decoded), (IDENT, ident)),
     "<": ((STRUCTURED, structured), (PRIORITY, priority)),
 }
