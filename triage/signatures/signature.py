@@ -62,7 +62,8 @@ class Signature:
     become one row with a count. Of ``quiet`` ones a log may hold millions that say no
     more than a few: behind the first thousands, all of the same words become one row.
     Lines of ``as_one`` ones are readings of one state: of one part they are one row,
-    whatever their numbers.
+    whatever their numbers; ``quiet`` and ``as_one`` together are told apart by their
+    words alone from the first line on.
     ``traits`` say what the joining of evidence asks besides the category.
     """
 

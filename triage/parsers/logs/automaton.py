@@ -15,7 +15,8 @@ import numpy as np
 from triage.parsers.logs.grams import Grams, grams_of
 
 __all__ = [
-    "BREAK", "HIT_EACH", "HIT_ONE", "HIT_QUIET", "HIT_STEP", "SKIP", "Automaton", "automaton_of",
+    "BREAK", "HIT_EACH", "HIT_ONE", "HIT_QUIET", "HIT_SAME", "HIT_STEP", "SKIP", "Automaton",
+    "automaton_of",
 ]  # fmt: skip
 
 SKIP: Final = 254
@@ -29,6 +30,9 @@ HIT_QUIET: Final = 4
 """What a job says of itself all the time: joined by its words alone."""
 HIT_STEP: Final = 8
 """What may tell the progress of a job: lines are sampled for their numbers."""
+
+HIT_SAME: Final = 16
+"""What only tells that its shape was there: joined by its words alone from the first line on."""
 
 
 @dataclass(frozen=True, slots=True)

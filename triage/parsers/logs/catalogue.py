@@ -7,7 +7,15 @@ from typing import Any, Final
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled
-from triage.parsers.logs.automaton import HIT_EACH, HIT_ONE, HIT_QUIET, HIT_STEP, SKIP, automaton_of
+from triage.parsers.logs.automaton import (
+    HIT_EACH,
+    HIT_ONE,
+    HIT_QUIET,
+    HIT_SAME,
+    HIT_STEP,
+    SKIP,
+    automaton_of,
+)
 from triage.parsers.logs.progress.words import LITERALS as PROGRESS_LITERALS
 from triage.signatures.registry import Match, all_signatures
 from triage.signatures.signature import Reading, Scope, Signature
@@ -32,7 +40,7 @@ class Catalogue:
         self.literals = tuple(dict.fromkeys((*texts, *HIDDEN, *PROGRESS_LITERALS)))
         sorts: dict[str, int] = dict.fromkeys(PROGRESS_LITERALS, HIT_STEP)
         for one in self.signatures:
-            sort = HIT_ONE | HIT_EACH if one.each else HIT_QUIET if one.quiet else HIT_ONE
+            sort = sort_of(one)
             for text in one.literals:
                 sorts[text] = sorts.get(text, 0) | sort
         usual = "\n".join(line for one in self.signatures for line in (*one.hits, *one.near_misses))
@@ -82,6 +90,15 @@ class Catalogue:
             if reading is not None:
                 return Match(signature, found, reading)
         return None
+
+
+def sort_of(one: Signature) -> int:
+    """How the scan tells the lines of a signature apart."""
+    if one.each:
+        return HIT_ONE | HIT_EACH
+    if one.quiet:
+        return HIT_SAME if one.as_one else HIT_QUIET
+    return HIT_ONE
 
 
 @cache

@@ -15,7 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
-from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, HIT_STEP, SKIP, Automaton
+from triage.parsers.logs.automaton import HIT_EACH, HIT_QUIET, HIT_SAME, HIT_STEP, SKIP, Automaton
 from triage.parsers.logs.coarse_keys import timeless_key, words_key
 from triage.parsers.logs.grams import gram_hits
 from triage.parsers.logs.mask import (
@@ -231,7 +231,7 @@ def scan(
                 if hit & HIT_EACH and state[EACH_LEFT] > 0:
                     state[EACH_LEFT] -= 1
                     key = finish(mix(mix_run(at, buf, start, i), start - row))
-                elif hit == HIT_QUIET and state[QUIET_LEFT] <= 0:
+                elif hit == HIT_SAME or (hit == HIT_QUIET and state[QUIET_LEFT] <= 0):
                     key = words_of_line if words_of_line else words_key(buf, start, i)
                 else:
                     state[QUIET_LEFT] -= hit == HIT_QUIET
