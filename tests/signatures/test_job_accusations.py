@@ -62,6 +62,9 @@ COMPUTED_BY = [
     ("NaN in the unreduced gradients of rank 12", "12", "weak"),
     ("non-finite loss: only rank 12 has nan", "12", "weak"),
     ("loss of rank 12 is nan, other 63 ranks are finite", "12", "weak"),
+    ("activations on rank 9 contain NaN although inputs and weights are finite", "9", "weak"),
+    ("rank 37 local grad norm is nan, global ranks 0-36,38-63 finite", "37", "weak"),
+    ("optimizer state of rank 3 differs from its data-parallel peers", "3", "root"),
     ("rank 9 produced non-finite gradients before all_reduce (layer 22)", "9", "weak"),
 ]
 
@@ -140,6 +143,8 @@ def test_a_test_of_a_gpu_accuses_that_gpu(line: str, gpu: str) -> None:
         "the config differs from the reference in 3 keys",
         "sha256 checksum mismatch of /data/shard-3.tar",
         "only rank 0 logs",
+        "rank 3: no NaN found in local grads before all-reduce",
+        "rank 3 found 0 NaN in 128 tensors before reduce",
     ],
 )
 def test_numbers_that_are_right_accuse_nobody(line: str) -> None:
@@ -197,6 +202,17 @@ OTHER_END = [
         "rank 7",
         "consequence",
     ),
+    (
+        "requests to rank 7 (10.0.0.7:5555): connection closed by remote host",
+        "rank 7",
+        "consequence",
+    ),
+    (
+        "NCCL WARN bootstrapRecv: peer 10.0.0.7<41000> closed the connection",
+        "10.0.0.7",
+        "consequence",
+    ),
+    ("rdma_cm: RDMA_CM_EVENT_UNREACHABLE from 10.0.0.7, status -110", "10.0.0.7", "weak"),
     (
         "XlaRuntimeError: UNAVAILABLE: /job:jax_worker/replica:0/task:3 has been unhealthy",
         "rank 3",
@@ -261,6 +277,18 @@ def test_a_lost_connection_names_the_other_end(line: str, peer: str, role: str) 
         ("DataLoader worker stuck: no batch for 600 s (on /mnt/lustre/a.tar)", "weak", "storage"),
         ("download of s3://b/shard-12.tar stalled, no bytes for 900 s", "weak", "storage"),
         ("Spot instance termination notice received: i-0abc", "weak", "host_maintenance"),
+        ("weka: client IO hang on /mnt/weka for 312 s", "weak", "storage"),
+        ("s3 GET bucket/shard-12 failed after 10 retries: SlowDown", "weak", "storage"),
+        ("s3 GET bucket/shard-12: SlowDown, retrying in 2 s", "none", None),
+        ("[rank3] collective failed after 3 retries", "none", None),
+        ("ERROR worker 3 was OOM-killed by the kernel", "root", "host_oom"),
+        ("potential root causes: (1) the process was OOM-killed", "none", None),
+        ("event RDMA_CM_EVENT_DEVICE_REMOVAL on mlx5_3", "root", "nic"),
+        ("got RDMA_CM_EVENT_REJECTED", "consequence", None),
+        ("loss spike at step 400: 2.1 -> 11.8, grad norm 341", "root", "numerical"),
+        ("RuntimeError: failed", "consequence", None),
+        ("no hang detected in the last 600 s", "none", None),
+        ("train.py: error: the following arguments are required: --data", "root", "software_user"),
         ("synStatus 8 [Device not found]. Device acquire failed.", "weak", "gpu"),
         (
             "HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception.",

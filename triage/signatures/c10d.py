@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT, Family
 from triage.signatures.numbers import small
 from triage.signatures.signature import Reading
 
@@ -712,6 +712,10 @@ C10D.add(
     category=Category.DEPENDENCY,
     also=(Category.NETWORK,),
     weak=True,
+    # A network without IPv6 says so at the start of every job.
+    read=lambda found, _after: (
+        Reading(role=ADVICE) if "IPv6 network addresses" in found.string else Reading()
+    ),
 )
 C10D.add(
     "watchdog_terminated",

@@ -625,16 +625,19 @@ SIGNATURES = (
             "synstatus",
             "device critical error",
             "device acquire failed",
+            "synapse: device ",
             "hsa_status_error_exception",
         ),
         r"HW Exception by GPU node-(?P<agent>\d{1,4})|synStatus ?=? ?(?:synStatus )?[1-9]\d{0,3} \["
-        r"|Device critical error|Device acquire failed|HSA_STATUS_ERROR_EXCEPTION",
+        r"|Device critical error|Device acquire failed|synapse: Device (?:is )?lost"
+        r"|HSA_STATUS_ERROR_EXCEPTION",
         Category.GPU,
         (
             "HW Exception by GPU node-3 (Agent handle: 0x55) reason :GPU Hang",
             "RuntimeError: synStatus=26 [Generic failure] Device critical error.",
             "synapse: Device acquire failed. No devices found.",
             "synStatus 8 [Device not found]. Device acquire failed.",
+            "synapse: Device is lost (PCI 0000:1b:00.0)",
             "HSA_STATUS_ERROR_EXCEPTION: An HSAIL operation resulted in a hardware exception. code:"
             " 0x1016",
         ),

@@ -28,11 +28,15 @@ ENVIRONMENT.add(
         "exec format error",
         "apptainer: ",
         "while running nvccli",
+        "manifest unknown",
+        "manifest for ",
+        "pull access denied",
     ),
     r"nvidia-container-cli: \w[\w ]{0,40}(?:error|failed)|OCI runtime create failed"
     r"|failed to create shim task|pyxis: (?:couldn't|could not|failed|error|child)"
     r"|enroot-\w{1,20}: (?:failed|command not found|error)|unsatisfied condition: \w"
-    r"|\bexec format error|while running nvccli",
+    r"|\bexec format error|while running nvccli"
+    r"|\bmanifest unknown\b|\bmanifest for \S{1,200} not found|pull access denied for",
     (
         "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown",
         "docker: Error response from daemon: failed to create shim task: OCI runtime create failed:"
@@ -40,6 +44,7 @@ ENVIRONMENT.add(
         "slurmstepd: error: pyxis: couldn't start container",
         "enroot-mount: failed to mount: /x at /enroot",
         "exec /usr/bin/python: exec format error",
+        "Error response from daemon: manifest for nvcr.io/x:24.01 not found: manifest unknown",
     ),
     ("pyxis: imported docker image", "nvidia-container-cli: version 1.14"),
     "NVIDIA container toolkit, runc, pyxis, enroot",

@@ -122,6 +122,35 @@ FABRIC.add(
     ),
 )
 FABRIC.add(
+    "connection_event",
+    CONSEQUENCE,
+    ("rdma_cm_event_",),
+    r"RDMA_CM_EVENT_(?:(?P<route>UNREACHABLE|(?:ADDR|ROUTE|CONNECT)_ERROR)|(?P<removed>DEVICE_REMOVAL)"
+    r"|REJECTED|DISCONNECTED|TIMEWAIT_EXIT)\b(?:.{0,40}?\b(?:from|to"
+    r"|with) (?P<peer>[\w.:-]{3,128}))?",
+    (
+        "rdma_cm: RDMA_CM_EVENT_UNREACHABLE from 10.0.0.7, status -110",
+        "got RDMA_CM_EVENT_REJECTED",
+        "event RDMA_CM_EVENT_DEVICE_REMOVAL on mlx5_3",
+    ),
+    ("got RDMA_CM_EVENT_ESTABLISHED",),
+    "rdma-core: rdma_event_str",
+    blame=Blame.PEER,
+    read=lambda found, _after: (
+        Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,), blame=Blame.SELF)
+        if found["removed"]
+        else Reading(
+            role=ROOT,
+            category=Category.NETWORK,
+            also=(Category.NIC, Category.DEPENDENCY),
+            blame=Blame.PAIR,
+            weak=True,
+        )
+        if found["route"]
+        else Reading()
+    ),
+)
+FABRIC.add(
     "set_up",
     ROOT,
     (

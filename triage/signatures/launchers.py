@@ -255,14 +255,20 @@ LAUNCHER.add(
         "watchdog: no heartbeat from rank 12 for 300 s",
         "hang detected: no progress for 900 s",
     ),
-    ("heartbeat from rank 3 received", "hang detection: no progress for the eye"),
+    (
+        "no hang detected for 600 s",
+        "heartbeat from rank 3 received",
+        "hang detection: no progress for the eye",
+    ),
     "NVIDIA resiliency extension, NeMo, trainers' own watchdogs",
     category=Category.NCCL_TIMEOUT,
     also=(Category.HOST_STALL,),
     blame=Blame.ABSENT,
     traits=(Trait.TIMEOUT,),
-    read=lambda found, _after: Reading(
-        peer=None if found["silent"] is None else f"rank {found['silent']}"
+    read=lambda found, _after: (
+        None
+        if re.search(r"\bno (?:job )?hang", found.string, re.IGNORECASE)
+        else Reading(peer=None if found["silent"] is None else f"rank {found['silent']}")
     ),
 )
 LAUNCHER.add(

@@ -197,9 +197,9 @@ NCCL.add(
 NCCL.add(
     "verbs_call",
     CONSEQUENCE,
-    ("call to ibv_", "ibv_modify_qp failed", "ibv_poll_cq() failed", "ibv_reg_mr failed"),
-    r"(?:Call to )?(?P<call>ibv_\w{1,40})(?:\(\))? failed"
-    r"(?: with (?:error )?(?:\d{1,4} )?(?P<why>[A-Z][\w/ ]{1,60}))?"
+    ("call to ibv_", "ibv_modify_qp ", "ibv_poll_cq() failed", "ibv_reg_mr failed"),
+    r"(?:Call to )?(?P<call>ibv_\w{1,40})(?:\(\))?(?: (?:to )?[A-Z]{3,5})? failed"
+    r"(?:(?: with(?: error)?|:) (?:\d{1,4} )?(?P<why>[A-Z][\w/ ]{1,60}))?"
     r"(?:.{0,200}?on dev (?P<device>[\w:]{1,40}))?"
     r"(?:.{0,300}?remote GID (?P<peer>[0-9a-fA-F:.]{2,60}))?",
     (
@@ -209,6 +209,7 @@ NCCL.add(
         " index 3, local GID ::ffff:10.1.2.3, remote GID ::ffff:10.1.2.4",
         "misc/ibvwrap.cc:80 NCCL WARN Call to ibv_get_async_event failed",
         "Call to ibv_create_qp failed with error Cannot allocate memory errno 12",
+        "ibv_modify_qp RTR failed: Connection timed out (110) to remote GID ::ffff:10.0.0.7",
     ),
     ("Call to ibv_open_device succeeded",),
     VERBS,

@@ -244,6 +244,8 @@ NUMERICS.add(
         "contain inf",
         "is not finite",
         "detected infinity or nan",
+        "loss spike",
+        "loss has spiked",
     ),
     r"already at minimum - cannot decrease|Minimum loss scale reached"
     r"|returned nan values in its \d{1,3}\w\w output|[Ll]oss is (?:nan|inf), stopping"
@@ -254,7 +256,8 @@ NUMERICS.add(
     r"|[Ll]oss (?:became|has become) nan|(?:loss|training) diverged|non-finite loss"
     r"|(?:detected|found) (?:loss )?divergence|\b(?:NaN|Inf(?:inity)?)(?:s| or (?:NaN|Inf)s?)? in "
     r"(?:the )?(?:global )?(?:loss|grad\w*|param\w*|weights?)\b|\bgrad\w*s? contain(?:s|ed)? "
-    r"(?:nan|inf)|not finite: (?:loss|grad\w*)|(?:loss|grad[ _]norm) is not finite",
+    r"(?:nan|inf)|not finite: (?:loss|grad\w*)|(?:loss|grad[ _]norm) is not finite"
+    r"|\bloss spiked? (?:at|detected|from|of|by|in)\b|\bloss has spiked",
     (
         "Exception: Current loss scale already at minimum - cannot decrease scale anymore.",
         "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.",
@@ -263,6 +266,7 @@ NUMERICS.add(
         "RuntimeError: NaN in loss, all data-parallel replicas agree",
         "Gradients contain NaN, the update is skipped",
         "Detected divergence: loss 11.3 is above three times its mean",
+        "loss spike at step 400: 2.1 -> 11.8, grad norm 341",
     ),
     ("NaN detected in 0 samples of the file list",),
     "DeepSpeed, fairseq, PyTorch, Lightning",

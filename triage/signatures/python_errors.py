@@ -113,20 +113,34 @@ PYTHON.add(
         "std::bad_alloc",
         "arraymemoryerror",
         "memoryerror",
+        "oom-killed",
+        "oom killed",
+        "killed by the oom",
+        "killed by oom",
     ),
     r"can't allocate memory: you tried to allocate|not enough memory: you tried to allocate"
     r"|\[Errno 12\] Cannot allocate memory|std::bad_alloc|ArrayMemoryError"
-    rf"|{BEFORE}MemoryError: |{ALONE}MemoryError\s*$",
+    rf"|{BEFORE}MemoryError: |{ALONE}MemoryError\s*$"
+    r"|\b(?:rank|worker|process|task|pid|container|trainer|pod)\b.{0,40}?\b(?:was |were |is "
+    r"|been |got )"
+    r"(?P<killed>OOM[- ]killed|killed by (?:the )?OOM)",
     (
         "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't"
         " allocate memory: you tried to allocate 4096 bytes. Error code 12",
         "OSError: [Errno 12] Cannot allocate memory",
         "MemoryError: Unable to allocate 3.2 GiB for an array",
         "MemoryError",
+        "ERROR worker 3 was OOM-killed by the kernel",
     ),
-    ("except MemoryError as error:",),
+    ("except MemoryError as error:", "if a worker was OOM-killed, look at the node's memory"),
     BUILTIN,
     category=Category.HOST_OOM,
+    read=lambda found, _after: (
+        None
+        if found["killed"]
+        and re.search(r"\b(?:may|might|possibl\w+|potential\w*|could|if|likely)\b", found.string)
+        else Reading()
+    ),
 )
 PYTHON.add(
     "fatal",
@@ -208,7 +222,9 @@ PYTHON.add(
     also=(USER,),
     # NCCL and aws-ofi-nccl look for plugins that need not be there.
     read=lambda found, _after: (
-        None if re.search(r"NCCL INFO|dlerror=|NET/Plugin", found.string) else Reading()
+        None
+        if re.search(r"NCCL INFO|dlerror[=:]|NET/Plugin|Could not load dynamic", found.string)
+        else Reading()
     ),
 )
 PYTHON.add(
@@ -395,6 +411,50 @@ PYTHON.add(
     blame=Blame.PEER,
 )
 PYTHON.add(
+    "connection_told",
+    CONSEQUENCE,
+    (
+        "connection closed by remote",
+        "connection reset by remote",
+        "closed the connection",
+        "connection closed by peer",
+        "connection reset by peer",
+        "connection lost to rank",
+        "lost connection to rank",
+        "lost connection to peer",
+        "socket closed",
+        "statuscode.unavailable",
+    ),
+    r"\b(?P<word>rank|peer) (?P<end>\d{1,7}|[\w.:-]{4,128}?)(?:<\d{1,5}>| \([^()]{1,80}\))?:? {0,2}"
+    r"(?:connection (?:was )?(?:closed|reset|lost)|closed the connection)"
+    r"|\b[Ll]ost connection to (?:rank|peer)|\bconnection (?:closed|reset) by remote (?:host|end"
+    r"|process)"
+    r"|StatusCode\.UNAVAILABLE",
+    (
+        "requests to rank 7 (10.0.0.7:5555): connection closed by remote host",
+        "NCCL WARN bootstrapRecv: peer 10.0.0.7<41000> closed the connection",
+        "grpc._channel._MultiThreadedRendezvous: StatusCode.UNAVAILABLE Socket closed",
+    ),
+    (
+        "sshd[12]: Connection closed by remote host [preauth]",
+        "peer 10.0.0.7 closed the connection, retrying",
+        "client closed the connection",
+    ),
+    "programs that speak of the other end of a connection",
+    blame=Blame.PEER,
+    read=lambda found, _after: (
+        None
+        if re.search(r"retry|retries|reconnect|preauth|\bsshd\b", found.string, re.IGNORECASE)
+        else Reading(
+            peer=None
+            if found["end"] is None
+            else f"rank {found['end']}"
+            if found["word"].lower() == "rank"
+            else found["end"]
+        )
+    ),
+)
+PYTHON.add(
     "missing_file",
     ROOT,
     ("filenotfounderror: ", "permissionerror: ", "isadirectoryerror: ", "notadirectoryerror: "),
@@ -492,6 +552,7 @@ PYTHON.add(
         "configkeyerror",
         "hydraexception",
         "unrecognized arguments",
+        ".py: error: ",
         "stopiteration",
         "yamlerror",
         "misconfigurationexception",
@@ -501,7 +562,7 @@ PYTHON.add(
     r"|ConfigAttribute|ConfigKey|YAML)Error|HydraException|MisconfigurationException): "
     rf"|{BEFORE}(?:AssertionError|NotImplementedError|StopIteration): "
     rf"|{ALONE}(?P<bare>AssertionError|NotImplementedError|StopIteration)\s*$"
-    r"|error: unrecognized arguments",
+    r"|error: unrecognized arguments|\.py: error: (?:the following arguments|argument )",
     (
         "ValueError: too many values to unpack (expected 2)",
         "KeyError: 'input_ids'",
@@ -525,6 +586,7 @@ PYTHON.add(
     r"|[Tt]asks?|[Ee]ngine|[Cc]hild(?:ren)?|[Ss]ubprocess(?:es)?|[Jj]ob|[Rr]emote)\b.{0,60}?\b(?:died|"
     r"is dead|are dead|exited|failed|terminated|killed|lost|is gone|crashed|aborted|disconnected|"
     r"unreachable|not responding|did not respond|stopped responding)\b"
+    r"|(?:[Uu]nknown )?(?:[Ff]ailed|[Ff]ailure|[Ee]rror|[Uu]nknown|None)\.?\s*$"
     r"|(?:Operation )?(?:[Tt]imed? ?out|[Tt]imeout)\b|[Cc]ancell?ed\b|[Aa]borted\b"
     r"|[Ii]nterrupted\b)",
     (
@@ -532,6 +594,7 @@ PYTHON.add(
         "Exception: rank 3 exited, stopping the others",
         "RuntimeError: Timed out waiting for the other ranks",
         "WorkerError: peer 10.0.0.3 is gone",
+        "RuntimeError: failed",
     ),
     (
         "RuntimeError: the schedule has no micro-batches left",

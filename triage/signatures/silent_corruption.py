@@ -177,6 +177,8 @@ def before_reduction(found: re.Match[str], _after: Sequence[str]) -> Reading | N
     text = found.string
     if re.search(r"\ball ranks\b|\bevery rank\b|after (?:the )?(?:all[ -_]?)?reduc", text, re.I):
         return None
+    if re.search(rf"\b(?:no|0|zero|without) {NAN}", text, re.I):
+        return None
     reading = about(text, weak=False)
     return Reading(
         category=SDC,
@@ -204,7 +206,8 @@ NAN = r"(?:nans?|infs?|infinity|non-?finite|not finite)"
 LOCALLY = (
     r"(?:local(?:ly)? (?:\w{1,16} )?(?:loss|grad\w*|norm|forward|backward|activation\w*|output)"
     r"|(?:before|prior to|ahead of|pre-?) ?(?:the )?(?:\w{1,16}[ -])?"
-    r"(?:reduction|all[-_ ]?reduce|reduce[-_ ]?scatter|allreduce|sync\w*|communication|collective))"
+    r"(?:reduc(?:e|tion)\b|all[-_ ]?reduce|reduce[-_ ]?scatter|allreduce|sync\w*|communication"
+    r"|collective))"
 )
 
 CORRUPTION.add(
@@ -222,7 +225,7 @@ CORRUPTION.add(
         "not reproducible",
         "non-reproducible",
         "same batch",
-        "re-execution",
+        "re-execut",
         "second run of",
         "on a spare ",
         "on another gpu",
@@ -367,6 +370,9 @@ CORRUPTION.add(
         "digest mismatch",
         "digest differs",
         "crc mismatch",
+        "parallel replicas",
+        "parallel peers",
+        "diverged between",
         "differs from majority",
         "differs from the majority",
         "disagrees with",
@@ -395,6 +401,8 @@ CORRUPTION.add(
         "param checksum mismatch across data-parallel replicas at step 9: rank 4 differs from 7"
         " others",
         "checksum of rank 9's parameters differs from rank 0",
+        "optimizer state of rank 3 differs from its data-parallel peers in 12 tensors",
+        "weights diverged between data parallel replicas: rank 12 crc32=0x11 expected 0x22",
         "replica 3 (rank 17) disagrees with 7 other replicas on the param hash",
         "rank 0: checksum of bucket 7 from rank 13 does not match (0x1f, expected 0x2f)",
         "Hash of parameters differs on rank 6: 1234, and 1235 on 7 other ranks",
@@ -437,13 +445,15 @@ CORRUPTION.add(
         "unreduced grad",
         "only rank ",
         "only on rank ",
-        "ranks are finite",
-        "ranks have finite",
+        " finite",
+        "before grad",
     ),
     rf"\b{NAN}\b.{{0,120}}?\b{LOCALLY}|\b{LOCALLY}.{{0,80}}?\b{NAN}\b"
     rf"|\b{NAN}\b.{{0,80}}?\bunreduced grad|\bunreduced grad\w*.{{0,80}}?\b{NAN}\b"
     rf"|\bonly (?:on |at |global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b"
     rf"|\b{NAN}\b.{{0,60}}?\bonly (?:on|at|in|from) (?:global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b"
+    rf"|\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,80}}?\b{NAN}\b.{{0,60}}?\b(?:inputs?|weights|others?|"
+    r"ranks?|the rest|peers)\b.{0,60}? finite\b"
     rf"|\b{NAN}\b.{{0,80}}?\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
     r" (?:are|have|is|were|stay\w*) (?:all )?(?:finite|fine|clean|normal)"
     rf"|\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
@@ -456,6 +466,8 @@ CORRUPTION.add(
         "non-finite loss: only rank 12 has nan",
         "NaN in the unreduced gradients of rank 12",
         "loss of rank 12 is nan, other 63 ranks are finite",
+        "activations on rank 9 contain NaN although inputs and weights are finite",
+        "rank 37 local grad norm is nan, global ranks 0-36,38-63 finite",
     ),
     (
         "checking gradients for nan before all-reduce is enabled",

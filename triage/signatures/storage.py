@@ -28,6 +28,22 @@ LOCAL_DISK = re.compile(
 )
 
 
+# What says whose words these are: a file system, an object store, or a path on one.
+SUBJECT = (
+    r"(?:\b(?:lustre|lfs|ceph(?:fs)?|weka(?:fs)?|gpfs|mmfs|beegfs|nfs|hdfs|juicefs|gcsfuse|s3fs|fsx|efs"
+    r"|blobfuse2?|panfs|minio|vastdata|object store|s3 (?:GET|PUT|HEAD|LIST))\b"
+    r"|(?<![\w.])/(?:lustre|nfs|gpfs|weka|vast|efs|fsx|beegfs|ceph|cephfs|wekafs|panfs|juicefs)/\w"
+    r"|\b(?:s3|gs|az|abfss?|hdfs|oss)://\w)"
+)
+COMPLAINT = (
+    r"\b(?:hangs?|hung|blocked for|stalled|timed out|not responding|unresponsive|unavailable"
+    r"|evicted"
+    r"|inactive|SlowDown|throttled|backendError|failed after \d{1,4} (?:re)?tr(?:ies|y)"
+    r"|failed after \d{1,4}"
+    r" attempts|took (?:more|longer) than \d{1,9}|[Cc]ould not obtain|[Ss]erver is busy)\b"
+)
+
+
 def full(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A full file system; that in memory is a matter of the host's memory."""
     if SHARED_MEMORY.search(found.string):
@@ -391,6 +407,66 @@ STORAGE.add(
     category=CATEGORY,
     also=(Category.DEPENDENCY, Category.NETWORK),
     blame=Blame.SHARED,
+)
+STORAGE.add(
+    "complaint",
+    ROOT,
+    (
+        "slowdown",
+        "backenderror",
+        "not downloaded within",
+        "not downloaded in",
+        "took more than",
+        "took longer than",
+        "failed after ",
+        "hang on /",
+        "hung on /",
+        "blocked for",
+        "not responding",
+        "unresponsive",
+        "blockmissingexception",
+        "could not obtain block",
+        "mds session",
+        " inactive",
+        "server is busy",
+        "service unavailable",
+        "throttled",
+        "i/o hang",
+        "io hang",
+        "timed out",
+    ),
+    rf"{SUBJECT}.{{0,160}}?{COMPLAINT}|{COMPLAINT}.{{0,120}}?{SUBJECT}|BlockMissingException\b"
+    r"|\bshards?\b.{0,60}?\bnot downloaded (?:within|in) \d",
+    (
+        "RuntimeError: cephfs: mount point /ckpt blocked for 600 s, MDS session evicted",
+        "lfs: /lustre: Resource temporarily unavailable: OST0012 inactive",
+        "s3 GET bucket/shard-12 failed after 10 retries: SlowDown",
+        "checkpoint upload to gs://b/ckpt failed: 503 backendError",
+        "hdfs.util.HdfsError: org.apache.hadoop.hdfs.BlockMissingException: Could not obtain block",
+        "weka: client IO hang on /mnt/weka for 312 s",
+        "TimeoutError: reading /vast/tokens/0012.bin took more than 600 s",
+        "RuntimeError: shard 00012 was not downloaded within 60 s",
+    ),
+    (
+        "s3 GET bucket/shard-12: SlowDown, retrying in 2 s",
+        "nfs: timeout of mounts is 600 s",
+        "barrier timed out on rank 3",
+        "[rank3] collective failed after 3 retries",
+    ),
+    "clients of file systems and object stores",
+    category=CATEGORY,
+    also=(Category.NETWORK, Category.DEPENDENCY),
+    blame=Blame.SHARED,
+    weak=True,
+    read=lambda found, _after: (
+        None
+        if re.search(
+            r"\bretry(?:ing)?\b|\brecovered\b|\bresumed\b|\b(?:no|0) (?:timeouts|errors)\b"
+            r"|SeqNum=|NCCL",
+            found.string,
+        )
+        else Reading()
+    ),
 )
 STORAGE.add(
     "checkpoint",
