@@ -85,16 +85,19 @@ def pulled(seed: int) -> Outcome:
     from triage.simulator import Pulls, simulate
 
     job, pulls, as_json = drawn(seed)
+    lost = left_out(seed, job["ranks"])
     with tempfile.TemporaryDirectory() as scratch:
         out = Path(scratch) / "job"
         simulate("healthy-live", out, **job, pulls=Pulls(**pulls))
         if as_json:
             for file in sorted((out / "fr").iterdir()):
                 file.write_bytes(json_form(file.read_bytes()))
+        for rank in lost:
+            (out / "fr" / f"comm_lib_trace_rank_{rank}").unlink()
         report = analyze(out).to_dict()
     suspects = report["suspects"]
     return Outcome(
-        asked=job | pulls | {"json": as_json},
+        asked=job | pulls | {"json": as_json, "lost": lost},
         kind=report["verdict"]["kind"],
         category=report["verdict"]["category"],
         named=tuple(rank for one in suspects for rank in one["ranks"]),
@@ -137,6 +140,13 @@ def drawn(seed: int) -> tuple[dict[str, Any], dict[str, Any], bool]:
     return job, pulls, chance.random() < 0.25
 
 
+def left_out(seed: int, ranks: int) -> list[int]:
+    """The ranks whose files were not collected, in one pull of six."""
+    chance = random.Random(f"lost/{seed}")
+    share = chance.choice([0.1, 0.2, 0.3, 0.5]) if chance.random() < 1 / 6 else 0.0
+    return [rank for rank in range(1, ranks) if chance.random() < share]
+
+
 def json_form(data: bytes) -> bytes:
     """A dump of the simulator as the recorder's JSON handler writes it."""
     dump = pickle.loads(data)  # noqa: S301 - written by the simulator right before
@@ -166,6 +176,7 @@ def by_trait(outcomes: list[Outcome]) -> list[tuple[str, ...]]:
         "node by node": lambda one: one["ranks_together"] > 1,
         "checkpoints": lambda one: one["save_every"],
         "JSON": lambda one: one["json"],
+        "files missing": lambda one: one["lost"],
     }
     rows = []
     for name, has in traits.items():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from triage.analysis import lateness
-from triage.analysis.lateness import compact
+from triage.analysis.lateness import compact, of_shared_clocks
 
 
 @pytest.mark.parametrize(
@@ -38,3 +38,16 @@ def test_far_pairs_take_no_table(monkeypatch: pytest.MonkeyPatch) -> None:
         2, 1, 0, 3,
     ]  # fmt: skip
     assert asked == [(4, np.int64)]
+
+
+def test_ranks_whose_clocks_stand_together_share_one() -> None:
+    ms = 1e6
+    apart = np.array([-171.0, -140, -150, 160, 141, 150]) * ms
+    shared = of_shared_clocks(apart, 100 * ms) / ms
+    assert shared.tolist() == [-150, -150, -150, 150, 150, 150]
+
+
+def test_clocks_in_a_chain_stay_apart() -> None:
+    """Each is near the next, and the ends are not: no node has such ranks."""
+    apart = np.array([-240.0, -160, -80, 0, 80, 160, 240]) * 1e6
+    assert of_shared_clocks(apart, 1e8).tolist() == apart.tolist()

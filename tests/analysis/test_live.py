@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from benchmarks.field.make import make
+from benchmarks.field.writing import write
 from benchmarks.live_pulls import pulled
 from triage import analyze
 from triage.analysis.live import Live
@@ -29,6 +31,14 @@ def edited(path: Path, edit: Any) -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_job_that_runs_is_silent(seed: int) -> None:
+    outcome = pulled(seed)
+    assert outcome.silent, outcome
+
+
+# What is left of them: one entry a rank, four, none on a rank; other numbers on each; and
+# ranks without a node whose clocks are apart.
+@pytest.mark.parametrize("seed", [1000133, 1000254, 1000207, 1000219, 1000261])
+def test_a_job_of_which_little_is_told_is_silent(seed: int) -> None:
     outcome = pulled(seed)
     assert outcome.silent, outcome
 
@@ -112,3 +122,15 @@ def test_belief_has_three_ranges() -> None:
     assert not Live().likely
     assert not Live().stopped
     assert Live(0.02).stopped
+
+
+def test_a_clock_that_is_a_little_off_is_no_lateness(tmp_path: Path) -> None:
+    """One node's clock is 80 ms ahead, the job is slow, and nobody says who sits where."""
+    write(make("a", "live", "99/12/live"), tmp_path / "all", tmp_path)
+    (tmp_path / "dumps").mkdir()
+    for file in (tmp_path / "all").rglob("*"):
+        if file.is_file() and file.read_bytes()[:1] == b"\x80":
+            file.rename(tmp_path / "dumps" / file.name)
+    report = analyze(tmp_path / "dumps").to_dict()
+    assert report["coverage"]["dumps_read"] == 16
+    assert report["suspects"] == []

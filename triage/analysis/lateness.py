@@ -77,15 +77,20 @@ class Lateness:
     from_ns: I64
 
 
-def measure(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> Lateness | None:
-    """Lateness over the newest finished collectives; None on too little data."""
+def measure(
+    snapshot: Snapshot, node_of: Callable[[int], str | None], *, told_from: float | None = None
+) -> Lateness | None:
+    """Lateness over the newest finished collectives; None on too little data.
+
+    ``told_from``: from how many ns on clocks of ranks without a node are told apart.
+    """
     rows = collect(snapshot)
     count = len(snapshot.digests)
     if count < 2 or len(rows.digest) < 40:
         return None
     created = rows.created - rows.created.min()
     place = places(rows)
-    offsets = clock_offsets(snapshot, rows, created, node_of)
+    offsets = clock_offsets(snapshot, rows, created, node_of, told_from)
     created = created - offsets[rows.digest]
     key = members_together(rows)
     latest, second, size = last_two(key, created)
@@ -262,7 +267,11 @@ def last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
 
 
 def clock_offsets(
-    snapshot: Snapshot, rows: Rows, created: F64, node_of: Callable[[int], str | None]
+    snapshot: Snapshot,
+    rows: Rows,
+    created: F64,
+    node_of: Callable[[int], str | None],
+    told_from: float | None = None,
 ) -> F64:
     """Per digest, ns that its clock is ahead of the others'.
 
@@ -280,13 +289,28 @@ def clock_offsets(
     seen = np.where(rows.p2p, np.nan, seen)
     if len(distinct) < 2 or None in nodes or len(distinct) * 2 > count:
         apart = np.nan_to_num(by_groups(rows, rows.digest, seen - group_median(key, seen), count))
-        return np.where(np.abs(apart) > POLL_NS * (1 if recorded else 10), apart, 0.0)
+        if told_from is None:
+            told_from = float(POLL_NS * (1 if recorded else 10))
+        return np.where(np.abs(apart) > told_from, of_shared_clocks(apart, told_from), 0.0)
     number = {node: k for k, node in enumerate(distinct)}
     where = np.array([number[str(node)] for node in nodes])
     seen = np.where(between_nodes(rows, where), seen, np.nan)
     apart = by_groups(rows, where[rows.digest], seen - group_median(key, seen), len(distinct))
     offsets = np.nan_to_num(apart)[where]
     return np.where(np.abs(offsets) > POLL_NS / (4 if recorded else 1), offsets, 0.0)
+
+
+def of_shared_clocks(apart: F64, told_from: float) -> F64:
+    """Ranks whose clocks cannot be told apart, and stand off from all others, share one: that
+    of their node. It is their median, or the noise of each would pass for lateness.
+    """
+    order = np.argsort(apart, kind="stable")
+    breaks = np.flatnonzero(np.diff(apart[order]) > told_from) + 1
+    shared = apart.copy()
+    for members in np.split(order, breaks):
+        if np.ptp(apart[members]) <= 2 * told_from:
+            shared[members] = np.median(apart[members])
+    return shared
 
 
 def between_nodes(rows: Rows, where: I64) -> NDArray[np.bool_]:

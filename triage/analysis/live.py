@@ -122,7 +122,6 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
     """What the dumps say whose moment is known."""
     pulls = []
     behind = []
-    active = any(digest.gaps for digest in snapshot.digests)
     for index, stuck in enumerate(snapshot.stuck):
         digest = snapshot.digests[index]
         rank = int(snapshot.ranks[index])
@@ -131,7 +130,7 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
         pull = pull_of(digest, rank, waits=stuck is not None)
         if pull is not None:
             pulls.append(pull)
-        elif stuck is not None and counters_lag(snapshot, index, active=active):
+        elif stuck is not None and counters_lag(snapshot, index):
             behind.append(rank)
     pause = max((one.pause_ns for one in pulls), default=0)
     pause = max(pause, max((digest.max_gap_ns for digest in snapshot.digests), default=0))
@@ -193,12 +192,12 @@ def pull_of(digest: RankDigest, rank: int, *, waits: bool) -> Pull | None:
     return Pull(rank, quiet, pause, ended=noticed)
 
 
-def counters_lag(snapshot: Snapshot, index: int, *, active: bool) -> bool:
+def counters_lag(snapshot: Snapshot, index: int) -> bool:
     """Whether the watchdog had not yet counted the end of what came before a pending operation.
 
     Of a group with collectives alone: they end in order, so what stands before the oldest
     unfinished one has ended. A ring that has wrapped may have lost the oldest; it has not
-    where it holds something that ended, or where the dumps leave that out (``active``).
+    where it holds something that ended, or where the dumps leave that out.
     """
     digest = snapshot.digests[index]
     if digest.partial is not None:
@@ -212,7 +211,7 @@ def counters_lag(snapshot: Snapshot, index: int, *, active: bool) -> bool:
         if row < 0 or counter is None or snapshot.has_p2p[row] or stream[S_PENDING] == MISSING:
             continue
         completed = counter.completed
-        if not active and stream[S_FIRST] == stream[S_PENDING]:
+        if not snapshot.only_active and stream[S_FIRST] == stream[S_PENDING]:
             continue
         if completed is not None and 0 < completed < stream[S_PENDING] - 1:
             return True

@@ -40,6 +40,8 @@ I64 = NDArray[np.int64]
 
 UNKNOWN: Final = -1
 NOTHING: Final = 1 << 62  # "no operation is pending"
+# Nobody keeps a ring of fewer entries than this.
+LEAST_RING: Final = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,8 @@ class Snapshot:
     stuck: list[Stuck | None]
     index_of: dict[int, int]
     row_of: list[dict[int, int]]
+    only_active: bool = False
+    """Whether the dumps leave out what is finished."""
     apart: dict[int, str] = field(default_factory=dict)
     unread: frozenset[int] = frozenset()
     """Ranks whose dump is of another moment, with the reason: neither guilty nor witnesses."""
@@ -180,6 +184,7 @@ def build_snapshot(
             {rank: group.first + place for place, rank in enumerate(group.ranks)}
             for group in membership.groups
         ],
+        only_active=leave_out_finished(digests),
         notes=list(membership.notes),
     )
     for group in membership.groups:
@@ -196,7 +201,7 @@ def build_snapshot(
             f"{inferred} dumps hold no entry that names a group of their counters: which group a"
             " counter belongs to was inferred from the order of both tables"
         )
-    capacity = ring_size(digests)
+    capacity = 0 if snapshot.only_active else ring_size(digests)
     snapshot.stuck = [stuck_in(snapshot, index, capacity) for index in range(len(digests))]
     prefer_shared_places(snapshot)
     break_gloo(snapshot)
@@ -272,19 +277,18 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
                 snapshot.done[row] = min(snapshot.done[row], last[U_SEQ] - 1)
         if counter is not None and not mixed and not digest.eventless:
             snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
-            if out_of_ring(digest, values) and counter.completed is not None:
+            if out_of_ring(snapshot, digest, values) and counter.completed is not None:
                 snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
-            lost = digest.partial is not None or not digest.has_entries
-            if lost and counter.completed is not None and counter.enqueued is not None:
+            if entries_lost(snapshot, digest) and counter.enqueued is not None:
                 open_from_counters(snapshot, row, counter)
     return fill_from_counters(snapshot, index, digest, counters, filled)
 
 
-def out_of_ring(digest: RankDigest, stream: list[int]) -> bool:
+def out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: list[int]) -> bool:
     """Whether the ring may have lost this group's oldest unfinished operation: it has
     wrapped, and nothing that it still holds of the group is finished.
     """
-    if digest.first_record_id == 0 or digest.gaps or digest.partial is not None:
+    if digest.first_record_id == 0 or snapshot.only_active or digest.partial is not None:
         return False
     return stream[S_PENDING] != MISSING and stream[S_PENDING] == stream[S_FIRST]
 
@@ -351,7 +355,7 @@ def fill_from_counters(
         snapshot.issued[row] = max(counter.enqueued, 0)
         if counter.started is not None:
             snapshot.started[row] = counter.started
-        if not digest.eventless:
+        if not digest.eventless and not (snapshot.only_active and digest.partial is None):
             open_from_counters(snapshot, row, counter)
     return bool(paired) and not digest.num_entries and len(rest) > 1
 
@@ -374,21 +378,42 @@ def stuck_in(snapshot: Snapshot, index: int, capacity: int) -> Stuck | None:
         if digest.eventless and everyone_is_through(snapshot, group, unit[U_SEQ], p2p=p2p):
             continue
         return Stuck(group, unit[U_SEQ], p2p, row)
-    if digest.partial is None and digest.num_entries:
+    if digest.partial is None and (digest.num_entries or snapshot.only_active):
         return None
     candidates = counter_places(snapshot, index)
     return candidates[0] if candidates else None
 
 
+def leave_out_finished(digests: Sequence[RankDigest]) -> bool:
+    """Whether the dumps hold unfinished operations only.
+
+    Then records are missing in between, or the oldest ones although the ring cannot have
+    been full: it holds more elsewhere, or so few as no ring does.
+    """
+    whole = [digest for digest in digests if digest.partial is None and digest.num_entries]
+    if any(digest.gaps for digest in whole):
+        return True
+    begun = {digest.num_entries for digest in whole if digest.first_record_id > 0}
+    if not begun or any(((digest.unit_flags & FINISHED) != 0).any() for digest in whole):
+        return False
+    most = max(digest.num_entries for digest in whole)
+    return min(begun) < most or most < LEAST_RING
+
+
 def ring_size(digests: Sequence[RankDigest]) -> int:
-    """How many entries a ring that has wrapped holds; 0 where dumps leave out what is finished.
+    """How many entries a ring that has wrapped holds; 0 where nothing says it.
 
     A ring that has wrapped is full, and all are of one size.
     """
-    if any(digest.gaps for digest in digests):
-        return 0
     full = {digest.num_entries for digest in digests if digest.first_record_id > 0}
     return full.pop() if len(full) == 1 else 0
+
+
+def entries_lost(snapshot: Snapshot, digest: RankDigest) -> bool:
+    """Whether a record lacks operations that are not finished."""
+    if digest.partial is not None:
+        return True
+    return not digest.has_entries and not snapshot.only_active
 
 
 def all_unfinished(digest: RankDigest, capacity: int) -> bool:

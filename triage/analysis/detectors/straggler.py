@@ -7,6 +7,7 @@ held up the others, unless it was held up itself (see lateness.py).
 from collections.abc import Iterator
 
 import numpy as np
+from numpy.typing import NDArray
 
 from triage.analysis.case import Case
 from triage.analysis.lateness import Lateness, measure
@@ -61,6 +62,10 @@ class Straggler:
         odd &= late.held_share >= MIN_HELD_SHARE
         if not odd.any() or odd.sum() > max(1, len(delay) // 4):
             return
+        if any(case.snapshot.node_of(int(rank)) is None for rank in case.snapshot.ranks[odd]):
+            odd &= late_by_any_clock(case, least)
+        if not odd.any():
+            return
         top = delay[odd].max()
         for index in np.argsort(-delay, kind="stable")[:MAX_NAMED].tolist():
             if odd[index] and delay[index] >= top / 4:
@@ -92,6 +97,19 @@ class Straggler:
             ),
             late_ms=ms,
         )
+
+
+def late_by_any_clock(case: Case, least: float) -> NDArray[np.bool_]:
+    """Which digests are late as well when all that ends of operations say of clocks is believed.
+
+    Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
+    looks as lateness does.
+    """
+    late = measure(case.snapshot, case.snapshot.node_of, told_from=0.0)
+    if late is None:
+        return np.zeros(len(case.snapshot.digests), np.bool_)
+    found: NDArray[np.bool_] = late.delay_ms > least
+    return found
 
 
 def usual_delay(delay: np.ndarray) -> float:
