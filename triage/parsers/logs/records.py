@@ -200,7 +200,7 @@ def part(one: Record, *names: str) -> Any:
 
 
 def of_event(one: Record) -> str:
-    """``2026-03-14T02:39:12Z 0s Warning NodeNotReady node/gpu-17 Node is not ready``."""
+    """``Warning NodeNotReady node/gpu-17 Node is not ready``, with its time and its object."""
     about = part(one, "involvedObject") or part(one, "regarding")
     at = next(
         (
@@ -216,7 +216,14 @@ def of_event(one: Record) -> str:
         part(one, "deprecatedSource").get("host")
     )
     on = f" (on node/{host})" if host and not name.startswith("node/") else ""
-    return f"{at} {one.get('type', '')} {one.get('reason', '')} {name} {words}{on}"
+    text = f"{one.get('type', '')} {one.get('reason', '')} {name} {words}{on}"
+    return said(at, text_in(about.get("name")) if name.startswith(("node/", "pod/")) else "", text)
+
+
+def said(at: str, of: str, text: str) -> str:
+    """A line about a node or a pod: what names no node itself is about this one."""
+    line = {"time": at, "node": of, "message": text}
+    return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
 
 
 def of_node(one: Record) -> Iterator[str]:
