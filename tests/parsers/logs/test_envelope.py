@@ -280,9 +280,16 @@ def test_time_is_linear_in_the_line() -> None:
         ("<30>1 2026-03-14T02:39:12+01:00 - systemd 1 - - Started job.",
          None, False, 1, "Started job."),
         ("<4>1 more thing", None, False, None, "1 more thing"),
+        ("Fri 2026-03-13 14:22:57 UTC gpu17 kernel: usb 1-1: gone", "gpu17", True, None,
+         "usb 1-1: gone"),
+        ("Fri 2026-03-13 14:22:57 CET gpu17 systemd[1]: Reached target System Reboot.", "gpu17",
+         False, None, "systemd[1]: Reached target System Reboot."),
+        ("[titan] 2026-02-11 07:52:15,865 - root - INFO - step:  9  loss: 2.36", None, False, None,
+         "step:  9  loss: 2.36"),
+        ("Fri 2026-03-13 was a bad day", None, False, None, "Fri 2026-03-13 was a bad day"),
     ],
 )  # fmt: skip
-def test_reads_structured_syslog(
+def test_reads_whole_syslog_and_journal(
     line: str, node: str | None, kernel: bool, pid: int | None, text: str
 ) -> None:
     found = read_envelope(line)

@@ -122,6 +122,30 @@ JOURNAL = """{
 """
 
 
+VERBOSE = """Mon 2026-01-05 00:00:00.920117 UTC [s=0411165bc8;i=18cf0db;b=0411165]
+    PRIORITY=3
+    _TRANSPORT=kernel
+    _HOSTNAME=gpu-17
+    MESSAGE=NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.
+Mon 2026-01-05 00:00:01.125681 UTC [s=0411165bc8;i=1a51b93;b=0411165]
+    _TRANSPORT=syslog
+    SYSLOG_IDENTIFIER=sshd
+    _HOSTNAME=gpu-17
+    MESSAGE=Accepted publickey
+"""
+EXPORT = """__CURSOR=s=0411165bc8;i=18cf0db
+__REALTIME_TIMESTAMP=1767571200000000
+_TRANSPORT=kernel
+_HOSTNAME=gpu-17
+MESSAGE=NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.
+
+__CURSOR=s=0411165bc8;i=18cf0dc
+__REALTIME_TIMESTAMP=1767571201000000
+_HOSTNAME=gpu-17
+MESSAGE=Accepted publickey
+"""
+
+
 def rows_of(text: str) -> list[Evidence]:
     reader = Reader(standard(), DEFAULT_BOUNDS, templates=False)
     stream = LogStream("x/anything", text.encode(), io.BytesIO(b"").read)
@@ -148,13 +172,25 @@ READ = [
     (REDFISH, [(4, "sel.power", "power", None, "07:57:20", "root"),
                (12, "sel.vendor", "gpu", None, "07:58:20", "root")]),
     (JOURNAL, [(1, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
+    (VERBOSE, [(5, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
+    (EXPORT, [(5, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("text", "rows"),
     READ,
-    ids=["events", "nodes", "supermicro", "racadm", "ilo", "redfish", "journal"],
+    ids=[
+        "events",
+        "nodes",
+        "supermicro",
+        "racadm",
+        "ilo",
+        "redfish",
+        "pretty",
+        "verbose",
+        "export",
+    ],
 )
 def test_reads_each_record_at_its_line(
     text: str, rows: list[tuple[int, str, str, str | None, str | None, str]]

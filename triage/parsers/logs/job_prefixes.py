@@ -45,6 +45,10 @@ RAY: Final = re.compile(
     r"(?:, ip=([0-9a-fA-F.:]{3,45}))?\) ?"
 )
 STREAM: Final = re.compile(r"(?:std(?:err|out)|\[std(?:err|out)\]): ?|\[std(?:err|out)\] ")
+# torchtitan: "[titan] 2026-02-11 07:52:15,865 - root - INFO - step: 9"
+NAMED: Final = re.compile(
+    r"\[[a-z][\w.-]{0,30}\] " + DATED + r" - [\w.]{1,80} - (?:DEBUG|INFO|WARNING|ERROR|CRITICAL) - "
+)
 LEVEL: Final = re.compile(
     r"\[(?:TRACE|DEBUG|INFO|NOTICE|WARN|WARNING|ERROR|CRITICAL|FATAL|ALERT)\] ?"
 )
@@ -180,6 +184,7 @@ RULES: Final = {
         (LEVEL, nothing),
         (STREAM, nothing),
         (NEMO, dated_prefix),
+        (NAMED, dated_prefix),
         (UCX, ucx),
         (TASKCLUSTER, dated_prefix),
         (METAFLOW, metaflow),
