@@ -72,7 +72,7 @@ XIDS = [
     ("95, Uncontained: FBHUB. RST: Yes, D-RST: No", 95, "gpu_hbm", "root"),
     ("95, Uncontained: LTC TAG (0x3,0x0). RST: Yes, D-RST: No", 95, "gpu_sram", "root"),
     ("109, pid=1201, name=python3, Ch 00000012, errorString CTX SWITCH TIMEOUT, Info 0x8c012", 109,
-     "software_user", "root"),
+     "gpu", "root"),
     ("110, pid=1201, SEC_FAULT: PKEY", 110, "gpu", "root"),
     ("119, pid=1201, name=nvidia-smi, Timeout after 6s of waiting for RPC response from GPU5 GSP! "
      "Expected function 76 (GSP_RM_CONTROL) (0x20801702 0x4).", 119, "gpu_gsp", "root"),

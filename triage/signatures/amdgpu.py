@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Kind
+from triage.domain.evidence import Kind, Trait
 from triage.signatures.host_line import BDF, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
 from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.pci import bus_id
@@ -142,6 +142,20 @@ AMD.line(
     category=Category.SOFTWARE_USER,
     also=PROGRAM,
     read=reset,
+)
+AMD.line(
+    "device_lost",
+    ROOT,
+    FATAL,
+    ("device lost from bus",),
+    rf"{SPEAKER}device lost from bus",
+    ("amdgpu 0000:46:00.0: amdgpu: device lost from bus!",),
+    ("nvme 0000:46:00.0: device lost from bus",),
+    DRIVER,
+    category=Category.GPU,
+    also=(Category.IO_BOARD, Category.CHASSIS, Category.POWER),
+    traits=(Trait.GPU_LOST,),
+    read=place,
 )
 AMD.line(
     "memory_lost",

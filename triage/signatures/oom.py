@@ -45,6 +45,13 @@ def constrained(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return in_group(found["task"], {}) if found["constraint"].upper() == MEMCG else Reading()
 
 
+def invoked(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Who asked for memory: a service that did says nothing of the job, which was killed or not."""
+    if whose(found["task"]) is not Whose.SERVICE:
+        return Reading()
+    return Reading(weak=True, traits=frozenset({Trait.NOT_THE_JOB}))
+
+
 OOM.line(
     "invoked",
     ROOT,
@@ -59,6 +66,7 @@ OOM.line(
     KERNEL,
     category=Category.HOST_OOM,
     also=ALSO,
+    read=invoked,
 )
 OOM.line(
     "constraint",

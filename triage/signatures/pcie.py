@@ -311,14 +311,11 @@ PCIE.line(
     "link_lost",
     ROOT,
     FATAL,
-    ("pcie link lost", "device lost from bus"),
+    ("pcie link lost",),
     rf"(?:\b(?P<driver>[a-z][\w.-]{{1,30}}) )?\b(?P<device>{BDF})(?: \w{{1,16}})?: [^\n]{{0,30}}?"
-    r"(?:PCIe link lost|device lost from bus)",
-    (
-        "igc 0000:5d:00.0 eth3: PCIe link lost, device now detached",
-        "amdgpu 0000:5d:00.0: amdgpu: device lost from bus!",
-    ),
-    ("is the PCIe link lost or not",),
+    r"PCIe link lost",
+    ("igc 0000:5d:00.0 eth3: PCIe link lost, device now detached",),
+    ("is the PCIe link lost or not", "amdgpu 0000:5d:00.0: amdgpu: device lost from bus!"),
     PCI,
     category=BOARD,
     also=(Category.CHASSIS, Category.POWER),

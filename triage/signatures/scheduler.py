@@ -211,6 +211,7 @@ SCHEDULER.add(
     KUBERNETES,
     category=Category.STORAGE,
     also=(Category.DEPENDENCY,),
+    weak=True,  # it is tried again, and any pod of the cluster may say so
 )
 SCHEDULER.add(
     "container_exit",

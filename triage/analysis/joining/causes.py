@@ -18,9 +18,9 @@ from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import gather_shared
-from triage.analysis.stop import Stop, When
+from triage.analysis.stop import Stop, When, of_a_process
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = ["find_causes", "is_quoted"]
 
@@ -129,10 +129,33 @@ def at_one_place(
             category = row.category or Category.NCCL_TIMEOUT
             grouped[category].append(row)
             explains[category] += followers[index]
+    tell_open_ones(grouped, stop)
     return [
-        refined(of_rows(category, place, own, explains[category], seats, stop), rows)
+        refined(of_rows(category, place, own, explains[category], seats, stop), rows, stop)
         for category, own in grouped.items()
     ]
+
+
+def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
+    """What a process says of several parts alike is of the one that a machine or a tool names."""
+    for category in list(grouped):
+        own = grouped[category]
+        if not all(of_a_process(row) and row.also for row in own):
+            continue
+        named = [
+            other
+            for other, rows in grouped.items()
+            if other is not category
+            and all(other in row.also for row in own)
+            and any(names_a_part(row, stop) for row in rows)
+        ]
+        if len(named) == 1:
+            grouped[named[0]] = sorted([*grouped[named[0]], *grouped.pop(category)], key=by_time)
+
+
+def names_a_part(row: Evidence, stop: Stop) -> bool:
+    machine = row.kind in KERNEL_KINDS or not of_a_process(row)
+    return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
 
 
 def of_rows(

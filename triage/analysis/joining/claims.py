@@ -71,6 +71,9 @@ def join_claims(
             for k in (*at[place], *at.get(AtRank(rank), ())):
                 # A file that is missing may be any rank's of a node that failed.
                 about = claim.is_gap or is_about(found[k], rank, seats)
+                # Ranks that run different operations are a cause by themselves.
+                named = claim.category is Category.COLLECTIVE_MISMATCH
+                about = about and (not named or is_dated_to_the_stop(found[k], stop))
                 if claim.can_be_due_to(found[k].category) and about:
                     found[k] = with_claim(found[k], claim, rank)
             for k in elsewhere:

@@ -11,7 +11,7 @@ from typing import Final
 
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.analysis.stop import SECOND
+from triage.analysis.stop import SECOND, Stop, When
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, Kind
 
@@ -25,18 +25,19 @@ APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})
 SOFTWARE: Final = frozenset({Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK})
 # Faults further apart than this are not of one run of one program.
 RUNS_APART_NS: Final = 6 * 3600 * SECOND
+ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 # As often as this the same place of a chip is no accident.
 REPEATS: Final = 3
 # A program's own fault shows on many GPUs; of one chip, at most on itself.
 GPUS_OF_CODE: Final = 2
 
 
-def refined(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
+def refined(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """``one``, of whose node all ``rows`` are, with the part that they prove together."""
     if one.category is Category.GPU and any(is_lost_gpu(row) for row in one.rows):
         return what_lost_gpus_hang_on(one, rows)
     if one.category in SOFTWARE:
-        return chip_that_repeats(one, rows)
+        return chip_that_repeats(one, rows, stop)
     return one
 
 
@@ -56,7 +57,7 @@ def what_lost_gpus_hang_on(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothe
     return replace(one, category=category, also=one.also | also)
 
 
-def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
+def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """One GPU that repeats an application's fault, over places, processes or days: the GPU."""
     faults: dict[str, list[Evidence]] = defaultdict(list)
     for row in rows:
@@ -65,7 +66,9 @@ def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
     if not 0 < len(faults) < GPUS_OF_CODE:
         return one
     ((gpu, shown),) = faults.items()
-    if not repeats(shown) or not any(row.gpu == gpu for row in one.rows):
+    # It has to do so at the stop too; on other days anybody's program may have done it.
+    now = [row for row in one.rows if row.gpu == gpu and stop.of(row) in ABOUT_THE_STOP]
+    if not now or not repeats(shown):
         return one
     own = tuple(row for row in one.rows if row.gpu in (gpu, None))
     return replace(
