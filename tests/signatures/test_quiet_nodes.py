@@ -159,6 +159,9 @@ md/raid1:md0: Disk failure on sdb1, disabling device.
 overlayfs: upper fs does not support RENAME_WHITEOUT.
 blk_update_request: I/O error, dev sdb, sector 8 op 0x1:(WRITE)
 
+r8169 0000:08:00.0 enp8s0: Link is Up - 1Gbps/Full - flow control rx/tx
+mlx5_core 0000:1a:00.0 enp26s0np0: Link down
+
 rasdaemon[9]: ras:mc_event event enabled
 rasdaemon[9]: x mc_event: 2026-03-04 1 Uncorrected error: memory read error on DIMM_A1 (mc: 0)
 
@@ -184,6 +187,36 @@ def test_the_harmless_beside_the_fault(pair: str) -> None:
     assert str(loud.reading.role or loud.signature.role) == "root"
 
 
+# What informs, and must not be more than advice.
+ONLY_ADVICE = """
+r8169 0000:08:00.0 enp8s0: Link is Down
+e1000: ens33 NIC Link is Down
+[Hardware Error]: CPU:16 (17:31:0) MC17_STATUS[Over|CE|MiscV|AddrV|-|-|SyndV|CECC]: 0xdc20400000011b
+mcelog[1203]: Hardware event. This is not a software error.
+rasdaemon[2211]: x mc_event 2026-03-04 11:12:13 +0000 1 Corrected error: memory read error on DIMM
+NVRM: Xid (PCI:0000:1b:00): 92, pid=<n/a>, High single-bit ECC error rate
+hpasmlited: WARNING: Corrected Memory Error threshold exceeded (Processor 2, Memory Module 9)
+habanalabs 0000:33:00.0: HBM2 pc3 interrupts info: WR_PAR=0, RD_PAR=0, CA_PAR=0, SERR=1, DERR=0
+"""
+
+
+@pytest.mark.parametrize("line", ONLY_ADVICE.strip().splitlines())
+def test_what_was_corrected_only_informs(line: str) -> None:
+    found = match(line)
+    assert found is not None
+    assert str(found.reading.role or found.signature.role) == "advice"
+
+
+def test_the_registers_of_a_corrected_error_only_inform() -> None:
+    detail = "nvme 0000:04:00.0: AER:   device [8086:f1a6] error status/mask=00001000/0000e000"
+    mended = match(detail, ["nvme 0000:04:00.0: AER:    [12] Timeout"])
+    broken = match(detail, ["nvme 0000:04:00.0: AER:    [14] CmpltTO                (First)"])
+    assert mended is not None
+    assert broken is not None
+    assert str(mended.reading.role) == "advice"
+    assert broken.reading.role is None
+
+
 # Alarming words that no signature may know: they convict nobody.
 UNKNOWN = """
 frobnicator 0000:1a:00.0: critical failure in lane 7, giving up
@@ -196,5 +229,6 @@ mydaemon: panic: assertion failed
 
 
 @pytest.mark.parametrize("line", UNKNOWN.strip().splitlines())
-def test_an_unknown_alarm_is_no_row(line: str) -> None:
-    assert match(line) is None
+def test_an_unknown_alarm_is_no_root(line: str) -> None:
+    found = match(line)
+    assert found is None or str(found.reading.role or found.signature.role) != "root"

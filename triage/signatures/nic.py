@@ -28,6 +28,7 @@ DRIVERS = (
 )
 
 
+GENERIC = frozenset({Trait.GENERIC})
 # What takes an object away again: refused where the object, or its owner, went first.
 TAKES_AWAY = re.compile(
     r"(?:destroy|dealloc|2rst|2err|teardown|disable|detach|delete|drain|release|page_fault_resume"
@@ -91,6 +92,11 @@ def module(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
+# One gigabit and virtual ports: a desktop's or a management network, never a job's fabric.
+SLOW = re.compile(
+    r"(?:r8169|r8152|e100|e1000e?|bcmgenet|forcedeth|alx|sky2|8139\w*|virtio_net|vmxnet3|usbnet"
+    r"|ax88\w+|cdc_\w+|rndis_host|smsc\d+|lan78xx|macb|fec|stmmac\w*|dwmac\w*)\b[: ]"
+)
 UP = ("up", "active")
 ON_THE_WAY = ("init", "armed")
 
@@ -106,6 +112,10 @@ def link(found: re.Match[str], _after: Sequence[str]) -> Reading:
         )
     if state in ON_THE_WAY:
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
+    if SLOW.search(found.string[: found.end()]):
+        return Reading(
+            role=ADVICE, weak=True, fields={"severity": WARN, "state": "down"}, traits=GENERIC
+        )
     return Reading(weak=True, fields={"state": "down"})
 
 

@@ -96,6 +96,18 @@ def named(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return grade(place(found), FATAL if name.startswith(("sdes", "surprise")) else ERROR)
 
 
+MENDED = re.compile(rf"\[ ?\d{{1,2}}\] (?:{CORRECTABLE_NAMES})\b")
+NAMED = re.compile(r"\[ ?\d{1,2}\] [A-Z]")
+
+
+def detailed(found: re.Match[str], after: Sequence[str]) -> Reading:
+    """The registers behind a report; they only inform where the named bits were corrected."""
+    names = [line for line in after if NAMED.search(line)]
+    if names and all(MENDED.search(line) for line in names):
+        return grade(place(found), CORRECTED, mended=True)
+    return place(found)
+
+
 def gone(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A link or a card that went; one that came, or never was there, is no fault."""
     if re.search(r"Link Up|Card present|No device|No link", found["event"], re.IGNORECASE):
@@ -229,7 +241,8 @@ PCIE.line(
     ("http: error status/mask=1",),
     AER,
     category=BOARD,
-    read=placed,
+    context=2,
+    read=detailed,
 )
 PCIE.line(
     "aer_recovery_failed",

@@ -81,3 +81,34 @@ def test_a_programs_own_log_is_not_a_system_log(tmp_path: Path) -> None:
     (row,) = read(tmp_path, f"Nov 22 10:00:01 n7 pretty[88123]: {MISSING}")
     assert str(row.role) == "root"
     assert Trait.NOT_THE_JOB not in row.traits
+
+
+HANDED_OVER = "systemd-journald[340]: Received SIGTERM from PID 1 (systemd)."
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param(f"[    9.110000] {HANDED_OVER}", id="kernel-log"),
+        pytest.param(f"Nov 22 10:00:01 n7 {HANDED_OVER}", id="syslog"),
+        pytest.param(
+            "Nov 22 10:00:01 n7 dbus-daemon[881]: [session uid=1000 pid=1673] Activated service"
+            " 'org.freedesktop.systemd1' failed: Process org.freedesktop.systemd1 exited with"
+            " status 1",
+            id="a-tag-that-is-stripped",
+        ),
+        pytest.param(
+            '{"_HOSTNAME":"n7","SYSLOG_IDENTIFIER":"systemd-journald","_PID":"340",'
+            '"MESSAGE":"Received SIGTERM from PID 1 (systemd)."}',
+            id="journal-json",
+        ),
+    ],
+)
+def test_what_every_boot_and_desktop_says_ends_no_job(tmp_path: Path, line: str) -> None:
+    assert [row for row in read(tmp_path, line) if str(row.role) != "noise"] == []
+
+
+def test_a_job_that_is_told_to_stop_still_says_so(tmp_path: Path) -> None:
+    (row,) = read(tmp_path, "Nov 22 10:00:01 n7 python3[88123]: Received SIGTERM, stopping")
+    assert str(row.role) == "consequence"
+    assert Trait.NOT_THE_JOB not in row.traits

@@ -38,7 +38,8 @@ class Envelope:
 
     ``rank`` is global. ``task`` is the label of srun or MPI, which is ``rank`` too
     where nothing better is printed; one task may be a whole node's launcher.
-    ``delta_ns`` is the time since the line before, of relative dmesg prints.
+    ``delta_ns`` is the time since the line before, of relative dmesg prints. ``program`` is
+    the syslog tag, where it was stripped.
     """
 
     text: str
@@ -55,6 +56,7 @@ class Envelope:
     sequence: int | None = None
     task: int | None = None
     delta_ns: int | None = None
+    program: str | None = None
 
 
 def rules_of(first: str) -> tuple[Rule, ...]:
@@ -108,6 +110,7 @@ def read_envelope(line: str, *, labelled: bool = False) -> Envelope:
         strip.sequence,
         strip.task,
         strip.delta_ns,
+        strip.program,
     )
 
 

@@ -78,7 +78,7 @@ TALOS: Final = re.compile(
     r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3}): (" + FACILITIES + r"): *(?:" + LEVELS + r"): "
 )
 BRACKETED: Final = re.compile(r"\[" + DATED + r"(?: [^\[\]]{0,120})?\]:? ?")
-IDENT: Final = re.compile(r"[a-z][\w./()@-]{0,80}\[(\d{1,8})\]: (?=[\[{\d])")
+IDENT: Final = re.compile(r"([a-z][\w./()@-]{0,80})\[(\d{1,8})\]: (?=[\[{\d])")
 CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
 
 
@@ -204,8 +204,9 @@ def structured(strip: Strip, match: "re.Match[str]") -> bool:
 
 
 def ident(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.program = strip.program or match[1]
     if strip.pid is None:
-        strip.pid = int(match[1])
+        strip.pid = int(match[2])
     return True
 
 

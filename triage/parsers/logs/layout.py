@@ -27,9 +27,10 @@ MAX_ROWS: Final = 64
 START_CHARACTERS: Final = 6
 # Nov 22 10:00:00 node7 systemd[1]: Started Session 4 of user ops.
 SERVICES: Final = re.compile(
-    rb" (?:systemd(?:-\w{3,20})?|kernel|CRON|crond?|sshd|dbus(?:-daemon)?|NetworkManager|rsyslogd"
+    rb"(?: |\"SYSLOG_IDENTIFIER\" ?: ?\")"
+    rb"(?:systemd(?:-\w{3,20})?|kernel|CRON|crond?|sshd|dbus(?:-daemon)?|NetworkManager|rsyslogd"
     rb"|snapd|anacron|auditd|chronyd|polkitd|sudo|su|dhclient|rtkit-daemon|irqbalance)"
-    rb"(?:\[\d{1,9}\])?: "
+    rb"(?:(?:\[\d{1,9}\])?: |\")"
 )
 DIGITS: Final = re.compile(rb"[0-9]")
 LETTERS: Final = re.compile(rb"[A-Za-z]")

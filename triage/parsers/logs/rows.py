@@ -191,12 +191,18 @@ def of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: b
     daemon that is told to stop are no matter of a job. A program that nobody knows
     convicts nobody.
     """
-    if match.signature.scope is not Scope.JOB or envelope.kernel or envelope.node is None:
+    if match.signature.scope is not Scope.JOB or row.rank is not None:
         return row
-    program = PROGRAM.match(envelope.text)
-    if program is None or match.found.start() < program.end() - 2 or row.rank is not None:
+    if envelope.node is None and not envelope.kernel:
         return row
-    name = program["name"].rsplit("/", 1)[-1]
+    tag = PROGRAM.match(envelope.text)
+    if envelope.program is not None:
+        program, process = envelope.program, True
+    elif tag is not None and match.found.start() >= tag.end() - 2:
+        program, process = tag["name"], tag["pid"] is not None
+    else:
+        return row
+    name = program.rsplit("/", 1)[-1]
     owner = whose(name)
     if owner is Whose.JOB or serves_jobs(name):
         return row
@@ -210,7 +216,7 @@ def of_its_program(row: Evidence, match: Match, envelope: Envelope, *, system: b
             weak=True,
             traits=traits,
         )
-    if system and program["pid"] is not None:
+    if system and process:
         return replace(row, role=EvidenceRole.ADVICE, weak=True, traits=traits)
     return row
 

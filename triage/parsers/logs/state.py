@@ -21,6 +21,7 @@ class Strip:
         "partial",
         "pid",
         "pos",
+        "program",
         "rank",
         "sequence",
         "stamp",
@@ -39,6 +40,7 @@ class Strip:
         self.cuda_device: int | None = None
         self.pid: int | None = None
         self.address: str | None = None
+        self.program: str | None = None
         self.kernel = False
         self.partial = False
         self.sequence: int | None = None

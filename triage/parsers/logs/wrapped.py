@@ -160,6 +160,8 @@ def object_fields(strip: Strip, value: dict[str, Any]) -> None:
         strip.host(kubernetes["host"])
     if "kernel" in (value.get("_TRANSPORT"), value.get("SYSLOG_IDENTIFIER")):
         strip.kernel = True
+    elif isinstance(value.get("SYSLOG_IDENTIFIER"), str):
+        strip.program = strip.program or value["SYSLOG_IDENTIFIER"][:80]
     for name, keys in (
         ("rank", ("rank", "global_rank")),
         ("local_rank", ("local_rank",)),
