@@ -129,7 +129,8 @@ def test_a_healthy_job_is_silent_whatever_its_kernels_say():
     fine = Stop(None, None, known=False, trouble=False, job_seen=True)
     said = answer(row(), stop=fine)
     assert said.suspects == ()
-    assert said.verdict.kind is VerdictKind.HEALTHY
+    assert said.verdict.cordon == ()
+    assert said.verdict.category is Category.NONE
 
 
 @pytest.mark.parametrize("category", [Category.STORAGE, Category.SOFTWARE_USER])

@@ -194,7 +194,8 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
         bounds = [
             *bounds_by_dumps(
                 belief.hypothesis, proven, claimed,
-                nobody=nobody, dated=id(belief) in dated,
+                nobody=nobody and not may_be_at_the_stop(belief.hypothesis, stop),
+                dated=id(belief) in dated,
             ),
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
         ]  # fmt: skip
@@ -220,7 +221,7 @@ def bounds_by_dumps(
         yield Bound.PROVEN_ELSEWHERE
     elif claimed and not dated and not any(claim in claimed for claim in one.claims):
         yield Bound.CLAIMED_ELSEWHERE
-    if nobody and one.category in LINKS and not dated:
+    if nobody and one.category in LINKS:
         yield Bound.NOBODY_NAMED
 
 

@@ -124,14 +124,12 @@ LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 
 
 def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
-    """Whether it shows at the stop, or no clock tells and it is more than a link that flaps."""
-    if is_dated_to_the_stop(one, stop):
-        return True
-    if one.category in LINKS:
-        return False
-    return any(
+    """Whether it shows at the stop, or in a firm line that no clock dates, or in a copy of what
+    a machine said there.
+    """
+    return is_dated_to_the_stop(one, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)
-        or (is_echo_of_a_machine(row) and stop.of(row) is When.AT)
+        or (is_echo_of_a_machine(row) and stop.of(row) is When.AT and one.category not in LINKS)
         for row in one.rows
     )
 
