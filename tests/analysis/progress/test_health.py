@@ -50,6 +50,11 @@ def test_heartbeats_do_not_hide_a_stop(tmp_path: Path) -> None:
     assert found.stopped.since.line == 80
 
 
+def test_a_silence_that_may_be_anything_is_not_health(tmp_path: Path) -> None:
+    lines = [*training(noisy(5.0, 80)), f"[{clock(475)}] INFO uploading metrics"]
+    assert health(tmp_path, lines) is Health.UNKNOWN
+
+
 def test_a_stop_is_told_by_the_log_of_another_rank(tmp_path: Path) -> None:
     lines = training(noisy(5.0, 80))
     other = "".join(f"[{clock(60 * n)}] INFO data loader is alive\n" for n in range(60))
@@ -180,6 +185,8 @@ DIVERGED = {
     "a spike that came back": (
         [*noisy(2, 60), 5.0, 4.0, 3.0, *noisy(2, 30)], Health.MOVING_TO_THE_END,
     ),
+    "explodes at the very end": ([*noisy(2, 60), 5.0, 9.5, 18.0], Health.DIVERGED),
+    "a little more at the very end": ([*noisy(2, 60), 2.6, 2.6, 2.6], Health.MOVING_TO_THE_END),
     "falls": ([9 / (1 + n / 10) for n in range(120)], Health.MOVING_TO_THE_END),
     "noisy": (noisy(1.0, 200, 0.3), Health.MOVING_TO_THE_END),
     "rises a little with other data": ([*noisy(2, 60), *noisy(2.1, 60)], Health.MOVING_TO_THE_END),

@@ -26,6 +26,8 @@ ROSE: Final = 1.08
 # A loss that jumped so high and stayed above its past has diverged, however far it came back.
 JUMPED: Final = 1.5
 SIGMAS: Final = 6.0
+# So many values of an explosion, and twice as many of a rise.
+LEAST_BEHIND: Final = 3
 # A loss scale fell by so many halvings without a rise in between, and was falling still.
 HALVINGS: Final = 8
 LEAST_FALLS: Final = 5
@@ -110,15 +112,20 @@ def risen(course: Course) -> Change | None:
     width = min(max(4, len(values) // 20), 32)
     middles = np.array([np.median(values[k : k + width]) for k in range(len(values) - width + 1)])
     best = int(np.argmin(middles))
-    low, last = float(middles[best]), float(middles[-1])
+    low = float(middles[best])
     noise = noise_of(values[best : best + width])
     noise = max(noise, noise_of(np.diff(values)) / np.sqrt(2), 1e-3 * low)
-    if best + width >= len(values) or last < low * ROSE or last - low < SIGMAS * noise:
+    below = np.flatnonzero(values <= low + SIGMAS / 2 * noise)
+    first = int(below[-1]) + 1
+    behind = len(values) - first
+    if behind < LEAST_BEHIND:
         return None
-    if (values[-width:] < low + SIGMAS / 2 * noise).any():
+    last = float(np.median(values[first:][-width:]))
+    # A few values at the end tell of an explosion alone.
+    if last < 2 * low and behind < max(2 * LEAST_BEHIND, len(values) // 20):
         return None
-    below = np.flatnonzero(values[: len(values) - width] <= low + SIGMAS / 2 * noise)
-    first = int(below[-1]) + 1 if len(below) else 0
+    if last < low * ROSE or last - low < SIGMAS * noise:
+        return None
     since = point(course, lines[int(kept[first])])
     highest = float(values[first:].max())
     exploded = last >= low * EXPLODED or highest >= low * JUMPED

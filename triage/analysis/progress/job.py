@@ -31,6 +31,8 @@ CURVE_POINTS: Final = 240
 # Behind its last step, a log without times may have so many lines more than usual between two.
 LINES_AFTER: Final = 4.0
 LEAST_LINES_AFTER: Final = 6
+# A job that is silent for less than this at its end moved.
+UNSURE_S: Final = 60.0
 
 
 def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobProgress | None:
@@ -92,6 +94,7 @@ def of_course(
         step_s=seconds_of_a_step(course, times),
         gap_s=moved.gap_s,
         silent_s=moved.silent_s,
+        pause_s=moved.pause_s,
         left_s=moved.left_s,
         lines_after=max(0, course.file.lines - last.place.line),
         lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
@@ -178,7 +181,13 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
             f"The log of the job ends at {step} without saying why; the logs of its nodes go on for"
             f" {seconds(progress.left_s)}."
         )
-    if progress.silent_s is None or progress.gap_s is None:
+    silent_s, pace_s = progress.silent_s, progress.pause_s
+    if silent_s is not None and pace_s is not None and silent_s > max(pace_s, UNSURE_S):
+        return Health.UNKNOWN, (
+            f"The logs go on for {seconds(silent_s)} after {step}, longer than the job was ever"
+            " silent before, and not so long that it must have stopped."
+        )
+    if silent_s is None or progress.gap_s is None:
         room = max(LEAST_LINES_AFTER, LINES_AFTER * progress.lines_between)
         if progress.lines_after <= room:
             return Health.MOVING_TO_THE_END, f"The job moved up to the end of its log, {step}."

@@ -52,6 +52,8 @@ class Movement:
     doing: str | None
     doing_since: ProgressPoint | None
     stop: Change | None
+    pause_s: float | None
+    """The longest silence that the pace of the job explains."""
     left_s: float | None
     """How much longer other logs of the nodes are, which say nothing of the job."""
 
@@ -81,9 +83,10 @@ def movement_of(
         if own is not None and (own - newest) / SECOND > LEAST_SILENT_S:
             least_s = LEAST_SILENT_S
     doing = begun_after(course)
+    pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, LONGEST_GAPS * longest_s)
     stop = None
-    if ended is None and silent_s is not None and gap_s is not None:
-        allowed = max(USUAL_GAPS * gap_s, LONGEST_GAPS * longest_s, least_s)
+    if ended is None and silent_s is not None and gap_s is not None and pause_s is not None:
+        allowed = max(pause_s, least_s)
         if doing is not None:
             allowed = max(allowed, LEAST_BREAK_S)
         if silent_s > allowed:
@@ -103,6 +106,7 @@ def movement_of(
         None if doing is None else str(doing[0].kind),
         None if doing is None else point_of(course.file, doing[1], step),
         stop,
+        pause_s,
         left_over(reach, nodes, gap_s),
     )  # fmt: skip
 
