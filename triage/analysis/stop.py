@@ -93,6 +93,8 @@ class Stop:
     """When the first process gave up waiting, or the job was ended: teardown begins here."""
     boots: Mapping[str, Sequence[int]] = field(default_factory=dict)
     """Node -> its boots that logs date, ascending."""
+    given_up_lines: Mapping[str, int] = field(default_factory=dict)
+    """Artifact -> the line of its first watchdog, where its lines stand in the order of time."""
 
     def when(self, at_ns: int | None, error_ns: int = 0, before_s: int = BEFORE_S) -> When:
         """Where ``at_ns``, known to ``error_ns``, lies; at the stop from ``before_s`` on."""
@@ -118,6 +120,8 @@ class Stop:
         first = self.when(row.at_ns, row.error_ns)
         if first in MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
+        if first is When.UNDATED and of_a_process(row) and self.is_behind_a_watchdog(row):
+            return When.TEARDOWN
         age_s = row.fields.get("age_s", "")
         if first is When.UNDATED and age_s.isdecimal() and int(age_s) > STALE_S:
             return When.STALE if int(age_s) > DAY_S else When.BEFORE
@@ -127,6 +131,11 @@ class Stop:
             last = self.when(row.last_at_ns, row.error_ns)
             return first if last is When.STALE else When.BEFORE
         return first
+
+    def is_behind_a_watchdog(self, row: Evidence) -> bool:
+        """Whether its log tells before it that a rank gave up waiting."""
+        line = self.given_up_lines.get(row.artifact)
+        return line is not None and (row.line or 0) > line
 
     def while_it_boots(self, row: Evidence) -> bool:
         """Whether a row is of the minutes in which its machine started."""
@@ -192,8 +201,27 @@ def find_stop(
     given_up = first_to_give_up(failing, start)
     if given_up is None and known:
         given_up = end
-    boots = boots_of(evidence)
-    return Stop(start, end, known, trouble, job_seen, error, seen, given_up, boots)
+    return Stop(
+        start, end, known, trouble, job_seen, error, seen, given_up,
+        boots_of(evidence), given_up_lines(evidence),
+    )  # fmt: skip
+
+
+def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
+    """Artifact -> line of its first watchdog; not of a log whose parts stand one after another."""
+    dated: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
+    for row in evidence:
+        if row.at_ns is not None and row.line is not None:
+            dated[row.artifact].append((row.line, row.at_ns, Trait.TIMEOUT in row.traits))
+    found = {}
+    for artifact, lines in dated.items():
+        lines.sort()
+        first = next(((line, at_ns) for line, at_ns, gave_up in lines if gave_up), None)
+        if first is not None and all(
+            at_ns >= first[1] - SECOND for line, at_ns, _ in lines if line > first[0]
+        ):
+            found[artifact] = first[0]
+    return found
 
 
 def dates_of(rows: Iterable[Evidence]) -> list[int]:

@@ -155,7 +155,8 @@ class JobProgress:
     between the last of them and ``until_ns``. ``doing`` is what the job had begun after its
     last step (``evaluation``, ``checkpoint``), ``doing_since`` the line that says it.
     ``slow_ranks`` are the slowest first. ``changes`` are all that was found, by time.
-    ``pause_s`` is the longest silence that its own pace explains. ``left_s`` is how much longer the logs of nodes are, None where that says nothing.
+    ``pause_s`` is the longest silence that its own pace explains. ``left_s`` is how much longer
+    the logs of nodes are, None where that says nothing.
     ``lines_after`` counts the lines of that log behind the last step.
     """
 

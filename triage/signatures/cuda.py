@@ -162,13 +162,13 @@ SIGNATURES = (
         ),
         r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady"
         r"|runtime error \(802\)",
-        Category.NVLINK,
+        Category.DEPENDENCY,
         (
             "RuntimeError: cuda runtime error (802) : system not yet initialized at THC.cpp:50",
             "CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system"
             " not yet initialized (Triggered internally at CUDAFunctions.cpp:108.)",
         ),
-        also=(Category.DEPENDENCY,),
+        also=(Category.NVLINK,),
         near=("runtime error (803) : another text",),
     ),
     cuda(

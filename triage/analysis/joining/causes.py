@@ -67,10 +67,23 @@ def find_causes(
     found = without_outcries(with_unplaced(found), stop)
     found = gpus_that_would_not_start(found, nodes)
     found = with_domain_roots(found)
-    found = gather_connections(found, seats, leaf_switch, nodes)
+    found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows))
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
     return gather_shared(found, stop, max(len(nodes), 1), leaf_switch)
+
+
+def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
+    """Node -> the first line in which one of its processes says that it failed, or was stuck."""
+    found: dict[str, Evidence] = {}
+    for row in rows:
+        if row.node is None or row.at_ns is None or row.kind is not Kind.NCCL:
+            continue
+        if row.role is EvidenceRole.CONSEQUENCE:
+            known = found.get(row.node)
+            if known is None or by_time(row) < by_time(known):
+                found[row.node] = row
+    return found
 
 
 # How the kernel's own lines begin, with the stamp that a pasted log may still have.
@@ -184,7 +197,10 @@ def of_rows(
     served = category is Category.STORAGE and any(
         row.blame is Blame.SHARED and not row.weak for row in rows
     )
-    if reached:
+    if category is Category.NUMERICAL:
+        # Whoever reports a number that is none is not who made it: that would be `sdc`.
+        place = Outside()
+    elif reached:
         place = Outside(tuple(reached))
     elif served and not isinstance(place, Unplaced):
         place = Outside((place.node,) if isinstance(place, AtNode) else ())

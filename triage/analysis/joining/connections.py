@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure
-from triage.analysis.joining.peers import common_leaf, complaints, named_node
+from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.stop import SECOND, Stop, When
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import Blame, Evidence, Kind
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 
 __all__ = ["gather_connections", "gather_switch"]
 
@@ -33,10 +33,12 @@ def gather_connections(
     seats: Seats,
     leaf_switch: Mapping[str, str],
     nodes: Collection[str],
+    ends: Mapping[str, Evidence],
 ) -> list[Hypothesis]:
     """Errors of connections: to the end that most complain of, or to the leaf switch of all.
 
-    Connections to a node that failed for a reason of its own follow from that.
+    Connections to a node that failed for a reason of its own follow from that. ``ends`` has the
+    first line in which a process of a node says that it failed.
     """
     naming = [row for one in found for row in one.rows if names_two_ends(row)]
     if not naming:
@@ -50,6 +52,9 @@ def gather_connections(
     if not naming:
         return kept
     pairs = complaints(naming, seats, nodes)
+    ended = ended_before(pairs, ends)
+    if ended is not None:
+        return [*kept, ended]
     if not pairs.others:
         # The other ends are on no known node: what is left is that somebody's link failed.
         also = frozenset({Category.NIC, Category.DEPENDENCY})
@@ -77,6 +82,34 @@ def gather_connections(
             also=match.also | {Category.NIC},
         )
     return kept
+
+
+# Connections to a process that ended itself this long before are lost by that.
+ENDED_NS: Final = 3 * SECOND
+
+
+def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis | None:
+    """The one node that all others lose, where its own process had ended before they did."""
+    worst = pairs.worst()
+    if len(worst) != 1 or len(pairs.others[worst[0]]) < 2:
+        return None
+    (node,) = worst
+    own = ends.get(node)
+    losses = [row.at_ns for row in pairs.rows[node] if row.at_ns is not None and row.node != node]
+    if own is None or own.at_ns is None or not losses:
+        return None
+    slack = min(own.error_ns, 60 * SECOND)
+    others = [row.at_ns for name, row in ends.items() if name != node and row.at_ns is not None]
+    first = min([*losses, *others])
+    if first - own.at_ns < ENDED_NS + slack:
+        return None
+    row = replace(own, role=EvidenceRole.ROOT, weak=True, blame=Blame.SELF)
+    return Hypothesis(
+        Category.NCCL_TIMEOUT, AtNode(node), (row,),
+        also=frozenset({Category.HOST_STALL, Category.SOFTWARE_FRAMEWORK, Category.NETWORK}),
+        followers=len(pairs.rows[node]), votes=len(pairs.others[node]),
+        ranks=() if row.rank is None else (row.rank,),
+    )  # fmt: skip
 
 
 def without_lost_peers(

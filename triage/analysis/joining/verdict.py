@@ -30,6 +30,8 @@ WORTH_NAMING: Final = 0.08
 WORTH_NAMING_BESIDE: Final = 0.25
 # A category is said when it is likelier than this; else the stop has no cause found.
 UNSAID: Final = 0.3
+# That no cause was found is not known for sure: somebody's line may be missing.
+MOST_OF_UNSAID: Final = 0.5
 # A node is named for cordoning only on a hardware cause that lines show, believed this much.
 CORDON_BELIEF: Final = 0.9
 MAX_SUSPECTS: Final = 64
@@ -213,7 +215,7 @@ def verdict_of_rows(
     return Verdict(
         kind=kind_of(one, evidence) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
-        confidence=top.probability if said else 1 - top.probability,
+        confidence=top.probability if said else min(1 - top.probability, MOST_OF_UNSAID),
         summary=summary_of(one, suspects, victims, said=said),
         action=action_of(one, role) if said else Action.INVESTIGATE,
         cordon=cordoned([top], suspects, category),
