@@ -99,3 +99,11 @@ def test_missing_ranks_of_one_node_are_one_of_them(tmp_path: Path, mapped: bool)
     assert report["verdict"]["summary"].startswith("One of ranks ")
     nodes = {one["node"] for one in report["suspects"] if one["role"] == "culprit"}
     assert (nodes == {None} or not nodes) is not mapped
+
+
+def test_files_missing_on_many_nodes_are_listed_and_name_nobody(tmp_path: Path) -> None:
+    simulate("fabric-stall", tmp_path, ranks=64, tp=1, pp=1, seed=3, entries=200)
+    lost = [3, 9, 18, 30, 41, 63]
+    report = without(tmp_path, *lost)
+    assert report["suspects"] == []
+    assert report["coverage"]["ranks_without_dump"] == lost

@@ -40,6 +40,8 @@ I64 = NDArray[np.int64]
 
 UNKNOWN: Final = -1
 NOTHING: Final = 1 << 62  # "no operation is pending"
+# Members of a group that are asked in which order they issued what is open.
+MAX_BESIDE: Final = 32
 # Nobody keeps a ring of fewer entries than this.
 LEAST_RING: Final = 10
 
@@ -458,15 +460,48 @@ def counter_places(snapshot: Snapshot, index: int) -> list[Stuck]:
 
 
 def prefer_shared_places(snapshot: Snapshot) -> None:
-    """A rank known by counters alone is stuck where others are stuck with it, if anywhere."""
+    """Where a rank is stuck of which only counters tell: in what others issue first, else where
+    others are stuck with it, if anywhere.
+    """
     shared = {(s.group, s.seq) for s in snapshot.stuck if s is not None and not s.inferred}
     for index, stuck in enumerate(snapshot.stuck):
         if stuck is None or not stuck.inferred:
             continue
-        for place in counter_places(snapshot, index):
+        places = counter_places(snapshot, index)
+        first = first_for_others(snapshot, places)
+        if first is not None:
+            snapshot.stuck[index] = first
+            continue
+        for place in places:
             if (place.group, place.seq) in shared:
                 snapshot.stuck[index] = place
                 break
+
+
+def first_for_others(snapshot: Snapshot, places: Sequence[Stuck]) -> Stuck | None:
+    """The one of ``places`` that a rank beside has issued first, of all that it has open too."""
+    if len(places) < 2:
+        return None
+    of = {(snapshot.groups[place.group].desc, place.seq): place for place in places}
+    beside = dict.fromkeys(
+        rank for place in places for rank in snapshot.groups[place.group].ranks[:MAX_BESIDE]
+    )
+    most: list[Stuck] = []
+    for rank in beside:
+        index = snapshot.index_of.get(rank)
+        if index is None or snapshot.digests[index].partial is not None:
+            continue
+        digest = snapshot.digests[index]
+        groups = snapshot.membership.stream_groups[index]
+        told = []
+        for unit in digest.pending.tolist():
+            group = groups[unit[U_STREAM]]
+            if group >= 0 and not unit[U_FLAGS] & P2P:
+                place = of.get((snapshot.groups[group].desc, unit[U_SEQ]))
+                told += [place] if place is not None else []
+        if len(told) > len(most):
+            most = told
+    return most[0] if len(most) > 1 else None
 
 
 def break_gloo(snapshot: Snapshot) -> None:

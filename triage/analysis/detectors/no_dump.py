@@ -29,8 +29,10 @@ MAX_CHANCE = 0.1
 # ... and where all others have entered the one operation that waits for it: then it may be
 # as stuck as they are, and its file may have got lost.
 ONE_PLACE_STRENGTH = 0.6
-# Doubtful gaps beyond this number tell nothing; the coverage names them all.
-MAX_GAPS = 64
+# ... and where files of others got lost too, shared among the nodes that it may be.
+CHANCE_STRENGTH = 0.5
+# Gaps on more nodes than this tell nothing; the coverage names them all.
+MAX_HOMES = 3
 
 
 class NoDump:
@@ -64,33 +66,46 @@ class NoDump:
         ranks = [absent[end].waiting[0] for end in accused]
         many = many or len({home(case.snapshot, rank) for rank in ranks}) > 1
         many = many or by_chance(case, ranks, [one for end in accused for one in at[end]])
-        if many and len(accused) > MAX_GAPS:
+        told = case.snapshot.apart.keys() | case.snapshot.unread
+        at_home: dict[str, list[int]] = {}
+        for end, rank in zip(accused, ranks, strict=True):
+            if rank in told:
+                yield self.finding(case, end, absent[end], at[end], doubt=GAP_STRENGTH)
+            else:
+                at_home.setdefault(home(case.snapshot, rank), []).append(end)
+        if many and len(at_home) > MAX_HOMES:
             return
-        if not many and len(accused) > 1:
-            yield self.of_one_node(case, [(end, absent[end], at[end]) for end in accused])
-            return
-        for end in accused:
-            yield self.finding(case, end, absent[end], at[end], many=many)
+        doubt = None
+        if many:
+            doubt = GAP_STRENGTH if named else CHANCE_STRENGTH / max(len(at_home), 1)
+        for ends in at_home.values():
+            if len(ends) > 1:
+                claims = [(end, absent[end], at[end]) for end in ends]
+                yield self.of_one_node(case, claims, doubt=doubt)
+            else:
+                end = ends[0]
+                yield self.finding(case, end, absent[end], at[end], doubt=doubt)
 
     def finding(
-        self, case: Case, end: int, place: Place, waiters: list[Place], *, many: bool
+        self, case: Case, end: int, place: Place, waiters: list[Place], *, doubt: float | None
     ) -> Finding:
-        """The claim in words, with its reasons."""
+        """The claim in words, with its reasons; ``doubt`` is what is left of it where it is a gap.
+
+        Who began a dump was alive when the others gave up waiting.
+        """
         rank = place.waiting[0]
         apart = case.snapshot.apart.get(rank)
         unread = rank in case.snapshot.unread
-        # Who began a dump was alive when the others gave up waiting.
-        gap = many or apart is not None or unread
         at_one_place = len({waiter.index for waiter in waiters}) < 2
         return Finding(
             detector=self.name,
             explained_by=self.explains,
             is_gap=True,
-            kind=kind_of(case, convicts=not gap and not at_one_place),
+            kind=kind_of(case, convicts=doubt is None and not at_one_place),
             category=Category.NCCL_TIMEOUT,
             ranks=(rank,),
-            strength=GAP_STRENGTH if gap else ONE_PLACE_STRENGTH if at_one_place else 0.75,
-            role=Role.POSSIBLE if gap or at_one_place else Role.CULPRIT,
+            strength=doubt or (ONE_PLACE_STRENGTH if at_one_place else 0.75),
+            role=Role.CULPRIT if doubt is None and not at_one_place else Role.POSSIBLE,
             summary=(
                 "has a dump of another moment, and its peers wait for it"
                 if apart
@@ -98,7 +113,7 @@ class NoDump:
                 if unread
                 else "left no dump, and all others have entered what waits for it: it is gone,"
                 " or as stuck as they are"
-                if at_one_place and not gap
+                if at_one_place and doubt is None
                 else "left no dump, and its peers wait for it: its process or node is gone,"
                 " or it sits in teardown"
             ),
@@ -106,17 +121,22 @@ class NoDump:
             end=end,
         )
 
-    def of_one_node(self, case: Case, accused: Sequence[tuple[int, Place, list[Place]]]) -> Finding:
+    def of_one_node(
+        self,
+        case: Case,
+        accused: Sequence[tuple[int, Place, list[Place]]],
+        *,
+        doubt: float | None,
+    ) -> Finding:
         """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
 
         That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
         """
         ordered = sorted(accused, key=lambda one: -len({waiter.index for waiter in one[2]}))
         ranks = [place.waiting[0] for _, place, _ in ordered]
-        snapshot = case.snapshot
-        gap = any(rank in snapshot.apart or rank in snapshot.unread for rank in ranks)
         at_one_place = len({waiter.index for _, _, waiters in ordered for waiter in waiters}) < 2
-        doubtful = gap or at_one_place or snapshot.node_of(ranks[0]) is None
+        nowhere = case.snapshot.node_of(ranks[0]) is None
+        doubtful = doubt is not None or at_one_place or nowhere
         reasons = [
             reason
             for _, place, waiters in ordered
@@ -129,7 +149,7 @@ class NoDump:
             kind=kind_of(case, convicts=not doubtful),
             category=Category.NCCL_TIMEOUT,
             ranks=tuple(ranks),
-            strength=GAP_STRENGTH if gap else ONE_PLACE_STRENGTH if at_one_place else 0.65,
+            strength=doubt or (ONE_PLACE_STRENGTH if at_one_place else 0.65),
             role=Role.POSSIBLE if doubtful else Role.CULPRIT,
             summary="is what others wait for: none of them left a dump, and nothing tells which",
             because=tuple(reasons[:MAX_REASONS]),

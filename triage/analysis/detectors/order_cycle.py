@@ -115,7 +115,7 @@ def pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[Past]]:
     found: dict[tuple[str, int], Counter[Past]] = {}
     for index, stuck in enumerate(case.snapshot.stuck):
         rank = int(case.snapshot.ranks[index])
-        if stuck is None or stuck.p2p or rank in case.snapshot.apart:
+        if stuck is None or stuck.p2p or stuck.inferred or rank in case.snapshot.apart:
             continue
         key = (case.snapshot.groups[stuck.group].desc, stuck.seq)
         found.setdefault(key, Counter())[past_of(case, rank, stuck)] += 1
@@ -123,9 +123,12 @@ def pasts_by_place(case: Case) -> dict[tuple[str, int], Counter[Past]]:
 
 
 def departs(case: Case, rank: int, pasts: dict[tuple[str, int], Counter[Past]]) -> str | None:
-    """How a rank's past differs from the usual one at its place; None when it does not."""
+    """How a rank's past differs from the usual one at its place; None when it does not.
+
+    Where only counters tell of a rank, its place is a guess that says nothing of its order.
+    """
     stuck = case.snapshot.stuck_of(rank)
-    if stuck is None or stuck.p2p:
+    if stuck is None or stuck.p2p or stuck.inferred:
         return None
     here = pasts[case.snapshot.groups[stuck.group].desc, stuck.seq]
     mine = past_of(case, rank, stuck)
