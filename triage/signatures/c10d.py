@@ -527,14 +527,17 @@ C10D.add(
         "nccl error 5",
         "nccl error 6",
         "nccl_error_",
+        "test nccl failure",
     ),
-    r"NCCL error(?: in| \d)?: |NCCL_ERROR_[A-Z_]{5,40}: ",
+    r"NCCL error(?: in| \d)?: |NCCL_ERROR_[A-Z_]{5,40}: |Test NCCL failure ",
     (
         "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/NCCLUtils.hpp:268,"
         " unhandled cuda error (run with NCCL_DEBUG=INFO for details), NCCL version 2.21.5",
         "RuntimeError: NCCL error: remote process exited or there was a network error, NCCL"
         " version 2.19.3",
         "RuntimeError: NCCL Error 6: remote process exited or there was a network error",
+        "Test NCCL failure common.cu:961 'internal error - please report this issue to the NCCL"
+        " developers / '",
         "cupy_backends.cuda.libs.nccl.NcclError: NCCL_ERROR_SYSTEM_ERROR: unhandled system error",
     ),
     ("NCCL error handling is asynchronous",),

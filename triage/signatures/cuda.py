@@ -233,6 +233,7 @@ SIGNATURES = (
             "mps backend out of memory",
             "module:pt_devmem",
             "ran out of memory trying to allocate",
+            "hsa_status_error_out_of_resources",
             "'cudamalloc' failed",
             "out of memory while trying to allocate",
         ),
@@ -252,7 +253,7 @@ SIGNATURES = (
             r" memory\."
             r"|MPS backend out of memory|PT_DEVMEM .{0,20}?Allocation failed"
             r"|\(GPU_\d{1,3}_bfc\) ran out of memory trying to allocate"
-            r"|Out of memory while trying to allocate \d",
+            r"|Out of memory while trying to allocate \d|HSA_STATUS_ERROR_OUT_OF_RESOURCES: ",
             re.IGNORECASE,
         ),
         source="PyTorch: CUDACachingAllocator; NCCL: alloc.h; vLLM: cache planning",
@@ -267,6 +268,8 @@ SIGNATURES = (
             " memory)",
             "ResourceExhaustedError: OOM when allocating tensor with shape[8,16]",
             "Failed to allocate request for 2.00GiB (2147483648B) on device ordinal 0",
+            "HSA_STATUS_ERROR_OUT_OF_RESOURCES: The runtime failed to allocate the necessary"
+            " resources. Code: 0x1008 Available Free mem : 0 MB",
             "RuntimeError: FATAL ERROR :: MODULE:PT_DEVMEM Allocation failed for size::1073741824",
         ),
         near_misses=(
@@ -622,14 +625,13 @@ SIGNATURES = (
         "hung",
         (
             "hw exception by gpu",
-            "synstatus",
             "device critical error",
             "device acquire failed",
             "synapse: device ",
             "hsa_status_error_exception",
         ),
-        r"HW Exception by GPU node-(?P<agent>\d{1,4})|synStatus ?=? ?(?:synStatus )?[1-9]\d{0,3} \["
-        r"|Device critical error|Device acquire failed|synapse: Device (?:is )?lost"
+        r"HW Exception by GPU node-(?P<agent>\d{1,4})|Device critical error|Device acquire failed"
+        r"|synapse: Device (?:is )?lost"
         r"|HSA_STATUS_ERROR_EXCEPTION",
         Category.GPU,
         (
@@ -644,6 +646,22 @@ SIGNATURES = (
         also=(Category.SOFTWARE_FRAMEWORK, Category.IO_BOARD),
         weak=True,
         source="ROCm: ROCr runtime; Gaudi: SynapseAI",
+        near=("the device was acquired",),
+    ),
+    cuda(
+        "synapse_status",
+        ("synstatus",),
+        r"synStatus ?=? ?(?:synStatus )?[1-9]\d{0,3} \[(?P<status_text>[^\]]{1,80})\]",
+        Category.SOFTWARE_FRAMEWORK,
+        (
+            "RuntimeError: Graph compile failed. synStatus=synStatus 26 [Generic failure].",
+            "RuntimeError: synNodeCreateWithId failed for node: batch_gemm with synStatus 26"
+            " [Generic"
+            " failure]. .",
+        ),
+        also=(Category.SOFTWARE_USER, Category.GPU),
+        weak=True,
+        source="Gaudi: SynapseAI",
         near=("synStatus=0 [Success]",),
     ),
     Signature(

@@ -373,7 +373,7 @@ NCCL.add(
     r"|NCCL WARN Could not find real path of|Could not register memory on rail"
     r"|Unable to register memory \(type|NCCL WARN NET/OFI (?:Couldn't|Could not|Unable to|Failed"
     " to)"
-    r" .{1,160}?\bRC: ?-?\d",
+    r" .{1,160}?\bRC: ?-?\d|NCCL WARN NET/OFI [A-Z][a-z]{3,20}ing .{1,120}? failed: \w",
     (
         "NCCL WARN NET/OFI aws-ofi-nccl initialization failed",
         "NCCL WARN NET/OFI Couldn't find any optimal provider",
@@ -381,6 +381,7 @@ NCCL.add(
         "NCCL WARN NET/OFI Unable to register memory (type = 2) for device 4. RC: -22, Error:"
         " Invalid argument",
         "NCCL WARN NET/OFI Couldn't open CQ. RC: -12, ERROR: Cannot allocate memory",
+        "NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid argument",
     ),
     ("NET/OFI Initializing aws-ofi-nccl 1.9.1-aws",),
     "NCCL: transport/net_ib.cc; aws-ofi-nccl",
