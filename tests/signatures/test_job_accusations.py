@@ -113,6 +113,7 @@ def test_a_report_about_all_replicas_accuses_nobody(line: str) -> None:
 @pytest.mark.parametrize(
     ("line", "gpu"),
     [
+        ("bitwise test bd-05: 1 step: output differs from reference on device 2", "2"),
         ("Output differs from reference, checksum 0x1f2e != 0x1f2f on GPU 3", "3"),
         (
             "A memory mismatch was detected on GPU 5, but no error was reported by CUDA or NVML.",
@@ -145,6 +146,8 @@ def test_a_test_of_a_gpu_accuses_that_gpu(line: str, gpu: str) -> None:
         "only rank 0 logs",
         "rank 3: no NaN found in local grads before all-reduce",
         "rank 3 found 0 NaN in 128 tensors before reduce",
+        "Exiting with code 16: need to rerun on a different GPU to decide if it is correct",
+        "bitwise test bd-04: 1 step: output equals reference, checksum 0x51c2",
     ],
 )
 def test_numbers_that_are_right_accuse_nobody(line: str) -> None:
@@ -328,8 +331,50 @@ def test_a_gpu_that_does_not_start_can_be_explained_by_one_that_is_gone(line: st
     assert Trait.GPU_NOT_STARTED in traits_of(found)
 
 
+def test_a_container_without_its_device_is_one_too() -> None:
+    found = read(
+        "task-307 node=worker-19 container launch failed: nvidia-container-cli: device error:"
+        " unknown device id: GPU-7d3f"
+    )
+
+    assert found is not None
+    assert Trait.GPU_NOT_STARTED in traits_of(found)
+    assert found.reading.fields["node"] == "worker-19"
+
+
+def test_a_driver_of_another_version_is_an_image_that_does_not_fit() -> None:
+    found = read(
+        "nvidia-container-cli: initialization error: nvml error: driver/library version mismatch"
+    )
+
+    assert found is not None
+    assert Trait.GPU_NOT_STARTED not in traits_of(found)
+
+
 def test_an_illegal_address_is_no_gpu_that_does_not_start() -> None:
     found = read("ERROR: kernel launch failed with CUDA error 700")
 
     assert found is not None
     assert Trait.GPU_NOT_STARTED not in traits_of(found)
+
+
+def test_the_node_that_a_test_names_is_the_one_that_was_tested() -> None:
+    found = read("bitwise test bd-05: 1 step: output differs from reference on device 2")
+
+    assert found is not None
+    assert found.reading.fields["node"] == "bd-05"
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Rank 3, node n4, device 3, iteration #9: First rerun: unexpected result is reproducible"
+        " within the tolerance (nan = nan)",
+        "Unexpected result nan on rank 3 at iteration #3 invocation #2 (message='found NaN')",
+    ],
+)
+def test_a_nan_whose_rerun_is_not_done_blames_nobody(line: str) -> None:
+    found = read(line)
+
+    assert found is not None
+    assert (found.reading.blame or found.signature.blame) is Blame.NOBODY

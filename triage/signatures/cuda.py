@@ -53,7 +53,11 @@ def cuda(
 
 
 def out_of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
-    """Tells the holder of the memory where the text names other processes."""
+    """The size that was asked for; what no machine has is a broken number and no need."""
+    if "more than 1EB" in found.string:
+        return Reading(
+            category=Category.SOFTWARE_FRAMEWORK, also=(Category.SOFTWARE_USER,), weak=True
+        )
     size = re.search(r"Tried to allocate ([\d.]+ [KMGT]iB)", found.string)
     return Reading(fields={} if size is None else {"tried": size[1]})
 

@@ -4,8 +4,11 @@ A library that does not fit, a build that fails, a service that refuses: the job
 image or configuration, and no part of the node.
 """
 
+import re
+from collections.abc import Sequence
+
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.job_line import ROOT, Family
 from triage.signatures.signature import Reading
 
@@ -14,6 +17,26 @@ __all__ = ["SIGNATURES"]
 ENVIRONMENT = Family("environment", Kind.DEPENDENCY)
 DEPENDENCY = Category.DEPENDENCY
 USER = Category.SOFTWARE_USER
+
+# The part that the container asks for is not there, or says nothing.
+NO_DEVICE = re.compile(r"device error: |unknown device|no such device|nvml error: ", re.IGNORECASE)
+MISFIT = re.compile(r"version mismatch|driver not loaded|unsatisfied condition", re.IGNORECASE)
+NODE = re.compile(r"\bnode[= ]\"?([A-Za-z][\w.-]{0,250}\w)\b(?=[\",; ]|$)")
+
+
+def container(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """An image that does not fit, or a GPU that the node does not show."""
+    text = found.string
+    named = NODE.search(text)
+    fields = {} if named is None else {"node": named[1]}
+    if NO_DEVICE.search(text) is None or MISFIT.search(text) is not None:
+        return Reading(fields=fields)
+    return Reading(
+        also=(Category.GPU, Category.IO_BOARD),
+        traits=frozenset({Trait.GPU_NOT_STARTED}),
+        fields=fields,
+    )
+
 
 ENVIRONMENT.add(
     "container",
@@ -39,6 +62,7 @@ ENVIRONMENT.add(
     r"|\bmanifest unknown\b|\bmanifest for \S{1,200} not found|pull access denied for",
     (
         "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown",
+        "container launch failed: nvidia-container-cli: device error: unknown device id: GPU-7d3f",
         "docker: Error response from daemon: failed to create shim task: OCI runtime create failed:"
         " unable to start container process",
         "slurmstepd: error: pyxis: couldn't start container",
@@ -50,6 +74,7 @@ ENVIRONMENT.add(
     "NVIDIA container toolkit, runc, pyxis, enroot",
     category=DEPENDENCY,
     also=(Category.GPU, Category.STORAGE),
+    read=container,
 )
 ENVIRONMENT.add(
     "command",

@@ -142,7 +142,7 @@ def differs(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
 
 def repeated(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A step that was run again on the same input, with another result."""
-    if ALL_WELL.search(found.string):
+    if ALL_WELL.search(found.string) or ASKED_FOR.search(found.string):
         return None
     if SAME_AGAIN.search(found.string) and not NOT_AGAIN.search(found.string):
         return Reading(category=NUMERICAL, also=(), blame=Blame.NOBODY, weak=True)
@@ -157,7 +157,12 @@ def failed_check(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return about(text, weak=re.search(r"suspect|possible|maybe|may be", text, re.I) is not None)
 
 
-OF_GPU = re.compile(r"\bGPU[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
+OF_GPU = re.compile(r"\b(?:GPU|device|cuda)[ _#:=-]{0,2}(\d{1,3})\b", re.IGNORECASE)
+# "alignment test bd-05: output differs": the node that was tested, of which many print.
+TESTED_NODE = re.compile(
+    r"\b(?:test|check|diag\w{0,10}|node|host)(?: (?:on|of|for))?[ =]"
+    r"([A-Za-z](?:[\w.-]{0,60}[\w-])?\d[\w.-]{0,30})(?::|,| failed)"
+)
 
 
 def tested(found: re.Match[str]) -> Reading | None:
@@ -168,8 +173,11 @@ def tested(found: re.Match[str]) -> Reading | None:
     rank, _ = accused(text)
     if rank is not None:
         return about(text, weak=False)
-    gpu = OF_GPU.search(text)
-    return Reading(fields={} if gpu is None else {"cuda_device": gpu[1]}, weak=gpu is None)
+    gpu, node = OF_GPU.search(text), TESTED_NODE.search(text)
+    fields = {} if gpu is None else {"cuda_device": gpu[1]}
+    if node is not None:
+        fields["node"] = node[1]
+    return Reading(fields=fields, weak=not fields)
 
 
 def before_reduction(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -188,6 +196,8 @@ def before_reduction(found: re.Match[str], _after: Sequence[str]) -> Reading | N
     )
 
 
+# Not done yet: "need to rerun on a different GPU to decide".
+ASKED_FOR = re.compile(r"\b(?:needs? to|will|should|must|going to|to decide|in order to)\b", re.I)
 # A bad result that comes again is the model's or the program's.
 SAME_AGAIN = re.compile(
     r"\breproduc(?:es|ed|ible|ibly)\b|\b(?:exactly )?the same (?:bad |wrong )?(?:nan|inf|loss"
@@ -263,6 +273,7 @@ CORRUPTION.add(
         " forward pass.",
         "rerun mode is on: results of rank 3 are validated",
         "replay of step 12 passed: no mismatch on rank 3",
+        "need to rerun on a different GPU to decide between persistent and correct result",
     ),
     CHECKS,
     category=SDC,

@@ -295,3 +295,22 @@ def test_reads_whole_syslog_and_journal(
     found = read_envelope(line)
 
     assert (found.node, found.kernel, found.pid, found.text) == (node, kernel, pid, text)
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        ("n30039: RuntimeError: CUDA error: invalid device ordinal", "n30039"),
+        ("ip-10-0-1-14: Traceback (most recent call last):", "ip-10-0-1-14"),
+        ("dgx0.cluster: torch.distributed.DistBackendError: NCCL error", "dgx0.cluster"),
+        ("rank3: RuntimeError: CUDA error: invalid device ordinal", None),
+        ("worker-3: RuntimeError: CUDA error: invalid device ordinal", None),
+        ("step12: KeyError: 'x'", None),
+        ("GPU3: AssertionError", None),
+        ("v2: ValueError: x", None),
+        ("OSError: RuntimeError: x", None),
+        ("n1: hello there", None),
+    ],
+)
+def test_a_host_name_of_pdsh_stands_before_an_exception(line: str, node: str | None) -> None:
+    assert read_envelope(line).node == node

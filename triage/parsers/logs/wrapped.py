@@ -266,6 +266,24 @@ def log_file(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
+# pdsh and the launchers that use it: "n30039: RuntimeError: ..." A name without a digit is a
+# program's, and a rank or a step is no host.
+PDSH: Final = re.compile(
+    r"(?!(?i:rank|step|iter\w*|epoch|worker|gpu|cuda|task|proc\w*|pid|line|python|stage|layer|trial|err\w*"
+    r"|exit|job|run|attempt|shard|batch|bucket|device|dev|replica|group|pg|pp|tp|dp|core|thread)"
+    r"[\d_.-]|(?i:v|h|a|b|gb|mi|py|x)\d{1,3}\w?:)"
+    r"([A-Za-z](?:[\w.-]{0,60}[\w-])?\d[\w-]{0,30}(?:\.[a-z][\w.-]{0,100})?): "
+    r"(?=Traceback \(most|  File \"|(?:[a-z_]\w{0,60}\.){0,8}[A-Z]\w{0,60}(?:Error|Exception"
+    r"|Interrupt)\b"
+    r"|ssh exited with)",
+)
+
+
+def pdsh(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.host(match[1])
+    return True
+
+
 WORD: Final = (
     (CRI, cri),
     (EXPORT, nothing),
@@ -273,6 +291,7 @@ WORD: Final = (
     (EVENT, event),
     (LOGFMT, logfmt),
     (TEE, log_file),
+    (PDSH, pdsh),
     (FILE, file),
     (LOG_FILE, log_file),
     (CONTEXT, log_file),
