@@ -34,7 +34,7 @@ READ = [
      "reading", None, "n4", "7", 64, 1410),
     # Hot and working at full clocks: nothing slows it.
     ("2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 88, 692.20 W, 1980 MHz, Not Active, Not Active",
-     "reading", None, None, "0000:5d:00", 88, 1980),
+     "hot", "gpu_thermal", None, "0000:5d:00", 88, 1980),
     # A slowdown of a GPU that is not hot, by nobody knows what.
     ("2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 63, 692.20 W, 1980 MHz, Active, Not Active",
      "reading", None, None, "0000:5d:00", 63, 1980),

@@ -17,6 +17,7 @@ from triage.analysis.identity import Fleet, attribute, resolve
 from triage.analysis.lateness import node_clocks
 from triage.analysis.spread_of_nan import with_spread
 from triage.analysis.stop import parse_instant
+from triage.analysis.telemetry.monitor_lines import held_against_peers
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
 from triage.parsers.logs.clocks import Anchors, place
@@ -41,7 +42,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs = replace(logs, evidence=thinned(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, facts, dump_nodes(case))
-    rows = with_spread(attribute(with_age(placed), fleet))
+    rows = held_against_peers(with_spread(attribute(with_age(placed), fleet)))
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, notes = align(rows, dump_offsets(case, fleet) if rows else {})
     return Dated(tuple(aligned), placed, fleet, (*placed.notes[before:], *fleet.notes, *notes))

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.signatures.gpu_reading import GpuReading, gpu_reading
-from triage.signatures.host_line import ERROR, HostFamily
-from triage.signatures.job_line import NOISE, ROOT
+from triage.signatures.host_line import ERROR, WARN, HostFamily
+from triage.signatures.job_line import ADVICE, NOISE, ROOT
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["LITERALS", "READING", "SIGNATURES"]
@@ -65,6 +65,14 @@ def slowed(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading(gpu=told.gpu, weak=not told.hot, fields=fields_of(told))
 
 
+def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """A GPU as hot as those that slow down, of which nothing says that it does."""
+    told = gpu_reading(found.string)
+    if told is None or not told.hot or told.heat or told.brake:
+        return None
+    return Reading(gpu=told.gpu, fields=fields_of(told))
+
+
 def measured(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Any other monitor's line about one GPU."""
     told = gpu_reading(found.string)
@@ -102,6 +110,25 @@ MONITOR.line(
     scope=Scope.ANY,
     as_one=True,
     read=slowed,
+)
+MONITOR.line(
+    "hot",
+    ADVICE,
+    WARN,
+    LITERALS,
+    ANY,
+    (
+        "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=94C power=274W sm_clk=882MHz",
+        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 88, 692.20 W, 1980 MHz, Not Active",
+    ),
+    ("[gpu-mon] 06:28:07 host=n146 gpu=5 temp=64C power=674W sm_clk=1882MHz throttle=none",),
+    SOURCE,
+    category=Category.GPU_THERMAL,
+    also=(Category.CHASSIS,),
+    weak=True,
+    scope=Scope.ANY,
+    as_one=True,
+    read=hot,
 )
 MONITOR.add(
     "reading",
