@@ -289,7 +289,10 @@ def test_an_old_error_explains_nothing_that_the_job_tells_without_a_time():
 
 def no_gpu(node: str, signature: str = "cuda.init_error") -> Evidence:
     base = of(Category.DEPENDENCY, Kind.CUDA, node, artifact=f"nodes/{node}/job.log")
-    return replace(base, signature=signature, text="CUDA driver initialization failed")
+    traits = frozenset({Trait.GPU_NOT_STARTED})
+    return replace(
+        base, signature=signature, text="CUDA driver initialization failed", traits=traits
+    )
 
 
 def test_what_starts_on_all_nodes_but_one_is_that_nodes_gpu():
