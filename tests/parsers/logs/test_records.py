@@ -171,7 +171,7 @@ READ = [
     (ILO, [(2, "sel.vendor", "chassis", None, "07:57:00", "root")]),
     (REDFISH, [(4, "sel.power", "power", None, "07:57:20", "root"),
                (12, "sel.vendor", "gpu", None, "07:58:20", "root")]),
-    (JOURNAL, [(1, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
+    (JOURNAL, [(4, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
     (VERBOSE, [(5, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
     (EXPORT, [(5, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
 ]  # fmt: skip

@@ -13,6 +13,7 @@ from triage.parsers.logs.stamps import (
     wall,
 )
 from triage.parsers.logs.state import Strip
+from triage.signatures.process_names import Whose, whose
 
 __all__ = ["RULES"]
 
@@ -28,7 +29,11 @@ NO_HOST: Final = re.compile(
     re.IGNORECASE,
 )
 
-RAW: Final = re.compile(r"\[ *(\d{1,40})\.(\d{1,9})\](?: ?\[ *[TC]\d{1,8}\])?:? ?")
+# With the time since the line before ("[   12.345678 <    0.000123>]") and the thread or
+# processor that printed it.
+RAW: Final = re.compile(
+    r"\[ *(\d{1,40})\.(\d{1,9})(?: <[ \d.]{3,24}>? ?)?\](?: ?\[ *[TC] *\d{1,8}\])?:? ?"
+)
 DELTA: Final = re.compile(r"\[ *[+<] *(\d{1,9})\.(\d{1,9})>?\] ?")
 MINUTE: Final = re.compile(r"\[([^\W\d]{3,6}|\d{1,2}월|\d{1,2}月) ?(\d{1,2}) (\d\d:\d\d)\] ?")
 CTIME: Final = re.compile(
@@ -41,13 +46,16 @@ MANAGER: Final = re.compile(
 )
 SYSLOG: Final = re.compile(
     r"(?:(\d{4}) )?(?:[A-Z][a-z]{2},? )?([A-Z][a-z]{2}) {1,2}(\d{1,2}) (?:(\d{4}) )?"
-    r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: (\d{4})(?= ))?:?(?: +|$)"
+    r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:(?: ([A-Z]{3,5}))? (\d{4})(?= ))?:?(?: +|$)"
 )
 ISO: Final = re.compile(DATED + r"[:\]|]?(?:[ \t]+|$|(?=\[))")
-# journalctl -o short-full: Sun 2026-03-15 05:08:50 CET host kernel: text
-DAY_ISO: Final = re.compile(
-    r"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun),? " + DATED + r"(?: [A-Z]{2,5}(?= ))?[:\]]?(?:[ \t]+|$)"
+# journalctl -o short-full: Tue 2025-12-30 16:05:39 UTC gpu17 kernel: text. A zone without an
+# abbreviation is printed as its hours.
+FULL: Final = re.compile(
+    r"[A-Z][a-z]{2},? " + DATED + r"(?: ([+-]\d\d)(?= )| [A-Z]{3,5}(?= ))?(?:[ \t]+|$)"
 )
+# journalctl -o short-unix, and what tails it.
+UNIX: Final = re.compile(r"(1\d{9})\.(\d{3,9}) (?=\S)")
 # After the time: a host where a program name with a colon, or a level and one, follows.
 HOST: Final = re.compile(
     r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+"
@@ -60,6 +68,15 @@ PLAIN_HOST: Final = re.compile(
     r"([A-Za-z0-9_][\w.-]{0,252})[ \t]+(?=(?:(?:[a-z0-9]{1,10}\.)?(?:" + LEVELS + r")[ \t]+)?"
     r"(?:kernel:|[A-Za-z][\w./()@-]{0,80}\[\d{1,8}\]:))",
     re.IGNORECASE,
+)
+# What a kernel prints by itself behind the name or address of who sent it: its uptime, or a
+# record of /dev/kmsg.
+SENDER: Final = re.compile(
+    r"(?!\d{1,8} )([A-Za-z0-9_][\w.:-]{0,252})[ \t]+"
+    r"(?=(?:<\d{1,3}>)?\[ *\d{1,10}\.\d{6}\] |\d{1,3},\d{1,19},\d{1,19},[-c+];)"
+)
+ADDRESS: Final = re.compile(
+    r"(\d{1,3}\.\d{1,3}\.\d{1,3}\.\d{1,3})(?::\d{1,5})?|[0-9a-f]{0,4}:[0-9a-f:]{2,40}"
 )
 SEVERITY: Final = re.compile(
     r"(?:[a-z0-9]{1,10}\.)?(?:" + LEVELS + r")[ \t]+(?=kernel:)", re.IGNORECASE
@@ -85,7 +102,10 @@ CONSOLE: Final = re.compile(r"Message from syslogd@([\w.-]{1,253})")
 def raw(strip: Strip, match: "re.Match[str]") -> bool:
     stamp = uptime(match[1], match[2])
     strip.clock(stamp)
-    strip.kernel |= len(match[2]) == 6
+    strip.pos = match.end()
+    # journalctl -o short-monotonic prints the host, and the lines of other programs.
+    if not host(strip, PLAIN_HOST):
+        strip.kernel |= len(match[2]) == 6
     return True
 
 
@@ -129,10 +149,47 @@ def syslog(strip: Strip, match: "re.Match[str]") -> bool:
     month = MONTHS.get(match[2].casefold())
     if month is None:
         return False
-    year = match[1] or match[4] or match[7]
-    strip.clock(wall(int(year) if year else None, month, int(match[3]), match[5], match[6]))
+    year = match[1] or match[4] or match[8]
+    strip.clock(
+        wall(int(year) if year else None, month, int(match[3]), match[5], match[6], match[7])
+    )
+    strip.pos = match.end()
+    if not sender(strip):
+        host(strip, HOST)
+    return True
+
+
+def full(strip: Strip, match: "re.Match[str]") -> bool:
+    year, month, day, clock, fraction, zone, hours = match.groups()
+    strip.clock(wall(int(year), int(month), int(day), clock, fraction, zone or hours))
     strip.pos = match.end()
     host(strip, HOST)
+    return True
+
+
+def unix(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.pos = match.end()
+    if (
+        not sender(strip)
+        and not host(strip, PLAIN_HOST)
+        and not strip.line.startswith("kernel:", strip.pos)
+    ):
+        return False
+    strip.clock(uptime(match[1], match[2]))
+    return True
+
+
+def sender(strip: Strip) -> bool:
+    """Who sent a line over the network, where what it sent is a kernel's."""
+    found = SENDER.match(strip.line, strip.pos)
+    if found is None or NO_HOST.fullmatch(found[1]) is not None:
+        return False
+    address = ADDRESS.fullmatch(found[1])
+    name = found[1] if address is None else address[1] or found[1]
+    strip.host(name)
+    if address is not None:
+        strip.address = strip.address or name
+    strip.pos = found.end()
     return True
 
 
@@ -140,7 +197,7 @@ def iso(strip: Strip, match: "re.Match[str]") -> bool:
     stamp = dated(match)
     strip.clock(stamp)
     strip.pos = match.end()
-    if not host(strip, PLAIN_HOST) and stamp is not None:
+    if not sender(strip) and not host(strip, PLAIN_HOST) and stamp is not None:
         # dmesg --time-format=iso: six digits behind a comma, and a zone; nothing else prints so.
         strip.kernel |= "," in match[0] and len(match[5] or "") == 6 and match[6] is not None
     return True
@@ -197,9 +254,15 @@ def structured(strip: Strip, match: "re.Match[str]") -> bool:
         strip.clock(dated(match))
     if match["host"] != "-":
         strip.host(match["host"])
-    strip.kernel |= match["app"] == "kernel"
-    if strip.pid is None and match["pid"].isdecimal() and len(match["pid"]) <= 8:
-        strip.pid = int(match["pid"])
+    app, pid = match["app"], match["pid"]
+    strip.kernel |= app == "kernel"
+    if strip.pid is None and pid.isdecimal() and len(pid) <= 8:
+        strip.pid = int(pid)
+    strip.pos = match.end()
+    if app not in ("-", "kernel"):
+        strip.program = strip.program or app
+        if whose(app) is not Whose.JOB:
+            strip.said_by(app)
     return True
 
 
@@ -225,8 +288,8 @@ RULES: Final = {
         (DELTA, delta),
         (MANAGER, manager),
     ),
-    "0": ((ISO, iso), (KMSG, kmsg), (TALOS, talos), (SYSLOG, syslog)),
-    "A": ((DAY_ISO, iso), (SYSLOG, syslog), (CONSOLE, console)),
+    "0": ((ISO, iso), (KMSG, kmsg), (TALOS, talos), (SYSLOG, syslog), (UNIX, unix)),
+    "A": ((SYSLOG, syslog), (FULL, full), (CONSOLE, console)),
     "a": ((KERNEL, kernel), (DECODED, decoded), (IDENT, ident)),
     "<": ((STRUCTURED, structured), (PRIORITY, priority)),
 }

@@ -30,7 +30,7 @@ SERVICES: Final = re.compile(
     rb"(?: |\"SYSLOG_IDENTIFIER\" ?: ?\")"
     rb"(?:systemd(?:-\w{3,20})?|kernel|CRON|crond?|sshd|dbus(?:-daemon)?|NetworkManager|rsyslogd"
     rb"|snapd|anacron|auditd|chronyd|polkitd|sudo|su|dhclient|rtkit-daemon|irqbalance)"
-    rb"(?:(?:\[\d{1,9}\])?: |\")"
+    rb"(?:(?:\[\d{1,9}\])?: | (?:-|\d{1,9}) [^ \n]{1,32} [-\[]|\")"
 )
 DIGITS: Final = re.compile(rb"[0-9]")
 LETTERS: Final = re.compile(rb"[A-Za-z]")

@@ -28,6 +28,7 @@ from triage.parsers.logs.catalogue import Catalogue, standard
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps
 from triage.parsers.logs.first_minutes import boots_in, of_a_boot, soon_after_boot
 from triage.parsers.logs.join import Mask, Outcome, join_logs
+from triage.parsers.logs.journal import one_line_records
 from triage.parsers.logs.layout import Layout, layout_of, node_of_file
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 from triage.parsers.logs.mask import collapse_key
@@ -131,7 +132,7 @@ class Reader:
             self.local.buffer = bytearray(self.bounds.chunk + self.bounds.ahead)
         checks, stream = checks_in(stream)
         if checks is None:
-            stream = as_lines(stream)
+            stream = as_lines(one_line_records(stream))
         outcome = LogReader(self, stream, self.local.tables, self.local.buffer).read()
         return outcome if checks is None else with_checks(outcome, checks)
 

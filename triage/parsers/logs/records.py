@@ -102,8 +102,6 @@ def reader_of(head: str) -> Callable[[str], Iterator[tuple[int, str]]] | None:
     text = head.lstrip("\ufeff \t\r\n")
     if text.startswith(("{", "[")):
         return of_json if OPENS.match(text) and not is_json_line(text) else None
-    if VERBOSE.match(text) or EXPORTED.match(text):
-        return of_journal
     if BLOCK.match(text):
         return of_blocks
     return of_table if table_columns(text.partition("\n")[0]) is not None else None
@@ -285,41 +283,6 @@ def of_redfish(one: Record) -> str:
         text_in(one.get("Severity")) or text_in(one.get("MessageSeverity")),
         ended=ended,
     )
-
-
-# --- journals with a line a field
-
-# "Mon 2026-03-13 10:51:10.920117 UTC [s=0411...;i=18cf;b=...]", then fields with four blanks.
-VERBOSE: Final = re.compile(
-    r"[A-Z][a-z]{2} (?P<time>\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d{1,9})?(?: UTC)?)[^\n\[]{0,8}"
-    r" \[s=[0-9a-f]{1,64};[^\n]{0,300}\]\s{0,2}$",
-    re.MULTILINE,
-)
-# What `journalctl -o export` begins each of its blocks with.
-EXPORTED: Final = re.compile(r"__CURSOR=[^\n]{1,500}$", re.MULTILINE)
-FIELD: Final = re.compile(r"^[ \t]{0,8}([A-Z_][A-Z0-9_]{1,64})=([^\n]*)$", re.MULTILINE)
-KEPT: Final = frozenset(
-    {"MESSAGE", "_HOSTNAME", "_TRANSPORT", "SYSLOG_IDENTIFIER", "__REALTIME_TIMESTAMP", "_PID",
-     "PRIORITY"}
-)  # fmt: skip
-
-
-def of_journal(text: str) -> Iterator[tuple[int, str]]:
-    """Each record of a journal, as ``journalctl -o json`` prints it."""
-    begins = VERBOSE if VERBOSE.match(text.lstrip()) else EXPORTED
-    starts = list(begins.finditer(text))
-    stops = [*(one.start() for one in starts[1:]), len(text)]
-    for found, stop in zip(starts, stops, strict=True):
-        told: dict[str, str] = {}
-        at = found.start()
-        for each in FIELD.finditer(text, found.end() if begins is VERBOSE else at, stop):
-            if each[1] in KEPT and each[1] not in told:
-                told[each[1]] = each[2].rstrip("\r")
-                at = each.start() if each[1] == "MESSAGE" else at
-        if "MESSAGE" in told:
-            if begins is VERBOSE and "__REALTIME_TIMESTAMP" not in told:
-                told["time"] = found["time"]
-            yield at, json.dumps(told, ensure_ascii=False)
 
 
 # --- the lists of management controllers

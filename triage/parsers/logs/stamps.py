@@ -21,6 +21,7 @@ __all__ = [
     "read_time",
     "uptime",
     "wall",
+    "zone_seconds",
 ]
 
 SECOND_NS: Final = 1_000_000_000
@@ -83,15 +84,30 @@ def day_number(year: int, month: int, day: int) -> int | None:
         return None
 
 
+# Abbreviations of zones that mean one place's hour wherever clocks print them. Those that
+# several do (CST: Chicago, Shanghai; IST: Delhi, Dublin, Jerusalem) say nothing.
+ZONES: Final = {
+    "Z": 0, "z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "MEZ": 1,
+    "MESZ": 2, "EET": 2, "EEST": 3, "MSK": 3, "SAST": 2, "HKT": 8, "SGT": 8, "JST": 9, "KST": 9,
+    "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7,
+    "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8, "HST": -10,
+}  # fmt: skip
+NUMERIC_ZONE: Final = re.compile(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
+
+
 @lru_cache(maxsize=512)
 def zone_seconds(text: str | None) -> int | None:
-    """A printed zone (Z, +02:00, -0500, UTC) in seconds; None for one that does not exist."""
+    """A printed zone (Z, +02:00, -0500, +08, UTC, PDT) in seconds; None for one that does not
+    exist, or stands for several.
+    """
     if text is None:
         return None
     text = text.strip()
-    if text in ("Z", "z", "UTC", "GMT"):
-        return 0
-    hours, minutes = int(text[1:3]), int(text[-2:])
+    if text in ZONES:
+        return ZONES[text] * 3600
+    if NUMERIC_ZONE.fullmatch(text) is None:
+        return None
+    hours, minutes = int(text[1:3]), int(text[-2:] if len(text) > 3 else 0)
     if hours > 14 or minutes % 15 or minutes > 45:
         return None
     return (-1 if text[0] == "-" else 1) * (hours * 3600 + minutes * 60)
@@ -154,13 +170,14 @@ def epoch(value: float) -> Stamp | None:
 # Groups: year, month, day, clock, fraction, zone.
 DATED: Final = (
     r"(\d{4})[-/](\d{1,2})[-/](\d{1,2})[T _](\d{1,2}:\d\d:\d\d)(?:[.,](\d{1,9})\d{0,9})?"
-    r"(Z| ?[+-]\d\d:?\d\d(?!\d)| UTC| GMT)?"
+    r"(Z| ?[+-]\d\d:?\d\d(?!\d)| (?:UTC|GMT|(?:[ECMP]|AK|AE|NZ)[SD]T|(?:CES?|WES?|EES?)T"
+    r"|[BHIJK]ST|MSK|HKT|SGT|SAST)(?![\w-]))?"
 )
 TIME: Final = re.compile(r"\s*\[?" + DATED)
 EPOCH: Final = re.compile(r"\d{10,19}(?:\.\d{1,9})?", re.ASCII)
 CTIME: Final = re.compile(
     r"\s*\[?(?:[^\W\d]{1,12}\.?,? )?([^\W\d]{3,12})\.? {1,2}(\d{1,2})(?: (\d{4}))?,? "
-    r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: (\d{4}))?"
+    r"(\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?:(?: ([AP]M))?(?: ([A-Z]{3,5}))? (\d{4}))?"
 )
 
 
@@ -186,8 +203,12 @@ def read_time(text: str) -> Stamp | None:
     month = MONTHS.get(found[1].casefold())
     if month is None:
         return None
-    year = found[3] or found[6]
-    return wall(int(year) if year else None, month, int(found[2]), found[4], found[5])
+    year = found[3] or found[8]
+    hour = int(found[4][:2])
+    if found[6] is not None:  # Tue 10 Mar 2026 08:46:54 PM UTC
+        hour = hour % 12 + 12 * (found[6] == "PM")
+    clock = f"{hour:02d}{found[4][2:]}"
+    return wall(int(year) if year else None, month, int(found[2]), clock, found[5], found[7])
 
 
 def better(old: Stamp, new: Stamp) -> Stamp:

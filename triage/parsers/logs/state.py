@@ -55,3 +55,16 @@ class Strip:
         """Take a host name; the outermost counts, it was put there last and on purpose."""
         if name and self.node is None:
             self.node = name[:256]
+
+    def said_by(self, program: str) -> None:
+        """Put the name of the program before its words, as most forms of a log print it.
+
+        Signatures know some lines by who says them, and a service's words are no job's.
+        """
+        text = self.line[self.pos :]
+        begun = text.lstrip(" ")
+        if begun.startswith((program, "{", "[")) or not begun:
+            return
+        pid = "" if self.pid is None else f"[{self.pid}]"
+        self.line = f"{program}{pid}: {text}"
+        self.pos = 0

@@ -38,6 +38,8 @@ LISTED_EVENT: Final = re.compile(
     r"(?:\d{1,4}[smhd]){1,4}(?:[ \t]\(x\d{1,9} over (?:\d{1,4}[smhd]){1,4}\))?[ \t]+"
     r"(?:Warning|Normal)[ \t]+([A-Z]\w{2,60})[ \t]+node/([\w.-]{1,253})[ \t]+"
 )
+# An event of a stream of them, as journalctl -o json-sse prints it.
+SENT: Final = re.compile(r"data: (?=\{)")
 LOGFMT: Final = re.compile(
     r'(?:time|ts)="?([^"\s]{10,40})"? (?:[a-z_]{1,20}=[^"\s]{1,80} ){0,4}(?:msg|message)="?'
 )
@@ -287,6 +289,7 @@ def pdsh(strip: Strip, match: "re.Match[str]") -> bool:
 WORD: Final = (
     (CRI, cri),
     (EXPORT, nothing),
+    (SENT, nothing),
     (INSTANCE, instance),
     (EVENT, event),
     (LOGFMT, logfmt),
