@@ -55,6 +55,13 @@ def ceph_session(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
+def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A connection that is gone; a slow answer alone is every busy file system's."""
+    if "slow reply" in (found["why"] or ""):
+        return Reading(weak=True, traits=frozenset({Trait.GENERIC}))
+    return Reading()
+
+
 REMOTE.line(
     "nfs_server",
     ROOT,
@@ -108,6 +115,7 @@ REMOTE.line(
     category=STORAGE,
     blame=Blame.SHARED,
     weak=True,
+    traits=(Trait.GENERIC,),
 )
 REMOTE.line(
     "lustre_restored",
@@ -160,6 +168,7 @@ REMOTE.line(
     category=STORAGE,
     also=WAY,
     blame=Blame.SHARED,
+    read=lost,
 )
 REMOTE.line(
     "lnet_timeout",

@@ -94,7 +94,7 @@ def module(found: re.Match[str], _after: Sequence[str]) -> Reading:
 
 # One gigabit and virtual ports: a desktop's or a management network, never a job's fabric.
 SLOW = re.compile(
-    r"(?:r8169|r8152|e100|e1000e?|bcmgenet|forcedeth|alx|sky2|8139\w*|virtio_net|vmxnet3|usbnet"
+    r"(?:r8169|r8152|e100|e1000e?|igb|igc|tg3|bnx2|bcmgenet|forcedeth|alx|sky2|8139\w*|virtio_net|vmxnet3|usbnet"
     r"|ax88\w+|cdc_\w+|rndis_host|smsc\d+|lan78xx|macb|fec|stmmac\w*|dwmac\w*)\b[: ]"
 )
 UP = ("up", "active")

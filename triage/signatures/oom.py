@@ -47,9 +47,10 @@ def constrained(found: re.Match[str], _after: Sequence[str]) -> Reading:
 
 def invoked(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """Who asked for memory: a service that did says nothing of the job, which was killed or not."""
-    if whose(found["task"]) is not Whose.SERVICE:
-        return Reading()
-    return Reading(weak=True, traits=frozenset({Trait.NOT_THE_JOB}))
+    owner = whose(found["task"])
+    if owner is Whose.SERVICE:
+        return Reading(weak=True, traits=frozenset({Trait.NOT_THE_JOB}))
+    return Reading(weak=owner is Whose.UNKNOWN)
 
 
 OOM.line(
@@ -57,7 +58,7 @@ OOM.line(
     ROOT,
     FATAL,
     ("invoked oom-killer",),
-    r"(?P<task>[^\s:][^\n:]{0,31}?) invoked oom-killer: gfp_mask=(?P<mask>\w{1,60})",
+    r"(?:\[[ \d.]{5,20}\] )?(?P<task>[^\s:][^\n:]{0,31}?) invoked oom-killer: gfp_mask=(?P<mask>\w{1,60})",
     (
         "python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=985",
         "pt_data_worker invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0",

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import NOISE, ROOT
+from triage.signatures.job_line import ADVICE, NOISE, ROOT
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -114,7 +114,7 @@ POWER.line(
 )
 POWER.line(
     "management",
-    ROOT,
+    ADVICE,
     WARN,
     (
         "kcs in invalid state",

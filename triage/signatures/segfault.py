@@ -43,15 +43,19 @@ def offset(found: re.Match[str], _after: Sequence[str]) -> Reading:
 # Libraries that only programs on GPUs load, whatever the program is called.
 OF_A_JOB = re.compile(
     r"(?:lib)?(?:nccl|rccl|torch|c10|cuda|cudart|cudnn|cublas|nvrtc|hip|hsa|amdhip|mlx5|ibverbs|efa"
-    r"|fabric|ucp|ucs|uct|mpi|open-rte|python3)",
+    r"|fabric|ucp|ucs|uct|mpi|open-rte)",
     re.IGNORECASE,
 )
+PYTHON = re.compile(r"(?:lib)?python3", re.IGNORECASE)
 
 
 def of_process(task: str | None, library: str, fields: dict[str, str]) -> Reading:
     """The death of a service is no matter of the job; that of an unknown program may be."""
     owner = whose(task or "")
-    if owner is Whose.JOB or OF_A_JOB.match(library.rsplit("/", 1)[-1]):
+    name = library.rsplit("/", 1)[-1]
+    if owner is Whose.JOB or OF_A_JOB.match(name):
+        return Reading(fields=fields)
+    if owner is Whose.UNKNOWN and PYTHON.match(name):
         return Reading(fields=fields)
     if owner is Whose.SERVICE:
         return Reading(
