@@ -45,6 +45,7 @@ ENVIRONMENT.add(
         "nvidia-container-cli:",
         "oci runtime create failed",
         "failed to create shim task",
+        "failed to create containerd task",
         "pyxis: ",
         "enroot-",
         "unsatisfied condition:",
@@ -56,7 +57,7 @@ ENVIRONMENT.add(
         "pull access denied",
     ),
     r"nvidia-container-cli: \w[\w ]{0,40}(?:error|failed)|OCI runtime create failed"
-    r"|failed to create shim task|pyxis: (?:couldn't|could not|failed|error|child)"
+    r"|failed to create (?:shim|containerd) task|pyxis: (?:couldn't|could not|failed|error|child)"
     r"|enroot-\w{1,20}: (?:failed|command not found|error)|unsatisfied condition: \w"
     r"|\bexec format error|while running nvccli"
     r"|\bmanifest unknown\b|\bmanifest for \S{1,200} not found|pull access denied for",

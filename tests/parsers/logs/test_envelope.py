@@ -331,3 +331,18 @@ def test_reads_whole_syslog_and_journal(
 )
 def test_a_host_name_of_pdsh_stands_before_an_exception(line: str, node: str | None) -> None:
     assert read_envelope(line).node == node
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        ("slurmstepd-ip-10-1-74-228: error: pyxis: couldn't start container", "ip-10-1-74-228"),
+        ("slurmstepd: error: pyxis: couldn't start container", None),
+        ("slurmstepd-helper started", None),
+    ],
+)
+def test_the_daemon_of_a_step_names_its_node(line: str, node: str | None) -> None:
+    envelope = read_envelope(line)
+
+    assert envelope.node == node
+    assert envelope.text == line

@@ -286,6 +286,17 @@ def pdsh(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
+# The daemon of a step says on which node it runs; its name stays, signatures look for it.
+STEP_DAEMON: Final = re.compile(
+    r"slurmstepd-([A-Za-z0-9][\w.-]{0,250}): (?=error|fatal|info|debug)"
+)
+
+
+def step_daemon(strip: Strip, match: "re.Match[str]") -> bool:
+    strip.host(match[1])
+    return False
+
+
 WORD: Final = (
     (CRI, cri),
     (EXPORT, nothing),
@@ -294,6 +305,7 @@ WORD: Final = (
     (EVENT, event),
     (LOGFMT, logfmt),
     (TEE, log_file),
+    (STEP_DAEMON, step_daemon),
     (PDSH, pdsh),
     (FILE, file),
     (LOG_FILE, log_file),
