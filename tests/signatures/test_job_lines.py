@@ -118,7 +118,7 @@ LINES = [
         " functions before calling NumCudaDevices() that might have already set an error? Error"
         " 802: system not yet initialized",
         "cuda.fabric_not_ready",
-        "root",
+        "weak",
         "nvlink",
     ),
     (

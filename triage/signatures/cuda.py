@@ -85,7 +85,7 @@ NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
     718: (Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER, Category.GPU), True),
     719: (None, (), True),
     721: (Category.NVLINK, (Category.GPU, Category.GPU_HBM), True),
-    802: (Category.NVLINK, (Category.DEPENDENCY,), False),
+    802: (Category.NVLINK, (Category.DEPENDENCY,), True),
     803: (Category.DEPENDENCY, (), False),
     804: (Category.DEPENDENCY, (), False),
     999: (Category.DEPENDENCY, (*NOT_STARTED, Category.SOFTWARE_FRAMEWORK), True),
@@ -166,13 +166,15 @@ SIGNATURES = (
         ),
         r"system not yet initialized|CUDA_ERROR_SYSTEM_NOT_READY|cudaErrorSystemNotReady"
         r"|runtime error \(802\)",
-        Category.DEPENDENCY,
+        Category.NVLINK,
         (
             "RuntimeError: cuda runtime error (802) : system not yet initialized at THC.cpp:50",
             "CUDA initialization: Unexpected error from cudaGetDeviceCount(). Error 802: system"
             " not yet initialized (Triggered internally at CUDAFunctions.cpp:108.)",
         ),
-        also=(Category.NVLINK,),
+        # The fabric manager does not run, or is of another version: of the part it says nothing.
+        also=(Category.DEPENDENCY,),
+        weak=True,
         near=("runtime error (803) : another text",),
     ),
     cuda(
