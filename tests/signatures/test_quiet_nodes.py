@@ -133,6 +133,15 @@ def test_a_fault_among_the_quiet_is_seen(tmp_path: Path) -> None:
     assert [row.code for row in rows if str(row.role) == "root"] == [79]
 
 
+def test_a_flood_of_harmless_lines_is_one_row(tmp_path: Path) -> None:
+    flood = "".join(
+        f"[ 8{k:04d}.010000] docker0: port {k % 9}(veth{k * 7919:07x}) entered blocking state\n"
+        for k in range(3000)
+    )
+    (row,) = rows_of(tmp_path, flood)
+    assert (row.count, str(row.role), str(row.category)) == (3000, "noise", "none")
+
+
 # The harmless line, and the fault that looks like it.
 PAIRS = """
 nvme nvme0: failed to set APST feature (2)

@@ -58,7 +58,8 @@ OOM.line(
     ROOT,
     FATAL,
     ("invoked oom-killer",),
-    r"(?:\[[ \d.]{5,20}\] )?(?P<task>[^\s:][^\n:]{0,31}?) invoked oom-killer: gfp_mask=(?P<mask>\w{1,60})",
+    r"(?:\[[ \d.]{5,20}\] )?(?P<task>[^\s:][^\n:]{0,31}?) invoked oom-killer: "
+    r"gfp_mask=(?P<mask>\w{1,60})",
     (
         "python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=985",
         "pt_data_worker invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0",
