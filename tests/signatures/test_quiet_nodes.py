@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.domain.evidence import Evidence
+from triage.domain.evidence import Evidence, Trait
 from triage.parsers.inputs import InputFile
 from triage.parsers.logs.read import read_logs
 from triage.signatures.registry import match
@@ -194,6 +194,31 @@ def test_the_harmless_beside_the_fault(pair: str) -> None:
     loud = match(fault)
     assert loud is not None
     assert str(loud.reading.role or loud.signature.role) == "root"
+
+
+# A process of the node, and the same words about one of the job.
+PROCESSES = """
+INFO: task updatedb.mlocat:771 blocked for more than 122 seconds.
+INFO: task python3:771 blocked for more than 122 seconds.
+
+Out of memory: Killed process 771 (slack) total-vm:1kB, anon-rss:9kB, file-rss:0kB
+Out of memory: Killed process 771 (python3) total-vm:1kB, anon-rss:9kB, file-rss:0kB
+
+oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,global_oom,task=sshd,pid=77,uid=0
+oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,global_oom,task=rank3,pid=77,uid=0
+
+traps: polkitd[4] general protection fault ip:7f3b sp:7ffd error:0 in libpython3.11.so[7f30+18]
+traps: rank3[4] general protection fault ip:7f3b sp:7ffd error:0 in libpython3.11.so[7f30+18]
+"""
+
+
+@pytest.mark.parametrize("pair", PROCESSES.strip().split("\n\n"), ids=lambda one: one[:30])
+def test_whose_process_it_is(pair: str) -> None:
+    of_node, of_job = (match(line) for line in pair.splitlines())
+    assert of_node is not None
+    assert of_job is not None
+    assert Trait.NOT_THE_JOB in (of_node.reading.traits or ())
+    assert Trait.NOT_THE_JOB not in (of_job.reading.traits or ())
 
 
 # What informs, and must not be more than advice.

@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
 from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.process_names import Whose, whose
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
@@ -89,11 +90,12 @@ def wait(after: Sequence[str]) -> Wait | None:
     return next((one for one in WAITS if one.frames.search(block)), None)
 
 
-def hung(_found: re.Match[str], after: Sequence[str]) -> Reading:
+def hung(found: re.Match[str], after: Sequence[str]) -> Reading:
     """A task in uninterruptible sleep: it waits for what its frames say."""
     known = wait(after)
     if known is None:
-        return Reading()
+        service = whose(found["task"]) is Whose.SERVICE
+        return Reading(traits=frozenset({Trait.NOT_THE_JOB}) if service else None)
     return Reading(
         category=known.category,
         also=known.also,

@@ -27,7 +27,14 @@ def killed(found: re.Match[str], _after: Sequence[str]) -> Reading:
     reach = (found["reach"] or "").lower()
     if "cgroup" in reach:
         return in_group(found["task"], {"constraint": MEMCG})
-    return Reading(fields={"constraint": "CONSTRAINT_NONE"} if reach else {})
+    return of_the_node(found["task"], {"constraint": "CONSTRAINT_NONE"} if reach else {})
+
+
+def of_the_node(task: str, fields: dict[str, str]) -> Reading:
+    """The whole node ran out; where a service paid for it, the job may go on."""
+    if whose(task) is not Whose.SERVICE:
+        return Reading(fields=fields)
+    return Reading(weak=True, fields=fields, traits=frozenset({Trait.NOT_THE_JOB}))
 
 
 def in_group(task: str, fields: dict[str, str]) -> Reading:
@@ -42,7 +49,8 @@ def in_group(task: str, fields: dict[str, str]) -> Reading:
 
 def constrained(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose limit: a group's, or all of the node."""
-    return in_group(found["task"], {}) if found["constraint"].upper() == MEMCG else Reading()
+    limited = found["constraint"].upper() == MEMCG
+    return in_group(found["task"], {}) if limited else of_the_node(found["task"], {})
 
 
 def invoked(found: re.Match[str], _after: Sequence[str]) -> Reading:

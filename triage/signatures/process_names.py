@@ -45,7 +45,7 @@ SERVICE = re.compile(
     r"|php|perl$|ruby|cc1|gcc|g\+\+|ld$|clang|rustc|cargo|make$|cmake|ninja|git$|rsync|slurm|munge|pbs_"
     r"|sssd|nslcd|nscd|rpc\.|rpcbind|gss|automount|lvm|dmeventd|multipathd|iscsid|zed$|tlp$|upower"
     r"|geany|gedit|kate$|nano$|tumbler|udisks|blueman|snmpd|nmbd|smbd|winbind|dhc|ntpdate|fail2ban"
-    r"|falcon|auto-?mount|osquery|wazuh|ossec|crowdstrike|nessus|qualys|clam"
+    r"|updatedb|fstrim|logrotate|mandb|man-db|falcon|auto-?mount|osquery|wazuh|ossec|crowdstrike|nessus|qualys|clam"
     r"|ollama|dcgm|nvidia-|nv-host|gpud$|jupyter-lab$|VBox|teamviewer|anydesk|rustdesk|x11vnc|Xvnc|xrdp)",
 )
 

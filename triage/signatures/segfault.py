@@ -51,7 +51,7 @@ PYTHON = re.compile(r"(?:lib)?python3", re.IGNORECASE)
 
 def of_process(task: str | None, library: str, fields: dict[str, str]) -> Reading:
     """The death of a service is no matter of the job; that of an unknown program may be."""
-    owner = whose(task or "")
+    owner = whose((task or "").rsplit(": ", 1)[-1])  # behind "traps: "
     name = library.rsplit("/", 1)[-1]
     if owner is Whose.JOB or OF_A_JOB.match(name):
         return Reading(fields=fields)
