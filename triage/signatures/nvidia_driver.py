@@ -42,9 +42,15 @@ def probed(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     return None if gone is None else Reading(gpu=bus_id(found["gpu"]))
 
 
+NAMED_GPU = re.compile(rf"\bGPU (?:at )?(?P<gpu>{ADDRESS})")
+
+
 def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """Without an address it may be the third line of a record that counted already."""
     gpu = found["gpu"] or found["other"]
+    if not gpu:
+        named = NAMED_GPU.search(found.string, max(0, found.start() - 100), found.end())
+        gpu = named["gpu"] if named is not None else None
     return Reading(
         gpu=bus_id(gpu) if gpu else None, weak=not gpu, signature="nvidia.fallen_off_bus"
     )

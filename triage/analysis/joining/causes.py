@@ -17,7 +17,7 @@ from triage.analysis.joining.hypothesis import Hypothesis, Seats, by_time, in_ti
 from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
-from triage.analysis.joining.shared import gather_shared
+from triage.analysis.joining.shared import gather_shared, merged_alike
 from triage.analysis.stop import Stop, When, of_a_process
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
@@ -70,7 +70,8 @@ def find_causes(
     found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows))
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
-    return gather_shared(found, stop, max(len(nodes), 1), leaf_switch)
+    found = gather_shared(found, stop, max(len(nodes), 1), leaf_switch)
+    return merged_alike(found)
 
 
 def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
@@ -224,8 +225,18 @@ def with_unplaced(found: Sequence[Hypothesis]) -> list[Hypothesis]:
     kept = list(found)
     gone = set()
     for k, one in enumerate(found):
-        if isinstance(one.place, Unplaced) and len(homes[one.category]) == 1:
-            (home,) = homes[one.category]
+        if not isinstance(one.place, Unplaced):
+            continue
+        # What a process says of several parts alike is of the one that a machine names.
+        left_open = frozenset.intersection(*(frozenset(row.also) for row in one.rows))
+        at = homes[one.category] or [
+            home
+            for category in sorted(left_open)
+            for home in homes[category]
+            if any(row.kind in KERNEL_KINDS for row in found[home].rows)
+        ]
+        if len(at) == 1:
+            (home,) = at
             kept[home] = replace(
                 kept[home],
                 rows=in_time([*kept[home].rows, *one.rows]),

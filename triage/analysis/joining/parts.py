@@ -4,7 +4,6 @@ Several GPUs that are lost at once hang on one board; one GPU that faults again 
 one place of its chip, in different processes or on different days, is no fault of the code.
 """
 
-from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
@@ -28,8 +27,6 @@ RUNS_APART_NS: Final = 6 * 3600 * SECOND
 ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 # As often as this the same place of a chip is no accident.
 REPEATS: Final = 3
-# A program's own fault shows on many GPUs; of one chip, at most on itself.
-GPUS_OF_CODE: Final = 2
 
 
 def refined(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
@@ -58,17 +55,15 @@ def what_lost_gpus_hang_on(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothe
 
 
 def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
-    """One GPU that repeats an application's fault, over places, processes or days: the GPU."""
-    faults: dict[str, list[Evidence]] = defaultdict(list)
-    for row in rows:
-        if row.kind is Kind.XID and row.code in APPLICATION_XIDS and row.gpu is not None:
-            faults[row.gpu].append(row)
-    if not 0 < len(faults) < GPUS_OF_CODE:
+    """One GPU that repeats an application's fault at one place of its chip: the GPU."""
+    faults = [row for row in rows if row.kind is Kind.XID and row.code in APPLICATION_XIDS]
+    now = [row for row in faults if row.gpu is not None and stop.of(row) in ABOUT_THE_STOP]
+    # It has to do so at the stop too; on other days anybody's program may have done it. What
+    # several GPUs show at once is the code that runs on them.
+    if len({row.gpu for row in now}) != 1 or not any(repeats(row, faults) for row in now):
         return one
-    ((gpu, shown),) = faults.items()
-    # It has to do so at the stop too; on other days anybody's program may have done it.
-    now = [row for row in one.rows if row.gpu == gpu and stop.of(row) in ABOUT_THE_STOP]
-    if not now or not repeats(shown):
+    gpu = now[0].gpu
+    if gpu is None or not any(row.gpu == gpu for row in one.rows):
         return one
     own = tuple(row for row in one.rows if row.gpu in (gpu, None))
     return replace(
@@ -76,17 +71,17 @@ def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> 
     )
 
 
-def repeats(shown: Sequence[Evidence]) -> bool:
-    """Whether faults of one GPU are too many, too far apart or too alike for bad code."""
-    processes = {row.pid for row in shown if row.pid is not None}
-    places: dict[str, int] = defaultdict(int)
-    for row in shown:
-        if place := chip_place(row):
-            places[place] += row.count
-    times = [t for row in shown for t in (row.at_ns, row.last_at_ns) if t is not None]
+def repeats(now: Evidence, faults: Sequence[Evidence]) -> bool:
+    """Whether a GPU had this fault at this place before, in other processes or on other days."""
+    alike = [
+        row
+        for row in faults
+        if (row.gpu, row.code, chip_place(row)) == (now.gpu, now.code, chip_place(now))
+    ]
+    processes = {row.pid for row in alike if row.pid is not None}
+    times = [t for row in alike for t in (row.at_ns, row.last_at_ns) if t is not None]
     apart = bool(times) and max(times) - min(times) > RUNS_APART_NS
-    often = any(count >= REPEATS for count in places.values())
-    return apart or len(processes) >= REPEATS or (often and len(processes) >= 2)
+    return sum(row.count for row in alike) >= REPEATS and (apart or len(processes) > 1)
 
 
 def chip_place(row: Evidence) -> str | None:

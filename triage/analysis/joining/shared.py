@@ -2,6 +2,7 @@
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from triage.analysis.joining.hypothesis import Hypothesis, in_time, is_sure
@@ -11,7 +12,7 @@ from triage.analysis.stop import SECOND, Stop, When
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
 
-__all__ = ["gather_shared"]
+__all__ = ["gather_shared", "merged_alike"]
 
 # What many nodes show at once is in none of them ...
 SHARED_NODES: Final = 3
@@ -74,6 +75,26 @@ def gather_shared(
             )
         )  # fmt: skip
     return [one for one in found if id(one) not in gone] + merged
+
+
+def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """One hypothesis for each category outside of all nodes, or at none that is told."""
+    alike: dict[tuple[Category, Place], list[Hypothesis]] = defaultdict(list)
+    for one in found:
+        if not one.names_somebody and one.rows:
+            alike[one.category, one.place].append(one)
+    firsts = {}
+    for group in alike.values():
+        firsts[id(group[0])] = group[0]
+        if len(group) > 1:
+            firsts[id(group[0])] = replace(
+                group[0],
+                rows=in_time((row for one in group[:MAX_GROUP] for row in one.rows[:4]), MAX_ROWS),
+                also=frozenset(also for one in group for also in one.also),
+                followers=sum(one.followers for one in group), votes=len(group),
+            )  # fmt: skip
+    gone = {id(one) for group in alike.values() for one in group} - set(firsts)
+    return [firsts.get(id(one), one) for one in found if id(one) not in gone]
 
 
 # Of a crash of ten thousand ranks a few hundred tell as much.

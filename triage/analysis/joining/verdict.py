@@ -34,6 +34,8 @@ UNSAID: Final = 0.3
 MOST_OF_UNSAID: Final = 0.5
 # A node is named for cordoning only on a hardware cause that lines show, believed this much.
 CORDON_BELIEF: Final = 0.9
+# Two places are convicted together only where one is believed nearly as much as the other.
+ALIKE: Final = 0.75
 MAX_SUSPECTS: Final = 64
 MAX_REASONS: Final = 8
 MAX_RANKS: Final = 16
@@ -137,7 +139,7 @@ def suspects_of(named: Sequence[Belief], seats: Seats) -> tuple[Suspect, ...]:
 def role_beside(one: Belief, top: Belief) -> Role:
     """Convicted, or only possible beside what is likelier."""
     role = role_alone(one)
-    if one.at_place < 0.5 * top.at_place:
+    if one.at_place < ALIKE * top.at_place:
         return Role.POSSIBLE
     # Beside a likelier cause that is in no node, a node is only possible.
     if top.hypothesis.in_no_node and one.at_place < top.at_place:
