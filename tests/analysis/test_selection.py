@@ -1,5 +1,6 @@
 """Which dump is whose: by its name, by its groups, or unknown and said so."""
 
+import gzip
 import random
 from pathlib import Path
 from typing import Any
@@ -88,6 +89,47 @@ def test_a_file_named_like_a_dump_that_is_none_is_listed(tmp_path: Path, text: s
         "nccl_trace_rank_77"
     ]
     assert convicted(tmp_path / "job") == [3]
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b"", "the file is empty"),
+        (bytes(4096), "4,096 bytes of zeros"),
+        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 1327\n", "Git LFS"),
+        (b"../../.git/annex/objects/Xq/9W/SHA256E-s1000--abc", "git-annex"),
+        (b"<!DOCTYPE html>\n<html><head><title>403 Forbidden</title></head></html>",
+         'a web page ("403 Forbidden")'),
+        (b'<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code></Error>', '("NoSuchKey")'),
+        (b"PK\x03\x04" + bytes(60), "a zip archive or checkpoint"),
+        (b"\x80\x02}q\x00(X\x07\x00\x00\x00versionq\x01X\x04\x00", "cut short"),
+        (gzip.compress(b"<html>moved</html>"), "a web page"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("name", ["comm_lib_trace_rank_6", "trace-rank6.pickle"])
+def test_what_stands_in_place_of_a_dump_is_said_and_read_as_nothing(
+    tmp_path: Path, data: bytes, said: str, name: str
+) -> None:
+    folder = job(tmp_path / "job")
+    (folder / "comm_lib_trace_rank_6").unlink()
+    (folder / name).write_bytes(data)
+    coverage = analyze(tmp_path / "job").to_dict()["coverage"]
+    (refused,) = coverage["unreadable"]
+    assert refused["artifact"].endswith(name)
+    assert said in refused["why"]
+    assert coverage["lines_read"] == 0
+    assert convicted(tmp_path / "job") == [3]
+
+
+def test_a_file_called_as_the_dumps_beside_it_is_listed(tmp_path: Path) -> None:
+    folder = job(tmp_path / "job")
+    for file in sorted(folder.iterdir()):
+        file.rename(folder / f"pull.{file.name.rpartition('_')[2]}")
+    (folder / "pull.6").write_text("scp: connection lost\n")
+    (folder / "notes").write_text("we restarted it twice\n")
+    (refused,) = analyze(tmp_path / "job").to_dict()["coverage"]["unreadable"]
+    assert refused["artifact"].endswith("pull.6")
+    assert "like the dumps beside it" in refused["why"]
 
 
 @pytest.mark.parametrize("name", ["rank_3.log", "log_rank_3", "trace.txt", "rank3_stdout"])

@@ -15,7 +15,7 @@ from triage.domain.report import Refused
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
 from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
-from triage.parsers.flight_recorder.read import DumpSet, JobFile
+from triage.parsers.flight_recorder.read import DumpSet, JobFile, list_alike
 from triage.parsers.flight_recorder.read import Reader as DumpReader
 from triage.parsers.flight_recorder.reduce import U_SIG
 from triage.parsers.flight_recorder.shared import Shared
@@ -183,6 +183,7 @@ def join(extracts: Iterable[Extract]) -> tuple[DumpSet, LogSet]:
         dumps.job_files += one.job_files
         for signature, operation in one.operations.items():
             dumps.operations.setdefault(signature, operation)
+    list_alike(dumps)
     logs = join_logs(
         (log for one in ordered for log in one.logs),
         (refused for one in ordered for refused in one.refused_logs),

@@ -75,6 +75,11 @@ class Decoder:
             raise Forbidden(f"{len(data):,} bytes; at most {self.limits.file_bytes:,} are read")
         if len(data) == 0:
             raise Corrupt("the file is empty: the process ended before it could write its dump")
+        if data[0] == 0 and not bytes(data).strip(b"\0"):
+            raise Corrupt(
+                f"{len(data):,} bytes of zeros: the machine or its disk gave up before the dump"
+                " was written"
+            )
         is_json = data[0] != 0x80
         if is_json:
             data = opcodes_of_json(bytes(data), self.limits)
@@ -88,7 +93,13 @@ class Decoder:
             if is_json:  # the place is one in our own opcodes
                 raise type(error)(error.why) from error
             raise
-        self.walk()
+        try:
+            self.walk()
+        except Corrupt as error:
+            # The walk names what it misses, which is behind the cut.
+            raise (
+                error if partial is None else Corrupt(f"{partial}, before anything is told")
+            ) from error
         return self.digest(artifact, rank, partial)
 
     def interpret(self) -> str | None:

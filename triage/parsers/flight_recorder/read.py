@@ -7,6 +7,7 @@ reason and never stops the rest; the result does not depend on who was first.
 import io
 import os
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -29,15 +30,23 @@ from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import rank_in_name
-from triage.parsers.flight_recorder.recognise import claimed, named_as_dump
+from triage.parsers.flight_recorder.recognise import (
+    claimed,
+    named_as_dump,
+    shape_of,
+    what_instead,
+)
 from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.inputs import InputFile
 
-__all__ = ["DumpSet", "read_dumps"]
+__all__ = ["DumpSet", "list_alike", "read_dumps"]
 
 # Longer than any compressed file of nothing.
 EMPTY_BYTES: Final = 512
 UNKNOWN_RANK: Final = -1
+# Dumps of one name but for its numbers, from which on another file of it should be one.
+ALIKE: Final = 2
+HOLDS_NONE: Final = "holds none: what text it has is read as a log"
 FILES_PER_TASK: Final = 8
 # A dump of 20,000 entries has 5 MB. What is larger takes up to 700 MB to decode, so that is
 # done by one thread at a time, and the memory is given back.
@@ -113,7 +122,7 @@ class Reader:
     def file(self, file: InputFile) -> Iterator[Outcome]:
         decoder = self.decoder()
         with file.path.open("rb", buffering=0) as source:
-            head = source.read(HEAD_BYTES)
+            first = head = source.read(HEAD_BYTES)
             compression = compression_of(head)
             if compression:
                 source.seek(0)
@@ -141,7 +150,7 @@ class Reader:
                 source.seek(0)
                 yield self.dump(decoder, self.whole(source, file.size_bytes), file.artifact)
                 return
-        yield from no_dump(file.artifact)
+        yield from no_dump(file.artifact, first)
 
     def whole(self, source: io.FileIO, size: int) -> memoryview:
         """The file's bytes in this thread's buffer."""
@@ -166,7 +175,7 @@ class Reader:
             elif claimed(member.data[:HEAD_BYTES], artifact):
                 yield self.dump(decoder, member.data, artifact)
             else:
-                yield from no_dump(artifact)
+                yield from no_dump(artifact, member.data[:HEAD_BYTES])
 
     def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
         rank = rank_in_name(artifact)
@@ -181,13 +190,29 @@ class Reader:
             return Refused(artifact, str(error))
 
 
-def no_dump(artifact: str) -> Iterator[Outcome]:
-    """A file that is none of ours: read as a log, with a word where its name says otherwise."""
+def no_dump(artifact: str, head: bytes) -> Iterator[Outcome]:
+    """A file that is none of ours: read as a log, with a word where its name says otherwise.
+
+    What stands in the place of a file that was not fetched is no log either.
+    """
+    instead = what_instead(head) if named_as_dump(artifact) else None
+    if instead is not None:
+        yield Refused(artifact, instead)
+        return
     if named_as_dump(artifact):
-        yield Refused(
-            artifact, "named like a dump, and holds none: what text it has is read as a log"
-        )
+        yield Refused(artifact, f"named like a dump, and {HOLDS_NONE}")
     yield artifact
+
+
+def list_alike(dumps: DumpSet) -> None:
+    """Refuse what is no dump and is called as the dumps beside it are, but for its number."""
+    alike = Counter(shape_of(digest.artifact) for digest in dumps.digests)
+    listed = {one.artifact for one in dumps.refused}
+    dumps.refused += [
+        Refused(artifact, f"named like the dumps beside it, and {HOLDS_NONE}")
+        for artifact in dumps.foreign
+        if artifact not in listed and alike[shape_of(artifact)] >= ALIKE
+    ]
 
 
 def read_here(head: bytes, name: str) -> bool:
@@ -225,6 +250,7 @@ def read_dumps(
         done += len(batch)
         if progress:
             progress(done, len(files))
+    list_alike(result)
     return result
 
 

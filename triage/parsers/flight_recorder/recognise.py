@@ -2,7 +2,7 @@
 
 import re
 
-__all__ = ["claimed", "named_as_dump"]
+__all__ = ["claimed", "named_as_dump", "shape_of", "what_instead"]
 
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
 JSON_DUMP = re.compile(
@@ -37,9 +37,46 @@ RECORDER_NAME = re.compile(
 def named_as_dump(artifact: str) -> bool:
     """Whether a name is one that only a recorder gives: ``comm_lib_trace_rank_3``."""
     stem = artifact.rpartition("/")[2].lower()
+    pickled = False
     while stem.endswith(DUMP_ENDINGS):
-        stem = stem.rpartition(".")[0]
-    return RECORDER_NAME.match(stem) is not None
+        stem, _, ending = stem.rpartition(".")
+        pickled = pickled or ending in ("pkl", "pickle")
+    return RECORDER_NAME.match(stem) is not None or (pickled and named(artifact))
+
+
+def shape_of(artifact: str) -> str:
+    """A name without its numbers: what the dumps of one folder have in common."""
+    return NUMBER.sub("#", artifact)
+
+
+NUMBER = re.compile(r"[0-9]+")
+# What stands in place of a file that was not fetched, by its beginning.
+INSTEAD = (
+    (
+        re.compile(rb"version https://git-lfs\.github\.com/spec/"),
+        "a pointer of Git LFS, to be fetched with git lfs pull,",
+    ),
+    (
+        re.compile(rb"\S*\.git/annex/objects/"),
+        "a pointer of git-annex, to be fetched with git annex get,",
+    ),
+    (re.compile(rb"(?i)<(!doctype html|html|head|body)\b"), "a web page"),
+    (re.compile(rb"(?i)<\?xml|<Error>"), "an XML answer of a server"),
+    (re.compile(rb"PK\x03\x04"), "a zip archive or checkpoint"),
+)
+# What such a page or answer says of itself.
+SAYS = re.compile(rb"(?is)<(title|code|message)>\s*([^<]{1,80}?)\s*</")
+
+
+def what_instead(head: bytes) -> str | None:
+    """What stands where a dump should, with its own words; None for what may be a log."""
+    start = head.lstrip(b"\xef\xbb\xbf \t\r\n")
+    for pattern, what in INSTEAD:
+        if pattern.match(start):
+            found = SAYS.search(head)
+            said = f' ("{found[2].decode("utf-8", "replace")}")' if found else ""
+            return f"{what}{said} stands in its place"
+    return None
 
 
 def named(artifact: str) -> bool:
