@@ -14,7 +14,7 @@ folders must be apart from those that results are judged on.
 import argparse
 import json
 import math
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ from benchmarks.campaign_cases import (
     simulated_cases,
     weighed_of,
 )
-from triage.analysis.joining.belief import FARTHEST, Model
+from triage.analysis.joining.belief import FARTHEST, Model, best_rivals
 from triage.analysis.joining.features import FEATURES, NAMES
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.errors import TriageError
@@ -157,15 +157,17 @@ def ridge(
 def standings(found: Sequence[Example], model: Model) -> tuple[np.ndarray, np.ndarray]:
     """Log-odds of each example, and by how much it leads its best rival."""
     own = np.array([model.log_odds(one.features) for one in found])
-    best: dict[int, list[float]] = {}
-    for one, odds in zip(found, own.tolist(), strict=True):
-        best[one.incident] = sorted([*best.get(one.incident, []), odds], reverse=True)[:2]
-    ahead = []
-    for one, odds in zip(found, own.tolist(), strict=True):
-        top = best[one.incident]
-        rival = None if len(top) < 2 else (top[1] if odds == top[0] else top[0])
-        ahead.append(FARTHEST if rival is None else max(-FARTHEST, min(FARTHEST, odds - rival)))
-    return own, np.array(ahead)
+    ahead = np.full(len(found), FARTHEST)
+    together: dict[int, list[int]] = defaultdict(list)
+    for place, one in enumerate(found):
+        together[one.incident].append(place)
+    for places in together.values():
+        odds = own[places].tolist()
+        rivals = best_rivals(odds, [found[place].features for place in places])
+        for place, mine, rival in zip(places, odds, rivals, strict=True):
+            if rival is not None:
+                ahead[place] = max(-FARTHEST, min(FARTHEST, mine - rival))
+    return own, ahead
 
 
 def figures(found: Sequence[Example], model: Model) -> dict[str, float]:

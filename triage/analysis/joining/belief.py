@@ -24,7 +24,7 @@ from triage.analysis.joining.claims import (
     may_be_at_the_stop,
     proves,
 )
-from triage.analysis.joining.features import measure
+from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop
@@ -32,7 +32,17 @@ from triage.domain.category import Category
 from triage.domain.evidence import Trait
 from triage.domain.finding import Finding
 
-__all__ = ["BOUNDS", "CONVICTED", "Belief", "Bound", "Model", "believe", "load_model"]
+__all__ = [
+    "BOUNDS",
+    "CONVICTED",
+    "FARTHEST",
+    "Belief",
+    "Bound",
+    "Model",
+    "believe",
+    "best_rivals",
+    "load_model",
+]
 
 # From here a cause is convicted; below it is only possible.
 CONVICTED: Final = 0.5
@@ -164,6 +174,8 @@ def believe(
     rows = [one for one in hypotheses if one.rows]
     features = measure(rows, claims, stop, dumps=dumps)
     weighed = bounded(weigh(rows, features, model), claims, stop)
+    if not claims:
+        weighed = best_guess(weighed)
     bare = claims_alone([one for one in hypotheses if not one.rows], weighed, stop, trust=trust)
     return by_place([*weighed, *bare])
 
@@ -172,13 +184,24 @@ def weigh(
     rows: Sequence[Hypothesis], features: Sequence[Mapping[str, float]], model: Model
 ) -> list[Belief]:
     odds = [model.log_odds(one) for one in features]
-    best = sorted(odds, reverse=True)[:2]
+    rivals = best_rivals(odds, features)
+    return [
+        Belief(one, model.probability(own, rival), measured, own)
+        for one, measured, own, rival in zip(rows, features, odds, rivals, strict=True)
+    ]
+
+
+def best_rivals(
+    odds: Sequence[float], features: Sequence[Mapping[str, float]]
+) -> list[float | None]:
+    """For each hypothesis the best log-odds among the others that rival anybody."""
+    best = sorted(
+        (own for own, one in zip(odds, features, strict=True) if is_rival(one)), reverse=True
+    )[:2]
     found = []
-    for one, measured, own in zip(rows, features, odds, strict=True):
-        rival = None
-        if len(best) > 1:
-            rival = best[1] if own == best[0] else best[0]
-        found.append(Belief(one, model.probability(own, rival), measured, own))
+    for own, one in zip(odds, features, strict=True):
+        others = best[1:] if is_rival(one) and own == best[0] else best
+        found.append(others[0] if others else None)
     return found
 
 
@@ -190,7 +213,7 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
     dated = {id(one) for one in weighed if is_dated_to_the_stop(one.hypothesis, stop)}
     found = []
     for belief in weighed:
-        beside = nobody or bool(dated - {id(belief)})
+        beside = nobody or len(dated) > (id(belief) in dated)
         bounds = [
             *bounds_by_dumps(
                 belief.hypothesis, proven, claimed,
@@ -200,9 +223,9 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
         ]  # fmt: skip
         limit = min((BOUNDS[bound].most for bound in bounds), default=1.0)
-        if limit < belief.probability:
+        if bounds:
             # A bound keeps apart what it bounds: the likelier stays the likelier.
-            said = limit * (0.9 + 0.1 * belief.probability)
+            said = min(belief.probability, limit * (0.9 + 0.1 * belief.probability))
             belief = replace(belief, probability=said, bounds=tuple(bounds))
         found.append(belief)
     return found
@@ -233,12 +256,16 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
     times = {stop.of(row) for row in one.rows}
     shows = any(at_its_own_stop(row, stop.of(row)) for row in one.rows)
     is_claimed = any(convicts(claim) for claim in one.claims)
+    # The clock of a node that the dumps accuse may be minutes off.
+    trusted = is_claimed and any(row.is_firm for row in one.rows)
     if times <= OF_ANOTHER_TIME:
         yield Bound.STALE
     elif times <= OF_ANOTHER_TIME | {When.BEFORE}:
-        yield Bound.BEFORE
+        if not trusted:
+            yield Bound.BEFORE
     elif times <= OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
-        yield Bound.TEARDOWN
+        if not trusted:
+            yield Bound.TEARDOWN
     elif not shows and stop.known and not is_claimed:
         yield Bound.UNDATED_BESIDE if beside else Bound.UNDATED
     if is_claimed:
@@ -251,6 +278,29 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
         yield Bound.WEAK
     if all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
         yield Bound.GPU_OR_SETTING
+
+
+# What makes a line no answer to why the job stopped, however little else there is.
+NO_GUESS: Final = frozenset({Bound.STALE, Bound.BEFORE, Bound.TEARDOWN, Bound.GENERIC})
+BEST_GUESS: Final = 0.35
+
+
+def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
+    """Where all lines name one cause, however weakly, it is the best guess, and is said."""
+    named = [
+        one
+        for one in weighed
+        if one.hypothesis.category is not Category.NCCL_TIMEOUT
+        and not NO_GUESS.intersection(one.bounds)
+        and not all(row.is_mild or row.is_generic for row in one.hypothesis.rows)
+    ]
+    if len({one.hypothesis.category for one in named}) != 1:
+        return list(weighed)
+    best = max(named, key=lambda one: one.probability)
+    return [
+        replace(one, probability=max(one.probability, BEST_GUESS)) if one is best else one
+        for one in weighed
+    ]
 
 
 def needs_another_source(one: Hypothesis) -> bool:

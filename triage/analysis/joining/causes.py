@@ -109,7 +109,9 @@ def is_while_running(row: Evidence, running_ns: int | None) -> bool:
 
 def place_of(row: Evidence) -> Place:
     """The node that a row accuses, else its rank."""
-    if row.kind is Kind.SCHEDULER and row.blame in (Blame.SHARED, Blame.NOBODY):
+    if row.blame is Blame.NOBODY:
+        return Unplaced()
+    if row.kind is Kind.SCHEDULER and row.blame is Blame.SHARED:
         return Unplaced()  # the node that such a line names is where the scheduler's step ran
     if row.node is not None:
         return AtNode(row.node)

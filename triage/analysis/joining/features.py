@@ -26,6 +26,7 @@ __all__ = [
     "WITNESSES",
     "Feature",
     "Sign",
+    "is_rival",
     "logit",
     "measure",
     "witness_of",
@@ -116,7 +117,9 @@ def measure(
     firsts = [first_at(one, stop) for one in hypotheses]
     firm = [k for k, one in enumerate(hypotheses) if any(row.is_firm for row in one.rows)]
     # What needs another source does not make a firm error late.
-    told = [k for k in firm if firsts[k] is not None] or range(len(hypotheses))
+    told = [k for k in firm if firsts[k] is not None] or [
+        k for k, one in enumerate(hypotheses) if not all(row.is_generic for row in one.rows)
+    ]
     of_place: dict[Place, int] = {}
     times: list[int] = []
     for k in told:
@@ -161,6 +164,19 @@ def measure(
         }
         found.append({name: number for name, number in value.items() if number})
     return found
+
+
+# What says so at the stop, or without a time, and needs no other source.
+RIVALLING: Final = frozenset(
+    f"{witness}_{when}"
+    for witness in ("kernel", "job")
+    for when in (When.AT, When.AFTER, When.UNDATED)
+)
+
+
+def is_rival(features: Mapping[str, float]) -> bool:
+    """Whether a hypothesis makes others less likely: noise and old trouble do not."""
+    return not RIVALLING.isdisjoint(features)
 
 
 def witness_of(row: Evidence) -> str:
