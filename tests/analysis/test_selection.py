@@ -1,6 +1,7 @@
 """Which dump is whose: by its name, by its groups, or unknown and said so."""
 
 import gzip
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -153,3 +154,19 @@ def test_a_number_of_5000_digits_does_no_harm(tmp_path: Path, field: str) -> Non
     report = analyze(tmp_path / "job").to_dict()
     assert report["coverage"]["unreadable"] == []
     assert set(convicted(tmp_path / "job")) <= {3}
+
+
+@pytest.mark.parametrize("seed", [0, 1])
+def test_a_few_files_of_another_job_do_not_take_the_place_of_ours(
+    tmp_path: Path, seed: int
+) -> None:
+    """They are later, and of as many ranks: the name that most files have decides."""
+    simulate("mixed-jobs", tmp_path, ranks=16, seed=seed, entries=1000)
+    (guilty,) = json.loads(tmp_path.with_name(f"{tmp_path.name}.truth.json").read_text())[
+        "culprit_ranks"
+    ]
+    report = analyze(tmp_path).to_dict()
+    assert [one["ranks"] for one in report["suspects"]] == [[guilty]]
+    strangers = [one["artifact"].rpartition("/")[2] for one in report["coverage"]["unreadable"]]
+    assert strangers
+    assert all(name.startswith("job") for name in strangers)

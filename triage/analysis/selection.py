@@ -1,7 +1,8 @@
 """Which of the dumps belong together: one per rank, of one job.
 
 Two dumps of one rank, a file of another job and a file that cannot be placed
-are set aside with a note. None of them accuses anybody.
+are set aside with a note. None of them accuses anybody. Of two dumps of one rank
+the one whose name goes with far more of the files is of the job that is asked about.
 """
 
 from collections import Counter
@@ -10,6 +11,7 @@ from dataclasses import dataclass, field
 
 from triage.domain.report import Refused
 from triage.parsers.flight_recorder.digest import RankDigest
+from triage.parsers.flight_recorder.recognise import shape_of
 
 __all__ = ["Selection", "select"]
 
@@ -42,8 +44,16 @@ def select(digests: Sequence[RankDigest]) -> Selection:
     for found, digests_of in work_out(homeless, by_rank, result).items():
         by_rank.setdefault(found, []).extend(digests_of)
     doubled: list[str] = []
+    sets_of = Counter(shape_of(digest.artifact) for digest in ours)
     for rank in sorted(by_rank):
-        best, *others = sorted(by_rank[rank], key=preference, reverse=True)
+        best, *others = sorted(
+            by_rank[rank],
+            key=lambda digest: (
+                sets_of[shape_of(digest.artifact)].bit_length(),
+                preference(digest),
+            ),
+            reverse=True,
+        )
         result.ranks.append(rank)
         result.digests.append(best)
         for other in others:
@@ -56,7 +66,10 @@ def select(digests: Sequence[RankDigest]) -> Selection:
             doubled.append(f"rank {rank}: {best.artifact} used, {other.artifact} set aside")
     if doubled:
         more = f"; and {len(doubled) - SHOWN} more" if len(doubled) > SHOWN else ""
-        result.notes.append(f"two dumps of one rank: {'; '.join(doubled[:SHOWN])}{more}")
+        result.notes.append(
+            f"two dumps of one rank, of which the one of the larger set of files is used, else the"
+            f" later one: {'; '.join(doubled[:SHOWN])}{more}"
+        )
     return result
 
 
