@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.joining.claims import LINKS
 from triage.analysis.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, of_a_process
 from triage.domain.category import HARDWARE
 from triage.domain.evidence import Evidence, EvidenceRole
@@ -77,6 +78,7 @@ def is_grave(row: Evidence) -> bool:
         and (row.category in HARDWARE or of_a_process(row))
         and not row.weak
         and not row.is_mild
+        and row.category not in LINKS  # they flap on any day, also at this hour of another zone
         and row.at_ns is not None
     )
 
