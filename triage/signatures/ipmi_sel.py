@@ -34,13 +34,16 @@ class Event:
 GONE = re.compile(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
 
 
-# "   3 | 03/14/2026 | 02:39:12 UTC | ", "n12-bmc: 1c | 03/14/26 | 02:39:12 | "
+# "   3 | 03/14/2026 | 02:39:12 UTC | ", "n12-bmc: 1c | 03/14/26 | 02:39:12 PM CET | ", and of
+# ipmi-sel: "12 | Mar-14-2026 | 02:39:12 | "
 DATE: Final = re.compile(
     r"^\s*(?:(?P<host>[A-Za-z][\w.-]{0,127}): {1,4})?[0-9a-f]{1,6} ?[|,] ?"
-    r"(?P<first>\d\d?)/(?P<second>\d\d?)/(?P<year>\d{4}|\d\d) ?[|,] ?"
-    r"(?P<clock>\d\d:\d\d:\d\d)(?P<zone> UTC| GMT|)",
+    r"(?:(?P<first>\d\d?)/(?P<second>\d\d?)/|(?P<month>[a-z]{3})-(?P<day>\d\d)-)"
+    r"(?P<year>\d{4}|\d\d) ?[|,] ?(?P<hour>\d\d?)(?P<clock>:\d\d:\d\d)(?: (?P<half>[AP])M\b)?"
+    r"(?P<zone> [A-Z]{3,5}\b| ?[+-]\d\d:?\d\d\b|)",
     re.IGNORECASE,
 )
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 
 
 def placed(text: str) -> dict[str, str]:
@@ -48,11 +51,20 @@ def placed(text: str) -> dict[str, str]:
     found = DATE.match(text)
     if found is None:
         return {}
-    month, day = int(found["first"]), int(found["second"])
-    if month > 12:
-        month, day = day, month
+    if found["first"] is not None:
+        month, day = int(found["first"]), int(found["second"])
+        if month > 12:
+            month, day = day, month
+    elif found["month"].lower() in MONTHS:
+        month, day = MONTHS.index(found["month"].lower()) + 1, int(found["day"])
+    else:
+        return {}
+    hour = int(found["hour"])
+    if found["half"] is not None:
+        hour = hour % 12 + 12 * (found["half"] in "Pp")
     year = found["year"] if len(found["year"]) == 4 else f"20{found['year']}"
-    told = {"time": f"{year}-{month:02d}-{day:02d} {found['clock']}{found['zone'].upper()}"}
+    clock = f"{hour:02d}{found['clock']}{found['zone'].upper()}"
+    told = {"time": f"{year}-{month:02d}-{day:02d} {clock}"}
     if found["host"] is not None:
         told |= {"node": found["host"], "said_of": found["host"]}
     return told

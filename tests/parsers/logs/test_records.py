@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - real records are as long as they are
 """Documents of records as lines: what each becomes, and files that are no such document."""
 
 import io
@@ -243,3 +244,60 @@ def test_reads_what_is_there_of_a_document_that_breaks_off(cut: int) -> None:
 
 def test_survives_nesting_without_end() -> None:
     assert lines_of_document('[\n{"items": ' + "[" * 100_000) is None
+
+
+XID = "NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus."
+SYSLOG = f"Jan  5 00:00:00 gpu-17 kernel: {XID}"
+TIME = "2026-01-05T00:00:00Z"
+MS = 1767571200000
+# What stores of logs give back: a document, or one object a line.
+STORES = {
+    "cloudwatch get-log-events": {"events": [{"timestamp": MS, "message": SYSLOG}], "nextToken": "f/1"},
+    "cloudwatch subscription": {"messageType": "DATA_MESSAGE", "logStream": "s", "logEvents": [{"id": "1", "timestamp": MS, "message": SYSLOG}]},
+    "cloudwatch insights": {"results": [[{"field": "@timestamp", "value": "2026-01-05 00:00:00.000"}, {"field": "@message", "value": SYSLOG}]], "status": "Complete"},
+    "loki query_range": {"status": "success", "data": {"resultType": "streams", "result": [{"stream": {"node": "gpu-17", "transport": "kernel"}, "values": [[f"{MS}000000", XID]]}]}},
+    "logcli": {"labels": {"job": "systemd-journal", "node": "gpu-17", "unit": "kernel"}, "line": XID, "timestamp": TIME},
+    "elastic hit": {"_index": "x", "_source": {"@timestamp": TIME, "message": XID, "host": {"name": "gpu-17"}, "syslog": {"identifier": "kernel"}}},
+    "elastic search": {"took": 3, "hits": {"total": {"value": 1}, "hits": [{"_index": "x", "_source": {"@timestamp": TIME, "message": XID, "host": {"hostname": "gpu-17"}}}]}},
+    "azure query": {"tables": [{"name": "PrimaryResult", "columns": [{"name": "TimeGenerated"}, {"name": "Computer"}, {"name": "Facility"}, {"name": "SyslogMessage"}], "rows": [[TIME, "gpu-17", "kern", XID]]}]},
+    "azure line": {"TimeGenerated": TIME, "Computer": "gpu-17", "Facility": "kern", "SyslogMessage": XID},
+    "gcloud": {"jsonPayload": {"message": XID}, "labels": {"compute.googleapis.com/resource_name": "gpu-17"}, "timestamp": TIME},
+    "gcloud serial": {"textPayload": f"[   12.345678] {XID}", "resource": {"labels": {"node_name": "gpu-17"}}, "timestamp": TIME},
+    "splunk": {"preview": False, "result": {"_raw": SYSLOG, "_time": "2026-01-05T01:00:00.000+01:00", "host": "gpu-17"}},
+    "datadog": {"id": "1", "attributes": {"timestamp": TIME, "host": "gpu-17", "message": XID}},
+    "fluent-bit": {"date": 1767571200.123, "_HOSTNAME": "gpu-17", "_TRANSPORT": "kernel", "MESSAGE": XID},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "indented"])
+@pytest.mark.parametrize("name", STORES)
+def test_reads_what_stores_of_logs_give_back(name: str, indent: int | None) -> None:
+    (row,) = rows_of(json.dumps(STORES[name], indent=indent) + "\n")
+
+    assert (row.signature, row.node, row.stamp.has_year) == ("nvidia.xid", "gpu-17", True)
+    at_ns = (row.stamp.wall_ns or 0) - (row.stamp.zone_s or 0) * 10**9
+    assert at_ns // 10**9 == MS // 1000
+
+
+@pytest.mark.parametrize(
+    ("date", "wall", "zone"),
+    [
+        ("01/05/2026 | 03:04:05 UTC", "03:04:05", 0),
+        ("01/05/2026 | 03:04:05 AM UTC", "03:04:05", 0),
+        ("01/05/26 | 12:04:05 AM", "00:04:05", None),
+        ("01/05/2026 | 03:04:05 PM CET", "15:04:05", 3600),
+        ("01/05/2026 | 03:04:05 -05:00", "03:04:05", -18000),
+        ("Jan-05-2026 | 03:04:05", "03:04:05", None),
+    ],
+)
+def test_dates_rows_of_event_lists(date: str, wall: str, zone: int | None) -> None:
+    (row,) = rows_of(f"   1 | {date} | Power Supply PS2 | Power Supply AC lost | Asserted\n")
+
+    assert (row.signature, time_of(row), row.stamp.zone_s) == ("sel.power", wall, zone)
+
+
+def test_keeps_the_zone_of_a_controllers_entry() -> None:
+    text = REDFISH.replace("07:57:20+00:00", "07:57:20-05:00")
+    assert text != REDFISH
+
+    assert rows_of(text)[0].stamp.zone_s == -18000

@@ -9,6 +9,7 @@ from typing import Final
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.envelope import clean, read_envelope
+from triage.parsers.logs.kernel_words import is_kernels_own
 from triage.parsers.logs.logset import LogKind
 
 __all__ = ["Layout", "layout_of", "node_of_file", "wrap_width"]
@@ -59,11 +60,13 @@ class Layout:
     job_lines: int = 0
     hosts: Counter[str] = field(default_factory=Counter)
     first_stamp: Stamp = NO_STAMP
+    own_words: bool = False
+    """A kernel printed it, though nothing but its words says so."""
 
     @property
     def kernel(self) -> bool:
         """Whether a kernel printed most of the first lines."""
-        return self.kernel_lines > self.job_lines
+        return self.own_words or self.kernel_lines > self.job_lines
 
 
 def layout_of(head: bytes) -> Layout:
@@ -73,8 +76,8 @@ def layout_of(head: bytes) -> Layout:
     found = Layout(wrap=wrap_width(lines[:2000]), relative=RELATIVE.search(head) is not None)
     found.system = SERVICES.search(head) is not None
     found.labelled = len(texts) > 2 and all(LABEL.match(text) for text in texts)
-    for text in texts:
-        envelope = read_envelope(text, labelled=found.labelled)
+    first = [read_envelope(text, labelled=found.labelled) for text in texts]
+    for envelope in first:
         if envelope.kernel or (envelope.stamp.uptime_ns is not None and envelope.rank is None):
             found.kernel_lines += 1
         else:
@@ -85,8 +88,9 @@ def layout_of(head: bytes) -> Layout:
             found.hosts[envelope.node] += 1
     if not found.kernel:
         spread = lines[:: max(1, len(lines) // SAMPLE)][:SAMPLE]
-        envelopes = (read_envelope(clean(line[:4096])) for line in spread)
-        found.seated = any(one.node is not None and one.rank is not None for one in envelopes)
+        more = [read_envelope(clean(line[:4096])) for line in spread]
+        found.seated = any(one.node is not None and one.rank is not None for one in more)
+        found.own_words = is_kernels_own(first if len(lines) <= SAMPLE else [*first, *more])
     return found
 
 

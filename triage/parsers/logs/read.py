@@ -284,7 +284,7 @@ class LogReader:
             return None
         if rows[0].kind is Kind.PROGRESS:
             self.progress.know(raw, envelope)
-        if envelope.kernel:
+        if envelope.kernel or self.layout.own_words:
             self.kernel_lines += 1
         else:
             self.job_lines += 1
@@ -347,6 +347,8 @@ class LogReader:
         return outcome
 
     def kind(self) -> LogKind:
+        if self.layout.own_words:
+            return LogKind.KERNEL
         kernel = self.kernel_lines + self.layout.kernel_lines
         job = self.job_lines + self.layout.job_lines
         return LogKind.KERNEL if kernel and kernel >= job else LogKind.JOB

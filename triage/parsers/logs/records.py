@@ -11,7 +11,7 @@ import io
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from triage.parsers.logs.source import HEAD_BYTES, LogStream
 
@@ -20,11 +20,19 @@ __all__ = ["as_lines", "lines_of_document"]
 MAX_BYTES: Final = 16 << 20
 MAX_RECORDS: Final = 200_000
 # The members of a document that are its records.
-LISTS: Final = ("items", "Members", "events", "entries", "records", "Events", "LogEntries")
+LISTS: Final = (
+    "items", "Members", "events", "entries", "records", "Events", "LogEntries", "logEvents", "hits",
+    "result", "results", "tables",
+)  # fmt: skip
+# What stands around such a list in answers of stores of logs.
+AROUND: Final = ("data", "hits")
 DECODER: Final = json.JSONDecoder(strict=False)
 SPACE: Final = re.compile(r"[\s,]*")
 OPENS: Final = re.compile(
-    r"\s*(?:\{\s*\n|\[\s*\n|\[\s*\{|\{\s*\"(?:apiVersion|@odata)[^\n]{0,200}\n?)"
+    r"\s*(?:\{\s*\n|\[\s*\n|\[\s*\{|\{\s*\"(?:apiVersion|@odata)[^\n]{0,200}\n?"
+    # Loki, CloudWatch, Elasticsearch and Azure Monitor answer on one line.
+    r"|\{\s*\"(?:status|data|events|logEvents|messageType|owner|took|hits|results|tables|searched\w*"
+    r"|nextToken)\"\s*:)"
 )
 BLOCK: Final = re.compile(
     r"^(?:Record|SeqNumber|Record ID|Entry|Number)[ \t]*[:=][ \t]*\d{1,9}\r?$", re.MULTILINE
@@ -116,7 +124,14 @@ def is_json_line(text: str) -> bool:
         return False
     if isinstance(value, list):
         return not any(isinstance(one, dict) for one in value)
-    return not first[end:].strip() and not any(isinstance(value.get(one), list) for one in LISTS)
+    if first[end:].strip():
+        return False
+    return not any(has_list(one) for one in (value, *(value.get(name) for name in AROUND)))
+
+
+def has_list(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether an object holds a list of records."""
+    return isinstance(value, dict) and any(isinstance(value.get(one), list) for one in LISTS)
 
 
 # --- JSON
@@ -148,12 +163,24 @@ def of_value(
     text: str, start: int, end: int, value: dict[str, Any], around: Record
 ) -> Iterator[tuple[int, str]]:
     """The records in one object: its members, else itself."""
+    for name in AROUND:
+        inner = value.get(name)
+        if has_list(inner):
+            yield from of_value(text, start, end, inner, around)
+            return
     for name in LISTS:
         members = value.get(name)
+        if name in ("results", "tables"):
+            members = of_columns(members)
+        direct = members is value.get(name)
         if isinstance(members, list) and members and all(isinstance(one, dict) for one in members):
             mine = {k: v for k, v in value.items() if isinstance(v, str | int | float)}
-            at = text.find(f'"{name}"', start, end)
-            at = max(at, start)
+            begin = re.compile(rf'"{name}"\s*:\s*\[').search(text, start, end)
+            at = start if begin is None else begin.end() - 1
+            if not direct or any("stream" in one for one in members):
+                for one in members:  # they are no objects in the text
+                    yield from ((start, line) for line in record_lines(one, {**around, **mine}))
+                return
             for one in members:
                 at = text.find("{", at + 1, end)
                 stop = at
@@ -168,10 +195,41 @@ def of_value(
     yield from ((start, line) for line in record_lines(value, around))
 
 
+def of_columns(value: Any) -> Any:
+    """Records whose fields are named beside them: CloudWatch Logs Insights, Azure Monitor."""
+    if not isinstance(value, list):
+        return value
+    found: list[dict[str, Any]] = []
+    for one in value:
+        if isinstance(one, list):
+            fields = {
+                text_in(each.get("field")).lstrip("@"): each.get("value")
+                for each in one
+                if isinstance(each, dict)
+            }
+            at = fields.get("timestamp")
+            if isinstance(at, str):
+                fields["timestamp"] = f"{at} UTC"  # it prints no other
+            found.append(fields)
+        elif isinstance(one, dict) and isinstance(one.get("rows"), list):
+            names = [text_in(each.get("name")) for each in one.get("columns") or () if each]
+            found += [
+                dict(zip(names, row, strict=False)) for row in one["rows"] if isinstance(row, list)
+            ]
+        else:
+            return value
+    return found
+
+
 def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
     """The lines that one object is."""
     kind = one.get("kind")
-    if kind == "Event" and ("involvedObject" in one or "regarding" in one):
+    if isinstance(one.get("stream"), dict) and isinstance(one.get("values"), list):
+        for pair in one["values"]:
+            if isinstance(pair, list) and len(pair) >= 2:
+                row = {"timestamp": pair[0], "labels": one["stream"], "line": pair[1]}
+                yield json.dumps(row, ensure_ascii=False)
+    elif kind == "Event" and ("involvedObject" in one or "regarding" in one):
         yield of_event(one)
     elif kind == "Node" and isinstance(one.get("status"), dict):
         yield from of_node(one)
@@ -349,9 +407,12 @@ def of_blocks(text: str) -> Iterator[tuple[int, str]]:
             yield start, sel_row(at, cell.get("sensor", ""), words, cell.get("severity", ""))
 
 
-US_DATE: Final = re.compile(r"(\d\d?)/(\d\d?)/(\d{4})[ ,T]{1,2}(\d\d?:\d\d)(:\d\d)?")
+US_DATE: Final = re.compile(
+    r"(\d\d?)/(\d\d?)/(\d{4})[ ,T]{1,2}(\d\d?:\d\d)(:\d\d)?( ?[AP]M)?( [A-Z]{3,5}\b)?"
+)
 ISO_DATE: Final = re.compile(
-    r"(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,]\d{1,9})?(\S{0,6})"
+    r"(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,]\d{1,9})?"
+    r"(Z| ?[+-]\d\d:?\d\d\b| [A-Z]{3,5}\b)?"
 )
 ENDED: Final = re.compile(
     r"\bde-?assert(?:ed|ion)?\b|\bis operating normally\b|\bhas returned to\b|"
@@ -382,11 +443,12 @@ def when(text: str) -> str:
     """A date as event lists print it: ``1 | 03/14/2026 | 02:39:12 UTC``."""
     found = US_DATE.search(text)
     if found is not None:
-        month, day, year, minute, second = found.groups()
-        return f"1 | {int(month):02d}/{int(day):02d}/{year} | {minute}{second or ':00'}"
+        month, day, year, minute, second, half, zone = found.groups()
+        clock = f"{minute}{second or ':00'}{' ' + half.strip() if half else ''}{zone or ''}"
+        return f"1 | {int(month):02d}/{int(day):02d}/{year} | {clock}"
     found = ISO_DATE.search(text)
     if found is not None:
         year, month, day, minute, second, zone = found.groups()
-        utc = " UTC" if zone in ("Z", "+00:00", "+0000") else ""
-        return f"1 | {month}/{day}/{year} | {minute}{second or ':00'}{utc}"
+        shown = " UTC" if zone in ("Z", "+00:00", "+0000") else f" {zone.strip()}" if zone else ""
+        return f"1 | {month}/{day}/{year} | {minute}{second or ':00'}{shown}"
     return "1 | Pre-Init | 0000000000"

@@ -15,11 +15,29 @@ from triage.parsers.logs.state import Strip
 __all__ = ["RULES", "ungluable"]
 
 DECODER: Final = json.JSONDecoder(strict=False)
-MESSAGES: Final = ("MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line")
-TIMES: Final = ("time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp")
-HOSTS: Final = ("_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance")
+MESSAGES: Final = (
+    "MESSAGE", "message", "msg", "log", "textPayload", "jsonPayload", "text", "line",
+    "SyslogMessage", "Message", "_raw", "body",
+    # What stands around the record that a store of logs gives back.
+    "_source", "result", "attributes",
+)  # fmt: skip
+TIMES: Final = (
+    "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
+    "TimeGenerated", "EventTime", "_time", "date",
+)  # fmt: skip
+HOSTS: Final = (
+    "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
+    "Computer", "host_name", "compute.googleapis.com/resource_name",
+)  # fmt: skip
+# Objects beside a message that say where it was written.
+PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent")
+# What names the program that wrote it, or the facility.
+PROGRAMS: Final = (
+    "_TRANSPORT", "SYSLOG_IDENTIFIER", "syslog_identifier", "identifier", "ident", "transport",
+    "unit", "ProcessName", "Facility", "facility", "appname", "app_name", "program",
+)  # fmt: skip
 HAS_MESSAGE: Final = re.compile(
-    r'"(?:MESSAGE|message|msg|log|textPayload|jsonPayload|text|line)"\s{0,8}:'
+    r'"(?:MESSAGE|[mM]essage|msg|log|textPayload|jsonPayload|text|line|SyslogMessage|_raw|body)"\s{0,8}:'
 )
 CUT_MESSAGE: Final = re.compile(
     r'"(?:MESSAGE|message|msg|log|textPayload)"\s{0,8}:\s{0,8}"((?:[^"\\]|\\.)*)', re.DOTALL
@@ -152,17 +170,12 @@ def object_fields(strip: Strip, value: dict[str, Any]) -> None:
         if key in value:
             strip.clock(json_time(value[key]))
             break
-    for key in HOSTS:
-        name = value.get(key)
-        if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
-            strip.host(name)
-            break
-    kubernetes = value.get("kubernetes")
-    if isinstance(kubernetes, dict) and isinstance(kubernetes.get("host"), str):
-        strip.host(kubernetes["host"])
-    if "kernel" in (value.get("_TRANSPORT"), value.get("SYSLOG_IDENTIFIER")):
-        strip.kernel = True
-    elif isinstance(value.get("SYSLOG_IDENTIFIER"), str):
+    written_at(strip, value)
+    for key in PLACES:
+        inner = value.get(key)
+        if isinstance(inner, dict):
+            written_at(strip, {**inner, **told(inner.get("labels")), "node": named(inner, key)})
+    if not strip.kernel and isinstance(value.get("SYSLOG_IDENTIFIER"), str):
         strip.program = strip.program or value["SYSLOG_IDENTIFIER"][:80]
     for name, keys in (
         ("rank", ("rank", "global_rank")),
@@ -172,6 +185,27 @@ def object_fields(strip: Strip, value: dict[str, Any]) -> None:
         found = next((n for n in (number(value.get(key)) for key in keys) if n is not None), None)
         if found is not None and getattr(strip, name) is None:
             setattr(strip, name, found)
+
+
+def written_at(strip: Strip, value: dict[str, Any]) -> None:
+    """The host that an object names, and whether a kernel wrote."""
+    for key in HOSTS:
+        name = value.get(key)
+        if isinstance(name, str) and 0 < len(name) <= 253 and " " not in name:
+            strip.host(name)
+            break
+    if any(value.get(key) in ("kernel", "kern") for key in PROGRAMS):
+        strip.kernel = True
+
+
+def told(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
+
+
+def named(inner: dict[str, Any], key: str) -> Any:
+    """The name in an object: a host's own is the host's name."""
+    name = inner.get("node")
+    return inner.get("name") if name is None and key == "host" else name
 
 
 def number_text(value: Any) -> int | None:
