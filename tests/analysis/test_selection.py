@@ -170,3 +170,26 @@ def test_a_few_files_of_another_job_do_not_take_the_place_of_ours(
     strangers = [one["artifact"].rpartition("/")[2] for one in report["coverage"]["unreadable"]]
     assert strangers
     assert all(name.startswith("job") for name in strangers)
+
+
+def as_text(value: Any) -> Any:
+    """A dump whose numbers are all text."""
+    if isinstance(value, dict):
+        return {key: as_text(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [as_text(one) for one in value]
+    return str(value) if type(value) is int else value
+
+
+@pytest.mark.parametrize("kind", ["host-stall", "mismatch-size", "straggler"])
+def test_numbers_as_text_say_the_same(tmp_path: Path, kind: str) -> None:
+    simulate(kind, tmp_path, ranks=8, tp=2, pp=2, seed=2, entries=300)
+    dumps = sorted((tmp_path / "fr").iterdir())
+    for file in dumps:
+        file.write_bytes(json_form(file.read_bytes()))
+    before = analyze(tmp_path).to_dict()
+    for file in dumps:
+        file.write_text(json.dumps(as_text(json.loads(file.read_bytes()))))
+    after = analyze(tmp_path).to_dict()
+    assert before["suspects"]
+    assert (after["verdict"], after["suspects"]) == (before["verdict"], before["suspects"])

@@ -29,6 +29,15 @@ SMALL: Final = tuple(b"K" + bytes([value]) for value in range(256))
 # What orjson says of a number that no double holds; no number of a dump has so many digits.
 BEYOND_DOUBLES: Final = "infinity"
 LONG_NUMBER: Final = 25
+# Numbers of an entry: as text they say the same.
+NUMBERS: Final = frozenset(
+    {
+        "record_id", "pg_id", "collective_seq_id", "p2p_seq_id", "op_id", "seq_id", "timeout_ms",
+        "time_created_ns", "time_created_us", "time_discovered_started_ns",
+        "time_discovered_completed_ns",
+    }
+)  # fmt: skip
+SIZES: Final = frozenset({"input_sizes", "output_sizes"})
 TOP_LEVEL: Final = ("version", "pg_config", "comm_lib_version", "nccl_version", "pg_status")
 
 
@@ -187,9 +196,22 @@ def write_entries(writer: OpcodeWriter, entries: list[Any]) -> None:
         for key, value in entry.items():
             if key in KNOWN:
                 writer.text(key)
+                if key in NUMBERS and isinstance(value, str):
+                    value = as_integer(value)
+                elif key in SIZES and isinstance(value, list):
+                    value = sizes_as_integers(value)
                 writer.value(value)
         writer.out += b"u"
     writer.out += b"e"
+
+
+def sizes_as_integers(sizes: list[Any]) -> list[Any]:
+    """The sizes of tensors, whose numbers some tools write as text."""
+    if not any(isinstance(size, list) and size and isinstance(size[0], str) for size in sizes):
+        return sizes
+    return [
+        [as_integer(part) for part in size] if isinstance(size, list) else size for size in sizes
+    ]
 
 
 def counters_as_integers(status: Any) -> Any:
