@@ -1,87 +1,14 @@
-"""What machines and jobs print on any day: boot lines, benign lines, old and recovered trouble."""
+"""Trouble that has nothing to do with an incident, and how a job comes up."""
 
 from triage.simulator.incidents.driver_lines import banner, xid
 from triage.simulator.incidents.host_lines import edac_storm, link_down
-from triage.simulator.incidents.story import KernelLine, Story
+from triage.simulator.incidents.story import Story
 from triage.simulator.incidents.world import SECOND, Node
 
-__all__ = ["boot", "job_start", "quiet_kernel", "stray"]
+__all__ = ["job_start", "stray"]
 
 HOUR = 3600.0
 DAY = 86_400.0
-
-
-def boot(story: Story, node: Node) -> None:
-    """The first lines after a boot, with look-alikes that mean nothing."""
-    chance = story.chance
-    stamp = node.boot_ns // SECOND
-    lines = [
-        (0, f"Linux version 5.15.0-{chance.randrange(90, 120)}-generic (buildd@lcy02) #1 SMP"),
-        (0, "Command line: BOOT_IMAGE=/vmlinuz root=UUID=5f1c ro iommu=pt pci=realloc=off"),
-        (0, "Kernel command line: console=ttyS0,115200n8 panic=30"),
-        (1, "x86/cpu: SGX disabled by BIOS."),
-        (1, "mce: CPU0: Thermal monitoring enabled (TM1)"),
-        (2, "MCE: In-kernel MCE decoding enabled."),
-        (2, "EDAC MC: Ver: 3.0.0"),
-        (3, "pci 0000:00:1f.0: BAR 13: no space for [io  size 0x1000]"),
-        (3, "pcieport 0000:15:01.0: AER: enabled with IRQ 30"),
-        (4, f"rtc_cmos 00:02: setting system clock to {_iso(stamp)} UTC ({stamp})"),
-        (5, "EXT4-fs (nvme0n1p2): mounted filesystem with ordered data mode. Opts: (null)"),
-        (6, "nvme nvme0: pci function 0000:01:00.0"),
-        (9, "mlx5_core 0000:0c:00.0: firmware version: 28.39.1002"),
-        (9, "mlx5_core 0000:0c:00.0: Port module event: module 0, Cable plugged"),
-        (14, f"nvidia: loading out-of-tree module taints kernel. {node.index % 7}"[:-2]),
-        (15, "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  "
-             f"{story.world.driver_text}  Thu Jul 11 22:00:14 UTC 2024"),
-        (16, "nvidia-nvswitch0: SXid (PCI:0000:05:00.0): 22013, Non-fatal, Link 09 Minion Link "
-             "DLREQ interrupt"),
-        (17, "nvidia_uvm: module uses symbols nvUvmInterfaceDisableAccessCntr from proprietary "
-             "module nvidia, inheriting taint."),
-        (40, "IPv6: ADDRCONF(NETDEV_CHANGE): ens3np0: link becomes ready"),
-    ]  # fmt: skip
-    into = story.kernel.setdefault(node.index, [])
-    for after, text in lines:
-        into.append(KernelLine(node.boot_ns + after * SECOND + chance.randrange(SECOND), 6, text))
-
-
-def _iso(seconds: int) -> str:
-    from datetime import UTC, datetime
-
-    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%S")
-
-
-BENIGN = (
-    'audit: type=1400 audit(1795230855.123:{n}): apparmor="STATUS" operation="profile_load"',
-    "systemd[1]: Started Session {n} of user ubuntu.",
-    "docker0: port 1(veth{n:x}) entered disabled state",
-    "IPv6: ADDRCONF(NETDEV_CHANGE): veth{n:x}: link becomes ready",
-    "perf: interrupt took too long ({n} > 2500), lowering kernel.perf_event_max_sample_rate",
-    "nvidia-uvm: Loaded the UVM driver, major device number 509.",
-    "loop{n}: detected capacity change from 0 to 131072",
-    "TCP: request_sock_TCP: Possible SYN flooding on port 29500. Sending cookies.",
-    "mlx5_core 0000:0c:00.0: mlx5_cmd_out_err:808:(pid {n}): ACCESS_REG(0x805) op_mod(0x1) "
-    "failed, status bad parameter(0x3), syndrome (0x15c356), err(-22)",
-    "RPC: Registered tcp NFSv4.1 backchannel transport module. xid {n}",
-    "cgroup: fork rejected by pids controller in /user.slice/user-{n}.slice",
-    "nvidia-persistenced[2021]: device 0000:18:00.0 - persistence mode enabled. {n}",
-    "TaskScheduler[{n}]: slice cleaned",
-    "ice 0000:31:00.0 eno1: PTP clock adjusted by {n} ppb",
-    "workqueue: blk_mq_timeout_work hogged CPU for >10000us {n} times, consider WQ_UNBOUND",
-)
-
-
-def quiet_kernel(story: Story, node: Node, lines: int) -> None:
-    """``lines`` benign lines over the last days and through the incident."""
-    chance = story.chance
-    span = max(min(5 * DAY * SECOND, story.fault_ns - node.boot_ns - 60 * SECOND), SECOND)
-    into = story.kernel.setdefault(node.index, [])
-    after = story.end_ns - story.fault_ns if node.index not in story.silent_nodes else 0
-    uniform, choice = chance.random, chance.choice
-    for _ in range(lines):
-        at = story.fault_ns - int(span * uniform() ** 2) if uniform() < 0.8 else (
-            story.fault_ns + int(after * uniform())
-        )  # fmt: skip
-        into.append(KernelLine(at, 6, choice(BENIGN).format(n=int(uniform() * 90_000))))
 
 
 def stray(story: Story) -> None:

@@ -141,7 +141,7 @@ def gsp_timeout(story: Story) -> None:
                 "NVRM: GPU RPC event history (CPU <- GSP):",
                 f"NVRM:      0    4108 UCODE_LIBOS_PRINT     0x{story.hexa(16)} 0x{story.hexa(16)}",
                 f"CPU: {story.chance.randrange(128)} PID: {story.world.pid(story.culprit)} Comm: "
-                "python Tainted: P           OE      5.15.0-1053 #58",
+                f"python Tainted: P           OE      {story.world.software.kernel} #58",
                 "Call Trace:", " <TASK>", " dump_stack_lvl+0x4a/0x63",
                 " _nv013039rm+0x2a6/0x350 [nvidia]", " nvidia_ioctl+0x5a4/0x8a0 [nvidia]",
                 " </TASK>",
@@ -190,7 +190,7 @@ def hung(story: Story, task: str, frame: str = "nvidia") -> list[str]:
     }[frame]  # fmt: skip
     return [
         f"INFO: task {task}:{pid} blocked for more than {story.pick('120', '120', '122')} seconds.",
-        f"      Tainted: P           OE     {story.pick('5.15.0-1053-nvidia', '6.5.0-1024-aws')}",
+        f"      Tainted: P           OE     {story.world.software.kernel}",
         '"echo 0 > /proc/sys/kernel/hung_task_timeout_secs" disables this message.',
         f"task:{task:<16}state:D stack:    0 pid:{pid} ppid:  4021 flags:0x00000002",
         "Call Trace:", " <TASK>", *frames, " schedule+0x69/0x110", " </TASK>",

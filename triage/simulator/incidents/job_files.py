@@ -69,7 +69,7 @@ class _Printer:
 
     def __init__(self, world: World, style: JobStyle) -> None:
         self.world, self.style = world, style
-        self.zone_print = world.chance("container zone").random() < 0.3
+        self.zone_print = world.utc_inside
         self.chance = random.Random(f"{world.seed}/printer")
 
     def line(self, line: JobLine) -> str:

@@ -4,7 +4,7 @@ from triage.simulator.incidents.story import Story, Voice, Waiting
 from triage.simulator.incidents.world import SECOND
 
 __all__ = [
-    "agents_give_up", "exit_table", "flood", "iterations", "ncclinit", "peers_closed",
+    "agents_give_up", "exit_table", "flood", "ncclinit", "peers_closed",
     "printed_bus", "sigterm", "traceback", "watchdog",
 ]  # fmt: skip
 
@@ -297,33 +297,6 @@ def ncclinit(story: Story, seconds: float, ranks: list[int]) -> None:
 def printed_bus(bus: str) -> str:
     """A bus id as NCCL prints it: its digits and those of function 0 as one number in hex."""
     return f"{int(bus.replace(':', '') + '0', 16):x}"
-
-
-def iterations(story: Story, until_s: float, count: int, *, style: int, nan: bool = False) -> None:
-    """The progress lines of the job, up to ``until_s`` after the fault."""
-    world, chance = story.world, story.chance
-    pace = world.chance("pace").uniform(2.0, 12.0)
-    last = world.ranks - 1
-    loss = chance.uniform(1.8, 3.0)
-    for back in range(count, 0, -1):
-        step = story.iteration - back
-        at = until_s - pace * back + chance.uniform(-0.02, 0.02)
-        shown = "nan" if nan and back <= 3 else f"{loss + chance.uniform(-0.05, 0.05):.6E}"
-        ms = pace * 1000 * chance.uniform(0.98, 1.02)
-        if style == 0:
-            story.j(at, last, f" iteration {step:8d}/  500000 | consumed samples: {step * 1024:12d}"
-                    f" | elapsed time per iteration (ms): {ms:.1f} | learning rate: 3.000000E-04 | "
-                    f"global batch size:  1024 | lm loss: {shown} | loss scale: 1.0 | grad norm: "
-                    f"{'nan' if shown == 'nan' else f'{chance.uniform(0.1, 0.6):.3f}'} | number of "
-                    "skipped iterations:   0 | number of nan iterations:   0 |")  # fmt: skip
-        elif style == 1:
-            story.j(at, 0, f"step: {step}  loss: {shown}  memory: 61.2GiB(77%)  tps: "
-                    f"{chance.randrange(2900, 3100)}  mfu: 38.{chance.randrange(99):02d}%",
-                    voice=Voice.LOGGING, source="root")  # fmt: skip
-        else:
-            story.j(at, 0, f"\rEpoch 0:  {step % 100:2d}%|{'#' * (step % 10):<10}| {step}/500000 "
-                    f"[{step // 60:02d}:{step % 60:02d}<99:59, {1 / pace:.2f}it/s, "
-                    f"loss={shown}]")  # fmt: skip
 
 
 def flood(story: Story, lines: int) -> None:

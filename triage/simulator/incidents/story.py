@@ -7,6 +7,7 @@ when they are written.
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 
 from triage.simulator.incidents.world import SECOND, Node, World
 
@@ -104,6 +105,15 @@ class Story:
     def at(self, seconds: float) -> int:
         """True time, ``seconds`` after the fault."""
         return self.fault_ns + int(seconds * SECOND)
+
+    def wall(self, seconds: float, rank: int) -> datetime:
+        """What the clock of the container of ``rank`` shows, without its zone."""
+        node = self.world.node_of(rank)
+        shown = self.at(seconds) + node.skew_ns
+        zone_s = 0 if self.world.utc_inside else node.zone_s
+        return datetime.fromtimestamp(shown // SECOND + zone_s, UTC).replace(
+            microsecond=shown % SECOND // 1000
+        )
 
     def k(
         self, seconds: float, text: str | Iterable[str], *,

@@ -12,7 +12,7 @@ import numpy as np
 from triage.domain.category import HARDWARE, LLAMA3_ROW, Category
 from triage.errors import UsageError
 from triage.simulator.files import Folder, utc
-from triage.simulator.incidents import background, job_voice
+from triage.simulator.incidents import background, everyday, job_voice, progress
 from triage.simulator.incidents.envelopes import FORMS, kernel_log
 from triage.simulator.incidents.job_files import job_files, style_of
 from triage.simulator.incidents.scenarios import Scenario, named
@@ -227,39 +227,26 @@ def _tell(scenario: Scenario, story: Story, kind: str, wish: Wish) -> None:
             speakers = [r for r in story.waits if r not in story.silent_ranks]
             first = [(chance.choice(speakers), -6)] if speakers else first
             job_voice.agents_give_up(story, end, first)
-            _teardown_xids(story, end)
+            everyday.teardown(story, end)
         else:
             end = 70.0 if scenario.category == "ssd" else 2.0
             job_voice.peers_closed(story, end, [story.culprit])
             job_voice.agents_give_up(story, end, first)
-            _teardown_xids(story, end + 3.0)
+            everyday.teardown(story, end + 3.0)
     job_voice.flood(story, wish.bury)
     shown = max(3, wish.job_lines // 2) if wish.job_lines < 200 else wish.job_lines
     background.job_start(story, (story.start_ns - story.fault_ns) / SECOND)
     if story.world.chance("nccl debug").random() < 0.7:
         ranks = list(range(story.world.ranks))[:2048]
         job_voice.ncclinit(story, (story.start_ns - story.fault_ns) / SECOND + 60, ranks)
-    job_voice.iterations(
-        story, -0.5, shown, style=story.world.chance("progress").randrange(3),
-        nan=scenario.category == "numerical",
-    )  # fmt: skip
+    progress.iterations(story, -0.5, shown, nan=scenario.category == "numerical")
+    progress.chatter(story, max((story.start_ns - story.fault_ns) / SECOND + 120, -7200.0), 6)
     background.stray(story)
     booted = story.world.chance("boot lines").random() < 0.5
     for node in story.world.nodes:
         if booted:
-            background.boot(story, node)
-        background.quiet_kernel(story, node, wish.kernel_lines)
-
-
-def _teardown_xids(story: Story, seconds: float) -> None:
-    """Innocent GPUs lose their channels when the job is torn down."""
-    from triage.simulator.incidents.driver_lines import channel_errors
-
-    if story.chance.random() < 0.5:
-        for rank in story.chance.sample(range(story.world.ranks), min(12, story.world.ranks)):
-            if story.world.node_of(rank).index not in story.silent_nodes:
-                code = story.chance.choice((45, 45, 43))
-                channel_errors(story, seconds + story.chance.uniform(0, 4), rank, code, most=6)
+            everyday.boot(story, node)
+        everyday.quiet_kernel(story, node, wish.kernel_lines)
 
 
 def _write_dumps(

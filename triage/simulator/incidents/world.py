@@ -3,6 +3,8 @@
 import random
 from dataclasses import dataclass, field
 
+from triage.simulator.incidents.software import Software, draw_software
+
 __all__ = ["SECOND", "Node", "World", "build_world"]
 
 SECOND = 1_000_000_000
@@ -20,8 +22,6 @@ BOARDS = (
      "0028:01:00", "0029:01:00", "0038:01:00", "0039:01:00"),
 )  # fmt: skip
 ZONES_S = (0, 0, 0, 0, -8 * 3600, -5 * 3600, 3600, 8 * 3600, 5 * 3600 + 1800)
-DRIVERS = ((535, "535.183.06"), (550, "550.90.07"), (550, "550.144.03"), (565, "565.57.01"),
-           (570, "570.133.20"), (570, "570.172.08"), (580, "580.65.06"))  # fmt: skip
 # Generations of c10d print differently: see job_voice.
 TORCHES = ("2.0", "2.1", "2.2", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9")
 
@@ -56,14 +56,13 @@ class World:
     nodes: list[Node]
     ranks: int
     gpus_per_node: int
-    driver: int
-    driver_text: str
     torch: str
     nccl: str
     python: str
     gpu: str
     job_id: str
     seed: str
+    software: Software
     hcas: tuple[str, ...] = field(default=())
 
     def node_of(self, rank: int) -> Node:
@@ -87,6 +86,21 @@ class World:
         first = node.index * self.gpus_per_node
         return list(range(first, min(first + self.gpus_per_node, self.ranks)))
 
+    @property
+    def driver(self) -> int:
+        """The branch of the GPUs' driver."""
+        return self.software.branch
+
+    @property
+    def driver_text(self) -> str:
+        """The version of the GPUs' driver."""
+        return self.software.driver
+
+    @property
+    def utc_inside(self) -> bool:
+        """Whether the containers' clocks show UTC, whatever the nodes do."""
+        return self.chance("container zone").random() < 0.3
+
     def chance(self, purpose: str) -> random.Random:
         """Random choices that depend on the seed and on what they are for."""
         return random.Random(f"{self.seed}/{purpose}")
@@ -100,7 +114,6 @@ def build_world(seed: str, ranks: int, gpus_per_node: int, now_ns: int, skew_s: 
     board = chance.choice(BOARDS)
     # Fleets keep one time zone; now and then a few nodes were set up otherwise.
     zone = chance.choice(ZONES_S)
-    driver, driver_text = chance.choice(DRIVERS)
     torch = chance.choice(TORCHES)
     per_leaf = chance.choice((2, 4, 8)) if count <= 64 else 32
     nodes = []
@@ -125,11 +138,12 @@ def build_world(seed: str, ranks: int, gpus_per_node: int, now_ns: int, skew_s: 
         )
     hcas = tuple(f"mlx5_{place}" for place in range(gpus_per_node))
     return World(
-        nodes, ranks, gpus_per_node, driver, driver_text, torch,
+        nodes, ranks, gpus_per_node, torch,
         chance.choice(("2.18.5", "2.20.5", "2.21.5", "2.25.1", "2.27.3")),
         chance.choice(("3.10", "3.11", "3.12")),
         chance.choice(("NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA A100-SXM4-80GB")),
-        str(chance.randrange(1_000, 9_900_000)), seed, hcas,
+        str(chance.randrange(1_000, 9_900_000)), seed,
+        draw_software(random.Random(f"{seed}/software")), hcas,
     )  # fmt: skip
 
 
