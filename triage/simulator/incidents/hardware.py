@@ -3,6 +3,7 @@
 from triage.simulator.incidents import driver_lines as driver
 from triage.simulator.incidents import host_lines as host
 from triage.simulator.incidents.job_voice import traceback
+from triage.simulator.incidents.sources import board_event
 from triage.simulator.incidents.story import Story, Voice
 
 __all__ = [
@@ -300,7 +301,11 @@ def power_lost(story: Story) -> None:
         f"[gpu-health] SEL event: Power Supply PSU{story.chance.randrange(1, 7)} | Power Supply AC "
         "lost | Asserted",
     ]
-    story.k(-0.4, story.chance.choice(lines), level=2, root=True)
+    told = story.chance.randrange(3)
+    if told < 2:
+        story.k(-0.4, story.chance.choice(lines), level=2, root=True)
+    if told > 0:
+        board_event(story, -0.4, "power", story.chance.randrange(1, 7))
     for place, rank in enumerate(story.world.ranks_on(story.node)):
         driver.fell_off(story, 0.02 * place, bus=story.world.bus_of(rank), root=False)
     node_dies(story)
@@ -317,6 +322,8 @@ def node_dies(story: Story) -> None:
 
 def chassis_down(story: Story) -> None:
     """All GPUs of a node are gone at once: backplane or fans."""
+    if story.chance.random() < 0.4:
+        board_event(story, -2.0, "fan", story.chance.randrange(1, 9))
     story.k(-0.2, story.pick(
         "ipmi_si: SEL 1c2 | Fan #0x41 | Lower Critical going low | Asserted; system chassis fan "
         "failure",

@@ -273,7 +273,7 @@ def agents_give_up(story: Story, seconds: float, first: list[tuple[int, int]]) -
             sigterm(story, at, node, {ends[0][0]})
             exit_table(story, at + 1.5, node, ends, verbose=chance.random() < 0.6)
     story.end_ns = max(story.end_ns, story.at(seconds + 28.0))
-    if world.chance("launcher").random() < 0.5:
+    if world.software.scheduler == "slurm" and world.chance("launcher").random() < 0.7:
         where = world.node_of(first[0][0]) if first else story.node
         story.scheduler(seconds + 27.0, f"srun: error: {where.name}: task {where.index}: "
                         "Exited with exit code 1")  # fmt: skip

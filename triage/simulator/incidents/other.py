@@ -4,6 +4,7 @@ from triage.simulator.incidents import host_lines as host
 from triage.simulator.incidents.driver_lines import channel_errors, xid
 from triage.simulator.incidents.hardware import shared
 from triage.simulator.incidents.job_voice import traceback
+from triage.simulator.incidents.sources import cluster_event, controller_says
 from triage.simulator.incidents.story import Story, Voice
 
 __all__ = [
@@ -217,6 +218,9 @@ def disk_full(story: Story) -> None:
 
 def preempted(story: Story) -> None:
     """The scheduler takes the job down."""
+    if story.world.software.scheduler == "kubernetes":
+        evicted(story)
+        return
     from datetime import UTC, datetime
 
     at = datetime.fromtimestamp(story.fault_ns // 10**9 + story.node.zone_s, UTC)
@@ -235,17 +239,47 @@ def preempted(story: Story) -> None:
     shared(story)
 
 
+def evicted(story: Story) -> None:
+    """Kubernetes makes room for a pod of a higher class."""
+    job = f"train-{story.world.job_id}"
+    by = story.pick("a pod", f"pod {story.hexa(8)}-{story.hexa(4)}-{story.hexa(4)}", "prod/serve-0")
+    for node in story.world.nodes[:64]:
+        pod = f"pod/{job}-worker-{node.index}"
+        cluster_event(story, -0.5, "Preempted", pod, f"Preempted by {by} on node {node.name}",
+                      root=True)  # fmt: skip
+        cluster_event(story, 0.0, "Killing", pod, "Stopping container pytorch")
+        story.agent(
+            0.6,
+            node.index,
+            "Received Signals.SIGTERM death signal, shutting down workers",
+            source="torch/distributed/elastic/agent/server/api.py:719",
+        )
+    shared(story)
+
+
 def drained(story: Story) -> None:
     """A person reboots a node under the job."""
-    story.scheduler(0.0, f"slurmstepd: error: *** JOB {story.world.job_id} ON {story.node.name} "
-                    "CANCELLED DUE TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
-                    root=True)  # fmt: skip
+    world, name = story.world, story.node.name
+    if world.software.scheduler == "kubernetes":
+        cluster_event(story, -40.0, "NodeNotSchedulable", f"node/{name}",
+                      f"Node {name} status is now: NodeNotSchedulable", root=True)  # fmt: skip
+        cluster_event(story, 35.0, "NodeNotReady", f"node/{name}",
+                      f"Node {name} status is now: NodeNotReady")  # fmt: skip
+    else:
+        story.scheduler(0.0, f"slurmstepd: error: *** JOB {world.job_id} ON {name} CANCELLED DUE "
+                        "TO NODE FAILURE, SEE SLURMCTLD LOG FOR DETAILS ***",
+                        root=True)  # fmt: skip
+        if story.seed_bit("controller"):
+            controller_says(story, -30.0, f"update_node: node {name} reason set to: maintenance")
+            controller_says(story, -30.0, f"update_node: node {name} state set to DRAINED",
+                            root=True)  # fmt: skip
+            controller_says(story, 20.0, f"error: Nodes {name} not responding")
     story.k(-2.0, [
         "systemd-shutdown[1]: Syncing filesystems and block devices.",
         "systemd-shutdown[1]: Sending SIGTERM to remaining processes...",
         "reboot: Restarting system",
     ], level=5, root=True, step_s=0.4)  # fmt: skip
-    mates = story.world.ranks_on(story.node)
+    mates = world.ranks_on(story.node)
     story.silent_ranks |= set(mates)
     story.without_dump |= set(mates)
     story.silent_nodes.add(story.node.index)

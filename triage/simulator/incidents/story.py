@@ -11,7 +11,9 @@ from datetime import UTC, datetime
 
 from triage.simulator.incidents.world import SECOND, Node, World
 
-__all__ = ["JobLine", "KernelLine", "Story", "Voice", "Waiting"]
+__all__ = [
+    "BoardEvent", "ClusterEvent", "JobLine", "KernelLine", "Story", "Voice", "Waiting",
+]  # fmt: skip
 
 
 class Voice:
@@ -50,6 +52,30 @@ class JobLine:
 
 
 @dataclass(frozen=True, slots=True)
+class BoardEvent:
+    """What a node's board controller notes."""
+
+    at_ns: int
+    node: int
+    what: str
+    number: int
+    severity: str
+    root: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterEvent:
+    """What Kubernetes tells of a pod or a node."""
+
+    at_ns: int
+    kind: str
+    reason: str
+    what: str
+    text: str
+    root: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Waiting:
     """The oldest operation that a rank has not finished, as c10d will report it."""
 
@@ -80,6 +106,9 @@ class Story:
     waits: dict[int, Waiting] = field(default_factory=dict)
     kernel: dict[int, list[KernelLine]] = field(default_factory=dict)
     job: list[JobLine] = field(default_factory=list)
+    board: list[BoardEvent] = field(default_factory=list)
+    events: list[ClusterEvent] = field(default_factory=list)
+    controller: list[tuple[int, str, bool]] = field(default_factory=list)
     # What the truth will say; scenarios change it where they differ.
     culprit_ranks: list[int] = field(default_factory=list)
     culprit_nodes: list[int] = field(default_factory=list)

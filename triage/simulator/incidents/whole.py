@@ -16,6 +16,7 @@ from triage.simulator.incidents import background, everyday, job_voice, progress
 from triage.simulator.incidents.envelopes import FORMS, kernel_log
 from triage.simulator.incidents.job_files import job_files, style_of
 from triage.simulator.incidents.scenarios import Scenario, named
+from triage.simulator.incidents.sources import source_files
 from triage.simulator.incidents.story import KernelLine, Story, Waiting
 from triage.simulator.incidents.telemetry import sensors_of
 from triage.simulator.incidents.telemetry_files import telemetry_files
@@ -291,6 +292,12 @@ def _write_logs(out: Path, story: Story, wish: Wish, drop: random.Random, left: 
             continue
         visible |= root
         _write(out / name, text, packed=style.random() < 0.08)
+    for name, text, root in source_files(story):
+        if drop.random() < wish.missing:
+            left.append(name)
+            continue
+        visible |= root
+        _write(out / name, text, packed=False)
     return visible
 
 
