@@ -111,8 +111,9 @@ def simulate_incident(name: str, out: Path, wish: Wish | None = None) -> Inciden
         for name, text in telemetry_files(story, sensors):
             _write(out / name, text, packed=story.world.chance("packed").random() < 0.3)
         visible |= heat == "culprit"
-    if chance.random() < 0.85:
-        facts = _facts(story, chance, well=scenario.category == "none")
+    known = world.chance("facts")
+    if known.random() < 0.85:
+        facts = _facts(story, known, well=scenario.category == "none")
         (out / "job.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     truth = _truth(scenario, story, wish, kind, visible, left)
     truth.save(truth_path(out))
