@@ -77,8 +77,6 @@ QUIET: Final = (
     "0000:00:14.0/usb1/1-14/1-14.1/input/input{m}",
     "hid-generic 0003:046B:FF10.{n:04X}: input,hidraw0: USB HID v1.10 Keyboard [American "
     "Megatrends Inc. Virtual Keyboard and Mouse]",
-    "ipmi_si IPI0001:00: BMC returned incorrect response, expected netfn 7 cmd 4c, got netfn 7 cmd "
-    "24",
     "[UFW BLOCK] IN=eno1 OUT= MAC=0c:c4:7a SRC=10.20.{m}.7 DST=10.20.0.4 LEN=40 TOS=0x00 PREC=0x00 "
     "TTL=238 ID=54321 PROTO=TCP SPT={n} DPT=22 WINDOW=1024 RES=0x00 SYN URGP=0",
     "SELinux:  Converting {n} SID table entries...",
