@@ -11,7 +11,7 @@ import pytest
 
 from triage.domain.evidence import EvidenceRole
 from triage.signatures import registry
-from triage.simulator.incidents import everyday, progress, sources
+from triage.simulator.incidents import beginning, everyday, progress, sources
 from triage.simulator.incidents.software import FLEETS, FRAMEWORKS, draw_software
 from triage.simulator.incidents.sources import BOARD_FORMS, BOARD_WORDS, source_files
 from triage.simulator.incidents.story import BoardEvent, Story
@@ -24,6 +24,7 @@ FILLED = {
     "driver": "570.133.20", "kernel": "6.8.0-60-generic", "fw": "28.39.1002", "step": 1200,
     "module": "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.133.20", "z": "2026-11-21",
     "g": "1121 03:11:09.123456", "at": "2026-11-21 03:11:09",
+    "world": 64, "half": 32, "pid": 4711, "rank": 3, "local": 3, "first": "n0", "ip": "10.1.2.3",
 }  # fmt: skip
 
 
@@ -63,6 +64,8 @@ def test_every_framework_tells_its_steps_and_a_loss_that_is_none(framework: str)
 HARMLESS = [
     *everyday.QUIET, *everyday.KERNEL_HEAD, *everyday.DRIVERS_COME,
     *(f"{who}[12]: {text}" for words in sources.DAEMONS.values() for who, text in words),
+    *(text for texts in beginning.STARTS.values() for text in texts),
+    *beginning.UNEASY, *beginning.NCCL_SAYS,
     *(text for texts in progress.CHATTER.values() for text in texts),
 ]  # fmt: skip
 
@@ -72,8 +75,8 @@ def test_what_healthy_nodes_and_jobs_say_is_no_fault(line: str) -> None:
     assert role_of(line) in (None, EvidenceRole.NOISE, EvidenceRole.ADVICE)
 
 
-@pytest.mark.parametrize("line", everyday.TEARDOWN)
-def test_what_is_said_at_the_end_of_a_job_is_no_cause(line: str) -> None:
+@pytest.mark.parametrize("line", [*everyday.TEARDOWN, *(text for text, _ in beginning.CPP_UNEASY)])
+def test_what_is_said_at_the_ends_of_a_job_is_no_cause(line: str) -> None:
     assert role_of(line) is not EvidenceRole.ROOT
 
 

@@ -1,11 +1,11 @@
-"""Trouble that has nothing to do with an incident, and how a job comes up."""
+"""Trouble that has nothing to do with an incident."""
 
 from triage.simulator.incidents.driver_lines import banner, xid
 from triage.simulator.incidents.host_lines import edac_storm, link_down
 from triage.simulator.incidents.story import Story
 from triage.simulator.incidents.world import SECOND, Node
 
-__all__ = ["job_start", "stray"]
+__all__ = ["stray"]
 
 HOUR = 3600.0
 DAY = 86_400.0
@@ -81,25 +81,3 @@ def _one_stray(story: Story, node: Node, way: int) -> None:
     else:
         story.k(old, "nfs: server filer01 not responding, still trying", node=node, level=5)
         story.k(old + 9.0, "nfs: server filer01 OK", node=node, level=5)
-
-
-def job_start(story: Story, seconds: float) -> None:
-    """How the job came up: arguments, warnings, what launchers say."""
-    story.j(seconds, 0, [
-        "*****************************************",
-        "Setting OMP_NUM_THREADS environment variable for each process to be 1 in default, to "
-        "avoid your system being overloaded, please further tune the variable for optimal "
-        "performance in your application as needed. ",
-        "*****************************************",
-        "  data_path ....................................... /data/tokens/v3",
-        "  distributed_timeout_minutes ..................... 10",
-        "  exit_on_missing_checkpoint ...................... False",
-        "  check_for_nan_in_loss_and_grad .................. True",
-        "  rerun_mode ...................................... validate_results",
-    ])  # fmt: skip
-    story.j(
-        seconds + 20,
-        0,
-        "/usr/lib/python3/dist-packages/torch/utils/checkpoint.py:429: "
-        "UserWarning: torch.utils.checkpoint: please pass in use_reentrant explicitly",
-    )

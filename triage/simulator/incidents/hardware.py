@@ -156,7 +156,8 @@ def hot_gpu(story: Story) -> None:
 def nvlink_dead(story: Story) -> None:
     """A link of a GPU dies."""
     way = story.chance.random()
-    if way < 0.5:
+    # Links of the fifth generation came with driver 570.
+    if way < 0.5 or (way < 0.85 and story.world.driver < 570):
         driver.nvlink_fatal(story)
     elif way < 0.85:
         driver.nvlink_five(story)

@@ -12,7 +12,13 @@ import numpy as np
 from triage.domain.category import HARDWARE, LLAMA3_ROW, Category
 from triage.errors import UsageError
 from triage.simulator.files import Folder, utc
-from triage.simulator.incidents import background, everyday, job_voice, progress
+from triage.simulator.incidents import (
+    background,
+    beginning,
+    everyday,
+    job_voice,
+    progress,
+)
 from triage.simulator.incidents.envelopes import FORMS, kernel_log
 from triage.simulator.incidents.job_files import job_files, style_of
 from triage.simulator.incidents.scenarios import Scenario, named
@@ -237,7 +243,7 @@ def _tell(scenario: Scenario, story: Story, kind: str, wish: Wish) -> None:
             everyday.teardown(story, end + 3.0)
     job_voice.flood(story, wish.bury)
     shown = max(3, wish.job_lines // 2) if wish.job_lines < 200 else wish.job_lines
-    background.job_start(story, (story.start_ns - story.fault_ns) / SECOND)
+    beginning.job_start(story, (story.start_ns - story.fault_ns) / SECOND)
     if story.world.chance("nccl debug").random() < 0.7:
         ranks = list(range(story.world.ranks))[:2048]
         job_voice.ncclinit(story, (story.start_ns - story.fault_ns) / SECOND + 60, ranks)

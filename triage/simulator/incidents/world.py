@@ -22,6 +22,12 @@ BOARDS = (
      "0028:01:00", "0029:01:00", "0038:01:00", "0039:01:00"),
 )  # fmt: skip
 ZONES_S = (0, 0, 0, 0, -8 * 3600, -5 * 3600, 3600, 8 * 3600, 5 * 3600 + 1800)
+# GPUs, and the driver that first knew them.
+GPUS = (
+    ("NVIDIA A100-SXM4-80GB", 450), ("NVIDIA A100-SXM4-40GB", 450), ("NVIDIA H100 80GB HBM3", 525),
+    ("NVIDIA H800", 525), ("NVIDIA H200", 545), ("NVIDIA B200", 570), ("NVIDIA GB200", 570),
+    ("NVIDIA B300 SXM6 AC", 580),
+)  # fmt: skip
 # Generations of c10d print differently: see job_voice.
 TORCHES = ("2.0", "2.1", "2.2", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9")
 
@@ -136,14 +142,15 @@ def build_world(seed: str, ranks: int, gpus_per_node: int, now_ns: int, skew_s: 
                 drift_ns=int(chance.uniform(-2.0, 6.0) * SECOND),
             )
         )
+    software = draw_software(random.Random(f"{seed}/software"))
     hcas = tuple(f"mlx5_{place}" for place in range(gpus_per_node))
     return World(
         nodes, ranks, gpus_per_node, torch,
         chance.choice(("2.18.5", "2.20.5", "2.21.5", "2.25.1", "2.27.3")),
         chance.choice(("3.10", "3.11", "3.12")),
-        chance.choice(("NVIDIA H100 80GB HBM3", "NVIDIA H200", "NVIDIA A100-SXM4-80GB")),
+        chance.choice([gpu for gpu, since in GPUS if since <= software.branch]),
         str(chance.randrange(1_000, 9_900_000)), seed,
-        draw_software(random.Random(f"{seed}/software")), hcas,
+        software, hcas,
     )  # fmt: skip
 
 
