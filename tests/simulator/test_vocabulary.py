@@ -24,7 +24,7 @@ FILLED = {
     "driver": "570.133.20", "kernel": "6.8.0-60-generic", "fw": "28.39.1002", "step": 1200,
     "module": "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  570.133.20", "z": "2026-11-21",
     "g": "1121 03:11:09.123456", "at": "2026-11-21 03:11:09",
-    "world": 64, "half": 32, "pid": 4711, "rank": 3, "local": 3, "first": "n0", "ip": "10.1.2.3",
+    "world": 64, "half": 32, "pid": 4711, "rank": 3, "local": 3, "ip": "10.1.2.3",
 }  # fmt: skip
 
 

@@ -130,8 +130,6 @@ CPP_UNEASY: Final = (
      "currently unknown. This can potentially cause a hang if this rank to GPU mapping is "
      "incorrect. You can pecify device_id in init_process_group() to force use of a particular "
      "device.", "ProcessGroupNCCL.cpp:4561"),
-    ("[c10d] The client socket has failed to connect to [{first}]:29500 (errno: 111 - Connection "
-     "refused).", "socket.cpp:759"),
     ("Warning: TORCH_NCCL_AVOID_RECORD_STREAMS=1 has no effect for point-to-point collectives. "
      "(function operator())", "ProcessGroupNCCL.cpp:2780"),
 )  # fmt: skip
@@ -169,7 +167,7 @@ def job_start(story: Story, seconds: float) -> None:
         story.j(seconds + 45.0, chance.randrange(world.ranks), text)
     for text, source in chance.sample(CPP_UNEASY, chance.randrange(3)):
         rank = chance.randrange(world.ranks)
-        said = text.format(rank=rank, local=world.local(rank), first=world.nodes[0].name)
+        said = text.format(rank=rank, local=world.local(rank))
         story.j(seconds + 3.0, rank, said, voice=Voice.CPP, severity="W", source=source)
     if chance.random() < 0.5:
         for text in chance.sample(NCCL_SAYS, 5):
