@@ -11,22 +11,20 @@ STRANGER: Final = "the job log of another job is held against this job's nodes"
 NO_DUMP: Final = "a rank whose dump is lost is convicted"
 
 NOT_YET: Final[dict[tuple[str, str], str]] = {
-    ("old-faults", "gpu-oom"): OLDER,
     ("old-faults", "logs-traceback-w16"): OLDER,
     ("old-links", "logs-traceback-w16"): OLDER,
-    ("old-links", "watchdog-only"): OLDER,
     ("foreign-lines", "logs-traceback-w16"): "processes that are not the job's weigh on it",
-    ("foreign-lines", "watchdog-only"): "processes that are not the job's weigh on it",
-    ("clocks-off", "user-error-all"): "with clocks off, one of many that fail alike comes first",
-    ("other-job", "collective-mismatch"): STRANGER,
-    ("other-job", "gpu-oom"): STRANGER,
+    (
+        "clocks-off",
+        "hbm-job-only",
+    ): "with clocks off, the only line of the cause is far from the stop",
     ("other-job", "hbm-job-only"): STRANGER,
-    ("other-job", "tokenizer"): STRANGER,
+    ("other-job", "ib-retries"): STRANGER,
+    ("other-job", "user-error"): STRANGER,
     ("other-job", "user-error-all"): STRANGER,
     ("other-job", "watchdog-only"): STRANGER,
     ("dropped-files", "gloo-dtype-mismatch-w8"): NO_DUMP,
     ("dropped-files", "nccl-never-joins-w8"): NO_DUMP,
-    ("flat", "hbm-job-only"): "a job log named NODE.NAME is not taken to be of that node",
 }
 
 

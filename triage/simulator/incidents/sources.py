@@ -321,8 +321,6 @@ def cluster(story: Story, chance: random.Random) -> tuple[str, str, bool]:
          "Back-off restarting failed container shipper in pod log-shipper-8xk2p"),
         (-1900, "Warning", "Unhealthy", "pod/kube-state-metrics-0",
          "Readiness probe failed: HTTP probe failed with statuscode: 503"),
-        (-1200, "Warning", "FailedMount", "pod/jupyter-ann-0",
-         'MountVolume.SetUp failed for volume "home" : mount failed: exit status 32'),
         (-800, "Warning", "FreeDiskSpaceFailed", "node/infra-07",
          "Failed to garbage collect required amount of images."),
         (-3000, "Normal", "Scheduled", f"pod/{job}-worker-0",

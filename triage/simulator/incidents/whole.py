@@ -119,7 +119,8 @@ def simulate_incident(name: str, out: Path, wish: Wish | None = None) -> Inciden
         visible |= heat == "culprit"
     known = world.chance("facts")
     if known.random() < 0.85:
-        facts = _facts(story, known, well=scenario.category == "none")
+        facts = _facts(story, known, runs=scenario.verdicts == ("straggler",),
+                       well=scenario.category == "none")  # fmt: skip
         (out / "job.json").write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
     truth = _truth(scenario, story, wish, kind, visible, left)
     truth.save(truth_path(out))
@@ -325,7 +326,7 @@ def _write(path: Path, text: str, *, packed: bool) -> None:
     path.write_bytes(data)
 
 
-def _facts(story: Story, chance: random.Random, *, well: bool) -> dict[str, Any]:
+def _facts(story: Story, chance: random.Random, *, runs: bool, well: bool) -> dict[str, Any]:
     """``job.json`` as a launcher that knows more or less writes it."""
     world: World = story.world
     names = [node.name for node in world.nodes]
@@ -341,7 +342,7 @@ def _facts(story: Story, chance: random.Random, *, well: bool) -> dict[str, Any]
         }
     if chance.random() < 0.6:
         facts["leaf_switch"] = {node.name: node.leaf for node in world.nodes}
-    if chance.random() < 0.1 or well:
+    if chance.random() < 0.1 or runs or well:
         del facts["failed_at"]
     if well and chance.random() < 0.5:
         facts["exit_code"] = 0
