@@ -32,7 +32,7 @@ from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.read import DumpSet
-from triage.parsers.logs.logset import LogSet
+from triage.parsers.logs.logset import LogKind, LogSet
 
 __all__ = ["Weighed", "answer_of", "unused_of", "weigh_up"]
 
@@ -115,7 +115,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         case.stand_still("the watchdogs of the job gave up")
     fleet = dated.fleet
     progress = job_progress(dated.logs.files, parse_instant(facts.failed_at))
-    dated = replace(dated, evidence=without_teardown(dated.evidence, progress))
+    dated = replace(dated, evidence=without_teardown(dated, progress))
     stop = find_stop(case, dated.evidence, facts, at)
     findings = tuple(hear(case)) if case is not None else ()
     nodes = nodes_of(view, facts, dated)
@@ -151,17 +151,22 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     return Weighed(view, dated, stop, joined, nodes, findings, rows)
 
 
-def without_teardown(
-    evidence: Sequence[Evidence], progress: JobProgress | None
-) -> tuple[Evidence, ...]:
-    """Without what processes print once the job has ended in order: nothing failed by that."""
+def without_teardown(dated: Dated, progress: JobProgress | None) -> tuple[Evidence, ...]:
+    """Without what processes print once the job has ended in order, and what other logs than its
+    own say of processes: nothing failed by that.
+    """
     end = progress.ended if progress is not None else None
     if end is None or not health_of(progress)[0].well:
-        return tuple(evidence)
+        return tuple(dated.evidence)
+    own = {file.artifact for file in dated.logs.files if file.kind is LogKind.JOB}
     return tuple(
         row
-        for row in evidence
-        if not (of_a_process(row) and row.role in FAILING and is_behind(row, end))
+        for row in dated.evidence
+        if not (
+            of_a_process(row)
+            and row.role in FAILING
+            and (row.artifact not in own or is_behind(row, end))
+        )
     )
 
 

@@ -164,7 +164,11 @@ def find_stop(
     """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust."""
     end = int(at.timestamp() * 1e9) if at is not None else parse_instant(facts.failed_at)
     stuck = begun_to_wait(case)
-    failing = [row for row in evidence if row.role in FAILING and row.kind in JOB_KINDS]
+    failing = [
+        row
+        for row in evidence
+        if row.role in FAILING and row.kind in JOB_KINDS and not row.is_generic
+    ]
     waited = watchdog_starts(failing)
     printed = sorted(dates_of(failing))
     newest = max([*printed, *([stuck] if stuck is not None else [])], default=None)

@@ -139,7 +139,7 @@ def measure(
             own = max((c.strength for c in one.claims if convicts(c)), default=None)
             value["claim"] = logit(own) if own is not None else -logit(elsewhere or 0.5)
         slack = MOMENT_NS + max((row.error_ns for row in one.rows), default=0)
-        if first is not None:
+        if first is not None and times:
             value["first"] = float(first <= times[0] + slack)
             value["late"] = float(first > times[0] + slack)
             value["earlier_rivals"] = math.log1p(bisect_left(times, first - slack))
