@@ -8,6 +8,7 @@ from triage.analysis import picture
 from triage.analysis.case import Case, build_case
 from triage.analysis.consistency import set_apart
 from triage.analysis.groups import Membership, resolve_groups
+from triage.analysis.identity import Fleet
 from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Joined, join
@@ -23,7 +24,7 @@ from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.timeline import timeline
 from triage.analysis.waits import wait_graph
 from triage.analysis.zones_of_roots import in_zone_of_the_stop
-from triage.domain.evidence import Evidence, Trait
+from triage.domain.evidence import Evidence, Kind, Trait
 from triage.domain.finding import Finding
 from triage.domain.fleet import Job
 from triage.domain.progress import JobProgress, ProgressPoint
@@ -33,6 +34,7 @@ from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogKind, LogSet
+from triage.signatures.process_names import Whose, whose
 
 __all__ = ["Weighed", "answer_of", "unused_of", "weigh_up"]
 
@@ -123,6 +125,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     rows = tuple(evidence)
     dated = replace(dated, evidence=rows, notes=(*dated.notes, *moved))
     ours, strangers = of_this_job(dated, facts)
+    ours = of_its_processes(ours, fleet)
     dated = replace(dated, evidence=tuple(ours), notes=(*dated.notes, *strangers))
     measured = telemetry_evidence(
         dated.logs.telemetry,
@@ -243,6 +246,34 @@ def of_this_job(dated: Dated, facts: Job) -> tuple[list[Evidence], list[str]]:
     shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
     note = f"job.json does not list {shown}: what their logs say is not held against anybody"
     return [row for row in evidence if row.node is None or row.node in listed], [note]
+
+
+def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
+    """The rows; what a driver says of another process than the job's is marked as that.
+
+    By its number where those of the job are known on that node, else by its name.
+    """
+    known = {node for node, _ in fleet.rank_by_pid}
+    return [
+        replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
+        if row.kind is Kind.XID
+        and row.code in OF_A_PROCESS
+        and row.pid is not None
+        and is_a_strangers(row, fleet, known)
+        else row
+        for row in evidence
+    ]
+
+
+# Xids that tell what a process did, or what became of it.
+OF_A_PROCESS = frozenset({13, 31, 32, 43, 45, 68, 69})
+
+
+def is_a_strangers(row: Evidence, fleet: Fleet, known: Collection[str]) -> bool:
+    if row.node in known and row.pid is not None:
+        return (row.node, row.pid) not in fleet.rank_by_pid
+    name = row.fields.get("name") or row.fields.get("process") or ""
+    return bool(name) and not name.startswith("<") and whose(name) is not Whose.JOB
 
 
 def nodes_of(view: DumpView | None, facts: Job, dated: Dated) -> frozenset[str]:
