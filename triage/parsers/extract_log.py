@@ -37,8 +37,16 @@ def log_values(log: Outcome) -> list[Any]:
         log.uncounted,
         [row_values(row, file.artifact) for row in log.rows],
         [[len(text), lines, first, last] for text, lines, first, last in log.masks],
-        *([] if file.progress is None else [progress_values(file.progress)]),
+        *later_values(file),
     ]
+
+
+def later_values(file: LogFile) -> list[Any]:
+    """What extracts of earlier releases do not have; nothing where there is none of it."""
+    progress = None if file.progress is None else progress_values(file.progress)
+    if file.harmless:
+        return [progress, sorted(file.harmless)]
+    return [] if progress is None else [progress]
 
 
 def mask_bytes(log: Outcome) -> bytes:
@@ -88,7 +96,7 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
     """The log of :func:`log_values`. ValueError, TypeError and KeyError mean damage."""
     (
         artifact, kind, node, lines, not_understood, notes, first, last,
-        size_bytes, uncounted, rows, marks, *progress,
+        size_bytes, uncounted, rows, marks, *later,
     ) = values  # fmt: skip
     file = LogFile(
         artifact=artifact,
@@ -99,7 +107,8 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
         notes=tuple(notes),
         first_stamp=stamp_from(first),
         last_stamp=stamp_from(last),
-        progress=progress_from(progress[0]) if progress else None,
+        progress=progress_from(later[0]) if later and later[0] is not None else None,
+        harmless=frozenset(map(int, later[1])) if len(later) > 1 else frozenset(),
     )
     return Outcome(
         file,
