@@ -301,6 +301,7 @@ def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
             node = fleet.node_of(row.rank)
         if node in fleet.seated and "said_of" not in row.fields:
             said[row.artifact].add(node or "")
+    rows = [of_its_file(row, fleet, homes) for row in rows]
     return [
         replace(row, node=home)
         if (row.node is None or fleet.node_of_address(row.node) not in fleet.seated)
@@ -310,6 +311,16 @@ def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
         else row
         for row in rows
     ]
+
+
+def of_its_file(row: Evidence, fleet: Fleet, homes: NamesInPaths) -> Evidence:
+    """A monitor's reading is of the node whose file it is in, whichever label its launcher gave."""
+    if row.kind is not Kind.THERMAL or row.node is not None or row.rank is None:
+        return row
+    home = homes.of(row.artifact)
+    if home is None or fleet.node_of(row.rank) in (None, home):
+        return row
+    return replace(row, node=home, rank=None)
 
 
 def node_labels(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, dict[int, str]]:

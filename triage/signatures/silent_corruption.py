@@ -75,8 +75,12 @@ HELD_AGAINST = re.compile(
     r" {0,2}\[?(?=(?:global )?rank[ _#:=-]{0,2}\d)",
     re.IGNORECASE,
 )
-# "rank 0: ...", before words about another rank: who prints.
-LABEL = re.compile(r"\s{0,8}\[?(?:global )?rank[ _#:=-]{0,2}\d{1,7}\]?(?::| -) ", re.IGNORECASE)
+# "rank 0: ...", also behind a tag, before words about another rank: who prints.
+LABEL = re.compile(
+    r"\s{0,8}(?:\[[a-z][\w .:/-]{0,40}\] {0,2}){0,2}"
+    r"\[?(?:global )?rank[ _#:=-]{0,2}\d{1,7}\]?(?::| -) ",
+    re.IGNORECASE,
+)
 
 
 def ranks_of(text: str) -> list[str]:

@@ -98,6 +98,7 @@ class Bound(StrEnum):
     GENERIC = "generic"
     WEAK = "weak"
     WEAK_BESIDE_PROOF = "weak_beside_proof"
+    SEEN_BY_ONE = "seen_by_one"
     STALE = "stale"
     BEFORE = "before"
     TEARDOWN = "teardown"
@@ -126,6 +127,7 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.WEAK_BESIDE_PROOF: Limit(
         0.45, "what says so needs another source, and the dumps prove a cause of their own"
     ),
+    Bound.SEEN_BY_ONE: Limit(0.45, "only one node complains of what all of them use"),
     Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
     Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
     Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
@@ -276,6 +278,8 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
         yield Bound.GENERIC
     elif needs_another_source(one):
         yield Bound.WEAK
+    if isinstance(one.place, Outside) and len(one.reached) == 1 and not one.claims:
+        yield Bound.SEEN_BY_ONE
     if all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
         yield Bound.GPU_OR_SETTING
 

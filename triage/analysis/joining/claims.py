@@ -129,13 +129,13 @@ def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
     """
     return is_dated_to_the_stop(one, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)
-        or (is_echo_of_a_machine(row) and stop.of(row) is When.AT and one.category not in LINKS)
+        or (is_echo_of_a_machine(row) and stop.of(row) is When.AT)
         for row in one.rows
     )
 
 
 def is_echo_of_a_machine(row: Evidence) -> bool:
-    """Whether it is a copy of what a kernel printed, in a log that no kernel wrote."""
+    """Whether a machine says so, or a copy of its words, in a line that needs another source."""
     return row.weak and row.kind in KERNEL_KINDS and not (row.is_mild or row.is_generic)
 
 
