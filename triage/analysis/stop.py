@@ -16,6 +16,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.case import Case
+from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.fleet import Job
 from triage.parsers.flight_recorder.reduce import U_CREATED
@@ -127,9 +128,14 @@ class Stop:
             return When.STALE if int(age_s) > DAY_S else When.BEFORE
         if is_condition(row) and self.when(row.last_at_ns, row.error_ns, LASTING_S) is When.AT:
             return When.AT
-        if first is When.STALE and row.last_at_ns is not None:
+        if first in (When.STALE, When.BEFORE) and row.last_at_ns is not None:
+            # What goes on up to the stop is of the stop; what began days ago is its habit.
             last = self.when(row.last_at_ns, row.error_ns)
+            if first is When.BEFORE:
+                return When.AT if last is When.AT else first
             return first if last is When.STALE else When.BEFORE
+        if first is When.TEARDOWN and row.category is Category.SDC:
+            return When.AFTER  # who computes wrong is found by a test behind the stop
         return first
 
     def is_behind_a_watchdog(self, row: Evidence) -> bool:

@@ -28,11 +28,10 @@ def with_domain_roots(found: Sequence[Hypothesis]) -> list[Hypothesis]:
         return list(found)
     root = min(roots, key=lambda one: one.category is not Category.NVLINK)
     first = in_time(row for row in root.rows if is_root(row))
-    start = first[0].at_ns
     echoes = [
         one
         for one in found
-        if one is not root and one.rows and all(is_echo(row, start) for row in one.rows)
+        if one is not root and one.rows and all(is_echo(row, first) for row in one.rows)
     ]
     if not echoes:
         return list(found)
@@ -50,12 +49,16 @@ def is_root(row: Evidence) -> bool:
     return row.kind is Kind.XID and row.code == ROOT_XID
 
 
-def is_echo(row: Evidence, start_ns: int | None) -> bool:
+def is_echo(row: Evidence, roots: Sequence[Evidence]) -> bool:
+    """Whether a row follows from a root of the domain: named so, or printed then."""
     if row.parent_code == ROOT_XID:
         return True
     if row.kind is not Kind.XID or row.code not in ECHO_XIDS:
         return False
-    if row.at_ns is None or start_ns is None:
-        return True
     slack = SLACK_NS + min(row.error_ns, ECHO_NS)
-    return start_ns - slack <= row.at_ns <= start_ns + ECHO_NS + slack
+    return any(
+        row.at_ns is None
+        or root.at_ns is None
+        or root.at_ns - slack <= row.at_ns <= (root.last_at_ns or root.at_ns) + ECHO_NS + slack
+        for root in roots
+    )
