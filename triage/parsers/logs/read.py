@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
+from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.parsers.flight_recorder.naming import node_in_name
@@ -265,8 +265,7 @@ class LogReader:
         self.left[shape] -= 1
 
     def group(self, start: int, end: int, line: int) -> Group | None:
-        raw = bytes(self.buffer[start:end])
-        text = clean(raw)
+        text = clean(bytes(self.buffer[start:end]))
 
         def after() -> Iterator[Envelope]:
             return self.lines_behind(end)
@@ -282,8 +281,6 @@ class LogReader:
         )
         if not rows:
             return None
-        if rows[0].kind is Kind.PROGRESS:
-            self.progress.know(raw, envelope)
         if envelope.kernel or self.layout.own_words:
             self.kernel_lines += 1
         else:

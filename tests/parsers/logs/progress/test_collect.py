@@ -35,7 +35,7 @@ def test_keeps_every_line_of_a_short_log(tmp_path: Path) -> None:
 def test_keeps_an_even_sample_of_a_long_log(tmp_path: Path, count: int) -> None:
     found = progress_of(tmp_path, steps(count))
     at = [int(one.values[Quantity.STEP]) for one in found.steps]
-    assert KEPT_OF_A_FORM // 3 < len(at) <= 1.2 * KEPT_OF_A_FORM
+    assert KEPT_OF_A_FORM // 3 < len(at) <= KEPT_OF_A_FORM + 2
     assert (at[0], at[-1]) == (0, count - 1)
     quarters = [sum(k * count // 4 <= n < (k + 1) * count // 4 for n in at) for k in range(4)]
     assert max(quarters) < 2 * min(quarters)
@@ -71,7 +71,7 @@ def test_counts_marks_with_their_first_and_last_place(tmp_path: Path) -> None:
     (mark,) = found.marks
     assert (mark.kind, mark.count) == (MarkKind.HEARTBEAT, 700)
     assert (mark.places[0].line, mark.places[-1].line) == (6, 705)
-    assert len(mark.places) <= 33
+    assert len(mark.places) <= 65
 
 
 def test_a_kernel_log_has_no_progress(tmp_path: Path) -> None:

@@ -8,11 +8,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-import numpy as np
-
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope
 from triage.parsers.logs.progress import forms
-from triage.parsers.logs.progress.forms import KEPT_OF_A_FORM, FormTables, level_of
+from triage.parsers.logs.progress.forms import KEPT_OF_A_FORM, FormTables, level_of, trailing
 from triage.parsers.logs.progress.line import is_step, read_values
 from triage.parsers.logs.progress.marks import evaluates, mark_of
 from triage.parsers.logs.progress.series import JobSteps, Mark, MarkKind, Place, Step
@@ -25,23 +23,17 @@ HEAD_CHARACTERS: Final = 220
 # Forms that are followed, lines that are understood, and places that are kept of a mark.
 FOLLOWED: Final = 64
 UNDERSTOOD: Final = 2048
-PLACES: Final = 32
-# Lines that were read for their signatures too.
-REMEMBERED: Final = 1024
+PLACES: Final = 64
 
 
 @dataclass(slots=True)
 class Sampled:
-    """A line of a form: how many came before it, where it stands, and its text.
-
-    A line with fewer ``zeros`` than the level of a sample is left out of it.
-    """
+    """A line of a form: how many came before it, where it stands, and its text."""
 
     index: int
     line: int
     order: int
     raw: bytes
-    zeros: int = 63
 
 
 @dataclass(slots=True)
@@ -55,11 +47,11 @@ class Form:
 
     def thin(self, level: int) -> None:
         """Keep the lines of one even sample."""
-        self.lines = [one for one in self.lines if one.zeros >= level]
+        self.lines = [one for one in self.lines if trailing(one.index) >= level]
 
     def sample(self, level: int) -> list[Sampled]:
         """An even sample of the lines, the first and the last among them."""
-        kept = [one for one in self.lines if one.zeros >= level]
+        kept = [one for one in self.lines if trailing(one.index) >= level]
         if self.last is not None and (not kept or kept[-1].index != self.last.index):
             kept.append(self.last)
         return kept
@@ -72,20 +64,13 @@ class Collector:
         self.tables = tables
         self.labelled = labelled
         self.forms: dict[int, Form] = {}
-        self.read: dict[bytes, Envelope] = {}
-
-    def know(self, raw: bytes, envelope: Envelope) -> None:
-        """Remember what was read of a line for its signatures, so that it is not read twice."""
-        if len(self.read) < REMEMBERED:
-            self.read[raw[:LINE_BYTES]] = envelope
 
     def take(self, buffer: bytearray) -> None:
         """Copy what was sampled since the last time; ``buffer`` is about to move on."""
         state, rows = self.tables.state, self.tables.forms
         count = int(state[forms.SAMPLES])
-        dead = set(np.flatnonzero(rows[: state[forms.FORMS], forms.DEAD]).tolist())
-        for number, index, start, end, line, order, zeros in self.tables.samples[:count].tolist():
-            if number in dead:
+        for number, index, start, end, line, order in self.tables.samples[:count].tolist():
+            if rows[number, forms.DEAD]:
                 continue
             raw = bytes(buffer[start : min(end, start + LINE_BYTES)])
             form = self.forms.get(number)
@@ -93,10 +78,9 @@ class Collector:
                 form = self.follow(raw)
                 if form is None:
                     rows[number, forms.DEAD] = 1
-                    dead.add(number)
                     continue
                 self.forms[number] = form
-            form.lines.append(Sampled(index, line, order, raw, zeros))
+            form.lines.append(Sampled(index, line, order, raw))
             if len(form.lines) > 2 * KEPT_OF_A_FORM:
                 form.thin(int(level_of(index)))
         state[forms.SAMPLES] = 0
@@ -149,12 +133,8 @@ class Collector:
     def steps_of(self, one: Sampled) -> Iterator[Step]:
         """The step that a line tells; none where it is unlike the first line of its form."""
         text = clean(one.raw)
-        known = self.read.get(one.raw)
-        if known is None:
-            envelope = read_envelope(text[:HEAD_CHARACTERS], labelled=self.labelled)
-            payload = envelope.text + text[HEAD_CHARACTERS:]
-        else:
-            envelope, payload = known, known.text
+        envelope = read_envelope(text[:HEAD_CHARACTERS], labelled=self.labelled)
+        payload = envelope.text + text[HEAD_CHARACTERS:]
         # A progress bar has no line end of its own: what it says stands before what follows it.
         if "%|" in text and "%|" not in payload:
             payload = text

@@ -17,7 +17,7 @@ from triage.parsers.logs.mask import finish
 __all__ = ["KEPT_OF_A_FORM", "FormTables", "level_of", "take_line", "trailing"]
 
 # So many lines of a form are all kept; beyond, every doubling adds half as many.
-KEPT_OF_A_FORM: Final = 256
+KEPT_OF_A_FORM: Final = 384
 
 # Slots of ``state``.
 FORMS: Final = 0
@@ -42,8 +42,7 @@ START: Final = 2
 END: Final = 3
 LINE: Final = 4
 AT: Final = 5
-ZEROS: Final = 6  # of the hash of its number: the more, the longer it is kept
-SAMPLE_COLUMNS: Final = 7
+SAMPLE_COLUMNS: Final = 6
 
 
 @dataclass(slots=True)
@@ -126,8 +125,7 @@ def take_line(
     forms[index, LAST_END] = stop
     forms[index, LAST_LINE] = at
     forms[index, LAST_ORDER] = order
-    zeros = trailing(number)
-    if zeros >= level_of(number):
+    if trailing(number) >= level_of(number):
         sample = state[SAMPLES]
         state[SAMPLES] = sample + 1
         samples[sample, FORM] = index
@@ -136,4 +134,3 @@ def take_line(
         samples[sample, END] = stop
         samples[sample, LINE] = at
         samples[sample, AT] = order
-        samples[sample, ZEROS] = zeros

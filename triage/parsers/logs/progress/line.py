@@ -26,7 +26,7 @@ NUMBER: Final = re.compile(
 )
 SIGNED: Final = frozenset(" :='\"[(")
 MAX_NUMBERS: Final = 80
-MAX_CHARACTERS: Final = 1200
+MAX_CHARACTERS: Final = 2000
 # The name of a number is what stands behind the last of these.
 BEFORE_NAME: Final = re.compile(
     r"[|,;{}()\[\]<>\t]|  +|(?:^|\s)[-–](?=\s)|:(?=[A-Za-z])|[\w)\]%]: (?=.*\w)"
