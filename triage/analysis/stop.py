@@ -173,7 +173,7 @@ def find_stop(
     failing = [
         row
         for row in evidence
-        if row.role in FAILING and row.kind in JOB_KINDS and not row.is_generic
+        if row.role in FAILING and row.kind in JOB_KINDS and Trait.NOT_THE_JOB not in row.traits
     ]
     waited = watchdog_starts(failing)
     printed = sorted(dates_of(failing))

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from triage.analysis.case import timestamp
 from triage.analysis.explain import Explanation, Place, Without
 from triage.analysis.hangs_on import Hang, Outcome, Source
+from triage.analysis.joining.belief import BOUNDS
 from triage.domain.category import LLAMA3_ROW
 from triage.domain.report import iso_utc
 from triage.render import wire
@@ -100,16 +101,26 @@ def _place(position: int, one: Place, bias: float, width: int) -> Iterator[Line]
     facts += [str(one.category), f"probability {belief(one.belief)}"]
     yield from _item(", ".join(facts), width, head, _BOLD)
     indent = " " * len(head)
-    yield Line(f"{indent}{bias:+6.1f}  where every place begins")
-    for part in one.parts:
-        yield from _item(part.words, width, f"{indent}{part.log_odds:+6.1f}  ")
-    yield from _item(_sum(one), width, f"{indent}{one.log_odds:+6.1f}= ")
+    if one.parts:
+        yield Line(f"{indent}{bias:+6.1f}  where every place begins")
+        for part in one.parts:
+            yield from _item(part.words, width, f"{indent}{part.log_odds:+6.1f}  ")
+        yield from _item(_sum(one), width, f"{indent}{one.log_odds:+6.1f}= ")
+    else:
+        yield from _item(_OF_A_CLAIM, width, indent)
+    for bound in one.bounds:
+        limit = BOUNDS[bound]
+        yield from _item(f"{limit.most:.2f} at most: {limit.words}", width, indent)
     for reason in one.because[:MAX_REASONS]:
         yield from _item(_said(reason.text), width, f"{indent}- ")
         yield from _item(cite(reason), width, f"{indent}  ", _DIM)
     left = len(one.because) - MAX_REASONS
     if left > 0:
         yield Line(f"{indent}- and {left:,} more (--format json)")
+
+
+# A place that only dumps name is worth what its detector says.
+_OF_A_CLAIM = "the dumps say so; it is worth what is left beside the causes of the same place"
 
 
 def _sum(one: Place) -> str:

@@ -79,7 +79,8 @@ def join(
 
 def is_failing(row: Evidence) -> bool:
     """Whether a process of the job says that it failed."""
-    return row.role in FAILING and row.kind in JOB_KINDS and not row.is_generic
+    told = row.role in FAILING and row.kind in JOB_KINDS
+    return told and Trait.NOT_THE_JOB not in row.traits
 
 
 def coverage_of(case: Case | None) -> float:
