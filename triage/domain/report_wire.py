@@ -5,6 +5,7 @@ so faces that draw those draw nothing.
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 from triage.domain.answer_wire import reader_of
@@ -31,5 +32,36 @@ def answer_of_report(
     if report.get("schema") != SCHEMA:
         raise Corrupt(f"no {SCHEMA}: its schema is {report.get('schema')!r}")
     known = {**report, "collectives": report.get("groups", []), "timeline": list(timeline)}
+    if isinstance(known.get("progress"), Mapping):
+        known["progress"] = progress_of_report(known["progress"])
     answer: Answer = reader_of(Answer)(known)
     return answer
+
+
+def progress_of_report(told: Mapping[str, Any]) -> dict[str, Any]:
+    """The course of the job under the names of its fields, times in ns."""
+
+    def point(raw: object) -> dict[str, Any] | None:
+        return {**raw, "at_ns": ns_of(raw.get("at"))} if isinstance(raw, Mapping) else None
+
+    return {
+        **told,
+        "said": told.get("text", ""),
+        "total": told.get("total_steps"),
+        "until_ns": ns_of(told.get("until")),
+        **{name: point(told.get(name)) for name in ("first", "last", "ended")},
+        "changes": [{**one, "since": point(one.get("since"))} for one in told.get("changes", ())],
+        "slow_ranks": [
+            {**one, "local_rank": None, "example": point(one)} for one in told.get("slow_ranks", ())
+        ],
+    }
+
+
+def ns_of(text: object) -> int | None:
+    """RFC 3339 text as ns since the epoch; None for anything else."""
+    if not isinstance(text, str):
+        return None
+    try:
+        return round(datetime.fromisoformat(text).timestamp() * 1000) * 1_000_000
+    except ValueError:
+        return None
