@@ -186,7 +186,9 @@ def gather_switch(
             rows = [
                 row
                 for row in one.rows
-                if row.kind is Kind.LINK and row.is_firm and stop.of(row) in ABOUT_THE_STOP
+                if row.kind is Kind.LINK
+                and not (row.is_generic or row.is_mild)
+                and stop.of(row) in ABOUT_THE_STOP
             ]
             if rows:
                 shown[one.node] = rows
