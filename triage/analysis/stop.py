@@ -121,7 +121,7 @@ class Stop:
         first = self.when(row.at_ns, row.error_ns)
         if first in MAY_BE_A_BOOT and self.while_it_boots(row):
             return When.BOOT
-        if first is When.UNDATED and of_a_process(row) and self.is_behind_a_watchdog(row):
+        if first is When.UNDATED and row.category in OF_AN_END and self.is_behind_a_watchdog(row):
             return When.TEARDOWN
         age_s = row.fields.get("age_s", "")
         if first is When.UNDATED and age_s.isdecimal() and int(age_s) > STALE_S:
@@ -155,6 +155,8 @@ class Stop:
         return last > 0 and row.at_ns - boots[last - 1] < BOOT_S * SECOND
 
 
+# What the end of a job itself brings about: memory runs out while processes tell what they did.
+OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM})
 # What is printed at the stop or behind it is the job's affair, also where a machine starts anew.
 MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
 
