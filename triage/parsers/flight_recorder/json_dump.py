@@ -149,6 +149,8 @@ def opcodes_of_json(data: bytes, limits: Limits) -> bytearray:
         top = with_long_numbers(data, offset)
     writer = OpcodeWriter(limits)
     if isinstance(top, list):
+        if not any(isinstance(entry, dict) for entry in top):
+            raise Corrupt("JSON, a list without any entry: no flight-recorder dump")
         write_entries(writer, top)
     elif isinstance(top, dict):
         write_top(writer, top)
