@@ -18,7 +18,7 @@ from triage.analysis.joining.wording import (
 from triage.analysis.stop import JOB_KINDS, Stop
 from triage.analysis.waits import PlaceKind
 from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
-from triage.domain.evidence import Evidence, EvidenceRole, Trait
+from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.report import Suspect, Verdict, Victims
 
@@ -191,13 +191,19 @@ def cordoned(
     sure = {
         one.hypothesis.node
         for one in named
-        if one.hypothesis.rows and round(one.probability, 4) >= CORDON_BELIEF
+        if any(has_a_time(row) for row in one.hypothesis.rows)
+        and round(one.probability, 4) >= CORDON_BELIEF
     }
     return tuple(
         one.node
         for one in suspects
         if one.node in sure and one.role is Role.CULPRIT and one.category in HARDWARE and one.node
     )
+
+
+def has_a_time(row: Evidence) -> bool:
+    """Whether any clock stands behind a line: a text without one may be anybody's notes."""
+    return row.at_ns is not None or row.stamp.clock is not Clock.NONE or row.line is None
 
 
 def verdict_of_rows(
