@@ -20,7 +20,7 @@ OFFLINE = ("analyze", "explain", "parse", "simulate", "completion", "--version",
 ASKING = ("incidents", "show", "watch", "node")
 # A campaign of the size in the page takes minutes; it is the same command.
 SMALLER = {"--count": "2", "--healthy": "1"}
-BENCHMARK = re.compile(r"^\.venv/bin/python -m benchmarks\.(\w+)(.*)")
+BENCHMARK = re.compile(r"^\.venv/bin/python -m benchmarks\.([\w.]+)(.*)")
 
 
 def offline(path: Path) -> list[list[str]]:
