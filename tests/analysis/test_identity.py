@@ -123,6 +123,43 @@ def test_ranks_beyond_the_world_are_none() -> None:
     assert attribute([row("n1", rank=4_000)], fleet)[0].rank is None
 
 
+def monitor(gpu: str, node: str = "n1") -> Evidence:
+    return row(node, gpu=gpu, signature="gpu_monitor.slowed", kind=Kind.THERMAL)
+
+
+def test_gpus_sit_in_the_order_of_their_addresses_where_all_nodes_name_as_many() -> None:
+    seen = [monitor("0000:5d:00"), monitor("0000:3b:00", "n0")]
+    fleet = resolve(seen, replace(JOB, gpu_bus_ids={}), {})
+    assert [one.rank for one in attribute(seen, fleet)] == [3, 0]
+
+
+def test_addresses_of_two_types_of_machines_say_nothing_of_the_order() -> None:
+    seen = [monitor("0000:5d:00"), monitor("0000:3b:00", "n0"), monitor("0000:1b:00", "n0")]
+    fleet = resolve(seen, replace(JOB, gpu_bus_ids={}), {})
+    assert [one.rank for one in attribute(seen, fleet)] == [None] * 3
+
+
+def test_a_rank_that_sits_on_another_gpu_says_that_the_order_is_none() -> None:
+    told = comm("n0", 0, 4, "0000:5d:00", 100, 0)
+    seen = [told, monitor("0000:3b:00")]
+    fleet = resolve(seen, replace(JOB, gpu_bus_ids={}), {})
+    assert attribute(seen, fleet)[1].rank is None
+
+
+def test_ranks_in_a_group_do_not_say_which_node_a_task_label_means() -> None:
+    """`srun -l` of one launcher a node: what stands before each line numbers the nodes."""
+    labelled = [
+        replace(one, artifact=f"{one.node}.out",
+                fields={**one.fields, "task": "1" if one.node == "n1" else "0"})
+        for one in (*WORLD, *(comm("n1", 0, 2, f"0000:{0x1B + k:02x}:00", 102 + k, k)
+                              for k in (0, 0, 1, 1, 0)))
+    ]  # fmt: skip
+    reading = replace(monitor("0000:1c:00"), artifact="n1.out", rank=1, fields={"task": "1"})
+    fleet = resolve([*labelled, reading], Job(), {})
+    last = attribute([*labelled, reading], fleet)[-1]
+    assert (last.node, last.rank) == ("n1", 3)
+
+
 @given(st.text(max_size=40))
 def test_any_name_is_plain_at_once(text: str) -> None:
     assert isinstance(plain_host(text), str)

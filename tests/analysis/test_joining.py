@@ -140,6 +140,23 @@ def test_what_every_node_shows_at_once_is_in_none_of_them(category):
     assert said.verdict.category is category
 
 
+def test_a_server_that_two_nodes_lose_holds_up_a_third():
+    lost = [of(Category.STORAGE, Kind.STORAGE, f"n{k}", k / 10, blame=Blame.SHARED)
+            for k in (1, 2)]  # fmt: skip
+    said = answer(*lost, findings=[claim(29)])
+    assert culprits(said) == []
+    assert said.verdict.category is Category.STORAGE
+    assert culprits(answer(lost[0], findings=[claim(29)])) == ["n3"]
+
+
+def test_a_program_that_crashes_everywhere_is_on_no_node_in_whatever_words():
+    rows = [of(Category.SOFTWARE_USER, Kind.PYTHON, f"n{k}", k / 10) for k in range(4)]
+    rows[3] = of(Category.SOFTWARE_FRAMEWORK, Kind.CUDA, "n3", 0.5, weak=True)
+    said = answer(*rows, findings=[claim(29)])
+    assert culprits(said) == []
+    assert said.verdict.category is Category.SOFTWARE_USER
+
+
 def test_the_first_by_far_to_raise_is_named_though_all_raise_later():
     rows = [of(Category.SOFTWARE_USER, Kind.PYTHON, f"n{k}", 30 + k / 10) for k in range(8)]
     rows[3] = of(Category.SOFTWARE_USER, Kind.PYTHON, "n3", 0)

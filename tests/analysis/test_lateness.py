@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from triage.analysis import lateness
-from triage.analysis.lateness import compact, of_shared_clocks
+from triage.analysis.lateness import Rows, compact, freed_by_peers, of_shared_clocks
 
 
 @pytest.mark.parametrize(
@@ -51,3 +51,18 @@ def test_clocks_in_a_chain_stay_apart() -> None:
     """Each is near the next, and the ends are not: no node has such ranks."""
     apart = np.array([-240.0, -160, -80, 0, 80, 160, 240]) * 1e6
     assert of_shared_clocks(apart, 1e8).tolist() == apart.tolist()
+
+
+def test_a_host_is_held_up_until_its_send_or_receive_ends() -> None:
+    """One rank: a receive issued early ends at 900 ms, as its watchdog notices."""
+    ms = 1e6
+    created = np.array([0.0, 10, 820, 830, 2000]) * ms
+    ended = np.array([np.nan, 900, np.nan, np.nan, 2050]) * ms
+    p2p = np.array([False, True, False, False, True])
+    zeros = np.zeros(5, np.int64)
+    rows = Rows(zeros, zeros, zeros, zeros, created, ended, p2p, zeros > 0)
+
+    held = freed_by_peers(rows, created, ended) / ms
+    # A look of the watchdog is 100 ms: the receive ended no earlier than at 800 ms. What is
+    # issued later than an operation never waits for it.
+    assert held.tolist() == [-np.inf, -np.inf, 800, 800, 800]

@@ -104,7 +104,7 @@ def test_a_file_named_like_a_dump_that_is_none_is_listed(tmp_path: Path, text: s
         (b'<?xml version="1.0"?>\n<Error><Code>NoSuchKey</Code></Error>', '("NoSuchKey")'),
         (b"PK\x03\x04" + bytes(60), "a zip archive or checkpoint"),
         (b"\x80\x02}q\x00(X\x07\x00\x00\x00versionq\x01X\x04\x00", "cut short"),
-        (gzip.compress(b"<html>moved</html>"), "a web page"),
+        (gzip.compress(b"<html>moved</html>", mtime=0), "a web page"),
     ],
 )  # fmt: skip
 @pytest.mark.parametrize("name", ["comm_lib_trace_rank_6", "trace-rank6.pickle"])

@@ -140,7 +140,9 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
     for rank, node in dump_node_of.items():
         seats.add(rank, (name_in(names, node) or node), "the dumps' folders")
     fill_by_order(seats.value, job, world)
-    return build(seats, gpus, pids, locals_, names, job, world)
+    per_node = job.gpus_per_node or max(Counter(seats.value.values()).values(), default=0)
+    layout = common_layout(rows, gpus.value, locals_, per_node)
+    return build(seats, gpus, pids, locals_, names, job, world, layout)
 
 
 def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
@@ -227,6 +229,26 @@ def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
             seats[rank] = next(iter(home[rank // per_node]))
 
 
+def common_layout(
+    rows: Iterable[Evidence], gpus: Mapping[int, str], locals_: Mapping[int, int], per_node: int
+) -> tuple[str, ...]:
+    """The addresses of a node's GPUs by local rank, where all nodes of the job have the same;
+    empty where that is not known.
+
+    Machines of one type have their GPUs at the same addresses, and CUDA numbers equal GPUs by
+    address. The logs of all nodes together then name as many addresses as one node has GPUs.
+    """
+    seen = {row.gpu for row in rows if row.gpu is not None and row.node is not None}
+    seen |= set(gpus.values())
+    if per_node < 1 or len(seen) != per_node:
+        return ()
+    layout = tuple(sorted(seen))
+    told = ((locals_.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items())
+    if any(place >= per_node or layout[place] != gpu for place, gpu in told):
+        return ()
+    return layout
+
+
 def build(
     seats: Claims,
     gpus: Claims,
@@ -235,6 +257,7 @@ def build(
     names: Mapping[str, str],
     job: Job,
     world: int | None,
+    layout: Sequence[str],
 ) -> Fleet:
     fleet = Fleet(
         node_by_rank=dict(sorted(seats.value.items())),
@@ -246,7 +269,7 @@ def build(
     for rank, node in fleet.node_by_rank.items():
         on_node[node].append(rank)
     for node, ranks in on_node.items():
-        buses = job.gpu_bus_ids.get(node, ())
+        buses = job.gpu_bus_ids.get(node, layout)
         for place, rank in enumerate(ranks):
             local = locals_.get(rank, place)
             fleet.local_by_rank[rank] = local
@@ -340,7 +363,7 @@ def node_labels(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, dict[int, s
         if row.kind is Kind.ELASTIC:
             agents.add(row.artifact)
         if row.rank is not None and row.rank != task:
-            home = fleet.node_of(row.rank)
+            home = home_told_by(row, fleet)
             if home is not None:
                 homes[row.artifact][task][home] += 1
     found: dict[str, dict[int, str]] = {}
@@ -353,6 +376,16 @@ def node_labels(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, dict[int, s
             labels = dict(enumerate(order)) | labels
         found[artifact] = labels
     return found
+
+
+def home_told_by(row: Evidence, fleet: Fleet) -> str | None:
+    """The node that a line with a rank of its own was printed on.
+
+    NCCL's own lines name their host; their ranks are those of any communicator.
+    """
+    if row.signature == "identity.nccl_comm":
+        return fleet.node_of_address(row.node) if row.node is not None else None
+    return fleet.node_of(row.rank) if row.rank is not None else None
 
 
 def nodes_in_order(fleet: Fleet) -> list[str]:

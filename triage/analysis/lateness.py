@@ -6,8 +6,8 @@ clock, and one slow rank does not move their median), else per rank from when
 collectives end, which is at one moment for all members.
 
 A rank's *own gap* is the time from when it could go on (the last member of its
-previous collective had come) to its next issue. Lateness that is inherited has a
-short own gap. The *delay* a rank causes at a collective is the smaller of its
+previous collective had come, or a send/recv of its own had ended) to its next issue.
+Lateness that is inherited has a short own gap. The *delay* a rank causes at a collective is the smaller of its
 excess gap and of how long the others had to wait for it.
 """
 
@@ -94,7 +94,9 @@ def measure(
     created = created - offsets[rows.digest]
     key = members_together(rows)
     latest, second, size = last_two(key, created)
-    excess = own_excess(rows, created, latest, place)
+    ended = rows.completed - rows.created.min() - offsets[rows.digest]
+    freed = freed_by_peers(rows, created, ended)
+    excess = own_excess(rows, created, latest, freed, place)
     others = np.where(created >= latest, second, latest)
     waited = np.where((size > 1) & ~rows.p2p, created - others, 0.0)
     delay = np.clip(np.minimum(carried(rows, excess), waited), 0.0, None)
@@ -169,13 +171,34 @@ def members_together(rows: Rows) -> I64:
     return key
 
 
-def own_excess(rows: Rows, created: F64, latest: F64, place: I64) -> F64:
+def freed_by_peers(rows: Rows, created: F64, ended: F64) -> F64:
+    """For every row, until when a send/recv of its rank held it up at least; -inf for never.
+
+    A host runs ahead of its GPU as far as the queue goes, and a send/recv that waits for
+    another stage fills it: what is issued right when it ends was held up by that stage.
+    """
+    freed = np.full(len(created), -np.inf)
+    told = np.flatnonzero(rows.p2p & ~np.isnan(ended))
+    if not len(told):
+        return freed
+    bounds = np.searchsorted(rows.digest, np.arange(int(rows.digest[-1]) + 2))
+    for digest in np.unique(rows.digest[told]):
+        own = slice(bounds[digest], bounds[digest + 1])
+        peers = rows.p2p[own] & ~np.isnan(ended[own])
+        # An end is noticed up to one look of the watchdog late.
+        ends = np.sort(np.maximum(ended[own] - POLL_NS, created[own])[peers])
+        last = np.searchsorted(ends, created[own], side="left") - 1
+        freed[own] = np.where(last >= 0, ends[last], -np.inf)
+    return freed
+
+
+def own_excess(rows: Rows, created: F64, latest: F64, freed: F64, place: I64) -> F64:
     """How much longer than usual at its place a rank took by itself before each row, ns."""
     gap = np.full(len(created), np.nan)
     behind = ~rows.first
     behind[1:] &= ~rows.p2p[:-1]
     at = np.flatnonzero(behind)
-    ready, before = latest[at - 1], created[at - 1]
+    ready, before = np.maximum(latest[at - 1], freed[at]), created[at - 1]
     # Who issues before the others have come runs ahead: it waited for nobody.
     gap[at] = created[at] - np.where(created[at] >= ready, ready, before)
     return np.nan_to_num(gap - group_median(place, gap), nan=0.0)

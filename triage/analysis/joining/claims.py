@@ -145,6 +145,8 @@ def reaches(one: Hypothesis, place: Place) -> bool:
         return isinstance(place, AtNode) and place.node in one.place.nodes
     if not isinstance(one.place, Outside):
         return False
+    if one.category is Category.STORAGE and one.votes >= MANY_VOTES:
+        return True  # a server that several nodes lose is lost to all; not all of them print it
     return not one.reached or (isinstance(place, AtNode) and place.node in one.reached)
 
 

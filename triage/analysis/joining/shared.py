@@ -1,6 +1,6 @@
 """What many nodes show at once, or none in particular, is in none of them."""
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
@@ -28,6 +28,8 @@ OUTSIDE: Final = frozenset(
         Category.NCCL_TIMEOUT, Category.POWER,
     }
 )  # fmt: skip
+# One program crashes on all nodes; whose part of it is at fault is told in different words.
+KIN: Final[Mapping[Category, Category]] = {Category.SOFTWARE_FRAMEWORK: Category.SOFTWARE_USER}
 ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 MAX_ROWS: Final = 24
 
@@ -40,13 +42,13 @@ def gather_shared(
     for one in found:
         served = one.category is Category.STORAGE
         if one.category in OUTSIDE and (served or not one.in_no_node) and is_about(one, stop):
-            many[one.category].append(one)
+            many[KIN.get(one.category, one.category)].append(one)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
-    for category, group in sorted(many.items()):
-        strong = [one for one in group if is_sure(one)]
+    for _, everybody in sorted(many.items()):
         # What only some show for certain, the others may show as a consequence.
-        group = strong if strong else group
+        group = [one for one in everybody if is_sure(one)] or everybody
+        category = commonest(group)
         places = {one.place for one in group} - {Unplaced(), Outside()}
         shown = {one.node for one in group if one.node is not None}
         nodes = tuple(sorted(shown.union(*(one.reached for one in group))))
@@ -62,7 +64,8 @@ def gather_shared(
         )
         if not (enough or behind_leaf) or (is_alone_first(group, stop) and not served):
             continue
-        gone |= {id(one) for one in group}
+        gone |= {id(one) for one in everybody}
+        nodes = tuple(sorted({*nodes, *(one.node for one in everybody if one.node is not None)}))
         place: Place = Outside(nodes)
         if behind_leaf:
             place = Domain(DomainKind.LEAF_SWITCH, leaf, nodes)
@@ -75,6 +78,12 @@ def gather_shared(
             )
         )  # fmt: skip
     return [one for one in found if id(one) not in gone] + merged
+
+
+def commonest(group: Sequence[Hypothesis]) -> Category:
+    """The category that most places show."""
+    count = Counter(one.category for one in group)
+    return min(count, key=lambda category: (-count[category], category))
 
 
 def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
