@@ -118,7 +118,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     fleet = dated.fleet
     progress = job_progress(dated.logs.files, parse_instant(facts.failed_at))
     dated = replace(dated, evidence=without_teardown(dated, progress))
-    stop = find_stop(case, dated.evidence, facts, at)
+    moved_ns = progress.last.at_ns if progress is not None and progress.last is not None else None
+    stop = find_stop(case, dated.evidence, facts, at, moved_ns)
     findings = tuple(hear(case)) if case is not None else ()
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)

@@ -7,8 +7,8 @@ collectives end, which is at one moment for all members.
 
 A rank's *own gap* is the time from when it could go on (the last member of its
 previous collective had come, or a send/recv of its own had ended) to its next issue.
-Lateness that is inherited has a short own gap. The *delay* a rank causes at a collective is the smaller of its
-excess gap and of how long the others had to wait for it.
+Lateness that is inherited has a short own gap. The *delay* a rank causes at a
+collective is the smaller of its excess gap and of how long the others had to wait for it.
 """
 
 from collections.abc import Callable

@@ -91,20 +91,24 @@ SEATS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
 
 def with_age(logs: LogSet) -> list[Evidence]:
     """Rows of logs that count from boot alone, with how long before the end of the log they
-    stand (``age_s``): a log is taken soon after a stop, so what is a day older is of another day.
+    stand (``age_s``) and how long it is (``log_s``): a log is taken soon after a stop, so what is
+    a day older is of another day.
     """
-    ends = {
-        file.artifact: file.last_stamp.uptime_ns
+    spans = {
+        file.artifact: (file.first_stamp.uptime_ns or 0, file.last_stamp.uptime_ns)
         for file in logs.files
         if file.last_stamp.uptime_ns is not None
     }
     rows = []
     for row in logs.evidence:
-        end = ends.get(row.artifact)
+        begin, end = spans.get(row.artifact, (0, None))
         up = row.last_stamp.uptime_ns
         if row.at_ns is None and end is not None and up is not None and end >= up:
-            age_s = (end - up) // 1_000_000_000
-            row = replace(row, fields={**row.fields, "age_s": str(age_s)})
+            told = {
+                "age_s": str((end - up) // 1_000_000_000),
+                "log_s": str(max(end - begin, 0) // 1_000_000_000),
+            }
+            row = replace(row, fields={**row.fields, **told})
         rows.append(row)
     return rows
 

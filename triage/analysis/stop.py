@@ -27,6 +27,7 @@ __all__ = [
     "Stop",
     "When",
     "at_its_own_stop",
+    "ends_its_log",
     "find_stop",
     "of_a_process",
     "parse_instant",
@@ -43,8 +44,11 @@ DAY_S: Final = 86_400
 BOOT_S: Final = 300
 # A date known no better than this is a guess: of a zone, a year or a boot.
 GUESSED_NS: Final = 1800 * SECOND
-# How long a job that is only known to have ended may have been waiting before.
-TIMEOUT_S: Final = 1800
+# What is printed within this of the first failing line came with it.
+AT_ONCE_S: Final = 5
+# How long a job that is only known to have ended may have been waiting before: a watchdog gives
+# up after half an hour at most, and the end is told soon after that.
+TIMEOUT_S: Final = 2400
 # Lines of these kinds are printed by processes that fail, not by machines that ail.
 JOB_KINDS: Final = frozenset(
     {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.ELASTIC, Kind.SCHEDULER, Kind.NUMERICS, Kind.DATA}
@@ -123,9 +127,9 @@ class Stop:
             return When.BOOT
         if first is When.UNDATED and row.category in OF_AN_END and self.is_behind_a_watchdog(row):
             return When.TEARDOWN
-        age_s = row.fields.get("age_s", "")
-        if first is When.UNDATED and age_s.isdecimal() and int(age_s) > STALE_S:
-            return When.STALE if int(age_s) > DAY_S else When.BEFORE
+        age_s = seconds(row, "age_s")
+        if first is When.UNDATED and age_s is not None and age_s > STALE_S:
+            return When.STALE if age_s > DAY_S else When.BEFORE
         if is_condition(row) and self.when(row.last_at_ns, row.error_ns, LASTING_S) is When.AT:
             return When.AT
         if first in (When.STALE, When.BEFORE) and row.last_at_ns is not None:
@@ -155,6 +159,21 @@ class Stop:
         return last > 0 and row.at_ns - boots[last - 1] < BOOT_S * SECOND
 
 
+def ends_its_log(row: Evidence) -> bool:
+    """Whether it counts from boot alone, and stands in the last minutes of a log of days.
+
+    A log is taken soon after a stop: an error of another day is there by rare chance.
+    """
+    age_s, log_s = seconds(row, "age_s"), seconds(row, "log_s")
+    return age_s is not None and log_s is not None and age_s <= TIMEOUT_S and log_s >= DAY_S
+
+
+def seconds(row: Evidence, name: str) -> int | None:
+    """A field of a row that counts seconds."""
+    text = row.fields.get(name, "")
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
+
+
 # What the end of a job itself brings about: memory runs out while processes tell what they did.
 OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM})
 # What is printed at the stop or behind it is the job's affair, also where a machine starts anew.
@@ -167,9 +186,16 @@ def is_condition(row: Evidence) -> bool:
 
 
 def find_stop(
-    case: Case | None, evidence: Sequence[Evidence], facts: Job, at: datetime | None
+    case: Case | None,
+    evidence: Sequence[Evidence],
+    facts: Job,
+    at: datetime | None,
+    moved_ns: int | None = None,
 ) -> Stop:
-    """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust."""
+    """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
+
+    ``moved_ns`` is when the job last printed progress.
+    """
     end = int(at.timestamp() * 1e9) if at is not None else parse_instant(facts.failed_at)
     stuck = begun_to_wait(case)
     failing = [
@@ -195,6 +221,13 @@ def find_stop(
     if first is not None and (start is None or first < start):
         start = first if start is None or start - first < STALE_S * SECOND else start
     known = start is not None
+    gave_up = None
+    told = stuck is not None or bool(waited)
+    if start is not None and not told and is_an_end(failing, start):
+        # They may have waited for long before they said so.
+        gave_up = start
+        known = moved_ns is not None and start - TIMEOUT_S * SECOND <= moved_ns <= start
+        start = moved_ns if known else start
     if end is None and printed:
         end = printed[-1]
     if start is None and end is None:
@@ -211,8 +244,8 @@ def find_stop(
         error = min((row.error_ns for row in failing if row.at_ns is not None), default=0)
     seen = bool(stuck is not None or failing)
     given_up = first_to_give_up(failing, start)
-    if given_up is None and known:
-        given_up = end
+    if given_up is None:
+        given_up = gave_up if gave_up is not None else end if known else None
     return Stop(
         start, end, known, trouble, job_seen, error, seen, given_up,
         boots_of(evidence), given_up_lines(evidence),
@@ -234,6 +267,16 @@ def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
         ):
             found[artifact] = first[0]
     return found
+
+
+def is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:
+    """Whether what failed first only follows: nothing says how long it had been waited for."""
+    first = [
+        row
+        for row in failing
+        if row.at_ns is not None and row.at_ns <= start_ns + AT_ONCE_S * SECOND
+    ]
+    return not any(row.role is EvidenceRole.ROOT for row in first)
 
 
 def dates_of(rows: Iterable[Evidence]) -> list[int]:
@@ -303,13 +346,29 @@ def last_record(case: Case | None) -> int | None:
     return int(np.median(last)) if last else None
 
 
-def watchdog_starts(rows: Iterable[Evidence]) -> list[int]:
-    """Starts of the collectives that watchdogs gave up: printed time minus how long they ran."""
+def watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
+    """Starts of the collectives that watchdogs gave up: printed time minus how long they ran.
+
+    A watchdog without a time gave up before the next failing line of its log that has one.
+    """
+    dated: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in rows:
+        if row.at_ns is not None and row.line is not None:
+            dated[row.artifact].append((row.line, row.at_ns))
+    for lines in dated.values():
+        lines.sort()
     found = []
     for row in rows:
         ran_ms = row.fields.get("ran_ms", "")
-        if row.at_ns is not None and ran_ms.isdecimal() and len(ran_ms) < 12:
-            found.append(row.at_ns - int(ran_ms) * 1_000_000)
+        if not ran_ms.isdecimal() or len(ran_ms) >= 12:
+            continue
+        at_ns = row.at_ns
+        lines = dated.get(row.artifact, [])
+        if at_ns is None and row.line is not None:
+            behind = bisect_right(lines, (row.line, 0))
+            at_ns = lines[behind][1] if behind < len(lines) else None
+        if at_ns is not None:
+            found.append(at_ns - int(ran_ms) * 1_000_000)
     return found
 
 

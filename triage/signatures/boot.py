@@ -30,10 +30,17 @@ def dropped(found: re.Match[str], _after: Sequence[str]) -> Reading:
 USERS_MANAGER = re.compile(r"systemd\[(?!1\])\d{1,9}\]: $")
 
 
+# The system will reboot now! (requested by root via ansible); System is rebooting (kernel update)
+REQUESTED = re.compile(r"[!.]? ?\((?:requested by \S|[a-z]\w{1,30} [a-z]\w{1,30}\))")
+
+
 def of_the_node(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The end of the node, not of a user's session on it."""
     before = found.string[: found.start()][-40:]
-    return None if USERS_MANAGER.search(before) else Reading()
+    if USERS_MANAGER.search(before):
+        return None
+    # Who asked for it is told before the machine goes down: it did not fail, it was taken.
+    return Reading(weak=False) if REQUESTED.match(found.string, found.end()) else Reading()
 
 
 BOOT.line(

@@ -617,16 +617,24 @@ PYTHON.add(
     also=(FRAMEWORK,),
     weak=True,
 )
+# Exceptions of well-known packages that are not called an error.
+OTHER_ENDINGS = (
+    "OutOfResources", "ArrowInvalid", "TimeoutExpired", "BrokenProcessPool", "BrokenExecutor",
+    "BadZipFile", "StreamConsumed", "UnidentifiedImage", "ObjectNotFound", "DoesNotExist",
+    "CompilationFailed", "Unsupported", "NoSuchKey", "SlowDown", "ServiceUnavailable",
+)  # fmt: skip
 PYTHON.add(
     "own_exception",
     ROOT,
-    ("error: ", "exception: ", "outofresources: "),
+    ("error: ", "exception: ", *(f"{name.lower()}: " for name in OTHER_ENDINGS)),
     r"(?:^\s{0,4}|[\])]:? )(?!LustreError)(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
-    r"(?P<type>[A-Z]\w{0,80}(?:Error|Exception)|OutOfResources): (?P<message>\S.{0,200}))",
+    rf"(?P<type>[A-Z]\w{{0,80}}(?:Error|Exception)|{'|'.join(OTHER_ENDINGS)})"
+    r": (?P<message>\S.{0,200}))",
     (
         "mylib.errors.ShardMismatchError: shard 3 has another length than its index says",
         "LedgerError: the sampler came to the end twice",
         "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 232448",
+        "pyarrow.lib.ArrowInvalid: Column data for field 3 with type large_string is inconsistent",
     ),
     (
         "    raise ShardMismatchError(f'shard {x}')",

@@ -27,8 +27,8 @@ from triage.analysis.joining.claims import (
 from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
-from triage.analysis.stop import Stop, When, at_its_own_stop
-from triage.domain.category import Category
+from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log
+from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Trait
 from triage.domain.finding import Finding
 
@@ -104,6 +104,7 @@ class Bound(StrEnum):
     TEARDOWN = "teardown"
     UNDATED = "undated"
     UNDATED_BESIDE = "undated_beside"
+    ENDS_ITS_LOG = "ends_its_log"
     GPU_OR_SETTING = "gpu_or_setting"
 
 
@@ -133,6 +134,7 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
     Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
     Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
+    Bound.ENDS_ITS_LOG: Limit(0.89, "only its place at the end of its log dates it to the stop"),
     Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
 }
 
@@ -215,7 +217,9 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
     dated = {id(one) for one in weighed if is_dated_to_the_stop(one.hypothesis, stop)}
     found = []
     for belief in weighed:
-        beside = nobody or len(dated) > (id(belief) in dated)
+        beside = len(dated) > (id(belief) in dated)
+        if nobody and not any(ends_its_log(row) for row in belief.hypothesis.rows):
+            beside = True
         bounds = [
             *bounds_by_dumps(
                 belief.hypothesis, proven, claimed,
@@ -241,13 +245,19 @@ def bounds_by_dumps(
     nobody: bool,
     dated: bool,
 ) -> Iterable[Bound]:
-    """What the dumps prove of other places."""
+    """What the dumps prove of other places. Of several ends of the waits, lines may choose."""
     if proven and not any(claim in proven for claim in one.claims):
-        yield Bound.PROVEN_ELSEWHERE
+        if not (dated and is_waited_for(one)):
+            yield Bound.PROVEN_ELSEWHERE
     elif claimed and not dated and not any(claim in claimed for claim in one.claims):
         yield Bound.CLAIMED_ELSEWHERE
     if nobody and one.category in LINKS:
         yield Bound.NOBODY_NAMED
+
+
+def is_waited_for(one: Hypothesis) -> bool:
+    """Whether the dumps, too, say that ranks wait for its place."""
+    return one.names_somebody and any(claim.ranks for claim in one.claims)
 
 
 OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
@@ -269,7 +279,11 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
         if not trusted:
             yield Bound.TEARDOWN
     elif not shows and stop.known and not is_claimed:
-        yield Bound.UNDATED_BESIDE if beside else Bound.UNDATED
+        if beside:
+            yield Bound.UNDATED_BESIDE
+        else:
+            at_end = any(row.is_firm and ends_its_log(row) for row in one.rows)
+            yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
     if is_claimed:
         if any(proves(claim) for claim in one.claims) and not any(row.is_firm for row in one.rows):
             yield Bound.WEAK_BESIDE_PROOF
@@ -347,6 +361,7 @@ def claims_alone(
                 gap
                 or not any(proves(claim) for claim in one.claims)
                 or any(claim in other.hypothesis.claims for claim in one.claims)
+                or (is_waited_for(other.hypothesis) and other.hypothesis.category in HARDWARE)
             )
             for other in firm
         )

@@ -120,7 +120,7 @@ HEAD_START_NS: Final = 3 * SECOND
 
 def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether one node showed it clearly before every other, and surely rather than weakly."""
-    firm = any(not row.weak for one in group for row in one.rows)
+    firm = any(row.is_firm for one in group for row in one.rows)
     firsts = sorted(
         (min(times), error, one.key)
         for one in group
@@ -128,7 +128,7 @@ def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
             shown := [
                 row
                 for row in one.rows
-                if stop.of(row) in (When.AT, When.AFTER) and not (firm and row.weak)
+                if stop.of(row) in (When.AT, When.AFTER) and not (firm and not row.is_firm)
             ]
         )
         and (times := [row.at_ns for row in shown if row.at_ns is not None])
