@@ -2,9 +2,11 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triage.analysis.gpu_layouts import layout_of
 from triage.analysis.identity import attribute, plain_host, resolve
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
@@ -163,3 +165,31 @@ def test_ranks_in_a_group_do_not_say_which_node_a_task_label_means() -> None:
 @given(st.text(max_size=40))
 def test_any_name_is_plain_at_once(text: str) -> None:
     assert isinstance(plain_host(text), str)
+
+
+@pytest.mark.parametrize(
+    ("seen", "per_node", "index"),
+    [
+        (["0000:9d:00"], 8, 4),
+        (["0008:01:00", "0019:01:00"], 4, 3),
+        (["0000:47:00", "0000:bd:00"], 8, 7),
+    ],
+)
+def test_an_address_of_a_known_machine_is_an_index(
+    seen: list[str], per_node: int, index: int
+) -> None:
+    assert layout_of(seen, per_node).index(seen[-1]) == index
+
+
+@pytest.mark.parametrize(
+    ("seen", "per_node"),
+    [
+        ([], 8),
+        (["0000:9d:00"], 4),
+        (["0000:9d:00", "0000:9e:00"], 8),
+        # Two machines have GPUs there, at different places.
+        (["0001:00:00", "000b:00:00"], 8),
+    ],
+)
+def test_other_addresses_are_none(seen: list[str], per_node: int) -> None:
+    assert layout_of(seen, per_node) == ()

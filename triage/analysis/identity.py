@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from triage.analysis.gpu_layouts import layout_of
 from triage.analysis.gpu_names import GpuNames, gpu_names
 from triage.analysis.host_names import NamesInPaths, canonical, name_in, plain_host, with_pods
 from triage.domain.evidence import Evidence, Kind
@@ -21,6 +22,8 @@ from triage.signatures.gpu_names import NAMES
 __all__ = ["Fleet", "attribute", "resolve"]
 
 MAX_NOTES: Final = 6
+# Lines in which an address is a GPU's; other drivers' devices have addresses too.
+OF_GPUS: Final = ("nvidia.", "amdgpu.", "gpu_monitor.", "identity.")
 # One node of a map that DeepSpeed prints.
 MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
@@ -232,18 +235,12 @@ def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
 def common_layout(
     rows: Iterable[Evidence], gpus: Mapping[int, str], locals_: Mapping[int, int], per_node: int
 ) -> tuple[str, ...]:
-    """The addresses of a node's GPUs by local rank, where all nodes of the job have the same;
-    empty where that is not known.
-
-    Machines of one type have their GPUs at the same addresses, and CUDA numbers equal GPUs by
-    address. The logs of all nodes together then name as many addresses as one node has GPUs.
+    """The addresses of a node's GPUs by local rank; empty where that is not known, or where a
+    rank that is told sits elsewhere.
     """
-    seen = {row.gpu for row in rows if row.gpu is not None and row.node is not None}
-    seen |= set(gpus.values())
-    if per_node < 1 or len(seen) != per_node:
-        return ()
-    layout = tuple(sorted(seen))
-    told = ((locals_.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items())
+    seen = {row.gpu for row in rows if row.gpu is not None and row.signature.startswith(OF_GPUS)}
+    layout = layout_of(seen | set(gpus.values()), per_node)
+    told = ((locals_.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout)
     if any(place >= per_node or layout[place] != gpu for place, gpu in told):
         return ()
     return layout

@@ -131,7 +131,7 @@ NIC.line(
     NOISE,
     WARN,
     ("fw_tracer", "fwtracer", "mlx5_tracer", "pcie slot advertised sufficient", "crdump"),
-    rf"{MLX}[^\n]{{0,60}}?(?:fw_tracer|FWTracer|mlx5_tracer|crdump"
+    rf"{MLX}[^\n]{{0,60}}?(?:fw_tracer|FWTracer|mlx5_tracer|crdump(?!: failed to lock)"
     r"|PCIe slot advertised sufficient)",
     (
         "mlx5_core 0000:1a:00.0: mlx5_fw_tracer_start:1047: FWTracer: Ownership granted and active",
@@ -209,7 +209,9 @@ NIC.line(
     (
         "health compromised",
         "health issue observed",
-        ": fatal error ",
+        ": fatal error",
+        "failed to wait for fw",
+        "crdump: failed to lock",
         "handling bad device",
         "health recovery flow aborted",
         "device is in error state",
@@ -220,7 +222,8 @@ NIC.line(
         "go bit not cleared",
     ),
     rf"{MLX}[^\n]{{0,80}}?(?:health compromised|Health issue observed[^\n]{{0,80}}"
-    r"|Fatal error (?P<error>\d{1,5}) detected|handling bad device|health recovery flow aborted"
+    r"|[Ff]atal error:? (?P<error>\d{1,5}) detected|Failed to wait for FW"
+    r"|crdump: failed to lock|handling bad device|health recovery flow aborted"
     r"|health recovery failed|firmware fatal error|device is in error state"
     r"|Internal error detected:|device is going to be reset|go bit not cleared)",
     (
@@ -231,6 +234,9 @@ NIC.line(
         " ERROR:",
         "mlx5_core 0000:1a:00.0: mlx5_handle_bad_state:148:(pid 9): handling bad device here",
         "mlx4_core 0000:1a:00.0: Internal error detected:",
+        "mlx5_core 0000:1a:00.0: mlx5_fw_fatal_reporter_err_work:655:(pid 7): fatal error: 5"
+        " detected",
+        "mlx5_core 0000:1a:00.0: mlx5_load_one:1396:(pid 9): Failed to wait for FW, err -110",
     ),
     ("nova: fatal error 7 detected", "health compromised"),
     MLX5,

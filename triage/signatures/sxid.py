@@ -84,6 +84,7 @@ TEXTS: tuple[Told, ...] = (
         CONSEQUENCE,
     ),
     told(r"\bcredit time ?out", Category.NVLINK, FABRIC, CONSEQUENCE),
+    told(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, FABRIC, ROOT),
     # Events of multicast and reduction, under whichever number.
     told(
         r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
@@ -92,6 +93,7 @@ TEXTS: tuple[Told, ...] = (
     ),
     told(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
 )
+ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 # From R550 the optics of a cage, before it multicast: the number alone is both.
 MOVED = range(28000, 29000)
 
@@ -133,9 +135,12 @@ def read(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     if REPEATED.match(text) and role is not NOISE:
         role = CONSEQUENCE
     mild = severity in (WARN, "info")
+    # What the driver itself calls fatal is the cause where nothing else on the node is.
+    alone = role is CONSEQUENCE and said == "fatal"
     return Reading(
-        category=category, also=also, role=role or ROOT, code=code, weak=mild, fields=fields
-    )
+        category=category, also=also, role=role or ROOT, code=code, weak=mild, fields=fields,
+        traits=ALONE if alone else frozenset(),
+    )  # fmt: skip
 
 
 def unnumbered(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:

@@ -12,7 +12,7 @@ from typing import Final
 
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place
-from triage.analysis.stop import Stop, When, at_its_own_stop
+from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log
 from triage.domain.category import Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
@@ -129,7 +129,7 @@ def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
     """
     return is_dated_to_the_stop(one, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)
-        or (is_echo_of_a_machine(row) and stop.of(row) is When.AT)
+        or (is_echo_of_a_machine(row) and (stop.of(row) is When.AT or ends_its_log(row)))
         for row in one.rows
     )
 

@@ -61,6 +61,10 @@ RULES: Final = (
     rule("xid:13 xid:31 xid:32", "xid:43 xid:45 xid:109 xid:32", 60, 1, gpu=True),
     rule("category:nvlink", "xid:45 xid:43 xid:62 sxid job", 900, 2),
     rule("category:gpu category:gpu_thermal", "xid:45 xid:43 job not_started", 900, 2),
+    rule(
+        "category:gpu category:gpu_hbm category:gpu_sram category:gpu_gsp category:gpu_thermal",
+        "sxid_alone", 900, 30,
+    ),
     # A sick adapter drops its links; the other way round a cable does not make firmware fail.
     rule("category:nic", "category:network job", 900, 5),
     rule("category:network", "job", 900, 30),
@@ -92,6 +96,8 @@ def marks(row: Evidence) -> frozenset[str]:
         found.add(f"xid:{row.code}")
     if row.kind is Kind.SXID:
         found.add("sxid")
+        if Trait.ROOT_WHEN_ALONE in row.traits:
+            found.add("sxid_alone")
     if row.category is not None:
         found.add(f"category:{row.category}")
         if not row.is_mild:
