@@ -35,6 +35,9 @@ class Seats:
     def rank_of_gpu(self, node: str, gpu: str) -> int | None:
         return 8 * int(node[1:]) + int(gpu[5])
 
+    def ranks_on(self, node: str) -> list[int]:
+        return [rank for rank in range(8 * self.nodes) if self.node_of(rank) == node]
+
     def node_of_address(self, text: str) -> str | None:
         return self.addresses.get(text, text if text.startswith("n") else None)
 

@@ -204,7 +204,8 @@ def find_stop(
         if row.role in FAILING and row.kind in JOB_KINDS and Trait.NOT_THE_JOB not in row.traits
     ]
     waited = watchdog_starts(failing)
-    printed = sorted(dates_of(failing))
+    # A complaint that needs another source does not say when it began, where another line does.
+    printed = sorted(dates_of(row for row in failing if not is_weak_root(row)) or dates_of(failing))
     newest = max([*printed, *([stuck] if stuck is not None else [])], default=None)
     if newest is None:
         newest = max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
@@ -267,6 +268,10 @@ def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
         ):
             found[artifact] = first[0]
     return found
+
+
+def is_weak_root(row: Evidence) -> bool:
+    return row.weak and row.role is EvidenceRole.ROOT
 
 
 def is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:

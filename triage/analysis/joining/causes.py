@@ -18,7 +18,7 @@ from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import gather_shared, merged_alike
-from triage.analysis.stop import Stop, When, of_a_process
+from triage.analysis.stop import SECOND, Stop, When, of_a_process
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -64,7 +64,7 @@ def find_causes(
     found: list[Hypothesis] = []
     for place in sorted(by_place, key=repr):
         found += at_one_place(place, nearest(by_place[place], stop), seats, stop)
-    found = without_outcries(with_unplaced(found), stop)
+    found = without_outcries(with_unplaced(found, seats, stop), stop)
     found = gpus_that_would_not_start(found, nodes)
     found = with_domain_roots(found)
     found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows))
@@ -218,34 +218,63 @@ def reached_by(row: Evidence) -> list[str]:
     return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
 
 
-def with_unplaced(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+def with_unplaced(found: Sequence[Hypothesis], seats: Seats, stop: Stop) -> list[Hypothesis]:
     """Lines that name no node go to the one node that shows the same, where there is only one."""
-    homes: dict[Category, list[int]] = defaultdict(list)
+    sure: dict[Category, list[int]] = defaultdict(list)
+    weak: dict[Category, list[int]] = defaultdict(list)
     for k, one in enumerate(found):
-        if one.names_somebody and is_sure(one):
+        if isinstance(one.place, AtNode):
+            homes = sure if is_sure(one) else weak
             homes[one.category].append(k)
     kept = list(found)
     gone = set()
     for k, one in enumerate(found):
-        if not isinstance(one.place, Unplaced):
+        if not is_lost(one, seats):
             continue
         # What a process says of several parts alike is of the one that a machine names.
         left_open = frozenset.intersection(*(frozenset(row.also) for row in one.rows))
-        at = homes[one.category] or [
+        at = sure[one.category] or [
             home
             for category in sorted(left_open)
-            for home in homes[category]
+            for home in sure[category]
             if any(row.kind in KERNEL_KINDS for row in found[home].rows)
         ]
+        # A weak line is the machine's side of a firm one of the same moment.
+        at = at or [home for home in weak[one.category] if at_one_moment(one, found[home], stop)]
+        if isinstance(one.place, AtRank):
+            at = [home for home in at if not seats.ranks_on(found[home].node or "")]
         if len(at) == 1:
             (home,) = at
             kept[home] = replace(
                 kept[home],
                 rows=in_time([*kept[home].rows, *one.rows]),
                 followers=kept[home].followers + one.followers,
+                ranks=tuple(dict.fromkeys((*kept[home].ranks, *one.ranks))),
             )
             gone.add(k)
     return [one for k, one in enumerate(kept) if k not in gone]
+
+
+def is_lost(one: Hypothesis, seats: Seats) -> bool:
+    """Whether nobody says on which node it is."""
+    if isinstance(one.place, AtRank):
+        return bool(one.rows) and seats.node_of(one.place.rank) is None
+    return isinstance(one.place, Unplaced)
+
+
+# The clocks of a node and of its processes are one.
+ONE_MOMENT_NS: Final = 2 * SECOND
+
+
+def at_one_moment(one: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
+    """Whether two hypotheses show at the stop within seconds of each other."""
+    times = [row.at_ns for row in one.rows if row.at_ns is not None and row.is_firm]
+    return any(
+        abs(row.at_ns - at_ns) <= ONE_MOMENT_NS
+        for row in other.rows
+        if row.at_ns is not None and stop.of(row) is When.AT and not row.is_mild
+        for at_ns in times
+    )
 
 
 def gpus_that_would_not_start(

@@ -65,9 +65,19 @@ def join_claims(
         elif is_dated_to_the_stop(one, stop):
             elsewhere.append(k)
     bare: dict[tuple[Place, Category], Hypothesis] = {}
+    homeless = [
+        k
+        for place, ones in at.items()
+        if isinstance(place, AtNode) and not seats.ranks_on(place.node)
+        for k in ones
+        if is_dated_to_the_stop(found[k], stop)
+    ]
     for claim in claims:
         for rank in claim.ranks:
             place = seat_of(rank, seats)
+            if isinstance(place, AtRank) and len(homeless) == 1 and len(claim.ranks) == 1:
+                # Nobody says where the rank sits: on the one node that fails at the stop.
+                place = found[homeless[0]].place
             for k in (*at[place], *at.get(AtRank(rank), ())):
                 # A file that is missing may be any rank's of a node that failed.
                 about = claim.is_gap or is_about(found[k], rank, seats)

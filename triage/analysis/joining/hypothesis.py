@@ -31,6 +31,10 @@ class Seats(Protocol):
         """The node that an address or an alias belongs to."""
         ...
 
+    def ranks_on(self, node: str) -> list[int]:
+        """The ranks of a node, ascending; empty where nobody says who sits there."""
+        ...
+
 
 # One pair of ends is a tie; from two others on somebody is the common one.
 MANY_VOTES: Final = 2
