@@ -63,6 +63,17 @@ def about(text: str) -> dict[str, str]:
     return {}
 
 
+def preempted(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """Whose pod had to go is told by the node that it ran on, where the line names one."""
+    if re.search(r"DisruptionTarget\W{1,40}False", found.string):
+        return None
+    on = re.search(rf" on node (?P<node>{HOST})", found.string[found.start() :])
+    if on is None:
+        return Reading()
+    name = on["node"].rstrip(".,:;")
+    return Reading(blame=Blame.SELF, fields={"node": name, "said_of": name})
+
+
 POD: Final = re.compile(
     r"(?:\b[Pp]od[ =:\"']{1,3}|[Ee]victing pod )(?P<pod>(?:[\w.-]{1,80}/)?[a-z0-9]"
     r"[a-z0-9.]{0,60}-[\w.-]{1,120})"
@@ -358,9 +369,7 @@ KUBE.line(
     blame=Blame.SHARED,
     scope=Scope.ANY,
     each=True,
-    read=lambda found, _after: (
-        None if re.search(r"DisruptionTarget\W{1,40}False", found.string) else Reading()
-    ),
+    read=preempted,
 )
 KUBE.line(
     "job_suspended",

@@ -212,6 +212,15 @@ def test_the_reason_of_an_event_is_kept(line: str, text: str, node: str | None) 
     assert (found.text, found.node, found.kernel) == (text, node, False)
 
 
+def test_the_object_of_an_event_stands_before_its_words() -> None:
+    event = (
+        '{"reason": "NodeNotReady", "kind": "Node", "name": "gpu-9", "msg": "Node is not ready"}'
+    )
+    assert read_envelope(event).text == "NodeNotReady node/gpu-9 Node is not ready"
+    other = '{"reason": "Retry", "kind": "span", "name": "gpu-9", "msg": "Node is not ready"}'
+    assert read_envelope(other).text == "Node is not ready"
+
+
 def test_labels_count_where_the_whole_file_has_them() -> None:
     assert read_envelope("12: plain text").task is None
     got = read_envelope(" 12: plain text", labelled=True)

@@ -153,8 +153,17 @@ def json_line(strip: Strip, _match: "re.Match[str]") -> bool:
     plain = as_text(text)
     if plain is None:
         return False
-    replace(strip, plain)
+    replace(strip, about_object(value) + plain)
     return True
+
+
+def about_object(value: dict[str, Any]) -> str:
+    """``NodeNotReady node/gpu-17 `` of an event whose exporter puts the object beside the words."""
+    kind, name, reason = (value.get(key) for key in ("kind", "name", "reason"))
+    if not (isinstance(kind, str) and isinstance(name, str) and isinstance(reason, str)):
+        return ""
+    known = kind.lower() in ("pod", "node") and name and " " not in name
+    return f"{reason} {kind.lower()}/{name} " if known else ""
 
 
 def object_fields(strip: Strip, value: dict[str, Any]) -> None:
