@@ -182,7 +182,6 @@ def analyze(
     inputs, dumps, logs, facts, notes = gather(paths, job, progress)
     weighed = weigh_up(dumps, logs, facts, at)
     answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
-    answer = with_progress(answer, weighed, facts)
     return Report(answer, Sources(weighed, dumps, logs, tuple(inputs.refused)))
 
 
@@ -253,19 +252,10 @@ def study_of(
         unused = unused_of(dumps, at)
         dumps = replace(dumps, digests=[], refused=[*dumps.refused, *unused])
         weighed = weigh_up(dumps, logs, facts, at)
-    answer = with_progress(answer_of(weighed, dumps, logs, facts, refused, notes), weighed, facts)
+    answer = answer_of(weighed, dumps, logs, facts, refused, notes)
     if not dumps.digests and not any(file.lines for file in logs.files):
         answer = answer_of_nothing(answer, len(extracts) + len(refused), answer.coverage.unreadable)
     return Study(Report(answer), tuple(dated_row(row) for row in weighed.rows))
-
-
-def with_progress(answer: Answer, weighed: "Weighed", facts: "Job") -> Answer:
-    """The answer with how the job moved, for its picture."""
-    from triage.analysis.progress import job_progress
-    from triage.analysis.stop import parse_instant
-
-    progress = job_progress(weighed.dated.logs.files, parse_instant(facts.failed_at))
-    return replace(answer, progress=progress)
 
 
 def dated_row(row: "Evidence") -> DatedRow:

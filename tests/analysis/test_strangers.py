@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from triage.analysis.answer import of_this_job
 from triage.analysis.identity import Fleet
+from triage.analysis.of_the_job import of_this_job
 from triage.analysis.on_one_clock import ALL_ROWS, Dated, thinned
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job

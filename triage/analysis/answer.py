@@ -1,6 +1,6 @@
 """From what was read to the answer: the one way that all faces of the product go."""
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -8,33 +8,33 @@ from triage.analysis import picture
 from triage.analysis.case import Case, build_case
 from triage.analysis.consistency import set_apart
 from triage.analysis.groups import Membership, resolve_groups
-from triage.analysis.identity import Fleet
 from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Joined, join
+from triage.analysis.live_beside_logs import with_logs
 from triage.analysis.missing import missing
 from triage.analysis.odd_node import odd_messages
+from triage.analysis.of_the_job import of_its_processes, of_this_job, without_teardown
 from triage.analysis.on_one_clock import Dated, on_one_clock
-from triage.analysis.progress import health_of, job_progress
+from triage.analysis.progress import job_progress
 from triage.analysis.registry import hear
 from triage.analysis.selection import Selection, select
 from triage.analysis.snapshot import build_snapshot
-from triage.analysis.stop import FAILING, Stop, find_stop, of_a_process, parse_instant
+from triage.analysis.stop import Stop, find_stop, parse_instant
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.timeline import timeline
 from triage.analysis.waits import wait_graph
 from triage.analysis.zones_of_roots import in_zone_of_the_stop
-from triage.domain.evidence import Evidence, Kind, Trait
+from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 from triage.domain.fleet import Job
-from triage.domain.progress import JobProgress, ProgressPoint
+from triage.domain.progress import JobProgress
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
 from triage.errors import NothingToAnalyze
 from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.read import DumpSet
-from triage.parsers.logs.logset import LogKind, LogSet
-from triage.signatures.process_names import Whose, whose
+from triage.parsers.logs.logset import LogSet
 
 __all__ = ["Weighed", "answer_of", "unused_of", "weigh_up"]
 
@@ -92,7 +92,7 @@ class Weighed:
     """Everything that an answer is made from; what ``triage explain`` shows.
 
     ``findings`` are what the detectors claim, the strongest first. ``rows`` is the dated
-    evidence, also that of nodes which are not the job's.
+    evidence, also that of nodes which are not the job's. ``progress`` is how the job moved.
     """
 
     view: DumpView | None
@@ -102,6 +102,7 @@ class Weighed:
     nodes: frozenset[str]
     findings: tuple[Finding, ...]
     rows: tuple[Evidence, ...]
+    progress: JobProgress | None
 
 
 def weigh_up(dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None) -> Weighed:
@@ -111,10 +112,10 @@ def weigh_up(dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = Non
 
 def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | None) -> Weighed:
     """The view of the dumps and the evidence weighed together."""
+    dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
+    if view is not None:
+        view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
-    dated = on_one_clock(logs, case, facts, at)
-    if case is not None and case.in_flight and given_up(case, dated.evidence):
-        case.stand_still("the watchdogs of the job gave up")
     fleet = dated.fleet
     progress = job_progress(dated.logs.files, parse_instant(facts.failed_at))
     dated = replace(dated, evidence=without_teardown(dated, progress))
@@ -152,40 +153,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         standings=facts.standings,
         progress=progress,
     )
-    return Weighed(view, dated, stop, joined, nodes, findings, rows)
-
-
-def without_teardown(dated: Dated, progress: JobProgress | None) -> tuple[Evidence, ...]:
-    """Without what processes print once the job has ended in order, and what other logs than its
-    own say of processes: nothing failed by that.
-    """
-    end = progress.ended if progress is not None else None
-    if end is None or not health_of(progress)[0].well:
-        return tuple(dated.evidence)
-    own = {file.artifact for file in dated.logs.files if file.kind is LogKind.JOB}
-    return tuple(
-        row
-        for row in dated.evidence
-        if not (
-            of_a_process(row)
-            and row.role in FAILING
-            and (row.artifact not in own or is_behind(row, end))
-        )
-    )
-
-
-def is_behind(row: Evidence, end: ProgressPoint) -> bool:
-    if row.artifact == end.artifact:
-        return (row.line or 0) > end.line
-    return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns
-
-
-def given_up(case: Case, evidence: Iterable[Evidence]) -> bool:
-    """Whether a watchdog gave up when the dumps were taken: then they show no job that runs."""
-    last = max((one.last_created_ns or 0 for one in case.snapshot.digests), default=0)
-    return not case.live.proved and any(
-        Trait.TIMEOUT in row.traits and (row.at_ns is None or row.at_ns >= last) for row in evidence
-    )
+    return Weighed(view, dated, stop, joined, nodes, findings, rows, progress)
 
 
 def answer_of(
@@ -215,6 +183,7 @@ def answer_of(
         waits=picture.condense(case, decision.heard) if case else Waits(),
         timeline=timeline(weighed.dated.evidence, decision.suspects, weighed.stop),
         missing=missing_of(weighed, logs),
+        progress=weighed.progress,
     )
 
 
@@ -227,54 +196,6 @@ def missing_of(weighed: Weighed, logs: LogSet) -> Missing:
         weighed.joined.decision.suspects,
         weighed.dated.fleet,
     )
-
-
-def of_this_job(dated: Dated, facts: Job) -> tuple[list[Evidence], list[str]]:
-    """Rows without those of nodes that ``job.json`` does not list, and a note of the nodes.
-
-    Where half of its nodes are not to be found among the logs' either, the two
-    write names in different ways, and nothing can be told from that.
-    """
-    listed = {*facts.nodes, *facts.rank_to_node.values()}
-    evidence = dated.evidence
-    seen = {row.node for row in evidence if row.node is not None}
-    seen |= {file.node for file in dated.logs.files if file.node is not None}
-    if not listed or 2 * len(listed & seen) < len(listed):
-        return list(evidence), []
-    strange = sorted({row.node for row in evidence if row.node is not None} - listed)
-    if not strange:
-        return list(evidence), []
-    shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
-    note = f"job.json does not list {shown}: what their logs say is not held against anybody"
-    return [row for row in evidence if row.node is None or row.node in listed], [note]
-
-
-def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
-    """The rows; what a driver says of another process than the job's is marked as that.
-
-    By its number where those of the job are known on that node, else by its name.
-    """
-    known = {node for node, _ in fleet.rank_by_pid}
-    return [
-        replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
-        if row.kind is Kind.XID
-        and row.code in OF_A_PROCESS
-        and row.pid is not None
-        and is_a_strangers(row, fleet, known)
-        else row
-        for row in evidence
-    ]
-
-
-# Xids that tell what a process did, or what became of it.
-OF_A_PROCESS = frozenset({13, 31, 32, 43, 45, 68, 69})
-
-
-def is_a_strangers(row: Evidence, fleet: Fleet, known: Collection[str]) -> bool:
-    if row.node in known and row.pid is not None:
-        return (row.node, row.pid) not in fleet.rank_by_pid
-    name = row.fields.get("name") or row.fields.get("process") or ""
-    return bool(name) and not name.startswith("<") and whose(name) is not Whose.JOB
 
 
 def nodes_of(view: DumpView | None, facts: Job, dated: Dated) -> frozenset[str]:
@@ -410,6 +331,7 @@ def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) 
         where = artifacts[0] if len(artifacts) == 1 else f"{len(artifacts)} dumps"
         found.append(f"{where}: {note}")
     if case.in_flight:
+        found.append(f"a live picture of a running job: {case.live.reasons[0]}")
         found.append("unfinished operations were issued just before the dumps: not taken as stuck")
     return found
 

@@ -13,7 +13,6 @@ from triage.parsers.flight_recorder.reduce import U_CREATED, U_ENTRY, U_SEQ
 
 __all__ = ["Case", "build_case", "ranks_wait", "timestamp"]
 
-LIVE_NOTE = "a live picture of a running job"
 # Missing ranks that one place may be looked at for, each as the end of its waits.
 MAX_BEYOND = 64
 
@@ -50,11 +49,6 @@ class Case:
     def in_flight(self) -> bool:
         """Whether what is unfinished is taken to be on its way, and not to be stuck."""
         return self.live.likely
-
-    def stand_still(self, why: str) -> None:
-        """Take what is unfinished for stuck, since another source says that it is."""
-        self.live = Live(0.0, (why,))
-        self.snapshot.notes = [one for one in self.snapshot.notes if not one.startswith(LIVE_NOTE)]
 
     def end_places(self, end: int) -> list[Place]:
         """The places of one end of the graph."""
@@ -228,7 +222,4 @@ class Case:
 
 def build_case(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Case:
     """Decide whether the unfinished operations are stuck or in flight."""
-    live = live_picture(snapshot, graph, moving=moving)
-    if live.likely:
-        snapshot.notes.append(f"{LIVE_NOTE}: {live.reasons[0]}")
-    return Case(snapshot, graph, moving, live)
+    return Case(snapshot, graph, moving, live_picture(snapshot, graph, moving=moving))

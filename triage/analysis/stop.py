@@ -22,6 +22,7 @@ from triage.domain.fleet import Job
 from triage.parsers.flight_recorder.reduce import U_CREATED
 
 __all__ = [
+    "ABOUT_THE_STOP",
     "LASTING",
     "SECOND",
     "Stop",
@@ -29,6 +30,7 @@ __all__ = [
     "at_its_own_stop",
     "ends_its_log",
     "find_stop",
+    "is_failing",
     "of_a_process",
     "parse_instant",
 ]
@@ -74,6 +76,10 @@ class When(StrEnum):
     """After the job was given up: what then fails, fails because of that."""
     BOOT = "boot"
     """While its machine started, at another time than that of the stop."""
+
+
+# What is not of another time.
+ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +204,7 @@ def find_stop(
     """
     end = int(at.timestamp() * 1e9) if at is not None else parse_instant(facts.failed_at)
     stuck = begun_to_wait(case)
-    failing = [
-        row
-        for row in evidence
-        if row.role in FAILING and row.kind in JOB_KINDS and Trait.NOT_THE_JOB not in row.traits
-    ]
+    failing = [row for row in evidence if is_failing(row)]
     waited = watchdog_starts(failing)
     # A complaint that needs another source does not say when it began, where another line does.
     printed = sorted(dates_of(row for row in failing if not is_weak_root(row)) or dates_of(failing))
@@ -268,6 +270,12 @@ def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
         ):
             found[artifact] = first[0]
     return found
+
+
+def is_failing(row: Evidence) -> bool:
+    """Whether a process of the job says that it failed, or was made to."""
+    told = row.role in FAILING and row.kind in JOB_KINDS
+    return told and Trait.NOT_THE_JOB not in row.traits
 
 
 def is_weak_root(row: Evidence) -> bool:

@@ -36,6 +36,7 @@ __all__ = [
     "BOUNDS",
     "CONVICTED",
     "FARTHEST",
+    "NAMES_A_PART",
     "Belief",
     "Bound",
     "Model",
@@ -46,7 +47,7 @@ __all__ = [
 
 # From here a cause is convicted; below it is only possible.
 CONVICTED: Final = 0.5
-# ... and from here on a category is said at all.
+# ... and from here on a category is said at all; else the stop has no cause found.
 NAMES_A_PART: Final = 0.3
 FARTHEST: Final = 8.0
 

@@ -18,7 +18,7 @@ from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import gather_shared, merged_alike
-from triage.analysis.stop import SECOND, Stop, When, of_a_process
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -30,9 +30,6 @@ EARLIER: Final = (When.BEFORE, When.STALE, When.BOOT)
 NEAREST: Final = (
     When.AT, When.AFTER, When.UNDATED, When.BEFORE, When.TEARDOWN, When.BOOT, When.STALE,
 )  # fmt: skip
-
-
-ABOUT_THE_STOP: Final = (When.AT, When.AFTER, When.UNDATED)
 
 
 def find_causes(

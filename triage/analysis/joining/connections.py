@@ -12,7 +12,7 @@ from typing import Final
 from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
-from triage.analysis.stop import SECOND, Stop, When
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 
@@ -173,7 +173,6 @@ def pairs_in(others: Mapping[str, set[str]]) -> int:
 
 # Ports of several nodes that fail within this time fail on the switch's side.
 TOGETHER_NS: Final = 20 * SECOND
-ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 
 
 def gather_switch(

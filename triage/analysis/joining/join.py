@@ -10,10 +10,10 @@ from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import in_order_of_history
 from triage.analysis.joining.hypothesis import Hypothesis, Seats
-from triage.analysis.joining.quiet import job_goes_on, nothing_named
+from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.verdict import Decision, build, role_alone, worth_naming
 from triage.analysis.progress import health_of
-from triage.analysis.stop import FAILING, JOB_KINDS, Stop
+from triage.analysis.stop import JOB_KINDS, Stop, is_failing
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
@@ -56,12 +56,9 @@ def join(
     """
     rows = list(evidence)
     coverage = coverage_of(case)
-    if case is not None and findings and not any(is_failing(row) for row in rows):
-        if job_goes_on(case, rows):
-            findings = ()
-        elif health_of(progress)[0].well:
-            # A job that moves loses no rank: a file was not collected.
-            findings = [one for one in findings if not one.is_gap]
+    if findings and health_of(progress)[0].well and not any(is_failing(row) for row in rows):
+        # A job that moves loses no rank: a file was not collected.
+        findings = [one for one in findings if not one.is_gap]
     hypotheses = hypotheses_of(findings, rows, seats, stop, nodes, leaf_switch)
     beliefs = believe(
         hypotheses, findings, stop, model,
@@ -75,12 +72,6 @@ def join(
     else:
         decision = build(named, findings, case, rows, seats, stop)
     return Joined(decision, tuple(beliefs), stop)
-
-
-def is_failing(row: Evidence) -> bool:
-    """Whether a process of the job says that it failed."""
-    told = row.role in FAILING and row.kind in JOB_KINDS
-    return told and Trait.NOT_THE_JOB not in row.traits
 
 
 def coverage_of(case: Case | None) -> float:

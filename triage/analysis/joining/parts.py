@@ -10,7 +10,7 @@ from typing import Final
 
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.analysis.stop import SECOND, Stop, When
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, Kind
 
@@ -24,7 +24,6 @@ APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})
 SOFTWARE: Final = frozenset({Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK})
 # Faults further apart than this are not of one run of one program.
 RUNS_APART_NS: Final = 6 * 3600 * SECOND
-ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 # As often as this the same place of a chip is no accident.
 REPEATS: Final = 3
 

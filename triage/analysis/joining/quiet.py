@@ -12,27 +12,16 @@ from triage.analysis.case import Case, timestamp
 from triage.analysis.joining.hypothesis import Seats
 from triage.analysis.joining.verdict import Decision, timed_out
 from triage.analysis.progress import health_of
-from triage.analysis.stop import JOB_KINDS, SECOND, Stop
+from triage.analysis.stop import JOB_KINDS, Stop
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.progress import Health, JobProgress, SlowRank
 from triage.domain.report import Because, Suspect, Verdict, Victims
 
-__all__ = ["job_goes_on", "nothing_named"]
+__all__ = ["nothing_named"]
 
-# Progress printed this long after the last entry of any dump: the job went on behind them.
-GOES_ON_NS: Final = 20 * SECOND
 # Of the ranks that are slower than their peers, so few are somebody's and not everybody's.
 FEW_SLOW_NODES: Final = 2
-
-
-def job_goes_on(case: Case, evidence: Sequence[Evidence]) -> bool:
-    """Whether the job's log shows progress after the dumps were taken."""
-    last = max((d.last_created_ns or 0 for d in case.snapshot.digests), default=0)
-    return bool(last) and any(
-        row.kind is Kind.PROGRESS and (row.last_at_ns or row.at_ns or 0) > last + GOES_ON_NS
-        for row in evidence
-    )
 
 
 def nothing_named(

@@ -8,7 +8,7 @@ from typing import Final
 from triage.analysis.joining.hypothesis import Hypothesis, in_time, is_sure
 from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
-from triage.analysis.stop import SECOND, Stop, When
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
 
@@ -30,7 +30,6 @@ OUTSIDE: Final = frozenset(
 )  # fmt: skip
 # One program crashes on all nodes; whose part of it is at fault is told in different words.
 KIN: Final[Mapping[Category, Category]] = {Category.SOFTWARE_FRAMEWORK: Category.SOFTWARE_USER}
-ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 MAX_ROWS: Final = 24
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.case import Case, timestamp
-from triage.analysis.joining.belief import CONVICTED, Belief
+from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief
 from triage.analysis.joining.claims import convicts
 from triage.analysis.joining.hypothesis import Hypothesis, Seats
 from triage.analysis.joining.place import Domain
@@ -28,8 +28,6 @@ __all__ = ["WORTH_NAMING", "Decision", "build", "role_alone", "timed_out", "wort
 WORTH_NAMING: Final = 0.08
 # ... and beside a place that the dumps prove, or a fabric in which nobody got through, this.
 WORTH_NAMING_BESIDE: Final = 0.25
-# A category is said when it is likelier than this; else the stop has no cause found.
-UNSAID: Final = 0.3
 # That no cause was found is not known for sure: somebody's line may be missing.
 MOST_OF_UNSAID: Final = 0.5
 # A node is named for cordoning only on a hardware cause that lines show, believed this much.
@@ -89,8 +87,8 @@ def build(
     elif stop.trouble:
         victims = printed_victims(evidence, accused, nodes, seats)
     top = named[0]
-    kept = {claim.detector + repr(claim.ranks) for one in named for claim in one.hypothesis.claims}
-    still = tuple(claim for claim in heard if claim.detector + repr(claim.ranks) in kept)
+    kept = {claim for one in named for claim in one.hypothesis.claims}
+    still = tuple(claim for claim in heard if claim in kept)
     verdict = (
         verdict_of_rows(top, suspects, victims, evidence, stop)
         if top.hypothesis.rows
@@ -182,23 +180,16 @@ def gpus_of(one: Hypothesis, ranks: Sequence[int], seats: Seats) -> tuple[str, .
     return tuple(dict.fromkeys(gpu for rank in ranks[:MAX_RANKS] if (gpu := seats.gpu_of(rank))))
 
 
-def cordoned(
-    named: Sequence[Belief], suspects: Sequence[Suspect], category: Category
-) -> tuple[str, ...]:
+def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tuple[str, ...]:
     """The nodes that are taken out: a hardware cause that lines show, and sure of it."""
-    if category not in HARDWARE:
-        return ()
-    sure = {
-        one.hypothesis.node
-        for one in named
-        if any(has_a_time(row) for row in one.hypothesis.rows)
-        and round(one.probability, 4) >= CORDON_BELIEF
-    }
-    return tuple(
-        one.node
-        for one in suspects
-        if one.node in sure and one.role is Role.CULPRIT and one.category in HARDWARE and one.node
+    sure = (
+        category in HARDWARE
+        and round(top.probability, 4) >= CORDON_BELIEF
+        and any(has_a_time(row) for row in top.hypothesis.rows)
     )
+    node = top.hypothesis.node
+    named = (one.node for one in suspects if one.role is Role.CULPRIT and one.category in HARDWARE)
+    return (node,) if sure and node is not None and node in named else ()
 
 
 def has_a_time(row: Evidence) -> bool:
@@ -215,18 +206,18 @@ def verdict_of_rows(
 ) -> Verdict:
     one = top.hypothesis
     # Logs of a machine alone are asked what ails it, and not who stopped a job.
-    said = top.probability >= UNSAID or not stop.job_seen
+    said = top.probability >= NAMES_A_PART or not stop.job_seen
     category = one.category if said else Category.NCCL_TIMEOUT
     role = suspects[0].role if suspects and not one.in_no_node else Role.CULPRIT
     first = next((row.at_ns for row in one.rows if row.at_ns is not None), None)
-    likely = top.probability >= UNSAID
+    likely = top.probability >= NAMES_A_PART
     return Verdict(
         kind=kind_of(one, evidence) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
         confidence=top.probability if said else min(1 - top.probability, MOST_OF_UNSAID),
         summary=summary_of(one, suspects, victims, said=said),
         action=action_of(one, role) if said else Action.INVESTIGATE,
-        cordon=cordoned([top], suspects, category),
+        cordon=cordoned(top, suspects, category),
         at=timestamp(first or stop.start_ns or stop.end_ns),
     )
 

@@ -15,7 +15,7 @@ from triage.parsers.health.read import FORMATS, MAX_BYTES, format_of, read_check
 from triage.parsers.health.reading import Checks
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogKind
-from triage.parsers.logs.source import LogStream
+from triage.parsers.logs.source import LogStream, ReadAhead
 
 __all__ = ["checks_in", "with_checks"]
 
@@ -37,26 +37,10 @@ def checks_in(stream: LogStream) -> tuple[Checks | None, LogStream]:
         stream.artifact, stream.head, io.BytesIO(begun[len(stream.head) :]).read, stream.notes
     )
     if got > MAX_BYTES:
-        rest.read = Chained(begun[len(stream.head) :], stream).read
+        rest.read = ReadAhead(begun[len(stream.head) :], stream).read
         rest.notes.append(f"results of checks, but more than {MAX_BYTES >> 20} MiB: read as a log")
         return None, rest
     return read_checks(begun, stream.artifact, node=node_in_name(stream.artifact)), rest
-
-
-class Chained:
-    """Bytes that were read ahead, then the rest of their stream."""
-
-    def __init__(self, begun: bytes, stream: LogStream) -> None:
-        self.begun = io.BytesIO(begun)
-        self.stream = stream
-
-    def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; none at the end."""
-        part = self.begun.read(size)
-        if part:
-            return part
-        buffer = bytearray(size)
-        return bytes(buffer[: self.stream.fill(memoryview(buffer))])
 
 
 def with_checks(outcome: Outcome, checks: Checks) -> Outcome:

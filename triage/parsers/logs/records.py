@@ -13,7 +13,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeGuard
 
-from triage.parsers.logs.source import HEAD_BYTES, LogStream
+from triage.parsers.logs.source import HEAD_BYTES, LogStream, ReadAhead
 
 __all__ = ["as_lines", "lines_of_document"]
 
@@ -60,7 +60,7 @@ def as_lines(stream: LogStream) -> LogStream:
     rest = LogStream(stream.artifact, whole[:HEAD_BYTES], io.BytesIO(whole[HEAD_BYTES:]).read)
     rest.notes, rest.total = stream.notes, stream.total
     if got > MAX_BYTES:
-        rest.read = Behind(whole[HEAD_BYTES:], stream).read
+        rest.read = ReadAhead(whole[HEAD_BYTES:], stream).read
         rest.notes.append(f"a list of records, but more than {MAX_BYTES >> 20} MiB: read as a log")
         return rest
     lines = lines_of_document(whole.decode("utf-8", "replace"))
@@ -70,22 +70,6 @@ def as_lines(stream: LogStream) -> LogStream:
     rest = LogStream(stream.artifact, data_of[:HEAD_BYTES], io.BytesIO(data_of[HEAD_BYTES:]).read)
     rest.notes = stream.notes
     return rest
-
-
-class Behind:
-    """Bytes that were read ahead, then the rest of their stream."""
-
-    def __init__(self, begun: bytes, stream: LogStream) -> None:
-        self.begun = io.BytesIO(begun)
-        self.stream = stream
-
-    def read(self, size: int) -> bytes:
-        """Up to ``size`` bytes; none at the end."""
-        part = self.begun.read(size)
-        if part:
-            return part
-        buffer = bytearray(size)
-        return bytes(buffer[: self.stream.fill(memoryview(buffer))])
 
 
 def lines_of_document(text: str) -> str | None:

@@ -19,7 +19,7 @@ from triage.parsers.flight_recorder.recognise import claimed
 from triage.parsers.inputs import InputFile
 from triage.parsers.telemetry.recognise import is_parquet
 
-__all__ = ["LogStream", "log_streams", "why_no_text"]
+__all__ = ["LogStream", "ReadAhead", "log_streams", "why_no_text"]
 
 # Looked at to tell whether a file is text, and how it is laid out.
 HEAD_BYTES: Final = 64 << 10
@@ -89,6 +89,22 @@ class LogStream:
             part = b""
         self.total += len(part)
         return part
+
+
+class ReadAhead:
+    """Bytes that were read ahead, then the rest of their stream."""
+
+    def __init__(self, begun: bytes, stream: LogStream) -> None:
+        self.begun = io.BytesIO(begun)
+        self.stream = stream
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        part = self.begun.read(size)
+        if part:
+            return part
+        buffer = bytearray(size)
+        return bytes(buffer[: self.stream.fill(memoryview(buffer))])
 
 
 def log_streams(

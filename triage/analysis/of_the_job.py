@@ -1,0 +1,93 @@
+"""Which evidence is the job's: of its nodes, of its processes, and of its life.
+
+Other people's processes run on its nodes, other jobs' logs lie beside its own, and a job that
+ended in order tears down what its processes held.
+"""
+
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.identity import Fleet
+from triage.analysis.on_one_clock import Dated
+from triage.analysis.progress import health_of
+from triage.analysis.stop import FAILING, of_a_process
+from triage.domain.evidence import Evidence, Kind, Trait
+from triage.domain.fleet import Job
+from triage.domain.progress import JobProgress, ProgressPoint
+from triage.parsers.logs.logset import LogKind
+from triage.signatures.process_names import Whose, whose
+
+__all__ = ["of_its_processes", "of_this_job", "without_teardown"]
+
+# Xids that tell what a process did, or what became of it.
+OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
+
+
+def without_teardown(dated: Dated, progress: JobProgress | None) -> tuple[Evidence, ...]:
+    """Without what processes print once the job has ended in order, and what other logs than its
+    own say of processes: nothing failed by that.
+    """
+    end = progress.ended if progress is not None else None
+    if end is None or not health_of(progress)[0].well:
+        return tuple(dated.evidence)
+    own = {file.artifact for file in dated.logs.files if file.kind is LogKind.JOB}
+    return tuple(
+        row
+        for row in dated.evidence
+        if not (
+            of_a_process(row)
+            and row.role in FAILING
+            and (row.artifact not in own or is_behind(row, end))
+        )
+    )
+
+
+def is_behind(row: Evidence, end: ProgressPoint) -> bool:
+    if row.artifact == end.artifact:
+        return (row.line or 0) > end.line
+    return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns
+
+
+def of_this_job(dated: Dated, facts: Job) -> tuple[list[Evidence], list[str]]:
+    """Rows without those of nodes that ``job.json`` does not list, and a note of the nodes.
+
+    Where half of its nodes are not to be found among the logs' either, the two
+    write names in different ways, and nothing can be told from that.
+    """
+    listed = {*facts.nodes, *facts.rank_to_node.values()}
+    evidence = dated.evidence
+    seen = {row.node for row in evidence if row.node is not None}
+    seen |= {file.node for file in dated.logs.files if file.node is not None}
+    if not listed or 2 * len(listed & seen) < len(listed):
+        return list(evidence), []
+    strange = sorted({row.node for row in evidence if row.node is not None} - listed)
+    if not strange:
+        return list(evidence), []
+    shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
+    note = f"job.json does not list {shown}: what their logs say is not held against anybody"
+    return [row for row in evidence if row.node is None or row.node in listed], [note]
+
+
+def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
+    """The rows; what a driver says of another process than the job's is marked as that.
+
+    By its number where those of the job are known on that node, else by its name.
+    """
+    known = {node for node, _ in fleet.rank_by_pid}
+    return [
+        replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
+        if row.kind is Kind.XID
+        and row.code in OF_A_PROCESS
+        and row.pid is not None
+        and is_a_strangers(row, fleet, known)
+        else row
+        for row in evidence
+    ]
+
+
+def is_a_strangers(row: Evidence, fleet: Fleet, known: Collection[str]) -> bool:
+    if row.node in known and row.pid is not None:
+        return (row.node, row.pid) not in fleet.rank_by_pid
+    name = row.fields.get("name") or row.fields.get("process") or ""
+    return bool(name) and not name.startswith("<") and whose(name) is not Whose.JOB
