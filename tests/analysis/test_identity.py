@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from triage.analysis.gpu_layouts import layout_of
 from triage.analysis.identity import attribute, plain_host, resolve
+from triage.analysis.seats_by_order import fill_by_names
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
 
@@ -193,3 +194,28 @@ def test_an_address_of_a_known_machine_is_an_index(
 )
 def test_other_addresses_are_none(seen: list[str], per_node: int) -> None:
     assert layout_of(seen, per_node) == ()
+
+
+def seated(*names: str | None) -> dict[int, str]:
+    """Two ranks a node; None where nobody tells who they sit on."""
+    return {2 * k + i: name for k, name in enumerate(names) if name for i in range(2)}
+
+
+@pytest.mark.parametrize(
+    ("told", "left", "home"),
+    [
+        pytest.param(("n1", "n2", None, "n10"), ["n9"], "n9", id="between two, by number"),
+        pytest.param(("a1", "a2", "a3", None), ["b1"], "b1", id="behind all"),
+        pytest.param(("n1", "n2", None, "n10"), ["n11"], None, id="not between these two"),
+        pytest.param(("n1", "n2", None, "n10"), ["n8", "n9"], None, id="two for one place"),
+        pytest.param(("n2", "n1", None, "n10"), ["n9"], None, id="another order"),
+        pytest.param(("n1", None, "n10"), ["n9"], None, id="two nodes may be in order by chance"),
+    ],
+)
+def test_a_node_takes_the_place_that_the_order_of_names_leaves(
+    told: tuple[str | None, ...], left: list[str], home: str | None
+) -> None:
+    seats = seated(*told)
+    place = 2 * told.index(None)
+    notes = fill_by_names(seats, Job(), 2 * len(told), [*filter(None, told), *left])
+    assert (seats.get(place), bool(notes)) == (home, home is not None)

@@ -15,6 +15,7 @@ from typing import Final
 from triage.analysis.gpu_layouts import layout_of
 from triage.analysis.gpu_names import GpuNames, gpu_names
 from triage.analysis.host_names import NamesInPaths, canonical, name_in, plain_host, with_pods
+from triage.analysis.seats_by_order import fill_by_names, fill_by_order, per_node_of
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.fleet import Job
 from triage.signatures.gpu_names import NAMES
@@ -143,9 +144,11 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
     for rank, node in dump_node_of.items():
         seats.add(rank, (name_in(names, node) or node), "the dumps' folders")
     fill_by_order(seats.value, job, world)
-    per_node = job.gpus_per_node or max(Counter(seats.value.values()).values(), default=0)
-    layout = common_layout(rows, gpus.value, locals_, per_node)
-    return build(seats, gpus, pids, locals_, names, job, world, layout)
+    notes = fill_by_names(seats.value, job, world, set(names.values()))
+    layout = common_layout(rows, gpus.value, locals_, per_node_of(seats.value, job))
+    fleet = build(seats, gpus, pids, locals_, names, job, world, layout)
+    fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
+    return fleet
 
 
 def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
@@ -212,24 +215,6 @@ def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
     ]
     largest = max(sizes, default=None)
     return largest if largest is not None and largest > max(dumps, default=-1) else None
-
-
-def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
-    """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
-    if not seats or world is None or job.nodes or len(seats) == world:
-        return
-    counts = Counter(seats.values())
-    per_node = job.gpus_per_node or max(counts.values())
-    home: dict[int, set[str]] = defaultdict(set)
-    for rank, node in seats.items():
-        home[rank // per_node].add(node)
-    if any(len(nodes) > 1 for nodes in home.values()):
-        return
-    if len({node for nodes in home.values() for node in nodes}) < len(home):
-        return
-    for rank in range(world):
-        if rank not in seats and rank // per_node in home:
-            seats[rank] = next(iter(home[rank // per_node]))
 
 
 def common_layout(

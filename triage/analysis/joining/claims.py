@@ -70,7 +70,7 @@ def join_claims(
         for place, ones in at.items()
         if isinstance(place, AtNode) and not seats.ranks_on(place.node)
         for k in ones
-        if is_dated_to_the_stop(found[k], stop)
+        if may_be_at_the_stop(found[k], stop)
     ]
     for claim in claims:
         for rank in claim.ranks:

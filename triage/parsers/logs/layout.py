@@ -42,6 +42,8 @@ PLAIN_WORDS: Final = re.compile(
     r"json|jsonl|gz|zst|std(?:out|err)|\d+|boot|previous|full|raw|iso|node|host|xid|nvidia)$",
     re.I,
 )
+# dmesg_Tx-n3.log: what was asked of dmesg is no part of a name.
+DMESG_OPTIONS: Final = re.compile(r"dmesg[._-]{1,2}(?:T|Tx|xT|TL|x|H)(?=[._-])")
 PLAIN_FOLDERS: Final = frozenset({"logs", "log", "kernel", "kern", "dmesg", "nodes", "var", "fr"})
 
 
@@ -139,9 +141,14 @@ def node_of_file(artifact: str, kind: LogKind, hosts: Counter[str]) -> str | Non
 
 
 def host_in_name(artifact: str) -> str | None:
-    """``dmesg-n3.log``, ``n3.kernel.log``, ``n3/dmesg.txt``."""
+    """``dmesg-n3.log``, ``dmesg_Tx-n3.log``, ``n3.kernel.log``, ``n3/dmesg.txt``.
+
+    >>> host_in_name("logs/dmesg_Tx-n3.log"), host_in_name("Tx-n3.log")
+    ('n3', 'Tx-n3')
+    """
     path = PurePosixPath(artifact)
-    words = [word for word in re.split(r"[._]", path.name) if not PLAIN_WORDS.match(word)]
+    name = DMESG_OPTIONS.sub("dmesg", path.name)
+    words = [word for word in re.split(r"[._]", name) if not PLAIN_WORDS.match(word)]
     words = [re.sub(r"^(?:dmesg|kern(?:el)?|syslog|messages|journal)-", "", one) for one in words]
     named = [word for word in words if HOSTLIKE.fullmatch(word)]
     if len(named) == 1:

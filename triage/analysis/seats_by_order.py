@@ -1,0 +1,101 @@
+"""Seats that nobody tells, from those that are told and the order that launchers give them."""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Mapping
+from itertools import pairwise
+from typing import Any, Final
+
+from triage.domain.fleet import Job
+
+__all__ = ["fill_by_names", "fill_by_order", "per_node_of"]
+
+# So many nodes in the order of their names are no chance.
+MIN_HOMES: Final = 3
+
+
+def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
+    """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
+    homes = homes_in_order(seats, job, world)
+    for rank in range(world or 0):
+        home = homes.get(rank // per_node_of(seats, job))
+        if home is not None:
+            seats.setdefault(rank, home)
+
+
+def fill_by_names(
+    seats: dict[int, str], job: Job, world: int | None, nodes: Collection[str]
+) -> list[str]:
+    """Nodes that no rank is known of take the places that are left for them, where schedulers'
+    order of names shows in all others; a note of each.
+    """
+    homes = homes_in_order(seats, job, world)
+    left = set(nodes) - set(homes.values())
+    if world is None or len(homes) < MIN_HOMES or not left:
+        return []
+    per_node = per_node_of(seats, job)
+    ways = {
+        tuple(sorted(way.items()))
+        for key in (natural, str)
+        if (way := between(homes, left, -(-world // per_node), key)) is not None
+    }
+    if len(ways) != 1:
+        return []
+    notes = []
+    for block, node in ways.pop():
+        ranks = range(block * per_node, min((block + 1) * per_node, world))
+        seats.update(dict.fromkeys(ranks, node))
+        notes.append(f"ranks {ranks[0]} to {ranks[-1]} are on {node} by the order of names")
+    return notes
+
+
+def between(
+    homes: Mapping[int, str], left: Collection[str], blocks: int, key: Callable[[str], Any]
+) -> dict[int, str] | None:
+    """Block -> node for those of ``left`` that fill a gap between known ones exactly; None where
+    the known ones are in another order.
+    """
+    known = sorted(homes)
+    names = [homes[block] for block in known]
+    if names != sorted(names, key=key):
+        return None
+    found: dict[int, str] = {}
+    for before, after in pairwise((-1, *known, blocks)):
+        low = key(homes[before]) if before >= 0 else None
+        high = key(homes[after]) if after < blocks else None
+        inside = [
+            name
+            for name in left
+            if (low is None or key(name) > low) and (high is None or key(name) < high)
+        ]
+        if len(inside) == after - before - 1:
+            found |= dict(zip(range(before + 1, after), sorted(inside, key=key), strict=True))
+    return found
+
+
+def natural(name: str) -> list[tuple[int, str]]:
+    """Numbers in a name by their value: n9 before n10."""
+    parts = re.split(r"(\d{1,18})", name)
+    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
+
+
+def homes_in_order(seats: Mapping[int, str], job: Job, world: int | None) -> dict[int, str]:
+    """Which node the ranks of each block are on; empty where ranks do not sit in blocks, or all
+    of them are known.
+    """
+    if not seats or world is None or job.nodes or len(seats) == world:
+        return {}
+    per_node = per_node_of(seats, job)
+    homes: dict[int, set[str]] = defaultdict(set)
+    for rank, node in seats.items():
+        homes[rank // per_node].add(node)
+    if any(len(nodes) > 1 for nodes in homes.values()):
+        return {}
+    if len({node for nodes in homes.values() for node in nodes}) < len(homes):
+        return {}
+    return {block: node for block, (node,) in homes.items()}
+
+
+def per_node_of(seats: Mapping[int, str], job: Job) -> int:
+    """How many ranks a node has, at least 1."""
+    return max(job.gpus_per_node or max(Counter(seats.values()).values(), default=1), 1)
