@@ -69,3 +69,34 @@ def test_a_cut_record_is_no_sign_of_another_order(tmp_path: Path, kept: float) -
     assert len(report["coverage"]["partial"]) == 1
     assert 6 not in {rank for one in report["suspects"] for rank in one["ranks"]}
     assert report["verdict"]["category"] != "collective_mismatch"
+
+
+@pytest.mark.parametrize("open_by_counters", [True, False])
+def test_a_cut_record_with_something_unfinished_is_no_idle_host(
+    tmp_path: Path, *, open_by_counters: bool
+) -> None:
+    """Rank 3 lacks the last operation of all. Its counters say whether it waits elsewhere."""
+    for rank in range(4):
+        entries = [entry(k, "0", "default_pg", k + 1, done=k < STEPS) for k in range(STEPS + 1)]
+        issued = STEPS + (rank != 3)
+        other = {
+            "last_enqueued_collective": 9, "last_started_collective": 9,
+            "last_completed_collective": 9 - (open_by_counters and rank == 3),
+        }  # fmt: skip
+        dump = dump_of(rank) | {
+            "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3]"}},
+            "pg_status": {
+                "0": {
+                    "last_enqueued_collective": issued,
+                    "last_started_collective": -1,
+                    "last_completed_collective": STEPS,
+                },
+                "17": other,
+            },
+            "entries": entries[:issued],
+        }
+        data = pickle.dumps(dump, 2)
+        (tmp_path / f"trace_rank_{rank}").write_bytes(data if rank != 3 else data[: len(data) // 2])
+    report = analyze(tmp_path).to_dict()
+    accused = {rank for one in report["suspects"] for rank in one["ranks"]}
+    assert (3 in accused) is not open_by_counters, report["verdict"]["summary"]

@@ -12,6 +12,7 @@ from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
+from triage.parsers.flight_recorder.digest import Counters
 
 __all__ = ["HostStall"]
 
@@ -22,7 +23,8 @@ MAX_CULPRITS = 16
 class HostStall:
     """One finding per idle rank that others wait for.
 
-    Silent: when nobody waits for an idle rank.
+    Silent: when nobody waits for an idle rank, and where its record is cut and its counters
+    say that it waits itself.
     """
 
     name = "fr.host_stall"
@@ -32,9 +34,23 @@ class HostStall:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
-        idle = [(end, places[0]) for end, places in case.ends() if places[0].kind is PlaceKind.IDLE]
+        idle = [
+            (end, places[0])
+            for end, places in case.ends()
+            if places[0].kind is PlaceKind.IDLE and not self.may_wait(case, places[0].waiting[0])
+        ]
         for end, place in idle:
             yield self.finding(case, end, place, convicted=len(idle) <= MAX_CULPRITS)
+
+    @staticmethod
+    def may_wait(case: Case, rank: int) -> bool:
+        """Whether a record was cut before an operation that its counters call unfinished."""
+        digest = case.snapshot.digest_of(rank)
+        return (
+            digest is not None
+            and digest.partial is not None
+            and any(is_open(one) for one in digest.counters)
+        )
 
     def finding(self, case: Case, end: int, place: Place, *, convicted: bool) -> Finding:
         """The claim in words, with its reasons."""
@@ -73,3 +89,9 @@ class HostStall:
             because=tuple(reasons),
             end=end,
         )
+
+
+def is_open(counters: Counters) -> bool:
+    """Whether a group has more on its stream than it finished."""
+    done, issued = counters.completed, counters.enqueued
+    return done is not None and issued is not None and 0 <= done < issued
