@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from triage.analysis import picture
+from triage.analysis.build_snapshot import build_snapshot
 from triage.analysis.case import Case, build_case
 from triage.analysis.consistency import set_apart
 from triage.analysis.groups import Membership, resolve_groups
@@ -19,7 +20,6 @@ from triage.analysis.on_one_clock import Dated, on_one_clock
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import hear
 from triage.analysis.selection import Selection, select
-from triage.analysis.snapshot import build_snapshot
 from triage.analysis.stop import Stop, find_stop, parse_instant
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.timeline import timeline

@@ -181,6 +181,7 @@ def seconds(row: Evidence, name: str) -> int | None:
 
 
 # What the end of a job itself brings about: memory runs out while processes tell what they did.
+# One public story alone shows it; no generator does.
 OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM})
 # What is printed at the stop or behind it is the job's affair, also where a machine starts anew.
 MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
