@@ -185,7 +185,7 @@ def prologue(log: JobLog, world: int, at: float, versions: dict[str, str], info:
             log.nccl(
                 t + 1,
                 rank,
-                f"NCCL INFO ncclCommInitRankConfig comm 0x{rng.getrandbits(44):x} rank {rank} nranks {world} cudaDev {local} nvmlDev {local} busId {bus[5:7]}000 commId 0x{hash_id(log.job):x} - Init COMPLETE",
+                f"NCCL INFO ncclCommInitRankConfig comm 0x{rng.getrandbits(44):x} rank {rank} nranks {world} cudaDev {local} nvmlDev {local} busId {nccl_bus(bus)} commId 0x{hash_id(log.job):x} - Init COMPLETE",
                 False,
             )
         if rng.random() < 0.05:
@@ -209,6 +209,11 @@ def prologue(log: JobLog, world: int, at: float, versions: dict[str, str], info:
         "wandb: WARNING Fatal error while uploading data. Some run data will not be synced, but it will still be written to disk.",
         "UserWarning: Error detected in tokenizer cache; falling back to slow path",
     ]))  # fmt: skip
+
+
+def nccl_bus(address: str) -> str:
+    """``dddd:bb:dd`` as NCCL prints it: the digits of domain, bus, device and function, in hex."""
+    return f"{int(address.replace(':', '') + '0', 16):x}"
 
 
 def hash_id(text: str) -> int:

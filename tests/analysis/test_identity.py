@@ -219,3 +219,13 @@ def test_a_node_takes_the_place_that_the_order_of_names_leaves(
     place = 2 * told.index(None)
     notes = fill_by_names(seats, Job(), 2 * len(told), [*filter(None, told), *left])
     assert (seats.get(place), bool(notes)) == (home, home is not None)
+
+
+def test_one_address_for_all_ranks_of_a_node_maps_nobody() -> None:
+    """What printed it lost the domain of the address: 0008:01:00 and 0018:01:00 look alike."""
+    told = [comm("n0", rank, 4, "0000:01:00", 100 + rank, rank) for rank in range(2)]
+    told += [comm("n1", 2 + k, 4, f"000{k + 1}:01:00", 200 + k, k) for k in range(2)]
+    fleet = resolve(told, Job(world_size=4), {})
+    assert [fleet.gpu_of(rank) for rank in range(4)] == [
+        "0001:01:00", "0002:01:00", "0001:01:00", "0002:01:00",
+    ]  # fmt: skip

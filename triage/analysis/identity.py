@@ -24,7 +24,7 @@ __all__ = ["Fleet", "attribute", "resolve"]
 
 MAX_NOTES: Final = 6
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
-OF_GPUS: Final = ("nvidia.", "amdgpu.", "gpu_monitor.", "identity.")
+OF_GPUS: Final = ("nvidia.", "amdgpu.", "gpu_monitor.")
 # One node of a map that DeepSpeed prints.
 MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
@@ -145,6 +145,7 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
         seats.add(rank, (name_in(names, node) or node), "the dumps' folders")
     fill_by_order(seats.value, job, world)
     notes = fill_by_names(seats.value, job, world, set(names.values()))
+    gpus.value = told_apart(gpus.value, seats.value)
     layout = common_layout(rows, gpus.value, locals_, per_node_of(seats.value, job))
     fleet = build(seats, gpus, pids, locals_, names, job, world, layout)
     fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
@@ -215,6 +216,15 @@ def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
     ]
     largest = max(sizes, default=None)
     return largest if largest is not None and largest > max(dumps, default=-1) else None
+
+
+def told_apart(gpus: Mapping[int, str], seats: Mapping[int, str]) -> dict[int, str]:
+    """``gpus`` without those of nodes where one address is given to several ranks: what lost a
+    part of the addresses maps nobody.
+    """
+    taken = Counter((seats.get(rank), gpu) for rank, gpu in gpus.items())
+    shared = {node for (node, _), count in taken.items() if count > 1 and node is not None}
+    return {rank: gpu for rank, gpu in gpus.items() if seats.get(rank) not in shared}
 
 
 def common_layout(

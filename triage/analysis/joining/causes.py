@@ -90,11 +90,20 @@ KERNEL_BEGINS = re.compile(
 )
 
 
+# nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...
+HEALTH_CHECK = re.compile(
+    r"\bhealth[ _-]?check\w* failed\b|\bcheck_\w{0,30}gpu\w{0,30}:", re.IGNORECASE
+)
+
+
 def is_quoted(row: Evidence) -> bool:
-    """Whether a driver's line stands inside somebody's sentence, in a job log."""
+    """Whether a driver's line stands inside somebody's sentence, in a job log; what a health check
+    found is its own.
+    """
     if row.kind not in (Kind.XID, Kind.SXID) and Trait.QUOTABLE not in row.traits:
         return False
-    return row.weak and KERNEL_BEGINS.match(row.text) is None
+    told = KERNEL_BEGINS.match(row.text) or HEALTH_CHECK.search(row.text)
+    return row.weak and told is None
 
 
 def is_while_running(row: Evidence, running_ns: int | None) -> bool:
