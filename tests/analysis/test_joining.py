@@ -326,3 +326,33 @@ def test_what_starts_nowhere_is_the_image():
     said = answer(*(no_gpu(f"n{k}") for k in range(8)))
     assert said.verdict.category is Category.DEPENDENCY
     assert culprits(said) == []
+
+
+def link(node: str, **given) -> Evidence:
+    return of(Category.NETWORK, Kind.LINK, node, 1.0, weak=True, **given)
+
+
+def lost(node: str, at_s: float = 5.0) -> Evidence:
+    """A rank whose transfer failed; the other end is on no known node."""
+    return of(Category.NETWORK, Kind.NCCL, node, at_s, weak=True, blame=Blame.PAIR,
+              artifact=f"nodes/{node}/job.log")  # fmt: skip
+
+
+def stalled() -> Finding:
+    return replace(claim(0, "fr.fabric_stall", Category.NCCL_TIMEOUT, 0.7), ranks=(),
+                   role=Role.POSSIBLE)  # fmt: skip
+
+
+def test_a_link_and_a_fabric_in_which_nobody_gets_through_are_two_sources():
+    said = answer(link("n3"), findings=[stalled()])
+    assert culprits(said) == ["n3"]
+    assert said.verdict.category is Category.NETWORK
+    assert said.verdict.cordon == (), "a line that needs another source cordons nobody"
+    assert culprits(answer(link("n3"))) == []
+
+
+def test_the_one_link_that_fails_is_the_one_that_transfers_fail_on():
+    said = answer(link("n3"), lost("n1"), lost("n5", 6.0))
+    assert [one.node for one in said.suspects] == ["n3"]
+    two = answer(link("n3"), link("n6"), lost("n1"))
+    assert culprits(two) == []

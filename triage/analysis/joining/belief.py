@@ -29,7 +29,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import Trait
+from triage.domain.evidence import KERNEL_KINDS, Trait
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -325,7 +325,13 @@ def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
 def needs_another_source(one: Hypothesis) -> bool:
     """Whether none of its lines may accuse alone, and nobody else says so."""
     seconded = one.votes >= MANY_VOTES and not isinstance(one.place, Outside)
-    alone = not any(claim.ranks for claim in one.claims) and not seconded
+    claimed = any(claim.ranks for claim in one.claims)
+    if one.category in LINKS and one.names_somebody:
+        # A machine's link and the job's errors of connections, or a fabric in which nobody
+        # gets through, are two sources.
+        claimed = claimed or bool(one.claims)
+        seconded = seconded or len({row.kind in KERNEL_KINDS for row in one.rows}) > 1
+    alone = not claimed and not seconded
     return alone and not any(row.is_firm or row.is_mild for row in one.rows)
 
 

@@ -64,7 +64,7 @@ def find_causes(
     found = without_outcries(with_unplaced(found, seats, stop), stop)
     found = gpus_that_would_not_start(found, nodes)
     found = with_domain_roots(found)
-    found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows))
+    found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows), stop)
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
     found = gather_shared(found, stop, max(len(nodes), 1), leaf_switch)

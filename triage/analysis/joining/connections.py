@@ -14,7 +14,7 @@ from triage.analysis.joining.peers import Complaints, common_leaf, complaints, n
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind
 
 __all__ = ["gather_connections", "gather_switch"]
 
@@ -34,6 +34,7 @@ def gather_connections(
     leaf_switch: Mapping[str, str],
     nodes: Collection[str],
     ends: Mapping[str, Evidence],
+    stop: Stop,
 ) -> list[Hypothesis]:
     """Errors of connections: to the end that most complain of, or to the leaf switch of all.
 
@@ -57,6 +58,12 @@ def gather_connections(
         return [*kept, ended]
     if not pairs.others:
         # The other ends are on no known node: what is left is that somebody's link failed.
+        failing = [k for k, one in enumerate(kept) if link_fails(one, stop)]
+        if len(failing) == 1:
+            match = kept[failing[0]]
+            rows = in_time([*match.rows, *in_time(naming, MAX_ROWS)], 2 * MAX_ROWS)
+            kept[failing[0]] = replace(match, rows=rows, also=match.also | {Category.NIC})
+            return kept
         also = frozenset({Category.NIC, Category.DEPENDENCY})
         rows = in_time(naming, MAX_ROWS)
         return [*kept, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
@@ -82,6 +89,20 @@ def gather_connections(
             also=match.also | {Category.NIC},
         )
     return kept
+
+
+def link_fails(one: Hypothesis, stop: Stop) -> bool:
+    """Whether a machine says that a link or an adapter of a node fails at the stop."""
+    return (
+        one.node is not None
+        and one.category in CONNECTED
+        and any(
+            row.kind in KERNEL_KINDS
+            and not (row.is_generic or row.is_mild)
+            and stop.of(row) in ABOUT_THE_STOP
+            for row in one.rows
+        )
+    )
 
 
 # Connections to a process that ended itself this long before are lost by that.

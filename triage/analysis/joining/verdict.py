@@ -185,7 +185,7 @@ def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tu
     sure = (
         category in HARDWARE
         and round(top.probability, 4) >= CORDON_BELIEF
-        and any(has_a_time(row) for row in top.hypothesis.rows)
+        and any(row.is_firm and has_a_time(row) for row in top.hypothesis.rows)
     )
     node = top.hypothesis.node
     named = (one.node for one in suspects if one.role is Role.CULPRIT and one.category in HARDWARE)
