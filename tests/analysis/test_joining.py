@@ -356,3 +356,14 @@ def test_the_one_link_that_fails_is_the_one_that_transfers_fail_on():
     assert [one.node for one in said.suspects] == ["n3"]
     two = answer(link("n3"), link("n6"), lost("n1"))
     assert culprits(two) == []
+
+
+def test_wrong_numbers_everywhere_follow_from_the_gpu_that_computes_wrong():
+    wrong = of(Category.SDC, Kind.NUMERICS, "n3", 0.0)
+    everywhere = [
+        of(Category.NUMERICAL, Kind.NUMERICS, f"n{k}", 1.0, blame=Blame.NOBODY) for k in range(4)
+    ]
+    said = answer(wrong, *everywhere)
+    assert (culprits(said), said.verdict.category) == (["n3"], Category.SDC)
+    said = answer(replace(wrong, weak=True), *everywhere)
+    assert (culprits(said), said.verdict.category) == ([], Category.NUMERICAL)

@@ -378,3 +378,21 @@ def test_a_nan_whose_rerun_is_not_done_blames_nobody(line: str) -> None:
 
     assert found is not None
     assert (found.reading.blame or found.signature.blame) is Blame.NOBODY
+
+
+@pytest.mark.parametrize(
+    ("end", "sure"),
+    [
+        ("(result = 2.04, initial result = nan)! Possible transient error!", True),
+        ("(2.13 != 2.21)", False),
+    ],
+)
+def test_another_result_on_the_same_gpu_is_a_fault_where_no_tolerance_explains_it(
+    end: str, *, sure: bool
+) -> None:
+    found = read(
+        "Rank 3, node n4, device 3, iteration #9: First rerun: unexpected result is not"
+        f" reproducible within the tolerance {end}"
+    )
+    assert found is not None
+    assert (category_of(found), found.reading.weak) == ("sdc", not sure)

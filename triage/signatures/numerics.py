@@ -37,7 +37,15 @@ def rerun(found: re.Match[str], _after: Sequence[str]) -> Reading:
     if "not reproducible" not in text:
         # The same on the same GPU is the model's, most often; on another GPU it certainly is.
         return Reading(weak=not second, blame=Blame.NOBODY)
-    return Reading(category=SDC, also=(NUMERICAL, Category.GPU), weak=not second)
+    # A number that is none is no matter of tolerance.
+    sure = second or FAULTY.search(found.string, found.end()) is not None
+    return Reading(category=SDC, also=(NUMERICAL, Category.GPU), weak=not sure)
+
+
+FAULTY = re.compile(
+    r"Possible (?:transient|persistent) error|\b(?:initial result ?= ?|\()-?(?:nan|inf)\b",
+    re.IGNORECASE,
+)
 
 
 def loss_scale(found: re.Match[str], _after: Sequence[str]) -> Reading:

@@ -62,6 +62,7 @@ def find_causes(
     for place in sorted(by_place, key=repr):
         found += at_one_place(place, nearest(by_place[place], stop), seats, stop)
     found = without_outcries(with_unplaced(found, seats, stop), stop)
+    found = without_spread(found, stop)
     found = gpus_that_would_not_start(found, nodes)
     found = with_domain_roots(found)
     found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows), stop)
@@ -319,6 +320,31 @@ def without_outcries(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis
         replace(one, followers=one.followers + more) if k == cause else one
         for k, one in enumerate(found)
         if k not in gone
+    ]
+
+
+def without_spread(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+    """What the one GPU that computes wrong makes of everybody's numbers follows from it."""
+    wrong = [
+        k
+        for k, one in enumerate(found)
+        if one.category is Category.SDC
+        and one.names_somebody
+        and is_sure(one)
+        and any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+    ]
+    spread = [
+        k
+        for k, one in enumerate(found)
+        if one.category is Category.NUMERICAL and not one.names_somebody
+    ]
+    if len(wrong) != 1 or not spread:
+        return list(found)
+    more = sum(len(found[k].rows) for k in spread)
+    return [
+        replace(one, followers=one.followers + more) if k == wrong[0] else one
+        for k, one in enumerate(found)
+        if k not in spread
     ]
 
 
