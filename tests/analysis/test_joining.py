@@ -367,3 +367,24 @@ def test_wrong_numbers_everywhere_follow_from_the_gpu_that_computes_wrong():
     assert (culprits(said), said.verdict.category) == (["n3"], Category.SDC)
     said = answer(replace(wrong, weak=True), *everywhere)
     assert (culprits(said), said.verdict.category) == ([], Category.NUMERICAL)
+
+
+def silent_server(node: str, at_s: float) -> Evidence:
+    return of(Category.STORAGE, Kind.STORAGE, node, at_s, weak=True, blame=Blame.SHARED,
+              traits=frozenset({Trait.GENERIC}))  # fmt: skip
+
+
+def test_general_words_on_many_nodes_at_the_stop_are_no_chance():
+    many = [silent_server(f"n{k}", float(k)) for k in (0, 1, 2, 5)]
+    said = answer(*many, findings=[claim(29)])
+    assert (culprits(said), said.verdict.category) == ([], Category.STORAGE)
+    for few in (many[:2], [silent_server(f"n{k}", -7200.0 * k) for k in (1, 2, 5)]):
+        assert culprits(answer(*few, findings=[claim(29)])) == ["n3"]
+
+
+@pytest.mark.parametrize(("count", "convicted"), [(64, []), (1, ["n3"])])
+def test_an_error_that_all_ranks_print_in_one_log_is_in_no_node(count, convicted):
+    raised = of(Category.SOFTWARE_USER, Kind.PYTHON, None, None, count=count,
+                artifact="slurm-1.out")  # fmt: skip
+    said = answer(raised, findings=[claim(29)])
+    assert culprits(said) == convicted

@@ -23,8 +23,8 @@ MAX_CULPRITS = 16
 class HostStall:
     """One finding per idle rank that others wait for.
 
-    Silent: when nobody waits for an idle rank, and where its record is cut and its counters
-    say that it waits itself.
+    Silent: when nobody waits for an idle rank, and where its record is cut and may have lost
+    what it waits in.
     """
 
     name = "fr.host_stall"
@@ -37,20 +37,21 @@ class HostStall:
         idle = [
             (end, places[0])
             for end, places in case.ends()
-            if places[0].kind is PlaceKind.IDLE and not self.may_wait(case, places[0].waiting[0])
+            if places[0].kind is PlaceKind.IDLE and not self.may_wait(case, places[0])
         ]
         for end, place in idle:
             yield self.finding(case, end, place, convicted=len(idle) <= MAX_CULPRITS)
 
     @staticmethod
-    def may_wait(case: Case, rank: int) -> bool:
-        """Whether a record was cut before an operation that its counters call unfinished."""
-        digest = case.snapshot.digest_of(rank)
-        return (
-            digest is not None
-            and digest.partial is not None
-            and any(is_open(one) for one in digest.counters)
-        )
+    def may_wait(case: Case, place: Place) -> bool:
+        """Whether a record was cut before an operation that its counters call unfinished, or that
+        no counter tells of: the other end of a send/recv.
+        """
+        digest = case.snapshot.digest_of(place.waiting[0])
+        if digest is None or digest.partial is None:
+            return False
+        missed = all(waiter.kind is PlaceKind.P2P for waiter in case.waiters(place))
+        return missed or any(is_open(one) for one in digest.counters)
 
     def finding(self, case: Case, end: int, place: Place, *, convicted: bool) -> Finding:
         """The claim in words, with its reasons."""

@@ -21,6 +21,7 @@ from triage.analysis.joining.claims import (
     LINKS,
     convicts,
     is_dated_to_the_stop,
+    is_on_many,
     may_be_at_the_stop,
     proves,
 )
@@ -286,7 +287,8 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
             at_end = any(row.is_firm and ends_its_log(row) for row in one.rows)
             yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
     if is_claimed:
-        if any(proves(claim) for claim in one.claims) and not any(row.is_firm for row in one.rows):
+        firm = any(row.is_firm for row in one.rows) or is_on_many(one, stop)
+        if any(proves(claim) for claim in one.claims) and not firm:
             yield Bound.WEAK_BESIDE_PROOF
         return
     if all(row.is_generic for row in one.rows):

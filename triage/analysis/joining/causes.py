@@ -17,7 +17,7 @@ from triage.analysis.joining.hypothesis import Hypothesis, Seats, by_time, in_ti
 from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
-from triage.analysis.joining.shared import gather_shared, merged_alike
+from triage.analysis.joining.shared import gather_shared, merged_alike, printed_everywhere
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
@@ -68,7 +68,9 @@ def find_causes(
     found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows), stop)
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
-    found = gather_shared(found, stop, max(len(nodes), 1), leaf_switch)
+    found = gather_shared(
+        printed_everywhere(found, nodes, seats), stop, max(len(nodes), 1), leaf_switch
+    )
     return merged_alike(found)
 
 

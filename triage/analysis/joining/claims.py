@@ -22,6 +22,7 @@ __all__ = [
     "PROVEN",
     "convicts",
     "is_dated_to_the_stop",
+    "is_on_many",
     "join_claims",
     "may_be_at_the_stop",
     "proves",
@@ -58,7 +59,8 @@ def join_claims(
     at: dict[Place, list[int]] = defaultdict(list)
     elsewhere = []
     for k, one in enumerate(found):
-        if one.category in UNNAMED or all(row.is_generic for row in one.rows):
+        general = all(row.is_generic for row in one.rows) and not is_on_many(one, stop)
+        if one.category in UNNAMED or general:
             continue
         if isinstance(one.place, AtNode | AtRank):
             at[one.place].append(k)
@@ -100,6 +102,16 @@ def join_claims(
                 bare.get(key, Hypothesis(claim.category, Outside())), claim, None
             )
     return [*found, *bare.values()]
+
+
+# General words on so many nodes at the stop are no chance.
+MANY_NODES: Final = 3
+
+
+def is_on_many(one: Hypothesis, stop: Stop) -> bool:
+    """Whether a cause in no node shows at the stop on many."""
+    nodes = {row.node for row in one.rows if row.node and stop.of(row) is When.AT}
+    return isinstance(one.place, Outside) and len(nodes) >= MANY_NODES
 
 
 def seat_of(rank: int, seats: Seats) -> Place:

@@ -1,18 +1,18 @@
 """What many nodes show at once, or none in particular, is in none of them."""
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.joining.hypothesis import Hypothesis, in_time, is_sure
+from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure
 from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.domain.category import Category
 from triage.domain.evidence import Blame
 
-__all__ = ["gather_shared", "merged_alike"]
+__all__ = ["gather_shared", "merged_alike", "printed_everywhere"]
 
 # What many nodes show at once is in none of them ...
 SHARED_NODES: Final = 3
@@ -105,6 +105,26 @@ def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
     return [firsts.get(id(one), one) for one in found if id(one) not in gone]
 
 
+def printed_everywhere(
+    found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats
+) -> list[Hypothesis]:
+    """A line of software without any place, that more ranks print than sit on one node, is in no
+    node.
+    """
+    per_node = max((len(seats.ranks_on(node)) for node in nodes), default=0) or USUAL_RANKS
+    return [
+        replace(one, place=Outside())
+        if isinstance(one.place, Unplaced)
+        and one.category in SOFTWARE
+        and any(of_a_process(row) and row.count > per_node for row in one.rows)
+        else one
+        for one in found
+    ]
+
+
+SOFTWARE: Final = frozenset({Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK})
+# As many ranks as a node commonly has, where no map is known.
+USUAL_RANKS: Final = 8
 # Of a crash of ten thousand ranks a few hundred tell as much.
 MAX_GROUP: Final = 1024
 
