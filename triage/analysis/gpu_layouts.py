@@ -20,6 +20,7 @@ LAYOUTS: Final[Mapping[str, tuple[str, ...]]] = {
     "DGX A100": _addresses("07 0f 47 4e 87 90 b7 bd"),
     "DGX H100 and H200": _addresses("1b 43 52 61 9d c3 d1 df"),
     "HGX H100, 8U servers": _addresses("18 2a 3a 5d 9a ab ba db"),
+    "Dell XE9680": _addresses("19 3b 4c 5d 9b bb cb db"),
     "AWS p4d": _addresses(
         "0000:10:1c 0000:10:1d 0000:20:1c 0000:20:1d 0000:90:1c 0000:90:1d 0000:a0:1c 0000:a0:1d"
     ),

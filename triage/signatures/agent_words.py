@@ -95,7 +95,7 @@ BEHIND_A_JOB: Final = re.compile(r"epilog|prolog error", re.IGNORECASE)
 # "GPU 3", "gpu3", "GPU-3", "GPU: 3", "GPU index 3"; a uuid and an address are read apart.
 INDEX: Final = re.compile(
     r"\bGPU(?:_SXM_(?P<sxm>\d{1,2})|(?: index| id| ?#|_id)?[ :=_-]{0,2}(?P<index>\d{1,2}))"
-    r"(?![\d.:a-f-])",
+    r"(?![\d.a-f-]|:[0-9a-f])",
     re.IGNORECASE,
 )
 ADDRESS: Final = re.compile(

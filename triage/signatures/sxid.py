@@ -137,8 +137,6 @@ def read(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     mild = severity in (WARN, "info")
     # What the driver itself calls fatal is the cause where nothing else on the node is.
     alone = role is CONSEQUENCE and said == "fatal"
-    if alone:
-        category, also = Category.NVLINK, (*FABRIC, Category.GPU)
     return Reading(
         category=category, also=also, role=role or ROOT, code=code, weak=mild, fields=fields,
         traits=ALONE if alone else frozenset(),

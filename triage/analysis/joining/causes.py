@@ -53,6 +53,10 @@ def find_causes(
     for row in rows:
         if row.role is EvidenceRole.CONSEQUENCE and Trait.ROOT_WHEN_ALONE in row.traits:
             row = replace(row, role=EvidenceRole.ROOT)
+            if row.kind is Kind.SXID and row.category is Category.GPU:
+                # The switch says that the GPU behind a link is gone; that no line of the GPU does
+                # leaves the link.
+                row = replace(row, category=Category.NVLINK, also=(Category.GPU, *row.also))
         if row.role is not EvidenceRole.ROOT or is_quoted(row):
             continue
         if Trait.RENDEZVOUS in row.traits and is_while_running(row, running_ns):
