@@ -171,7 +171,7 @@ def test_any_name_is_plain_at_once(text: str) -> None:
 @pytest.mark.parametrize(
     ("seen", "per_node", "index"),
     [
-        (["0000:9d:00"], 8, 4),
+        (["0000:1b:00", "0000:9d:00"], 8, 4),
         (["0008:01:00", "0019:01:00"], 4, 3),
         (["0000:47:00", "0000:bd:00"], 8, 7),
     ],
@@ -186,7 +186,8 @@ def test_an_address_of_a_known_machine_is_an_index(
     ("seen", "per_node"),
     [
         ([], 8),
-        (["0000:9d:00"], 4),
+        (["0000:9d:00"], 8),
+        (["0000:1b:00", "0000:9d:00"], 4),
         (["0000:9d:00", "0000:9e:00"], 8),
         # Two machines have GPUs there, at different places.
         (["0001:00:00", "000b:00:00"], 8),

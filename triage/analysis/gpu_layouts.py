@@ -51,4 +51,5 @@ def layout_of(seen: Collection[str], per_node: int) -> tuple[str, ...]:
         for layout in LAYOUTS.values()
         if len(layout) == per_node and set(seen) <= set(layout)
     ]
-    return fitting[0] if len(fitting) == 1 else ()
+    # One address may be that of many a machine that is not in the table.
+    return fitting[0] if len(fitting) == 1 and len(seen) > 1 else ()
