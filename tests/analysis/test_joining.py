@@ -166,6 +166,20 @@ def test_the_first_by_far_to_raise_is_named_though_all_raise_later():
     assert answer(*rows).suspects[0].node == "n3"
 
 
+def test_who_raises_minutes_before_all_others_has_another_clock():
+    rows = [of(Category.SOFTWARE_USER, Kind.PYTHON, f"n{k}", k / 10) for k in range(8)]
+    rows[3] = of(Category.SOFTWARE_USER, Kind.PYTHON, "n3", -240)
+    stop = replace(STOP, start_ns=T - 240 * SECOND)
+    assert culprits(answer(*rows, stop=stop)) == []
+
+
+def test_old_flaps_make_no_third_node_of_a_link_that_fails():
+    """Two nodes whose links went days ago lose transfers with the one whose link is gone."""
+    old = [link(f"n{k}", at_ns=T - 86400 * SECOND * k, last_at_ns=None) for k in (1, 5)]
+    said = answer(link("n3"), *old, lost("n1"), lost("n5"), findings=[stalled()])
+    assert culprits(said) == ["n3"]
+
+
 def test_one_link_error_between_two_nodes_is_a_tie():
     pair = of(Category.NETWORK, Kind.NCCL, "n1", peer="n2", blame=Blame.PAIR)
     assert culprits(answer(pair)) == []

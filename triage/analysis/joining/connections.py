@@ -67,9 +67,7 @@ def gather_connections(
         also = frozenset({Category.NIC, Category.DEPENDENCY})
         rows = in_time(naming, MAX_ROWS)
         return [*kept, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
-    own = {
-        one.node for one in kept if one.node is not None and one.category in CONNECTED and one.rows
-    }
+    own = {one.node for one in kept if one.node is not None and shows_now(one, stop)}
     leaf = common_leaf(pairs.others, leaf_switch) or side_leaf(pairs.others, leaf_switch)
     if leaf is not None and len(pairs.others) > 2 and not own & set(pairs.others):
         behind = tuple(sorted(n for n in pairs.others if leaf_switch.get(n) == leaf))
@@ -89,6 +87,11 @@ def gather_connections(
             also=match.also | {Category.NIC},
         )
     return kept
+
+
+def shows_now(one: Hypothesis, stop: Stop) -> bool:
+    """Whether a line about a link or an adapter is of the stop: links flap on any other day."""
+    return one.category in CONNECTED and any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
 
 
 def link_fails(one: Hypothesis, stop: Stop) -> bool:

@@ -10,7 +10,7 @@ from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.domain.category import Category
-from triage.domain.evidence import Blame
+from triage.domain.evidence import Blame, Evidence
 
 __all__ = ["gather_shared", "merged_alike", "printed_everywhere"]
 
@@ -46,7 +46,7 @@ def gather_shared(
     gone: set[int] = set()
     for _, everybody in sorted(many.items()):
         # What only some show for certain, the others may show as a consequence.
-        group = [one for one in everybody if is_sure(one)] or everybody
+        group = [one for one in everybody if is_sure_now(one, stop)] or everybody
         category = commonest(group)
         places = {one.place for one in group} - {Unplaced(), Outside()}
         shown = {one.node for one in group if one.node is not None}
@@ -71,7 +71,7 @@ def gather_shared(
         merged.append(
             Hypothesis(
                 category, place,
-                in_time((row for one in group[:MAX_GROUP] for row in one.rows[:4]), MAX_ROWS),
+                in_time((row for one in group[:MAX_GROUP] for row in of_now(one, stop)), MAX_ROWS),
                 also=frozenset(also for one in group for also in one.also),
                 followers=sum(one.followers for one in group), votes=len(places),
             )
@@ -133,8 +133,19 @@ def is_about(one: Hypothesis, stop: Stop) -> bool:
     return any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
 
 
+def is_sure_now(one: Hypothesis, stop: Stop) -> bool:
+    """Whether a line that needs no other source shows it at the stop."""
+    return is_sure(one) and any(row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+
+
+def of_now(one: Hypothesis, stop: Stop) -> list[Evidence]:
+    """A few of its rows about the stop."""
+    return [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP][:4]
+
+
 # One rank that fails this long before all others failed by itself; they failed because of it.
 HEAD_START_NS: Final = 3 * SECOND
+LOST_AFTER_NS: Final = 120 * SECOND
 
 
 def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
@@ -155,4 +166,7 @@ def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     )
     if len(firsts) < len(group) or len(firsts) < 2:
         return False
-    return firsts[1][0] - firsts[0][0] > HEAD_START_NS + firsts[0][1] + firsts[1][1]
+    ahead = firsts[1][0] - firsts[0][0]
+    if group[0].category in SOFTWARE and ahead > LOST_AFTER_NS:
+        return False  # a launcher ends the others long before: that node's clock is off
+    return ahead > HEAD_START_NS + firsts[0][1] + firsts[1][1]
