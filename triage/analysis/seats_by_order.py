@@ -1,6 +1,7 @@
 """Seats that nobody tells, from those that are told and the order that launchers give them."""
 
 import re
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
 from itertools import pairwise
@@ -56,20 +57,18 @@ def between(
     the known ones are in another order.
     """
     known = sorted(homes)
-    names = [homes[block] for block in known]
-    if names != sorted(names, key=key):
+    keys = [key(homes[block]) for block in known]
+    if keys != sorted(keys):
         return None
+    free = sorted((key(name), name) for name in left)
+    bounds = [0, *(bisect_left(free, (one,)) for one in keys), len(free)]
     found: dict[int, str] = {}
-    for before, after in pairwise((-1, *known, blocks)):
-        low = key(homes[before]) if before >= 0 else None
-        high = key(homes[after]) if after < blocks else None
-        inside = [
-            name
-            for name in left
-            if (low is None or key(name) > low) and (high is None or key(name) < high)
-        ]
-        if len(inside) == after - before - 1:
-            found |= dict(zip(range(before + 1, after), sorted(inside, key=key), strict=True))
+    for (before, after), (low, high) in zip(
+        pairwise((-1, *known, blocks)), pairwise(bounds), strict=True
+    ):
+        if high - low == after - before - 1:
+            names = (name for _, name in free[low:high])
+            found |= dict(zip(range(before + 1, after), names, strict=True))
     return found
 
 
