@@ -403,3 +403,8 @@ def test_an_error_that_all_ranks_print_in_one_log_is_in_no_node(count, convicted
                 artifact="slurm-1.out")  # fmt: skip
     said = answer(raised, findings=[claim(29)])
     assert culprits(said) == convicted
+
+
+def test_a_chassis_takes_all_ranks_of_its_node():
+    said = answer(of(Category.CHASSIS, Kind.POWER, "n3"))
+    assert said.suspects[0].ranks == tuple(range(24, 32))

@@ -107,7 +107,8 @@ def suspects_of(named: Sequence[Belief], seats: Seats) -> tuple[Suspect, ...]:
     found: list[tuple[Belief, str | None, tuple[int, ...], Role]] = []
     for one in list(best.values())[:MAX_SUSPECTS]:
         role = role_beside(one, top)
-        found.append((one, one.hypothesis.node, ranks_of(one, named), role))
+        ranks = ranks_of(one, named) or all_ranks_of(one.hypothesis, seats)
+        found.append((one, one.hypothesis.node, ranks, role))
     for one in named:
         if not isinstance(one.hypothesis.place, Domain) or one.probability < CONVICTED:
             continue
@@ -172,6 +173,16 @@ def ranks_of(one: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
         if rank in mate.ranks
     ]
     return tuple(dict.fromkeys(rank for _, _, rank in sorted(told)))
+
+
+# What takes every rank of a node with it.
+OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
+
+
+def all_ranks_of(one: Hypothesis, seats: Seats) -> tuple[int, ...]:
+    """The ranks of a node that fails as a whole."""
+    whole = one.category in OF_ALL_RANKS and one.node is not None
+    return tuple(seats.ranks_on(one.node or "")) if whole else ()
 
 
 def gpus_of(one: Hypothesis, ranks: Sequence[int], seats: Seats) -> tuple[str, ...]:
