@@ -180,7 +180,7 @@ def believe(
     rows = [one for one in hypotheses if one.rows]
     features = measure(rows, claims, stop, dumps=dumps)
     weighed = bounded(weigh(rows, features, model), claims, stop)
-    if not claims:
+    if all(claim.is_gap for claim in claims):
         weighed = best_guess(weighed)
     bare = claims_alone([one for one in hypotheses if not one.rows], weighed, stop, trust=trust)
     return by_place([*weighed, *bare])
