@@ -197,6 +197,9 @@ def test_other_addresses_are_none(seen: list[str], per_node: int) -> None:
     assert layout_of(seen, per_node) == ()
 
 
+FOUR = ("n1", "n2", "n3", "n4")
+
+
 def seated(*names: str | None) -> dict[int, str]:
     """Two ranks a node; None where nobody tells who they sit on."""
     return {2 * k + i: name for k, name in enumerate(names) if name for i in range(2)}
@@ -205,12 +208,12 @@ def seated(*names: str | None) -> dict[int, str]:
 @pytest.mark.parametrize(
     ("told", "left", "home"),
     [
-        pytest.param(("n1", "n2", None, "n10"), ["n9"], "n9", id="between two, by number"),
-        pytest.param(("a1", "a2", "a3", None), ["b1"], "b1", id="behind all"),
-        pytest.param(("n1", "n2", None, "n10"), ["n11"], None, id="not between these two"),
-        pytest.param(("n1", "n2", None, "n10"), ["n8", "n9"], None, id="two for one place"),
-        pytest.param(("n2", "n1", None, "n10"), ["n9"], None, id="another order"),
-        pytest.param(("n1", None, "n10"), ["n9"], None, id="two nodes may be in order by chance"),
+        pytest.param((*FOUR, None, "n10"), ["n9"], "n9", id="between two, by number"),
+        pytest.param(("a1", "a2", "a3", "a4", "a5", None), ["b1"], "b1", id="behind all"),
+        pytest.param((*FOUR, None, "n10"), ["n11"], None, id="not between these two"),
+        pytest.param((*FOUR, None, "n10"), ["n8", "n9"], None, id="two for one place"),
+        pytest.param((*FOUR[::-1], None, "n10"), ["n9"], None, id="another order"),
+        pytest.param((*FOUR, None), ["n9"], None, id="four nodes may be in order by chance"),
     ],
 )
 def test_a_node_takes_the_place_that_the_order_of_names_leaves(
@@ -230,3 +233,19 @@ def test_one_address_for_all_ranks_of_a_node_maps_nobody() -> None:
     assert [fleet.gpu_of(rank) for rank in range(4)] == [
         "0001:01:00", "0002:01:00", "0001:01:00", "0002:01:00",
     ]  # fmt: skip
+
+
+def test_a_name_that_others_only_speak_of_takes_no_place() -> None:
+    told = [comm(f"n{k}", k, 7, f"0000:{k:02x}:00", 100 + k, 0) for k in (1, 2, 3, 4, 6)]
+    spoken = row("n5", artifact="slurmctld.log", fields={"said_of": "n5"})
+    speaks = row("n5", artifact="nodes/n5/kernel.log")
+    assert resolve([*told, spoken], Job(world_size=7), {}).node_of(5) is None
+    assert resolve([*told, speaks], Job(world_size=7), {}).node_of(5) == "n5"
+
+
+def test_an_address_is_no_rank_where_ranks_of_the_node_are_missing() -> None:
+    """Of each node one rank is known: that is not how many GPUs it has."""
+    told = [comm("n0", 0, 16, "0000:1b:00", 100, 0), comm("n1", 8, 16, "0000:1b:00", 108, 0)]
+    seen = monitor("0000:9d:00")
+    fleet = resolve([*told, seen], Job(), {})
+    assert attribute([seen], fleet)[0].rank is None

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from triage.analysis.joining.belief import load_model
-from triage.analysis.joining.causes import find_causes
+from triage.analysis.joining.causes import find_causes, is_quoted
 from triage.analysis.joining.consequences import explained_by
 from triage.analysis.joining.join import join
 from triage.analysis.joining.verdict import Decision
@@ -397,7 +397,7 @@ def test_general_words_on_many_nodes_at_the_stop_are_no_chance():
         assert culprits(answer(*few, findings=[claim(29)])) == ["n3"]
 
 
-@pytest.mark.parametrize(("count", "convicted"), [(64, []), (1, ["n3"])])
+@pytest.mark.parametrize(("count", "convicted"), [(64, []), (20, ["n3"]), (1, ["n3"])])
 def test_an_error_that_all_ranks_print_in_one_log_is_in_no_node(count, convicted):
     raised = of(Category.SOFTWARE_USER, Kind.PYTHON, None, None, count=count,
                 artifact="slurm-1.out")  # fmt: skip
@@ -408,3 +408,73 @@ def test_an_error_that_all_ranks_print_in_one_log_is_in_no_node(count, convicted
 def test_a_chassis_takes_all_ranks_of_its_node():
     said = answer(of(Category.CHASSIS, Kind.POWER, "n3"))
     assert said.suspects[0].ranks == tuple(range(24, 32))
+
+
+@dataclass
+class Unseated(Seats):
+    """Nobody says where a rank sits."""
+
+    def node_of(self, rank: int) -> str | None:
+        return None
+
+    def rank_of_gpu(self, node: str, gpu: str) -> int | None:
+        return None
+
+
+def test_a_rank_without_a_seat_is_on_the_one_node_that_fails_at_the_stop():
+    said = answer(row(), findings=[claim(29)], seats=Unseated())
+    assert [(one.node, one.ranks[:1]) for one in said.suspects] == [("n3", (29,))]
+
+
+@pytest.mark.parametrize(
+    ("rows", "claims"),
+    [
+        pytest.param([row(at_s=None)], [claim(29)], id="no clock dates the failure"),
+        pytest.param([row(), row("n5")], [claim(29)], id="two nodes fail"),
+        pytest.param([row()], [claim(29), claim(3)], id="two ranks are named"),
+    ],
+)
+def test_a_rank_without_a_seat_stays_without_one(rows, claims):
+    said = answer(*rows, findings=claims, seats=Unseated())
+    assert not any(one.node and 29 in one.ranks for one in said.suspects)
+
+
+@pytest.mark.parametrize(("node", "category"), [("n3", "software_user"), ("n1", "nccl_timeout")])
+def test_beside_a_missing_file_the_one_cause_of_its_node_is_said(node, category):
+    gap = replace(claim(29, "fr.no_dump", Category.NCCL_TIMEOUT, 0.75), is_gap=True)
+    weak = of(Category.SOFTWARE_USER, Kind.PYTHON, node, 1.0, weak=True)
+    said = answer(weak, findings=[gap])
+    assert (said.suspects[0].node, said.verdict.category) == ("n3", category)
+
+
+def test_many_nodes_that_run_out_of_memory_do_not_overrule_the_dumps():
+    """What they complain of is their own, and not what they share."""
+    rows = [
+        of(Category.HOST_OOM, Kind.OOM, f"n{k}", float(k), weak=True,
+           traits=frozenset({Trait.GENERIC}))
+        for k in (0, 1, 2, 5)
+    ]  # fmt: skip
+    assert culprits(answer(*rows, findings=[claim(29)])) == ["n3"]
+
+
+def sxid(node: str, at_s: float = 0.0) -> Evidence:
+    return row(
+        node, at_s, signature="nvswitch.sxid", kind=Kind.SXID, code=19084, gpu=None,
+        role=EvidenceRole.CONSEQUENCE, traits=frozenset({Trait.ROOT_WHEN_ALONE}),
+    )  # fmt: skip
+
+
+def test_a_fatal_error_of_a_switch_is_the_cause_where_nothing_else_is():
+    assert answer(sxid("n3")).verdict.category is Category.NVLINK
+    beside = row("n3", -5.0, code=48, category=Category.GPU_HBM)
+    assert answer(beside, sxid("n3")).verdict.category is Category.GPU_HBM
+
+
+def test_what_a_health_check_found_is_no_quotation():
+    told = row(
+        weak=True,
+        traits=frozenset({Trait.QUOTABLE}),
+        text="nhc[8]: ERROR:  nhc:  Health check failed:  check_gpu_health: GPU 5 is lost",
+    )
+    assert not is_quoted(told)
+    assert is_quoted(replace(told, text="step 7: saw 'GPU has fallen off the bus' in the mail"))

@@ -396,3 +396,40 @@ def test_another_result_on_the_same_gpu_is_a_fault_where_no_tolerance_explains_i
     )
     assert found is not None
     assert (category_of(found), found.reading.weak) == ("sdc", not sure)
+
+
+def test_a_pod_that_had_to_go_is_told_by_its_node() -> None:
+    found = read("Normal  Preempted  1s  default-scheduler  Preempted by pod 7be1 on node gpu-3")
+    assert found is not None
+    assert (found.reading.fields["node"], found.reading.blame) == ("gpu-3", Blame.SELF)
+    found = read("the job was preempted to make room")
+    assert found is not None
+    assert "node" not in found.reading.fields
+
+
+@pytest.mark.parametrize(
+    ("line", "index"),
+    [
+        ("ERROR [42:29] [[Health]] GPU 5: GPU has fallen off the bus", "5"),
+        ("GPU 00000000:9B:00.0: GPU has fallen off the bus", None),
+    ],
+)
+def test_a_number_before_a_colon_is_a_gpus(line: str, index: str | None) -> None:
+    found = read(line)
+    assert found is not None
+    assert found.reading.fields.get("gpu_index") == index
+
+
+@pytest.mark.parametrize(
+    ("line", "weak"),
+    [
+        ("The system will reboot now! (requested by root via ansible)", False),
+        ("System is rebooting (Kernel update 6.8.0-52)", False),
+        ("The system will reboot now!", True),
+    ],
+)
+def test_a_reboot_with_a_reason_is_no_symptom(line: str, *, weak: bool) -> None:
+    found = read(f"systemd-logind[911]: {line}")
+    assert found is not None
+    said = found.reading.weak
+    assert (found.signature.weak if said is None else said) is weak

@@ -331,8 +331,10 @@ def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) 
         where = artifacts[0] if len(artifacts) == 1 else f"{len(artifacts)} dumps"
         found.append(f"{where}: {note}")
     if case.in_flight:
-        found.append(f"a live picture of a running job: {case.live.reasons[0]}")
-        found.append("unfinished operations were issued just before the dumps: not taken as stuck")
+        found.append(
+            f"a live picture of a running job: {case.live.reasons[0]};"
+            " what is unfinished is not taken as stuck"
+        )
     return found
 
 

@@ -15,7 +15,7 @@ from typing import Final
 from triage.analysis.gpu_layouts import layout_of
 from triage.analysis.gpu_names import GpuNames, gpu_names
 from triage.analysis.host_names import NamesInPaths, canonical, name_in, plain_host, with_pods
-from triage.analysis.seats_by_order import fill_by_names, fill_by_order, per_node_of
+from triage.analysis.seats_by_order import fill_by_names, fill_by_order, told_per_node
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.fleet import Job
 from triage.signatures.gpu_names import NAMES
@@ -144,9 +144,10 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
     for rank, node in dump_node_of.items():
         seats.add(rank, (name_in(names, node) or node), "the dumps' folders")
     fill_by_order(seats.value, job, world)
-    notes = fill_by_names(seats.value, job, world, set(names.values()))
+    notes = fill_by_names(seats.value, job, world, speakers(rows, names))
     gpus.value = told_apart(gpus.value, seats.value)
-    layout = common_layout(rows, gpus.value, locals_, per_node_of(seats.value, job))
+    per_node = told_per_node(seats.value, job, world)
+    layout = common_layout(rows, gpus.value, locals_, per_node) if per_node else ()
     fleet = build(seats, gpus, pids, locals_, names, job, world, layout)
     fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
     return fleet
@@ -218,6 +219,15 @@ def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
     return largest if largest is not None and largest > max(dumps, default=-1) else None
 
 
+def speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
+    """The nodes that print lines themselves; a node that others speak of may be any machine."""
+    return {
+        name_in(names, row.node) or row.node
+        for row in rows
+        if row.node is not None and "said_of" not in row.fields
+    }
+
+
 def told_apart(gpus: Mapping[int, str], seats: Mapping[int, str]) -> dict[int, str]:
     """``gpus`` without those of nodes where one address is given to several ranks: what lost a
     part of the addresses maps nobody.
@@ -261,7 +271,8 @@ def build(
     for rank, node in fleet.node_by_rank.items():
         on_node[node].append(rank)
     for node, ranks in on_node.items():
-        buses = job.gpu_bus_ids.get(node, layout)
+        # The order of addresses is that of ranks where none of the node's is missing.
+        buses = job.gpu_bus_ids.get(node, layout if len(ranks) == len(layout) else ())
         for place, rank in enumerate(ranks):
             local = locals_.get(rank, place)
             fleet.local_by_rank[rank] = local

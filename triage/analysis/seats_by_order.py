@@ -9,19 +9,18 @@ from typing import Any, Final
 
 from triage.domain.fleet import Job
 
-__all__ = ["fill_by_names", "fill_by_order", "per_node_of"]
+__all__ = ["fill_by_names", "fill_by_order", "told_per_node"]
 
-# So many nodes in the order of their names are no chance.
-MIN_HOMES: Final = 3
+# So many nodes stand in the order of their names by chance once in 120 times.
+MIN_HOMES: Final = 5
 
 
 def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
     """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
-    homes = homes_in_order(seats, job, world)
-    for rank in range(world or 0):
-        home = homes.get(rank // per_node_of(seats, job))
-        if home is not None:
-            seats.setdefault(rank, home)
+    per_node = per_node_of(seats, job)
+    for block, node in homes_in_order(seats, job, world).items():
+        for rank in range(block * per_node, min((block + 1) * per_node, world or 0)):
+            seats.setdefault(rank, node)
 
 
 def fill_by_names(
@@ -95,6 +94,14 @@ def homes_in_order(seats: Mapping[int, str], job: Job, world: int | None) -> dic
     return {block: node for block, (node,) in homes.items()}
 
 
+def told_per_node(seats: Mapping[int, str], job: Job, world: int | None) -> int | None:
+    """How many ranks a node has, where that is told, or shown by all ranks; else None."""
+    if job.gpus_per_node:
+        return job.gpus_per_node
+    counts = set(Counter(seats.values()).values())
+    return counts.pop() if len(seats) == world and len(counts) == 1 else None
+
+
 def per_node_of(seats: Mapping[int, str], job: Job) -> int:
-    """How many ranks a node has, at least 1."""
+    """How many ranks a node has as far as they are known, at least 1."""
     return max(job.gpus_per_node or max(Counter(seats.values()).values(), default=1), 1)

@@ -218,20 +218,8 @@ def find_stop(
         end = None  # the lines are of another zone than job.json: their own clock is held to
     if end is not None:
         printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
-    start = stuck
-    if start is None and waited:
-        start = int(np.median(waited))
-    first = first_of_the_last_burst(printed)
-    if first is not None and (start is None or first < start):
-        start = first if start is None or start - first < STALE_S * SECOND else start
-    known = start is not None
-    gave_up = None
-    told = stuck is not None or bool(waited)
-    if start is not None and not told and is_an_end(failing, start):
-        # They may have waited for long before they said so.
-        gave_up = start
-        known = moved_ns is not None and start - TIMEOUT_S * SECOND <= moved_ns <= start
-        start = moved_ns if known else start
+    start, gave_up = beginning(stuck, waited, printed, failing, moved_ns)
+    known = start is not None and start != gave_up
     if end is None and printed:
         end = printed[-1]
     if start is None and end is None:
@@ -247,13 +235,36 @@ def find_stop(
     if start is not None and start != stuck:
         error = min((row.error_ns for row in failing if row.at_ns is not None), default=0)
     seen = bool(stuck is not None or failing)
-    given_up = first_to_give_up(failing, start)
-    if given_up is None:
-        given_up = gave_up if gave_up is not None else end if known else None
+    given_up = first_to_give_up(failing, start) or gave_up
+    if given_up is None and known:
+        given_up = end
     return Stop(
         start, end, known, trouble, job_seen, error, seen, given_up,
         boots_of(evidence), given_up_lines(evidence),
     )  # fmt: skip
+
+
+def beginning(
+    stuck: int | None,
+    waited: Sequence[int],
+    printed: Sequence[int],
+    failing: Sequence[Evidence],
+    moved_ns: int | None,
+) -> tuple[int | None, int | None]:
+    """When the stop began, and when it was given up, where only that was told: then both are one
+    where nothing says how long it had been waited for.
+    """
+    start = stuck
+    if start is None and waited:
+        start = int(np.median(waited))
+    first = first_of_the_last_burst(printed)
+    if first is not None and (start is None or first < start):
+        start = first if start is None or start - first < STALE_S * SECOND else start
+    if start is None or stuck is not None or waited or not is_an_end(failing, start):
+        return start, None
+    if moved_ns is not None and start - TIMEOUT_S * SECOND <= moved_ns < start:
+        return moved_ns, start
+    return start, start
 
 
 def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:

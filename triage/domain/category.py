@@ -11,6 +11,7 @@ __all__ = [
     "HARDWARE",
     "LLAMA3_ROW",
     "OF_THE_NODE",
+    "SOFTWARE",
     "Action",
     "Category",
     "Role",
@@ -105,6 +106,8 @@ HARDWARE = frozenset(
 
 ANY_CAUSE = frozenset(Category) - {Category.NONE, Category.STRAGGLER}
 """What can stop a job at all."""
+
+SOFTWARE = frozenset({Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK})
 
 OF_THE_NODE = HARDWARE | {
     Category.HOST_STALL, Category.HOST_OOM, Category.NCCL_TIMEOUT, Category.STRAGGLER,

@@ -31,7 +31,7 @@ USERS_MANAGER = re.compile(r"systemd\[(?!1\])\d{1,9}\]: $")
 
 
 # The system will reboot now! (requested by root via ansible); System is rebooting (kernel update)
-REQUESTED = re.compile(r"[!.]? ?\((?:requested by \S|[a-z]\w{1,30} [a-z]\w{1,30}\))")
+REQUESTED = re.compile(r"[!.]? ?\([^()\n]{3,120}\)")
 
 
 def of_the_node(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -39,7 +39,7 @@ def of_the_node(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     before = found.string[: found.start()][-40:]
     if USERS_MANAGER.search(before):
         return None
-    # Who asked for it is told before the machine goes down: it did not fail, it was taken.
+    # A reason in brackets is that of whoever asked for it: the machine did not fail.
     return Reading(weak=False) if REQUESTED.match(found.string, found.end()) else Reading()
 
 

@@ -131,7 +131,7 @@ NIC.line(
     NOISE,
     WARN,
     ("fw_tracer", "fwtracer", "mlx5_tracer", "pcie slot advertised sufficient", "crdump"),
-    rf"{MLX}[^\n]{{0,60}}?(?:fw_tracer|FWTracer|mlx5_tracer|crdump(?!: failed to lock)"
+    rf"{MLX}[^\n]{{0,60}}?(?:fw_tracer|FWTracer|mlx5_tracer|crdump"
     r"|PCIe slot advertised sufficient)",
     (
         "mlx5_core 0000:1a:00.0: mlx5_fw_tracer_start:1047: FWTracer: Ownership granted and active",
@@ -211,7 +211,6 @@ NIC.line(
         "health issue observed",
         ": fatal error",
         "failed to wait for fw",
-        "crdump: failed to lock",
         "handling bad device",
         "health recovery flow aborted",
         "device is in error state",
@@ -223,7 +222,7 @@ NIC.line(
     ),
     rf"{MLX}[^\n]{{0,80}}?(?:health compromised|Health issue observed[^\n]{{0,80}}"
     r"|[Ff]atal error:? (?P<error>\d{1,5}) detected|Failed to wait for FW"
-    r"|crdump: failed to lock|handling bad device|health recovery flow aborted"
+    r"|handling bad device|health recovery flow aborted"
     r"|health recovery failed|firmware fatal error|device is in error state"
     r"|Internal error detected:|device is going to be reset|go bit not cleared)",
     (

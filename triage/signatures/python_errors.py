@@ -620,8 +620,7 @@ PYTHON.add(
 # Exceptions of well-known packages that are not called an error.
 OTHER_ENDINGS = (
     "OutOfResources", "ArrowInvalid", "TimeoutExpired", "BrokenProcessPool", "BrokenExecutor",
-    "BadZipFile", "StreamConsumed", "UnidentifiedImage", "ObjectNotFound", "DoesNotExist",
-    "CompilationFailed", "Unsupported", "NoSuchKey", "SlowDown", "ServiceUnavailable",
+    "BadZipFile", "DoesNotExist",
 )  # fmt: skip
 PYTHON.add(
     "own_exception",

@@ -13,7 +13,14 @@ from typing import Final
 
 from triage.analysis.joining.connections import gather_connections, gather_switch
 from triage.analysis.joining.consequences import explained_by
-from triage.analysis.joining.hypothesis import Hypothesis, Seats, by_time, in_time, is_sure
+from triage.analysis.joining.hypothesis import (
+    Hypothesis,
+    Seats,
+    by_time,
+    in_time,
+    is_sure,
+    shows_about,
+)
 from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
@@ -337,7 +344,7 @@ def without_spread(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
         if one.category is Category.SDC
         and one.names_somebody
         and is_sure(one)
-        and any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+        and shows_about(one, stop)
     ]
     spread = [
         k

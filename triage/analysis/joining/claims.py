@@ -6,7 +6,7 @@ only where a line that needs no other source dates it to the stop, and it reache
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,7 +14,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log
 from triage.domain.category import Category, Role
-from triage.domain.evidence import KERNEL_KINDS, Evidence
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -67,19 +67,13 @@ def join_claims(
         elif is_dated_to_the_stop(one, stop):
             elsewhere.append(k)
     bare: dict[tuple[Place, Category], Hypothesis] = {}
-    homeless = [
-        k
-        for place, ones in at.items()
-        if isinstance(place, AtNode) and not seats.ranks_on(place.node)
-        for k in ones
-        if may_be_at_the_stop(found[k], stop)
-    ]
+    claims = list(claims)
+    home = home_of_the_lost(claims, at, found, seats, stop)
     for claim in claims:
         for rank in claim.ranks:
             place = seat_of(rank, seats)
-            if isinstance(place, AtRank) and len(homeless) == 1 and len(claim.ranks) == 1:
-                # Nobody says where the rank sits: on the one node that fails at the stop.
-                place = found[homeless[0]].place
+            if isinstance(place, AtRank) and home is not None:
+                place = home
             for k in (*at[place], *at.get(AtRank(rank), ())):
                 # A file that is missing may be any rank's of a node that failed.
                 about = claim.is_gap or is_about(found[k], rank, seats)
@@ -104,13 +98,45 @@ def join_claims(
     return [*found, *bare.values()]
 
 
+def home_of_the_lost(
+    claims: Iterable[Finding],
+    at: Mapping[Place, Sequence[int]],
+    found: Sequence[Hypothesis],
+    seats: Seats,
+    stop: Stop,
+) -> AtNode | None:
+    """The one node that fails at the stop and of which nobody says who sits there, where claims
+    name one rank of which nobody says where it sits.
+    """
+    lost = {rank for claim in claims for rank in claim.ranks if seats.node_of(rank) is None}
+    homes = {
+        place
+        for place, ones in at.items()
+        if isinstance(place, AtNode)
+        and not seats.ranks_on(place.node)
+        and any(fails_at_the_stop(found[k], stop) for k in ones)
+    }
+    return homes.pop() if len(lost) == 1 and len(homes) == 1 else None
+
+
+def fails_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
+    """Whether a clock, or the end of its log, dates a line that needs no other source."""
+    return is_dated_to_the_stop(one, stop) or any(
+        row.is_firm and ends_its_log(row) for row in one.rows
+    )
+
+
 # General words on so many nodes at the stop are no chance.
 MANY_NODES: Final = 3
 
 
 def is_on_many(one: Hypothesis, stop: Stop) -> bool:
-    """Whether a cause in no node shows at the stop on many."""
-    nodes = {row.node for row in one.rows if row.node and stop.of(row) is When.AT}
+    """Whether many nodes complain at the stop of what they share."""
+    nodes = {
+        row.node
+        for row in one.rows
+        if row.node and row.blame is Blame.SHARED and stop.of(row) is When.AT
+    }
     return isinstance(one.place, Outside) and len(nodes) >= MANY_NODES
 
 

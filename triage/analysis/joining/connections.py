@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure
+from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure, shows_about
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop
@@ -67,7 +67,9 @@ def gather_connections(
         also = frozenset({Category.NIC, Category.DEPENDENCY})
         rows = in_time(naming, MAX_ROWS)
         return [*kept, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
-    own = {one.node for one in kept if one.node is not None and shows_now(one, stop)}
+    # Links flap on any other day.
+    now = [one for one in kept if one.category in CONNECTED and shows_about(one, stop)]
+    own = {one.node for one in now if one.node is not None}
     leaf = common_leaf(pairs.others, leaf_switch) or side_leaf(pairs.others, leaf_switch)
     if leaf is not None and len(pairs.others) > 2 and not own & set(pairs.others):
         behind = tuple(sorted(n for n in pairs.others if leaf_switch.get(n) == leaf))
@@ -87,11 +89,6 @@ def gather_connections(
             also=match.also | {Category.NIC},
         )
     return kept
-
-
-def shows_now(one: Hypothesis, stop: Stop) -> bool:
-    """Whether a line about a link or an adapter is of the stop: links flap on any other day."""
-    return one.category in CONNECTED and any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
 
 
 def link_fails(one: Hypothesis, stop: Stop) -> bool:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
+from triage.analysis.stop import ABOUT_THE_STOP, Stop
 from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence
 from triage.domain.finding import Finding
 
-__all__ = ["MANY_VOTES", "Hypothesis", "Seats", "by_time", "in_time", "is_sure"]
+__all__ = ["MANY_VOTES", "Hypothesis", "Seats", "by_time", "in_time", "is_sure", "shows_about"]
 
 
 class Seats(Protocol):
@@ -103,6 +104,11 @@ def by_time(row: Evidence) -> tuple[bool, int, str, int, str]:
 def in_time(rows: Iterable[Evidence], most: int | None = None) -> tuple[Evidence, ...]:
     """``rows``, the earliest first; at most ``most``."""
     return tuple(sorted(rows, key=by_time)[:most])
+
+
+def shows_about(one: Hypothesis, stop: Stop) -> bool:
+    """Whether any of its lines is not of another time than the stop."""
+    return any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
 
 
 def is_sure(one: Hypothesis) -> bool:

@@ -11,7 +11,7 @@ from typing import Final
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop
-from triage.domain.category import Category
+from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, Kind
 
 __all__ = ["refined"]
@@ -21,7 +21,6 @@ LOST_TOGETHER_NS: Final = 10 * SECOND
 CHASSIS_GPUS: Final = 6
 # What bad code and a bad chip print alike.
 APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})
-SOFTWARE: Final = frozenset({Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK})
 # Faults further apart than this are not of one run of one program.
 RUNS_APART_NS: Final = 6 * 3600 * SECOND
 # As often as this the same place of a chip is no accident.

@@ -5,11 +5,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure
+from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure, shows_about
 from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
-from triage.domain.category import Category
+from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence
 
 __all__ = ["gather_shared", "merged_alike", "printed_everywhere"]
@@ -28,8 +28,6 @@ OUTSIDE: Final = frozenset(
         Category.NCCL_TIMEOUT, Category.POWER,
     }
 )  # fmt: skip
-# One program crashes on all nodes; whose part of it is at fault is told in different words.
-KIN: Final[Mapping[Category, Category]] = {Category.SOFTWARE_FRAMEWORK: Category.SOFTWARE_USER}
 MAX_ROWS: Final = 24
 
 
@@ -40,8 +38,8 @@ def gather_shared(
     many: dict[Category, list[Hypothesis]] = defaultdict(list)
     for one in found:
         served = one.category is Category.STORAGE
-        if one.category in OUTSIDE and (served or not one.in_no_node) and is_about(one, stop):
-            many[KIN.get(one.category, one.category)].append(one)
+        if one.category in OUTSIDE and (served or not one.in_no_node) and shows_about(one, stop):
+            many[kin_of(one.category)].append(one)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
     for _, everybody in sorted(many.items()):
@@ -79,6 +77,11 @@ def gather_shared(
     return [one for one in found if id(one) not in gone] + merged
 
 
+def kin_of(category: Category) -> Category:
+    """One program crashes on all nodes; whose part of it is at fault is told in different words."""
+    return Category.SOFTWARE_USER if category in SOFTWARE else category
+
+
 def commonest(group: Sequence[Hypothesis]) -> Category:
     """The category that most places show."""
     count = Counter(one.category for one in group)
@@ -108,29 +111,24 @@ def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
 def printed_everywhere(
     found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats
 ) -> list[Hypothesis]:
-    """A line of software without any place, that more ranks print than sit on one node, is in no
-    node.
-    """
-    per_node = max((len(seats.ranks_on(node)) for node in nodes), default=0) or USUAL_RANKS
+    """A line of software without any place, that half of all ranks print, is in no node."""
+    told = [len(seats.ranks_on(node)) for node in nodes]
+    half = (sum(told) or USUAL_RANKS * len(told)) / 2
+    most = max(half, max(told, default=0), USUAL_RANKS)
     return [
         replace(one, place=Outside())
         if isinstance(one.place, Unplaced)
         and one.category in SOFTWARE
-        and any(of_a_process(row) and row.count > per_node for row in one.rows)
+        and any(of_a_process(row) and row.count > most for row in one.rows)
         else one
         for one in found
     ]
 
 
-SOFTWARE: Final = frozenset({Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK})
 # As many ranks as a node commonly has, where no map is known.
 USUAL_RANKS: Final = 8
 # Of a crash of ten thousand ranks a few hundred tell as much.
 MAX_GROUP: Final = 1024
-
-
-def is_about(one: Hypothesis, stop: Stop) -> bool:
-    return any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
 
 
 def is_sure_now(one: Hypothesis, stop: Stop) -> bool:

@@ -43,7 +43,7 @@ PLAIN_WORDS: Final = re.compile(
     re.I,
 )
 # dmesg_Tx-n3.log: what was asked of dmesg is no part of a name.
-DMESG_OPTIONS: Final = re.compile(r"dmesg[._-]{1,2}(?:T|Tx|xT|TL|x|H)(?=[._-])")
+DMESG_OPTIONS: Final = re.compile(r"dmesg[._-]{1,2}(?:T[xL]?|xT)(?=[._-])")
 PLAIN_FOLDERS: Final = frozenset({"logs", "log", "kernel", "kern", "dmesg", "nodes", "var", "fr"})
 
 
