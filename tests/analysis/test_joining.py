@@ -6,8 +6,11 @@ import pytest
 
 from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.causes import find_causes, is_quoted
+from triage.analysis.joining.claims import is_on_many
 from triage.analysis.joining.consequences import explained_by
+from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.join import join
+from triage.analysis.joining.place import Outside
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.registry import DETECTORS
 from triage.analysis.stop import SECOND, Stop, When
@@ -369,8 +372,10 @@ def test_a_link_and_a_fabric_in_which_nobody_gets_through_are_two_sources():
 def test_the_one_link_that_fails_is_the_one_that_transfers_fail_on():
     said = answer(link("n3"), lost("n1"), lost("n5", 6.0))
     assert [one.node for one in said.suspects] == ["n3"]
-    two = answer(link("n3"), link("n6"), lost("n1"))
-    assert culprits(two) == []
+    later = T + 60 * SECOND
+    two = answer(link("n3"), replace(link("n6"), at_ns=later, last_at_ns=later), lost("n1"))
+    assert all(one.role is Role.POSSIBLE for one in two.suspects)
+    assert max(one.score for one in two.suspects) <= 0.45
 
 
 def test_wrong_numbers_everywhere_follow_from_the_gpu_that_computes_wrong():
@@ -442,19 +447,18 @@ def test_a_rank_without_a_seat_stays_without_one(rows, claims):
 @pytest.mark.parametrize(("node", "category"), [("n3", "software_user"), ("n1", "nccl_timeout")])
 def test_beside_a_missing_file_the_one_cause_of_its_node_is_said(node, category):
     gap = replace(claim(29, "fr.no_dump", Category.NCCL_TIMEOUT, 0.75), is_gap=True)
-    weak = of(Category.SOFTWARE_USER, Kind.PYTHON, node, 1.0, weak=True)
+    weak = of(Category.SOFTWARE_USER, Kind.PYTHON, node, None, weak=True)
     said = answer(weak, findings=[gap])
     assert (said.suspects[0].node, said.verdict.category) == ("n3", category)
 
 
-def test_many_nodes_that_run_out_of_memory_do_not_overrule_the_dumps():
-    """What they complain of is their own, and not what they share."""
-    rows = [
-        of(Category.HOST_OOM, Kind.OOM, f"n{k}", float(k), weak=True,
-           traits=frozenset({Trait.GENERIC}))
-        for k in (0, 1, 2, 5)
-    ]  # fmt: skip
-    assert culprits(answer(*rows, findings=[claim(29)])) == ["n3"]
+@pytest.mark.parametrize(
+    ("blame", "at_s", "many"),
+    [(Blame.SHARED, 1.0, True), (Blame.SELF, 1.0, False), (Blame.SHARED, -3000.0, False)],
+)
+def test_many_complain_only_of_what_they_share_and_at_the_stop(blame, at_s, many):
+    rows = tuple(of(Category.STORAGE, Kind.STORAGE, f"n{k}", at_s, blame=blame) for k in (0, 1, 2))
+    assert is_on_many(Hypothesis(Category.STORAGE, Outside(), rows), STOP) is many
 
 
 def sxid(node: str, at_s: float = 0.0) -> Evidence:
@@ -467,7 +471,7 @@ def sxid(node: str, at_s: float = 0.0) -> Evidence:
 def test_a_fatal_error_of_a_switch_is_the_cause_where_nothing_else_is():
     assert answer(sxid("n3")).verdict.category is Category.NVLINK
     beside = row("n3", -5.0, code=48, category=Category.GPU_HBM)
-    assert answer(beside, sxid("n3")).verdict.category is Category.GPU_HBM
+    assert explained_by([beside, replace(sxid("n3"), role=EvidenceRole.ROOT)]) == {1: 0}
 
 
 def test_what_a_health_check_found_is_no_quotation():

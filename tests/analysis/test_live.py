@@ -1,6 +1,7 @@
 """A picture of a job that runs: silent. A picture of one that stopped: never called that."""
 
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,12 @@ from benchmarks.field.make import make
 from benchmarks.field.writing import write
 from benchmarks.live_pulls import pulled
 from triage import analyze
+from triage.analysis.answer import look_at
+from triage.analysis.case import Case
 from triage.analysis.live import Live
+from triage.analysis.live_beside_logs import with_logs
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.parsers.gather import gather
 from triage.simulator import Pulls, simulate
 
 FR_SETS = Path(__file__).parents[1] / "incidents"
@@ -134,3 +140,39 @@ def test_a_clock_that_is_a_little_off_is_no_lateness(tmp_path: Path) -> None:
     report = analyze(tmp_path / "dumps").to_dict()
     assert report["coverage"]["dumps_read"] == 16
     assert report["suspects"] == []
+
+
+def case_of(path: Path) -> Case:
+    _, dumps, _, facts, _ = gather([path], None, None)
+    view = look_at(dumps, facts, None)
+    assert view is not None
+    return view.case
+
+
+def line(kind: Kind, **given: Any) -> Evidence:
+    return Evidence("job.log", 9, "a.b", kind, EvidenceRole.NOISE, "text", **given)
+
+
+def test_a_watchdog_that_gave_up_makes_a_case_of_its_own(tmp_path: Path) -> None:
+    """What was weighed once can be weighed again without the log: the first case stays."""
+    simulate("healthy-live", tmp_path, ranks=16, tp=4, seed=3, entries=200, pulls=Pulls())
+    case = replace(case_of(tmp_path), live=Live(0.8, ("likely",)))
+    gave_up = line(Kind.NCCL, traits=frozenset({Trait.TIMEOUT}))
+    assert not with_logs(case, [gave_up]).in_flight
+    assert case.in_flight
+    assert with_logs(case, [replace(gave_up, traits=frozenset())]).in_flight
+
+
+@pytest.mark.parametrize(
+    ("after_s", "fails", "moves"), [(60, False, True), (60, True, False), (5, False, False)]
+)
+def test_progress_behind_the_dumps_is_of_a_job_that_goes_on(
+    tmp_path: Path, after_s: int, *, fails: bool, moves: bool
+) -> None:
+    simulate("host-stall", tmp_path, ranks=16, tp=4, seed=3, entries=200)
+    case = case_of(tmp_path)
+    last = max(one.last_created_ns or 0 for one in case.snapshot.digests)
+    rows = [line(Kind.PROGRESS, at_ns=last + after_s * 1_000_000_000)]
+    if fails:
+        rows.append(replace(line(Kind.PYTHON), role=EvidenceRole.ROOT))
+    assert with_logs(case, rows).in_flight is moves
