@@ -1,5 +1,6 @@
 """From what was read to the answer: the one way that all faces of the product go."""
 
+import re
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -41,6 +42,8 @@ __all__ = ["Weighed", "answer_of", "unused_of", "weigh_up"]
 MAX_NOTES = 40
 # Folders that hold dumps without naming a node.
 PLAIN_FOLDERS = frozenset({"fr", "dumps", "dump", "traces", "logs", "flight_recorder", "nodes", ""})
+# A folder for each process: rank_3, 3, local_rank-0, gpu3.
+OF_ONE_RANK = re.compile(r"(?:(?:global|local)?[_-]?rank|gpu|proc(?:ess)?)?[_.-]?\d{1,7}", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,7 +295,7 @@ def node_map(
         if node is not None:
             found[rank] = node
         parent = digest.artifact.rpartition("/")[0].rpartition("/")[2]
-        if parent.lower() not in PLAIN_FOLDERS:
+        if parent.lower() not in PLAIN_FOLDERS and not OF_ONE_RANK.fullmatch(parent):
             folders[rank] = parent
     if not found and len(set(folders.values())) > 1 and len(folders) == len(digests):
         found = folders

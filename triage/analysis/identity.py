@@ -173,7 +173,8 @@ def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evid
 def completed(row: Evidence) -> Evidence:
     """A row of torchelastic or a framework with what its fields say of the failed worker.
 
-    The prefix of such a line is the agent's own, so that the fields count more.
+    The prefix of such a line is the agent's own, so that the fields count more; a task's label
+    before it is never the worker's rank.
     """
     if row.kind not in (Kind.ELASTIC, Kind.IDENTITY) or "nranks" in row.fields:
         return row
@@ -182,6 +183,9 @@ def completed(row: Evidence) -> Evidence:
         told["pid"] = small(row.fields.get("worker_pid"))
     known = {name: value for name, value in told.items() if value is not None}
     node = row.fields.get("node")
+    label = small(row.fields.get("task"))
+    if row.kind is Kind.ELASTIC and label is not None and row.rank == label:
+        row = replace(row, rank=None)
     if not known and node is None:
         return row
     return replace(row, node=node or row.node, **known)  # type: ignore[arg-type]

@@ -144,9 +144,15 @@ class Stop:
             if first is When.BEFORE:
                 return When.AT if last is When.AT else first
             return first if last is When.STALE else When.BEFORE
-        if first is When.TEARDOWN and row.category is Category.SDC:
-            return When.AFTER  # who computes wrong is found by a test behind the stop
-        return first
+        return When.AFTER if first is When.TEARDOWN and self.is_found_late(row) else first
+
+    def is_found_late(self, row: Evidence) -> bool:
+        """Whether a test or a watch found behind the end of the job what was wrong at the stop."""
+        if row.category is Category.SDC:
+            return True
+        if Trait.OF_A_REPORT not in row.traits or self.given_up_ns is None or row.at_ns is None:
+            return False
+        return row.at_ns - self.given_up_ns <= TIMEOUT_S * SECOND
 
     def is_behind_a_watchdog(self, row: Evidence) -> bool:
         """Whether its log tells before it that a rank gave up waiting."""

@@ -79,6 +79,10 @@ class Trait(StrEnum):
     """Printed when a job or a driver ends or begins, also by healthy nodes."""
     NOT_THE_JOB = "not_the_job"
     """About a process or service that nothing ties to the job."""
+    HEADING = "heading"
+    """Names the GPU of the lines of a report below it."""
+    OF_A_REPORT = "of_a_report"
+    """A line of a report on a GPU that a heading may have named."""
 
 
 class Kind(StrEnum):

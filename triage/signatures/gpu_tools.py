@@ -9,8 +9,8 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.agent_words import gpu_fields
-from triage.signatures.job_line import ROOT, Family
+from triage.signatures.agent_words import gpu_fields, part_of_reason
+from triage.signatures.job_line import NOISE, ROOT, Family
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -21,6 +21,7 @@ DCGM = "NVIDIA: DCGM, dcgmi diag and health"
 LOST = Category.IO_BOARD
 THERMAL = Category.GPU_THERMAL
 
+REPORTED = (Trait.OF_A_REPORT,)
 # Where H100-class GPUs slow down by themselves.
 HOT_CELSIUS = 90
 
@@ -70,6 +71,102 @@ def diagnosis(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(category=DIAGNOSIS.get(found["test"].strip().lower()))
 
 
+CELL = re.compile(r"\|\s{20,40}\|\s?(?P<words>\S.{0,120}?)\s{0,80}\|\s*$")
+HEALTH_PARTS = {
+    "memory": Category.GPU_HBM,
+    "nvlink": Category.NVLINK,
+    "nvswitch": Category.NVLINK,
+    "pcie": LOST,
+    "pcie system": LOST,
+    "thermal": THERMAL,
+    "power": Category.POWER,
+}
+
+
+def unwell(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+    """The part of a GPU that DCGM's health watch complains of, in the words below its name."""
+    cells = []
+    for line in after:
+        cell = CELL.match(line)
+        if cell is None:
+            break
+        cells.append(cell["words"])
+    words = "".join(cells)
+    part = part_of_reason(words)
+    category = HEALTH_PARTS.get(found["part"].lower(), Category.GPU)
+    lost = re.search(r"fallen off|\blost\b", words, re.IGNORECASE) is not None
+    if lost or part.category not in (None, Category.GPU):
+        category = part.category or category
+    return Reading(
+        category=category,
+        also=tuple(one for one in (*part.also, Category.GPU) if one is not category),
+        gpu=part.gpu,
+        fields=part.fields,
+        weak=found["state"] == "Warning",
+        traits=frozenset({Trait.OF_A_REPORT, *((Trait.GPU_LOST,) if lost else ())}),
+    )
+
+
+TOOLS.add(
+    "smi_heading",
+    NOISE,
+    ("gpu 0000",),
+    r"^\s{0,4}GPU (?P<gpu>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})\.\d\s*$",
+    ("GPU 00000000:1B:00.0",),
+    ("GPU 00000000:1B:00.0 is lost",),
+    SMI,
+    category=Category.NONE,
+    each=True,
+    traits=(Trait.HEADING,),
+)
+TOOLS.add(
+    "health_heading",
+    NOISE,
+    ("| -> ", "| gpu id: "),
+    r"^\s{0,4}\| (?:->|GPU ID:) (?P<gpu_index>\d{1,2})\s{1,40}\|",
+    ("| -> 2                      | Failure                                                  |",),
+    ("|    -> Errors              |                                                          |",),
+    DCGM,
+    category=Category.NONE,
+    each=True,
+    traits=(Trait.HEADING,),
+)
+TOOLS.add(
+    "health_part",
+    ROOT,
+    ("| failure ", "| warning "),
+    r"\|\s{3,12}-> (?P<part>[A-Z][\w ]{1,30}?)\s{1,40}\| (?P<state>Failure|Warning)\s{1,80}\|",
+    ("|       -> Memory           | Failure                                                  |",),
+    (
+        "| -> 2                      | Failure                                                  |",
+        "|       -> Memory           | Healthy                                                  |",
+    ),
+    DCGM,
+    category=Category.GPU,
+    context=8,
+    each=True,
+    traits=REPORTED,
+    read=unwell,
+)
+TOOLS.add(
+    "recovery_action",
+    ROOT,
+    ("gpu recovery action",),
+    r"GPU Recovery Action\s{0,60}: (?P<action>(?:GPU |Node |Drain )[\w ]{0,30}|Reset|Reboot)\s*$",
+    (
+        "        GPU Recovery Action                   : Reset",
+        "    GPU Recovery Action                       : Drain and Reset",
+    ),
+    (
+        "    GPU Recovery Action                       : None",
+        "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
+    ),
+    SMI,
+    category=Category.GPU,
+    also=(Category.GPU_HBM, Category.GPU_SRAM, Category.NVLINK, Category.GPU_GSP, LOST),
+    each=True,
+    traits=REPORTED,
+)
 TOOLS.add(
     "gpu_lost",
     ROOT,
@@ -96,7 +193,7 @@ TOOLS.add(
     category=Category.GPU,
     also=(LOST,),
     scope=Scope.ANY,
-    traits=(Trait.GPU_LOST,),
+    traits=(Trait.GPU_LOST, Trait.OF_A_REPORT),
     read=lost,
 )
 TOOLS.add(
@@ -121,6 +218,8 @@ TOOLS.add(
     SMI,
     category=Category.POWER,
     also=(THERMAL, Category.CHASSIS),
+    each=True,
+    traits=REPORTED,
 )
 TOOLS.add(
     "thermal_slowdown",
@@ -135,6 +234,8 @@ TOOLS.add(
     SMI,
     category=THERMAL,
     also=(Category.POWER,),
+    each=True,
+    traits=REPORTED,
 )
 TOOLS.add(
     "power_cap",
@@ -147,6 +248,8 @@ TOOLS.add(
     category=THERMAL,
     also=(Category.POWER,),
     weak=True,
+    each=True,
+    traits=REPORTED,
 )
 TOOLS.add(
     "temperature",
@@ -159,6 +262,8 @@ TOOLS.add(
     category=THERMAL,
     weak=True,
     read=hot,
+    each=True,
+    traits=REPORTED,
 )
 TOOLS.add(
     "ecc_count",
@@ -175,6 +280,8 @@ TOOLS.add(
     also=(Category.GPU_SRAM,),
     weak=True,
     read=counted,
+    each=True,
+    traits=REPORTED,
 )
 TOOLS.add(
     "row_remap",
@@ -185,6 +292,8 @@ TOOLS.add(
     ("        Remapping Failure Occurred        : No",),
     SMI,
     category=Category.GPU_HBM,
+    each=True,
+    traits=REPORTED,
 )
 TOOLS.add(
     "nvlink_down",
@@ -196,6 +305,8 @@ TOOLS.add(
     SMI,
     category=Category.NVLINK,
     weak=True,
+    each=True,
+    traits=REPORTED,
 )
 TOOLS.add(
     "error_cell",

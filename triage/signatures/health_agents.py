@@ -19,7 +19,7 @@ from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-AGENT = HostFamily("agent", Kind.GPU)
+AGENT = HostFamily("agent", Kind.GPU, (Trait.OF_A_REPORT,))
 NHC: Final = "LBNL Node Health Check: nhc and its helpers"
 DCGM: Final = "NVIDIA DCGM: health watches, policies and nv-hostengine's log"
 GPUD: Final = "gpud, NVSentinel, HyperPod and other agents: health events"

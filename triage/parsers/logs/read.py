@@ -34,6 +34,7 @@ from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
 from triage.parsers.logs.records import as_lines
+from triage.parsers.logs.report_sections import under_their_headings
 from triage.parsers.logs.rows import merged, rows_of_line
 from triage.parsers.logs.source import LogStream, log_streams
 from triage.parsers.telemetry.beside_logs import telemetry_in
@@ -336,7 +337,7 @@ class LogReader:
         file.last_stamp = self.last_stamp
         if not self.layout.kernel:
             file.progress = self.progress.result()
-        rows = merged(self.finished(node), self.catalogue.each)
+        rows = merged(under_their_headings(self.finished(node)), self.catalogue.each)
         outcome = Outcome(file, rows, size_bytes=self.size_bytes)
         if self.templates:
             outcome.masks = self.masks()

@@ -23,11 +23,12 @@ MESSAGES: Final = (
 )  # fmt: skip
 TIMES: Final = (
     "time", "timestamp", "@timestamp", "ts", "asctime", "datetime", "receiveTimestamp",
-    "TimeGenerated", "EventTime", "_time", "date",
+    "TimeGenerated", "EventTime", "_time", "date", "generatedTimestamp", "eventTime", "createdAt",
+    "created_at", "occurredAt", "startTime",
 )  # fmt: skip
 HOSTS: Final = (
     "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
-    "Computer", "host_name", "compute.googleapis.com/resource_name",
+    "Computer", "host_name", "nodeName", "machine", "machineName", "compute.googleapis.com/resource_name",
 )  # fmt: skip
 # Objects beside a message that say where it was written.
 PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent")
@@ -153,8 +154,28 @@ def json_line(strip: Strip, _match: "re.Match[str]") -> bool:
     plain = as_text(text)
     if plain is None:
         return False
-    replace(strip, about_object(value) + plain)
+    gpu = gpu_beside(line[strip.pos : end], plain)
+    replace(strip, "" if value.get("isHealthy") is True else about_object(value) + plain + gpu)
     return True
+
+
+# "PCI:0018:01:00.0", "GPU-d25ffa9f-3b3d-169f-3ddc-e8ce927d15cf"
+GPU_NAME: Final = re.compile(
+    r"\b(?:[0-9a-fA-F]{4}|[0-9a-fA-F]{8}):[0-9a-fA-F]{2}:[0-9a-fA-F]{2}(?:\.0)?\b"
+    r"|\bGPU-[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b"
+)
+
+
+def gpu_beside(whole: str, said: str) -> str:
+    """`` (GPU 0018:01:00.0)``: the one GPU that an object names beside words that name none."""
+    if GPU_WORDS.search(said) is None or GPU_NAME.search(said) is not None:
+        return ""
+    found = {one for one in GPU_NAME.findall(whole) if not one.startswith("GPU-")}
+    found = found or set(GPU_NAME.findall(whole))
+    return f" (GPU {found.pop()})" if len(found) == 1 else ""
+
+
+GPU_WORDS: Final = re.compile(r"\bGPUs?\b|\bXid\b|\bNVLink\b|\bECC\b", re.IGNORECASE)
 
 
 def about_object(value: dict[str, Any]) -> str:
