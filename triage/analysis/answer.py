@@ -16,7 +16,7 @@ from triage.analysis.joining.join import Joined, join
 from triage.analysis.live_beside_logs import with_logs
 from triage.analysis.missing import missing
 from triage.analysis.odd_node import odd_messages
-from triage.analysis.of_the_job import of_its_processes, of_this_job, without_teardown
+from triage.analysis.of_the_job import of_its_processes, strange_nodes, without_teardown
 from triage.analysis.on_one_clock import Dated, on_one_clock
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import hear
@@ -123,14 +123,16 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     progress = job_progress(dated.logs.files, parse_instant(facts.failed_at))
     dated = replace(dated, evidence=without_teardown(dated, progress))
     moved_ns = progress.last.at_ns if progress is not None and progress.last is not None else None
-    stop = find_stop(case, dated.evidence, facts, at, moved_ns)
+    strange, strangers = strange_nodes(dated, facts)
+    ours = [row for row in dated.evidence if row.node not in strange]
     findings = tuple(hear(case)) if case is not None else ()
+    all_entered = bool(findings) and not any(claim.ranks for claim in findings)
+    stop = find_stop(case, ours, facts, at, moved_ns, all_entered=all_entered)
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)
     rows = tuple(evidence)
     dated = replace(dated, evidence=rows, notes=(*dated.notes, *moved))
-    ours, strangers = of_this_job(dated, facts)
-    ours = of_its_processes(ours, fleet)
+    ours = of_its_processes([row for row in rows if row.node not in strange], fleet)
     dated = replace(dated, evidence=tuple(ours), notes=(*dated.notes, *strangers))
     measured = telemetry_evidence(
         dated.logs.telemetry,

@@ -53,7 +53,9 @@ def name_in(names: Mapping[str, str], text: str) -> str | None:
 
 
 def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
-    """Short name -> the name to use: as ``job.json`` and folders write it, else the shortest."""
+    """Short name -> the name to use: as ``job.json`` and folders write it, else the shortest, and
+    without its domain where its sister nodes have none.
+    """
     names: dict[str, str] = {}
     homonyms: dict[str, dict[str, str]] = defaultdict(dict)
     for name in known:
@@ -65,11 +67,19 @@ def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
             names[full] = name if several else first
         # Without its domain, a name of two hosts could be either.
         names.setdefault(short, "" if several else first)
-    for name in sorted(
-        {row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n)
-    ):
-        names.setdefault(plain_host(name), name)
+    spelled = sorted({row.node for row in rows if row.node is not None}, key=lambda n: (len(n), n))
+    shapes = {shape(name) for name in spelled if full_host(name) == plain_host(name)}
+    for name in spelled:
+        short = name.partition(".")[0]
+        # Its sister nodes are called without their domain.
+        alike = plain_host(name) == short.lower() and shape(short) in shapes
+        names.setdefault(plain_host(name), short if alike else name)
     return names
+
+
+def shape(name: str) -> str:
+    """A name whatever its numbers: that of its sister nodes, too."""
+    return re.sub(r"\d", "0", name.lower())
 
 
 POD_BOUND: Final = "kubernetes.pod_bound"

@@ -18,7 +18,7 @@ from triage.domain.progress import JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
 from triage.signatures.process_names import Whose, whose
 
-__all__ = ["of_its_processes", "of_this_job", "without_teardown"]
+__all__ = ["of_its_processes", "strange_nodes", "without_teardown"]
 
 # Xids that tell what a process did, or what became of it.
 OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
@@ -49,24 +49,28 @@ def is_behind(row: Evidence, end: ProgressPoint) -> bool:
     return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns
 
 
-def of_this_job(dated: Dated, facts: Job) -> tuple[list[Evidence], list[str]]:
-    """Rows without those of nodes that ``job.json`` does not list, and a note of the nodes.
+def strange_nodes(dated: Dated, facts: Job) -> tuple[frozenset[str], list[str]]:
+    """Nodes in the logs that are not the job's, and a note of them.
 
-    Where half of its nodes are not to be found among the logs' either, the two
+    The job's are those that ``job.json`` lists, else those where its ranks sit, when all of them
+    are known. Where half of its nodes are not to be found among the logs' either, the two
     write names in different ways, and nothing can be told from that.
     """
+    fleet = dated.fleet
     listed = {*facts.nodes, *facts.rank_to_node.values()}
-    evidence = dated.evidence
-    seen = {row.node for row in evidence if row.node is not None}
-    seen |= {file.node for file in dated.logs.files if file.node is not None}
+    who = "job.json does not list"
+    if not listed and fleet.world_size and len(fleet.node_by_rank) == fleet.world_size:
+        listed = set(fleet.node_by_rank.values())
+        who = "no rank of the job sits on"
+    named = {row.node for row in dated.evidence if row.node is not None}
+    seen = named | {file.node for file in dated.logs.files if file.node is not None}
     if not listed or 2 * len(listed & seen) < len(listed):
-        return list(evidence), []
-    strange = sorted({row.node for row in evidence if row.node is not None} - listed)
+        return frozenset(), []
+    strange = sorted(named - listed)
     if not strange:
-        return list(evidence), []
+        return frozenset(), []
     shown = ", ".join(strange[:3]) + (f" and {len(strange) - 3} more" if len(strange) > 3 else "")
-    note = f"job.json does not list {shown}: what their logs say is not held against anybody"
-    return [row for row in evidence if row.node is None or row.node in listed], [note]
+    return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
 
 
 def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:

@@ -13,11 +13,12 @@ __all__ = ["fill_by_names", "fill_by_order", "told_per_node"]
 
 # So many nodes stand in the order of their names by chance once in 120 times.
 MIN_HOMES: Final = 5
+MOST_PER_NODE: Final = 72
 
 
 def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
     """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
-    per_node = per_node_of(seats, job)
+    per_node = per_node_of(seats, job, world)
     for block, node in homes_in_order(seats, job, world).items():
         for rank in range(block * per_node, min((block + 1) * per_node, world or 0)):
             seats.setdefault(rank, node)
@@ -33,7 +34,7 @@ def fill_by_names(
     left = set(nodes) - set(homes.values())
     if world is None or len(homes) < MIN_HOMES or not left:
         return []
-    per_node = per_node_of(seats, job)
+    per_node = per_node_of(seats, job, world)
     ways = {
         tuple(sorted(way.items()))
         for key in (natural, str)
@@ -83,7 +84,7 @@ def homes_in_order(seats: Mapping[int, str], job: Job, world: int | None) -> dic
     """
     if not seats or world is None or job.nodes or len(seats) == world:
         return {}
-    per_node = per_node_of(seats, job)
+    per_node = per_node_of(seats, job, world)
     homes: dict[int, set[str]] = defaultdict(set)
     for rank, node in seats.items():
         homes[rank // per_node].add(node)
@@ -102,6 +103,30 @@ def told_per_node(seats: Mapping[int, str], job: Job, world: int | None) -> int 
     return counts.pop() if len(seats) == world and len(counts) == 1 else None
 
 
-def per_node_of(seats: Mapping[int, str], job: Job) -> int:
+def per_node_of(seats: Mapping[int, str], job: Job, world: int | None = None) -> int:
     """How many ranks a node has as far as they are known, at least 1."""
-    return max(job.gpus_per_node or max(Counter(seats.values()).values(), default=1), 1)
+    if job.gpus_per_node:
+        return job.gpus_per_node
+    most = max(Counter(seats.values()).values(), default=1)
+    fitting = sizes_that_fit(seats, world)
+    return fitting[0] if len(fitting) == 1 else max(most, 1)
+
+
+def sizes_that_fit(seats: Mapping[int, str], world: int | None) -> list[int]:
+    """The numbers of ranks a node by which all known ones sit in blocks, one node a block."""
+    ends: dict[str, tuple[int, int]] = {}
+    for rank, node in seats.items():
+        low, high = ends.get(node, (rank, rank))
+        ends[node] = min(low, rank), max(high, rank)
+    if world is None or len(ends) < 2:
+        return []
+    widest = max(high - low + 1 for low, high in ends.values())
+    if widest < 2:
+        return []
+    return [
+        size
+        for size in range(widest, MOST_PER_NODE + 1)
+        if world % size == 0
+        and all(low // size == high // size for low, high in ends.values())
+        and len({low // size for low, _ in ends.values()}) == len(ends)
+    ]

@@ -17,13 +17,12 @@ import numpy as np
 
 from triage.analysis.case import Case
 from triage.domain.category import Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.fleet import Job
 from triage.parsers.flight_recorder.reduce import U_CREATED
 
 __all__ = [
     "ABOUT_THE_STOP",
-    "LASTING",
     "SECOND",
     "Stop",
     "When",
@@ -39,6 +38,8 @@ SECOND: Final = 1_000_000_000
 # A root is printed within this of the stop that it makes ...
 BEFORE_S: Final = 90
 AFTER_S: Final = 15
+# An operation is issued before it runs, often by a step: what breaks it comes behind its issue.
+IN_FLIGHT_S: Final = 60
 # ... an ailing part may say so this long before; what is older belongs to another day's trouble.
 STALE_S: Final = 3600
 DAY_S: Final = 86_400
@@ -56,10 +57,8 @@ JOB_KINDS: Final = frozenset(
     {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.ELASTIC, Kind.SCHEDULER, Kind.NUMERICS, Kind.DATA}
 )
 JOB_FAMILIES: Final = ("storage.", "gpu_tool.")
-# Field of a row that tells of a condition and not of a moment: it holds from its first time to
-# its last.
-LASTING: Final = "lasting"
-# What is too hot was told by a monitor that looks every few minutes.
+# What is too hot was told by a monitor that looks every few minutes; an end is announced minutes
+# ahead.
 LASTING_S: Final = 900
 FAILING: Final = frozenset({EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE})
 
@@ -106,6 +105,8 @@ class Stop:
     """Node -> its boots that logs date, ascending."""
     given_up_lines: Mapping[str, int] = field(default_factory=dict)
     """Artifact -> the line of its first watchdog, where its lines stand in the order of time."""
+    after_s: int = AFTER_S
+    """How long behind the start a cause may still be told."""
 
     def when(self, at_ns: int | None, error_ns: int = 0, before_s: int = BEFORE_S) -> When:
         """Where ``at_ns``, known to ``error_ns``, lies; at the stop from ``before_s`` on."""
@@ -117,7 +118,7 @@ class Stop:
             return When.UNDATED
         slack = min(error_ns, 120 * SECOND)
         before = before_s if self.known else TIMEOUT_S
-        if at_ns > early + AFTER_S * SECOND + slack:
+        if at_ns > early + self.after_s * SECOND + slack:
             given_up = self.given_up_ns
             if given_up is not None and at_ns > given_up + AFTER_S * SECOND + slack:
                 return When.TEARDOWN
@@ -204,10 +205,13 @@ def find_stop(
     facts: Job,
     at: datetime | None,
     moved_ns: int | None = None,
+    *,
+    all_entered: bool = False,
 ) -> Stop:
     """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
 
-    ``moved_ns`` is when the job last printed progress.
+    ``moved_ns`` is when the job last printed progress, ``all_entered`` whether the dumps show
+    all ranks in an operation that does not end.
     """
     end = int(at.timestamp() * 1e9) if at is not None else parse_instant(facts.failed_at)
     stuck = begun_to_wait(case)
@@ -247,6 +251,7 @@ def find_stop(
     return Stop(
         start, end, known, trouble, job_seen, error, seen, given_up,
         boots_of(evidence), given_up_lines(evidence),
+        IN_FLIGHT_S if all_entered and start == stuck else AFTER_S,
     )  # fmt: skip
 
 

@@ -85,6 +85,10 @@ class Trait(StrEnum):
     """A line of a report on a GPU that a heading may have named."""
 
 
+LASTING: Final = "lasting"
+"""The field of a row that tells a state, or what is to come: it holds beyond the moment."""
+
+
 class Kind(StrEnum):
     """The family of a signature, as ``triage parse`` prints it."""
 

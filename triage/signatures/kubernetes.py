@@ -7,10 +7,11 @@ outside; a node that is not ready has some cause of its own.
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind, Trait
+from triage.domain.evidence import LASTING, Blame, Kind, Trait
 from triage.signatures.agent_words import part_of_reason
 from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily, says
 from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
@@ -61,6 +62,12 @@ def about(text: str) -> dict[str, str]:
         name = pod["pod"].rpartition("/")[2].rstrip(".,:;")
         return {"node": name, "said_of": name, "pod": name}
     return {}
+
+
+def announced(found: re.Match[str], after: Sequence[str]) -> Reading:
+    """A notice of what will end the node: it comes minutes ahead, and holds."""
+    reading = told(found, after)
+    return replace(reading, fields={**reading.fields, LASTING: "1"})
 
 
 def preempted(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -279,12 +286,14 @@ KUBE.line(
         "impending-node-termination",
         "tobedeletedbyclusterautoscaler",
         "karpenter.sh/disrupted",
+        "disruptionterminating",
+        "disrupting node",
         "cloudprovider.kubernetes.io/",
         "node-termination-handler/scheduled",
         "kubernetes.io/out-of-service",
     ),
     r"\b(?:Preempt|Reboot|Redeploy|Terminate)Scheduled\b|\bSpotInterrupt(?:ion|ed)\b"
-    r"|[Nn]ode (?:\S{1,128} )?will be preempted by"
+    r"|[Nn]ode (?:\S{1,128} )?will be preempted by|\bDisruptionTerminating\b|Disrupting Node(?:Claim)?:"
     r"|(?:aws-node-termination-handler/(?:spot-itn|scheduled\S{1,40})"
     r"|cloud\.google\.com/impending-node-termination|ToBeDeletedByClusterAutoscaler"
     r"|karpenter\.sh/disrupted|node\.cloudprovider\.kubernetes\.io/shutdown"
@@ -296,6 +305,7 @@ KUBE.line(
         "Warning  SpotInterruption  1s  aws-node-termination-handler  Spot ITN received for"
         " node/gpu-17. Instance will be interrupted",
         "node/gpu-17 tainted ToBeDeletedByClusterAutoscaler=1790000000:NoSchedule",
+        "Normal DisruptionTerminating node/gpu-17 Disrupting Node: Underutilized/Delete",
     ),
     (
         "PreemptScheduled  False  NoPreemptScheduled  VM has no scheduled Preempt event",
@@ -308,7 +318,7 @@ KUBE.line(
     read=lambda found, after: (
         None
         if re.search(r"Scheduled[ \t]{1,8}False|NoPreempt", found.string)
-        else told(found, after)
+        else announced(found, after)
     ),
 )
 KUBE.line(

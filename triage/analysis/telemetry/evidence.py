@@ -14,14 +14,14 @@ import numpy as np
 from triage.analysis.case import Case
 from triage.analysis.identity import Fleet
 from triage.analysis.lateness import measure
-from triage.analysis.stop import LASTING, Stop
+from triage.analysis.stop import Stop
 from triage.analysis.telemetry.growth import CounterGrowth
 from triage.analysis.telemetry.inlet import InletRise
 from triage.analysis.telemetry.panels import Panels, Places, panels_of
 from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.analysis.telemetry.throttle import Throttle, throttling
 from triage.domain.category import Role
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Stamp
+from triage.domain.evidence import LASTING, Blame, Evidence, EvidenceRole, Stamp
 from triage.domain.finding import Finding
 from triage.parsers.telemetry.file import TelemetryFile
 
