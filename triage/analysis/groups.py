@@ -65,6 +65,12 @@ class Builder:
             self.slots += len(ranks)
         return index
 
+    def twin(self, index: int, desc: str) -> int:
+        """The other group with the name and the ranks of a known one."""
+        one = self.groups[index]
+        name = f"{one.name} {desc}"
+        return self.group(name, desc, one.ranks, inferred=one.inferred)
+
 
 def resolve_groups(
     digests: Sequence[RankDigest], ranks: Sequence[int], told_world: int | None
@@ -102,11 +108,24 @@ def resolve_groups(
     stream_groups = []
     for digest, rows in zip(digests, listed, strict=True):
         found = []
+        shared = names_of_several(digest)
         for k, (name, desc) in enumerate(digest.stream_names):
             key = stream_key(digest, k, name, desc)
-            found.append(rows.get(key[0], inferred.get(key, -1)))
+            index = rows.get(key[0], inferred.get(key, -1))
+            if name in shared and index >= 0 and desc != builder.groups[index].desc:
+                index = builder.twin(index, desc or "")
+            found.append(index)
         stream_groups.append(tuple(found))
     return Membership(builder.groups, stream_groups, listed, world, notes)
+
+
+def names_of_several(digest: RankDigest) -> set[str]:
+    """Names that two groups of a rank share: their numbers are not one group's."""
+    descs: dict[str, set[str]] = {}
+    for name, desc in digest.stream_names:
+        if name is not None:
+            descs.setdefault(name, set()).add(desc or "")
+    return {name for name, told in descs.items() if len(told) > 1}
 
 
 def stream_key(

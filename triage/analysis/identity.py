@@ -491,6 +491,9 @@ def attributed(row: Evidence, fleet: Fleet) -> Evidence:
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node
+    elif row.kind in OF_PROCESSES and "address" in row.fields:
+        # Ray says where each of its workers prints.
+        node = fleet.node_of_address(row.fields["address"])
     if row.signature == "identity.nccl_comm" and row.fields.get("nranks") != str(fleet.world_size):
         rank = None
     if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:

@@ -59,7 +59,10 @@ def out_of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
             category=Category.SOFTWARE_FRAMEWORK, also=(Category.SOFTWARE_USER,), weak=True
         )
     size = re.search(r"Tried to allocate ([\d.]+ [KMGT]iB)", found.string)
-    return Reading(fields={} if size is None else {"tried": size[1]})
+    fields = {} if size is None else {"tried": size[1]}
+    # GPU 0 may be any: of a process that sees one GPU alone it is the first.
+    gpu = re.search(r"\bGPU ([1-9]\d?) has a total capacity", found.string)
+    return Reading(fields=fields if gpu is None else {**fields, "cuda_device": gpu[1]})
 
 
 NOT_STARTED = (Category.IO_BOARD, Category.GPU)

@@ -324,6 +324,11 @@ CORRUPTION.add(
         "arithmetic check",
         "compute check",
         "numerical check",
+        "determinism ",
+        "reproducibility ",
+        "bitwise ",
+        "sha256 of",
+        "md5 of",
     ),
     r"\bsilent (?:data )?(?:corruption|error)s? (?:was |is |has been )?"
     r"(?:detected|found|suspected|confirmed|on|at)\b"
@@ -339,13 +344,18 @@ CORRUPTION.add(
     r"|\bgolden (?:value|result|output|hash|checksum)s?\b.{0,60}?(?:mismatch|differ|!=|not match)"
     r"|(?:mismatch|differs?)\b.{0,40}?\bgolden\b"
     r"|\bbit[- ]?flips? (?:was |were )?(?:detected|found|in|on)\b"
-    r"|\b(?:wrong|incorrect) results? (?:from|of|on|by|computed by) (?:gpu|rank|device)\b",
+    r"|\b(?:wrong|incorrect) results? (?:from|of|on|by|computed by) (?:gpu|rank|device)\b"
+    r"|\b(?:determinism|reproducibility|bitwise) (?:\w{1,16} )?(?:test|check|validation)s?\b.{0,20}?"
+    r"(?:fail(?:ed|ure)|mismatch)"
+    r"|\b(?:sha\d{1,3}|md5|crc\d{0,2}|hash|digest)(?:sum)? of .{0,60}?(?:differs?|mismatch)\w* (?:on|for|at)"
+    r" (?:\d{1,7} of \d{1,7} )?(?:gpus?|ranks?|devices?)\b",
     (
         "SDC detected on rank 17 GPU 1: matmul self-test result mismatch",
         "ABFT checksum violation in GEMM on rank 9: row 112 residual 4.1e3 exceeds the threshold",
         "TensorCore self-check failed on rank 3: 4 of 1000 gemm results differ",
         "node n4: silent data corruption suspected on rank 33",
         "golden checksum mismatch in the compute check of rank 7",
+        "determinism check failed: md5 of the output of attention differs on 1 of 64 GPUs: rank 9",
     ),
     (
         "SDC check passed on rank 9",

@@ -202,11 +202,12 @@ def of_rows(
     seats: Seats,
     stop: Stop,
 ) -> Hypothesis:
-    """One hypothesis, with the GPUs and ranks that its rows name; those about the stop first."""
+    """One hypothesis, with the GPUs and ranks that its rows about the stop name, else all rows."""
     rows = sorted(rows, key=lambda row: (stop.of(row) not in ABOUT_THE_STOP, by_time(row)))
     ranks: dict[int, None] = {place.rank: None} if isinstance(place, AtRank) else {}
     gpus: dict[str, None] = {}
-    for row in rows:
+    naming = [row for row in rows if stop.of(row) in ABOUT_THE_STOP and not row.is_generic]
+    for row in naming or rows:
         if row.gpu is not None:
             gpus.setdefault(row.gpu)
         if row.rank is not None:

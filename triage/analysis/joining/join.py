@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.case import Case
-from triage.analysis.joining.belief import Belief, Model, believe
+from triage.analysis.joining.belief import CONVICTED, Belief, Model, believe
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import in_order_of_history
@@ -13,11 +13,11 @@ from triage.analysis.joining.hypothesis import Hypothesis, Seats
 from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.verdict import Decision, build, role_alone, worth_naming
 from triage.analysis.progress import health_of
-from triage.analysis.stop import JOB_KINDS, Stop, is_failing
-from triage.domain.category import Category
+from triage.analysis.stop import JOB_KINDS, SECOND, Stop, When, is_failing
+from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
-from triage.domain.progress import JobProgress
+from triage.domain.progress import Health, JobProgress
 from triage.domain.standing import NO_STANDINGS, Prior
 
 __all__ = ["Joined", "join"]
@@ -66,12 +66,43 @@ def join(
     )  # fmt: skip
     beliefs = in_order_of_history(beliefs, standings, role_alone)
     named = worth_naming(beliefs, stop)
-    nothing_stopped = stop.job_seen and not stop.trouble and not findings
-    if nothing_stopped or not named:
+    quiet = stop.job_seen and not stop.trouble and not findings
+    if not named or (quiet and not breaks_off(beliefs, case, stop, progress)):
         decision = nothing_named(case, rows, stop, progress, seats, coverage=coverage)
     else:
         decision = build(named, findings, case, rows, seats, stop)
     return Joined(decision, tuple(beliefs), stop)
+
+
+# A dump is written within this of the last operation of a process that dies.
+AT_ITS_END_NS: Final = 5 * SECOND
+
+
+def breaks_off(
+    beliefs: Iterable[Belief], case: Case | None, stop: Stop, progress: JobProgress | None
+) -> bool:
+    """Whether a job of which no process complains was hit all the same: it slowed down or stood
+    still, or nothing tells of it behind a part that failed for certain.
+    """
+    health, _ = health_of(progress)
+    if health is not Health.UNKNOWN:
+        return health in (Health.SLOWED, Health.STOPPED)
+    end_ns = stop.end_ns
+    return any(
+        belief.probability >= CONVICTED
+        and belief.hypothesis.category in HARDWARE
+        and any(
+            row.is_firm
+            and not row.is_mild
+            and stop.of(row) is When.AT
+            and (
+                case is None
+                or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
+            )
+            for row in belief.hypothesis.rows
+        )
+        for belief in beliefs
+    )
 
 
 def coverage_of(case: Case | None) -> float:

@@ -166,6 +166,8 @@ def peek(strip: Strip) -> None:
     found = GROUP.match(strip.line, strip.pos)
     if found is not None:
         strip.group_rank = int(found[1])
+        if strip.rank is None and "(default_pg)" in found[0]:
+            strip.rank = strip.group_rank  # of this group all ranks are global
         return
     if strip.rank is None:
         found = RANK_WORD.match(strip.line, strip.pos)
