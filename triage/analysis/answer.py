@@ -127,7 +127,10 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     ours = [row for row in dated.evidence if row.node not in strange]
     findings = tuple(hear(case)) if case is not None else ()
     all_entered = bool(findings) and not any(claim.ranks for claim in findings)
-    stop = find_stop(case, ours, facts, at, moved_ns, all_entered=all_entered)
+    stop = find_stop(
+        case, ours, facts, at, moved_ns, all_entered=all_entered,
+        ahead_ns=lambda rank: dated.ahead_ns.get(fleet.node_of(rank) or "", 0),
+    )  # fmt: skip
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)
     rows = tuple(evidence)

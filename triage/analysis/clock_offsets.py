@@ -29,15 +29,22 @@ MIN_NODES: Final = 3
 
 def align(
     evidence: Iterable[Evidence], dump_offsets_ns: Mapping[str, int]
-) -> tuple[list[Evidence], list[str]]:
-    """Rows with the offset of their node's clock taken off, and what was corrected."""
+) -> tuple[list[Evidence], dict[str, int], list[str]]:
+    """Rows with the offset of their node's clock taken off, the offsets, and notes of them."""
     rows = list(evidence)
     offsets = {node: ns for node, ns in dump_offsets_ns.items() if abs(ns) >= LEAST}
     for node, ns in printed_offsets(rows).items():
         offsets.setdefault(node, ns)
     if not offsets:
-        return rows, []
-    moved = [shifted(row, offsets.get(row.node or "", 0)) for row in rows]
+        return rows, {}, []
+    measured = {**offsets, **dump_offsets_ns}
+    unknown = usual_error(measured.values())
+    moved = [
+        shifted(row, offsets.get(row.node or "", 0))
+        if row.node is None or row.node in measured
+        else replace(row, error_ns=max(row.error_ns, unknown))
+        for row in rows
+    ]
     told = sorted(offsets.items(), key=lambda one: (-abs(one[1]), one[0]))
     notes = [
         f"clock of {node} is {spoken(abs(ns))} {'ahead' if ns > 0 else 'behind'}: its times are"
@@ -47,7 +54,14 @@ def align(
     ]
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES:] = [f"and the clocks of {len(notes) - MAX_NOTES} more nodes"]
-    return moved, notes
+    return moved, offsets, notes
+
+
+def usual_error(offsets: Iterable[int]) -> int:
+    """How far a clock that nothing shows may be off, by those that are known; ns."""
+    known = [abs(ns) for ns in offsets]
+    usual = int(np.median(known)) if len(known) >= MIN_NODES else 0
+    return 2 * usual if usual >= TOLD else 0
 
 
 def shifted(row: Evidence, ahead_ns: int) -> Evidence:

@@ -335,12 +335,17 @@ def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
     return [
         replace(row, node=home)
         if (row.node is None or fleet.node_of_address(row.node) not in fleet.seated)
-        and not {"said_of", "of_rank", "nodes"} & row.fields.keys()
+        and not is_about_another(row)
         and (home := homes.of(row.artifact)) is not None
         and said[row.artifact] <= {home}
         else row
         for row in rows
     ]
+
+
+def is_about_another(row: Evidence) -> bool:
+    """Whether a line speaks of another node or rank than the one that prints it."""
+    return bool({"said_of", "of_rank", "nodes"} & row.fields.keys())
 
 
 def of_its_file(row: Evidence, fleet: Fleet, homes: NamesInPaths) -> Evidence:
@@ -491,7 +496,7 @@ def attributed(row: Evidence, fleet: Fleet) -> Evidence:
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node
-    elif row.kind in OF_PROCESSES and "address" in row.fields:
+    elif row.kind in OF_PROCESSES and "address" in row.fields and not is_about_another(row):
         # Ray says where each of its workers prints.
         node = fleet.node_of_address(row.fields["address"])
     if row.signature == "identity.nccl_comm" and row.fields.get("nranks") != str(fleet.world_size):

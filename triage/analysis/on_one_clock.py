@@ -28,12 +28,16 @@ __all__ = ["Dated", "on_one_clock"]
 
 @dataclass(frozen=True, slots=True)
 class Dated:
-    """Evidence whose times may be compared, who sits where, and what was assumed for it."""
+    """Evidence whose times may be compared, who sits where, and what was assumed for it.
+
+    ``ahead_ns`` is by how much the clock of a node was ahead, where it was corrected.
+    """
 
     evidence: tuple[Evidence, ...]
     logs: LogSet
     fleet: Fleet
     notes: tuple[str, ...]
+    ahead_ns: Mapping[str, int]
 
 
 def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> Dated:
@@ -44,8 +48,9 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     fleet = resolve(placed.evidence, facts, dump_nodes(case))
     rows = held_against_peers(with_spread(attribute(with_age(placed), fleet)))
     placed = replace(placed, files=named_files(placed.files, fleet))
-    aligned, notes = align(rows, dump_offsets(case, fleet) if rows else {})
-    return Dated(tuple(aligned), placed, fleet, (*placed.notes[before:], *fleet.notes, *notes))
+    aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
+    told = (*placed.notes[before:], *fleet.notes, *notes)
+    return Dated(tuple(aligned), placed, fleet, told, ahead_ns)
 
 
 def named_files(files: Sequence[LogFile], fleet: Fleet) -> list[LogFile]:

@@ -7,7 +7,7 @@ Without any sign of trouble a job is healthy, whatever its kernels complain of.
 
 from bisect import bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -38,6 +38,8 @@ SECOND: Final = 1_000_000_000
 # A root is printed within this of the stop that it makes ...
 BEFORE_S: Final = 90
 AFTER_S: Final = 15
+# ... by a clock that is known no better than this; what is worse is another hour's.
+MOST_SLACK_S: Final = 300
 # An operation is issued before it runs, often by a step: what breaks it comes behind its issue.
 IN_FLIGHT_S: Final = 60
 # ... an ailing part may say so this long before; what is older belongs to another day's trouble.
@@ -116,7 +118,7 @@ class Stop:
         late = self.end_ns if self.end_ns is not None else self.start_ns
         if early is None or late is None:
             return When.UNDATED
-        slack = min(error_ns, 120 * SECOND)
+        slack = min(error_ns, MOST_SLACK_S * SECOND)
         before = before_s if self.known else TIMEOUT_S
         if at_ns > early + self.after_s * SECOND + slack:
             given_up = self.given_up_ns
@@ -207,14 +209,15 @@ def find_stop(
     moved_ns: int | None = None,
     *,
     all_entered: bool = False,
+    ahead_ns: Callable[[int], int] = lambda _rank: 0,
 ) -> Stop:
     """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
 
     ``moved_ns`` is when the job last printed progress, ``all_entered`` whether the dumps show
-    all ranks in an operation that does not end.
+    all ranks in an operation that does not end, ``ahead_ns`` how far a rank's clock is ahead.
     """
     end = int(at.timestamp() * 1e9) if at is not None else parse_instant(facts.failed_at)
-    stuck = begun_to_wait(case)
+    stuck = begun_to_wait(case, ahead_ns)
     failing = [row for row in evidence if is_failing(row)]
     waited = watchdog_starts(failing)
     # A complaint that needs another source does not say when it began, where another line does.
@@ -233,7 +236,7 @@ def find_stop(
     if end is None and printed:
         end = printed[-1]
     if start is None and end is None:
-        end = last_record(case)
+        end = last_record(case, ahead_ns)
     if start is None and end is None:
         start = last_root(evidence)
     ended_badly = facts.exit_code != 0 and (
@@ -360,25 +363,30 @@ def of_a_process(row: Evidence) -> bool:
     return row.kind in JOB_KINDS or row.signature.startswith(JOB_FAMILIES)
 
 
-def begun_to_wait(case: Case | None) -> int | None:
+def begun_to_wait(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
     """When the first ranks entered what they are stuck in; None where nobody is stuck."""
     if case is None or case.in_flight:
         return None
+    snapshot = case.snapshot
     created = [
-        int(case.snapshot.digests[index].pending[0, U_CREATED])
-        for index, stuck in enumerate(case.snapshot.stuck)
-        if stuck is not None and len(case.snapshot.digests[index].pending)
+        (int(snapshot.digests[index].pending[0, U_CREATED]), int(snapshot.ranks[index]))
+        for index, stuck in enumerate(snapshot.stuck)
+        if stuck is not None and len(snapshot.digests[index].pending)
     ]
-    created = [ns for ns in created if ns > 0]
+    entered = [ns - ahead_ns(rank) for ns, rank in created if ns > 0]
     # Not the very first: one clock may be wrong.
-    return int(np.quantile(created, 0.1)) if created else None
+    return int(np.quantile(entered, 0.1)) if entered else None
 
 
-def last_record(case: Case | None) -> int | None:
+def last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
     """When the job was last seen, where its dumps show no stop: the median of their ends."""
     if case is None:
         return None
-    last = [one.last_created_ns for one in case.snapshot.digests if one.last_created_ns]
+    last = [
+        one.last_created_ns - ahead_ns(one.rank)
+        for one in case.snapshot.digests
+        if one.last_created_ns and one.rank is not None
+    ]
     return int(np.median(last)) if last else None
 
 

@@ -20,6 +20,11 @@ class Seats(Protocol):
         """The node of a rank."""
         ...
 
+    @property
+    def world_size(self) -> int | None:
+        """How many ranks the job has."""
+        ...
+
     def gpu_of(self, rank: int) -> str | None:
         """The GPU of a rank, ``dddd:bb:dd``."""
         ...

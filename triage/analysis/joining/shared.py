@@ -1,5 +1,6 @@
 """What many nodes show at once, or none in particular, is in none of them."""
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -29,6 +30,7 @@ OUTSIDE: Final = frozenset(
     }
 )  # fmt: skip
 MAX_ROWS: Final = 24
+NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
 
 
 def gather_shared(
@@ -111,18 +113,31 @@ def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
 def printed_everywhere(
     found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats
 ) -> list[Hypothesis]:
-    """A line of software without any place, that half of all ranks print, is in no node."""
+    """A line of software that half of all ranks print is in no node."""
     told = [len(seats.ranks_on(node)) for node in nodes]
     half = (sum(told) or USUAL_RANKS * len(told)) / 2
     most = max(half, max(told, default=0), USUAL_RANKS)
+    world = seats.world_size or 0
     return [
         replace(one, place=Outside())
-        if isinstance(one.place, Unplaced)
-        and one.category in SOFTWARE
-        and any(of_a_process(row) and row.count > most for row in one.rows)
+        if one.category in SOFTWARE
+        and (
+            any(of_a_process(row) and row.count > most for row in one.rows)
+            if isinstance(one.place, Unplaced)
+            else 2 * most_that_say_one(one) >= max(world, USUAL_RANKS)
+        )
         else one
         for one in found
     ]
+
+
+def most_that_say_one(one: Hypothesis) -> int:
+    """How many ranks print the same, at most."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    for row in one.rows:
+        if of_a_process(row) and row.rank is not None:
+            ranks[NUMBERS.sub("0", row.text)].add(row.rank)
+    return max(map(len, ranks.values()), default=0)
 
 
 # As many ranks as a node commonly has, where no map is known.
@@ -146,8 +161,15 @@ HEAD_START_NS: Final = 3 * SECOND
 LOST_AFTER_NS: Final = 120 * SECOND
 
 
+def words_of(one: Hypothesis) -> set[str]:
+    """What processes say in its rows, whatever the numbers in it."""
+    return {NUMBERS.sub("0", row.text) for row in one.rows if of_a_process(row)}
+
+
 def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether one node showed it clearly before every other, and surely rather than weakly."""
+    if group[0].category in SOFTWARE and set.intersection(*map(words_of, group)):
+        return False  # one program says the same wherever it runs, on clocks that may be off
     firm = any(row.is_firm for one in group for row in one.rows)
     firsts = sorted(
         (min(times), error, one.key)
