@@ -9,6 +9,7 @@ prints resolve are left alone.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -39,9 +40,10 @@ def align(
         return rows, {}, []
     measured = {**offsets, **dump_offsets_ns}
     unknown = usual_error(measured.values())
+    by_one = stamped_by_one_clock(rows, offsets)
     moved = [
         shifted(row, offsets.get(row.node or "", 0))
-        if row.node is None or row.node in measured
+        if row.node is None or (row.node in measured and row.artifact not in by_one)
         else replace(row, error_ns=max(row.error_ns, unknown))
         for row in rows
     ]
@@ -55,6 +57,26 @@ def align(
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES:] = [f"and the clocks of {len(notes) - MAX_NOTES} more nodes"]
     return moved, offsets, notes
+
+
+def stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -> set[str]:
+    """Artifacts of several nodes whose lines stand in the order of time as they are printed, and
+    would not once corrected: whoever collected them wrote the time.
+    """
+    lines: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
+    for row in rows:
+        if row.at_ns is not None and row.line is not None:
+            ahead = offsets.get(row.node or "", 0)
+            lines[row.artifact].append((row.line, row.at_ns, row.at_ns - ahead))
+    found = set()
+    for artifact, told in lines.items():
+        told.sort()
+        back = [
+            sum(two[k] < one[k] - TOLD for one, two in pairwise(told)) for k in (1, 2)
+        ]
+        if back[0] < back[1]:
+            found.add(artifact)
+    return found
 
 
 def usual_error(offsets: Iterable[int]) -> int:

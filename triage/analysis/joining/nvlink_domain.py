@@ -14,8 +14,8 @@ __all__ = ["with_domain_roots"]
 # NVLINK: the far end that went; the links of its domain then complain on every node.
 ROOT_XID: Final = 149
 ECHO_XIDS: Final = frozenset({144, 145, 146, 147, 148, 150, 45, 43})
-ECHO_NS: Final = 120 * SECOND
-SLACK_NS: Final = 5 * SECOND
+# Beyond what the clocks of two nodes are commonly apart.
+ECHO_NS: Final = 600 * SECOND
 
 
 def with_domain_roots(found: Sequence[Hypothesis]) -> list[Hypothesis]:
@@ -55,10 +55,9 @@ def is_echo(row: Evidence, roots: Sequence[Evidence]) -> bool:
         return True
     if row.kind is not Kind.XID or row.code not in ECHO_XIDS:
         return False
-    slack = SLACK_NS + min(row.error_ns, ECHO_NS)
     return any(
         row.at_ns is None
         or root.at_ns is None
-        or root.at_ns - slack <= row.at_ns <= (root.last_at_ns or root.at_ns) + ECHO_NS + slack
+        or root.at_ns - ECHO_NS <= row.at_ns <= (root.last_at_ns or root.at_ns) + ECHO_NS
         for root in roots
     )
