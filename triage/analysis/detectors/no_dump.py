@@ -7,7 +7,7 @@ them show that files got lost here: then any member of a group may lack one by c
 and the rest of the group may be stuck with it.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from triage.analysis.case import Case, ranks_wait
 from triage.analysis.live import home
@@ -31,6 +31,8 @@ MAX_CHANCE = 0.1
 ONE_PLACE_STRENGTH = 0.6
 # ... and where files of others got lost too, shared among the nodes that it may be.
 CHANCE_STRENGTH = 0.5
+# A node of fewer ranks may lose all of their files by chance.
+WHOLE_NODE = 3
 # Gaps on more nodes than this tell nothing; the coverage names them all.
 MAX_HOMES = 3
 
@@ -73,11 +75,17 @@ class NoDump:
                 yield self.finding(case, end, absent[end], at[end], doubt=GAP_STRENGTH)
             else:
                 at_home.setdefault(home(case.snapshot, rank), []).append(end)
+        gone = None if named else whole_node(case, at_home)
+        if gone is not None:
+            claims = [(end, absent[end], at[end]) for end in at_home.pop(gone)]
+            yield self.of_one_node(case, claims, doubt=None)
         if many and len(at_home) > MAX_HOMES:
             return
         doubt = None
         if many:
             doubt = GAP_STRENGTH if named else CHANCE_STRENGTH / max(len(at_home), 1)
+        if gone is not None:
+            doubt = GAP_STRENGTH / max(len(at_home), 1)
         for ends in at_home.values():
             if len(ends) > 1:
                 claims = [(end, absent[end], at[end]) for end in ends]
@@ -197,6 +205,26 @@ def by_chance(case: Case, accused: Sequence[int], waiters: Sequence[Place]) -> b
         )
     }
     return 1 - (1 - lost / len(elsewhere)) ** len(members) > MAX_CHANCE
+
+
+def whole_node(case: Case, homes: Collection[str]) -> str | None:
+    """The one home of those accused that left nothing at all, where files that get lost one by
+    one seldom take all of a node; None where no home or two did, or where nothing else is lost.
+    """
+    snapshot = case.snapshot
+    at: dict[str, list[int]] = {}
+    for rank in snapshot.world:
+        at.setdefault(home(snapshot, rank), []).append(rank)
+    lost = {
+        place: sum(rank not in snapshot.index_of for rank in ranks) for place, ranks in at.items()
+    }
+    gone = [place for place in homes if lost[place] == len(at[place]) >= WHOLE_NODE]
+    if len(gone) != 1 or len(homes) < 2:
+        return None
+    others = len(snapshot.world) - len(at[gone[0]])
+    share = sum(count for place, count in lost.items() if place != gone[0]) / max(others, 1)
+    chance = (len(homes) - 1) * share ** (len(at[gone[0]]) - 1)
+    return gone[0] if chance <= MAX_CHANCE else None
 
 
 def explanations(
