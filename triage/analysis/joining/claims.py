@@ -11,8 +11,8 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
-from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place
-from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log
+from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
+from triage.analysis.stop import ABOUT_THE_STOP, Stop, When, at_its_own_stop, ends_its_log
 from triage.domain.category import Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
 from triage.domain.finding import Finding
@@ -55,7 +55,8 @@ def join_claims(
     causes: Sequence[Hypothesis], claims: Iterable[Finding], seats: Seats, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
-    found = list(causes)
+    claims = list(claims)
+    found = at_the_one_place_claimed(causes, claims, seats, stop)
     at: dict[Place, list[int]] = defaultdict(list)
     elsewhere = []
     for k, one in enumerate(found):
@@ -67,7 +68,6 @@ def join_claims(
         elif is_dated_to_the_stop(one, stop):
             elsewhere.append(k)
     bare: dict[tuple[Place, Category], Hypothesis] = {}
-    claims = list(claims)
     home = home_of_the_lost(claims, at, found, seats, stop)
     for claim in claims:
         for rank in claim.ranks:
@@ -79,7 +79,7 @@ def join_claims(
                 about = claim.is_gap or is_about(found[k], rank, seats)
                 # Ranks that run different operations are a cause by themselves.
                 named = claim.category is Category.COLLECTIVE_MISMATCH
-                about = about and (not named or is_dated_to_the_stop(found[k], stop))
+                about = about and (not named or precedes_the_stop(found[k], stop))
                 if claim.can_be_due_to(found[k].category) and about:
                     found[k] = with_claim(found[k], claim, rank)
             for k in elsewhere:
@@ -96,6 +96,28 @@ def join_claims(
                 bare.get(key, Hypothesis(claim.category, Outside())), claim, None
             )
     return [*found, *bare.values()]
+
+
+def at_the_one_place_claimed(
+    causes: Sequence[Hypothesis], claims: Sequence[Finding], seats: Seats, stop: Stop
+) -> list[Hypothesis]:
+    """``causes``; what one process says and no line places is at the one place that claims name,
+    where nothing else fails there.
+    """
+    places = {seat_of(rank, seats) for claim in claims for rank in claim.ranks}
+    homeless = [
+        one
+        for one in causes
+        if isinstance(one.place, Unplaced)
+        and one.category in OF_ONE_GPU
+        and any(row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+    ]
+    if len(places) != 1 or len(homeless) != 1:
+        return list(causes)
+    (place,) = places
+    if any(one.place == place and fails_at_the_stop(one, stop) for one in causes):
+        return list(causes)
+    return [replace(one, place=place) if one is homeless[0] else one for one in causes]
 
 
 def home_of_the_lost(
@@ -165,6 +187,13 @@ def is_dated_to_the_stop(one: Hypothesis, stop: Stop) -> bool:
     """
     told = (row for row in one.rows if row.is_firm or (one.votes >= MANY_VOTES and not row.is_mild))
     return any(at_its_own_stop(row, stop.of(row)) for row in told)
+
+
+def precedes_the_stop(one: Hypothesis, stop: Stop) -> bool:
+    """Whether a firm line dates it to the beginning of the stop, and not to what came of it."""
+    return is_dated_to_the_stop(one, stop) and any(
+        row.is_firm and stop.of(row) is not When.AFTER for row in one.rows
+    )
 
 
 # Links flap on every day of a large cluster.

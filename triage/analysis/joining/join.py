@@ -94,7 +94,7 @@ def breaks_off(
         and any(
             row.is_firm
             and not row.is_mild
-            and stop.of(row) is When.AT
+            and stop.of(row) in (When.AT, When.AFTER)
             and (
                 case is None
                 or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
