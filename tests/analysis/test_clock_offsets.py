@@ -26,7 +26,7 @@ def xid(node: str, at_ns: int) -> Evidence:
 
 
 def offset_of(rows: list[Evidence], dumps: dict[str, int], node: str) -> int:
-    moved, _ = align([*rows, xid(node, START)], dumps)
+    moved, _, _ = align([*rows, xid(node, START)], dumps)
     assert moved[-1].at_ns is not None
     return START - moved[-1].at_ns
 
@@ -36,7 +36,7 @@ def test_watchdogs_tell_a_node_whose_clock_is_minutes_off(ahead_s: int) -> None:
     rows = [watchdog(f"n{k}", ahead_s if k == 2 else 0.5 * k, 600 + k) for k in range(5)]
     assert abs(offset_of(rows, {}, "n2") - ahead_s * SECOND) < 3 * SECOND
     assert offset_of(rows, {}, "n1") == 0
-    _, notes = align(rows, {})
+    _, _, notes = align(rows, {})
     assert any("n2" in note and ("ahead" if ahead_s > 0 else "behind") in note for note in notes)
 
 
@@ -56,7 +56,7 @@ def test_two_nodes_that_disagree_are_left_alone() -> None:
 
 def test_times_move_together_and_undated_rows_stay() -> None:
     rows = [watchdog(f"n{k}", 120 if k == 0 else 0) for k in range(4)]
-    moved, _ = align([*rows, replace(rows[0], at_ns=None, last_at_ns=None)], {})
+    moved, _, _ = align([*rows, replace(rows[0], at_ns=None, last_at_ns=None)], {})
     assert moved[0].at_ns == moved[1].at_ns == moved[0].last_at_ns
     assert moved[-1].at_ns is None
 
@@ -64,6 +64,6 @@ def test_times_move_together_and_undated_rows_stay() -> None:
 @given(st.lists(st.integers(-4_000, 4_000), max_size=9), st.lists(st.integers(0, 8), max_size=4))
 def test_rows_are_kept_in_their_order(offsets: list[int], dumps: list[int]) -> None:
     rows = [watchdog(f"n{k}", one) for k, one in enumerate(offsets)]
-    moved, notes = align(rows, {f"n{k}": 3_000 * SECOND for k in dumps})
+    moved, _, notes = align(rows, {f"n{k}": 3_000 * SECOND for k in dumps})
     assert [one.artifact for one in moved] == [one.artifact for one in rows]
     assert len(notes) <= 7

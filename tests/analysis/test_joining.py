@@ -29,6 +29,10 @@ class Seats:
     nodes: int = 8
     addresses: dict[str, str | None] = field(default_factory=dict)
 
+    @property
+    def world_size(self) -> int | None:
+        return 8 * self.nodes
+
     def node_of(self, rank: int) -> str | None:
         return f"n{rank // 8}" if rank < 8 * self.nodes else None
 

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from triage.analysis.identity import Fleet
-from triage.analysis.of_the_job import of_this_job
+from triage.analysis.of_the_job import strange_nodes
 from triage.analysis.on_one_clock import ALL_ROWS, Dated, thinned
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
@@ -22,19 +22,17 @@ def dated(*nodes: str | None) -> Dated:
 
 
 def test_a_node_that_job_json_does_not_list_is_left_out_and_named():
-    rows, notes = of_this_job(dated("n0", "n1", "spare9", None), FOUR)
-    assert [row.node for row in rows] == ["n0", "n1", None]
-    assert "spare9" in notes[0]
+    strange, notes = strange_nodes(dated("n0", "n1", "spare9", None), FOUR)
+    assert strange == {"spare9"}
+    assert "job.json does not list spare9" in notes[0]
 
 
 def test_names_that_are_written_in_two_ways_leave_everything_in():
-    rows, notes = of_this_job(dated("ip-10-0-0-1", "ip-10-0-0-2", "n0"), FOUR)
-    assert len(rows) == 3
-    assert notes == []
+    assert strange_nodes(dated("ip-10-0-0-1", "ip-10-0-0-2", "n0"), FOUR) == (frozenset(), [])
 
 
 def test_without_a_list_nobody_is_a_stranger():
-    assert len(of_this_job(dated("n0", "x"), Job())[0]) == 2
+    assert strange_nodes(dated("n0", "x"), Job()) == (frozenset(), [])
 
 
 def test_roots_seats_and_one_row_of_each_rank_are_kept():

@@ -43,7 +43,9 @@ MAX_NOTES = 40
 # Folders that hold dumps without naming a node.
 PLAIN_FOLDERS = frozenset({"fr", "dumps", "dump", "traces", "logs", "flight_recorder", "nodes", ""})
 # A folder for each process: rank_3, 3, local_rank-0, gpu3.
-OF_ONE_RANK = re.compile(r"(?:(?:global|local)?[_-]?rank|gpu|proc(?:ess)?)?[_.-]?\d{1,7}", re.IGNORECASE)
+OF_ONE_RANK = re.compile(
+    r"(?:(?:global|local)?[_-]?rank|gpu|proc(?:ess)?)?[_.-]?\d{1,7}", re.IGNORECASE
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     all_entered = bool(findings) and not any(claim.ranks for claim in findings)
     stop = find_stop(
         case, ours, facts, at, moved_ns, all_entered=all_entered,
-        ahead_ns=lambda rank: dated.ahead_ns.get(fleet.node_of(rank) or "", 0),
+        ahead_ns=dated.ahead_of_rank,
     )  # fmt: skip
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)

@@ -71,9 +71,7 @@ def stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -
     found = set()
     for artifact, told in lines.items():
         told.sort()
-        back = [
-            sum(two[k] < one[k] - TOLD for one, two in pairwise(told)) for k in (1, 2)
-        ]
+        back = [sum(two[k] < one[k] - TOLD for one, two in pairwise(told)) for k in (1, 2)]
         if back[0] < back[1]:
             found.add(artifact)
     return found

@@ -261,7 +261,7 @@ def how_known(weighed: Weighed, facts: Job, at: datetime | None) -> tuple[str, s
     case = weighed.view.case if weighed.view is not None else None
     if stop.start_ns is None:
         start = "nothing says when"
-    elif stop.start_ns == begun_to_wait(case):
+    elif stop.start_ns == begun_to_wait(case, weighed.dated.ahead_of_rank):
         start = "the dumps: then the first ranks entered what they never left"
     elif not stop.known:
         start = "a guess: the last error in the logs, since none of them tells of the job"

@@ -39,6 +39,10 @@ class Dated:
     notes: tuple[str, ...]
     ahead_ns: Mapping[str, int]
 
+    def ahead_of_rank(self, rank: int) -> int:
+        """By how many nanoseconds the clock of a rank's node was ahead."""
+        return self.ahead_ns.get(self.fleet.node_of(rank) or "", 0)
+
 
 def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> Dated:
     """Date, attribute and align the evidence of ``logs``."""

@@ -183,7 +183,6 @@ def store_connect(found: re.Match[str], _after: Sequence[str]) -> Reading:
 RESULTS = {
     "unhandled cuda error": (ROOT, None),
     "unhandled system error": (ROOT, None),
-    "internal error": (ROOT, None),
     "invalid usage": (ROOT, Category.DEPENDENCY),
     "invalid argument": (ROOT, Category.DEPENDENCY),
     "remote process exited": (CONSEQUENCE, None),
@@ -536,8 +535,7 @@ C10D.add(
         "RuntimeError: NCCL error: remote process exited or there was a network error, NCCL"
         " version 2.19.3",
         "RuntimeError: NCCL Error 6: remote process exited or there was a network error",
-        "Test NCCL failure common.cu:961 'internal error - please report this issue to the NCCL"
-        " developers / '",
+        "Test NCCL failure common.cu:961 'invalid usage / '",
         "cupy_backends.cuda.libs.nccl.NcclError: NCCL_ERROR_SYSTEM_ERROR: unhandled system error",
     ),
     ("NCCL error handling is asynchronous",),
@@ -546,6 +544,23 @@ C10D.add(
     weak=True,
     read=nccl_result,
     traits=(Trait.GENERIC,),
+)
+C10D.add(
+    "nccl_internal_error",
+    ROOT,
+    ("internal error - please report this issue to the nccl",),
+    r"internal error - please report this issue to the NCCL",
+    (
+        "torch.distributed.DistBackendError: NCCL error in: ../torch/csrc/NCCLUtils.hpp:328,"
+        " internal error - please report this issue to the NCCL developers, NCCL version 2.21.5",
+        "Test NCCL failure common.cu:961 'internal error - please report this issue to the NCCL"
+        " developers / '",
+    ),
+    ("NCCL error: invalid usage, please report it",),
+    PG,
+    category=Category.SOFTWARE_FRAMEWORK,
+    also=(Category.GPU, Category.NETWORK, Category.DEPENDENCY),
+    weak=True,
 )
 C10D.add(
     "store_connect_failed",

@@ -42,7 +42,8 @@ GPU_WORD: Final = re.compile(
 # Who a collector heard it from: "n12: 2026/11/21 03:04:15, 3, ...", "n12 [gpu-mon] ...".
 HOST_FIRST: Final = re.compile(
     r"(?!(?:gpu|cuda|rank|worker|device|card|step|iter|epoch)\W?\d)"
-    r"(?P<host>[A-Za-z](?=[\w.-]{0,127}\d)[\w.-]{1,127})(?:: (?=[\d{\[|])| (?=[{\[|]|\d{4}[-/]\d\d))",
+    r"(?P<host>[A-Za-z](?=[\w.-]{0,127}\d)[\w.-]{1,127})"
+    r"(?:: (?=[\d{\[|])| (?=[{\[|]|\d{4}[-/]\d\d))",
     re.IGNORECASE,
 )
 # "2026/11/21 03:04:15.123", and a clock without a day: "[gpu-mon] 06:28:07 host=..."

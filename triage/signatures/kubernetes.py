@@ -293,7 +293,8 @@ KUBE.line(
         "kubernetes.io/out-of-service",
     ),
     r"\b(?:Preempt|Reboot|Redeploy|Terminate)Scheduled\b|\bSpotInterrupt(?:ion|ed)\b"
-    r"|[Nn]ode (?:\S{1,128} )?will be preempted by|\bDisruptionTerminating\b|Disrupting Node(?:Claim)?:"
+    r"|[Nn]ode (?:\S{1,128} )?will be preempted by|\bDisruptionTerminating\b"
+    r"|Disrupting Node(?:Claim)?:"
     r"|(?:aws-node-termination-handler/(?:spot-itn|scheduled\S{1,40})"
     r"|cloud\.google\.com/impending-node-termination|ToBeDeletedByClusterAutoscaler"
     r"|karpenter\.sh/disrupted|node\.cloudprovider\.kubernetes\.io/shutdown"

@@ -585,6 +585,18 @@ NCCL.add(
     traits=(Trait.GENERIC,),
 )
 NCCL.add(
+    "internal_error",
+    ROOT,
+    ("ncclinternalerror",),
+    r"\bncclInternalError\b",
+    ("ncclInternalError: Internal check failed.",),
+    ("ncclInternalErrors: 0",),
+    "NCCL: ncclGetErrorString; what its own checks caught",
+    category=Category.SOFTWARE_FRAMEWORK,
+    also=(Category.GPU, Category.NETWORK, Category.DEPENDENCY),
+    weak=True,
+)
+NCCL.add(
     "result_remote",
     CONSEQUENCE,
     ("ncclremoteerror",),
@@ -600,12 +612,9 @@ NCCL.add(
 NCCL.add(
     "result",
     ROOT,
-    ("ncclunhandledcudaerror", "ncclinternalerror"),
-    r"nccl(?:UnhandledCudaError|InternalError)",
-    (
-        "ncclUnhandledCudaError: Call to CUDA function failed.",
-        "ncclInternalError: Internal check failed.",
-    ),
+    ("ncclunhandledcudaerror",),
+    r"ncclUnhandledCudaError",
+    ("ncclUnhandledCudaError: Call to CUDA function failed.",),
     ("ncclSuccess",),
     "NCCL: ncclGetErrorString",
     blame=Blame.NOBODY,

@@ -345,9 +345,11 @@ CORRUPTION.add(
     r"|(?:mismatch|differs?)\b.{0,40}?\bgolden\b"
     r"|\bbit[- ]?flips? (?:was |were )?(?:detected|found|in|on)\b"
     r"|\b(?:wrong|incorrect) results? (?:from|of|on|by|computed by) (?:gpu|rank|device)\b"
-    r"|\b(?:determinism|reproducibility|bitwise) (?:\w{1,16} )?(?:test|check|validation)s?\b.{0,20}?"
+    r"|\b(?:determinism|reproducibility|bitwise) (?:\w{1,16} )?(?:test|check|validation)s?\b"
+    r".{0,20}?"
     r"(?:fail(?:ed|ure)|mismatch)"
-    r"|\b(?:sha\d{1,3}|md5|crc\d{0,2}|hash|digest)(?:sum)? of .{0,60}?(?:differs?|mismatch)\w* (?:on|for|at)"
+    r"|\b(?:sha\d{1,3}|md5|crc\d{0,2}|hash|digest)(?:sum)? of .{0,60}?"
+    r"(?:differs?|mismatch)\w* (?:on|for|at)"
     r" (?:\d{1,7} of \d{1,7} )?(?:gpus?|ranks?|devices?)\b",
     (
         "SDC detected on rank 17 GPU 1: matmul self-test result mismatch",

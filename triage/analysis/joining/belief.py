@@ -30,7 +30,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Trait
+from triage.domain.evidence import KERNEL_KINDS, Evidence, Trait
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -182,7 +182,9 @@ def believe(
     weighed = bounded(weigh(rows, features, model), claims, stop)
     if all(claim.is_gap for claim in claims):
         weighed = best_guess(weighed)
-    bare = claims_alone([one for one in hypotheses if not one.rows], weighed, stop, trust=trust)
+    alone = [one for one in hypotheses if not one.rows]
+    weighed = parts_of_the_lost(alone, weighed, stop, trust=trust)
+    bare = claims_alone(alone, weighed, stop, trust=trust)
     return by_place([*weighed, *bare])
 
 
@@ -335,6 +337,46 @@ def needs_another_source(one: Hypothesis) -> bool:
         seconded = seconded or len({row.kind in KERNEL_KINDS for row in one.rows}) > 1
     alone = not claimed and not seconded
     return alone and not any(row.is_firm or row.is_mild for row in one.rows)
+
+
+# What of the claim of a missing file goes to the part that lines name at its place.
+PART_OF_A_GAP: Final = 0.8
+
+
+def parts_of_the_lost(
+    bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
+) -> list[Belief]:
+    """``weighed``; where a file is missing and its peers wait, the likeliest part that lines name
+    at that place about the stop is as likely as the place: nothing else tells of the part.
+    """
+    found = list(weighed)
+    for one in bare:
+        if not all(claim.is_gap for claim in one.claims):
+            continue
+        named = [
+            k
+            for k, other in enumerate(found)
+            if other.hypothesis.place == one.place
+            and any(claim in other.hypothesis.claims for claim in one.claims)
+            and not NO_GUESS.intersection(other.bounds)
+            and any(may_tell_of_the_stop(row, stop) for row in other.hypothesis.rows)
+        ]
+        if not named:
+            continue
+        best = max(named, key=lambda k: found[k].log_odds)
+        whole = max(claim.strength for claim in one.claims) * trust
+        least = PART_OF_A_GAP * whole
+        if max(found[k].probability for k in named) < NAMES_A_PART:
+            found[best] = replace(found[best], probability=max(found[best].probability, least))
+    return found
+
+
+def may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
+    """Whether a row accuses, and a clock dates it to the stop or none says otherwise."""
+    if row.is_mild or row.is_generic:
+        return False
+    when = stop.of(row)
+    return when in (When.AT, When.AFTER) or (row.is_firm and when is When.UNDATED)
 
 
 def claims_alone(

@@ -96,8 +96,7 @@ def breaks_off(
             and not row.is_mild
             and stop.of(row) in (When.AT, When.AFTER)
             and (
-                case is None
-                or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
+                case is None or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
             )
             for row in belief.hypothesis.rows
         )

@@ -17,6 +17,7 @@ from triage.analysis.lateness import measure
 from triage.analysis.stop import Stop
 from triage.analysis.telemetry.growth import CounterGrowth
 from triage.analysis.telemetry.inlet import InletRise
+from triage.analysis.telemetry.last_xid import last_xids
 from triage.analysis.telemetry.panels import Panels, Places, panels_of
 from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.analysis.telemetry.throttle import Throttle, throttling
@@ -67,7 +68,7 @@ def telemetry_evidence(
         aside(one, convicted, fleet) for one in joined_throttles(panels, places, late, leaf_switch)
     ]
     signals += CounterGrowth().run(panels, places)
-    return [row_of(one) for one in signals]
+    return [*(row_of(one) for one in signals), *last_xids(known, places, nodes)]
 
 
 def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:

@@ -17,7 +17,7 @@ from triage.parsers.telemetry.grid import Grid, coarser
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = ["LOOK_S", "Panel", "Panels", "Part", "Places", "Seat", "filled", "panels_of"]
+__all__ = ["LOOK_S", "Panel", "Panels", "Part", "Places", "Seat", "filled", "panels_of", "part_of"]
 
 F32 = npt.NDArray[np.float32]
 SECOND: Final = 1_000_000_000
@@ -183,6 +183,7 @@ def panels_of(
 
 
 def part_of(key: SeriesKey, places: Places, nodes: Collection[str]) -> Part | None:
+    """What a series is of; None for a node that is not the job's."""
     if key.node is None:
         return None
     node = places.node_of(key.node) or key.node

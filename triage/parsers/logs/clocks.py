@@ -84,6 +84,8 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
     zones[LogKind.CHECKS] = 0  # they are dated with their zone or not at all
     boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), notes)
     evidence = [dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
+    in_job_logs = [k for k, row in enumerate(evidence) if kind_of[row.artifact] is LogKind.JOB]
+    date_by_next_line(evidence, in_job_logs)
     placed = [dated_file(file, boots.dater(file.artifact)) for file in logs.files]
     times = {
         id(old): new for old, new in zip(logs.evidence, evidence, strict=True) if new is not old
@@ -295,6 +297,28 @@ def kernel_like_job(
 def spoken(zone_ns: int) -> str:
     minutes = abs(zone_ns) // MINUTE_NS
     return f"{'-' if zone_ns < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+# A traceback without times, and the launcher's dated line that says what came of it.
+NEXT_LINES: Final = 20
+
+
+def date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
+    """Give rows of ``chosen`` that print no time that of a row a few lines below them.
+
+    A process writes its traceback bare, and the launcher that hears of it prints the time.
+    """
+    below: dict[str, Evidence] = {}
+    for k in sorted(chosen, key=lambda k: -(evidence[k].line or 0)):
+        row = evidence[k]
+        if row.at_ns is not None:
+            below[row.artifact] = row
+            continue
+        near = below.get(row.artifact)
+        if near is None or near.at_ns is None or row.line is None or row.count > 1:
+            continue
+        if (near.line or 0) - row.line <= NEXT_LINES:
+            evidence[k] = row.dated(near.at_ns, near.at_ns, near.error_ns + SECOND_NS)
 
 
 def dated_row(row: Evidence, date: Dater) -> Evidence:

@@ -28,7 +28,8 @@ TIMES: Final = (
 )  # fmt: skip
 HOSTS: Final = (
     "_HOSTNAME", "hostname", "host", "node", "node_name", "nodename", "instance", "HostName",
-    "Computer", "host_name", "nodeName", "machine", "machineName", "compute.googleapis.com/resource_name",
+    "Computer", "host_name", "nodeName", "machine", "machineName",
+    "compute.googleapis.com/resource_name",
 )  # fmt: skip
 # Objects beside a message that say where it was written.
 PLACES: Final = ("labels", "stream", "resource", "kubernetes", "host", "agent")

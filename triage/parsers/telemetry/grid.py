@@ -61,7 +61,7 @@ class Grid:
 def way_of(metric: Metric) -> int:
     if metric is Metric.THROTTLE_REASONS:
         return BITS
-    return LARGEST if metric in COUNTERS else MEAN
+    return LARGEST if metric in COUNTERS or metric is Metric.LAST_XID else MEAN
 
 
 @compiled

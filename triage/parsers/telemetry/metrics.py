@@ -34,6 +34,7 @@ class Metric(StrEnum):
     NVLINK_ERRORS_CRC = "nvlink_errors_crc"
     NVLINK_ERRORS_REPLAY = "nvlink_errors_replay"
     NVLINK_ERRORS_RECOVERY = "nvlink_errors_recovery"
+    LAST_XID = "last_xid"
     IB_SYMBOL_ERROR = "ib_symbol_error"
     IB_LINK_DOWNED = "ib_link_downed"
     IB_LINK_ERROR_RECOVERY = "ib_link_error_recovery"
@@ -104,6 +105,7 @@ DCGM: Final = {
     "nvlink_crc_data_error_count_total": Source(Metric.NVLINK_ERRORS_CRC, part="data"),
     "nvlink_replay_error_count_total": Source(Metric.NVLINK_ERRORS_REPLAY),
     "nvlink_recovery_error_count_total": Source(Metric.NVLINK_ERRORS_RECOVERY),
+    "xid_errors": Source(Metric.LAST_XID),
 }
 # `nvidia-smi --help-query-gpu`, without the unit that `--format=csv` adds in brackets.
 NVIDIA_SMI: Final = {
