@@ -299,9 +299,12 @@ def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
 
 
 def is_failing(row: Evidence) -> bool:
-    """Whether a process of the job says that it failed, or was made to."""
+    """Whether a process of the job says that it failed, or was made to.
+
+    What is flushed when a process goes is of its end, whenever that comes.
+    """
     told = row.role in FAILING and row.kind in JOB_KINDS
-    return told and Trait.NOT_THE_JOB not in row.traits
+    return told and row.traits.isdisjoint((Trait.NOT_THE_JOB, Trait.TEARDOWN))
 
 
 def is_weak_root(row: Evidence) -> bool:

@@ -8,7 +8,7 @@ import re
 from collections.abc import Sequence
 
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Kind
+from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
 from triage.signatures.signature import Reading
 
@@ -54,6 +54,7 @@ FABRIC.add(
     ("no work requests were flushed",),
     VERBS,
     blame=Blame.PAIR,
+    traits=(Trait.TEARDOWN,),
 )
 FABRIC.add(
     "completion",

@@ -34,6 +34,10 @@ ON_NODE: Final = re.compile(
 OBJECT: Final = re.compile(
     rf"(?<![\w/.-])(?P<kind>pod|node|Pod|Node)/(?P<name>(?:[\w.-]{{1,80}}/)?{HOST})"
 )
+EVICTED_FROM: Final = re.compile(
+    rf"evicted by the eviction API from (?P<node>{HOST})|\bdrained for \w{{1,20}} of node"
+    rf" (?P<drained>{HOST})"
+)
 NO_NODE: Final = frozenset(
     {"is", "was", "has", "had", "condition", "conditions", "status", "not", "will", "and", "or",
      "in", "on", "to", "the", "for", "with", "controller", "affinity", "selector", "shutdown",
@@ -45,6 +49,10 @@ NO_NODE: Final = frozenset(
 
 def about(text: str) -> dict[str, str]:
     """The node, else the pod, that a line is about."""
+    evicted = EVICTED_FROM.search(text)
+    if evicted is not None:
+        name = (evicted["node"] or evicted["drained"]).rstrip(".,:;")
+        return {"node": name, "said_of": name}
     for found in OBJECT.finditer(text):
         name = found["name"].rpartition("/")[2].rstrip(".,:;")
         if found["kind"].lower() == "node":
@@ -183,14 +191,16 @@ KUBE.line(
         "evictionbyevictionapi",
         "being drained",
         "cordoned and drain",
+        "nodemaintenance",
+        "drained for ",
     ),
     rf"\bnode/(?P<node>{HOST}) (?:already )?(?P<step>cordoned|drained)\b"
     rf"|\b[Nn]ode (?P<named>{HOST}) (?:was |is |has been |is being )?(?:cordoned|drained)\b"
     rf"|Node (?P<cordoned>{HOST}) status is now: NodeNotSchedulable|NodeNotSchedulable"
     r"|marking node as unschedulable|[Ee]victing pod (?P<pod>[\w.-]{1,100}(?:/[\w.-]{1,100})?)"
     rf"|[Dd]rain(?:ing)? (?:of )?node[ :]\"?(?P<draining>{HOST})|[Nn]ode drain\b(?! ?timeout)"
-    r"|NodeDrain\b|draining for (?:maintenance|upgrade|repair|reboot)|TerminationByKubernetes"
-    r"|EvictionByEvictionAPI|being drained",
+    r"|NodeDrain\b|\bdrain(?:ing|ed) for (?:maintenance|upgrade|repair|reboot)"
+    r"|TerminationByKubernetes|EvictionByEvictionAPI|being drained|\bNodeMaintenance\b",
     (
         "node/gpu-17 cordoned",
         "node/gpu-17 drained",
@@ -198,6 +208,8 @@ KUBE.line(
         "Normal NodeNotSchedulable 4s kubelet Node gpu-17 status is now: NodeNotSchedulable",
         "controller: draining node gpu-17 for kernel upgrade",
         "kubelet: Pod llm-worker-5 evicted: node gpu-17 cordoned and draining for maintenance",
+        "Normal NodeMaintenance node/gpu-17 cordoned by maintenance-operator: BIOS update",
+        "Normal Evicted pod/llm-worker-7 Evicted pod: drained for upgrade of node gpu-17",
         "INFO: received SIGTERM, node drain: terminationGracePeriodSeconds=30",
     ),
     ("node/gpu-17 uncordoned", "the queue is drained", "node drain timeout is 300s"),

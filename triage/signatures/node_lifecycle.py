@@ -34,6 +34,21 @@ def rebooted(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
+INSTANCE = re.compile(
+    rf"\b[Ii]nstance i-[0-9a-f]{{8,17}} \((?P<node>{HOST})\)"
+    rf'|"kubernetes\.io/hostname": ?"(?P<label>{HOST})"'
+)
+
+
+def instance(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A cloud's notice names the instance, and beside it the host name where it knows one."""
+    named_as = INSTANCE.search(found.string[:4000])
+    if named_as is None:
+        return Reading()
+    name = named_as["node"] or named_as["label"]
+    return Reading(fields={"node": name, "said_of": name})
+
+
 NODE.line(
     "rebooted",
     ROOT,
@@ -213,6 +228,8 @@ NODE.line(
         "maintenance-event",
         "upcoming-maintenance",
         "scheduled maintenance event",
+        "for scheduled maintenance",
+        "aws_ec2_",
         "computeengine host error",
         "compute.instances.hosterror",
         "compute.instances.automaticrestart",
@@ -223,7 +240,9 @@ NODE.line(
     r"|rebalance recommendation|(?:TERMINATE|MIGRATE)_ON_HOST_MAINTENANCE|\bVMEventScheduled\b"
     r"|\bUpcomingMaintenance\b|instance is scheduled for (?:termination|retirement|maintenance"
     r"|reboot)|host maintenance event|upcoming-maintenance[^\n]{0,60}?(?:PENDING|ONGOING|start)"
-    r"|scheduled maintenance event|compute\.instances\.(?:hostError|automaticRestart"
+    r"|scheduled maintenance event|(?:rebooted|stopped|terminated|retired) for scheduled maintenance"
+    r"|\bAWS_EC2_\w{0,60}(?:MAINTENANCE|RETIREMENT|REBOOT|STOP|TERMINATION)\w{0,40}"
+    r"|compute\.instances\.(?:hostError|automaticRestart"
     r"|migrateOnHostMaintenance)",
     (
         'events: {"Code": "system-reboot", "State": "active", "NotBefore": "21 Nov 2026"}',
@@ -231,11 +250,14 @@ NODE.line(
         "metadata: host maintenance event TERMINATE_ON_HOST_MAINTENANCE",
         "handler: EC2 instance rebalance recommendation received",
         "This instance is scheduled for retirement at 2026-03-07T04:00:00Z",
+        "Instance i-0a1b2c3d4e5f60718 (gpu-17) is being rebooted for scheduled maintenance of the"
+        " host.",
     ),
     ('{"eventType": "click"}', "file-system-rebooter", "instance/maintenance-event NONE"),
     CLOUD,
     category=MAINTENANCE,
     scope=Scope.ANY,
+    read=instance,
 )
 NODE.line(
     "notice_expected",

@@ -10,7 +10,7 @@ from typing import Final
 
 from triage.domain.hosts import expand
 
-__all__ = ["HOST", "HOSTS", "hosts_in", "named"]
+__all__ = ["HOST", "HOSTS", "hosts_in", "named", "of_an_event"]
 
 HOST: Final = r"[A-Za-z0-9][\w.-]{0,127}"
 """One name of a node, without capturing it."""
@@ -39,3 +39,24 @@ def named(found: re.Match[str], *groups: str) -> Mapping[str, str]:
     if len(names) == 1:
         return {"node": names[0], "said_of": names[0]}
     return {"nodes": " ".join(names)} if names else {}
+
+
+# `3m  Warning  OOMKilling  node/gpu-17  ...`, as kubectl and exporters print an event.
+EVENT: Final = re.compile(
+    rf"\b(?:Normal|Warning)\s{{1,12}}\w{{1,60}}\s{{1,40}}(?P<kind>node|pod)/(?P<name>{HOST})"
+)
+ON_NODE: Final = re.compile(rf"\bon node (?P<node>{HOST})")
+
+
+def of_an_event(text: str) -> Mapping[str, str]:
+    """The fields of the node that an event of Kubernetes is about, else of the one that it names
+    for a pod; nothing for any other line.
+    """
+    found = EVENT.search(text) if "node/" in text or "pod/" in text else None
+    if found is None:
+        return {}
+    on = found if found["kind"] == "node" else ON_NODE.search(text, found.end())
+    if on is None:
+        return {}
+    name = on["name" if on is found else "node"].rstrip(".,:;")
+    return {"node": name, "said_of": name}

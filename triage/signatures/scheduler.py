@@ -174,6 +174,20 @@ SCHEDULER.add(
     blame=Blame.SHARED,
 )
 SCHEDULER.add(
+    "maintenance_begins",
+    ROOT,
+    ("maintenance reservation", "maintenance window"),
+    r"\bmaintenance (?:reservation|window) (?:\S{1,60} )?(?:begins|starts|started|has begun)\b",
+    (
+        "launcher: SIGTERM received from the batch system: maintenance reservation begins",
+        "The maintenance window starts in 10 minutes, the job will be stopped",
+    ),
+    ("no maintenance window is planned", "the maintenance window ended"),
+    "wrappers of batch jobs; Slurm: scontrol create reservation flags=maint",
+    category=STOPPED,
+    blame=Blame.SHARED,
+)
+SCHEDULER.add(
     "container_oom",
     ROOT,
     ("oomkilled", "low on resource: memory"),

@@ -10,7 +10,7 @@ from typing import Final
 
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, Kind
 
@@ -58,7 +58,7 @@ def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> 
     now = [row for row in faults if row.gpu is not None and stop.of(row) in ABOUT_THE_STOP]
     # It has to do so at the stop too; on other days anybody's program may have done it. What
     # several GPUs show at once is the code that runs on them.
-    if len({row.gpu for row in now}) != 1 or not any(repeats(row, faults) for row in now):
+    if len({row.gpu for row in now}) != 1 or not any(repeats(row, faults, stop) for row in now):
         return one
     gpu = now[0].gpu
     if gpu is None or not any(row.gpu == gpu for row in one.rows):
@@ -69,7 +69,7 @@ def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> 
     )
 
 
-def repeats(now: Evidence, faults: Sequence[Evidence]) -> bool:
+def repeats(now: Evidence, faults: Sequence[Evidence], stop: Stop) -> bool:
     """Whether a GPU had this fault at this place before, in other processes or on other days."""
     alike = [
         row
@@ -79,6 +79,7 @@ def repeats(now: Evidence, faults: Sequence[Evidence]) -> bool:
     processes = {row.pid for row in alike if row.pid is not None}
     times = [t for row in alike for t in (row.at_ns, row.last_at_ns) if t is not None]
     apart = bool(times) and max(times) - min(times) > RUNS_APART_NS
+    apart = apart or any(stop.of(row) is When.STALE for row in alike)
     return sum(row.count for row in alike) >= REPEATS and (apart or len(processes) > 1)
 
 

@@ -11,7 +11,7 @@ from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.domain.category import SOFTWARE, Category
-from triage.domain.evidence import Blame, Evidence
+from triage.domain.evidence import Blame, Evidence, Kind
 
 __all__ = ["gather_shared", "merged_alike", "printed_everywhere"]
 
@@ -48,6 +48,8 @@ def gather_shared(
         # What only some show for certain, the others may show as a consequence.
         group = [one for one in everybody if is_sure_now(one, stop)] or everybody
         category = commonest(group)
+        if category is Category.SOFTWARE_USER and faults_on_devices(group, stop):
+            category = Category.SOFTWARE_FRAMEWORK
         places = {one.place for one in group} - {Unplaced(), Outside()}
         shown = {one.node for one in group if one.node is not None}
         nodes = tuple(sorted(shown.union(*(one.reached for one in group))))
@@ -82,6 +84,16 @@ def gather_shared(
 def kin_of(category: Category) -> Category:
     """One program crashes on all nodes; whose part of it is at fault is told in different words."""
     return Category.SOFTWARE_USER if category in SOFTWARE else category
+
+
+def faults_on_devices(group: Sequence[Hypothesis], stop: Stop) -> bool:
+    """Whether GPUs fault alike while no process raises an error of its own: it is in a kernel
+    that all of them run, and those are libraries' far more often than the user's.
+    """
+    now = [row for one in group for row in of_now(one, stop)]
+    return any(row.kind is Kind.XID for row in now) and all(
+        row.kind in (Kind.XID, Kind.CUDA) for row in now
+    )
 
 
 def commonest(group: Sequence[Hypothesis]) -> Category:

@@ -13,6 +13,7 @@ from triage.parsers.logs.stamps import read_time
 from triage.signatures.pci import bus_id
 from triage.signatures.process_names import Whose, serves_jobs, whose
 from triage.signatures.registry import Match
+from triage.signatures.said_of_nodes import of_an_event
 from triage.signatures.signature import Scope
 
 __all__ = ["MAX_TEXT", "merged", "rows_of_line"]
@@ -138,6 +139,8 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
     signature, reading = match.signature, match.reading
     named = {name: value for name, value in match.found.groupdict().items() if value is not None}
     named.update(reading.fields)
+    if envelope.node is None and "node" not in named:
+        named.update(of_an_event(match.found.string[:MAX_TEXT]))
     fields = {name: value for name, value in named.items() if name not in OWN_FIELDS}
     if envelope.address is not None:
         fields.setdefault("address", envelope.address)
