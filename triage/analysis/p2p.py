@@ -8,9 +8,10 @@ unfinished sends of one rank against the unfinished receives of its peer.
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 from triage.analysis.snapshot import Snapshot, Stuck
-from triage.parsers.flight_recorder.reduce import M_OWN, M_PEER, M_SEND, M_SIG, M_UNIT
+from triage.parsers.flight_recorder.reduce import M_OWN, M_PEER, M_SEND, M_SIG, M_UNIT, U_ENTRY
 
 __all__ = ["Channel", "channels"]
 
@@ -92,6 +93,28 @@ def ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[End]:
         yield End(unit, bool(member[M_SEND]), peer, member[M_SIG])
 
 
+# A pair that sent so often in this order does not stand still for the order.
+STEADY_SEQ: Final = 16
+
+
+def crosses(snapshot: Snapshot, rank: int, peer: int, receive: End, theirs: list[End]) -> bool:
+    """Whether two ranks send to each other at once, and each receives right behind that.
+
+    ``batch_isend_irecv`` records it so, as transfers one behind the other that go together; and
+    a pair that has long done so is not held up by it.
+    """
+    stuck, peer_stuck = snapshot.stuck_of(rank), snapshot.stuck_of(peer)
+    if stuck is None or peer_stuck is None or peer_stuck.row is None:
+        return False
+    if not peer_stuck.p2p or peer_stuck.group != stuck.group:
+        return False
+    if min(stuck.seq, peer_stuck.seq) < STEADY_SEQ:
+        return False
+    sends = any(one.unit == peer_stuck.row and one.send and one.peer == rank for one in theirs)
+    pending = snapshot.digests[snapshot.index_of[peer]].pending
+    return sends and int(pending[receive.unit, U_ENTRY] - pending[peer_stuck.row, U_ENTRY]) == 1
+
+
 def match(
     snapshot: Snapshot, rank: int, stuck: Stuck, end: End, place: int, theirs: list[End]
 ) -> Channel:
@@ -100,6 +123,8 @@ def match(
     peer_stuck = snapshot.stuck_of(end.peer)
     here = place < len(other_side)
     now = here and peer_stuck is not None and other_side[place].unit == peer_stuck.row
+    if here and not now and end.send:
+        now = crosses(snapshot, rank, end.peer, other_side[place], theirs)
     return Channel(
         rank=rank,
         peer=end.peer,
