@@ -49,7 +49,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     before = len(logs.notes)
     logs = replace(logs, evidence=thinned(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
-    fleet = resolve(placed.evidence, facts, dump_nodes(case))
+    fleet = resolve(placed.evidence, with_world(facts, case), dump_nodes(case))
     rows = held_against_peers(with_spread(attribute(with_age(placed), fleet)))
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
@@ -139,6 +139,14 @@ def anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
         dump_by_node=by_node,
         at_ns=None if at is None else int(at.timestamp() * 1e9),
     )
+
+
+def with_world(facts: Job, case: Case | None) -> Job:
+    """``facts`` with the size of the world, as the groups in the dumps show it."""
+    world = case.snapshot.world if case is not None else ()
+    if facts.world_size or not world or world != tuple(range(len(world))):
+        return facts
+    return replace(facts, world_size=len(world))
 
 
 def dump_nodes(case: Case | None) -> dict[int, str]:

@@ -32,21 +32,31 @@ def fill_by_names(
     """
     homes = homes_in_order(seats, job, world)
     left = set(nodes) - set(homes.values())
-    if world is None or len(homes) < MIN_HOMES or not left:
+    if world is None or not homes or not left:
         return []
     per_node = per_node_of(seats, job, world)
-    ways = {
-        tuple(sorted(way.items()))
-        for key in (natural, str)
-        if (way := between(homes, left, -(-world // per_node), key)) is not None
-    }
+    blocks = -(-world // per_node)
+    free = set(range(blocks)) - set(homes)
+    ways: set[tuple[tuple[int, str], ...]]
+    if len(free) == len(left) == 1:
+        ways = {((free.pop(), next(iter(left))),)}
+        how = "as it is the one that is left"
+    elif len(homes) < MIN_HOMES:
+        return []
+    else:
+        how = "by the order of names"
+        ways = {
+            tuple(sorted(way.items()))
+            for key in (natural, str)
+            if (way := between(homes, left, blocks, key)) is not None
+        }
     if len(ways) != 1:
         return []
     notes = []
     for block, node in ways.pop():
         ranks = range(block * per_node, min((block + 1) * per_node, world))
         seats.update(dict.fromkeys(ranks, node))
-        notes.append(f"ranks {ranks[0]} to {ranks[-1]} are on {node} by the order of names")
+        notes.append(f"ranks {ranks[0]} to {ranks[-1]} are on {node} {how}")
     return notes
 
 

@@ -38,9 +38,13 @@ LETTERS: Final = re.compile(rb"[A-Za-z]")
 HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
 # Words of file names that are no host.
 PLAIN_WORDS: Final = re.compile(
-    r"^(?:dmesg|kern(?:el)?|messages|syslog|journal(?:ctl)?|console|serial|log|logs|out|err|txt|"
+    r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|console|serial|log|logs|out|err|txt|"
     r"json|jsonl|gz|zst|std(?:out|err)|\d+|boot|previous|full|raw|iso|node|host|xid|nvidia)$",
     re.I,
+)
+# Those that never begin a host's name.
+LOG_WORDS: Final = re.compile(
+    r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|serial|logs?|json)$"
 )
 # dmesg_Tx-n3.log: what was asked of dmesg is no part of a name.
 DMESG_OPTIONS: Final = re.compile(r"dmesg[._-]{1,2}(?:T[xL]?|xT)(?=[._-])")
@@ -140,6 +144,15 @@ def node_of_file(artifact: str, kind: LogKind, hosts: Counter[str]) -> str | Non
     return host_in_name(artifact)
 
 
+def without_plain_words(name: str) -> str:
+    """A name without the words before it that say what the file is: ``kmsg-tail-gpu17``."""
+    head, mark, rest = name.partition("-")
+    while mark and LOG_WORDS.match(head):
+        name = rest
+        head, mark, rest = name.partition("-")
+    return name
+
+
 def host_in_name(artifact: str) -> str | None:
     """``dmesg-n3.log``, ``dmesg_Tx-n3.log``, ``n3.kernel.log``, ``n3/dmesg.txt``.
 
@@ -149,7 +162,7 @@ def host_in_name(artifact: str) -> str | None:
     path = PurePosixPath(artifact)
     name = DMESG_OPTIONS.sub("dmesg", path.name)
     words = [word for word in re.split(r"[._]", name) if not PLAIN_WORDS.match(word)]
-    words = [re.sub(r"^(?:dmesg|kern(?:el)?|syslog|messages|journal)-", "", one) for one in words]
+    words = [without_plain_words(word) for word in words]
     named = [word for word in words if HOSTLIKE.fullmatch(word)]
     if len(named) == 1:
         return named[0]
