@@ -4,7 +4,8 @@ Other people's processes run on its nodes, other jobs' logs lie beside its own, 
 ended in order tears down what its processes held.
 """
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -76,22 +77,29 @@ def strange_nodes(dated: Dated, facts: Job) -> tuple[frozenset[str], list[str]]:
 def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
     """The rows; what a driver says of another process than the job's is marked as that.
 
-    By its number where those of the job are known on that node, else by its name.
+    By its number where some of the job's are known on that node, else by its name.
     """
-    known = {node for node, _ in fleet.rank_by_pid}
+    known: dict[str, list[int]] = defaultdict(list)
+    for node, pid in fleet.rank_by_pid:
+        known[node].append(pid)
     return [
         replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
         if row.kind is Kind.XID
         and row.code in OF_A_PROCESS
         and row.pid is not None
-        and is_a_strangers(row, fleet, known)
+        and is_a_strangers(row, known)
         else row
         for row in evidence
     ]
 
 
-def is_a_strangers(row: Evidence, fleet: Fleet, known: Collection[str]) -> bool:
-    if row.node in known and row.pid is not None:
-        return (row.node, row.pid) not in fleet.rank_by_pid
+# A launcher starts all processes of a node within seconds.
+NEAR_PIDS: Final = 2_000
+
+
+def is_a_strangers(row: Evidence, known: Mapping[str, Sequence[int]]) -> bool:
+    own = known.get(row.node or "")
+    if own and row.pid is not None:
+        return min(abs(row.pid - pid) for pid in own) > NEAR_PIDS
     name = row.fields.get("name") or row.fields.get("process") or ""
     return bool(name) and not name.startswith("<") and whose(name) is not Whose.JOB

@@ -12,6 +12,7 @@ from typing import Final
 
 from triage.analysis.case import Case
 from triage.analysis.clock_offsets import align
+from triage.analysis.exits import with_ranks_that_exit
 from triage.analysis.host_names import NamesInPaths
 from triage.analysis.identity import Fleet, attribute, resolve
 from triage.analysis.lateness import node_clocks
@@ -50,7 +51,8 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     logs = replace(logs, evidence=thinned(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, with_world(facts, case), dump_nodes(case))
-    rows = held_against_peers(with_spread(attribute(with_age(placed), fleet)))
+    seated = with_ranks_that_exit(attribute(with_age(placed), fleet), fleet)
+    rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
     told = (*placed.notes[before:], *fleet.notes, *notes)

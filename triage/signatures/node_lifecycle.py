@@ -240,7 +240,7 @@ NODE.line(
     r"|rebalance recommendation|(?:TERMINATE|MIGRATE)_ON_HOST_MAINTENANCE|\bVMEventScheduled\b"
     r"|\bUpcomingMaintenance\b|instance is scheduled for (?:termination|retirement|maintenance"
     r"|reboot)|host maintenance event|upcoming-maintenance[^\n]{0,60}?(?:PENDING|ONGOING|start)"
-    r"|scheduled maintenance event|(?:rebooted|stopped|terminated|retired) for scheduled maintenance"
+    r"|scheduled maintenance event|(?:rebooted|stopped|terminated|retired) for scheduled maint"
     r"|\bAWS_EC2_\w{0,60}(?:MAINTENANCE|RETIREMENT|REBOOT|STOP|TERMINATION)\w{0,40}"
     r"|compute\.instances\.(?:hostError|automaticRestart"
     r"|migrateOnHostMaintenance)",

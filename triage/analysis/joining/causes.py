@@ -166,10 +166,25 @@ def at_one_place(
             grouped[category].append(row)
             explains[category] += followers[index]
     tell_open_ones(grouped, stop)
+    hit = defaultdict(set)
+    for index in parents:
+        if rows[index].category is not None and of_a_process(rows[index]):
+            hit[rows[index].category].add(rows[index].rank)
     return [
-        refined(of_rows(category, place, own, explains[category], seats, stop), rows, stop)
+        refined(
+            hitting(of_rows(category, place, own, explains[category], seats, stop), hit[category]),
+            rows, stop,
+        )
         for category, own in grouped.items()
-    ]
+    ]  # fmt: skip
+
+
+def hitting(one: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
+    """``one``, where it names no GPU, with the one rank whose process says that it was hit."""
+    ranks = [rank for rank in hit if rank is not None]
+    if one.ranks or one.gpus or len(ranks) != 1:
+        return one
+    return replace(one, ranks=tuple(ranks))
 
 
 def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:

@@ -23,6 +23,8 @@ CHASSIS_GPUS: Final = 6
 APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})
 # Faults further apart than this are not of one run of one program.
 RUNS_APART_NS: Final = 6 * 3600 * SECOND
+# Beside the GPU that repeats itself another one may have a fault of its own.
+MOST_AT_ONCE: Final = 2
 # As often as this the same place of a chip is no accident.
 REPEATS: Final = 3
 
@@ -55,12 +57,17 @@ def what_lost_gpus_hang_on(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothe
 def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """One GPU that repeats an application's fault at one place of its chip: the GPU."""
     faults = [row for row in rows if row.kind is Kind.XID and row.code in APPLICATION_XIDS]
-    now = [row for row in faults if row.gpu is not None and stop.of(row) in ABOUT_THE_STOP]
+    now = [
+        row
+        for row in faults
+        if row.gpu is not None and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
+    ]
     # It has to do so at the stop too; on other days anybody's program may have done it. What
     # several GPUs show at once is the code that runs on them.
-    if len({row.gpu for row in now}) != 1 or not any(repeats(row, faults, stop) for row in now):
+    repeating = {row.gpu for row in now if repeats(row, faults, stop)}
+    if len(repeating) != 1 or len({row.gpu for row in now}) > MOST_AT_ONCE:
         return one
-    gpu = now[0].gpu
+    gpu = repeating.pop()
     if gpu is None or not any(row.gpu == gpu for row in one.rows):
         return one
     own = tuple(row for row in one.rows if row.gpu in (gpu, None))
