@@ -5,6 +5,7 @@ fails; it ends when the job is given up, often one watchdog timeout later.
 Without any sign of trouble a job is healthy, whatever its kernels complain of.
 """
 
+import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -30,6 +31,7 @@ __all__ = [
     "ends_its_log",
     "find_stop",
     "is_failing",
+    "is_of_a_health_check",
     "of_a_process",
     "parse_instant",
 ]
@@ -153,7 +155,8 @@ class Stop:
         """Whether a test or a watch found behind the end of the job what was wrong at the stop."""
         if row.category is Category.SDC:
             return True
-        if Trait.OF_A_REPORT not in row.traits or self.given_up_ns is None or row.at_ns is None:
+        told = Trait.OF_A_REPORT in row.traits or is_of_a_health_check(row)
+        if not told or self.given_up_ns is None or row.at_ns is None:
             return False
         return row.at_ns - self.given_up_ns <= TIMEOUT_S * SECOND
 
@@ -301,10 +304,22 @@ def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
 def is_failing(row: Evidence) -> bool:
     """Whether a process of the job says that it failed, or was made to.
 
-    What is flushed when a process goes is of its end, whenever that comes.
+    What is flushed when a process goes is of its end, whenever that comes; a notice of what
+    will end a node comes before it.
     """
-    told = row.role in FAILING and row.kind in JOB_KINDS
+    told = row.role in FAILING and row.kind in JOB_KINDS and LASTING not in row.fields
     return told and row.traits.isdisjoint((Trait.NOT_THE_JOB, Trait.TEARDOWN))
+
+
+# nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...
+HEALTH_CHECK: Final = re.compile(
+    r"\bhealth[ _-]?check\w* failed\b|\bcheck_\w{0,30}gpu\w{0,30}:", re.IGNORECASE
+)
+
+
+def is_of_a_health_check(row: Evidence) -> bool:
+    """Whether a health check found it, in whatever words."""
+    return HEALTH_CHECK.search(row.text) is not None
 
 
 def is_weak_root(row: Evidence) -> bool:

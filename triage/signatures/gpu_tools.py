@@ -312,13 +312,18 @@ TOOLS.add(
     "error_cell",
     ROOT,
     ("err!",),
-    r"\|.{0,60}\bERR!",
-    ("| ERR!   ERR!  ERR!   ERR! / ERR! |  0MiB / 81559MiB |",),
+    r"\|(?:[^|\n]{0,80}\| {1,4}(?P<gpu>[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.0))?"
+    r".{0,60}\bERR!",
+    (
+        "| ERR!   ERR!  ERR!   ERR! / ERR! |  0MiB / 81559MiB |",
+        "|   6  A100-SXM4-80GB      On  | 00000000:B7:00.0 Off |       ERR! |",
+    ),
     ("err! the parser stopped",),
     SMI,
     category=Category.GPU,
     also=(LOST, Category.POWER),
     weak=True,
+    traits=(Trait.OF_A_REPORT,),
 )
 TOOLS.add(
     "diagnosis",

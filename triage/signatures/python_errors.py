@@ -647,5 +647,17 @@ PYTHON.add(
     also=(FRAMEWORK, Category.DEPENDENCY),
     weak=True,
 )
+PYTHON.add(
+    "hydra",
+    ROOT,
+    ("error executing job with overrides",),
+    r"Error executing job with overrides: ",
+    ("Error executing job with overrides: ['trainer.num_nodes=4']",),
+    ("executing job with overrides: []",),
+    "Hydra: what it prints in front of the traceback of the program that it runs",
+    category=USER,
+    also=(FRAMEWORK, Category.DEPENDENCY),
+    weak=True,
+)
 
 SIGNATURES = PYTHON.signatures()

@@ -28,7 +28,7 @@ from triage.analysis.joining.claims import (
 from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
-from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log
+from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence, Trait
 from triage.domain.finding import Finding
@@ -335,6 +335,10 @@ def needs_another_source(one: Hypothesis) -> bool:
         # gets through, are two sources.
         claimed = claimed or bool(one.claims)
         seconded = seconded or len({row.kind in KERNEL_KINDS for row in one.rows}) > 1
+    if one.gpus or one.ranks:
+        # So are a tool's report of a GPU and the error of the process on it.
+        sides = {of_a_process(row) for row in one.rows if not (row.is_mild or row.is_generic)}
+        seconded = seconded or len(sides) > 1 or (one.followers > 0 and bool(one.gpus))
     alone = not claimed and not seconded
     return alone and not any(row.is_firm or row.is_mild for row in one.rows)
 

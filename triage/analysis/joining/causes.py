@@ -25,7 +25,14 @@ from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import gather_shared, merged_alike, printed_everywhere
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
+from triage.analysis.stop import (
+    ABOUT_THE_STOP,
+    SECOND,
+    Stop,
+    When,
+    is_of_a_health_check,
+    of_a_process,
+)
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -104,20 +111,13 @@ KERNEL_BEGINS = re.compile(
 )
 
 
-# nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...
-HEALTH_CHECK = re.compile(
-    r"\bhealth[ _-]?check\w* failed\b|\bcheck_\w{0,30}gpu\w{0,30}:", re.IGNORECASE
-)
-
-
 def is_quoted(row: Evidence) -> bool:
     """Whether a driver's line stands inside somebody's sentence, in a job log; what a health check
     found is its own.
     """
     if row.kind not in (Kind.XID, Kind.SXID) and Trait.QUOTABLE not in row.traits:
         return False
-    told = KERNEL_BEGINS.match(row.text) or HEALTH_CHECK.search(row.text)
-    return row.weak and told is None
+    return row.weak and not (KERNEL_BEGINS.match(row.text) or is_of_a_health_check(row))
 
 
 def is_while_running(row: Evidence, running_ns: int | None) -> bool:
@@ -166,6 +166,7 @@ def at_one_place(
             grouped[category].append(row)
             explains[category] += followers[index]
     tell_open_ones(grouped, stop)
+    tell_unnamed_ones(grouped, place, seats)
     hit = defaultdict(set)
     for index in parents:
         if rows[index].category is not None and of_a_process(rows[index]):
@@ -202,6 +203,27 @@ def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
         ]
         if len(named) == 1:
             grouped[named[0]] = sorted([*grouped[named[0]], *grouped.pop(category)], key=by_time)
+
+
+def tell_unnamed_ones(grouped: dict[Category, list[Evidence]], place: Place, seats: Seats) -> None:
+    """A device error that names no part is of the GPU of its rank, where one part is told of it."""
+    unnamed = grouped.get(Category.NCCL_TIMEOUT, [])
+    ranks = {row.rank for row in unnamed}
+    if not isinstance(place, AtNode) or not all(row.kind is Kind.CUDA for row in unnamed):
+        return
+    if len(ranks) != 1 or None in ranks:
+        return
+    told = [
+        category
+        for category, rows in grouped.items()
+        if category is not Category.NCCL_TIMEOUT
+        and any(row.gpu and seats.rank_of_gpu(place.node, row.gpu) in ranks for row in rows)
+        and not all(row.is_generic or row.is_mild for row in rows)
+    ]
+    if len(told) == 1:
+        grouped[told[0]] = sorted(
+            [*grouped[told[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=by_time
+        )
 
 
 def names_a_part(row: Evidence, stop: Stop) -> bool:

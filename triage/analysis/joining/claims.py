@@ -110,7 +110,7 @@ def at_the_one_place_claimed(
         for one in causes
         if isinstance(one.place, Unplaced)
         and one.category in OF_ONE_GPU
-        and any(row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+        and any(not row.is_generic and stop.of(row) in ABOUT_THE_STOP for row in one.rows)
     ]
     if len(places) != 1 or len(homeless) != 1:
         return list(causes)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from statistics import median_low
 from typing import Final, Literal
 
-from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
+from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp, Trait
 from triage.parsers.logs.boots import Boots, Dater, Wall
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet, TemplateCount
 from triage.parsers.logs.progress.series import JobSteps, Place
@@ -84,6 +84,7 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
     zones[LogKind.CHECKS] = 0  # they are dated with their zone or not at all
     boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), notes)
     evidence = [dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
+    date_reports(evidence, logs.files, boots)
     in_job_logs = [k for k, row in enumerate(evidence) if kind_of[row.artifact] is LogKind.JOB]
     date_by_next_line(evidence, in_job_logs)
     placed = [dated_file(file, boots.dater(file.artifact)) for file in logs.files]
@@ -297,6 +298,20 @@ def kernel_like_job(
 def spoken(zone_ns: int) -> str:
     minutes = abs(zone_ns) // MINUTE_NS
     return f"{'-' if zone_ns < 0 else '+'}{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def date_reports(evidence: list[Evidence], files: Sequence[LogFile], boots: Boots) -> None:
+    """Give the rows of a report whose first lines alone say a time that time: when it was made."""
+    made = {
+        file.artifact: date
+        for file in files
+        if file.last_stamp == NO_STAMP
+        and (date := boots.dater(file.artifact)(file.first_stamp, 0)) is not None
+    }
+    for k, row in enumerate(evidence):
+        if row.at_ns is None and Trait.OF_A_REPORT in row.traits and row.artifact in made:
+            at_ns, error_ns = made[row.artifact]
+            evidence[k] = row.dated(at_ns, at_ns, error_ns)
 
 
 # A traceback without times, and the launcher's dated line that says what came of it.

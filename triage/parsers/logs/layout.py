@@ -11,6 +11,7 @@ from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.envelope import clean, read_envelope
 from triage.parsers.logs.kernel_words import is_kernels_own
 from triage.parsers.logs.logset import LogKind
+from triage.parsers.logs.stamps import read_time
 
 __all__ = ["Layout", "layout_of", "node_of_file", "wrap_width"]
 
@@ -33,6 +34,8 @@ SERVICES: Final = re.compile(
     rb"|snapd|anacron|auditd|chronyd|polkitd|sudo|su|dhclient|rtkit-daemon|irqbalance)"
     rb"(?:(?:\[\d{1,9}\])?: | (?:-|\d{1,9}) [^ \n]{1,32} [-\[]|\")"
 )
+# When a tool made its report: `nvidia-smi -q`.
+MADE_AT: Final = re.compile(r"Timestamp[ \t]{1,60}: (.{10,40})$")
 DIGITS: Final = re.compile(rb"[0-9]")
 LETTERS: Final = re.compile(rb"[A-Za-z]")
 HOSTLIKE: Final = re.compile(r"(?=[^.]*[a-z])(?=.*\d)[A-Za-z0-9][A-Za-z0-9.-]{1,252}", re.I)
@@ -90,6 +93,8 @@ def layout_of(head: bytes) -> Layout:
             found.job_lines += 1
         if found.first_stamp == NO_STAMP:
             found.first_stamp = envelope.stamp
+        if found.first_stamp == NO_STAMP and (made := MADE_AT.match(envelope.text)) is not None:
+            found.first_stamp = read_time(made[1]) or NO_STAMP
         if envelope.node is not None:
             found.hosts[envelope.node] += 1
     if not found.kernel:

@@ -11,6 +11,7 @@ from typing import Any, Final
 from triage.domain.evidence import Stamp
 from triage.parsers.logs.stamps import epoch, read_time
 from triage.parsers.logs.state import Strip
+from triage.signatures.process_names import Whose, whose
 
 __all__ = ["RULES", "ungluable"]
 
@@ -227,6 +228,9 @@ def written_at(strip: Strip, value: dict[str, Any]) -> None:
             break
     if any(value.get(key) in ("kernel", "kern") for key in PROGRAMS):
         strip.kernel = True
+    unit = value.get("unit")
+    if isinstance(unit, str) and not strip.kernel and whose(unit) is Whose.SERVICE:
+        strip.program = strip.program or unit.removesuffix(".service")[:80]
 
 
 def told(value: Any) -> dict[str, Any]:
