@@ -44,8 +44,8 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
 
 
 def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
-    """``rows``; what the one process says that left by itself, while its launchers ended all
-    others, needs no other source, and is of when it left.
+    """``rows``; what the one process says that left by itself, while launchers ended all others
+    or tell of none, needs no other source, and is of when it left.
     """
     exits = [row for row in rows if ends_by_itself(row) and row.rank is not None]
     left = {row.rank for row in exits}
@@ -54,7 +54,8 @@ def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
         for row in rows
         if row.kind is Kind.ELASTIC and row.fields.get("exit_code") == TERMINATED
     }
-    if len(left) != 1 or not ended - left:
+    nodes = {row.node for row in rows if row.kind is Kind.ELASTIC and row.node is not None}
+    if len(left) != 1 or not (ended - left or len(nodes) > 1):
         return list(rows)
     (rank,) = left
     at_ns = min((row.at_ns for row in exits if row.at_ns is not None), default=None)

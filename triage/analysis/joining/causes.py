@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from triage.analysis.joining.connections import gather_connections, gather_switch
-from triage.analysis.joining.consequences import explained_by
+from triage.analysis.joining.consequences import explained_by, is_lost_gpu
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
     Seats,
@@ -167,10 +167,14 @@ def at_one_place(
             explains[category] += followers[index]
     tell_open_ones(grouped, stop)
     tell_unnamed_ones(grouped, place, seats)
-    hit = defaultdict(set)
-    for index in parents:
-        if rows[index].category is not None and of_a_process(rows[index]):
-            hit[rows[index].category].add(rows[index].rank)
+    hit: dict[Category | None, set[int | None]] = defaultdict(set)
+    for index, parent in parents.items():
+        if of_a_process(rows[index]) or is_lost_gpu(rows[index]):
+            rank = rows[index].rank
+            gpu = rows[index].gpu
+            if rank is None and gpu is not None and isinstance(place, AtNode):
+                rank = seats.rank_of_gpu(place.node, gpu)
+            hit[rows[parent].category].add(rank)
     return [
         refined(
             hitting(of_rows(category, place, own, explains[category], seats, stop), hit[category]),
@@ -181,7 +185,7 @@ def at_one_place(
 
 
 def hitting(one: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
-    """``one``, where it names no GPU, with the one rank whose process says that it was hit."""
+    """``one``, where it names no GPU, with the one rank whose process or GPU was hit by it."""
     ranks = [rank for rank in hit if rank is not None]
     if one.ranks or one.gpus or len(ranks) != 1:
         return one
