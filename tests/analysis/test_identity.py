@@ -213,7 +213,8 @@ def seated(*names: str | None) -> dict[int, str]:
         pytest.param((*FOUR, None, "n10"), ["n11"], None, id="not between these two"),
         pytest.param((*FOUR, None, "n10"), ["n8", "n9"], None, id="two for one place"),
         pytest.param((*FOUR[::-1], None, "n10"), ["n9"], None, id="another order"),
-        pytest.param((*FOUR, None), ["n9"], None, id="four nodes may be in order by chance"),
+        pytest.param((*FOUR, None), ["n9"], "n9", id="the one place for the one node"),
+        pytest.param((*FOUR, None), ["n8", "n9"], None, id="four may be in order by chance"),
     ],
 )
 def test_a_node_takes_the_place_that_the_order_of_names_leaves(

@@ -169,8 +169,14 @@ def test_a_program_that_crashes_everywhere_is_on_no_node_in_whatever_words():
 
 def test_the_first_by_far_to_raise_is_named_though_all_raise_later():
     rows = [of(Category.SOFTWARE_USER, Kind.PYTHON, f"n{k}", 30 + k / 10) for k in range(8)]
-    rows[3] = of(Category.SOFTWARE_USER, Kind.PYTHON, "n3", 0)
+    rows[3] = of(Category.SOFTWARE_USER, Kind.PYTHON, "n3", 0, text="KeyError: 'labels'")
     assert answer(*rows).suspects[0].node == "n3"
+
+
+def test_who_says_the_same_as_all_others_is_not_the_first_by_its_clock():
+    rows = [of(Category.SOFTWARE_USER, Kind.PYTHON, f"n{k}", 30 + k / 10) for k in range(8)]
+    rows[3] = of(Category.SOFTWARE_USER, Kind.PYTHON, "n3", 0)
+    assert culprits(answer(*rows)) == []
 
 
 def test_who_raises_minutes_before_all_others_has_another_clock():

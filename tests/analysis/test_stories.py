@@ -22,7 +22,6 @@ LARGEST_BYTES = 60_000
 
 # story: what it should say instead.
 WRONG_TODAY = {
-    "a-fan-that-was-never-installed": "dg-07, GPU 2, gpu_thermal: a slower run",
     "athub-interrupt": "gpu: the hub's error is none of its memory",
     "cannot-allocate-on-an-empty-gpu": "kube-gpu-2: uncorrectable errors that nvidia-smi counts",
     "checkpoint-download-hangs": "storage: two downloads from the blob store never end",

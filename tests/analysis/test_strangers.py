@@ -18,7 +18,7 @@ FOUR = Job(nodes=("n0", "n1", "n2", "n3"), gpus_per_node=8)
 
 def dated(*nodes: str | None) -> Dated:
     rows = tuple(replace(ROW, node=node, line=k + 1) for k, node in enumerate(nodes))
-    return Dated(rows, LogSet(), Fleet(), ())
+    return Dated(rows, LogSet(), Fleet(), (), {})
 
 
 def test_a_node_that_job_json_does_not_list_is_left_out_and_named():

@@ -10,10 +10,7 @@ STRANGER: Final = "the job log of another job is held against this job's nodes"
 
 NOT_YET: Final[dict[tuple[str, str], str]] = {
     ("other-job", "hbm-job-only"): STRANGER,
-    ("other-job", "ib-retries"): STRANGER,
-    ("other-job", "user-error"): STRANGER,
     ("other-job", "user-error-all"): STRANGER,
-    ("other-job", "watchdog-only"): STRANGER,
 }
 
 

@@ -38,11 +38,11 @@ def fill_by_names(
     blocks = -(-world // per_node)
     free = set(range(blocks)) - set(homes)
     ways: set[tuple[tuple[int, str], ...]]
-    if len(free) == len(left) == 1:
+    if len(homes) < MIN_HOMES:
+        if not len(free) == len(left) == 1:
+            return []
         ways = {((free.pop(), next(iter(left))),)}
         how = "as it is the one that is left"
-    elif len(homes) < MIN_HOMES:
-        return []
     else:
         how = "by the order of names"
         ways = {

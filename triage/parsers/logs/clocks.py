@@ -232,9 +232,9 @@ def vote(
         read = reader(row.stamp) if is_bare(row.stamp) else None
         if read is None or abs(read[0] - stop) > 2 * DAY_NS:
             continue
-        ran = row.fields.get("ran_ms", "")
-        if ran.isdecimal() and len(ran) < 12:
-            starts.append(read[0] - int(ran) * 1_000_000)
+        ran_ns = ran_ns_of(row)
+        if ran_ns is not None:
+            starts.append(read[0] - ran_ns)
         if row.role in (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE):
             ends.append((reader(row.last_stamp) or read)[0])
     end = anchors.failed_at_ns if anchors.failed_at_ns is not None else stop
@@ -319,21 +319,39 @@ NEXT_LINES: Final = 20
 
 
 def date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
-    """Give rows of ``chosen`` that print no time that of a row a few lines below them.
-
-    A process writes its traceback bare, and the launcher that hears of it prints the time.
+    """Give rows of ``chosen`` that print no time that of a row a few lines below them: a process
+    writes its traceback bare, and who hears of it the time.
     """
     below: dict[str, Evidence] = {}
+    # Lines that undated rows hold between that one and here: a flood makes nothing far apart.
+    told: Counter[str] = Counter()
     for k in sorted(chosen, key=lambda k: -(evidence[k].line or 0)):
         row = evidence[k]
         if row.at_ns is not None:
             below[row.artifact] = row
+            told[row.artifact] = 0
             continue
+        told[row.artifact] += row.count
         near = below.get(row.artifact)
-        if near is None or near.at_ns is None or row.line is None or row.count > 1:
+        if near is None or near.line is None or row.line is None:
             continue
-        if (near.line or 0) - row.line <= NEXT_LINES:
-            evidence[k] = row.dated(near.at_ns, near.at_ns, near.error_ns + SECOND_NS)
+        begun_ns = when_it_began(near, row)
+        if begun_ns is not None and near.line - row.line < NEXT_LINES + told[row.artifact]:
+            evidence[k] = row.dated(begun_ns, begun_ns, near.error_ns + SECOND_NS)
+
+
+def when_it_began(near: Evidence, row: Evidence) -> int | None:
+    """When what ``near`` tells of began: where another rank has waited, as its wait did."""
+    if Trait.TIMEOUT not in near.traits or (row.rank is not None and row.rank == near.rank):
+        return near.at_ns
+    ran_ns = ran_ns_of(near)
+    return None if near.at_ns is None or ran_ns is None else near.at_ns - ran_ns
+
+
+def ran_ns_of(row: Evidence) -> int | None:
+    """For how long what ``row`` tells of had run, in ns."""
+    ran = row.fields.get("ran_ms", "")
+    return int(ran) * 1_000_000 if ran.isdecimal() and len(ran) < 12 else None
 
 
 def dated_row(row: Evidence, date: Dater) -> Evidence:
