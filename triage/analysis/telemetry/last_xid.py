@@ -37,7 +37,7 @@ def last_xids(
                 continue
             seat = places.seat(part)
             before: int | None = None
-            for column in np.flatnonzero(~np.isnan(values)):
+            for column in np.flatnonzero(np.isfinite(values)):
                 code = int(values[column])
                 entry = xid(code) if code != before else None
                 if entry is not None:

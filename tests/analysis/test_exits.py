@@ -1,0 +1,98 @@
+"""A traceback without a rank, and the launcher that says below it which rank left."""
+
+from dataclasses import replace
+
+import pytest
+
+from triage.analysis.exits import MOST_LINES, with_ranks_that_exit
+from triage.analysis.identity import Fleet, resolve
+from triage.domain.category import Category
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.fleet import Job
+
+T = 1_795_000_000 * 1_000_000_000
+JOB = Job(world_size=8, gpus_per_node=4, nodes=("n0", "n1"), rank_to_node={
+    rank: f"n{rank // 4}" for rank in range(8)
+})  # fmt: skip
+RAISED = Evidence(
+    "n1.log", 100, "python.user_code", Kind.PYTHON, EvidenceRole.ROOT, "KeyError: 'labels'",
+    category=Category.SOFTWARE_USER, node="n1", weak=True,
+)  # fmt: skip
+
+
+def ends(line: int, local: int, code: str, node: str | None = "n1", pid: int = 4000) -> Evidence:
+    return Evidence(
+        "n1.log", line, "elastic.worker_exit", Kind.ELASTIC, EvidenceRole.CONSEQUENCE,
+        f"failed (exitcode: {code}) local_rank: {local}", node=node, local_rank=local,
+        pid=pid + local, at_ns=T, last_at_ns=T, fields={"exit_code": code},
+    )  # fmt: skip
+
+
+def fleet() -> Fleet:
+    return resolve([], JOB, {})
+
+
+def raised(*rows: Evidence) -> Evidence:
+    """What becomes of the first row."""
+    return with_ranks_that_exit(rows, fleet())[0]
+
+
+def test_the_rank_that_exits_below_raised_it() -> None:
+    row = raised(RAISED, ends(104, 2, "1"))
+
+    assert (row.rank, row.local_rank) == (6, 2)
+
+
+@pytest.mark.parametrize(
+    "exit_",
+    [
+        pytest.param(ends(90, 2, "1"), id="an exit above it is of something before"),
+        pytest.param(ends(101 + MOST_LINES, 2, "1"), id="an exit far below"),
+        pytest.param(ends(104, 2, "-15"), id="whom the launcher ended"),
+        pytest.param(ends(104, 2, "0"), id="who was done"),
+        pytest.param(replace(ends(104, 2, "1"), artifact="n0.log"), id="an exit of another log"),
+    ],
+)
+def test_other_exits_name_nobody(exit_: Evidence) -> None:
+    assert raised(RAISED, exit_).rank is None
+
+
+def test_a_rank_that_the_line_names_itself_stays() -> None:
+    assert raised(replace(RAISED, rank=5), ends(104, 2, "1")).rank == 5
+
+
+def test_a_pid_that_a_kernel_names_tells_the_node() -> None:
+    xid = Evidence(
+        "kernel.log", 7, "nvidia.xid", Kind.XID, EvidenceRole.ROOT, "Xid 31", node="n1", pid=4002
+    )
+    row = raised(replace(RAISED, node=None), ends(104, 2, "1", node=None), xid)
+
+    assert (row.node, row.rank) == ("n1", 6)
+
+
+def test_a_pid_on_two_nodes_tells_none() -> None:
+    xid = Evidence(
+        "kernel.log", 7, "nvidia.xid", Kind.XID, EvidenceRole.ROOT, "Xid 31", node="n1", pid=4002
+    )
+    row = raised(
+        replace(RAISED, node=None), ends(104, 2, "1", node=None), xid, replace(xid, node="n0")
+    )
+
+    assert (row.node, row.rank) == (None, None)
+
+
+def test_the_only_one_that_left_needs_no_other_source_and_has_its_time() -> None:
+    row = raised(RAISED, ends(104, 2, "1"), ends(110, 0, "-15"), ends(111, 1, "-15"))
+
+    assert (row.weak, row.at_ns) == (False, T)
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([], id="one launcher alone tells of one exit"),
+        pytest.param([ends(110, 1, "1"), ends(111, 0, "-15")], id="two left"),
+    ],
+)
+def test_one_of_several_needs_another_source(others: list[Evidence]) -> None:
+    assert raised(RAISED, ends(104, 2, "1"), *others).weak

@@ -1,0 +1,153 @@
+"""Which part of a place it was, where the loudest witness does not say it."""
+
+from dataclasses import replace
+
+from tests.analysis.test_joining import (
+    SECOND,
+    STOP,
+    Seats,
+    T,
+    answer,
+    claim,
+    culprits,
+    of,
+    row,
+)
+from triage.analysis.joining.causes import find_causes, tell_unnamed_ones
+from triage.analysis.joining.place import AtNode
+from triage.analysis.of_the_job import NEAR_PIDS, is_a_strangers
+from triage.analysis.stop import When
+from triage.domain.category import Category
+from triage.domain.evidence import Evidence, Kind, Trait
+from triage.domain.finding import Finding
+
+NODES = [f"n{k}" for k in range(8)]
+
+
+def gap(rank: int = 29) -> Finding:
+    """The peers of a rank wait, and its file is missing."""
+    return replace(claim(rank, "fr.no_dump", strength=0.8), is_gap=True)
+
+
+def report_of_a_gpu(at_s: float | None = None, **more: object) -> Evidence:
+    return of(
+        Category.GPU_HBM, Kind.GPU, at_s=at_s, weak=True, text="SRAM uncorrectable: 3",
+        traits=frozenset({Trait.OF_A_REPORT}), **more,
+    )  # fmt: skip
+
+
+def test_the_part_that_a_firm_line_names_is_why_the_file_is_missing():
+    said = answer(of(Category.SSD, Kind.STORAGE, at_s=None), findings=[gap()])
+    assert (said.suspects[0].node, said.suspects[0].category) == ("n3", Category.SSD)
+
+
+def test_a_part_elsewhere_is_not_why_the_file_is_missing():
+    said = answer(of(Category.SSD, Kind.STORAGE, "n5", at_s=None), findings=[gap()])
+    assert said.suspects[0].node == "n3"
+    assert said.suspects[0].category is not Category.SSD
+
+
+def test_a_part_of_last_week_is_not_why_the_file_is_missing():
+    said = answer(of(Category.SSD, Kind.STORAGE, at_s=-7 * 86400), findings=[gap()])
+    assert said.suspects[0].category is not Category.SSD
+
+
+def test_a_tool_and_the_process_on_the_gpu_are_two_sources():
+    report = replace(report_of_a_gpu(1.0), gpu="0000:50:00")
+    failed = of(Category.GPU_HBM, Kind.CUDA, at_s=0.0, weak=True, rank=29)
+    assert culprits(answer(report, failed)) == ["n3"]
+    assert culprits(answer(report)) == []
+    assert culprits(answer(failed)) == []
+
+
+def test_the_same_fault_of_many_gpus_is_a_kernel_that_all_run():
+    faults = [
+        row(f"n{k}", k / 10, code=31, category=Category.SOFTWARE_USER, gpu="0000:50:00")
+        for k in range(8)
+    ]
+    said = answer(*faults)
+    assert (culprits(said), said.verdict.category) == ([], Category.SOFTWARE_FRAMEWORK)
+
+
+def test_where_a_process_raises_an_error_of_its_own_it_is_the_program():
+    faults = [
+        row(f"n{k}", k / 10, code=31, category=Category.SOFTWARE_USER, gpu="0000:50:00")
+        for k in range(7)
+    ]
+    own = of(Category.SOFTWARE_USER, Kind.PYTHON, "n7", 0.7, text="IndexError")
+    assert answer(*faults, own).verdict.category is Category.SOFTWARE_USER
+
+
+def lost_gpu(gpu: str) -> Evidence:
+    return row(at_s=2.0, code=79, gpu=gpu)
+
+
+def of_the_board(*rows: Evidence) -> tuple[int, ...]:
+    """The ranks that the board's hypothesis names."""
+    board = of(Category.IO_BOARD, Kind.PCIE)
+    found = find_causes([board, *rows], Seats(), STOP, nodes=NODES, leaf_switch={})
+    [one] = [one for one in found if one.category is Category.IO_BOARD]
+    return one.ranks
+
+
+def test_the_rank_whose_gpu_a_lost_link_takes_is_the_one_that_it_hits():
+    assert of_the_board(lost_gpu("0000:50:00")) == (29,)
+
+
+def test_two_ranks_that_are_hit_are_not_one():
+    assert of_the_board(lost_gpu("0000:50:00"), lost_gpu("0000:60:00")) == ()
+
+
+def test_a_device_error_that_names_no_part_is_of_the_part_told_of_its_gpu():
+    unnamed = of(Category.NCCL_TIMEOUT, Kind.CUDA, weak=True, rank=29)
+    told = replace(of(Category.NVLINK, Kind.GPU, weak=True), gpu="0000:50:00")
+
+    def parts(*rows: Evidence) -> set[Category]:
+        grouped = {one.category or Category.NONE: [one] for one in rows}
+        tell_unnamed_ones(grouped, AtNode("n3"), Seats())
+        return set(grouped)
+
+    assert parts(unnamed, told) == {Category.NVLINK}
+    other = replace(told, category=Category.GPU_THERMAL)
+    assert len(parts(unnamed, told, other)) == 3
+    assert len(parts(replace(unnamed, rank=30), told)) == 2
+    assert len(parts(replace(unnamed, kind=Kind.NCCL), told)) == 2
+
+
+def raised(**more: object) -> Evidence:
+    """What one process says, and no line says where it ran."""
+    return of(Category.SOFTWARE_USER, Kind.PYTHON, None, 0.0, text="KeyError: 'labels'",
+              artifact="slurm-1.out", **more)  # fmt: skip
+
+
+def test_what_no_line_places_is_at_the_one_place_that_claims_name():
+    said = answer(raised(), findings=[claim(29)])
+    assert culprits(said) == ["n3"]
+    assert said.verdict.category is Category.SOFTWARE_USER
+
+
+def test_with_two_places_it_is_at_neither():
+    said = answer(raised(), findings=[claim(29), claim(3)])
+    assert not any(one.category is Category.SOFTWARE_USER for one in said.suspects)
+
+
+def test_what_fails_at_that_place_itself_comes_first():
+    said = answer(raised(), row(), findings=[claim(29)])
+    assert said.verdict.category is Category.GPU
+
+
+def test_a_health_check_that_finds_it_late_found_what_was_there():
+    late = T + 700 * SECOND
+    text = "nhc[812]: ERROR: nhc: Health check failed: check_gpu_health: GPU 0000:50:00.0"
+    stop = replace(STOP, given_up_ns=STOP.end_ns)
+    found = replace(row(at_s=700.0, text=text), error_ns=0)
+    assert stop.of(found) is not When.TEARDOWN
+    plain = replace(found, text="NVRM: Xid", last_at_ns=late)
+    assert stop.of(plain) is not stop.of(found)
+
+
+def test_a_process_whose_number_is_far_from_the_jobs_is_a_strangers():
+    known = {"n3": [40_000, 40_007]}
+    assert not is_a_strangers(row(pid=40_007 + NEAR_PIDS), known)
+    assert is_a_strangers(row(pid=40_008 + NEAR_PIDS), known)
+    assert is_a_strangers(row(pid=40_000 - NEAR_PIDS - 1), known)

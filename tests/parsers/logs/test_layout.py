@@ -1,0 +1,42 @@
+"""What a log's name and first lines tell: its node, and when a report was made."""
+
+import pytest
+
+from triage.parsers.logs.envelope import read_envelope
+from triage.parsers.logs.layout import host_in_name, layout_of
+from triage.parsers.logs.stamps import read_time
+
+
+@pytest.mark.parametrize(
+    ("name", "host"),
+    [
+        ("kmsg-tail-gpu17.txt", "gpu17"),
+        ("kernel-tail-n3.log", "n3"),
+        ("nodes/dmesg-n3.log", "n3"),
+        ("log-gpu17", "gpu17"),
+        ("gpu-node-17.log", "gpu-node-17"),
+        ("tail-7.log", None),
+        ("kernel.log", None),
+    ],
+)
+def test_words_that_say_what_a_file_is_are_no_part_of_a_host(name: str, host: str | None) -> None:
+    assert host_in_name(name) == host
+
+
+def test_a_report_says_at_its_head_when_it_was_made() -> None:
+    head = "==============NVSMI LOG==============\n\nTimestamp      : Sun Nov 22 03:04:05 2026\n"
+
+    assert layout_of(head.encode()).first_stamp == read_time("Sun Nov 22 03:04:05 2026")
+
+
+@pytest.mark.parametrize(
+    ("unit", "program"),
+    [("sshd.service", "sshd"), ("sshd", "sshd"), ("train.service", None), ("gpu-0", None)],
+)
+def test_a_log_store_names_the_unit_that_wrote_a_line(unit: str, program: str | None) -> None:
+    line = (
+        f'{{"ts": "2026-11-22T03:04:05Z", "host": "n3", "unit": "{unit}",'
+        ' "msg": "error: kex_exchange_identification: Connection closed by remote host"}'
+    )
+
+    assert read_envelope(line).program == program

@@ -1,0 +1,51 @@
+"""Events and notices that name a node: whose they are is not who printed them."""
+
+import pytest
+
+from triage.parsers.logs.envelope import read_envelope
+from triage.signatures import registry
+from triage.signatures.said_of_nodes import of_an_event
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        ("3m12s  Warning  OOMKilling  node/gpu-17  Memory cgroup out of memory", "gpu-17"),
+        ("Normal   NodeMaintenance   node/gpu-17.example.org: cordoned", "gpu-17.example.org"),
+        ("8m  Warning  FailedMount  pod/llm-3  on node gpu-4: MountVolume failed", "gpu-4"),
+        ("8m  Warning  BackOff  pod/llm-3  Back-off restarting failed container", None),
+        ("node/gpu-17 is well", None),
+        ("3m12s  Warning  Unhealthy  service/gpu-17  Readiness probe failed", None),
+    ],
+)
+def test_an_event_is_of_the_node_that_it_is_about(line: str, node: str | None) -> None:
+    assert of_an_event(line).get("node") == node
+
+
+@pytest.mark.parametrize(
+    ("line", "node"),
+    [
+        (
+            "Instance i-0a1b2c3d4e5f60718 (gpu-17) is being rebooted for scheduled maintenance of"
+            " the host.",
+            "gpu-17",
+        ),
+        (
+            '{"detail-type": "AWS Health Event", "detail": {"eventTypeCode":'
+            ' "AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED"}, "tags":'
+            ' {"kubernetes.io/hostname": "gpu-17"}}',
+            "gpu-17",
+        ),
+        (
+            "Instance i-0a1b2c3d4e5f60718 is being rebooted for scheduled maintenance of the host.",
+            None,
+        ),
+        ("pod llm-worker-7: Evicted pod: drained for upgrade of node gpu-17.", "gpu-17"),
+        ("pod llm-worker-7 was evicted by the eviction API from gpu-17: being drained", "gpu-17"),
+    ],
+)
+def test_a_notice_is_of_the_node_that_it_names(line: str, node: str | None) -> None:
+    found = registry.match(read_envelope(line).text, ())
+
+    assert found is not None
+    assert (found.reading.fields or {}).get("node") == node
