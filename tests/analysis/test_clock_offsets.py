@@ -67,3 +67,30 @@ def test_rows_are_kept_in_their_order(offsets: list[int], dumps: list[int]) -> N
     moved, _, notes = align(rows, {f"n{k}": 3_000 * SECOND for k in dumps})
     assert [one.artifact for one in moved] == [one.artifact for one in rows]
     assert len(notes) <= 7
+
+
+def test_a_clock_that_nothing_shows_is_off_as_the_others_are() -> None:
+    """Five clocks are minutes apart; of n9 nothing tells, and its error is at least as large."""
+    offsets = {f"n{k}": (k - 2) * 120 * SECOND for k in range(5)}
+    moved, _, _ = align([xid("n9", START), xid("n1", START)], offsets)
+    assert moved[0].error_ns >= 240 * SECOND
+    assert moved[1].error_ns < 10 * SECOND
+
+
+def test_where_clocks_agree_an_unseen_one_agrees_too() -> None:
+    moved, _, _ = align([xid("n9", START)], {f"n{k}": 0 for k in range(5)})
+    assert moved[0].error_ns == 0
+
+
+def test_lines_that_one_collector_stamped_stay_as_they_are() -> None:
+    """Their times stand in order as printed; corrected they would go back and forth."""
+    offsets = {"n0": 0, "n1": 200 * SECOND, "n2": 0, "n3": 0}
+    told = [
+        replace(xid(f"n{k % 2}", START + k * SECOND), artifact="collector.log", line=k + 1)
+        for k in range(6)
+    ]
+    moved, _, _ = align(told, offsets)
+    assert [row.at_ns for row in moved] == [row.at_ns for row in told]
+    own = [replace(row, artifact=f"{row.node}.log") for row in told]
+    moved, _, _ = align(own, offsets)
+    assert moved[1].at_ns == START + SECOND - 200 * SECOND

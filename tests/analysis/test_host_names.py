@@ -82,3 +82,16 @@ def test_a_node_of_two_pods_and_a_pod_of_two_nodes_mean_nothing() -> None:
 
     assert name_in(names, "gpu-17") is None
     assert name_in(names, "x-1") is None
+
+
+def said_by(node: str) -> Evidence:
+    return Evidence("a.log", 1, "x.y", Kind.XID, EvidenceRole.ROOT, "x", node=node)
+
+
+def test_a_node_is_called_without_its_domain_as_its_sisters_are() -> None:
+    rows = [said_by("gpu-18"), said_by("gpu-17.example.org"), said_by("db1.example.org")]
+
+    names = canonical([], rows)
+
+    assert name_in(names, "gpu-17.example.org") == "gpu-17"
+    assert name_in(names, "db1.example.org") == "db1.example.org"

@@ -250,3 +250,19 @@ def test_an_address_is_no_rank_where_ranks_of_the_node_are_missing() -> None:
     seen = monitor("0000:9d:00")
     fleet = resolve([*told, seen], Job(), {})
     assert attribute([seen], fleet)[0].rank is None
+
+
+def test_a_worker_that_says_its_address_is_on_that_node():
+    """Ray prints where each of its workers runs."""
+    seat = Evidence(
+        "ray.log", 1, "nccl.init", Kind.IDENTITY, EvidenceRole.NOISE, "", node="gpu-3", rank=8,
+        fields={"address": "10.4.0.9"},
+    )  # fmt: skip
+    said = Evidence(
+        "ray.log", 9, "python.user_code", Kind.PYTHON, EvidenceRole.ROOT, "KeyError",
+        fields={"address": "10.4.0.9"},
+    )  # fmt: skip
+    of_another = replace(said, line=10, fields={"address": "10.4.0.9", "said_of": "gpu-4"})
+    fleet = resolve([seat], Job(), {})
+    nodes = [row.node for row in attribute([seat, said, of_another], fleet)]
+    assert nodes == ["gpu-3", "gpu-3", None]

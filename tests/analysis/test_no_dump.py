@@ -107,3 +107,19 @@ def test_files_missing_on_many_nodes_are_listed_and_name_nobody(tmp_path: Path) 
     report = without(tmp_path, *lost)
     assert report["suspects"] == []
     assert report["coverage"]["ranks_without_dump"] == lost
+
+
+def test_a_node_that_left_nothing_is_told_from_files_lost_one_by_one(tmp_path: Path) -> None:
+    """All eight of n0's files are gone, and one of another node: that one got lost."""
+    simulate("no-dump", tmp_path, ranks=64, tp=8, pp=1, culprit=6, seed=3, entries=200)
+    report = without(tmp_path, 0, 1, 2, 3, 4, 5, 7, 42)
+    assert set(report["suspects"][0]["ranks"]) <= set(range(8))
+    assert not any(42 in ranks for ranks in convicted(report))
+    [node] = {one["node"] for one in report["suspects"] if one["role"] == "culprit"}
+    assert node == report["suspects"][0]["node"]
+
+
+def test_where_every_second_file_is_lost_a_whole_node_is_chance(tmp_path: Path) -> None:
+    simulate("no-dump", tmp_path, ranks=32, tp=8, pp=1, culprit=6, seed=3, entries=200)
+    report = without(tmp_path, 0, 1, 2, 3, 4, 5, 7, *range(8, 32, 2))
+    assert convicted(report) == []

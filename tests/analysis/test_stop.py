@@ -4,13 +4,17 @@ from dataclasses import replace
 
 import pytest
 
+from triage.analysis.answer import look_at
+from triage.analysis.case import Case
 from triage.analysis.joining.belief import BOUNDS, Bound, bounds_by_rows
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import AtNode
-from triage.analysis.stop import SECOND, Stop, When, ends_its_log, find_stop
+from triage.analysis.stop import SECOND, Stop, When, begun_to_wait, ends_its_log, find_stop
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.fleet import Job
+from triage.parsers.gather import gather
+from triage.simulator import simulate
 
 T = 1_780_000_000 * SECOND
 EXIT = Evidence(
@@ -86,3 +90,43 @@ def test_the_end_of_a_long_log_dates_an_error(age_s: str, log_s: str, most: floa
     bounds = list(bounds_by_rows(one, found(RAISED), beside=False))
     assert [BOUNDS[bound].most for bound in bounds] == [most]
     assert ends_its_log(row) == (most > 0.6)
+
+
+@pytest.fixture(scope="module")
+def stalled(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """All ranks are in one operation that does not end."""
+    folder = tmp_path_factory.mktemp("stalled")
+    simulate("fabric-stall", folder, ranks=16, tp=1, pp=1, seed=3, entries=50)
+    _, dumps, _, _, _ = gather([folder], None, None)
+    view = look_at(dumps, Job(), None)
+    assert view is not None
+    return view.case
+
+
+def stop_of(case: Case, *, all_entered: bool = False, ahead_s: int = 0) -> tuple[int, Stop]:
+    """When its ranks began to wait by clocks that are right, and the stop by clocks ahead."""
+    began = begun_to_wait(case, lambda _rank: 0)
+    assert began is not None
+    exit_ = replace(EXIT, at_ns=began + 600 * SECOND, last_at_ns=began + 600 * SECOND)
+    ahead = ahead_s * SECOND
+    return began, find_stop(
+        case, [exit_], Job(), None, None, all_entered=all_entered, ahead_ns=lambda _rank: ahead
+    )
+
+
+def test_what_breaks_an_operation_in_flight_comes_behind_its_issue(stalled: Case) -> None:
+    for after_s, entered, when in (
+        (40, True, When.AT),
+        (40, False, When.AFTER),
+        (90, True, When.AFTER),
+    ):
+        began, stop = stop_of(stalled, all_entered=entered)
+        at_ns = began + after_s * SECOND
+        assert stop.of(replace(XID, at_ns=at_ns, last_at_ns=at_ns)) is when
+
+
+def test_the_wait_begins_by_corrected_clocks(stalled: Case) -> None:
+    began, stop = stop_of(stalled)
+    assert stop.start_ns == began
+    _, stop = stop_of(stalled, ahead_s=200)
+    assert stop.start_ns == began - 200 * SECOND

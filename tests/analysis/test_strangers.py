@@ -49,3 +49,14 @@ def test_roots_seats_and_one_row_of_each_rank_are_kept():
 def test_few_rows_are_all_kept():
     rows = [replace(ROW, role=EvidenceRole.CONSEQUENCE, line=k) for k in range(1000)]
     assert thinned(rows) == rows
+
+
+def test_where_all_ranks_are_seated_other_nodes_are_strangers():
+    seats = {rank: f"n{rank // 2}" for rank in range(4)}
+    rows = dated("n0", "n1", "spare9")
+    seated = replace(rows, fleet=Fleet(node_by_rank=seats, world_size=4))
+    strange, notes = strange_nodes(seated, Job())
+    assert strange == {"spare9"}
+    assert "no rank of the job sits on spare9" in notes[0]
+    some = replace(rows, fleet=Fleet(node_by_rank=seats, world_size=6))
+    assert strange_nodes(some, Job()) == (frozenset(), [])

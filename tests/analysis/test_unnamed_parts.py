@@ -151,3 +151,17 @@ def test_a_process_whose_number_is_far_from_the_jobs_is_a_strangers():
     assert not is_a_strangers(row(pid=40_007 + NEAR_PIDS), known)
     assert is_a_strangers(row(pid=40_008 + NEAR_PIDS), known)
     assert is_a_strangers(row(pid=40_000 - NEAR_PIDS - 1), known)
+
+
+QUIET = replace(STOP, known=False, trouble=False, start_ns=None, end_ns=T + SECOND)
+
+
+def test_a_gpu_that_is_lost_behind_everything_else_ends_a_job_that_says_nothing():
+    """No process complains, and nothing tells that the job went on."""
+    assert culprits(answer(row(), stop=QUIET)) == ["n3"]
+
+
+def test_a_weak_line_ends_no_quiet_job():
+    assert culprits(answer(row(weak=True), stop=QUIET)) == []
+    warned = of(Category.SOFTWARE_USER, Kind.PYTHON, text="KeyError")
+    assert culprits(answer(warned, stop=QUIET)) == []

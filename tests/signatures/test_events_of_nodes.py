@@ -2,6 +2,7 @@
 
 import pytest
 
+from triage.domain.evidence import LASTING
 from triage.parsers.logs.envelope import read_envelope
 from triage.signatures import registry
 from triage.signatures.said_of_nodes import of_an_event
@@ -49,3 +50,28 @@ def test_a_notice_is_of_the_node_that_it_names(line: str, node: str | None) -> N
 
     assert found is not None
     assert (found.reading.fields or {}).get("node") == node
+
+
+@pytest.mark.parametrize(
+    ("line", "holds"),
+    [
+        ("Normal DisruptionTerminating node/gpu-17 Disrupting Node: Underutilized/Delete", True),
+        ("Normal TerminationByKubernetes pod/llm-3 being drained", False),
+    ],
+)
+def test_what_is_announced_holds_until_it_comes(line: str, holds: bool) -> None:
+    found = registry.match(line, ())
+
+    assert found is not None
+    assert (LASTING in (found.reading.fields or {})) is holds
+
+
+@pytest.mark.parametrize(
+    ("gpu", "device"), [("GPU 3 has", "3"), ("GPU 11 has", "11"), ("GPU 0 has", None)]
+)
+def test_out_of_memory_names_its_gpu_but_for_the_first(gpu: str, device: str | None) -> None:
+    text = f"torch.OutOfMemoryError: CUDA out of memory. {gpu} a total capacity of 79.11 GiB"
+    found = registry.match(text, ())
+
+    assert found is not None
+    assert (found.reading.fields or {}).get("cuda_device") == device

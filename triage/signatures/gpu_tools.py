@@ -22,6 +22,8 @@ LOST = Category.IO_BOARD
 THERMAL = Category.GPU_THERMAL
 
 REPORTED = (Trait.OF_A_REPORT,)
+# `nvidia-smi -q | logger -t epilog`
+PIPED = r"^(?:[\w.-]{1,40}(?:\[\d{1,9}\])?: )?"
 # Where H100-class GPUs slow down by themselves.
 HOT_CELSIUS = 90
 
@@ -111,7 +113,7 @@ TOOLS.add(
     "smi_heading",
     NOISE,
     ("gpu 0000",),
-    r"^\s{0,4}GPU (?P<gpu>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})\.\d\s*$",
+    PIPED + r"\s{0,4}GPU (?P<gpu>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})\.\d\s*$",
     ("GPU 00000000:1B:00.0",),
     ("GPU 00000000:1B:00.0 is lost",),
     SMI,
@@ -123,7 +125,7 @@ TOOLS.add(
     "health_heading",
     NOISE,
     ("| -> ", "| gpu id: "),
-    r"^\s{0,4}\| (?:->|GPU ID:) (?P<gpu_index>\d{1,2})\s{1,40}\|",
+    PIPED + r"\s{0,4}\| (?:->|GPU ID:) (?P<gpu_index>\d{1,2})\s{1,40}\|",
     ("| -> 2                      | Failure                                                  |",),
     ("|    -> Errors              |                                                          |",),
     DCGM,
