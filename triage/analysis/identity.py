@@ -491,14 +491,31 @@ def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
     return row if node == row.node else replace(row, node=node)
 
 
+# "q9n14 task 158 E ...", "[gpu-17] ...", "gpu-17: ..."
+FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| \|)? ")
+
+
+def printed_on(row: Evidence, fleet: Fleet) -> str | None:
+    """The node of a process by the address that Ray prints, or by the name in front of its line,
+    where that is a node of the job.
+    """
+    if "address" in row.fields:
+        return fleet.node_of_address(row.fields["address"])
+    first = FIRST_WORD.match(row.text)
+    for name in (row.fields.get("speaker"), first[1] if first is not None else None):
+        node = fleet.node_of_address(name) if name is not None else None
+        if node is not None:
+            return node
+    return None
+
+
 def attributed(row: Evidence, fleet: Fleet) -> Evidence:
     row = completed(row)
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node
-    elif row.kind in OF_PROCESSES and "address" in row.fields and not is_about_another(row):
-        # Ray says where each of its workers prints.
-        node = fleet.node_of_address(row.fields["address"])
+    elif row.kind in OF_PROCESSES and not is_about_another(row):
+        node = printed_on(row, fleet)
     if row.signature == "identity.nccl_comm" and row.fields.get("nranks") != str(fleet.world_size):
         rank = None
     if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:

@@ -156,9 +156,10 @@ class Stop:
         if row.category is Category.SDC:
             return True
         told = Trait.OF_A_REPORT in row.traits or is_of_a_health_check(row)
-        if not told or self.given_up_ns is None or row.at_ns is None:
+        if not told or row.at_ns is None:
             return False
-        return row.at_ns - self.given_up_ns <= TIMEOUT_S * SECOND
+        end_ns = self.given_up_ns
+        return end_ns is None or row.at_ns - end_ns <= TIMEOUT_S * SECOND
 
     def is_behind_a_watchdog(self, row: Evidence) -> bool:
         """Whether its log tells before it that a rank gave up waiting."""

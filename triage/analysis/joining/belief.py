@@ -336,7 +336,9 @@ def needs_another_source(one: Hypothesis) -> bool:
         claimed = claimed or bool(one.claims)
         seconded = seconded or len({row.kind in KERNEL_KINDS for row in one.rows}) > 1
     if one.gpus or one.ranks:
-        # So are a tool's report of a GPU and the error of the process on it.
+        # So are a tool's report of a GPU and the error of the process on it, or a collective that
+        # all have entered and nobody leaves.
+        claimed = claimed or bool(one.claims)
         sides = {of_a_process(row) for row in one.rows if not (row.is_mild or row.is_generic)}
         seconded = seconded or len(sides) > 1 or (one.followers > 0 and bool(one.gpus))
     alone = not claimed and not seconded

@@ -33,7 +33,7 @@ from triage.analysis.stop import (
     is_of_a_health_check,
     of_a_process,
 )
-from triage.domain.category import Category
+from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = ["find_causes", "is_quoted"]
@@ -79,6 +79,7 @@ def find_causes(
     found: list[Hypothesis] = []
     for place in sorted(by_place, key=repr):
         found += at_one_place(place, nearest(by_place[place], stop), seats, stop)
+    found = unsure_where_one_is_heard(found, rows, nodes)
     found = without_outcries(with_unplaced(found, seats, stop), stop)
     found = without_spread(found, stop)
     found = gpus_that_would_not_start(found, nodes)
@@ -89,7 +90,57 @@ def find_causes(
     found = gather_shared(
         printed_everywhere(found, nodes, seats), stop, max(len(nodes), 1), leaf_switch
     )
-    return merged_alike(found)
+    return merged_alike(with_gpus_of_unnamed_errors(found))
+
+
+def with_gpus_of_unnamed_errors(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """A device error that names no part is the GPU's where one rank alone has it: a program that
+    is wrong is so on many.
+    """
+    unnamed = [
+        one
+        for one in found
+        if one.category is Category.NCCL_TIMEOUT
+        and one.rows
+        and all(row.kind is Kind.CUDA and row.category is None for row in one.rows)
+    ]
+    if len(unnamed) != 1 or len(unnamed[0].ranks) != 1 or unnamed[0].in_no_node:
+        return list(found)
+    of_software = (Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER)
+    return [
+        replace(one, category=Category.GPU, also=one.also.union(of_software))
+        if one is unnamed[0]
+        else one
+        for one in found
+    ]
+
+
+# What a program that is the same everywhere says on every node.
+OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
+
+
+def unsure_where_one_is_heard(
+    found: Sequence[Hypothesis], rows: Sequence[Evidence], nodes: Collection[str]
+) -> list[Hypothesis]:
+    """Where the processes of one node alone are heard and several of them say the same of their
+    program, the others may have said so too: it needs another source.
+    """
+    heard = {row.node for row in rows if of_a_process(row) or row.kind is Kind.IDENTITY}
+    if len(heard) != 1 or len(nodes) < 2:
+        return list(found)
+    return [
+        replace(one, rows=tuple(replace(row, weak=True) for row in one.rows))
+        if one.category in OF_THE_PROGRAM and one.node in heard and is_said_by_several(one.rows)
+        else one
+        for one in found
+    ]
+
+
+def is_said_by_several(rows: Sequence[Evidence]) -> bool:
+    """Whether more than one process says so, as far as lines tell them apart."""
+    said = [row for row in rows if of_a_process(row)]
+    ranks = {row.rank for row in said}
+    return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in said) > 1)
 
 
 def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:

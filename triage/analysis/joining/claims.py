@@ -12,8 +12,15 @@ from typing import Final
 
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
-from triage.analysis.stop import ABOUT_THE_STOP, Stop, When, at_its_own_stop, ends_its_log
-from triage.domain.category import Category, Role
+from triage.analysis.stop import (
+    ABOUT_THE_STOP,
+    Stop,
+    When,
+    at_its_own_stop,
+    ends_its_log,
+    of_a_process,
+)
+from triage.domain.category import SOFTWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
 from triage.domain.finding import Finding
 
@@ -153,11 +160,13 @@ MANY_NODES: Final = 3
 
 
 def is_on_many(one: Hypothesis, stop: Stop) -> bool:
-    """Whether many nodes complain at the stop of what they share."""
+    """Whether many nodes complain at the stop of what they share, or of the program they run."""
     nodes = {
         row.node
         for row in one.rows
-        if row.node and row.blame is Blame.SHARED and stop.of(row) is When.AT
+        if row.node
+        and (row.blame is Blame.SHARED or (of_a_process(row) and not row.is_generic))
+        and stop.of(row) is When.AT
     }
     return isinstance(one.place, Outside) and len(nodes) >= MANY_NODES
 
@@ -207,6 +216,7 @@ def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
     return is_dated_to_the_stop(one, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)
         or (is_echo_of_a_machine(row) and (stop.of(row) is When.AT or ends_its_log(row)))
+        or (stop.is_found_late(row) and stop.of(row) in ABOUT_THE_STOP and not row.is_generic)
         for row in one.rows
     )
 
@@ -224,6 +234,8 @@ def reaches(one: Hypothesis, place: Place) -> bool:
         return False
     if one.category is Category.STORAGE and one.votes >= MANY_VOTES:
         return True  # a server that several nodes lose is lost to all; not all of them print it
+    if one.category in SOFTWARE and one.votes >= MANY_NODES:
+        return True  # so is a program that fails: the logs of some are not there
     return not one.reached or (isinstance(place, AtNode) and place.node in one.reached)
 
 

@@ -69,6 +69,13 @@ TASK: Final = re.compile(
 )
 ANY_TASK: Final = re.compile(r"(\d{1,6}): ?")
 
+# "train-worker-0 2026-05-23T11:05:26.000Z ...", "worker-4 | ...", "q9n14 task 158 E ...": who
+# gathers the output of several hosts writes the host first.
+SPEAKER: Final = re.compile(
+    r"([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252})(?::| \|)? (?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)"
+    r"|([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252}) \| "
+)
+
 GROUP: Final = re.compile(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
 RANK_WORD: Final = re.compile(r"[Rr]ank[ :]{0,2}(\d{1,7})(?:: |, node )")
 
@@ -161,6 +168,12 @@ def task(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
+def speaker(strip: Strip, match: "re.Match[str]") -> bool:
+    if strip.speaker is None:
+        strip.speaker = match[1] or match[2]
+    return True
+
+
 def peek(strip: Strip) -> None:
     """Read what stays in the text: the rank inside a group, or a rank that begins a sentence."""
     found = GROUP.match(strip.line, strip.pos)
@@ -192,8 +205,8 @@ RULES: Final = {
         (METAFLOW, metaflow),
     ),
     "0": ((NCCL, nccl), (MONTH_FIRST, month_first), (TASK, task)),
-    "A": ((GLOG_OPEN, glog_open), (NCCL, nccl)),
-    "a": ((STREAM, nothing), (NCCL, nccl)),
+    "A": ((GLOG_OPEN, glog_open), (NCCL, nccl), (SPEAKER, speaker)),
+    "a": ((STREAM, nothing), (NCCL, nccl), (SPEAKER, speaker)),
     "(": ((RAY, ray),),
     "|": ((LOGURU, nothing),),
 }

@@ -24,6 +24,7 @@ class Strip:
         "program",
         "rank",
         "sequence",
+        "speaker",
         "stamp",
         "task",
     )
@@ -41,6 +42,7 @@ class Strip:
         self.pid: int | None = None
         self.address: str | None = None
         self.program: str | None = None
+        self.speaker: str | None = None
         self.kernel = False
         self.partial = False
         self.sequence: int | None = None
