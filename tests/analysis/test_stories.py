@@ -23,21 +23,12 @@ LARGEST_BYTES = 60_000
 # story: what it should say instead.
 WRONG_TODAY = {
     "athub-interrupt": "gpu: the hub's error is none of its memory",
-    "cannot-allocate-on-an-empty-gpu": "kube-gpu-2: uncorrectable errors that nvidia-smi counts",
     "checkpoint-download-hangs": "storage: two downloads from the blob store never end",
-    "desync-report-names-the-rank": "rank 7, which did not join: PyTorch's own desync report",
-    "drained-for-its-epilog": "elcap114, lost 32 s before its epilog failed",
-    "ecc-over-the-holidays": "node-31, whose task exited first beside the ECC error",
-    "everybody-names-the-host-that-was-killed": "the host that all others name and that is silent",
-    "evicted-for-a-full-disk": "ip-10-0-3-41: the events name the node of the evicted pod",
     "illegal-instruction-once-on-each-node": "sjwtxs64 first, as possible: the first task to fail",
-    "nvlink-domain-contained": "the domain r137, or its node that printed first",
     "one-operation-behind": "rank 0 on 10.0.0.11, one operation behind in RAS",
     "the-allocated-device-is-not-there": "gpu: the launch fails since worker-19 lost one",
     "the-checker-says-sram": "gpu_sram: the checker counts it, the job cannot tell",
     "the-head-node-ran-out-of-memory": "host_oom on the head node, outside the job",
-    "the-spot-node-was-taken-back": "gke-gpu-pool-7c1-x9qz: the preemption notice names it",
-    "two-tasks-of-one-rack-first": "rack9, or its nodes that printed first",
     "validation-loader-deadlock": "host_stall of rank 9 on jz-iam02: its stack differs",
     "xid45-counts-say-nothing": "nobody: a file that is missing names no rank of a live job",
 }

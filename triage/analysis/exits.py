@@ -26,6 +26,7 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
     """``rows`` in their order, roots of processes with the rank that exits below them."""
     found = list(rows)
     homes = nodes_of_processes(rows)
+    alone = only_task_that_left(rows)
     by_file: dict[str, list[int]] = defaultdict(list)
     for k, row in enumerate(found):
         if row.line is not None and (ends_by_itself(row) or is_nobodys(row)):
@@ -34,9 +35,13 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
         last: Evidence | None = None
         for k in sorted(places, key=lambda k: -(found[k].line or 0)):
             row = found[k]
-            if ends_by_itself(row):
+            if ends_by_itself(row) and (row.kind is Kind.ELASTIC or row.node == alone):
                 last = found[k] = seated(row, homes, fleet)
-            elif last is not None and (last.line or 0) - (row.line or 0) <= MOST_LINES:
+            elif (
+                not ends_by_itself(row)
+                and last is not None
+                and (last.line or 0) - (row.line or 0) <= MOST_LINES
+            ):
                 found[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
                 )
@@ -67,6 +72,16 @@ def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
     ]
 
 
+def only_task_that_left(rows: Iterable[Evidence]) -> str | None:
+    """The node of the one task that left by itself while the scheduler ended all others: its
+    report stands behind the lines of any task.
+    """
+    tasks = [row for row in rows if row.kind is Kind.SCHEDULER and "exit_code" in row.fields]
+    left = {row.node for row in tasks if ends_by_itself(row)}
+    others = {row.node for row in tasks if row.fields["exit_code"] == TERMINATED}
+    return left.pop() if len(left) == 1 and others - left else None
+
+
 def dated(row: Evidence, at_ns: int | None) -> Evidence:
     if row.at_ns is not None or at_ns is None:
         return row
@@ -76,7 +91,8 @@ def dated(row: Evidence, at_ns: int | None) -> Evidence:
 def ends_by_itself(row: Evidence) -> bool:
     """Whether a launcher says that a process ended with an exit code of its own."""
     code = row.fields.get("exit_code", "")
-    return row.kind is Kind.ELASTIC and code.isdecimal() and code != "0"
+    told = row.kind in (Kind.ELASTIC, Kind.SCHEDULER)
+    return told and code.isdecimal() and code != "0"
 
 
 def is_nobodys(row: Evidence) -> bool:

@@ -19,6 +19,7 @@ MAINTENANCE: Final = Category.HOST_MAINTENANCE
 LOST: Final = (Category.CHASSIS, Category.POWER, Category.NETWORK)
 PBS: Final = "OpenPBS and TORQUE: pbs_mom, pbs_server"
 LSF: Final = "IBM Spectrum LSF: bhist, bjobs -l, termination reasons"
+FLUX: Final = "Flux: broker overlay, job-exec, job manager"
 SGE: Final = "Grid Engine: qmaster and execd messages"
 
 
@@ -126,6 +127,29 @@ BATCH.line(
     each=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
     read=lambda found, _after: Reading(fields=named(found, "node", "marked", "host", "unheard")),
+)
+BATCH.line(
+    "flux_lost",
+    CONSEQUENCE,
+    FATAL,
+    ("transitioning to lost", "lost contact with job shell on", "type=node-failure"),
+    rf"(?P<node>{HOST}) \(rank \d{{1,6}}\) transitioning to LOST"
+    rf"|exception type=node-failure\b(?:.{{0,80}}?\bon (?P<failed>{HOST}))?"
+    rf"|lost contact with job shell on (?P<host>{HOST})",
+    (
+        "broker.err[0]: gpu17 (rank 14) transitioning to LOST due to EHOSTUNREACH error on overlay",
+        'job-manager.info[0]: f28XE: exception type=node-failure severity=0 note="lost contact with'
+        ' job shell on gpu17"',
+    ),
+    ("gpu17 (rank 14) is online",),
+    FLUX,
+    category=MAINTENANCE,
+    also=LOST,
+    weak=True,
+    scope=Scope.ANY,
+    each=True,
+    traits=(Trait.ROOT_WHEN_ALONE,),
+    read=lambda found, _after: Reading(fields=named(found, "node", "failed", "host")),
 )
 BATCH.line(
     "offlined",

@@ -328,6 +328,21 @@ TOOLS.add(
     traits=(Trait.OF_A_REPORT,),
 )
 TOOLS.add(
+    "error_count_cell",
+    ROOT,
+    (".0 off |", ".0  on |"),
+    r"\| {1,4}(?P<gpu>[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.0) (?:Off| On) \|"
+    r" {1,24}(?P<errors>[1-9]\d{0,11}) \|",
+    ("|   1  Tesla V100S-PCI...  Off  | 00000000:00:08.0 Off |                    6 |",),
+    ("|   0  Tesla V100S-PCI...  Off  | 00000000:00:07.0 Off |                    0 |",),
+    f"{SMI}: Volatile Uncorr. ECC",
+    category=Category.GPU_HBM,
+    also=(Category.GPU_SRAM,),
+    weak=True,
+    each=True,
+    traits=REPORTED,
+)
+TOOLS.add(
     "diagnosis",
     ROOT,
     ("| fail ", "fail - gpu"),

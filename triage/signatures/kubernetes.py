@@ -127,6 +127,13 @@ def condition(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     )
 
 
+def pressure(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """What a node runs out of: its local disk, its memory."""
+    what = f"{says(found, 'what')} {says(found, 'resource')}"
+    category = Category.HOST_OOM if re.search(r"memory|pid", what) else None
+    return Reading(category=category, fields=about(found.string[:2000]))
+
+
 KUBE.line(
     "ready",
     CONSEQUENCE,
@@ -256,6 +263,26 @@ KUBE.line(
     scope=Scope.ANY,
     each=True,
     read=lambda found, after: None if "ancelling deletion" in found.string else told(found, after),
+)
+KUBE.line(
+    "pressure",
+    ROOT,
+    WARN,
+    ("nodehasdiskpressure", "nodehasmemorypressure", "nodehaspidpressure", "evictionthresholdmet"),
+    r"\bNodeHas(?P<what>Disk|Memory|PID)Pressure\b"
+    r"|EvictionThresholdMet.{0,80}?reclaim (?P<resource>[\w-]{1,40})",
+    (
+        "Normal NodeHasDiskPressure node/gpu-17 Node gpu-17 status is now: NodeHasDiskPressure",
+        "Warning EvictionThresholdMet node/gpu-17 Attempting to reclaim ephemeral-storage",
+    ),
+    ("Normal NodeHasNoDiskPressure node/gpu-17 Node gpu-17 status is now: NodeHasNoDiskPressure",),
+    "Kubernetes: kubelet, eviction manager",
+    category=Category.STORAGE,
+    also=(MAINTENANCE,),
+    weak=True,
+    scope=Scope.ANY,
+    each=True,
+    read=pressure,
 )
 KUBE.line(
     "shutdown",

@@ -50,8 +50,12 @@ def task_end(found: re.Match[str], _after: Sequence[str]) -> Reading:
     for text, code, weak in TASK_ENDS:
         if why.startswith(text):
             return replace(of_exit(code), weak=weak)
+    if why.startswith("terminated"):
+        return Reading(fields={"exit_code": "-15"})
     code_text = re.search(r"exit code (\d{1,3})", why)
-    return Reading() if code_text is None else of_exit(int(code_text[1]))
+    if code_text is None:
+        return Reading()
+    return replace(of_exit(int(code_text[1])), fields={"exit_code": code_text[1]})
 
 
 def by_signal(found: re.Match[str], _after: Sequence[str]) -> Reading:

@@ -380,7 +380,11 @@ ONE_MOMENT_NS: Final = 2 * SECOND
 
 
 def at_one_moment(one: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
-    """Whether two hypotheses show at the stop within seconds of each other."""
+    """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
+    log that stand together and print no time.
+    """
+    if any(stand_together(row, near) for row in one.rows if row.is_firm for near in other.rows):
+        return True
     times = [row.at_ns for row in one.rows if row.at_ns is not None and row.is_firm]
     return any(
         abs(row.at_ns - at_ns) <= ONE_MOMENT_NS
@@ -388,6 +392,18 @@ def at_one_moment(one: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
         if row.at_ns is not None and stop.of(row) is When.AT and not row.is_mild
         for at_ns in times
     )
+
+
+TOGETHER: Final = 3
+
+
+def stand_together(row: Evidence, near: Evidence) -> bool:
+    """Whether a line is the next of a list whose other one is about a node."""
+    if "said_of" not in near.fields or near.is_mild:
+        return False
+    if row.at_ns is not None or near.at_ns is not None or row.artifact != near.artifact:
+        return False
+    return abs((row.line or 0) - (near.line or 0)) <= TOGETHER
 
 
 def gpus_that_would_not_start(

@@ -11,6 +11,7 @@ from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import in_order_of_history
 from triage.analysis.joining.hypothesis import Hypothesis, Seats
 from triage.analysis.joining.quiet import nothing_named
+from triage.analysis.joining.silent_peer import silent_peer
 from triage.analysis.joining.verdict import Decision, build, role_alone, worth_naming
 from triage.analysis.progress import health_of
 from triage.analysis.stop import JOB_KINDS, SECOND, Stop, When, is_failing
@@ -125,7 +126,7 @@ def hypotheses_of(
     rows = [*evidence, *preparing(evidence)]
     causes = find_causes(rows, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
     if not causes and not findings:
-        left = left_over(rows)
+        left = left_over(rows) or silent_peer(rows, seats)
         causes = find_causes(left, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
     return join_claims(causes, findings, seats, stop)
 

@@ -213,7 +213,7 @@ def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
             if isinstance(pair, list) and len(pair) >= 2:
                 row = {"timestamp": pair[0], "labels": one["stream"], "line": pair[1]}
                 yield json.dumps(row, ensure_ascii=False)
-    elif kind == "Event" and ("involvedObject" in one or "regarding" in one):
+    elif kind in ("Event", None) and ("involvedObject" in one or "regarding" in one):
         yield of_event(one)
     elif kind == "Node" and isinstance(one.get("status"), dict):
         yield from of_node(one)
