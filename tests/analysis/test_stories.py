@@ -22,12 +22,8 @@ LARGEST_BYTES = 60_000
 
 # story: what it should say instead.
 WRONG_TODAY = {
-    "athub-interrupt": "gpu: the hub's error is none of its memory",
     "checkpoint-download-hangs": "storage: two downloads from the blob store never end",
-    "illegal-instruction-once-on-each-node": "sjwtxs64 first, as possible: the first task to fail",
     "one-operation-behind": "rank 0 on 10.0.0.11, one operation behind in RAS",
-    "the-allocated-device-is-not-there": "gpu: the launch fails since worker-19 lost one",
-    "the-checker-says-sram": "gpu_sram: the checker counts it, the job cannot tell",
     "the-head-node-ran-out-of-memory": "host_oom on the head node, outside the job",
     "validation-loader-deadlock": "host_stall of rank 9 on jz-iam02: its stack differs",
     "xid45-counts-say-nothing": "nobody: a file that is missing names no rank of a live job",

@@ -12,12 +12,13 @@ from tests.analysis.test_joining import (
     culprits,
     of,
     row,
+    watchdog,
 )
 from triage.analysis.joining.causes import find_causes, tell_unnamed_ones
 from triage.analysis.joining.place import AtNode
 from triage.analysis.of_the_job import NEAR_PIDS, is_a_strangers
 from triage.analysis.stop import When
-from triage.domain.category import Category
+from triage.domain.category import Category, Role
 from triage.domain.evidence import Evidence, Kind, Trait
 from triage.domain.finding import Finding
 
@@ -165,3 +166,83 @@ def test_a_weak_line_ends_no_quiet_job():
     assert culprits(answer(row(weak=True), stop=QUIET)) == []
     warned = of(Category.SOFTWARE_USER, Kind.PYTHON, text="KeyError")
     assert culprits(answer(warned, stop=QUIET)) == []
+
+
+def device_error(rank: int, node: str = "n3", **more: object) -> Evidence:
+    """``unspecified launch failure``: a device error that names no part."""
+    error = of(Category.GPU, Kind.CUDA, node, 0.0, weak=True, rank=rank, **more)
+    return replace(error, category=None, signature="cuda.launch_failure")
+
+
+def test_a_device_error_of_one_rank_alone_is_its_gpus():
+    said = answer(device_error(29), findings=[gap()])
+    assert (said.suspects[0].node, said.verdict.category) == ("n3", Category.GPU)
+    both = answer(device_error(29), device_error(5, "n0"), findings=[gap()])
+    assert both.verdict.category is not Category.GPU
+
+
+def stall() -> Finding:
+    return replace(
+        claim(0, "fr.fabric_stall", Category.NCCL_TIMEOUT, 0.7), ranks=(), role=Role.POSSIBLE
+    )
+
+
+def test_a_report_behind_the_stop_and_a_collective_that_nobody_leaves_are_two_sources():
+    """A GPU that dies in a collective leaves all of its ranks inside."""
+    late = replace(report_of_a_gpu(620.0), gpu="0000:50:00")
+    assert culprits(answer(late, findings=[stall()])) == ["n3"]
+    assert culprits(answer(late)) == []
+    last_week = replace(report_of_a_gpu(-7 * 86400.0), gpu="0000:50:00")
+    assert culprits(answer(last_week, findings=[stall()])) == []
+
+
+def misses(node: str, **more: object) -> Evidence:
+    return of(Category.DEPENDENCY, Kind.DEPENDENCY, node, 0.0, text="ImportError: x.so",
+              artifact=f"nodes/{node}/job.err", **more)  # fmt: skip
+
+
+def test_where_one_node_is_heard_its_program_is_not_its_own_alone():
+    many = misses("n3", count=8)
+    assert culprits(answer(many)) == []
+    assert answer(many).suspects[0].node == "n3"
+    heard = replace(watchdog(3), traits=frozenset(), signature="nccl.result_remote")
+    assert culprits(answer(many, heard)) == ["n3"]
+    assert culprits(answer(misses("n3", rank=29))) == ["n3"], "one rank of it is not all"
+
+
+def test_a_gpu_that_the_machine_could_not_start_is_the_one_that_the_job_lacks():
+    lacks = of(Category.DEPENDENCY, Kind.DEPENDENCY, text="unknown device id",
+               traits=frozenset({Trait.GPU_NOT_STARTED}))  # fmt: skip
+    failed = row(at_s=-86400.0, code=None, signature="nvidia.init_failed", kind=Kind.PCIE)
+    said = answer(lacks, failed)
+    assert (culprits(said), said.verdict.category) == (["n3"], Category.GPU)
+
+
+def test_a_program_that_fails_on_many_nodes_fails_on_the_one_without_a_log():
+    raises = [
+        of(Category.SOFTWARE_USER, Kind.PYTHON, f"n{k}", k / 10, rank=8 * k) for k in (0, 1, 2, 5)
+    ]
+    said = answer(*raises, findings=[claim(29)])
+    assert (culprits(said), said.verdict.category) == ([], Category.SOFTWARE_USER)
+    assert culprits(answer(*raises[:2], findings=[claim(29)])) == ["n3"]
+
+
+def test_device_errors_on_many_nodes_at_the_stop_are_the_program():
+    faults = [
+        of(Category.SOFTWARE_FRAMEWORK, Kind.CUDA, f"n{k}", k / 10, weak=True, rank=8 * k)
+        for k in range(5)
+    ]
+    said = answer(*faults, findings=[claim(29)])
+    assert (culprits(said), said.verdict.category) == ([], Category.SOFTWARE_FRAMEWORK)
+    general = [replace(one, traits=frozenset({Trait.GENERIC})) for one in faults]
+    assert culprits(answer(*general, findings=[claim(29)])) == ["n3"]
+
+
+def test_lines_of_a_list_that_stand_together_are_about_one_node():
+    evicted = of(Category.STORAGE, Kind.SCHEDULER, None, None, artifact="events.txt")
+    node = of(Category.STORAGE, Kind.SCHEDULER, "n3", None, weak=True, artifact="events.txt",
+              fields={"said_of": "n3"})  # fmt: skip
+    near = answer(replace(evicted, line=4), replace(node, line=3))
+    assert near.suspects[0].node == "n3"
+    far = answer(replace(evicted, line=40), replace(node, line=3))
+    assert far.suspects == () or far.suspects[0].node != "n3" or far.verdict.confidence < 0.5

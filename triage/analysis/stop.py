@@ -324,7 +324,9 @@ def is_of_a_health_check(row: Evidence) -> bool:
 
 
 def is_weak_root(row: Evidence) -> bool:
-    return row.weak and row.role is EvidenceRole.ROOT
+    """Whether it needs another source, and does not end its process as CUDA's errors do."""
+    own = row.kind is Kind.CUDA and not row.is_generic
+    return row.weak and row.role is EvidenceRole.ROOT and not own
 
 
 def is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:

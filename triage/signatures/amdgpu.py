@@ -254,8 +254,8 @@ AMD.line(
     ),
     ("amdgpu 0000:c3:00.0: amdgpu: hardware error reporting is enabled",),
     DRIVER,
-    category=Category.GPU_HBM,
-    also=(Category.GPU_SRAM, Category.GPU),
+    category=Category.GPU,  # the hub that tells it is none of the memories
+    also=(Category.GPU_SRAM, Category.GPU_HBM),
     kind=Kind.ECC,
     read=place,
 )

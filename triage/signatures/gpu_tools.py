@@ -39,13 +39,16 @@ def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading() if int(found["celsius"]) >= HOT_CELSIUS else None
 
 
-def counted(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
-    """A counter of uncorrectable errors, by its memory; None at zero."""
-    if int(found["errors"]) == 0:
-        return None
+def of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The memory that a checker names."""
     if found["memory"].upper() == "SRAM":
         return Reading(category=Category.GPU_SRAM, also=(Category.GPU_HBM,))
     return Reading()
+
+
+def counted(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """A counter of uncorrectable errors, by its memory; None at zero."""
+    return None if int(found["errors"]) == 0 else of_memory(found, _after)
 
 
 RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
@@ -282,6 +285,24 @@ TOOLS.add(
     also=(Category.GPU_SRAM,),
     weak=True,
     read=counted,
+    each=True,
+    traits=REPORTED,
+)
+TOOLS.add(
+    "checker_count",
+    ROOT,
+    ("uncorrectable error for the",),
+    r"GPU (?P<memory>DRAM|SRAM) uncorrectable error for the (?:volatile|aggregate) counter for GPU"
+    r" ID (?P<gpu_index>\d{1,2})",
+    (
+        "Warning: Detected a GPU SRAM uncorrectable error for the volatile counter for GPU ID 5,"
+        " please offline this node (n8)",
+    ),
+    ("no GPU SRAM uncorrectable error was detected",),
+    "AzureHPC node health checks: azure_gpu_ecc.nhc",
+    category=Category.GPU_HBM,
+    also=(Category.GPU_SRAM,),
+    read=of_memory,
     each=True,
     traits=REPORTED,
 )

@@ -125,8 +125,8 @@ def unsure_where_one_is_heard(
     """Where the processes of one node alone are heard and several of them say the same of their
     program, the others may have said so too: it needs another source.
     """
-    heard = {row.node for row in rows if of_a_process(row) or row.kind is Kind.IDENTITY}
-    if len(heard) != 1 or len(nodes) < 2:
+    heard = {row.node for row in rows if is_heard(row) or row.kind is Kind.IDENTITY}
+    if len(heard) != 1 or None in heard or len(nodes) < 2:
         return list(found)
     return [
         replace(one, rows=tuple(replace(row, weak=True) for row in one.rows))
@@ -136,9 +136,13 @@ def unsure_where_one_is_heard(
     ]
 
 
+def is_heard(row: Evidence) -> bool:
+    return of_a_process(row) or row.kind is Kind.DEPENDENCY
+
+
 def is_said_by_several(rows: Sequence[Evidence]) -> bool:
     """Whether more than one process says so, as far as lines tell them apart."""
-    said = [row for row in rows if of_a_process(row)]
+    said = [row for row in rows if is_heard(row)]
     ranks = {row.rank for row in said}
     return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in said) > 1)
 
@@ -216,6 +220,9 @@ def at_one_place(
             category = row.category or Category.NCCL_TIMEOUT
             grouped[category].append(row)
             explains[category] += followers[index]
+        elif still_lacks(row, rows[parents[index]], stop):
+            # The GPU that the machine could not start at its boot is not there for the job.
+            grouped[rows[parents[index]].category or Category.GPU].append(row)
     tell_open_ones(grouped, stop)
     tell_unnamed_ones(grouped, place, seats)
     hit: dict[Category | None, set[int | None]] = defaultdict(set)
@@ -233,6 +240,13 @@ def at_one_place(
         )
         for category, own in grouped.items()
     ]  # fmt: skip
+
+
+def still_lacks(row: Evidence, cause: Evidence, stop: Stop) -> bool:
+    """Whether a job does not find a GPU at the stop that its machine lost before."""
+    if Trait.GPU_NOT_STARTED not in row.traits or stop.of(row) not in ABOUT_THE_STOP:
+        return False
+    return cause.kind in KERNEL_KINDS and stop.of(cause) not in ABOUT_THE_STOP
 
 
 def hitting(one: Hypothesis, hit: Collection[int | None]) -> Hypothesis:

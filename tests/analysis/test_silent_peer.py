@@ -1,0 +1,110 @@
+"""Who went first and left no word: named by all others, or the only one that did not wait."""
+
+from dataclasses import replace
+
+import pytest
+
+from tests.analysis.test_joining import SECOND, STOP, Seats, T, answer, culprits, row, watchdog
+from triage.analysis.joining.silent_peer import silent_peer
+from triage.domain.category import Category, Role
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
+
+SEATS = Seats(nodes=2)
+
+
+def lost(teller: str | None, peer: str, **more: object) -> Evidence:
+    base = Evidence(
+        artifact="job.log", line=9, signature="nccl.peer_closed", kind=Kind.NCCL,
+        role=EvidenceRole.CONSEQUENCE, text=f"Connection closed by remote peer {peer}",
+        node=teller, peer=peer, blame=Blame.PEER, at_ns=T, last_at_ns=T, error_ns=SECOND // 1000,
+    )  # fmt: skip
+    return replace(base, **more)  # type: ignore[arg-type]
+
+
+def placed(*rows: Evidence, seats: Seats = SEATS) -> list[tuple[str | None, int | None]]:
+    return [(one.node, one.rank) for one in silent_peer(rows, seats)]
+
+
+def test_the_one_node_that_all_others_lose_is_named_and_not_convicted() -> None:
+    said = answer(lost("n1", "n3"), lost("n2", "n3"))
+    assert [(one.node, one.role) for one in said.suspects] == [("n3", Role.POSSIBLE)]
+    assert said.verdict.category is Category.NCCL_TIMEOUT
+    assert said.verdict.cordon == ()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        pytest.param([lost("n1", "n3")], id="one line alone"),
+        pytest.param([lost("n1", "n3"), lost("n2", "n4")], id="two are lost"),
+        pytest.param([lost("n1", "n3"), lost("n2", "10.9.9.9")], id="somebody unknown is lost too"),
+        pytest.param([lost("n1", "n3"), lost("n3", "n3")], id="it says so itself"),
+        pytest.param([replace(lost(None, "n3"), role=EvidenceRole.NOISE, count=9)], id="noise"),
+    ],
+)
+def test_others_are_not(rows: list[Evidence]) -> None:
+    assert placed(*rows) == []
+
+
+def test_lines_that_were_counted_together_are_several() -> None:
+    assert placed(lost(None, "n3", count=3)) == [("n3", None)]
+
+
+def test_where_a_cause_is_told_nobody_asks_who_was_silent() -> None:
+    said = answer(row("n5"), lost("n1", "n3"), lost("n2", "n3"))
+    assert culprits(said) == ["n5"]
+
+
+def desync(peer: str, **fields: str) -> Evidence:
+    return lost("n0", peer, signature="c10d.desync_report", fields=fields, rank=1)
+
+
+def test_the_report_of_a_desync_names_the_rank_that_did_not_join() -> None:
+    told = desync("rank 7", done="11", missed="12")
+    assert placed(told, told) == [("n0", 7)] * 2
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        pytest.param(desync("rank 7", stuck="12"), id="who joined waits itself"),
+        pytest.param(desync("rank 0, 2", missed="12"), id="several"),
+    ],
+)
+def test_a_report_of_others_names_nobody(told: Evidence) -> None:
+    assert placed(told, told) == []
+
+
+def test_the_only_rank_that_does_not_say_it_waited_is_named() -> None:
+    waits = [watchdog(rank) for rank in range(16) if rank != 5]
+    [one] = silent_peer(waits, SEATS)
+    assert (one.node, one.rank, one.weak) == ("n0", 5, True)
+    assert one.text == "15 of 16 ranks gave up waiting; rank 5 says nothing"
+
+
+@pytest.mark.parametrize(
+    "ranks",
+    [
+        pytest.param(range(16), id="all waited"),
+        pytest.param(range(14), id="two did not"),
+        pytest.param([0, 1], id="a log cut short"),
+    ],
+)
+def test_where_not_just_one_is_silent_nobody_is_named(ranks: range) -> None:
+    assert placed(*(watchdog(rank) for rank in ranks)) == []
+
+
+def test_a_rank_that_says_something_else_is_not_silent() -> None:
+    waits = [watchdog(rank) for rank in range(16) if rank != 5]
+    other = replace(watchdog(5), traits=frozenset(), signature="nccl.result_remote")
+    assert placed(*waits, other) == []
+
+
+def test_without_the_size_of_the_world_nobody_is_missing() -> None:
+    class Unknown(Seats):
+        @property
+        def world_size(self) -> int | None:
+            return None
+
+    assert placed(*(watchdog(rank) for rank in range(15)), seats=Unknown(nodes=2)) == []
+    assert STOP.known
