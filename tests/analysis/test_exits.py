@@ -96,3 +96,29 @@ def test_the_only_one_that_left_needs_no_other_source_and_has_its_time() -> None
 )
 def test_one_of_several_needs_another_source(others: list[Evidence]) -> None:
     assert raised(RAISED, ends(104, 2, "1"), *others).weak
+
+
+def task(line: int, node: str, code: str) -> Evidence:
+    return Evidence(
+        "n1.log", line, "scheduler.slurm_task", Kind.SCHEDULER, EvidenceRole.CONSEQUENCE,
+        f"srun: error: {node}: task 2", node=node, at_ns=T, last_at_ns=T,
+        fields={"exit_code": code, "tasks": "2"},
+    )  # fmt: skip
+
+
+def test_the_task_that_the_scheduler_saw_leave_first_raised_it() -> None:
+    row = raised(replace(RAISED, node=None), task(104, "n1", "1"), task(108, "n0", "-15"))
+
+    assert row.node == "n1"
+
+
+@pytest.mark.parametrize(
+    "others",
+    [
+        pytest.param([task(104, "n1", "1")], id="of the others nothing is told"),
+        pytest.param([task(104, "n1", "1"), task(105, "n0", "1")], id="two left"),
+        pytest.param([task(104, "n1", "-15"), task(105, "n0", "-15")], id="all were ended"),
+    ],
+)
+def test_other_tasks_tell_nothing(others: list[Evidence]) -> None:
+    assert raised(replace(RAISED, node=None), *others).node is None

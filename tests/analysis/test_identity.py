@@ -214,6 +214,7 @@ def seated(*names: str | None) -> dict[int, str]:
         pytest.param((*FOUR, None, "n10"), ["n8", "n9"], None, id="two for one place"),
         pytest.param((*FOUR[::-1], None, "n10"), ["n9"], None, id="another order"),
         pytest.param((*FOUR, None), ["n9"], "n9", id="the one place for the one node"),
+        pytest.param((*FOUR[::-1], None), ["n9"], "n9", id="in whatever order"),
         pytest.param((*FOUR, None), ["n8", "n9"], None, id="four may be in order by chance"),
     ],
 )
@@ -266,3 +267,33 @@ def test_a_worker_that_says_its_address_is_on_that_node():
     fleet = resolve([seat], Job(), {})
     nodes = [row.node for row in attribute([seat, said, of_another], fleet)]
     assert nodes == ["gpu-3", "gpu-3", None]
+
+
+def printed(text: str, **fields: str) -> str | None:
+    """The node of a process's line in a log of several hosts; n1 and n2 are the job's."""
+    job = Job(world_size=16, gpus_per_node=8, nodes=("n1", "n2"))
+    row = Evidence("job.log", 9, "cuda.x", Kind.CUDA, EvidenceRole.ROOT, text, fields=fields)
+    [seen] = attribute([row], resolve([], job, {}))
+    return seen.node
+
+
+@pytest.mark.parametrize(
+    ("text", "node"),
+    [
+        ("n2 task 158 E cuda.cc:1204] failed", "n2"),
+        ("n2: RuntimeError: CUDA error", "n2"),
+        ("[n2] RuntimeError: CUDA error", "n2"),
+        ("n2.example.org | RuntimeError", "n2"),
+        ("n9 task 158 E cuda.cc:1204] failed", None),
+        ("RuntimeError: n2 said CUDA error", None),
+        ("n22 task 1", None),
+    ],
+)
+def test_the_host_in_front_of_a_line_is_where_it_was_printed(text: str, node: str | None) -> None:
+    assert printed(text) == node
+
+
+def test_a_collectors_label_counts_where_it_is_a_node_of_the_job() -> None:
+    assert printed("RuntimeError", speaker="n2") == "n2"
+    assert printed("RuntimeError", speaker="worker-2") is None
+    assert printed("n1 RuntimeError", said_of="n2") is None

@@ -492,3 +492,12 @@ def test_what_a_health_check_found_is_no_quotation():
     )
     assert not is_quoted(told)
     assert is_quoted(replace(told, text="step 7: saw 'GPU has fallen off the bus' in the mail"))
+
+
+def test_what_all_ranks_of_the_only_node_say_is_in_no_node():
+    rows = [
+        of(Category.SOFTWARE_USER, Kind.PYTHON, "n0", k / 10, rank=k, text=f"KeyError: sample {k}")
+        for k in range(8)
+    ]
+    assert culprits(answer(*rows, seats=Seats(nodes=1))) == []
+    assert culprits(answer(rows[0], seats=Seats(nodes=1))) == ["n0"]

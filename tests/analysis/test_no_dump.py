@@ -123,3 +123,11 @@ def test_where_every_second_file_is_lost_a_whole_node_is_chance(tmp_path: Path) 
     simulate("no-dump", tmp_path, ranks=32, tp=8, pp=1, culprit=6, seed=3, entries=200)
     report = without(tmp_path, 0, 1, 2, 3, 4, 5, 7, *range(8, 32, 2))
     assert convicted(report) == []
+
+
+def test_a_small_node_may_lose_all_of_its_files_by_chance(tmp_path: Path) -> None:
+    """Of nodes of two ranks every other file is lost: that one has none is no sign."""
+    simulate("no-dump", tmp_path, ranks=16, tp=4, pp=1, culprit=6, seed=3, entries=200,
+             gpus_per_node=4)  # fmt: skip
+    report = without(tmp_path, 4, 5, 7, 0, 1, 8, 9, 12, 13, 14)
+    assert convicted(report) == []

@@ -11,7 +11,7 @@ from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import AtNode
 from triage.analysis.stop import SECOND, Stop, When, begun_to_wait, ends_its_log, find_stop
 from triage.domain.category import Category
-from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.fleet import Job
 from triage.parsers.gather import gather
 from triage.simulator import simulate
@@ -130,3 +130,28 @@ def test_the_wait_begins_by_corrected_clocks(stalled: Case) -> None:
     assert stop.start_ns == began
     _, stop = stop_of(stalled, ahead_s=200)
     assert stop.start_ns == began - 200 * SECOND
+
+
+def test_what_is_announced_or_flushed_does_not_begin_the_stop() -> None:
+    """A notice comes minutes before the end; what is flushed at the end says nothing of it."""
+    early = T - 900 * SECOND
+    announced = replace(
+        RAISED, signature="kubernetes.provider", kind=Kind.SCHEDULER, at_ns=early,
+        fields={LASTING: "1"},
+    )  # fmt: skip
+    assert found(announced, RAISED).start_ns == T
+    assert found(replace(announced, fields={}), RAISED).start_ns == early
+    flushed = replace(
+        RAISED, kind=Kind.NCCL, at_ns=T - 30 * SECOND, traits=frozenset({Trait.TEARDOWN})
+    )
+    assert found(flushed, RAISED).start_ns == T
+    assert found(replace(flushed, traits=frozenset()), RAISED).start_ns == T - 30 * SECOND
+
+
+def test_a_device_error_that_needs_another_source_begins_the_stop() -> None:
+    """It ends its process, and the others notice a minute and a half later."""
+    fault = replace(RAISED, kind=Kind.CUDA, weak=True, at_ns=T - 95 * SECOND)
+    assert found(fault, EXIT).start_ns == T - 95 * SECOND
+    assert found(replace(fault, kind=Kind.PYTHON), EXIT).start_ns == T
+    general = replace(fault, traits=frozenset({Trait.GENERIC}))
+    assert found(general, EXIT).start_ns == T

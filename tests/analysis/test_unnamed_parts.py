@@ -246,3 +246,40 @@ def test_lines_of_a_list_that_stand_together_are_about_one_node():
     assert near.suspects[0].node == "n3"
     far = answer(replace(evicted, line=40), replace(node, line=3))
     assert far.suspects == () or far.suspects[0].node != "n3" or far.verdict.confidence < 0.5
+
+
+def test_a_weak_line_of_a_part_says_why_the_file_is_missing():
+    weak = of(Category.NIC, Kind.NIC, at_s=0.0, weak=True)
+    assert answer(weak, findings=[gap()]).verdict.category is Category.NIC
+    assert answer(weak, findings=[claim(29)]).verdict.category is Category.HOST_STALL
+
+
+def test_a_report_tells_the_part_of_the_error_of_its_gpu():
+    unnamed = replace(device_error(29), at_ns=T + SECOND)
+    told = replace(of(Category.NVLINK, Kind.GPU, weak=True, at_s=2.0), gpu="0000:50:00")
+    said = answer(unnamed, told)
+    assert (said.suspects[0].node, said.verdict.category) == ("n3", Category.NVLINK)
+
+
+def test_a_process_started_with_the_jobs_is_its_own():
+    assert not is_a_strangers(row(pid=41_500), {"n3": [40_000]})
+    assert is_a_strangers(row(pid=43_000), {"n3": [40_000]})
+
+
+def illegal(at_s: float, gpu: str = "0000:50:00", **more: object) -> Evidence:
+    """Xid 13: of the program, but for a GPU that repeats it at one place of the chip."""
+    return row(at_s=at_s, code=13, category=Category.SOFTWARE_USER, gpu=gpu,
+               fields={"severity": "error", "place": "GPC 2, TPC 5, SM 1"}, **more)  # fmt: skip
+
+
+def test_a_gpu_that_had_the_fault_on_other_days_too_is_to_blame():
+    old, now = illegal(-3 * 86400.0, count=2), illegal(0.0, count=2)
+    assert answer(old, now).verdict.category is Category.GPU
+    assert answer(replace(now, count=4)).verdict.category is Category.SOFTWARE_USER
+
+
+def test_beside_the_gpu_that_repeats_one_other_may_fault():
+    old, now = illegal(-3 * 86400.0, count=2), illegal(0.0, count=2)
+    one, two = illegal(0.1, "0000:60:00"), illegal(0.2, "0000:70:00")
+    assert answer(old, now, one).verdict.category is Category.GPU
+    assert answer(old, now, one, two).verdict.category is not Category.GPU

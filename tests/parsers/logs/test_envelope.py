@@ -356,3 +356,26 @@ def test_the_daemon_of_a_step_names_its_node(line: str, node: str | None) -> Non
 
     assert envelope.node == node
     assert envelope.text == line
+
+
+@pytest.mark.parametrize(
+    ("line", "speaker", "text"),
+    [
+        ("n14 2026-05-23T11:05:26.000Z RuntimeError: x", "n14", "RuntimeError: x"),
+        (
+            "train-worker-0: 2026-05-23 11:05:26 RuntimeError: x",
+            "train-worker-0",
+            "RuntimeError: x",
+        ),
+        ("worker-4 | [rank4] closed", "worker-4", "closed"),
+        ("loss 2026-05-23T11:05:26Z x", None, None),
+        ("step4 of 9 | loss", None, None),
+    ],
+)
+def test_who_gathers_several_hosts_writes_the_host_first(
+    line: str, speaker: str | None, text: str | None
+) -> None:
+    found = read_envelope(line)
+    assert found.speaker == speaker
+    assert text is None or found.text == text
+    assert speaker is None or "2026" not in line or found.stamp.wall_ns is not None

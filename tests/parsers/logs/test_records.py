@@ -301,3 +301,18 @@ def test_keeps_the_zone_of_a_controllers_entry() -> None:
     assert text != REDFISH
 
     assert rows_of(text)[0].stamp.zone_s == -18000
+
+
+def test_an_event_is_known_by_what_it_is_about() -> None:
+    """``kubectl get events -o json`` of old versions, and exporters, leave out the kind."""
+    event = {
+        "type": "Warning", "reason": "PreemptScheduled", "message": "Preempt is scheduled",
+        "involvedObject": {"kind": "Node", "name": "gpu-17"},
+        "lastTimestamp": "2026-03-03T20:29:09Z",
+    }  # fmt: skip
+    lines = lines_of_document(json.dumps({"kind": "List", "items": [event]}, indent=1))
+    assert lines is not None
+    [line] = [json.loads(one) for one in lines.splitlines() if one]
+    assert line["node"] == "gpu-17"
+    assert line["time"] == "2026-03-03T20:29:09Z"
+    assert line["message"].startswith("Warning PreemptScheduled node/gpu-17 ")
