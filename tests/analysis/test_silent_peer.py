@@ -46,6 +46,27 @@ def test_others_are_not(rows: list[Evidence]) -> None:
     assert placed(*rows) == []
 
 
+def test_who_lost_somebody_itself_went_down_with_that_one() -> None:
+    assert placed(lost("n1", "n3"), lost("n2", "n3"), lost("n4", "n1")) == [("n3", None)] * 2
+
+
+def ended(rank: int, code: str) -> Evidence:
+    base = lost(f"n{rank // 8}", "", blame=Blame.NOBODY, kind=Kind.ELASTIC, rank=rank)
+    return replace(base, peer=None, fields={"exit_code": code})
+
+
+def test_its_launcher_says_which_of_its_ranks_ended() -> None:
+    two = (lost("n0", "n1"), lost("n0", "n1"))
+    assert placed(*two, ended(13, "-6"), ended(12, "-15")) == [("n1", 13)] * 2
+    assert placed(*two, ended(13, "-6"), ended(12, "1")) == [("n1", None)] * 2
+
+
+def test_old_noise_hides_nobody_who_left_no_word() -> None:
+    stale = row("n6", at_s=-7 * 86400.0)
+    said = answer(stale, lost("n1", "n3"), lost("n2", "n3"))
+    assert [one.node for one in said.suspects] == ["n3"]
+
+
 def test_lines_that_were_counted_together_are_several() -> None:
     assert placed(lost(None, "n3", count=3)) == [("n3", None)]
 

@@ -285,6 +285,13 @@ def test_a_gpu_that_had_the_fault_on_other_days_too_is_to_blame():
     assert answer(replace(now, count=4)).verdict.category is Category.SOFTWARE_USER
 
 
+def test_a_fault_of_days_before_the_end_of_a_log_of_uptimes_is_of_another_day():
+    now = illegal(0.0, count=2)
+    fields = {**now.fields, "age_s": "200000", "log_s": "400000"}
+    old = replace(now, at_ns=None, last_at_ns=None, fields=fields)
+    assert answer(old, now).verdict.category is Category.GPU
+
+
 def test_beside_the_gpu_that_repeats_one_other_may_fault():
     old, now = illegal(-3 * 86400.0, count=2), illegal(0.0, count=2)
     one, two = illegal(0.1, "0000:60:00"), illegal(0.2, "0000:70:00")

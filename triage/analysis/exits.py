@@ -12,7 +12,7 @@ from typing import Final
 from triage.analysis.identity import Fleet
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
-__all__ = ["with_ranks_that_exit"]
+__all__ = ["TERMINATED", "with_ranks_that_exit"]
 
 # A traceback ends so few lines above what the launcher says of it, also among other ranks' lines.
 MOST_LINES: Final = 40

@@ -60,13 +60,20 @@ def join(
     if findings and health_of(progress)[0].well and not any(is_failing(row) for row in rows):
         # A job that moves loses no rank: a file was not collected.
         findings = [one for one in findings if not one.is_gap]
-    hypotheses = hypotheses_of(findings, rows, seats, stop, nodes, leaf_switch)
-    beliefs = believe(
-        hypotheses, findings, stop, model,
-        trust=1.0 - TRUST_LOST * (1.0 - coverage), dumps=case is not None,
-    )  # fmt: skip
-    beliefs = in_order_of_history(beliefs, standings, role_alone)
-    named = worth_naming(beliefs, stop)
+
+    def believed(told: Sequence[Evidence]) -> tuple[list[Belief], list[Belief]]:
+        """What is believed of rows, and what of that is worth naming."""
+        found = believe(
+            hypotheses_of(findings, told, seats, stop, nodes, leaf_switch), findings, stop, model,
+            trust=1.0 - TRUST_LOST * (1.0 - coverage), dumps=case is not None,
+        )  # fmt: skip
+        found = in_order_of_history(found, standings, role_alone)
+        return found, worth_naming(found, stop)
+
+    beliefs, named = believed(rows)
+    if not named and not findings:
+        silent = silent_peer(rows, seats)
+        beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     quiet = stop.job_seen and not stop.trouble and not findings
     if not named or (quiet and not breaks_off(beliefs, case, stop, progress)):
         decision = nothing_named(case, rows, stop, progress, seats, coverage=coverage)
@@ -126,7 +133,7 @@ def hypotheses_of(
     rows = [*evidence, *preparing(evidence)]
     causes = find_causes(rows, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
     if not causes and not findings:
-        left = left_over(rows) or silent_peer(rows, seats)
+        left = left_over(rows)
         causes = find_causes(left, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
     return join_claims(causes, findings, seats, stop)
 
