@@ -22,13 +22,15 @@ def test_a_part_hangs_on_the_kernel_log_and_the_place_does_not() -> None:
     assert Source.JOB_LOGS not in found
 
 
-def test_a_traceback_carries_an_answer_by_its_words_alone() -> None:
+def test_a_traceback_carries_an_answer_and_its_peers_the_place() -> None:
     found = hangs("logs-traceback-w16/files")
     assert Source.DUMPS not in found
     assert found[Source.KERNEL_LOGS].outcome is Outcome.STANDS
-    for source in (Source.JOB_LOGS, Source.ROOT_WORDS):
-        assert found[source].outcome is Outcome.FALLS
-        assert found[source].node is None
+    assert found[Source.JOB_LOGS].outcome is Outcome.FALLS
+    assert found[Source.JOB_LOGS].node is None
+    # In words that nobody knows, it is still the one that all others lost.
+    assert found[Source.ROOT_WORDS].outcome is Outcome.PLACE_STANDS
+    assert found[Source.ROOT_WORDS].node == "node-13"
 
 
 def test_dumps_alone_are_not_tried_without_the_dumps() -> None:

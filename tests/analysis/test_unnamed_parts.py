@@ -297,3 +297,38 @@ def test_beside_the_gpu_that_repeats_one_other_may_fault():
     one, two = illegal(0.1, "0000:60:00"), illegal(0.2, "0000:70:00")
     assert answer(old, now, one).verdict.category is Category.GPU
     assert answer(old, now, one, two).verdict.category is not Category.GPU
+
+
+def faults(node: str, at_s: float, gpus: int) -> list[Evidence]:
+    return [
+        row(node, at_s + k / 10, code=31, category=Category.SOFTWARE_USER, gpu=f"0000:{k}0:00")
+        for k in range(gpus)
+    ]
+
+
+def test_what_many_gpus_of_one_node_fault_in_is_the_program():
+    """The others fault too, by a clock that is minutes off."""
+    said = answer(*faults("n3", 0.0, 4), *faults("n5", 400.0, 4))
+    assert (culprits(said), said.verdict.category) == ([], Category.SOFTWARE_FRAMEWORK)
+    assert culprits(answer(*faults("n3", 0.0, 2))) == ["n3"]
+
+
+def test_faults_of_another_day_are_not_counted_among_those_of_the_stop():
+    said = answer(*faults("n3", 0.0, 2), *faults("n3", -86400.0, 6))
+    assert said.suspects[0].node == "n3"
+
+
+def test_the_one_file_that_is_missing_tells_which_of_several_ranks():
+    """All ranks of a node print that memory failed; peers wait for one whose file is missing."""
+    errors = [
+        replace(of(Category.GPU_HBM, Kind.CUDA, at_s=k / 10, rank=rank), text="CUDA error: ECC")
+        for k, rank in enumerate((26, 24, 31))
+    ]
+    assert answer(*errors, findings=[gap(29)]).suspects[0].ranks[0] == 29
+    assert answer(errors[0], findings=[gap(29)]).suspects[0].ranks[0] == 26
+
+
+def test_a_program_of_somebody_else_is_no_part_that_a_check_leaves_open():
+    differs = of(Category.SDC, Kind.NUMERICS, rank=29, also=(Category.SOFTWARE_FRAMEWORK,))
+    crash = of(Category.SOFTWARE_FRAMEWORK, Kind.LOCKUP, at_s=None, weak=True, text="segfault")
+    assert answer(differs, crash).verdict.category is Category.SDC

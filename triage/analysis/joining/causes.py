@@ -88,7 +88,7 @@ def find_causes(
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
     found = gather_shared(
-        printed_everywhere(found, nodes, seats), stop, max(len(nodes), 1), leaf_switch
+        printed_everywhere(found, nodes, seats, stop), stop, max(len(nodes), 1), leaf_switch
     )
     return merged_alike(with_gpus_of_unnamed_errors(found))
 
@@ -267,6 +267,7 @@ def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
             other
             for other, rows in grouped.items()
             if other is not category
+            and other not in SOFTWARE
             and all(other in row.also for row in own)
             and any(names_a_part(row, stop) for row in rows)
         ]

@@ -179,13 +179,15 @@ def seat_of(rank: int, seats: Seats) -> Place:
 
 def with_claim(one: Hypothesis, claim: Finding, rank: int | None) -> Hypothesis:
     """``one`` with a claim; the rank that peers wait for stands before those that lines name,
-    but for the rank on a GPU that a line names, and where only its file is missing.
+    but for the rank on a GPU that a line names, and where only its file is missing: then it does
+    where lines name several.
     """
     claims = one.claims if claim in one.claims else (*one.claims, claim)
     if rank is None:
         return replace(one, claims=claims)
     order = (*one.ranks, rank)
-    if one.rows and not one.gpus and not claim.is_gap:
+    told = not claim.is_gap or (len(one.ranks) > 1 and len(claim.ranks) == 1)
+    if one.rows and not one.gpus and told:
         order = (rank, *one.ranks)
     return replace(one, claims=claims, ranks=tuple(dict.fromkeys(order)))
 

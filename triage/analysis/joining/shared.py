@@ -123,24 +123,40 @@ def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def printed_everywhere(
-    found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats
+    found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats, stop: Stop
 ) -> list[Hypothesis]:
-    """A line of software that half of all ranks print is in no node."""
+    """A line of software that half of all ranks print, or that many GPUs show, is in no node."""
     told = [len(seats.ranks_on(node)) for node in nodes]
     half = (sum(told) or USUAL_RANKS * len(told)) / 2
     most = max(half, max(told, default=0), USUAL_RANKS)
     world = seats.world_size or 0
-    return [
-        replace(one, place=Outside())
-        if one.category in SOFTWARE
-        and (
-            any(of_a_process(row) and row.count > most for row in one.rows)
-            if isinstance(one.place, Unplaced)
-            else 2 * most_that_say_one(one) >= max(world, USUAL_RANKS)
-        )
-        else one
-        for one in found
-    ]
+    kept = []
+    for one in found:
+        faults = [row for row in one.rows if is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
+        if one.category not in SOFTWARE:
+            everywhere = False
+        elif isinstance(one.place, Unplaced):
+            everywhere = any(of_a_process(row) and row.count > most for row in one.rows)
+        else:
+            everywhere = 2 * most_that_say_one(one) >= max(world, USUAL_RANKS)
+        if everywhere:
+            one = replace(one, place=Outside())
+        elif len(told) > 1 and len({row.gpu for row in faults}) >= MANY_GPUS:
+            category = one.category
+            if faults_on_devices([one], stop):
+                category = Category.SOFTWARE_FRAMEWORK
+            one = replace(one, category=category, place=Outside(one.reached), rows=tuple(faults))
+        kept.append(one)
+    return kept
+
+
+def is_fault(row: Evidence) -> bool:
+    """Whether a GPU shows what a program does wrong."""
+    return row.kind is Kind.XID and row.gpu is not None and row.category in SOFTWARE
+
+
+# One bad batch makes one GPU fault, or the two that share it; more run the same wrong code.
+MANY_GPUS: Final = 3
 
 
 def most_that_say_one(one: Hypothesis) -> int:
