@@ -19,7 +19,7 @@ from triage.analysis.joining.place import AtNode
 from triage.analysis.of_the_job import NEAR_PIDS, is_a_strangers
 from triage.analysis.stop import When
 from triage.domain.category import Category, Role
-from triage.domain.evidence import Evidence, Kind, Trait
+from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
 
 NODES = [f"n{k}" for k in range(8)]
@@ -332,3 +332,25 @@ def test_a_program_of_somebody_else_is_no_part_that_a_check_leaves_open():
     differs = of(Category.SDC, Kind.NUMERICS, rank=29, also=(Category.SOFTWARE_FRAMEWORK,))
     crash = of(Category.SOFTWARE_FRAMEWORK, Kind.LOCKUP, at_s=None, weak=True, text="segfault")
     assert answer(differs, crash).verdict.category is Category.SDC
+
+
+def test_a_port_that_goes_and_the_transfers_to_it_that_fail_later_are_the_link():
+    """Retries are exhausted while ranks wait, and the switch's clock is minutes off."""
+    port = of(Category.NETWORK, Kind.LINK, "n6", 200.0, weak=True)
+    fails = [
+        of(Category.NETWORK, Kind.NCCL, f"n{k}", 100.0 + k, peer="n6", blame=Blame.PAIR, weak=True,
+           artifact=f"nodes/n{k}/job.log")
+        for k in (1, 2)
+    ]  # fmt: skip
+    assert culprits(answer(port, *fails, findings=[stall()])) == ["n6"]
+    assert culprits(answer(port, findings=[stall()])) == []
+
+
+def test_a_link_that_is_gone_for_certain_is_possible_by_whatever_clock():
+    gone = row(at_s=660.0, code=74, category=Category.NVLINK)
+    stop = replace(STOP, given_up_ns=STOP.end_ns)
+    assert stop.of(gone) is When.TEARDOWN
+    said = answer(gone, findings=[stall()], stop=stop)
+    assert [(one.node, one.role) for one in said.suspects] == [("n3", Role.POSSIBLE)]
+    warned = replace(gone, fields={"severity": "error"})
+    assert answer(warned, findings=[stall()], stop=stop).suspects == ()

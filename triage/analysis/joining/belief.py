@@ -255,8 +255,13 @@ def bounds_by_dumps(
             yield Bound.PROVEN_ELSEWHERE
     elif claimed and not dated and not any(claim in claimed for claim in one.claims):
         yield Bound.CLAIMED_ELSEWHERE
-    if nobody and one.category in LINKS:
+    if nobody and one.category in LINKS and not any(is_fatal(row) for row in one.rows):
         yield Bound.NOBODY_NAMED
+
+
+def is_fatal(row: Evidence) -> bool:
+    """Whether a line that needs no other source says that a part is gone."""
+    return row.is_firm and row.fields.get("severity") == "fatal"
 
 
 def is_waited_for(one: Hypothesis) -> bool:
