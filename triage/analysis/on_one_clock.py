@@ -4,7 +4,7 @@ The lines' own times are placed in years and zones first; then the clocks of the
 nodes are compared by what all nodes print together and by the flight recorder.
 """
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -103,12 +103,16 @@ SEATS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
 def with_age(logs: LogSet) -> list[Evidence]:
     """Rows of logs that count from boot alone, with how long before the end of the log they
     stand (``age_s``) and how long it is (``log_s``): a log is taken soon after a stop, so what is
-    a day older is of another day.
+    a day older is of another day. In a log of several nodes each counts from its own boot.
     """
+    nodes: dict[str, set[str | None]] = defaultdict(set)
+    for row in logs.evidence:
+        if row.stamp.uptime_ns is not None:
+            nodes[row.artifact].add(row.node)
     spans = {
         file.artifact: (file.first_stamp.uptime_ns or 0, file.last_stamp.uptime_ns)
         for file in logs.files
-        if file.last_stamp.uptime_ns is not None
+        if file.last_stamp.uptime_ns is not None and len(nodes[file.artifact]) < 2
     }
     rows = []
     for row in logs.evidence:

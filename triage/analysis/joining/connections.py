@@ -199,7 +199,10 @@ TOGETHER_NS: Final = 20 * SECOND
 def gather_switch(
     found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> list[Hypothesis]:
-    """Links that go down on several nodes at once: what they have in common is the switch."""
+    """Links that go down on several nodes at once: what they have in common is the switch.
+
+    A line that needs another source and that no clock dates may be of any day.
+    """
     shown: dict[str, list[Evidence]] = {}
     for one in found:
         if one.category is Category.NETWORK and one.node is not None:
@@ -209,6 +212,7 @@ def gather_switch(
                 if row.kind is Kind.LINK
                 and not (row.is_generic or row.is_mild)
                 and stop.of(row) in ABOUT_THE_STOP
+                and (row.is_firm or row.at_ns is not None)
             ]
             if rows:
                 shown[one.node] = rows
@@ -230,7 +234,7 @@ def gather_switch(
     merged = Hypothesis(
         Category.NETWORK,
         Domain(DomainKind.LEAF_SWITCH, common_leaf(nodes, leaf_switch), nodes),
-        in_time((row for one in group for row in one.rows[:4]), 24),
+        in_time((row for rows in shown.values() for row in rows[:4]), 24),
         votes=len(nodes), followers=sum(one.followers for one in group),
     )  # fmt: skip
     gone = {id(one) for one in group}

@@ -44,7 +44,8 @@ def gather_shared(
             many[kin_of(one.category)].append(one)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
-    for _, everybody in sorted(many.items()):
+    for _, told in sorted(many.items()):
+        everybody = [one for one in told if tells_when(one, stop)] or told
         # What only some show for certain, the others may show as a consequence.
         group = [one for one in everybody if is_sure_now(one, stop)] or everybody
         category = commonest(group)
@@ -79,6 +80,16 @@ def gather_shared(
             )
         )  # fmt: skip
     return [one for one in found if id(one) not in gone] + merged
+
+
+def tells_when(one: Hypothesis, stop: Stop) -> bool:
+    """Whether it shows at the stop by a clock, or in a line that needs no other source: any other
+    may be of any day.
+    """
+    return any(
+        row.is_firm or (row.at_ns is not None and stop.of(row) in ABOUT_THE_STOP)
+        for row in one.rows
+    )
 
 
 def kin_of(category: Category) -> Category:
