@@ -24,7 +24,12 @@ from triage.analysis.joining.hypothesis import (
 from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
-from triage.analysis.joining.shared import gather_shared, merged_alike, printed_everywhere
+from triage.analysis.joining.shared import (
+    faulting_together,
+    gather_shared,
+    merged_alike,
+    printed_everywhere,
+)
 from triage.analysis.stop import (
     ABOUT_THE_STOP,
     SECOND,
@@ -88,8 +93,10 @@ def find_causes(
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
     found = gather_shared(
-        printed_everywhere(found, nodes, seats, stop), stop, max(len(nodes), 1), leaf_switch
+        printed_everywhere(found, nodes, seats), stop, max(len(nodes), 1), leaf_switch
     )
+    if len(nodes) > 1:
+        found = faulting_together(found, stop)
     return merged_alike(with_gpus_of_unnamed_errors(found))
 
 
@@ -267,7 +274,6 @@ def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
             other
             for other, rows in grouped.items()
             if other is not category
-            and other not in SOFTWARE
             and all(other in row.also for row in own)
             and any(names_a_part(row, stop) for row in rows)
         ]
@@ -298,6 +304,8 @@ def tell_unnamed_ones(grouped: dict[Category, list[Evidence]], place: Place, sea
 
 def names_a_part(row: Evidence, stop: Stop) -> bool:
     machine = row.kind in KERNEL_KINDS or not of_a_process(row)
+    # A process that crashes may be anybody's; a GPU that faults is of the job's.
+    machine = machine and (row.category not in SOFTWARE or row.kind is Kind.XID)
     return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
 
 

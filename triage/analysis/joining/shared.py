@@ -13,7 +13,7 @@ from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_proces
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind
 
-__all__ = ["gather_shared", "merged_alike", "printed_everywhere"]
+__all__ = ["faulting_together", "gather_shared", "merged_alike", "printed_everywhere"]
 
 # What many nodes show at once is in none of them ...
 SHARED_NODES: Final = 3
@@ -134,29 +134,37 @@ def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def printed_everywhere(
-    found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats, stop: Stop
+    found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats
 ) -> list[Hypothesis]:
-    """A line of software that half of all ranks print, or that many GPUs show, is in no node."""
+    """A line of software that half of all ranks print is in no node."""
     told = [len(seats.ranks_on(node)) for node in nodes]
     half = (sum(told) or USUAL_RANKS * len(told)) / 2
     most = max(half, max(told, default=0), USUAL_RANKS)
     world = seats.world_size or 0
+    return [
+        replace(one, place=Outside())
+        if one.category in SOFTWARE
+        and (
+            any(of_a_process(row) and row.count > most for row in one.rows)
+            if isinstance(one.place, Unplaced)
+            else 2 * most_that_say_one(one) >= max(world, USUAL_RANKS)
+        )
+        else one
+        for one in found
+    ]
+
+
+def faulting_together(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+    """What a program does wrong on many GPUs of a node is in no node: the others' clocks may be
+    off.
+    """
     kept = []
     for one in found:
         faults = [row for row in one.rows if is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
-        if one.category not in SOFTWARE:
-            everywhere = False
-        elif isinstance(one.place, Unplaced):
-            everywhere = any(of_a_process(row) and row.count > most for row in one.rows)
-        else:
-            everywhere = 2 * most_that_say_one(one) >= max(world, USUAL_RANKS)
-        if everywhere:
-            one = replace(one, place=Outside())
-        elif len(told) > 1 and len({row.gpu for row in faults}) >= MANY_GPUS:
-            category = one.category
-            if faults_on_devices([one], stop):
-                category = Category.SOFTWARE_FRAMEWORK
-            one = replace(one, category=category, place=Outside(one.reached), rows=tuple(faults))
+        if one.node is not None and len({row.gpu for row in faults}) >= MANY_GPUS:
+            alone = faults_on_devices([one], stop)
+            category = Category.SOFTWARE_FRAMEWORK if alone else one.category
+            one = replace(one, category=category, place=Outside(), rows=tuple(faults))
         kept.append(one)
     return kept
 
