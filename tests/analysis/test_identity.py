@@ -297,3 +297,23 @@ def test_a_collectors_label_counts_where_it_is_a_node_of_the_job() -> None:
     assert printed("RuntimeError", speaker="n2") == "n2"
     assert printed("RuntimeError", speaker="worker-2") is None
     assert printed("n1 RuntimeError", said_of="n2") is None
+
+
+def labelled(artifact: str) -> str | None:
+    """Whose a bare error of task 2 is, in a log of ``srun -l`` with an agent's line of task 1."""
+    nodes = tuple(f"n{k}" for k in range(4))
+    job = Job(world_size=16, gpus_per_node=4, nodes=nodes)
+    agent = Evidence(
+        artifact, 3, "elastic.worker_exit", Kind.ELASTIC, EvidenceRole.CONSEQUENCE, "exit", rank=1,
+        fields={"task": "1", "exit_code": "1"},
+    )  # fmt: skip
+    error = Evidence(
+        artifact, 9, "cuda.ecc", Kind.CUDA, EvidenceRole.ROOT, "ECC", rank=2, fields={"task": "2"}
+    )
+    rows = [agent, error]
+    return attribute(rows, resolve(rows, job, {}))[-1].node
+
+
+def test_labels_of_a_log_in_a_nodes_folder_are_ranks_where_all_sit_there() -> None:
+    assert labelled("nodes/n0/slurm.log") == "n0"
+    assert labelled("slurm.log") == "n2"

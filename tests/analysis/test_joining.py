@@ -501,3 +501,13 @@ def test_what_all_ranks_of_the_only_node_say_is_in_no_node():
     ]
     assert culprits(answer(*rows, seats=Seats(nodes=1))) == []
     assert culprits(answer(rows[0], seats=Seats(nodes=1))) == ["n0"]
+
+
+def test_a_link_that_needs_a_clock_goes_down_with_nobody():
+    """Undated and weak, it may be of any day; two that need no other source are the switch."""
+    port = link("n3")
+    other = link("n6", at_ns=None, last_at_ns=None)
+    fails = [retry(f"n{k}", "n3") for k in (0, 1)]
+    assert culprits(answer(port, other, *fails)) == ["n3"]
+    sure = [replace(one, weak=False, at_ns=None, last_at_ns=None) for one in (port, other)]
+    assert culprits(answer(*sure)) == []

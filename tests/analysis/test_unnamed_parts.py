@@ -354,3 +354,27 @@ def test_a_link_that_is_gone_for_certain_is_possible_by_whatever_clock():
     assert [(one.node, one.role) for one in said.suspects] == [("n3", Role.POSSIBLE)]
     warned = replace(gone, fields={"severity": "error"})
     assert answer(warned, findings=[stall()], stop=stop).suspects == ()
+
+
+def test_several_transfers_to_one_node_in_a_fabric_that_stalls_name_it_as_possible():
+    """The only other node of the job says so: which end it is nobody can tell."""
+    fails = [
+        of(Category.NETWORK, Kind.NCCL, "n1", k / 10, peer="n6", blame=Blame.PAIR, weak=True,
+           rank=8 + k)
+        for k in range(3)
+    ]  # fmt: skip
+    said = answer(*fails, findings=[stall()])
+    assert (culprits(said), said.suspects[0].role) == ([], Role.POSSIBLE)
+    assert said.suspects[0].score <= 0.45
+
+
+def test_who_tries_things_every_day_makes_no_error_of_the_job_late():
+    tried = [
+        row("n5", at_s, code=31, category=Category.SOFTWARE_USER, gpu="0000:20:00")
+        for at_s in (-30.0, -5 * 86400.0)
+    ]
+    fatal = row("n3", 0.0, code=74, category=Category.NVLINK)
+    once = answer(fatal, tried[0])
+    daily = answer(fatal, *tried)
+    assert daily.suspects[0].node == "n3"
+    assert daily.suspects[0].score > once.suspects[0].score

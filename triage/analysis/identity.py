@@ -300,7 +300,7 @@ def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
     A line without any prefix in the file of one rank is that rank's.
     """
     rows = rehomed(evidence, fleet)
-    launchers = node_labels(rows, fleet)
+    launchers = node_labels(rows, fleet, NamesInPaths(fleet.nodes))
     rows = [relabelled(row, launchers) for row in rows]
     names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
     rows = [attributed(with_gpu(row, names, fleet), fleet) for row in rows]
@@ -358,12 +358,16 @@ def of_its_file(row: Evidence, fleet: Fleet, homes: NamesInPaths) -> Evidence:
     return replace(row, node=home, rank=None)
 
 
-def node_labels(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, dict[int, str]]:
+def node_labels(
+    rows: Iterable[Evidence], fleet: Fleet, paths: NamesInPaths
+) -> dict[str, dict[int, str]]:
     """Artifact -> label -> node, for logs whose task labels number nodes and not ranks.
 
     One launcher a node makes as many tasks as nodes; a rank's own prefix behind the
-    label, or an agent's line with one, tells it from one task a rank.
+    label, or an agent's line with one, tells it from one task a rank. The labels of a log in a
+    node's folder that are all ranks of that node are ranks.
     """
+    labels_of: dict[str, set[int]] = defaultdict(set)
     homes: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     agents: set[str] = set()
     highest: dict[str, int] = {}
@@ -371,6 +375,7 @@ def node_labels(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, dict[int, s
         task = small(row.fields.get("task"))
         if task is None:
             continue
+        labels_of[row.artifact].add(task)
         highest[row.artifact] = max(task, highest.get(row.artifact, 0))
         if row.kind is Kind.ELASTIC:
             agents.add(row.artifact)
@@ -383,6 +388,9 @@ def node_labels(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, dict[int, s
     for artifact in sorted(agents | set(homes)):
         if highest[artifact] >= len(order):
             continue  # more tasks than nodes: one task a rank
+        home = paths.of(artifact)
+        if home is not None and {fleet.node_of(one) for one in labels_of[artifact]} == {home}:
+            continue
         labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
         if artifact in agents:
             labels = dict(enumerate(order)) | labels

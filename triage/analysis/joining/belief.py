@@ -30,7 +30,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
 from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Evidence, Trait
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, Trait
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -337,8 +337,9 @@ def needs_another_source(one: Hypothesis) -> bool:
     claimed = any(claim.ranks for claim in one.claims)
     if one.category in LINKS and one.names_somebody:
         # A machine's link and the job's errors of connections, or a fabric in which nobody
-        # gets through, are two sources.
-        claimed = claimed or bool(one.claims)
+        # gets through, are two sources; of the two ends that one node names, none tells which.
+        one_of_two = one.votes < MANY_VOTES and all(row.blame is Blame.PAIR for row in one.rows)
+        claimed = claimed or (bool(one.claims) and not one_of_two)
         seconded = seconded or len({row.kind in KERNEL_KINDS for row in one.rows}) > 1
     if one.gpus or one.ranks:
         # So are a tool's report of a GPU and the error of the process on it, or a collective that

@@ -214,11 +214,13 @@ LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
     """Whether it shows at the stop, or in a firm line that no clock dates, or in a copy of what
     a machine said there; or, of a link, both in what a machine says while ranks wait and in
-    transfers that fail on it, which they do when their patience ends.
+    transfers that fail on it, which they do when their patience ends, or in several of these.
     """
     if one.category in LINKS:
         now = [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP and not row.is_mild]
         if len({row.kind in KERNEL_KINDS for row in now if not row.is_generic}) > 1:
+            return True
+        if sum(row.blame is Blame.PAIR and stop.of(row) is When.AT for row in now) > 1:
             return True
     return is_dated_to_the_stop(one, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)

@@ -15,7 +15,7 @@ from triage.analysis.joining.claims import convicts
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain, Place, Unplaced
 from triage.analysis.stop import SECOND, Stop, When
-from triage.domain.category import HARDWARE, Category
+from triage.domain.category import HARDWARE, SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
 
@@ -117,7 +117,7 @@ def measure(
     firsts = [first_at(one, stop) for one in hypotheses]
     firm = [k for k, one in enumerate(hypotheses) if any(row.is_firm for row in one.rows)]
     # What needs another source does not make a firm error late.
-    told = [k for k in firm if firsts[k] is not None] or [
+    told = [k for k in firm if firsts[k] is not None and not is_routine(hypotheses[k], stop)] or [
         k for k, one in enumerate(hypotheses) if not all(row.is_generic for row in one.rows)
     ]
     of_place: dict[Place, int] = {}
@@ -164,6 +164,16 @@ def measure(
         }
         found.append({name: number for name, number in value.items() if number})
     return found
+
+
+def is_routine(one: Hypothesis, stop: Stop) -> bool:
+    """Whether programs fail like that on its node on other days too: whoever tries things there
+    makes no error of the job late, and is no rival of it.
+    """
+    other_days = {(r.signature, r.code) for r in one.rows if stop.of(r) is When.STALE}
+    return one.category in SOFTWARE and all(
+        (row.signature, row.code) in other_days for row in one.rows if not row.is_mild
+    )
 
 
 # What says so at the stop, or without a time, and needs no other source.
