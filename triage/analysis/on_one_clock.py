@@ -16,6 +16,7 @@ from triage.analysis.exits import with_ranks_that_exit
 from triage.analysis.host_names import NamesInPaths
 from triage.analysis.identity import Fleet, attribute, resolve
 from triage.analysis.lateness import node_clocks
+from triage.analysis.other_jobs import without_other_jobs
 from triage.analysis.spread_of_nan import with_spread
 from triage.analysis.stop import parse_instant
 from triage.analysis.telemetry.monitor_lines import held_against_peers
@@ -48,6 +49,7 @@ class Dated:
 def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> Dated:
     """Date, attribute and align the evidence of ``logs``."""
     before = len(logs.notes)
+    logs, left_out = without_other_jobs(logs, facts, dump_nodes(case).values())
     logs = replace(logs, evidence=thinned(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, with_world(facts, case), dump_nodes(case))
@@ -55,7 +57,7 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
-    told = (*placed.notes[before:], *fleet.notes, *notes)
+    told = (*left_out, *placed.notes[before:], *fleet.notes, *notes)
     return Dated(tuple(aligned), placed, fleet, told, ahead_ns)
 
 
