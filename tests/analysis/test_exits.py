@@ -122,3 +122,31 @@ def test_the_task_that_the_scheduler_saw_leave_first_raised_it() -> None:
 )
 def test_other_tasks_tell_nothing(others: list[Evidence]) -> None:
     assert raised(replace(RAISED, node=None), *others).node is None
+
+
+def fault(pid: int, node: str | None = None) -> Evidence:
+    return Evidence(
+        "central.log", 7, "nvidia.xid", Kind.XID, EvidenceRole.ROOT, "Xid 94", node=node, pid=pid
+    )
+
+
+@pytest.mark.parametrize(
+    ("told", "node", "rank"),
+    [
+        pytest.param(fault(4002), "n1", 6, id="its launcher says that it ended"),
+        pytest.param(fault(4003), None, None, id="another process"),
+        pytest.param(fault(4002, "n0"), "n0", None, id="a log that names its node"),
+    ],
+)
+def test_a_drivers_line_without_a_node_is_of_who_left(
+    told: Evidence, node: str | None, rank: int | None
+) -> None:
+    row = raised(told, replace(ends(104, 2, "-6"), rank=6))
+
+    assert (row.node, row.rank) == (node, rank)
+
+
+def test_a_number_that_ended_on_two_nodes_tells_none() -> None:
+    row = raised(fault(4002), ends(104, 2, "-6"), ends(105, 2, "-6", node="n0"))
+
+    assert row.node is None

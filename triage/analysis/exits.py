@@ -45,7 +45,24 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
                 found[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
                 )
-    return the_only_one_that_left(found)
+    return the_only_one_that_left(faults_of_who_left(found))
+
+
+def faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; what a driver says of a process, in a log that names no node, is of the node and
+    rank whose launcher says that this process ended.
+    """
+    ended: dict[int, list[Evidence]] = defaultdict(list)
+    for row in rows:
+        if row.kind is Kind.ELASTIC and row.pid is not None and row.node is not None:
+            ended[row.pid].append(row)
+    found = []
+    for row in rows:
+        homes = ended.get(row.pid or -1, ()) if row.kind is Kind.XID and row.node is None else ()
+        if len({one.node for one in homes}) == 1:
+            row = replace(row, node=homes[0].node, rank=homes[0].rank)
+        found.append(row)
+    return found
 
 
 def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:

@@ -1,9 +1,12 @@
 """What a log's name and first lines tell: its node, and when a report was made."""
 
+from collections import Counter
+
 import pytest
 
 from triage.parsers.logs.envelope import read_envelope
-from triage.parsers.logs.layout import host_in_name, layout_of
+from triage.parsers.logs.layout import host_in_name, layout_of, node_of_file
+from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.stamps import read_time
 
 
@@ -40,3 +43,23 @@ def test_a_log_store_names_the_unit_that_wrote_a_line(unit: str, program: str | 
     )
 
     assert read_envelope(line).program == program
+
+
+@pytest.mark.parametrize(
+    ("hosts", "hostless", "node"),
+    [
+        ({"n3": 9}, 0, "n3"),
+        ({"n3": 9}, 9, "n3"),
+        ({"n3": 9}, 10, None),
+        ({"n3": 50, "n4": 9}, 10, "n3"),
+        ({"n3": 20, "n4": 9}, 0, None),
+    ],
+)
+def test_a_host_in_some_lines_does_not_speak_for_those_without_one(
+    hosts: dict[str, int], hostless: int, node: str | None
+) -> None:
+    assert node_of_file("central.log", LogKind.KERNEL, Counter(hosts), hostless) == node
+
+
+def test_a_folder_tells_the_node_whatever_the_lines_name() -> None:
+    assert node_of_file("nodes/n7/all.log", LogKind.KERNEL, Counter({"n3": 1}), 90) == "n7"

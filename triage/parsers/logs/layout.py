@@ -136,11 +136,19 @@ def start_of(line: bytes) -> bytes:
     return LETTERS.sub(b"a", DIGITS.sub(b"0", line[:START_CHARACTERS]))
 
 
-def node_of_file(artifact: str, kind: LogKind, hosts: Counter[str]) -> str | None:
-    """The node of a log: by its folder or name, else by the one host that its lines name."""
+def node_of_file(
+    artifact: str, kind: LogKind, hosts: Counter[str], hostless: int = 0
+) -> str | None:
+    """The node of a log: by its folder or name, else by the one host that its lines name.
+
+    Where most lines with a time name none (``hostless``), logs of several nodes stand one behind
+    the other, and who names itself in one of them does not speak for the rest.
+    """
     found = node_in_name(artifact)
     if found is not None or kind is LogKind.JOB:
         return found
+    if hosts and hostless > hosts.total():
+        return None
     if len(hosts) == 1:
         return next(iter(hosts))
     if hosts:

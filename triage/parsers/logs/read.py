@@ -161,6 +161,7 @@ class LogReader:
         self.left: dict[int, int] = {}
         self.told: dict[int, bool] = {}
         self.hosts: Counter[str] = Counter()
+        self.hostless = 0
         self.kernel_lines = 0
         self.job_lines = 0
         self.not_kept = 0
@@ -288,6 +289,8 @@ class LogReader:
             self.job_lines += 1
         if envelope.node is not None:
             self.hosts[envelope.node] += 1
+        elif envelope.stamp != NO_STAMP:
+            self.hostless += 1
         payload = envelope.text[:4096].encode("utf-8", "replace")
         key = int(collapse_key(np.frombuffer(bytearray(payload), np.uint8), 0, len(payload)))
         if not envelope.kernel and not self.layout.kernel:
@@ -323,7 +326,8 @@ class LogReader:
         if self.filled and self.buffer[self.filled - 1] != 10:
             lines += 1
         kind = self.kind()
-        node = node_of_file(self.stream.artifact, kind, self.hosts | self.layout.hosts)
+        hosts = self.hosts | self.layout.hosts
+        node = node_of_file(self.stream.artifact, kind, hosts, self.hostless)
         file = LogFile(self.stream.artifact, kind, node, lines)
         if state[scan.TOO_LONG]:
             file.not_understood["too long"] = int(state[scan.TOO_LONG])
