@@ -58,7 +58,8 @@ def faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
             ended[row.pid].append(row)
     found = []
     for row in rows:
-        homes = ended.get(row.pid or -1, ()) if row.kind is Kind.XID and row.node is None else ()
+        lost = row.kind is Kind.XID and row.node is None and row.pid is not None
+        homes = ended.get(row.pid or 0, []) if lost else []
         if len({one.node for one in homes}) == 1:
             row = replace(row, node=homes[0].node, rank=homes[0].rank)
         found.append(row)
