@@ -511,3 +511,23 @@ def test_a_link_that_needs_a_clock_goes_down_with_nobody():
     assert culprits(answer(port, other, *fails)) == ["n3"]
     sure = [replace(one, weak=False, at_ns=None, last_at_ns=None) for one in (port, other)]
     assert culprits(answer(*sure)) == []
+
+
+def test_who_complains_behind_the_leaf_switch_hangs_on_it_whatever_its_kernels_clock_says():
+    """Four links go down together; of a fifth node only the process says so in time."""
+    leaves = {f"n{k}": f"leaf{k // 5}" for k in range(8)}
+    links = [
+        of(Category.NETWORK, Kind.LINK, f"n{k}", k / 10, weak=True,
+           artifact=f"nodes/n{k}/kernel.log")
+        for k in range(4)
+    ]  # fmt: skip
+    told = of(Category.NETWORK, Kind.NCCL, "n4", 0.3, text="Got async event : port error")
+    said = answer(*links, told, leaves=leaves, findings=[stalled()])
+    assert culprits(said) == []
+    assert said.verdict.cordon == ()
+    assert {one.node for one in said.suspects} == {"n0", "n1", "n2", "n3", "n4"}
+    elsewhere = replace(told, node="n6")
+    said = answer(*links, elsewhere, leaves=leaves, findings=[stalled()])
+    assert {one.node for one in said.suspects if one.role is Role.AFFECTED} == {
+        "n0", "n1", "n2", "n3",
+    }  # fmt: skip

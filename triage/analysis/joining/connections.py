@@ -12,7 +12,7 @@ from typing import Final
 from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure, shows_about
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind
 
@@ -196,6 +196,11 @@ def pairs_in(others: Mapping[str, set[str]]) -> int:
 TOGETHER_NS: Final = 20 * SECOND
 
 
+def now_of(one: Hypothesis, stop: Stop) -> list[Evidence]:
+    """Its rows about the stop."""
+    return [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP]
+
+
 def gather_switch(
     found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> list[Hypothesis]:
@@ -230,11 +235,23 @@ def gather_switch(
     slack = min(sum(errors), 120 * SECOND)
     if max(firsts.values()) - min(firsts.values()) > TOGETHER_NS + slack:
         return list(found)
-    nodes = tuple(sorted(firsts))
+    leaf = common_leaf(firsts, leaf_switch)
+    # Who complains behind the same switch hangs on it too, whatever its kernel's clock says.
+    group += [
+        one
+        for one in found
+        if leaf is not None
+        and one.category is Category.NETWORK
+        and one.node is not None
+        and one.node not in firsts
+        and leaf_switch.get(one.node) == leaf
+        and any(stop.of(row) is When.AT for row in one.rows)
+    ]
+    nodes = tuple(sorted({one.node for one in group if one.node is not None}))
     merged = Hypothesis(
         Category.NETWORK,
-        Domain(DomainKind.LEAF_SWITCH, common_leaf(nodes, leaf_switch), nodes),
-        in_time((row for rows in shown.values() for row in rows[:4]), 24),
+        Domain(DomainKind.LEAF_SWITCH, leaf, nodes),
+        in_time((row for one in group for row in now_of(one, stop)[:4]), 24),
         votes=len(nodes), followers=sum(one.followers for one in group),
     )  # fmt: skip
     gone = {id(one) for one in group}
