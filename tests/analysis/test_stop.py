@@ -155,3 +155,17 @@ def test_a_device_error_that_needs_another_source_begins_the_stop() -> None:
     assert found(replace(fault, kind=Kind.PYTHON), EXIT).start_ns == T
     general = replace(fault, traits=frozenset({Trait.GENERIC}))
     assert found(general, EXIT).start_ns == T
+
+
+def test_a_machine_that_went_down_tells_of_its_processor_once_it_is_up_again() -> None:
+    """Behind the end of the job: what it tells then was so before; a GPU's error was not."""
+    stop = found(RAISED, replace(EXIT, at_ns=T + SECOND))
+    later = T + 600 * SECOND
+    gone = replace(XID, at_ns=later, last_at_ns=later, category=Category.CPU, kind=Kind.ECC)
+    stop = replace(stop, given_up_ns=T + SECOND)
+    assert stop.of(gone) is When.AFTER
+    assert stop.of(replace(gone, category=Category.GPU)) is When.TEARDOWN
+    assert stop.of(replace(gone, fields={"severity": "corrected"})) is When.TEARDOWN
+    assert stop.of(replace(gone, weak=True)) is When.TEARDOWN
+    day = T + 86400 * SECOND
+    assert stop.of(replace(gone, at_ns=day, last_at_ns=day)) is When.TEARDOWN

@@ -156,6 +156,8 @@ class Stop:
         if row.category is Category.SDC:
             return True
         told = Trait.OF_A_REPORT in row.traits or is_of_a_health_check(row)
+        # A machine that went down tells of its processor or memory once it is up again.
+        told = told or (row.category in FOUND_AT_BOOT and row.is_firm and not row.is_mild)
         if not told or row.at_ns is None:
             return False
         end_ns = self.given_up_ns
@@ -193,6 +195,7 @@ def seconds(row: Evidence, name: str) -> int | None:
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 12 else None
 
 
+FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
 # What the end of a job itself brings about: memory runs out while processes tell what they did.
 # One public story alone shows it; no generator does.
 OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM})
