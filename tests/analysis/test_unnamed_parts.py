@@ -310,7 +310,7 @@ def test_what_many_gpus_of_one_node_fault_in_is_the_program():
     """The others fault too, by a clock that is minutes off."""
     said = answer(*faults("n3", 0.0, 4), *faults("n5", 400.0, 4))
     assert (culprits(said), said.verdict.category) == ([], Category.SOFTWARE_FRAMEWORK)
-    assert culprits(answer(*faults("n3", 0.0, 2))) == ["n3"]
+    assert answer(*faults("n3", 0.0, 2)).suspects[0].node == "n3"
 
 
 def test_faults_of_another_day_are_not_counted_among_those_of_the_stop():
@@ -378,3 +378,12 @@ def test_who_tries_things_every_day_makes_no_error_of_the_job_late():
     daily = answer(fatal, *tried)
     assert daily.suspects[0].node == "n3"
     assert daily.suspects[0].score > once.suspects[0].score
+
+
+def test_a_fault_that_the_jobs_own_process_does_not_speak_of_may_be_anybodys():
+    [fault] = faults("n3", 0.0, 1)
+    assert answer(fault).suspects[0].role is Role.POSSIBLE
+    own = of(Category.SOFTWARE_USER, Kind.CUDA, weak=True, rank=24, text="CUDA error: illegal")
+    assert culprits(answer(fault, replace(own, also=(Category.SOFTWARE_FRAMEWORK,)))) == ["n3"]
+    assert culprits(answer(fault, stop=replace(STOP, job_seen=False))) == ["n3"]
+    assert culprits(answer(fault, findings=[claim(24)])) == ["n3"]

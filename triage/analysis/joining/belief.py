@@ -29,8 +29,8 @@ from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
-from triage.domain.category import HARDWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, Trait
+from triage.domain.category import HARDWARE, SOFTWARE, Category
+from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -300,7 +300,7 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
         return
     if all(row.is_generic for row in one.rows):
         yield Bound.GENERIC
-    elif needs_another_source(one):
+    elif needs_another_source(one) or (stop.job_seen and is_fault_alone(one)):
         yield Bound.WEAK
     if isinstance(one.place, Outside) and len(one.reached) == 1 and not one.claims:
         yield Bound.SEEN_BY_ONE
@@ -329,6 +329,18 @@ def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
         replace(one, probability=max(one.probability, BEST_GUESS)) if one is best else one
         for one in weighed
     ]
+
+
+def is_fault_alone(one: Hypothesis) -> bool:
+    """Whether a driver alone says what a program did wrong, and the job's own process does not:
+    others run programs on its GPUs too.
+    """
+    return (
+        one.category in SOFTWARE
+        and one.names_somebody
+        and not one.claims
+        and all(row.kind is Kind.XID for row in one.rows)
+    )
 
 
 def needs_another_source(one: Hypothesis) -> bool:
