@@ -317,3 +317,16 @@ def labelled(artifact: str) -> str | None:
 def test_labels_of_a_log_in_a_nodes_folder_are_ranks_where_all_sit_there() -> None:
     assert labelled("nodes/n0/slurm.log") == "n0"
     assert labelled("slurm.log") == "n2"
+
+
+def test_an_address_that_a_log_calls_its_node_by_is_the_host_that_nccl_found_there() -> None:
+    """netconsole writes who sent a line by its address."""
+    seat = Evidence(
+        "a.log", 1, "identity.bootstrap", Kind.IDENTITY, EvidenceRole.NOISE, "", node="n4",
+        fields={"address": "10.44.0.157"},
+    )  # fmt: skip
+    fault = Evidence("net.log", 9, "nvidia.xid", Kind.XID, EvidenceRole.ROOT, "Xid 79",
+                     node="10.44.0.157")  # fmt: skip
+    for job, node in ((Job(), "n4"), (Job(nodes=("10.44.0.157", "10.44.0.158")), "10.44.0.157")):
+        fleet = resolve([fault, seat], job, {})
+        assert attribute([fault], fleet)[0].node == node

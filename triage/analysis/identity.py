@@ -121,10 +121,14 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
         gpu = job.gpu_of(rank)
         if gpu is not None:
             gpus.add(rank, gpu, "job.json")
+    listed = {plain_host(one) for one in sure}
     for row in rows:
         address = row.fields.get("address")
         if address is not None and row.node is not None:
-            names.setdefault(plain_host(address), (name_in(names, row.node) or row.node))
+            host = plain_host(address)
+            # A log may call its node by the address alone, which then stands for itself.
+            if names.get(host, host) == host and host not in listed:
+                names[host] = name_in(names, row.node) or row.node
     pids: dict[tuple[str, int], int] = {}
     locals_: dict[int, int] = {}
     for source, row, rank in claimed(rows, world):

@@ -55,12 +55,13 @@ IDENTITY.add(
 IDENTITY.add(
     "nccl_address",
     NOISE,
-    ("bootstrap : using", "net/socket : using", "; oob "),
-    r"(?:Bootstrap : Using |NET/Socket : Using \[0\]|; OOB )\[?\d{0,2}\]?"
+    ("bootstrap : using", "bootstrap: using", "net/socket : using", "; oob "),
+    r"(?:Bootstrap ?: Using |NET/Socket : Using \[0\]|; OOB )\[?\d{0,2}\]?"
     r"(?P<interface>[\w.-]{1,32}):"
     r"(?P<address>\[?[0-9a-fA-F.:]{3,45}\]?)<\d{1,5}>",
     (
         "NCCL INFO Bootstrap : Using eth0:10.0.0.3<0>",
+        "NCCL INFO Bootstrap: Using ibp3s0:10.0.0.3<0>",
         "NCCL INFO NET/IB : Using [0]mlx5_0:1/IB [RO]; OOB bond0:10.4.1.9<0>",
         "NCCL INFO NET/Socket : Using [0]ens7:172.16.0.4<0>",
     ),
