@@ -12,7 +12,7 @@ from typing import Final
 from triage.analysis.identity import Fleet
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
-__all__ = ["TERMINATED", "with_ranks_that_exit"]
+__all__ = ["ranks_that_left", "with_ranks_that_exit"]
 
 # A traceback ends so few lines above what the launcher says of it, also among other ranks' lines.
 MOST_LINES: Final = 40
@@ -98,6 +98,23 @@ def only_task_that_left(rows: Iterable[Evidence]) -> str | None:
     left = {row.node for row in tasks if ends_by_itself(row)}
     others = {row.node for row in tasks if row.fields["exit_code"] == TERMINATED}
     return left.pop() if len(left) == 1 and others - left else None
+
+
+def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
+    """Node -> its one rank of which a launcher says that it ended, by a signal too, and not that
+    the launcher ended it.
+    """
+    left: dict[str, set[int | None]] = defaultdict(set)
+    for row in rows:
+        ended = row.fields.get("exit_code", "0") not in ("0", TERMINATED)
+        if row.kind is Kind.ELASTIC and row.node is not None and ended:
+            left[row.node].add(row.rank)
+    found = {}
+    for node, ranks in left.items():
+        (rank, *others) = ranks
+        if rank is not None and not others:
+            found[node] = rank
+    return found
 
 
 def dated(row: Evidence, at_ns: int | None) -> Evidence:

@@ -5,25 +5,30 @@ not join a collective, and ranks that gave up waiting, but for one.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.exits import TERMINATED
+from triage.analysis.exits import ranks_that_left
 from triage.analysis.joining.hypothesis import Seats
 from triage.analysis.joining.place import AtNode, AtRank, Place
 from triage.analysis.stop import FAILING, of_a_process
 from triage.domain.category import Category
-from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
+from triage.domain.evidence import Blame, Evidence, EvidenceRole, Trait
 
 __all__ = ["silent_peer"]
 
+# One line alone may be of any connection.
 MANY: Final = 2
 # Of so many ranks that gave up, the one that did not is no accident of a log cut short.
 MOST_WAITED: Final = 0.75
 LEAST_WAITED: Final = 3
 RANK: Final = "rank "
 ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE)
+
+
+# Whoever says so has waited for somebody else.
+OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
 
 
 def silent_peer(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
@@ -38,20 +43,23 @@ def named_by_others(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
     """The one that others lost, or that the report of a desync says did not join."""
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
-        if row.blame is Blame.PEER and row.peer is not None and not is_there(row):
+        if row.blame is Blame.PEER and row.peer is not None and says_lost(row):
             said_of[peer_of(row.peer, seats)].append(row)
     # Who lost somebody itself went down with that one.
-    silent = [place for place in said_of if place is None or not complains(place, rows)]
-    place = silent[0] if len(silent) == 1 else None
+    silent = said_of.keys() - places_that_complain(rows)
+    if len(silent) != 1:
+        return []
+    (place,) = silent
     told = said_of[place]
     if place is None or sum(row.count for row in told) < MANY:
         return []
-    return [accusing(row, place, rows, seats) for row in told]
+    left = ranks_that_left(rows)
+    return [accusing(row, place, seats, left) for row in told]
 
 
-def is_there(row: Evidence) -> bool:
-    """Whether it is no consequence, or speaks of those who did join."""
-    return row.role is not EvidenceRole.CONSEQUENCE or "stuck" in row.fields
+def says_lost(row: Evidence) -> bool:
+    """Whether it only follows from the loss of its peer, and is not about those who did join."""
+    return row.role is EvidenceRole.CONSEQUENCE and "stuck" not in row.fields
 
 
 def peer_of(text: str, seats: Seats) -> Place | None:
@@ -61,6 +69,17 @@ def peer_of(text: str, seats: Seats) -> Place | None:
         return AtRank(int(rank)) if rank.isdecimal() and len(rank) < 8 else None
     node = seats.node_of_address(text)
     return None if node is None else AtNode(node)
+
+
+def places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
+    """The nodes and ranks of which a process says that it waited, or lost somebody else."""
+    found: set[Place] = set()
+    for row in rows:
+        waits = row.blame in OF_OTHERS or Trait.TIMEOUT in row.traits
+        if waits and of_a_process(row) and row.role in FAILING:
+            found |= {AtNode(row.node)} if row.node is not None else set()
+            found |= {AtRank(row.rank)} if row.rank is not None else set()
+    return found
 
 
 def did_not_wait(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
@@ -76,44 +95,24 @@ def did_not_wait(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
         return []
     text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} says nothing"
     told = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
-    return [replace(accusing(told, AtRank(missing[0]), rows, seats), text=text, count=1)]
+    return [replace(accusing(told, AtRank(missing[0]), seats, {}), text=text, count=1)]
 
 
-# Whoever says so has waited for somebody else.
-OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
-
-
-def complains(place: Place, rows: Iterable[Evidence]) -> bool:
-    """Whether a process of a place says that it waited, or lost somebody else."""
-    return any(
-        (row.blame in OF_OTHERS or Trait.TIMEOUT in row.traits)
-        and of_a_process(row)
-        and row.role in FAILING
-        and place in (AtNode(row.node or ""), None if row.rank is None else AtRank(row.rank))
-        for row in rows
-    )
-
-
-def rank_that_left(node: str, rows: Iterable[Evidence]) -> int | None:
-    """The one rank of a node of which its launcher says that it ended, and was not ended."""
-    left = {
-        row.rank
-        for row in rows
-        if row.node == node and row.kind is Kind.ELASTIC
-        and row.fields.get("exit_code", "0") not in ("0", TERMINATED)
-    }  # fmt: skip
-    return left.pop() if len(left) == 1 else None
-
-
-def accusing(row: Evidence, place: Place, rows: Sequence[Evidence], seats: Seats) -> Evidence:
-    """``row`` as a root of ``place``."""
-    rank = place.rank if isinstance(place, AtRank) else None
-    if rank is not None:
-        node = seats.node_of(rank)
-    else:
-        node = place.node if isinstance(place, AtNode) else None
-        rank = None if node is None else rank_that_left(node, rows)
+def accusing(row: Evidence, place: Place, seats: Seats, left: Mapping[str, int]) -> Evidence:
+    """``row`` as a root of a node, or of a rank; ``left`` is node -> the one rank that ended."""
+    node, rank = None, None
+    if isinstance(place, AtRank):
+        node, rank = seats.node_of(place.rank), place.rank
+    elif isinstance(place, AtNode):
+        node, rank = place.node, left.get(place.node)
     return replace(
-        row, role=EvidenceRole.ROOT, weak=True, blame=Blame.SELF, node=node, rank=rank,
-        local_rank=None, category=Category.NCCL_TIMEOUT, also=ALSO,
-    )  # fmt: skip
+        row,
+        role=EvidenceRole.ROOT,
+        weak=True,
+        blame=Blame.SELF,
+        node=node,
+        rank=rank,
+        local_rank=None,
+        category=Category.NCCL_TIMEOUT,
+        also=ALSO,
+    )
