@@ -22,6 +22,7 @@ from triage.analysis.joining.claims import (
     convicts,
     is_dated_to_the_stop,
     is_on_many,
+    machine_and_job_say_so,
     may_be_at_the_stop,
     proves,
 )
@@ -30,7 +31,7 @@ from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
 from triage.domain.category import HARDWARE, SOFTWARE, Category
-from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, Kind, Trait
+from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
 
 __all__ = [
@@ -352,11 +353,12 @@ def needs_another_source(one: Hypothesis) -> bool:
         # gets through, are two sources; of the two ends that one node names, none tells which.
         one_of_two = one.votes < MANY_VOTES and all(row.blame is Blame.PAIR for row in one.rows)
         claimed = claimed or (bool(one.claims) and not one_of_two)
-        seconded = seconded or len({row.kind in KERNEL_KINDS for row in one.rows}) > 1
-    if one.gpus or one.ranks:
-        # So are a tool's report of a GPU and the error of the process on it, or a collective that
-        # all have entered and nobody leaves.
+        seconded = seconded or machine_and_job_say_so(one.rows)
+    elif one.gpus:
+        # So are a report of a GPU and a collective that all have entered and nobody leaves.
         claimed = claimed or bool(one.claims)
+    if one.gpus or one.ranks:
+        # So are a tool's report of a GPU and the error of the process on it.
         sides = {of_a_process(row) for row in one.rows if not (row.is_mild or row.is_generic)}
         seconded = seconded or len(sides) > 1 or (one.followers > 0 and bool(one.gpus))
     alone = not claimed and not seconded

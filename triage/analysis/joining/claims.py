@@ -31,6 +31,7 @@ __all__ = [
     "is_dated_to_the_stop",
     "is_on_many",
     "join_claims",
+    "machine_and_job_say_so",
     "may_be_at_the_stop",
     "proves",
 ]
@@ -218,7 +219,7 @@ def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
     """
     if one.category in LINKS:
         now = [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP and not row.is_mild]
-        if len({row.kind in KERNEL_KINDS for row in now if not row.is_generic}) > 1:
+        if machine_and_job_say_so(row for row in now if not row.is_generic):
             return True
         if sum(row.blame is Blame.PAIR and stop.of(row) is When.AT for row in now) > 1:
             return True
@@ -228,6 +229,11 @@ def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
         or (stop.is_found_late(row) and stop.of(row) in ABOUT_THE_STOP and not row.is_generic)
         for row in one.rows
     )
+
+
+def machine_and_job_say_so(rows: Iterable[Evidence]) -> bool:
+    """Whether a machine and a process of the job both complain: two sources."""
+    return len({row.kind in KERNEL_KINDS for row in rows}) > 1
 
 
 def is_echo_of_a_machine(row: Evidence) -> bool:

@@ -9,7 +9,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure, shows_about
+from triage.analysis.joining.hypothesis import (
+    Hypothesis,
+    Seats,
+    in_time,
+    is_sure,
+    may_count,
+    of_now,
+    shows_about,
+)
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When
@@ -196,18 +204,10 @@ def pairs_in(others: Mapping[str, set[str]]) -> int:
 TOGETHER_NS: Final = 20 * SECOND
 
 
-def now_of(one: Hypothesis, stop: Stop) -> list[Evidence]:
-    """Its rows about the stop."""
-    return [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP]
-
-
 def gather_switch(
     found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> list[Hypothesis]:
-    """Links that go down on several nodes at once: what they have in common is the switch.
-
-    A line that needs another source and that no clock dates may be of any day.
-    """
+    """Links that go down on several nodes at once: what they have in common is the switch."""
     shown: dict[str, list[Evidence]] = {}
     for one in found:
         if one.category is Category.NETWORK and one.node is not None:
@@ -216,8 +216,7 @@ def gather_switch(
                 for row in one.rows
                 if row.kind is Kind.LINK
                 and not (row.is_generic or row.is_mild)
-                and stop.of(row) in ABOUT_THE_STOP
-                and (row.is_firm or row.at_ns is not None)
+                and may_count(row, stop)
             ]
             if rows:
                 shown[one.node] = rows
@@ -251,7 +250,7 @@ def gather_switch(
     merged = Hypothesis(
         Category.NETWORK,
         Domain(DomainKind.LEAF_SWITCH, leaf, nodes),
-        in_time((row for one in group for row in now_of(one, stop)[:4]), 24),
+        in_time((row for one in group for row in of_now(one, stop)), 24),
         votes=len(nodes), followers=sum(one.followers for one in group),
     )  # fmt: skip
     gone = {id(one) for one in group}

@@ -10,7 +10,17 @@ from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence
 from triage.domain.finding import Finding
 
-__all__ = ["MANY_VOTES", "Hypothesis", "Seats", "by_time", "in_time", "is_sure", "shows_about"]
+__all__ = [
+    "MANY_VOTES",
+    "Hypothesis",
+    "Seats",
+    "by_time",
+    "in_time",
+    "is_sure",
+    "may_count",
+    "of_now",
+    "shows_about",
+]
 
 
 class Seats(Protocol):
@@ -114,6 +124,18 @@ def in_time(rows: Iterable[Evidence], most: int | None = None) -> tuple[Evidence
 def shows_about(one: Hypothesis, stop: Stop) -> bool:
     """Whether any of its lines is not of another time than the stop."""
     return any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+
+
+def of_now(one: Hypothesis, stop: Stop) -> list[Evidence]:
+    """A few of its rows about the stop."""
+    return [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP][:4]
+
+
+def may_count(row: Evidence, stop: Stop) -> bool:
+    """Whether a row may count among several that show the same at once: one that needs another
+    source and that no clock dates may be of any day.
+    """
+    return stop.of(row) in ABOUT_THE_STOP and (row.is_firm or row.at_ns is not None)
 
 
 def is_sure(one: Hypothesis) -> bool:

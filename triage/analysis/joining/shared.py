@@ -6,7 +6,15 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.joining.hypothesis import Hypothesis, Seats, in_time, is_sure, shows_about
+from triage.analysis.joining.hypothesis import (
+    Hypothesis,
+    Seats,
+    in_time,
+    is_sure,
+    may_count,
+    of_now,
+    shows_about,
+)
 from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
 from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
@@ -45,7 +53,7 @@ def gather_shared(
     merged: list[Hypothesis] = []
     gone: set[int] = set()
     for _, told in sorted(many.items()):
-        everybody = [one for one in told if tells_when(one, stop)] or told
+        everybody = [one for one in told if any(may_count(row, stop) for row in one.rows)] or told
         # What only some show for certain, the others may show as a consequence.
         group = [one for one in everybody if is_sure_now(one, stop)] or everybody
         category = commonest(group)
@@ -80,16 +88,6 @@ def gather_shared(
             )
         )  # fmt: skip
     return [one for one in found if id(one) not in gone] + merged
-
-
-def tells_when(one: Hypothesis, stop: Stop) -> bool:
-    """Whether it shows at the stop by a clock, or in a line that needs no other source: any other
-    may be of any day.
-    """
-    return any(
-        row.is_firm or (row.at_ns is not None and stop.of(row) in ABOUT_THE_STOP)
-        for row in one.rows
-    )
 
 
 def kin_of(category: Category) -> Category:
@@ -196,11 +194,6 @@ MAX_GROUP: Final = 1024
 def is_sure_now(one: Hypothesis, stop: Stop) -> bool:
     """Whether a line that needs no other source shows it at the stop."""
     return is_sure(one) and any(row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in one.rows)
-
-
-def of_now(one: Hypothesis, stop: Stop) -> list[Evidence]:
-    """A few of its rows about the stop."""
-    return [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP][:4]
 
 
 # One rank that fails this long before all others failed by itself; they failed because of it.
