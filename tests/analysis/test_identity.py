@@ -1,6 +1,7 @@
 """Who sits where: sources in their order of trust, and the numbers that are no ranks."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,8 @@ from triage.analysis.identity import attribute, plain_host, resolve
 from triage.analysis.seats_by_order import fill_by_names
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
+from triage.parsers.inputs import find_inputs
+from triage.parsers.logs.read import read_logs
 
 
 def row(node: str | None = None, **more: object) -> Evidence:
@@ -284,6 +287,7 @@ def printed(text: str, **fields: str) -> str | None:
         ("n2: RuntimeError: CUDA error", "n2"),
         ("[n2] RuntimeError: CUDA error", "n2"),
         ("n2.example.org | RuntimeError", "n2"),
+        ("n2   | RuntimeError: CUDA error", "n2"),
         ("n9 task 158 E cuda.cc:1204] failed", None),
         ("RuntimeError: n2 said CUDA error", None),
         ("n22 task 1", None),
@@ -294,8 +298,8 @@ def test_the_host_in_front_of_a_line_is_where_it_was_printed(text: str, node: st
 
 
 def test_a_collectors_label_counts_where_it_is_a_node_of_the_job() -> None:
-    assert printed("RuntimeError", speaker="n2") == "n2"
-    assert printed("RuntimeError", speaker="worker-2") is None
+    assert printed("RuntimeError", printed_by="n2") == "n2"
+    assert printed("RuntimeError", printed_by="worker-2") is None
     assert printed("n1 RuntimeError", said_of="n2") is None
 
 
@@ -330,3 +334,12 @@ def test_an_address_that_a_log_calls_its_node_by_is_the_host_that_nccl_found_the
     for job, node in ((Job(), "n4"), (Job(nodes=("10.44.0.157", "10.44.0.158")), "10.44.0.157")):
         fleet = resolve([fault, seat], job, {})
         assert attribute([fault], fleet)[0].node == node
+
+
+def test_the_same_words_of_two_hosts_in_one_log_stay_apart(tmp_path: Path) -> None:
+    line = "2026-05-23T11:05:26.000Z RuntimeError: CUDA error: unspecified launch failure"
+    (tmp_path / "all.log").write_text("".join(f"n{k} {line}\n" for k in (1, 2, 2)))
+    rows = read_logs(find_inputs([tmp_path]).files).evidence
+    job = Job(world_size=16, gpus_per_node=8, nodes=("n1", "n2"))
+    seen = attribute(rows, resolve(rows, job, {}))
+    assert sorted((row.node or "", row.count) for row in seen) == [("n1", 1), ("n2", 2)]

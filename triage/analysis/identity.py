@@ -504,7 +504,7 @@ def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
 
 
 # "q9n14 task 158 E ...", "[gpu-17] ...", "gpu-17: ..."
-FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| \|)? ")
+FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
 
 
 def printed_on(row: Evidence, fleet: Fleet) -> str | None:
@@ -514,7 +514,7 @@ def printed_on(row: Evidence, fleet: Fleet) -> str | None:
     if "address" in row.fields:
         return fleet.node_of_address(row.fields["address"])
     first = FIRST_WORD.match(row.text)
-    for name in (row.fields.get("speaker"), first[1] if first is not None else None):
+    for name in (row.fields.get("printed_by"), first[1] if first is not None else None):
         node = fleet.node_of_address(name) if name is not None else None
         if node is not None:
             return node

@@ -44,6 +44,12 @@ def offline(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
+def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The node that a scheduler lost, by whichever name its line gives."""
+    hosts = ("node", "marked", "host", "unheard", "broker", "failed", "shell")
+    return Reading(fields=named(found, *hosts))
+
+
 BATCH.line(
     "walltime",
     ROOT,
@@ -107,49 +113,35 @@ BATCH.line(
         "lim is unavailable",
         "node down, requeueing job",
         "got max unheard timeout",
+        "transitioning to lost",
+        "lost contact with job shell on",
+        "type=node-failure",
     ),
     rf"node \d{{1,6}} \((?P<node>{HOST})\) requested job terminate"
     rf"|node (?P<marked>{HOST}) marked down: communication closed"
     rf"|[Hh]osts? <?(?P<host>{HOST})>? (?:is|are) unavailable"
-    rf"|max[._]unheard timeout for target \"execd\" on host \"(?P<unheard>{HOST})\"",
+    rf"|max[._]unheard timeout for target \"execd\" on host \"(?P<unheard>{HOST})\""
+    rf"|(?P<broker>{HOST}) \(rank \d{{1,6}}\) transitioning to LOST"
+    rf"|exception type=node-failure\b(?:.{{0,80}}?\bon (?P<failed>{HOST}))?"
+    rf"|lost contact with job shell on (?P<shell>{HOST})",
     (
         "PBS: job killed: node 3 (gpu017) requested job terminate, 'EOF' (code 1099) - received"
         " SISTER_EOF attempting to communicate with sister MOM's",
         "pbs_server: node gpu017 marked down: communication closed",
         "Job <8812> is requeued: host gpu017 is unavailable",
-    ),
-    ("the host is unavailable for tests",),
-    f"{PBS}; {LSF}; {SGE}",
-    category=MAINTENANCE,
-    also=LOST,
-    weak=True,
-    scope=Scope.ANY,
-    each=True,
-    traits=(Trait.ROOT_WHEN_ALONE,),
-    read=lambda found, _after: Reading(fields=named(found, "node", "marked", "host", "unheard")),
-)
-BATCH.line(
-    "flux_lost",
-    CONSEQUENCE,
-    FATAL,
-    ("transitioning to lost", "lost contact with job shell on", "type=node-failure"),
-    rf"(?P<node>{HOST}) \(rank \d{{1,6}}\) transitioning to LOST"
-    rf"|exception type=node-failure\b(?:.{{0,80}}?\bon (?P<failed>{HOST}))?"
-    rf"|lost contact with job shell on (?P<host>{HOST})",
-    (
         "broker.err[0]: gpu17 (rank 14) transitioning to LOST due to EHOSTUNREACH error on overlay",
         'job-manager.info[0]: f28XE: exception type=node-failure severity=0 note="lost contact with'
         ' job shell on gpu17"',
     ),
-    ("gpu17 (rank 14) is online",),
-    FLUX,
+    ("the host is unavailable for tests", "gpu17 (rank 14) is online"),
+    f"{PBS}; {LSF}; {SGE}; {FLUX}",
     category=MAINTENANCE,
     also=LOST,
     weak=True,
     scope=Scope.ANY,
     each=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
-    read=lambda found, _after: Reading(fields=named(found, "node", "failed", "host")),
+    read=lost,
 )
 BATCH.line(
     "offlined",

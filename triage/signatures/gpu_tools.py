@@ -39,16 +39,16 @@ def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading() if int(found["celsius"]) >= HOT_CELSIUS else None
 
 
-def of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def of_memory(found: re.Match[str], _: Sequence[str]) -> Reading:
     """The memory that a checker names."""
     if found["memory"].upper() == "SRAM":
         return Reading(category=Category.GPU_SRAM, also=(Category.GPU_HBM,))
     return Reading()
 
 
-def counted(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def counted(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     """A counter of uncorrectable errors, by its memory; None at zero."""
-    return None if int(found["errors"]) == 0 else of_memory(found, _after)
+    return None if int(found["errors"]) == 0 else of_memory(found, after)
 
 
 RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)

@@ -39,7 +39,7 @@ class Envelope:
     ``rank`` is global. ``task`` is the label of srun or MPI, which is ``rank`` too
     where nothing better is printed; one task may be a whole node's launcher.
     ``delta_ns`` is the time since the line before, of relative dmesg prints. ``program`` is
-    the syslog tag, where it was stripped. ``speaker`` is a name that a collector put in front of
+    the syslog tag, where it was stripped. ``printed_by`` is a name that a collector put in front of
     the line: of a host, a pod or something else.
     """
 
@@ -58,7 +58,7 @@ class Envelope:
     task: int | None = None
     delta_ns: int | None = None
     program: str | None = None
-    speaker: str | None = None
+    printed_by: str | None = None
 
 
 def rules_of(first: str) -> tuple[Rule, ...]:
@@ -113,7 +113,7 @@ def read_envelope(line: str, *, labelled: bool = False) -> Envelope:
         strip.task,
         strip.delta_ns,
         strip.program,
-        strip.speaker,
+        strip.printed_by,
     )
 
 

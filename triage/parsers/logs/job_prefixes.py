@@ -60,20 +60,22 @@ METAFLOW: Final = re.compile(r"\[\d{1,20}/[\w.-]{1,80}/\d{1,20}(?: \(pid (\d{1,8
 MONTH_FIRST: Final = re.compile(
     r"(\d\d)/(\d\d)/(\d{4}) (\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?(?: [AP]M)?(?: -)? "
 )
-# The label of `srun -l`. Many things print a number and a colon, so what follows must
-# itself begin as a job's line does.
-TASK: Final = re.compile(
-    r"(\d{1,6}): (?=\[|[\w.-]{1,253}:\d{1,8}:\d{1,8} \[|[EWIF]\d{3,4} \d\d:|\d{4}-\d\d-\d\d[ T]"
+# How a job's line begins. Many things print a number and a colon, or a word and a bar, so what
+# follows a label must itself begin so.
+BEGINS: Final = (
+    r"(?=\[|[\w.-]{1,253}:\d{1,8}:\d{1,8} \[|[EWIF]\d{3,4} \d\d:|\d{4}-\d\d-\d\d[ T]"
     r"|Traceback \(most|  File \"|[\w.]{0,80}(?:Error|Exception|Interrupt)\b"
     r"|(?:ERROR|WARNING|INFO|CRITICAL)[: ]|slurmstepd|srun: |terminate called|Fatal Python|CUDA )"
 )
+# The label of `srun -l`.
+TASK: Final = re.compile(r"(\d{1,6}): " + BEGINS)
 ANY_TASK: Final = re.compile(r"(\d{1,6}): ?")
 
-# "train-worker-0 2026-05-23T11:05:26.000Z ...", "worker-4 | ...", "q9n14 task 158 E ...": who
-# gathers the output of several hosts writes the host first.
-SPEAKER: Final = re.compile(
-    r"([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252})(?::| \|)? (?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)"
-    r"|([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252}) \| "
+# "train-worker-0 2026-05-23T11:05:26.000Z ...", "worker-4  | [rank4] ...": who gathers the output
+# of several hosts, as kubectl and docker compose do, writes the host, pod or container first.
+NAME: Final = r"([A-Za-z](?=[\w.-]{0,252}\d)[\w.-]{1,252})"
+PRINTED_BY: Final = re.compile(
+    NAME + r"(?::| {1,40}\|)? (?=\d{4}-\d\d-\d\d[ T]\d\d:\d\d)|" + NAME + r" {1,40}\| " + BEGINS
 )
 
 GROUP: Final = re.compile(r"\[(?:PG [^\[\]]{0,200} )?Rank (\d{1,7})\]")
@@ -168,9 +170,9 @@ def task(strip: Strip, match: "re.Match[str]") -> bool:
     return True
 
 
-def speaker(strip: Strip, match: "re.Match[str]") -> bool:
-    if strip.speaker is None:
-        strip.speaker = match[1] or match[2]
+def printed_by(strip: Strip, match: "re.Match[str]") -> bool:
+    if strip.printed_by is None:
+        strip.printed_by = match[1] or match[2]
     return True
 
 
@@ -205,8 +207,8 @@ RULES: Final = {
         (METAFLOW, metaflow),
     ),
     "0": ((NCCL, nccl), (MONTH_FIRST, month_first), (TASK, task)),
-    "A": ((GLOG_OPEN, glog_open), (NCCL, nccl), (SPEAKER, speaker)),
-    "a": ((STREAM, nothing), (NCCL, nccl), (SPEAKER, speaker)),
+    "A": ((GLOG_OPEN, glog_open), (NCCL, nccl), (PRINTED_BY, printed_by)),
+    "a": ((STREAM, nothing), (NCCL, nccl), (PRINTED_BY, printed_by)),
     "(": ((RAY, ray),),
     "|": ((LOGURU, nothing),),
 }

@@ -153,8 +153,8 @@ def row_of(match: Match, envelope: Envelope, artifact: str, line: int) -> Eviden
         rank = told  # the line speaks of that rank, whoever prints it
         if told == envelope.rank:
             del fields["of_rank"]
-    if envelope.speaker is not None:
-        fields.setdefault("speaker", envelope.speaker)
+    if envelope.printed_by is not None:
+        fields.setdefault("printed_by", envelope.printed_by)
     if envelope.task is not None:
         fields["task"] = str(envelope.task)
     stamp = envelope.stamp
@@ -263,7 +263,7 @@ def merged(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> li
 def identity(row: Evidence) -> tuple[object, ...]:
     return (
         row.node, row.rank, row.local_rank, row.cuda_device, row.code, row.gpu, row.peer,
-        row.category, row.role, row.parent_code, row.fields.get("speaker"),
+        row.category, row.role, row.parent_code, row.fields.get("printed_by"),
     )  # fmt: skip
 
 

@@ -21,10 +21,10 @@ class Strip:
         "partial",
         "pid",
         "pos",
+        "printed_by",
         "program",
         "rank",
         "sequence",
-        "speaker",
         "stamp",
         "task",
     )
@@ -42,7 +42,7 @@ class Strip:
         self.pid: int | None = None
         self.address: str | None = None
         self.program: str | None = None
-        self.speaker: str | None = None
+        self.printed_by: str | None = None
         self.kernel = False
         self.partial = False
         self.sequence: int | None = None
