@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
+from triage.analysis.attribution import attribute
 from triage.analysis.gpu_names import GpuNames, gpu_names
-from triage.analysis.identity import attribute, resolve
+from triage.analysis.identity import resolve
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job
 from triage.signatures import registry

@@ -7,8 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from triage.analysis.attribution import attribute
 from triage.analysis.gpu_layouts import layout_of
-from triage.analysis.identity import attribute, plain_host, resolve
+from triage.analysis.host_names import plain_host
+from triage.analysis.identity import resolve
 from triage.analysis.seats_by_order import fill_by_names
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.fleet import Job

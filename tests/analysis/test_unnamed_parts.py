@@ -14,7 +14,8 @@ from tests.analysis.test_joining import (
     row,
     watchdog,
 )
-from triage.analysis.joining.causes import find_causes, tell_unnamed_ones
+from triage.analysis.joining.causes import find_causes
+from triage.analysis.joining.open_parts import tell_unnamed_ones
 from triage.analysis.joining.place import AtNode
 from triage.analysis.of_the_job import NEAR_PIDS, is_a_strangers
 from triage.analysis.stop import When

@@ -12,11 +12,12 @@ from typing import Final
 from triage.domain.evidence import Evidence
 from triage.signatures.gpu_names import NAMES, names_in
 
-__all__ = ["GpuNames", "gpu_names"]
+__all__ = ["JOINED", "GpuNames", "gpu_names"]
 
 Name = tuple[str, str]
 BUS: Final = "bus"
-NCCL: Final = "identity.nccl_comm"
+# NCCL's line of a rank that joined a communicator, with its host and its GPU.
+JOINED: Final = "identity.nccl_comm"
 # A UUID is one GPU's in the whole world; every other name is of its node.
 GLOBAL: Final = frozenset({"gpu_uuid", "gpu_serial"})
 MAX_STEPS: Final = 64
@@ -72,7 +73,7 @@ def gpu_names(rows: Iterable[tuple[str | None, Evidence]]) -> GpuNames:
             continue
         told = {name: row.fields[name] for name in NAMES if name in row.fields}
         nvml = row.fields.get("nvml_device")
-        if row.signature == NCCL and nvml is not None and row.gpu is not None:
+        if row.signature == JOINED and nvml is not None and row.gpu is not None:
             told = {"gpu_index": nvml}
         elif "GPU-" in row.text and (named := names_in(row.text)) is not None:
             told = {**{k: v for k, v in named.fields.items() if k in NAMES}, **told}

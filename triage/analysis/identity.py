@@ -13,14 +13,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from triage.analysis.gpu_layouts import layout_of
-from triage.analysis.gpu_names import GpuNames, gpu_names
-from triage.analysis.host_names import NamesInPaths, canonical, name_in, plain_host, with_pods
+from triage.analysis.gpu_names import JOINED
+from triage.analysis.host_names import canonical, name_in, plain_host, with_pods
 from triage.analysis.seats_by_order import fill_by_names, fill_by_order, told_per_node
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.fleet import Job
-from triage.signatures.gpu_names import NAMES
 
-__all__ = ["Fleet", "attribute", "resolve"]
+__all__ = ["Fleet", "completed", "resolve", "small"]
 
 MAX_NOTES: Final = 6
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
@@ -109,7 +108,7 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
     ]
     sure = [*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()]
     names = canonical(sure, rows)
-    inits = {row.node for row in rows if row.signature == "identity.nccl_comm" and row.node}
+    inits = {row.node for row in rows if row.signature == JOINED and row.node}
     with_pods(names, [*sure, *inits], rows)
     world = job.world_size or world_of(rows, dump_node_of)
     seats, gpus = Claims(), Claims()
@@ -164,7 +163,7 @@ def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evid
         nranks = row.fields.get("nranks", "")
         for mapped in by_map(row):
             by_source["launcher"].append(("the launcher's map", mapped, mapped.rank or 0))
-        if row.signature == "identity.nccl_comm":
+        if row.signature == JOINED:
             if world is not None and nranks == str(world) and row.rank is not None:
                 by_source["NCCL"].append(("NCCL's init lines", row, row.rank))
         elif row.rank is not None and row.kind is Kind.ELASTIC:
@@ -196,6 +195,7 @@ def completed(row: Evidence) -> Evidence:
 
 
 def small(text: str | None) -> int | None:
+    """The number that a field is; None for any other text, and for numbers of many digits."""
     return int(text) if text and len(text) <= 10 and text.isascii() and text.isdecimal() else None
 
 
@@ -296,253 +296,3 @@ def build(
         notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more disagreements about seats"]
     fleet.notes = tuple(notes)
     return fleet
-
-
-def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
-    """Rows with the node, rank and GPU that follow from the part they carry.
-
-    A line without any prefix in the file of one rank is that rank's.
-    """
-    rows = rehomed(evidence, fleet)
-    launchers = node_labels(rows, fleet, NamesInPaths(fleet.nodes))
-    rows = [relabelled(row, launchers) for row in rows]
-    names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
-    rows = [attributed(with_gpu(row, names, fleet), fleet) for row in rows]
-    owners = owners_of(rows, fleet)
-    return [
-        replace(row, rank=owner, node=row.node or fleet.node_of(owner))
-        if row.rank is None
-        and row.gpu is None
-        and row.kind in OF_PROCESSES
-        and (owner := owners.get(row.artifact)) is not None
-        else row
-        for row in rows
-    ]
-
-
-def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
-    """Rows of files that a node of the job gave its name to, as that node's.
-
-    A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
-    another node than the one that prints it stays with the node it speaks of.
-    """
-    rows = list(evidence)
-    homes = NamesInPaths(fleet.seated)
-    said: dict[str, set[str]] = defaultdict(set)
-    for row in rows:
-        node = fleet.node_of_address(row.node) if row.node is not None else None
-        if node is None and row.rank is not None:
-            node = fleet.node_of(row.rank)
-        if node in fleet.seated and "said_of" not in row.fields:
-            said[row.artifact].add(node or "")
-    rows = [of_its_file(row, fleet, homes) for row in rows]
-    return [
-        replace(row, node=home)
-        if (row.node is None or fleet.node_of_address(row.node) not in fleet.seated)
-        and not is_about_another(row)
-        and (home := homes.of(row.artifact)) is not None
-        and said[row.artifact] <= {home}
-        else row
-        for row in rows
-    ]
-
-
-def is_about_another(row: Evidence) -> bool:
-    """Whether a line speaks of another node or rank than the one that prints it."""
-    return bool({"said_of", "of_rank", "nodes"} & row.fields.keys())
-
-
-def of_its_file(row: Evidence, fleet: Fleet, homes: NamesInPaths) -> Evidence:
-    """A monitor's reading is of the node whose file it is in, whichever label its launcher gave."""
-    if row.kind is not Kind.THERMAL or row.node is not None or row.rank is None:
-        return row
-    home = homes.of(row.artifact)
-    if home is None or fleet.node_of(row.rank) in (None, home):
-        return row
-    return replace(row, node=home, rank=None)
-
-
-def node_labels(
-    rows: Iterable[Evidence], fleet: Fleet, paths: NamesInPaths
-) -> dict[str, dict[int, str]]:
-    """Artifact -> label -> node, for logs whose task labels number nodes and not ranks.
-
-    One launcher a node makes as many tasks as nodes; a rank's own prefix behind the
-    label, or an agent's line with one, tells it from one task a rank. The labels of a log in a
-    node's folder that are all ranks of that node are ranks.
-    """
-    labels_of: dict[str, set[int]] = defaultdict(set)
-    homes: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
-    agents: set[str] = set()
-    highest: dict[str, int] = {}
-    for row in rows:
-        task = small(row.fields.get("task"))
-        if task is None:
-            continue
-        labels_of[row.artifact].add(task)
-        highest[row.artifact] = max(task, highest.get(row.artifact, 0))
-        if row.kind is Kind.ELASTIC:
-            agents.add(row.artifact)
-        if row.rank is not None and row.rank != task:
-            home = home_told_by(row, fleet)
-            if home is not None:
-                homes[row.artifact][task][home] += 1
-    found: dict[str, dict[int, str]] = {}
-    order = nodes_in_order(fleet)
-    for artifact in sorted(agents | set(homes)):
-        if highest[artifact] >= len(order):
-            continue  # more tasks than nodes: one task a rank
-        home = paths.of(artifact)
-        if home is not None and {fleet.node_of(one) for one in labels_of[artifact]} == {home}:
-            continue
-        labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
-        if artifact in agents:
-            labels = dict(enumerate(order)) | labels
-        found[artifact] = labels
-    return found
-
-
-def home_told_by(row: Evidence, fleet: Fleet) -> str | None:
-    """The node that a line with a rank of its own was printed on.
-
-    NCCL's own lines name their host; their ranks are those of any communicator.
-    """
-    if row.signature == "identity.nccl_comm":
-        return fleet.node_of_address(row.node) if row.node is not None else None
-    return fleet.node_of(row.rank) if row.rank is not None else None
-
-
-def nodes_in_order(fleet: Fleet) -> list[str]:
-    """Nodes by their lowest rank, as a launcher numbers them."""
-    return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
-
-
-def relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
-    """A row whose rank is only the label of its node's launcher, as that node's."""
-    task = small(row.fields.get("task"))
-    labels = launchers.get(row.artifact)
-    if task is None or labels is None or row.rank != task:
-        return row
-    return replace(row, rank=None, node=labels.get(task, row.node))
-
-
-# What a process prints itself; an agent's or a kernel's line is not a rank's.
-OF_PROCESSES: Final = frozenset(
-    {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.NUMERICS, Kind.DATA, Kind.DEPENDENCY, Kind.STORAGE,
-     Kind.PROGRESS, Kind.OOM}
-)  # fmt: skip
-# rank62.log, rank_3.out, stdout.13.log, worker-5.err
-OF_RANK = re.compile(
-    r"(?:^|[/_.-])(?P<word>rank|global_rank|local_rank|stdout|stderr|worker|task)[._-]?"
-    r"(?P<number>\d{1,7})(?=[._-]|$)",
-    re.IGNORECASE,
-)
-# <log dir>/<run>/attempt_0/3/stderr.log, as torchrun writes with --log-dir
-OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
-
-
-def owners_of(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, int]:
-    """Artifact -> the one rank whose file it is, where its name or its identity lines say so."""
-    ranks: dict[str, set[int]] = defaultdict(set)
-    nodes: dict[str, str] = {}
-    known: set[str] = set()
-    for row in rows:
-        ranks[row.artifact] |= set() if row.rank is None else {row.rank}
-        if row.node is not None:
-            nodes.setdefault(row.artifact, row.node)
-        if row.signature == "identity.nccl_comm" and row.rank is not None:
-            known.add(row.artifact)
-    found: dict[str, int] = {}
-    for artifact, said in ranks.items():
-        named = rank_of_name(artifact, nodes.get(artifact), fleet)
-        if len(said) == 1:
-            (only,) = said
-            if artifact in known or only == named or fleet.local_by_rank.get(only) == named:
-                found[artifact] = only
-        elif not said and named is not None and named < (fleet.world_size or 1 << 30):
-            found[artifact] = named
-    return found
-
-
-def rank_of_name(artifact: str, node: str | None, fleet: Fleet) -> int | None:
-    """The rank that the name of a job log claims; None where it is none."""
-    local = OF_LOCAL_RANK.search(artifact)
-    if local is not None:
-        return fleet.rank_of_local(node, int(local["number"])) if node is not None else None
-    match = OF_RANK.search(artifact.rpartition("/")[2])
-    if match is None:
-        return None
-    number = int(match["number"])
-    if match["word"].lower() == "local_rank":
-        return fleet.rank_of_local(node, number) if node is not None else None
-    if node is not None and fleet.node_of(number) not in (node, None):
-        # The number counts on the node.
-        return fleet.rank_of_local(node, number)
-    return number
-
-
-def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
-    """A row with the address of the GPU that it names otherwise, where that is known.
-
-    The number of nvidia-smi alone is a local rank where nothing says otherwise.
-    """
-    if row.gpu is not None or not any(name in row.fields for name in NAMES):
-        return row
-    uuid = row.fields.get("gpu_uuid")
-    node = row.node
-    if node is None and row.rank is None and uuid is not None:
-        node = names.home_of(("gpu_uuid", uuid))
-    if node is None:
-        return row
-    gpu = names.gpu_of(row, fleet.node_of_address(node) or node)
-    if gpu is not None:
-        return replace(row, node=node, gpu=gpu)
-    index = small(row.fields.get("gpu_index"))
-    if index is not None and row.cuda_device is None and "gpu_uuid" not in row.fields:
-        return replace(row, node=node, cuda_device=index)
-    return row if node == row.node else replace(row, node=node)
-
-
-# "q9n14 task 158 E ...", "[gpu-17] ...", "gpu-17: ..."
-FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
-
-
-def printed_on(row: Evidence, fleet: Fleet) -> str | None:
-    """The node of a process by the address that Ray prints, or by the name in front of its line,
-    where that is a node of the job.
-    """
-    if "address" in row.fields:
-        return fleet.node_of_address(row.fields["address"])
-    first = FIRST_WORD.match(row.text)
-    for name in (row.fields.get("printed_by"), first[1] if first is not None else None):
-        node = fleet.node_of_address(name) if name is not None else None
-        if node is not None:
-            return node
-    return None
-
-
-def attributed(row: Evidence, fleet: Fleet) -> Evidence:
-    row = completed(row)
-    node, rank, gpu = row.node, row.rank, row.gpu
-    if node is not None:
-        node = fleet.node_of_address(node) or node
-    elif row.kind in OF_PROCESSES and not is_about_another(row):
-        node = printed_on(row, fleet)
-    if row.signature == "identity.nccl_comm" and row.fields.get("nranks") != str(fleet.world_size):
-        rank = None
-    if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:
-        rank = None
-    if rank is None and node is not None:
-        if gpu is not None:
-            rank = fleet.rank_of_gpu(node, gpu)
-        if rank is None and row.local_rank is not None:
-            rank = fleet.rank_of_local(node, row.local_rank)
-        if rank is None and row.pid is not None:
-            rank = fleet.rank_of_pid(node, row.pid)
-        if rank is None and row.cuda_device is not None:
-            rank = fleet.rank_of_local(node, row.cuda_device)
-    if node is None and rank is not None:
-        node = fleet.node_of(rank)
-    if (node, rank, gpu) == (row.node, row.rank, row.gpu):
-        return row
-    return replace(row, node=node, rank=rank, gpu=gpu)

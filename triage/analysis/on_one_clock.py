@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Final
 
+from triage.analysis.attribution import attribute
 from triage.analysis.case import Case
 from triage.analysis.clock_offsets import align
 from triage.analysis.exits import with_ranks_that_exit
 from triage.analysis.host_names import NamesInPaths
-from triage.analysis.identity import Fleet, attribute, resolve
+from triage.analysis.identity import Fleet, resolve
 from triage.analysis.lateness import node_clocks
 from triage.analysis.other_jobs import without_other_jobs
 from triage.analysis.spread_of_nan import with_spread

@@ -5,14 +5,13 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.gpu_names import JOINED
 from triage.analysis.host_names import plain_host
 from triage.domain.fleet import Job
 from triage.parsers.logs.logset import LogSet
 
 __all__ = ["without_other_jobs"]
 
-# NCCL's line of a rank that joined a communicator, with the host where it runs.
-JOINED: Final = "identity.nccl_comm"
 SHOWN: Final = 3
 
 

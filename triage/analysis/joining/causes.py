@@ -22,6 +22,11 @@ from triage.analysis.joining.hypothesis import (
     shows_about,
 )
 from triage.analysis.joining.nvlink_domain import with_domain_roots
+from triage.analysis.joining.open_parts import (
+    tell_open_ones,
+    tell_unnamed_ones,
+    with_gpus_of_unnamed_errors,
+)
 from triage.analysis.joining.parts import refined
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import (
@@ -29,6 +34,7 @@ from triage.analysis.joining.shared import (
     gather_shared,
     merged_alike,
     printed_everywhere,
+    unsure_where_one_is_heard,
 )
 from triage.analysis.stop import (
     ABOUT_THE_STOP,
@@ -38,7 +44,7 @@ from triage.analysis.stop import (
     is_of_a_health_check,
     of_a_process,
 )
-from triage.domain.category import SOFTWARE, Category
+from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
 __all__ = ["find_causes", "is_quoted"]
@@ -98,60 +104,6 @@ def find_causes(
     if len(nodes) > 1:
         found = faulting_together(found, stop)
     return merged_alike(with_gpus_of_unnamed_errors(found))
-
-
-def with_gpus_of_unnamed_errors(found: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """A device error that names no part is the GPU's where one rank alone has it: a program that
-    is wrong is so on many.
-    """
-    unnamed = [
-        one
-        for one in found
-        if one.category is Category.NCCL_TIMEOUT
-        and one.rows
-        and all(row.kind is Kind.CUDA and row.category is None for row in one.rows)
-    ]
-    if len(unnamed) != 1 or len(unnamed[0].ranks) != 1 or unnamed[0].in_no_node:
-        return list(found)
-    of_software = (Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER)
-    return [
-        replace(one, category=Category.GPU, also=one.also.union(of_software))
-        if one is unnamed[0]
-        else one
-        for one in found
-    ]
-
-
-# What a program that is the same everywhere says on every node.
-OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
-
-
-def unsure_where_one_is_heard(
-    found: Sequence[Hypothesis], rows: Sequence[Evidence], nodes: Collection[str]
-) -> list[Hypothesis]:
-    """Where the processes of one node alone are heard and several of them say the same of their
-    program, the others may have said so too: it needs another source.
-    """
-    heard = {row.node for row in rows if is_heard(row) or row.kind is Kind.IDENTITY}
-    if len(heard) != 1 or None in heard or len(nodes) < 2:
-        return list(found)
-    return [
-        replace(one, rows=tuple(replace(row, weak=True) for row in one.rows))
-        if one.category in OF_THE_PROGRAM and one.node in heard and is_said_by_several(one.rows)
-        else one
-        for one in found
-    ]
-
-
-def is_heard(row: Evidence) -> bool:
-    return of_a_process(row) or row.kind is Kind.DEPENDENCY
-
-
-def is_said_by_several(rows: Sequence[Evidence]) -> bool:
-    """Whether more than one process says so, as far as lines tell them apart."""
-    said = [row for row in rows if is_heard(row)]
-    ranks = {row.rank for row in said}
-    return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in said) > 1)
 
 
 def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
@@ -262,51 +214,6 @@ def hitting(one: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
     if one.ranks or one.gpus or len(ranks) != 1:
         return one
     return replace(one, ranks=tuple(ranks))
-
-
-def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
-    """What a process says of several parts alike is of the one that a machine or a tool names."""
-    for category in list(grouped):
-        own = grouped[category]
-        if not all(of_a_process(row) and row.also for row in own):
-            continue
-        named = [
-            other
-            for other, rows in grouped.items()
-            if other is not category
-            and all(other in row.also for row in own)
-            and any(names_a_part(row, stop) for row in rows)
-        ]
-        if len(named) == 1:
-            grouped[named[0]] = sorted([*grouped[named[0]], *grouped.pop(category)], key=by_time)
-
-
-def tell_unnamed_ones(grouped: dict[Category, list[Evidence]], place: Place, seats: Seats) -> None:
-    """A device error that names no part is of the GPU of its rank, where one part is told of it."""
-    unnamed = grouped.get(Category.NCCL_TIMEOUT, [])
-    ranks = {row.rank for row in unnamed}
-    if not isinstance(place, AtNode) or not all(row.kind is Kind.CUDA for row in unnamed):
-        return
-    if len(ranks) != 1 or None in ranks:
-        return
-    told = [
-        category
-        for category, rows in grouped.items()
-        if category is not Category.NCCL_TIMEOUT
-        and any(row.gpu and seats.rank_of_gpu(place.node, row.gpu) in ranks for row in rows)
-        and not all(row.is_generic or row.is_mild for row in rows)
-    ]
-    if len(told) == 1:
-        grouped[told[0]] = sorted(
-            [*grouped[told[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=by_time
-        )
-
-
-def names_a_part(row: Evidence, stop: Stop) -> bool:
-    machine = row.kind in KERNEL_KINDS or not of_a_process(row)
-    # A process that crashes may be anybody's; a GPU that faults is of the job's.
-    machine = machine and (row.category not in SOFTWARE or row.kind is Kind.XID)
-    return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
 
 
 def of_rows(

@@ -21,7 +21,13 @@ from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_proces
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind
 
-__all__ = ["faulting_together", "gather_shared", "merged_alike", "printed_everywhere"]
+__all__ = [
+    "faulting_together",
+    "gather_shared",
+    "merged_alike",
+    "printed_everywhere",
+    "unsure_where_one_is_heard",
+]
 
 # What many nodes show at once is in none of them ...
 SHARED_NODES: Final = 3
@@ -150,6 +156,38 @@ def printed_everywhere(
         else one
         for one in found
     ]
+
+
+# What a program that is the same everywhere says on every node.
+OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
+
+
+def unsure_where_one_is_heard(
+    found: Sequence[Hypothesis], rows: Sequence[Evidence], nodes: Collection[str]
+) -> list[Hypothesis]:
+    """Where the processes of one node alone are heard and several of them say the same of their
+    program, the others may have said so too: it needs another source.
+    """
+    heard = {row.node for row in rows if is_heard(row) or row.kind is Kind.IDENTITY}
+    if len(heard) != 1 or None in heard or len(nodes) < 2:
+        return list(found)
+    return [
+        replace(one, rows=tuple(replace(row, weak=True) for row in one.rows))
+        if one.category in OF_THE_PROGRAM and one.node in heard and is_said_by_several(one.rows)
+        else one
+        for one in found
+    ]
+
+
+def is_heard(row: Evidence) -> bool:
+    return of_a_process(row) or row.kind is Kind.DEPENDENCY
+
+
+def is_said_by_several(rows: Sequence[Evidence]) -> bool:
+    """Whether more than one process says so, as far as lines tell them apart."""
+    said = [row for row in rows if is_heard(row)]
+    ranks = {row.rank for row in said}
+    return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in said) > 1)
 
 
 def faulting_together(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:

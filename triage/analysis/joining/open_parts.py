@@ -1,0 +1,83 @@
+"""Errors that leave open which part failed, and what else tells it.
+
+A process says that its device failed, and not in what; a check names a result, and not the chip.
+What a machine or a tool says of the same GPU, or that one rank alone has it, closes it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from triage.analysis.joining.hypothesis import Hypothesis, Seats, by_time
+from triage.analysis.joining.place import AtNode, Place
+from triage.analysis.stop import ABOUT_THE_STOP, Stop, of_a_process
+from triage.domain.category import SOFTWARE, Category
+from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind
+
+__all__ = ["tell_open_ones", "tell_unnamed_ones", "with_gpus_of_unnamed_errors"]
+
+
+def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
+    """What a process says of several parts alike is of the one that a machine or a tool names."""
+    for category in list(grouped):
+        own = grouped[category]
+        if not all(of_a_process(row) and row.also for row in own):
+            continue
+        named = [
+            other
+            for other, rows in grouped.items()
+            if other is not category
+            and all(other in row.also for row in own)
+            and any(names_a_part(row, stop) for row in rows)
+        ]
+        if len(named) == 1:
+            grouped[named[0]] = sorted([*grouped[named[0]], *grouped.pop(category)], key=by_time)
+
+
+def tell_unnamed_ones(grouped: dict[Category, list[Evidence]], place: Place, seats: Seats) -> None:
+    """A device error that names no part is of the GPU of its rank, where one part is told of it."""
+    unnamed = grouped.get(Category.NCCL_TIMEOUT, [])
+    ranks = {row.rank for row in unnamed}
+    if not isinstance(place, AtNode) or not all(row.kind is Kind.CUDA for row in unnamed):
+        return
+    if len(ranks) != 1 or None in ranks:
+        return
+    told = [
+        category
+        for category, rows in grouped.items()
+        if category is not Category.NCCL_TIMEOUT
+        and any(row.gpu and seats.rank_of_gpu(place.node, row.gpu) in ranks for row in rows)
+        and not all(row.is_generic or row.is_mild for row in rows)
+    ]
+    if len(told) == 1:
+        grouped[told[0]] = sorted(
+            [*grouped[told[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=by_time
+        )
+
+
+def names_a_part(row: Evidence, stop: Stop) -> bool:
+    machine = row.kind in KERNEL_KINDS or not of_a_process(row)
+    # A process that crashes may be anybody's; a GPU that faults is of the job's.
+    machine = machine and (row.category not in SOFTWARE or row.kind is Kind.XID)
+    return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
+
+
+def with_gpus_of_unnamed_errors(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """A device error that names no part is the GPU's where one rank alone has it: a program that
+    is wrong is so on many.
+    """
+    unnamed = [
+        one
+        for one in found
+        if one.category is Category.NCCL_TIMEOUT
+        and one.rows
+        and all(row.kind is Kind.CUDA and row.category is None for row in one.rows)
+    ]
+    if len(unnamed) != 1 or len(unnamed[0].ranks) != 1 or unnamed[0].in_no_node:
+        return list(found)
+    of_software = (Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER)
+    return [
+        replace(one, category=Category.GPU, also=one.also.union(of_software))
+        if one is unnamed[0]
+        else one
+        for one in found
+    ]
