@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.analysis.test_joining import STOP, Seats, claim, of, row, watchdog
+from tests.support.weighing import STOP, Seats, claim, of, row, watchdog
 from triage.analysis.answer import answer_of, weigh_up
 from triage.analysis.joining.belief import Belief, load_model
 from triage.analysis.joining.history import DETECTOR, in_order_of_history, with_history

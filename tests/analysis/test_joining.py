@@ -1,102 +1,18 @@
 """All sources together: who is named when logs and dumps, or logs alone, speak."""
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 
 import pytest
 
-from triage.analysis.joining.belief import load_model
+from tests.support.weighing import STOP, Seats, T, answer, claim, culprits, of, retry, row, watchdog
 from triage.analysis.joining.causes import find_causes, is_quoted
 from triage.analysis.joining.claims import is_on_many
 from triage.analysis.joining.consequences import explained_by
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.analysis.joining.join import join
 from triage.analysis.joining.place import Outside
-from triage.analysis.joining.verdict import Decision
-from triage.analysis.registry import DETECTORS
 from triage.analysis.stop import SECOND, Stop, When
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
-from triage.domain.finding import Finding
-from triage.domain.report import Because
-
-T = 1_795_230_000 * SECOND
-
-
-@dataclass
-class Seats:
-    """Eight ranks a node, `n0`, `n1`, ...; GPU k of a node is 0000:k0:00."""
-
-    nodes: int = 8
-    addresses: dict[str, str | None] = field(default_factory=dict)
-
-    @property
-    def world_size(self) -> int | None:
-        return 8 * self.nodes
-
-    def node_of(self, rank: int) -> str | None:
-        return f"n{rank // 8}" if rank < 8 * self.nodes else None
-
-    def gpu_of(self, rank: int) -> str | None:
-        return f"0000:{rank % 8}0:00"
-
-    def rank_of_gpu(self, node: str, gpu: str) -> int | None:
-        return 8 * int(node[1:]) + int(gpu[5])
-
-    def ranks_on(self, node: str) -> list[int]:
-        return [rank for rank in range(8 * self.nodes) if self.node_of(rank) == node]
-
-    def node_of_address(self, text: str) -> str | None:
-        return self.addresses.get(text, text if text.startswith("n") else None)
-
-
-def row(node: str | None = "n3", at_s: float | None = 0.0, **given) -> Evidence:
-    at = None if at_s is None else T + int(at_s * SECOND)
-    base = Evidence(
-        artifact=f"nodes/{node}/kernel.log", line=1, signature="nvidia.xid", kind=Kind.XID,
-        role=EvidenceRole.ROOT, text="NVRM: Xid", category=Category.GPU, code=79, node=node,
-        gpu="0000:50:00", at_ns=at, last_at_ns=at, error_ns=SECOND // 1000,
-        fields={"severity": "fatal"},
-    )  # fmt: skip
-    return replace(base, **given)
-
-
-def of(category: Category, kind: Kind, node="n3", at_s=0.0, **given) -> Evidence:
-    return row(node, at_s, category=category, kind=kind, code=None, gpu=None,
-               signature=f"test.{category}", **given)  # fmt: skip
-
-
-def watchdog(rank: int, at_s: float = 600.0) -> Evidence:
-    return Evidence(
-        artifact=f"nodes/n{rank // 8}/rank{rank}.log", line=5, signature="c10d.watchdog_timeout",
-        kind=Kind.NCCL, role=EvidenceRole.CONSEQUENCE, text="Watchdog caught", rank=rank,
-        node=f"n{rank // 8}", at_ns=T + int(at_s * SECOND), fields={"ran_ms": "600000"},
-        traits=frozenset({Trait.TIMEOUT}),
-    )  # fmt: skip
-
-
-def claim(rank: int, detector="fr.host_stall", category=Category.HOST_STALL, strength=0.95):
-    reason = Because(detector, "everything it issued is done", f"fr/rank_{rank}")
-    return Finding(
-        detector, VerdictKind.HANG, category, (rank,), strength, Role.CULPRIT,
-        "stopped issuing work", (reason,),
-        explained_by=next(one.explains for one in DETECTORS if one.name == detector),
-    )  # fmt: skip
-
-
-STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_seen=True)
-
-
-def answer(*rows, findings=(), stop=STOP, leaves=None, seats=None) -> Decision:
-    joined = join(
-        None, findings, rows, seats or Seats(), stop, load_model(),
-        nodes=[f"n{k}" for k in range(8)],
-        leaf_switch=leaves or {},
-    )  # fmt: skip
-    return joined.decision
-
-
-def culprits(decision: Decision) -> list[str | None]:
-    return [one.node for one in decision.suspects if one.role is Role.CULPRIT]
 
 
 def test_a_fatal_error_at_the_stop_convicts_its_node_and_gpu():
@@ -186,38 +102,6 @@ def test_who_raises_minutes_before_all_others_has_another_clock():
     assert culprits(answer(*rows, stop=stop)) == []
 
 
-def test_old_flaps_make_no_third_node_of_a_link_that_fails():
-    """Two nodes whose links went days ago lose transfers with the one whose link is gone."""
-    old = [link(f"n{k}", at_ns=T - 86400 * SECOND * k, last_at_ns=None) for k in (1, 5)]
-    pairs = [retry(f"n{k}", "n3", None) for k in (1, 5)]
-    said = answer(link("n3"), *old, *pairs, findings=[stalled()])
-    assert culprits(said) == ["n3"]
-
-
-def test_one_link_error_between_two_nodes_is_a_tie():
-    pair = of(Category.NETWORK, Kind.NCCL, "n1", peer="n2", blame=Blame.PAIR)
-    assert culprits(answer(pair)) == []
-
-
-def test_the_node_that_many_complain_of_is_named():
-    rows = [of(Category.NETWORK, Kind.NCCL, f"n{k}", peer="n6", blame=Blame.PAIR) for k in range(4)]
-    assert culprits(answer(*rows)) == ["n6"]
-
-
-def test_links_behind_one_leaf_switch_accuse_the_switch():
-    leaves = {f"n{k}": f"leaf{k // 4}" for k in range(8)}
-    rows = [
-        of(Category.NETWORK, Kind.NCCL, f"n{4 + k % 4}", peer=f"n{k % 3}", blame=Blame.PAIR)
-        for k in range(9)
-    ]
-    rows += [of(Category.NETWORK, Kind.NCCL, "n5", peer="n6", blame=Blame.PAIR)]
-    said = answer(*rows, leaves=leaves)
-    assert culprits(said) == []
-    assert {one.node for one in said.suspects} == {"n4", "n5", "n6", "n7"}
-    assert {one.role for one in said.suspects} == {Role.AFFECTED}
-    assert said.verdict.cordon == ()
-
-
 def test_nothing_but_hardware_is_cordoned():
     said = answer(of(Category.HOST_OOM, Kind.OOM), findings=[claim(29)])
     assert said.verdict.category is Category.HOST_OOM
@@ -274,27 +158,6 @@ def test_the_order_of_evidence_does_not_matter():
     assert answer(*rows) == answer(*reversed(rows))
 
 
-def test_an_address_that_all_but_one_complain_of_is_that_ones():
-    rows = [
-        of(Category.NETWORK, Kind.NCCL, f"n{k}", peer="10.9.0.7<4791>", blame=Blame.PAIR)
-        for k in range(8)
-        if k != 5
-    ]
-    nowhere = Seats(addresses={"10.9.0.7<4791>": None})
-    assert culprits(answer(*rows, seats=nowhere)) == ["n5"]
-    assert culprits(answer(*rows[:-1], seats=nowhere)) == []
-
-
-def test_links_that_fail_together_accuse_the_switch_even_without_a_clock():
-    rows = [
-        of(Category.NETWORK, Kind.LINK, f"n{k}", None, artifact=f"nodes/n{k}/kernel.log")
-        for k in (2, 6)
-    ]
-    said = answer(*rows)
-    assert culprits(said) == []
-    assert said.verdict.category is Category.NETWORK
-
-
 def test_an_undated_error_does_not_convict_beside_a_dated_one():
     said = answer(row("n5", at_s=None), of(Category.NIC, Kind.NIC, "n3"))
     assert culprits(said) == ["n3"]
@@ -305,26 +168,6 @@ def test_an_undated_error_alone_is_named_but_cordons_nobody():
     said = answer(row("n5", at_s=None), *(watchdog(rank) for rank in range(24)))
     assert culprits(said) == ["n5"]
     assert said.verdict.cordon == ()
-
-
-def retry(teller: str, peer: str, at_s: float | None = 0.0) -> Evidence:
-    return of(Category.NETWORK, Kind.NCCL, teller, at_s, peer=peer, blame=Blame.PAIR, weak=True,
-              artifact=f"nodes/{teller}/rank.log")  # fmt: skip
-
-
-LEAVES = {f"n{k}": f"leaf{k // 4}" for k in range(8)}
-
-
-def test_one_end_of_all_pairs_is_not_the_leaf_switch_that_it_hangs_on():
-    said = answer(*(retry(f"n{k}", "n5") for k in (0, 2, 4, 6, 7)), leaves=LEAVES)
-    assert culprits(said) == ["n5"]
-
-
-def test_pairs_without_a_common_end_are_the_leaf_switch_that_is_on_all():
-    pairs = (("n0", "n4"), ("n1", "n5"), ("n2", "n4"), ("n3", "n5"), ("n0", "n6"))
-    said = answer(*(retry(*pair) for pair in pairs), leaves=LEAVES)
-    assert culprits(said) == []
-    assert {one.role for one in said.suspects} == {Role.AFFECTED}
 
 
 def test_an_old_error_explains_nothing_that_the_job_tells_without_a_time():
@@ -354,38 +197,6 @@ def test_what_starts_nowhere_is_the_image():
     said = answer(*(no_gpu(f"n{k}") for k in range(8)))
     assert said.verdict.category is Category.DEPENDENCY
     assert culprits(said) == []
-
-
-def link(node: str, **given) -> Evidence:
-    return of(Category.NETWORK, Kind.LINK, node, 1.0, weak=True, **given)
-
-
-def lost(node: str, at_s: float = 5.0) -> Evidence:
-    """A rank whose transfer failed; the other end is on no known node."""
-    return of(Category.NETWORK, Kind.NCCL, node, at_s, weak=True, blame=Blame.PAIR,
-              artifact=f"nodes/{node}/job.log")  # fmt: skip
-
-
-def stalled() -> Finding:
-    return replace(claim(0, "fr.fabric_stall", Category.NCCL_TIMEOUT, 0.7), ranks=(),
-                   role=Role.POSSIBLE)  # fmt: skip
-
-
-def test_a_link_and_a_fabric_in_which_nobody_gets_through_are_two_sources():
-    said = answer(link("n3"), findings=[stalled()])
-    assert culprits(said) == ["n3"]
-    assert said.verdict.category is Category.NETWORK
-    assert said.verdict.cordon == (), "a line that needs another source cordons nobody"
-    assert culprits(answer(link("n3"))) == []
-
-
-def test_the_one_link_that_fails_is_the_one_that_transfers_fail_on():
-    said = answer(link("n3"), lost("n1"), lost("n5", 6.0))
-    assert [one.node for one in said.suspects] == ["n3"]
-    later = T + 60 * SECOND
-    two = answer(link("n3"), replace(link("n6"), at_ns=later, last_at_ns=later), lost("n1"))
-    assert all(one.role is Role.POSSIBLE for one in two.suspects)
-    assert max(one.score for one in two.suspects) <= 0.45
 
 
 def test_wrong_numbers_everywhere_follow_from_the_gpu_that_computes_wrong():
@@ -501,33 +312,3 @@ def test_what_all_ranks_of_the_only_node_say_is_in_no_node():
     ]
     assert culprits(answer(*rows, seats=Seats(nodes=1))) == []
     assert culprits(answer(rows[0], seats=Seats(nodes=1))) == ["n0"]
-
-
-def test_a_link_that_needs_a_clock_goes_down_with_nobody():
-    """Undated and weak, it may be of any day; two that need no other source are the switch."""
-    port = link("n3")
-    other = link("n6", at_ns=None, last_at_ns=None)
-    fails = [retry(f"n{k}", "n3") for k in (0, 1)]
-    assert culprits(answer(port, other, *fails)) == ["n3"]
-    sure = [replace(one, weak=False, at_ns=None, last_at_ns=None) for one in (port, other)]
-    assert culprits(answer(*sure)) == []
-
-
-def test_who_complains_behind_the_leaf_switch_hangs_on_it_whatever_its_kernels_clock_says():
-    """Four links go down together; of a fifth node only the process says so in time."""
-    leaves = {f"n{k}": f"leaf{k // 5}" for k in range(8)}
-    links = [
-        of(Category.NETWORK, Kind.LINK, f"n{k}", k / 10, weak=True,
-           artifact=f"nodes/n{k}/kernel.log")
-        for k in range(4)
-    ]  # fmt: skip
-    told = of(Category.NETWORK, Kind.NCCL, "n4", 0.3, text="Got async event : port error")
-    said = answer(*links, told, leaves=leaves, findings=[stalled()])
-    assert culprits(said) == []
-    assert said.verdict.cordon == ()
-    assert {one.node for one in said.suspects} == {"n0", "n1", "n2", "n3", "n4"}
-    elsewhere = replace(told, node="n6")
-    said = answer(*links, elsewhere, leaves=leaves, findings=[stalled()])
-    assert {one.node for one in said.suspects if one.role is Role.AFFECTED} == {
-        "n0", "n1", "n2", "n3",
-    }  # fmt: skip

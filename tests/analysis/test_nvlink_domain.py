@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.analysis.test_joining import SECOND, row
+from tests.support.weighing import row
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.place import AtNode
+from triage.analysis.stop import SECOND
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
 

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from tests.analysis.test_joining import (
+from tests.support.weighing import (
     SECOND,
     STOP,
     Seats,
@@ -12,6 +12,7 @@ from tests.analysis.test_joining import (
     culprits,
     of,
     row,
+    stalled,
     watchdog,
 )
 from triage.analysis.joining.causes import find_causes
@@ -182,19 +183,13 @@ def test_a_device_error_of_one_rank_alone_is_its_gpus():
     assert both.verdict.category is not Category.GPU
 
 
-def stall() -> Finding:
-    return replace(
-        claim(0, "fr.fabric_stall", Category.NCCL_TIMEOUT, 0.7), ranks=(), role=Role.POSSIBLE
-    )
-
-
 def test_a_report_behind_the_stop_and_a_collective_that_nobody_leaves_are_two_sources():
     """A GPU that dies in a collective leaves all of its ranks inside."""
     late = replace(report_of_a_gpu(620.0), gpu="0000:50:00")
-    assert culprits(answer(late, findings=[stall()])) == ["n3"]
+    assert culprits(answer(late, findings=[stalled()])) == ["n3"]
     assert culprits(answer(late)) == []
     last_week = replace(report_of_a_gpu(-7 * 86400.0), gpu="0000:50:00")
-    assert culprits(answer(last_week, findings=[stall()])) == []
+    assert culprits(answer(last_week, findings=[stalled()])) == []
 
 
 def misses(node: str, **more: object) -> Evidence:
@@ -246,7 +241,7 @@ def test_lines_of_a_list_that_stand_together_are_about_one_node():
     near = answer(replace(evicted, line=4), replace(node, line=3))
     assert near.suspects[0].node == "n3"
     far = answer(replace(evicted, line=40), replace(node, line=3))
-    assert far.suspects == () or far.suspects[0].node != "n3" or far.verdict.confidence < 0.5
+    assert far.suspects == ()
 
 
 def test_the_part_is_told_by_a_late_line_too_whatever_fails_elsewhere():
@@ -343,18 +338,18 @@ def test_a_port_that_goes_and_the_transfers_to_it_that_fail_later_are_the_link()
            artifact=f"nodes/n{k}/job.log")
         for k in (1, 2)
     ]  # fmt: skip
-    assert culprits(answer(port, *fails, findings=[stall()])) == ["n6"]
-    assert culprits(answer(port, findings=[stall()])) == []
+    assert culprits(answer(port, *fails, findings=[stalled()])) == ["n6"]
+    assert culprits(answer(port, findings=[stalled()])) == []
 
 
 def test_a_link_that_is_gone_for_certain_is_possible_by_whatever_clock():
     gone = row(at_s=660.0, code=74, category=Category.NVLINK)
     stop = replace(STOP, given_up_ns=STOP.end_ns)
     assert stop.of(gone) is When.TEARDOWN
-    said = answer(gone, findings=[stall()], stop=stop)
+    said = answer(gone, findings=[stalled()], stop=stop)
     assert [(one.node, one.role) for one in said.suspects] == [("n3", Role.POSSIBLE)]
     warned = replace(gone, fields={"severity": "error"})
-    assert answer(warned, findings=[stall()], stop=stop).suspects == ()
+    assert answer(warned, findings=[stalled()], stop=stop).suspects == ()
 
 
 def test_several_transfers_to_one_node_in_a_fabric_that_stalls_name_it_as_possible():
@@ -364,7 +359,7 @@ def test_several_transfers_to_one_node_in_a_fabric_that_stalls_name_it_as_possib
            rank=8 + k)
         for k in range(3)
     ]  # fmt: skip
-    said = answer(*fails, findings=[stall()])
+    said = answer(*fails, findings=[stalled()])
     assert (culprits(said), said.suspects[0].role) == ([], Role.POSSIBLE)
     assert said.suspects[0].score <= 0.45
 

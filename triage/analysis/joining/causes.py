@@ -324,6 +324,8 @@ def at_one_moment(one: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
     )
 
 
+# `kubectl get events` and the like print a line each, sorted by age; one or two of another object
+# may stand between.
 TOGETHER: Final = 3
 
 
