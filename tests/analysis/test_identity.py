@@ -325,6 +325,24 @@ def test_labels_of_a_log_in_a_nodes_folder_are_ranks_where_all_sit_there() -> No
     assert labelled("slurm.log") == "n2"
 
 
+def test_task_labels_count_nodes_in_the_order_that_their_own_lines_agree_with() -> None:
+    """Slurm counts tasks by the names of nodes, ranks may sit otherwise."""
+    job = Job(world_size=8, gpus_per_node=4, nodes=("n7", "n3"))
+    agent = Evidence(
+        "slurm.log", 3, "elastic.worker_exit", Kind.ELASTIC, EvidenceRole.CONSEQUENCE, "exit",
+        rank=1, fields={"task": "1", "exit_code": "1"},
+    )  # fmt: skip
+    error = replace(
+        agent, line=9, signature="cuda.ecc", kind=Kind.CUDA, text="ECC", fields={"task": "1"}
+    )
+    closed = replace(
+        error, line=12, signature="nccl.closed", kind=Kind.NCCL, text="closed", rank=0, node="n3",
+        fields={"task": "0"},
+    )  # fmt: skip
+    for rows, home in (([agent, error], "n3"), ([agent, error, closed], "n7")):
+        assert attribute(rows, resolve(rows, job, {}))[1].node == home
+
+
 def test_an_address_that_a_log_calls_its_node_by_is_the_host_that_nccl_found_there() -> None:
     """netconsole writes who sent a line by its address."""
     seat = Evidence(

@@ -15,6 +15,8 @@ from triage.signatures.said_of_nodes import of_an_event
         ("Normal   NodeMaintenance   node/gpu-17.example.org: cordoned", "gpu-17.example.org"),
         ("8m  Warning  FailedMount  pod/llm-3  on node gpu-4: MountVolume failed", "gpu-4"),
         ("8m  Warning  BackOff  pod/llm-3  Back-off restarting failed container", None),
+        ("SpotInterrupted node/gpu-17 Spot interruption warning was triggered", "gpu-17"),
+        ("reads node/gpu-17 again", None),
         ("node/gpu-17 is well", None),
         ("3m12s  Warning  Unhealthy  service/gpu-17  Readiness probe failed", None),
     ],

@@ -6,7 +6,7 @@ whose name a collector put in front of it; held against who sits where (`identit
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,6 +14,7 @@ from triage.analysis.gpu_names import JOINED, GpuNames, gpu_names
 from triage.analysis.host_names import NamesInPaths
 from triage.analysis.identity import Fleet, completed, small
 from triage.domain.evidence import Evidence, Kind
+from triage.domain.natural import natural
 from triage.signatures.gpu_names import NAMES
 
 __all__ = ["attribute"]
@@ -95,42 +96,55 @@ def node_labels(
     labels_of: dict[str, set[int]] = defaultdict(set)
     homes: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
     agents: set[str] = set()
-    highest: dict[str, int] = {}
+    of_nodes: set[str] = set()
     for row in rows:
         task = small(row.fields.get("task"))
         if task is None:
             continue
         labels_of[row.artifact].add(task)
-        highest[row.artifact] = max(task, highest.get(row.artifact, 0))
         if row.kind is Kind.ELASTIC:
             agents.add(row.artifact)
-        if row.rank is not None and row.rank != task:
-            home = home_told_by(row, fleet)
-            if home is not None:
-                homes[row.artifact][task][home] += 1
+        home = home_told_by(row, task, fleet)
+        if home is not None:
+            homes[row.artifact][task][home] += 1
+            if row.rank is not None and row.rank != task:
+                of_nodes.add(row.artifact)
     found: dict[str, dict[int, str]] = {}
-    order = nodes_in_order(fleet)
-    for artifact in sorted(agents | set(homes)):
-        if highest[artifact] >= len(order):
+    nodes = nodes_in_order(fleet)
+    for artifact in sorted(agents | of_nodes):
+        if max(labels_of[artifact]) >= len(nodes):
             continue  # more tasks than nodes: one task a rank
         home = paths.of(artifact)
         if home is not None and {fleet.node_of(one) for one in labels_of[artifact]} == {home}:
             continue
         labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
-        if artifact in agents:
-            labels = dict(enumerate(order)) | labels
-        found[artifact] = labels
+        found[artifact] = in_order(labels, nodes) if artifact in agents else labels
     return found
 
 
-def home_told_by(row: Evidence, fleet: Fleet) -> str | None:
-    """The node that a line with a rank of its own was printed on.
+def home_told_by(row: Evidence, task: int, fleet: Fleet) -> str | None:
+    """The node that a line behind a label was printed on, where it names its host or its rank.
 
     NCCL's own lines name their host; their ranks are those of any communicator.
     """
-    if row.signature == JOINED:
-        return fleet.node_of_address(row.node) if row.node is not None else None
-    return fleet.node_of(row.rank) if row.rank is not None else None
+    names_host = row.kind is Kind.NCCL or row.signature == JOINED
+    if names_host and row.node is not None and not is_about_another(row):
+        return fleet.node_of_address(row.node)
+    if row.signature == JOINED or row.rank is None or row.rank == task:
+        return None
+    return fleet.node_of(row.rank)
+
+
+def in_order(told: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
+    """Label -> node: ``told``, and the others in an order of nodes that agrees with it.
+
+    Launchers count nodes by their ranks or, as Slurm does, by their names.
+    """
+    for order in (nodes, sorted(nodes, key=natural)):
+        numbered = dict(enumerate(order))
+        if all(numbered.get(task) == node for task, node in told.items()):
+            return numbered
+    return dict(told)
 
 
 def nodes_in_order(fleet: Fleet) -> list[str]:

@@ -1,6 +1,5 @@
 """Seats that nobody tells, from those that are told and the order that launchers give them."""
 
-import re
 from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Mapping
@@ -8,6 +7,7 @@ from itertools import pairwise
 from typing import Any, Final
 
 from triage.domain.fleet import Job
+from triage.domain.natural import natural
 
 __all__ = ["fill_by_names", "fill_by_order", "told_per_node"]
 
@@ -80,12 +80,6 @@ def between(
             names = (name for _, name in free[low:high])
             found |= dict(zip(range(before + 1, after), names, strict=True))
     return found
-
-
-def natural(name: str) -> list[tuple[int, str]]:
-    """Numbers in a name by their value: n9 before n10."""
-    parts = re.split(r"(\d{1,18})", name)
-    return [(int(part), "") if part.isdecimal() else (-1, part) for part in parts]
 
 
 def homes_in_order(seats: Mapping[int, str], job: Job, world: int | None) -> dict[int, str]:

@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
+from triage.domain.natural import natural
 from triage.render.clean import cut, one_line
 from triage.render.fleet_chart import framed, rect, text
 from triage.render.fleet_grades import CELL, MEANING, WORDS, cells_of, swatch
 from triage.render.fleet_table import table
 from triage.render.fleet_words import count
 from triage.render.markup import Html, constant, el, join
-from triage.render.natural import natural
 from triage.render.ranges import condense_names
 
 __all__ = ["MAX_NODES", "Leaf", "as_svg", "as_table", "leaves_of", "legend"]

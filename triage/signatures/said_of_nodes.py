@@ -41,9 +41,11 @@ def named(found: re.Match[str], *groups: str) -> Mapping[str, str]:
     return {"nodes": " ".join(names)} if names else {}
 
 
-# `3m  Warning  OOMKilling  node/gpu-17  ...`, as kubectl and exporters print an event.
+# `3m  Warning  OOMKilling  node/gpu-17  ...`, as kubectl and exporters print an event; without
+# a type its reason stands first.
 EVENT: Final = re.compile(
-    rf"\b(?:Normal|Warning)\s{{1,12}}\w{{1,60}}\s{{1,40}}(?P<kind>node|pod)/(?P<name>{HOST})"
+    rf"(?:\b(?:Normal|Warning)\s{{1,12}}|^(?=[A-Z][a-z]))\w{{1,60}}\s{{1,40}}"
+    rf"(?P<kind>node|pod)/(?P<name>{HOST})"
 )
 ON_NODE: Final = re.compile(rf"\bon node (?P<node>{HOST})")
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from triage.render.natural import natural
+from triage.domain.natural import natural
 
 
 @pytest.mark.parametrize(
