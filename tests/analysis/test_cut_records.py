@@ -100,3 +100,19 @@ def test_a_cut_record_with_something_unfinished_is_no_idle_host(
     report = analyze(tmp_path).to_dict()
     accused = {rank for one in report["suspects"] for rank in one["ranks"]}
     assert (3 in accused) is not open_by_counters, report["verdict"]["summary"]
+
+
+def test_where_a_cut_record_ends_its_rank_went_on(tmp_path: Path) -> None:
+    """Without counters nothing tells how far rank 2 came: it contradicts nobody."""
+    for rank in range(4):
+        last = STEPS if rank == 1 else STEPS + 1
+        entries = [entry(k, "0", "default_pg", k + 1, done=k < STEPS) for k in range(last)]
+        dump = dump_of(0) | {
+            "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1, 2, 3]"}},
+            "pg_status": {}, "entries": entries,
+        }  # fmt: skip
+        data = pickle.dumps(dump, 2)
+        (tmp_path / f"trace_rank_{rank}").write_bytes(data[: len(data) // 2] if rank == 2 else data)
+    report = analyze(tmp_path).to_dict()
+    assert [one["ranks"] for one in report["suspects"]] == [[1]]
+    assert not any("contradict" in note for note in report["coverage"]["notes"])

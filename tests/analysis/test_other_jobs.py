@@ -1,5 +1,6 @@
 """A job log beside this job's: whose it is tell the hosts on which its ranks joined."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -13,10 +14,10 @@ NODES = ("n0", "n1", "n2", "n3")
 LISTED = Job(nodes=NODES)
 
 
-def joined(artifact: str, node: str) -> Evidence:
+def joined(artifact: str, node: str, rank: int = 0, size: int = 4) -> Evidence:
     return Evidence(
         artifact, 3, "identity.nccl_comm", Kind.IDENTITY, EvidenceRole.NOISE, "Init COMPLETE",
-        node=node,
+        node=node, rank=rank, fields={"nranks": str(size)},
     )  # fmt: skip
 
 
@@ -26,11 +27,11 @@ def xid(node: str) -> Evidence:
     )
 
 
-def left_out(rows: list[Evidence], job: Job = LISTED, dumps: tuple[str, ...] = ()) -> set[str]:
+def left_out(rows: list[Evidence], job: Job = LISTED, dumps: Sequence[str] = ()) -> set[str]:
     """The artifacts that are left out, files and rows alike."""
     names = sorted({row.artifact for row in rows})
     logs = LogSet(files=[LogFile(name, LogKind.JOB, lines=99) for name in names], evidence=rows)
-    kept, notes = without_other_jobs(logs, job, dumps)
+    kept, notes = without_other_jobs(logs, job, dict(enumerate(dumps)))
     gone = set(names) - {row.artifact for row in kept.evidence}
     assert gone == set(names) - {file.artifact for file in kept.files}
     assert bool(notes) is bool(gone)
@@ -46,8 +47,21 @@ def test_a_log_whose_ranks_ran_elsewhere_is_another_jobs() -> None:
 
 
 def test_the_dumps_tell_the_nodes_where_nothing_lists_them() -> None:
-    assert left_out([*OWN, *OTHERS], Job(), NODES) == {"earlier/job.log"}
-    assert left_out([*OWN, *OTHERS], Job()) == set()
+    job = Job(world_size=4)
+    assert left_out([*OWN, *OTHERS], job, NODES) == {"earlier/job.log"}
+    assert left_out([*OWN, *OTHERS], job) == set()
+
+
+@pytest.mark.parametrize(
+    ("rank", "size", "is_another"), [(3, 4, False), (1, 4, True), (0, 8, True), (0, 2, False)]
+)
+def test_of_a_node_without_dumps_a_rank_is_another_jobs_that_sits_elsewhere(
+    rank: int, size: int, is_another: bool
+) -> None:
+    """The node that failed may be the one that left no dumps."""
+    rows = [*OWN, joined("x7/rank.log", "x7", rank, size)]
+    gone = {"x7/rank.log"} if is_another else set()
+    assert left_out(rows, Job(world_size=4), NODES[:3]) == gone
 
 
 @pytest.mark.parametrize(

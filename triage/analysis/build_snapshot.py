@@ -145,12 +145,15 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
         filled.add(group)
         counter = counters.pop(str(values[S_PG_ID]), None)
         mixed = bool(snapshot.has_p2p[row])
-        issued = max(snapshot.issued[row], values[S_LAST])
+        issued = int(snapshot.issued[row])
         if counter is not None and not mixed:
-            issued = max(issued, counter.enqueued or 0)
+            issued = max(issued, values[S_LAST], counter.enqueued or 0)
             if counter.started is not None:
                 snapshot.started[row] = counter.started
-        snapshot.issued[row] = max(issued, 0)
+        elif digest.partial is None:
+            # Where a record that was cut ends, it tells nothing of its rank.
+            issued = max(issued, values[S_LAST])
+        snapshot.issued[row] = issued
         if values[S_PENDING] != MISSING:
             snapshot.pending[row] = min(snapshot.pending[row], values[S_PENDING])
         snapshot.done[row] = max(snapshot.done[row], values[S_DONE], UNKNOWN)

@@ -50,10 +50,11 @@ class Dated:
 def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> Dated:
     """Date, attribute and align the evidence of ``logs``."""
     before = len(logs.notes)
-    logs, left_out = without_other_jobs(logs, facts, dump_nodes(case).values())
+    facts = with_world(facts, case)
+    logs, left_out = without_other_jobs(logs, facts, dump_nodes(case))
     logs = replace(logs, evidence=thinned(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
-    fleet = resolve(placed.evidence, with_world(facts, case), dump_nodes(case))
+    fleet = resolve(placed.evidence, facts, dump_nodes(case))
     seated = with_ranks_that_exit(attribute(with_age(placed), fleet), fleet)
     rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))

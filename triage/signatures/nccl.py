@@ -114,6 +114,13 @@ def connect_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
+def cuda_failure(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """What fits when a communicator is made fits later: a launch that fails is NCCL's own."""
+    if "enqueue.cc" not in found.string[: found.start()]:
+        return Reading()
+    return Reading(category=Category.SOFTWARE_FRAMEWORK, also=(Category.DEPENDENCY, Category.GPU))
+
+
 def return_code(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A failed system call in the network transport is at least about the network."""
     if found["result"] == "2" and re.search(r"net|socket|bootstrap", found["file"]):
@@ -635,6 +642,7 @@ NCCL.add(
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_FRAMEWORK, Category.GPU),
     weak=True,
+    read=cuda_failure,
 )
 NCCL.add(
     "return_code",
