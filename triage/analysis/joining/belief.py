@@ -26,7 +26,7 @@ from triage.analysis.joining.claims import (
     may_be_at_the_stop,
     proves,
 )
-from triage.analysis.joining.features import is_rival, measure
+from triage.analysis.joining.features import is_rival, is_routine, measure
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
@@ -279,7 +279,8 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
     shows = any(at_its_own_stop(row, stop.of(row)) for row in one.rows)
     is_claimed = any(convicts(claim) for claim in one.claims)
     # The clock of a node that the dumps accuse may be minutes off.
-    trusted = is_claimed and any(row.is_firm for row in one.rows)
+    firm = any(row.is_firm for row in one.rows)
+    trusted = is_claimed and firm and not is_routine(one, stop)
     if times <= OF_ANOTHER_TIME:
         yield Bound.STALE
     elif times <= OF_ANOTHER_TIME | {When.BEFORE}:
@@ -295,7 +296,7 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
             at_end = any(row.is_firm and ends_its_log(row) for row in one.rows)
             yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
     if is_claimed:
-        firm = any(row.is_firm for row in one.rows) or is_on_many(one, stop)
+        firm = firm or is_on_many(one, stop)
         if any(proves(claim) for claim in one.claims) and not firm:
             yield Bound.WEAK_BESIDE_PROOF
         return

@@ -27,6 +27,7 @@ __all__ = [
     "Feature",
     "Sign",
     "is_rival",
+    "is_routine",
     "logit",
     "measure",
     "witness_of",
@@ -197,19 +198,29 @@ def witness_of(row: Evidence) -> str:
 
 
 def row_features(one: Hypothesis, stop: Stop) -> dict[str, float]:
-    """The best row of each sort of witness, and when it was printed."""
+    """The best row of each sort of witness, and when it was printed.
+
+    Where one of them speaks of the stop, what others said at other times takes nothing from it.
+    """
     found: dict[str, float] = {}
     grave = [row for row in one.rows if not row.is_mild]
-    sorts = set()
-    for sort in WITNESSES:
-        times = {stop.of(row) for row in grave if witness_of(row) == sort}
-        if times:
-            sorts.add(sort)
-            found[f"{sort}_{min(times, key=BEST_FIRST.index)}"] = 1.0
-    seen = {stop.of(row) for row in one.rows}
-    found["habit"] = float(When.AT in seen and bool(seen & {When.BEFORE, When.STALE}))
+    best: dict[str, When] = {}
+    for row in grave:
+        sort, when = witness_of(row), stop.of(row)
+        best[sort] = min(best.get(sort, when), when, key=BEST_FIRST.index)
+    at_stop = any(when is When.AT for when in best.values())
+    for sort, when in best.items():
+        if when in SPEAKS_FOR or not at_stop:
+            found[f"{sort}_{when}"] = 1.0
+    words = {(row.signature, row.code) for row in one.rows if stop.of(row) is When.AT}
+    found["habit"] = float(
+        any(
+            (row.signature, row.code) in words and stop.of(row) in (When.BEFORE, When.STALE)
+            for row in one.rows
+        )
+    )
     found["mild_only"] = float(bool(one.rows) and not grave)
-    found["both_sources"] = float({"kernel", "job"} <= sorts)
+    found["both_sources"] = float({"kernel", "job"} <= best.keys())
     found["followers"] = math.log1p(min(one.followers, MOST_FOLLOWERS))
     found["driver_advice"] = float(any(row.fields.get("action", "") for row in one.rows))
     errors = len({(row.signature, row.gpu) for row in grave})
