@@ -70,6 +70,26 @@ def test_a_pid_that_a_kernel_names_tells_the_node() -> None:
     assert (row.node, row.rank) == ("n1", 6)
 
 
+def test_a_pid_that_a_rank_joined_with_tells_the_node() -> None:
+    joined = Evidence(
+        "n1.log", 9, "identity.nccl_comm", Kind.IDENTITY, EvidenceRole.NOISE, "Init COMPLETE",
+        node="n1", rank=6, pid=4002, fields={"nranks": "8"},
+    )  # fmt: skip
+    rows = [replace(RAISED, node=None), ends(104, 2, "1", node=None)]
+    row = with_ranks_that_exit(rows, resolve([joined], JOB, {}))[0]
+
+    assert (row.node, row.rank) == ("n1", 6)
+
+
+@pytest.mark.parametrize(("local", "rank"), [(2, 6), (1, None)])
+def test_a_label_that_counts_on_some_node_is_of_the_node_whose_rank_ends(
+    local: int, rank: int | None
+) -> None:
+    """A log of all nodes with ``[default2]:`` in front."""
+    label = replace(RAISED, node=None, local_rank=local)
+    assert raised(label, ends(104, 2, "1")).rank == rank
+
+
 def test_a_pid_on_two_nodes_tells_none() -> None:
     xid = Evidence(
         "kernel.log", 7, "nvidia.xid", Kind.XID, EvidenceRole.ROOT, "Xid 31", node="n1", pid=4002

@@ -25,7 +25,7 @@ MINUTE_NS: Final = 60 * 1_000_000_000
 def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
     """``rows`` in their order, roots of processes with the rank that exits below them."""
     found = list(rows)
-    homes = nodes_of_processes(rows)
+    homes = nodes_of_processes(rows, fleet)
     alone = only_task_that_left(rows)
     by_file: dict[str, list[int]] = defaultdict(list)
     for k, row in enumerate(found):
@@ -41,6 +41,7 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
                 not ends_by_itself(row)
                 and last is not None
                 and (last.line or 0) - (row.line or 0) <= MOST_LINES
+                and row.local_rank in (None, last.local_rank)
             ):
                 found[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
@@ -131,19 +132,21 @@ def ends_by_itself(row: Evidence) -> bool:
 
 
 def is_nobodys(row: Evidence) -> bool:
-    """Whether a process accuses without saying which one it is."""
+    """Whether a process accuses without saying which one it is, or of which node it is the n-th."""
     return (
         row.kind in OF_PROCESSES
         and row.role is EvidenceRole.ROOT
         and row.rank is None
-        and row.local_rank is None
+        and (row.local_rank is None or row.node is None)
         and row.count == 1
     )
 
 
-def nodes_of_processes(rows: Iterable[Evidence]) -> dict[int, set[str]]:
-    """Process number -> the nodes whose kernels name it."""
+def nodes_of_processes(rows: Iterable[Evidence], fleet: Fleet) -> dict[int, set[str]]:
+    """Process number -> the nodes whose kernels name it, or on which a rank has it."""
     found: dict[int, set[str]] = defaultdict(set)
+    for node, pid in fleet.rank_by_pid:
+        found[pid].add(node)
     for row in rows:
         if row.kind is Kind.XID and row.pid is not None and row.node is not None:
             found[row.pid].add(row.node)
