@@ -98,7 +98,9 @@ Past = tuple[tuple[str, int], ...]
 
 
 def past_of(case: Case, rank: int, stuck: Stuck) -> Past:
-    """How many operations of each kind of group stand before the one a rank is stuck in."""
+    """How many operations of each kind of group stand before the one a rank is stuck in, as far
+    as its record tells.
+    """
     own = case.snapshot.groups[stuck.group].desc
     counts: dict[str, int] = {}
     for group in case.groups_of(rank):
@@ -106,7 +108,9 @@ def past_of(case: Case, rank: int, stuck: Stuck) -> Past:
         row = case.snapshot.row(group, rank)
         if desc == own or row < 0 or case.snapshot.has_p2p[row]:
             continue
-        counts[desc] = max(counts.get(desc, -1), progress(case.snapshot, rank, group))
+        done = progress(case.snapshot, rank, group)
+        if done >= 0:
+            counts[desc] = max(counts.get(desc, 0), done)
     return tuple(sorted(counts.items()))
 
 

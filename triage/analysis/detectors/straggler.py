@@ -22,6 +22,8 @@ MIN_MATCHED = 20
 MIN_DELAY_MS = 8.0
 # ... and what costs less than this share of a step is worth nobody's time.
 MIN_SHARE = 0.02
+# ... and from this share on somebody would stop a job for it.
+CONVICTS_SHARE = 0.05
 # A straggler delays steps several times as much as any of its usual peers ...
 TIMES_USUAL = 5.0
 # ... and does so in most of them, not in one long pause.
@@ -75,6 +77,7 @@ class Straggler:
         """The claim in words, with its reasons."""
         rank = int(case.snapshot.ranks[index])
         ms = float(late.delay_ms[index])
+        convicted = ms >= CONVICTS_SHARE * late.step_ms
         text = (
             f"holds up its groups by {ms:.0f} ms a step by its own doing ({usual:.1f} ms is usual"
             f" here), in {late.held_share[index]:.0%} of {late.num_steps} steps,"
@@ -88,8 +91,8 @@ class Straggler:
             kind=VerdictKind.STRAGGLER,
             category=Category.STRAGGLER,
             ranks=(rank,),
-            strength=0.9,
-            role=Role.CULPRIT,
+            strength=0.9 if convicted else 0.45,
+            role=Role.CULPRIT if convicted else Role.POSSIBLE,
             summary=f"is late into its collectives and delays every step by {ms:.0f} ms",
             because=(
                 case.because(self.name, text, rank),

@@ -26,8 +26,8 @@ from triage.analysis.joining.claims import (
     may_be_at_the_stop,
     proves,
 )
-from triage.analysis.joining.features import is_rival, is_routine, measure
-from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
+from triage.analysis.joining.features import is_rival, measure
+from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside, Place
 from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
 from triage.domain.category import HARDWARE, SOFTWARE, Category
@@ -99,6 +99,7 @@ class Bound(StrEnum):
     EXPLAINED = "explained"
     NOBODY_NAMED = "nobody_named"
     GENERIC = "generic"
+    ROUTINE = "routine"
     WEAK = "weak"
     WEAK_BESIDE_PROOF = "weak_beside_proof"
     SEEN_BY_ONE = "seen_by_one"
@@ -127,6 +128,7 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
         0.25, "all ranks entered and none got through, and no line dated to the stop names an end"
     ),
     Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process"),
+    Bound.ROUTINE: Limit(0.3, "programs fail like that on its node on other days too"),
     Bound.WEAK: Limit(0.45, "what says so needs another source"),
     Bound.WEAK_BESIDE_PROOF: Limit(
         0.45, "what says so needs another source, and the dumps prove a cause of their own"
@@ -302,6 +304,8 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
         return
     if all(row.is_generic for row in one.rows):
         yield Bound.GENERIC
+    elif is_fault_alone(one) and is_routine(one, stop):
+        yield Bound.ROUTINE
     elif needs_another_source(one) or (stop.job_seen and is_fault_alone(one)):
         yield Bound.WEAK
     if isinstance(one.place, Outside) and len(one.reached) == 1 and not one.claims:
@@ -311,7 +315,9 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
 
 
 # What makes a line no answer to why the job stopped, however little else there is.
-NO_GUESS: Final = frozenset({Bound.STALE, Bound.BEFORE, Bound.TEARDOWN, Bound.GENERIC})
+NO_GUESS: Final = frozenset(
+    {Bound.STALE, Bound.BEFORE, Bound.TEARDOWN, Bound.GENERIC, Bound.ROUTINE}
+)
 BEST_GUESS: Final = 0.35
 
 

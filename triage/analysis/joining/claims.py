@@ -8,12 +8,14 @@ only where a line that needs no other source dates it to the stop, and it reache
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.analysis.stop import (
     ABOUT_THE_STOP,
+    SECOND,
     Stop,
     When,
     at_its_own_stop,
@@ -158,18 +160,34 @@ def fails_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
 
 # General words on so many nodes at the stop are no chance.
 MANY_NODES: Final = 3
+# Nodes that lose one server lose it within this.
+TOGETHER_NS: Final = 60 * SECOND
 
 
 def is_on_many(one: Hypothesis, stop: Stop) -> bool:
-    """Whether many nodes complain at the stop of what they share, or of the program they run."""
-    nodes = {
-        row.node
+    """Whether many nodes complain at the stop of what they share, or of the program they run; or
+    some, within a minute, of the same server.
+    """
+    if not isinstance(one.place, Outside):
+        return False
+    now = [
+        row
         for row in one.rows
-        if row.node
+        if row.node is not None
         and (row.blame is Blame.SHARED or (of_a_process(row) and not row.is_generic))
-        and stop.of(row) is When.AT
-    }
-    return isinstance(one.place, Outside) and len(nodes) >= MANY_NODES
+        and stop.of(row) in (When.AT, When.AFTER)
+    ]
+    if len({row.node for row in now if stop.of(row) is When.AT}) >= MANY_NODES:
+        return True
+    of_server: dict[str, list[Evidence]] = defaultdict(list)
+    for row in now:
+        if row.peer is not None and row.at_ns is not None:
+            of_server[row.peer].append(row)
+    return any(
+        first.node != second.node and (second.at_ns or 0) - (first.at_ns or 0) <= TOGETHER_NS
+        for told in of_server.values()
+        for first, second in pairwise(sorted(told, key=lambda row: row.at_ns or 0))
+    )
 
 
 def seat_of(rank: int, seats: Seats) -> Place:

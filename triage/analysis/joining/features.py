@@ -12,10 +12,10 @@ from enum import IntEnum
 from typing import Final
 
 from triage.analysis.joining.claims import convicts
-from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.hypothesis import Hypothesis, is_routine
 from triage.analysis.joining.place import Domain, Place, Unplaced
 from triage.analysis.stop import SECOND, Stop, When
-from triage.domain.category import HARDWARE, SOFTWARE, Category
+from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
 
@@ -27,7 +27,6 @@ __all__ = [
     "Feature",
     "Sign",
     "is_rival",
-    "is_routine",
     "logit",
     "measure",
     "witness_of",
@@ -165,16 +164,6 @@ def measure(
         }
         found.append({name: number for name, number in value.items() if number})
     return found
-
-
-def is_routine(one: Hypothesis, stop: Stop) -> bool:
-    """Whether programs fail like that on its node on other days too: whoever tries things there
-    makes no error of the job late, and is no rival of it.
-    """
-    other_days = {(r.signature, r.code) for r in one.rows if stop.of(r) is When.STALE}
-    return one.category in SOFTWARE and all(
-        (row.signature, row.code) in other_days for row in one.rows if not row.is_mild
-    )
 
 
 # What says so at the stop, or without a time, and needs no other source.

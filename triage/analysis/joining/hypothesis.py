@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Final, Protocol
 
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
-from triage.analysis.stop import ABOUT_THE_STOP, Stop
-from triage.domain.category import Category, Role
+from triage.analysis.stop import ABOUT_THE_STOP, Stop, When
+from triage.domain.category import SOFTWARE, Category, Role
 from triage.domain.evidence import Blame, Evidence
 from triage.domain.finding import Finding
 
@@ -16,6 +16,7 @@ __all__ = [
     "Seats",
     "by_time",
     "in_time",
+    "is_routine",
     "is_sure",
     "may_count",
     "of_now",
@@ -141,3 +142,13 @@ def may_count(row: Evidence, stop: Stop) -> bool:
 def is_sure(one: Hypothesis) -> bool:
     """Whether rows alone would accuse the place of it."""
     return one.category is not Category.NCCL_TIMEOUT and any(row.is_firm for row in one.rows)
+
+
+def is_routine(one: Hypothesis, stop: Stop) -> bool:
+    """Whether programs fail like that on its node on other days too: whoever tries things there
+    is no cause of a stop, makes no error of the job late, and is no rival of it.
+    """
+    other_days = {(r.signature, r.code) for r in one.rows if stop.of(r) is When.STALE}
+    return one.category in SOFTWARE and all(
+        (row.signature, row.code) in other_days for row in one.rows if not row.is_mild
+    )

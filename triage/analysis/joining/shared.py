@@ -10,6 +10,7 @@ from triage.analysis.joining.hypothesis import (
     Hypothesis,
     Seats,
     in_time,
+    is_routine,
     is_sure,
     may_count,
     of_now,
@@ -54,7 +55,12 @@ def gather_shared(
     many: dict[Category, list[Hypothesis]] = defaultdict(list)
     for one in found:
         served = one.category is Category.STORAGE
-        if one.category in OUTSIDE and (served or not one.in_no_node) and shows_about(one, stop):
+        if (
+            one.category in OUTSIDE
+            and (served or not one.in_no_node)
+            and shows_about(one, stop)
+            and not is_routine(one, stop)
+        ):
             many[kin_of(one.category)].append(one)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
@@ -197,7 +203,8 @@ def faulting_together(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesi
     kept = []
     for one in found:
         faults = [row for row in one.rows if is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
-        if one.node is not None and len({row.gpu for row in faults}) >= MANY_GPUS:
+        many = len({row.gpu for row in faults}) >= MANY_GPUS
+        if one.node is not None and many and not is_routine(one, stop):
             alone = faults_on_devices([one], stop)
             category = Category.SOFTWARE_FRAMEWORK if alone else one.category
             one = replace(one, category=category, place=Outside(), rows=tuple(faults))

@@ -341,8 +341,11 @@ def date_by_next_line(evidence: list[Evidence], chosen: Sequence[int]) -> None:
 
 
 def when_it_began(near: Evidence, row: Evidence) -> int | None:
-    """When what ``near`` tells of began: where another rank has waited, as its wait did."""
-    if Trait.TIMEOUT not in near.traits or (row.rank is not None and row.rank == near.rank):
+    """When what ``near`` tells of began: a root elsewhere, where a rank has waited, as its wait
+    did.
+    """
+    same = row.rank is not None and row.rank == near.rank
+    if Trait.TIMEOUT not in near.traits or same or row.role is not EvidenceRole.ROOT:
         return near.at_ns
     ran_ns = ran_ns_of(near)
     return None if near.at_ns is None or ran_ns is None else near.at_ns - ran_ns
