@@ -90,6 +90,7 @@ def find_causes(
     found: list[Hypothesis] = []
     for place in sorted(by_place, key=repr):
         found += at_one_place(place, nearest(by_place[place], stop), seats, stop)
+    found = printed_everywhere(found, nodes, seats)
     found = unsure_where_one_is_heard(found, rows, nodes)
     found = without_outcries(with_unplaced(found, seats, stop), stop)
     found = without_spread(found, stop)
@@ -98,9 +99,7 @@ def find_causes(
     found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows), stop)
     found = without_meetings(found)
     found = gather_switch(found, stop, leaf_switch)
-    found = gather_shared(
-        printed_everywhere(found, nodes, seats), stop, max(len(nodes), 1), leaf_switch
-    )
+    found = gather_shared(found, stop, max(len(nodes), 1), leaf_switch)
     if len(nodes) > 1:
         found = faulting_together(found, stop)
     return merged_alike(with_gpus_of_unnamed_errors(found))
