@@ -46,6 +46,25 @@ def test_finds_the_one_node_in_a_path(path: str, node: str | None) -> None:
     assert homes.of(path) == node
 
 
+@pytest.mark.parametrize(
+    ("spelled", "node"),
+    [
+        (["n1", "n2", "iso-n1", "iso-n2"], "n1"),
+        (["n1", "n2", "iso-n1", "iso-n3"], "iso-n1"),
+        (["n1", "n2", "iso-n1"], "iso-n1"),
+    ],
+)
+def test_a_collectors_word_before_all_names_is_none_of_theirs(
+    spelled: list[str], node: str
+) -> None:
+    rows = [
+        Evidence("a.log", 1, "nvidia.xid", Kind.XID, EvidenceRole.ROOT, "", node=name)
+        for name in spelled
+    ]
+    assert name_in(canonical([], rows), "iso-n1") == node
+    assert name_in(canonical(["iso-n1", "iso-n2"], rows), "iso-n1") == "iso-n1"
+
+
 def bound(pod: str, node: str) -> Evidence:
     return Evidence(
         artifact="events.json", line=1, signature="kubernetes.pod_bound", kind=Kind.IDENTITY,

@@ -8,7 +8,7 @@ name that could be of two nodes is of none.
 import ipaddress
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -56,6 +56,7 @@ def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
     """Short name -> the name to use: as ``job.json`` and folders write it, else the shortest, and
     without its domain where its sister nodes have none.
     """
+    known = list(known)
     names: dict[str, str] = {}
     homonyms: dict[str, dict[str, str]] = defaultdict(dict)
     for name in known:
@@ -74,7 +75,27 @@ def canonical(known: Iterable[str], rows: Iterable[Evidence]) -> dict[str, str]:
         # Its sister nodes are called without their domain.
         alike = plain_host(name) == short.lower() and shape(short) in shapes
         names.setdefault(plain_host(name), short if alike else name)
+    for name in behind_one_word(spelled):
+        if name not in known:
+            names[plain_host(name)] = names[plain_host(name.partition("-")[2])]
     return names
+
+
+def behind_one_word(spelled: Sequence[str]) -> list[str]:
+    """The names that are others of ``spelled`` behind one word, where all that begin with it are:
+    files of two collectors, of which one puts a word of its own before a node's name.
+    """
+    words: dict[str, list[str]] = defaultdict(list)
+    for name in spelled:
+        word, mark, rest = name.partition("-")
+        if mark and rest:
+            words[word].append(name)
+    return [
+        name
+        for word, names in words.items()
+        if len(names) > 1 and {one.partition("-")[2] for one in names} <= set(spelled)
+        for name in names
+    ]
 
 
 def shape(name: str) -> str:

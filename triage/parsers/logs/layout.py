@@ -50,7 +50,9 @@ LOG_WORDS: Final = re.compile(
     r"^(?:dmesg|kern(?:el)?|kmsg|tail|messages|syslog|journal(?:ctl)?|serial|logs?|json)$"
 )
 # dmesg_Tx-n3.log: what was asked of dmesg is no part of a name.
-DMESG_OPTIONS: Final = re.compile(r"dmesg[._-]{1,2}(?:T[xL]?|xT)(?=[._-])")
+DMESG_OPTIONS: Final = re.compile(
+    r"dmesg[._-]{1,2}(?:T[xL]?|xT|iso|ctime|reltime|delta|notime|human|raw)(?=[._-])"
+)
 PLAIN_FOLDERS: Final = frozenset({"logs", "log", "kernel", "kern", "dmesg", "nodes", "var", "fr"})
 
 
@@ -171,6 +173,8 @@ def host_in_name(artifact: str) -> str | None:
 
     >>> host_in_name("logs/dmesg_Tx-n3.log"), host_in_name("Tx-n3.log")
     ('n3', 'Tx-n3')
+    >>> host_in_name("dmesg-iso-n3.log")
+    'n3'
     """
     path = PurePosixPath(artifact)
     name = DMESG_OPTIONS.sub("dmesg", path.name)
