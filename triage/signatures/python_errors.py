@@ -307,12 +307,15 @@ PYTHON.add(
         "torch._inductor.exc",
         "backendcompilerfailed",
         "triton.compiler",
+        "triton.runtime.errors",
         "ptxas error",
         "ptxas fatal",
     ),
     r"INTERNAL ASSERT FAILED|torch\._(?:dynamo|inductor)\.exc\.\w+(?:Error|Failed|Exception)"
-    r"|BackendCompilerFailed|triton\.compiler\.errors\.\w+Error|ptxas (?:error|fatal)",
+    r"|BackendCompilerFailed|triton\.compiler\.errors\.\w+Error|ptxas (?:error|fatal)"
+    r"|triton\.runtime\.errors\.(?:OutOfResources|PTXASError|InterpreterError): ",
     (
+        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 232448",
         "RuntimeError: r INTERNAL ASSERT FAILED at alloc.cpp:812, please report a bug to PyTorch.",
         "torch._inductor.exc.InductorError: CompilationError: at 3:1",
     ),
@@ -626,13 +629,12 @@ PYTHON.add(
     "own_exception",
     ROOT,
     ("error: ", "exception: ", *(f"{name.lower()}: " for name in OTHER_ENDINGS)),
-    r"(?:^\s{0,4}|[\])]:? )(?!LustreError)(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
+    r"(?:^\s{0,4}|[\])]:? )(?!LustreError|pyo3_runtime)(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
     rf"(?P<type>[A-Z]\w{{0,80}}(?:Error|Exception)|{'|'.join(OTHER_ENDINGS)})"
     r": (?P<message>\S.{0,200}))",
     (
         "mylib.errors.ShardMismatchError: shard 3 has another length than its index says",
         "LedgerError: the sampler came to the end twice",
-        "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 232448",
         "pyarrow.lib.ArrowInvalid: Column data for field 3 with type large_string is inconsistent",
     ),
     (
@@ -646,6 +648,21 @@ PYTHON.add(
     category=USER,
     also=(FRAMEWORK, Category.DEPENDENCY),
     weak=True,
+)
+PYTHON.add(
+    "rust_panic",
+    ROOT,
+    ("panicked at ", "pyo3_runtime.panicexception"),
+    r"\bthread '[^'\n]{1,80}' (?:\(\d{1,10}\) )?panicked at |\bpyo3_runtime\.PanicException: ",
+    (
+        "thread '<unnamed>' panicked at src/models/bpe/model.rs:12:9:",
+        "thread '<unnamed>' panicked at 'no entry found for key', src/lib.rs:88:13",
+        "thread 'main' (4711) panicked at src/lib.rs:88:13:",
+    ),
+    ("the operator panicked at the sight of it", "except PanicException as panic:"),
+    "Rust: std::panicking, and PyO3: tokenizers, safetensors, polars",
+    category=USER,
+    also=(FRAMEWORK, Category.DEPENDENCY),
 )
 PYTHON.add(
     "hydra",

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import PlaceKind
-from triage.domain.category import HARDWARE, Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
 __all__ = ["FabricStall"]
@@ -21,7 +21,11 @@ class FabricStall:
     """
 
     name = "fr.fabric_stall"
-    explains: frozenset[Category] = HARDWARE | {Category.DEPENDENCY, Category.HOST_MAINTENANCE}
+    explains: frozenset[Category] = (
+        HARDWARE
+        | SOFTWARE
+        | {Category.DEPENDENCY, Category.HOST_MAINTENANCE, Category.GPU_OOM, Category.HOST_OOM}
+    )
     runs_in_flight = False
     is_gap = False
 

@@ -99,7 +99,8 @@ def join_claims(
             bare[place, claim.category] = with_claim(own, claim, rank)
         if not claim.ranks:
             for k, one in enumerate(found):
-                if claim.can_be_due_to(one.category) and may_be_at_the_stop(one, stop):
+                told = one.category not in OF_A_PROCESS or any(map(of_a_process, one.rows))
+                if claim.can_be_due_to(one.category) and told and may_be_at_the_stop(one, stop):
                     found[k] = with_claim(one, claim, None)
             key = (Outside(), claim.category)
             bare[key] = with_claim(
@@ -226,6 +227,8 @@ def precedes_the_stop(one: Hypothesis, stop: Stop) -> bool:
     )
 
 
+# What ends a process behind what it has issued: the process itself tells of it.
+OF_A_PROCESS: Final = SOFTWARE | {Category.GPU_OOM, Category.HOST_OOM}
 # Links flap on every day of a large cluster.
 LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 
