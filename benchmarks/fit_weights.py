@@ -5,8 +5,8 @@
 
 Every incident is read and what rows say of it is measured; the hypotheses that name the right
 cause at the right place are the hits of a logistic regression whose signs are fixed by reason.
-A second one, over the incidents' best rivals, sets the scale. Generators weigh equally, however
-many incidents each has. ``--folders`` are campaigns as `benchmarks.field.make` writes them;
+A second one, over the incidents' best rivals, sets the scale. Incidents weigh equally, however
+many lines each has. ``--folders`` are campaigns as `benchmarks.field.make` writes them;
 ``--leave-out`` fits on all generators but one, and shows the figures on that one. Seeds and
 folders must be apart from those that results are judged on.
 """
@@ -33,8 +33,9 @@ from benchmarks.campaign_cases import (
     weighed_of,
 )
 from triage.analysis.joining.belief import FARTHEST, Model, best_rivals
-from triage.analysis.joining.features import FEATURES, NAMES
+from triage.analysis.joining.features import FEATURES, NAMES, WITNESSES
 from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.stop import When
 from triage.errors import TriageError
 
 WEIGHTS = Path(__file__).parents[1] / "triage" / "analysis" / "joining" / "weights.json"
@@ -42,6 +43,11 @@ WEIGHTS = Path(__file__).parents[1] / "triage" / "analysis" / "joining" / "weigh
 SHARES = 8
 # Strength of the ridge: features that are rarely seen stay small.
 RIDGE_C = 0.5
+# The places of features of which the first is never weighed less than the second.
+MORE_THAN = [
+    (NAMES.index(f"{witness}_{When.AT}"), NAMES.index(f"{witness}_{When.UNDATED}"))
+    for witness in WITNESSES
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +133,23 @@ def fit(found: Sequence[Example]) -> Model:
 
 
 def shares(found: Sequence[Example]) -> np.ndarray:
-    """The weight of each example: all of a generator together weigh as much as another's."""
-    counts = Counter(one.generator for one in found)
+    """The weight of each example: all of an incident together weigh as much as another's."""
+    counts = Counter(one.incident for one in found)
     each = len(found) / len(counts)
-    return np.array([each / counts[one.generator] for one in found])
+    return np.array([each / counts[one.incident] for one in found])
 
 
 def ridge(
     table: np.ndarray, right: np.ndarray, share: np.ndarray
 ) -> tuple[dict[str, float], float]:
-    """Logistic regression with a ridge and signs that may not turn; scikit-learn's has no signs."""
+    """Logistic regression with a ridge and signs that may not turn; scikit-learn's has no signs.
+
+    A line that a clock dates to the stop has what one without a time has, and more.
+    """
     sign = np.where(right, 1.0, -1.0)
+    table = table.copy()
+    for at, undated in MORE_THAN:
+        table[:, undated] += table[:, at]
     wide = np.column_stack([table, np.ones(len(table))])
 
     def loss(values: np.ndarray) -> tuple[float, np.ndarray]:
@@ -150,6 +162,8 @@ def ridge(
     start = np.zeros(len(FEATURES) + 1)
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=[*bounds, (None, None)])
     values = found.x.tolist()
+    for at, undated in MORE_THAN:
+        values[at] += values[undated]
     kept = {name: value for name, value in zip(NAMES, values, strict=False) if value}
     return kept, float(values[-1])
 

@@ -102,3 +102,9 @@ def test_a_report_is_of_the_time_at_its_head() -> None:
 def test_only_reports_are_made_at_one_time() -> None:
     assert report(BARE) is None
     assert report(REPORT, last=Stamp(wall_ns=T + SECOND_NS, zone_s=0)) is None
+
+
+def test_last_words_of_a_watchdog_are_of_its_end() -> None:
+    """``terminate called``, ``what(): Watchdog caught ...``: bare, between two ranks' watchdogs."""
+    last = replace(BARE, role=EvidenceRole.CONSEQUENCE, rank=None, text="what(): Watchdog caught")
+    assert dated(last, watchdog(104, 600, ran_ms="600000")) == 600 * SECOND_NS

@@ -49,8 +49,8 @@ def test_a_log_store_names_the_unit_that_wrote_a_line(unit: str, program: str | 
     ("hosts", "hostless", "node"),
     [
         ({"n3": 9}, 0, "n3"),
-        ({"n3": 9}, 9, "n3"),
-        ({"n3": 9}, 10, None),
+        ({"n3": 9}, 3, "n3"),
+        ({"n3": 9}, 4, None),
         ({"n3": 50, "n4": 9}, 10, "n3"),
         ({"n3": 20, "n4": 9}, 0, None),
     ],

@@ -51,7 +51,7 @@ class FabricStall:
                 category=Category.NCCL_TIMEOUT,
                 ranks=(),
                 # Of a record that was cut only the counters say so.
-                strength=0.4 if case.silent_at(end) else 0.7,
+                strength=0.4 if case.silent_at(end) else 0.8,
                 role=Role.POSSIBLE,
                 summary=f"all ranks of {case.place_text(place)} entered it and none gets through",
                 because=(case.because(self.name, text, witness, at=case.stuck_since(witness)),),

@@ -139,7 +139,7 @@ BOUNDS: Final[Mapping[Bound, Limit]] = {
     Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
     Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
     Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
-    Bound.ENDS_ITS_LOG: Limit(0.89, "only its place at the end of its log dates it to the stop"),
+    Bound.ENDS_ITS_LOG: Limit(0.95, "only its place at the end of its log dates it to the stop"),
     Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
 }
 

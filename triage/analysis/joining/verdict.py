@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.case import Case, timestamp
-from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief
+from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief, Bound
 from triage.analysis.joining.claims import convicts
 from triage.analysis.joining.hypothesis import Hypothesis, Seats
 from triage.analysis.joining.place import Domain
@@ -192,9 +192,12 @@ def gpus_of(one: Hypothesis, ranks: Sequence[int], seats: Seats) -> tuple[str, .
 
 
 def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tuple[str, ...]:
-    """The nodes that are taken out: a hardware cause that lines show, and sure of it."""
+    """The nodes that are taken out: a hardware cause that lines show, and sure of it and of its
+    time.
+    """
     sure = (
         category in HARDWARE
+        and Bound.ENDS_ITS_LOG not in top.bounds
         and round(top.probability, 4) >= CORDON_BELIEF
         and any(row.is_firm and has_a_time(row) for row in top.hypothesis.rows)
     )

@@ -143,13 +143,13 @@ def node_of_file(
 ) -> str | None:
     """The node of a log: by its folder or name, else by the one host that its lines name.
 
-    Where most lines with a time name none (``hostless``), logs of several nodes stand one behind
+    Where a fourth or more of the lines with a time name none (``hostless``), logs of several nodes stand one behind
     the other, and who names itself in one of them does not speak for the rest.
     """
     found = node_in_name(artifact)
     if found is not None or kind is LogKind.JOB:
         return found
-    if hosts and hostless > hosts.total():
+    if hosts and 3 * hostless > hosts.total():
         return None
     if len(hosts) == 1:
         return next(iter(hosts))
