@@ -170,3 +170,12 @@ def test_a_number_that_ended_on_two_nodes_tells_none() -> None:
     row = raised(fault(4002), ends(104, 2, "-6"), ends(105, 2, "-6", node="n0"))
 
     assert row.node is None
+
+
+def test_the_exit_of_another_node_below_it_is_not_its_own() -> None:
+    """A log of all nodes: the agents report in any order."""
+    away = replace(ends(102, 3, "1", node="n0"), artifact="n1.log")
+    rows = [RAISED, away, ends(104, 2, "1")]
+
+    assert with_ranks_that_exit(rows, fleet())[0].rank == 6
+    assert with_ranks_that_exit([RAISED, away], fleet())[0].rank is None

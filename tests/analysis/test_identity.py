@@ -363,3 +363,17 @@ def test_the_same_words_of_two_hosts_in_one_log_stay_apart(tmp_path: Path) -> No
     job = Job(world_size=16, gpus_per_node=8, nodes=("n1", "n2"))
     seen = attribute(rows, resolve(rows, job, {}))
     assert sorted((row.node or "", row.count) for row in seen) == [("n1", 1), ("n2", 2)]
+
+
+def test_a_pods_lines_are_on_the_node_that_nccl_names_behind_its_name(tmp_path: Path) -> None:
+    lines = [
+        f"[pod/llm-worker-{k}/pytorch] n{k}:{500 + k}:{600 + k} [0] NCCL INFO Bootstrap: Using"
+        f" eth0:10.0.0.{k}<0>\n"
+        for k in (1, 2)
+    ]
+    error = "RuntimeError: CUDA error: unspecified launch failure"
+    (tmp_path / "all.log").write_text("".join([*lines, f"[pod/llm-worker-2/pytorch] {error}\n"]))
+    rows = read_logs(find_inputs([tmp_path]).files).evidence
+    job = Job(world_size=16, gpus_per_node=8, nodes=("n1", "n2"))
+    seen = attribute(rows, resolve(rows, job, {}))
+    assert [row.node for row in seen if error in row.text] == ["n2"]

@@ -29,7 +29,8 @@ def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
     launchers = node_labels(rows, fleet, NamesInPaths(fleet.nodes))
     rows = [relabelled(row, launchers) for row in rows]
     names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
-    rows = [attributed(with_gpu(row, names, fleet), fleet) for row in rows]
+    speakers = homes_of_speakers(rows, fleet)
+    rows = [attributed(with_gpu(row, names, fleet), fleet, speakers) for row in rows]
     owners = owners_of(rows, fleet)
     return [
         replace(row, rank=owner, node=row.node or fleet.node_of(owner))
@@ -127,12 +128,17 @@ def home_told_by(row: Evidence, task: int, fleet: Fleet) -> str | None:
 
     NCCL's own lines name their host; their ranks are those of any communicator.
     """
-    names_host = row.kind is Kind.NCCL or row.signature == JOINED
-    if names_host and row.node is not None and not is_about_another(row):
+    if names_its_host(row) and row.node is not None:
         return fleet.node_of_address(row.node)
     if row.signature == JOINED or row.rank is None or row.rank == task:
         return None
     return fleet.node_of(row.rank)
+
+
+def names_its_host(row: Evidence) -> bool:
+    """Whether the node of a row is the host that NCCL printed it on."""
+    own = row.kind is Kind.NCCL or (row.kind is Kind.IDENTITY and row.pid is not None)
+    return own and not is_about_another(row)
 
 
 def in_order(told: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
@@ -242,10 +248,22 @@ def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
 FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
 
 
-def printed_on(row: Evidence, fleet: Fleet) -> str | None:
+def homes_of_speakers(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, str]:
+    """Name in front of lines, as of a pod, -> the one node that NCCL names behind it."""
+    homes: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        name = row.fields.get("printed_by")
+        if name is not None and row.node is not None and names_its_host(row):
+            homes[name].add(fleet.node_of_address(row.node) or row.node)
+    return {name: home for name, (home, *others) in homes.items() if not others}
+
+
+def printed_on(row: Evidence, fleet: Fleet, speakers: Mapping[str, str]) -> str | None:
     """The node of a process by the address that Ray prints, or by the name in front of its line,
-    where that is a node of the job.
+    where that is a node of the job, or NCCL's lines behind it name one.
     """
+    if row.fields.get("printed_by") in speakers:
+        return speakers[row.fields["printed_by"]]
     if "address" in row.fields:
         return fleet.node_of_address(row.fields["address"])
     first = FIRST_WORD.match(row.text)
@@ -256,13 +274,13 @@ def printed_on(row: Evidence, fleet: Fleet) -> str | None:
     return None
 
 
-def attributed(row: Evidence, fleet: Fleet) -> Evidence:
+def attributed(row: Evidence, fleet: Fleet, speakers: Mapping[str, str]) -> Evidence:
     row = completed(row)
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node
     elif row.kind in OF_PROCESSES and not is_about_another(row):
-        node = printed_on(row, fleet)
+        node = printed_on(row, fleet, speakers)
     if row.signature == JOINED and row.fields.get("nranks") != str(fleet.world_size):
         rank = None
     if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:

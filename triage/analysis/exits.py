@@ -32,16 +32,21 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
         if row.line is not None and (ends_by_itself(row) or is_nobodys(row)):
             by_file[row.artifact].append(k)
     for places in by_file.values():
-        last: Evidence | None = None
+        # The next exit below, of any node and of each.
+        below: dict[str | None, Evidence] = {}
         for k in sorted(places, key=lambda k: -(found[k].line or 0)):
             row = found[k]
-            if ends_by_itself(row) and (row.kind is Kind.ELASTIC or row.node == alone):
-                last = found[k] = seated(row, homes, fleet)
-            elif (
-                not ends_by_itself(row)
-                and last is not None
+            if ends_by_itself(row):
+                if row.kind is Kind.ELASTIC or row.node == alone:
+                    found[k] = below[None] = seated(row, homes, fleet)
+                    below[found[k].node] = found[k]
+                continue
+            last = below.get(row.node, below.get(None))
+            if (
+                last is not None
                 and (last.line or 0) - (row.line or 0) <= MOST_LINES
                 and row.local_rank in (None, last.local_rank)
+                and (row.node is None or last.node in (None, row.node))
             ):
                 found[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank

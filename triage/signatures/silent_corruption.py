@@ -77,8 +77,16 @@ HELD_AGAINST = re.compile(
 )
 # "rank 0: ...", also behind a tag, before words about another rank: who prints.
 LABEL = re.compile(
-    r"\s{0,8}(?:\[[a-z][\w .:/-]{0,40}\] {0,2}){0,2}"
+    r"\s{0,8}(?:[A-Za-z][\w.-]{1,64}: {1,2}(?=\[))?(?:\[[a-z][\w .:/-]{0,40}\] {0,2}){0,2}"
     r"\[?(?:global )?rank[ _#:=-]{0,2}\d{1,7}\]?(?::| -) ",
+    re.IGNORECASE,
+)
+
+
+# "odd one out: rank 16": who is meant, whatever other ranks are named.
+ODD_ONE = re.compile(
+    r"(?:\bodd (?:one|rank|member) out|\boutlier|\bminority|\bculprit|\boffender)"
+    r"(?:\s?(?:is|was|[:=-]|->)){0,2}\s{0,2}\[?(?=(?:global )?rank[ _#:=-]{0,2}\d)",
     re.IGNORECASE,
 )
 
@@ -90,6 +98,9 @@ def ranks_of(text: str) -> list[str]:
 
 def wrong_ranks(text: str) -> list[str]:
     """The ranks that ``text`` is about: neither who prints nor whom they are held against."""
+    odd = ODD_ONE.search(text)
+    if odd is not None:
+        return ranks_of(text[odd.end() :])[:1]
     reporter = REPORTS.search(text) or LABEL.match(text)
     for behind in (text if reporter is None else text[reporter.end() :], text):
         against = {found.end() for found in HELD_AGAINST.finditer(behind)}
@@ -434,6 +445,7 @@ CORRUPTION.add(
         "rank 0: checksum of bucket 7 from rank 13 does not match (0x1f, expected 0x2f)",
         "Hash of parameters differs on rank 6: 1234, and 1235 on 7 other ranks",
         "RuntimeError: replica checksum mismatch",
+        "rank 27: parameter checksum mismatch in its group: majority 0xd1, odd one out: rank 16",
     ),
     (
         "checksum mismatch of the archive on rank 3",

@@ -143,8 +143,8 @@ def node_of_file(
 ) -> str | None:
     """The node of a log: by its folder or name, else by the one host that its lines name.
 
-    Where a fourth or more of the lines with a time name none (``hostless``), logs of several nodes stand one behind
-    the other, and who names itself in one of them does not speak for the rest.
+    Where a fourth or more of the lines with a time name none (``hostless``), logs of several
+    nodes stand one behind the other, and who names itself in one does not speak for the rest.
     """
     found = node_in_name(artifact)
     if found is not None or kind is LogKind.JOB:

@@ -64,7 +64,7 @@ SENT: Final = re.compile(r"data: (?=\{)")
 LOGFMT: Final = re.compile(
     r'(?:time|ts)="?([^"\s]{10,40})"? (?:[a-z_]{1,20}=[^"\s]{1,80} ){0,4}(?:msg|message)="?'
 )
-POD: Final = re.compile(r"\[pod/[\w.-]{1,253}/[\w.-]{1,253}\] ?")
+POD: Final = re.compile(r"\[pod/([\w.-]{1,253})/[\w.-]{1,253}\] ?")
 TEE: Final = re.compile(r"([\w./-]{1,300}) (?=\[std(?:err|out)\] )")
 
 # How the lines that other tools prefix begin: what must follow a file or host name.
@@ -296,6 +296,13 @@ def nothing(_strip: Strip, _match: "re.Match[str]") -> bool:
     return True
 
 
+def of_pod(strip: Strip, match: "re.Match[str]") -> bool:
+    """``[pod/llm-worker-1/pytorch] ``, as `kubectl logs --prefix` writes it."""
+    if strip.printed_by is None:
+        strip.printed_by = match[1]
+    return True
+
+
 def instance(strip: Strip, match: "re.Match[str]") -> bool:
     strip.host(match[1])
     return True
@@ -391,5 +398,5 @@ RULES: Final = {
     "a": WORD,
     ".": PATH,
     "/": PATH,
-    "[": ((POD, nothing),),
+    "[": ((POD, of_pod),),
 }
