@@ -34,7 +34,7 @@ def rerun(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """
     text = found["verdict"].lower()
     second = found["turn"].lower() == "second"
-    if "not reproducible" not in text:
+    if "not " not in text and "different" not in text:
         # The same on the same GPU is the model's, most often; on another GPU it certainly is.
         return Reading(weak=not second, blame=Blame.NOBODY)
     # A number that is none is no matter of tolerance.
@@ -110,7 +110,7 @@ NUMERICS.add(
     ("first rerun: ", "second rerun: "),
     r"(?:Rank (?P<rank>\d{1,7}), node (?P<node>[\w.-]{1,128}), device (?P<cuda_device>\d{1,3}),"
     r" iteration #(?P<iteration>\d{1,12}): )?(?P<turn>First|Second) rerun: "
-    r"(?P<verdict>unexpected result is (?:not )?reproducible)",
+    r"(?P<verdict>(?:unexpected )?result is (?:(?:not )?(?:reproducible|the same)|different))",
     (
         "Rank 3, node n4, device 3, iteration #9: First rerun: unexpected result is reproducible"
         " within the tolerance (nan = nan). Need to rerun on a different GPU",
@@ -118,6 +118,8 @@ NUMERICS.add(
         " reproducible within the tolerance (7.1 != 2.2)",
         "Rank 3, node n4, device 3, iteration #9: Second rerun: unexpected result is not"
         " reproducible on a different GPU",
+        "Rank 3, node n4, device 3, iteration #9: Second rerun: result is different on a different"
+        " GPU (nan != 0.5)",
     ),
     ("First rerun: starting",),
     MEGATRON,
