@@ -120,7 +120,15 @@ def reason_of(row: Evidence, node: str | None) -> Because:
 def summary_of(
     top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, said: bool
 ) -> str:
-    """One sentence for the person on call, about what lines say."""
+    """One sentence for the person on call, about what lines say; on one line, whatever nodes are
+    called.
+    """
+    return " ".join(sentence_of(top, suspects, victims, said=said).split())
+
+
+def sentence_of(
+    top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, said: bool
+) -> str:
     what = WORDS[top.category].failed
     quote = quoted(top)
     if not said:
