@@ -214,6 +214,18 @@ LINES = [
         "root",
         "nvlink",
     ),
+    (
+        "n2:812:930 [4] enqueue.cc:1142 NCCL WARN Cuda failure 1 'invalid argument'",
+        "nccl.cuda_failure",
+        "weak",
+        "software_framework",
+    ),
+    (
+        "n2:812:930 [4] init.cc:51 NCCL WARN Cuda failure 1 'invalid argument'",
+        "nccl.cuda_failure",
+        "weak",
+        "dependency",
+    ),
     # --- gloo
     (
         "RuntimeError: [../third_party/gloo/gloo/transport/tcp/pair.cc:598] Connection closed by"

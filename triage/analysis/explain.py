@@ -13,7 +13,8 @@ from typing import Any, Final
 from triage.analysis.answer import Weighed, missing_of, weigh_up, weigh_view
 from triage.analysis.case import timestamp
 from triage.analysis.hangs_on import Hang, hangs_on
-from triage.analysis.joining.belief import BOUNDS, Belief, Bound, Model, load_model
+from triage.analysis.joining.belief import Belief, Model, load_model
+from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
 from triage.analysis.joining.join import Joined
 from triage.analysis.joining.verdict import Decision

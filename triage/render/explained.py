@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from triage.analysis.case import timestamp
 from triage.analysis.explain import Explanation, Place, Without
 from triage.analysis.hangs_on import Hang, Outcome, Source
-from triage.analysis.joining.belief import BOUNDS
+from triage.analysis.joining.bounds import BOUNDS
 from triage.domain.category import LLAMA3_ROW
 from triage.domain.report import iso_utc
 from triage.render import wire

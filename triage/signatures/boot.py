@@ -82,6 +82,20 @@ BOOT.line(
     category=Category.NONE,
 )
 BOOT.line(
+    "system_clock",
+    NOISE,
+    None,
+    ("setting system clock to",),
+    r"rtc\S{0,20} .{0,40}setting system clock to ",
+    (
+        "rtc_cmos 00:01: setting system clock to 2026-09-30T08:37:38 UTC (1790757458)",
+        "rtc_cmos 00:05: setting system clock to 2020-01-02 03:04:05 UTC (1577934245)",
+    ),
+    ("chrony: setting system clock to UTC",),
+    "Linux: drivers/rtc/class",
+    category=Category.NONE,
+)
+BOOT.line(
     "shutdown",
     ROOT,
     WARN,

@@ -187,6 +187,86 @@ def test_the_same_message_in_a_dated_log_of_the_node_gives_the_boot() -> None:
     assert times(rows, Anchors(failed_at_ns=STOP)) == [STOP, STOP, STOP - 100 * SECOND_NS]
 
 
+def ends(artifact: str, node: str, *processes: tuple[int, float]) -> list[Evidence]:
+    """The driver's lines behind the ends of processes: (pid, seconds since boot)."""
+    return [
+        row(artifact, k, f"[{at_s:13.6f}] channel of {pid}", node, pid=pid, role=EvidenceRole.CONSEQUENCE)
+        for k, (pid, at_s) in enumerate(processes)
+    ]  # fmt: skip
+
+
+def reaped(*pids: int, node: str = "n0") -> list[Evidence]:
+    """What a launcher writes at the stop of the processes that it has lost."""
+    return [
+        row("job.log", k, syslog(STOP), node, pid=pid, role=EvidenceRole.CONSEQUENCE)
+        for k, pid in enumerate(pids)
+    ]
+
+
+def test_processes_that_a_dated_log_saw_end_date_the_boot() -> None:
+    rows = [*ends("dmesg", "n0", (11, 500.0), (12, 501.0)), *reaped(11, 12)]
+    assert times([row("dmesg", 9, "[  400.000000] x"), *rows], Anchors(failed_at_ns=STOP))[0] == (
+        STOP - 101 * SECOND_NS
+    )
+
+
+def test_a_single_process_and_one_that_lived_on_date_nothing() -> None:
+    """An error may lie long before the end of the process that it hits."""
+    one = [*ends("dmesg", "n0", (11, 500.0)), *reaped(11, 12)]
+    assert times(one, Anchors(failed_at_ns=STOP))[0] is None
+    cause = [replace(seen, role=EvidenceRole.ROOT) for seen in ends("dmesg", "n0", (11, 5.0), (12, 6.0))]  # fmt: skip
+    assert times([*cause, *reaped(11, 12)], Anchors(failed_at_ns=STOP))[:2] == [None, None]
+    apart = [*ends("dmesg", "n0", (11, 500.0), (12, 900.0)), *reaped(11, 12)]
+    assert times(apart, Anchors(failed_at_ns=STOP))[:2] == [None, None]
+    elsewhere = [*ends("dmesg", "n0", (11, 500.0), (12, 501.0)), *reaped(11, 12, node="n1")]
+    assert times(elsewhere, Anchors(failed_at_ns=STOP))[:2] == [None, None]
+
+
+def noise(artifact: str, line: int, at_s: float, text: str) -> Evidence:
+    return row(artifact, line, f"[{at_s:13.6f}] {text}", role=EvidenceRole.NOISE)
+
+
+def audit(line: int, at_s: float, ns: int) -> Evidence:
+    return noise("dmesg", line, at_s, f"audit: type=1400 audit({ns / 1e9:.3f}:{line}): x")
+
+
+def test_audit_records_that_agree_date_the_boot() -> None:
+    last = row("dmesg", 9, "[  700.000000] x")
+    known = Anchors(failed_at_ns=STOP)
+    agree = [audit(1, 100.0, STOP - 600 * SECOND_NS), audit(2, 400.0, STOP - 300 * SECOND_NS)]
+    assert times([*agree, last], known)[-1] == STOP
+    assert times([agree[0], last], known)[-1] is None, "one record alone may be quoted"
+    differ = [agree[0], audit(2, 90000.0, STOP - 300 * SECOND_NS)]
+    assert times([*differ, last], known)[-1] is None
+    years_off = [audit(k, 100.0 * k, STOP - 9000 * DAY + 100 * k * SECOND_NS) for k in (1, 2)]
+    assert times([*years_off, last], known)[-1] is None, "a log of an incident ends near its stop"
+
+
+def test_the_hardware_clock_dates_the_boot_less_surely_with_every_day() -> None:
+    begun = STOP - 2 * DAY
+    told = f"rtc_cmos 00:01: setting system clock to 2026-03-12T12:00:02 UTC ({begun // SECOND_NS + 2})"
+    last = row("dmesg", 9, f"[{2 * 86400}.000000] x")
+    placed = place(logs([noise("dmesg", 1, 2.0, told), last]), Anchors(failed_at_ns=STOP))
+    at_ns, error_ns = placed.evidence[-1].at_ns, placed.evidence[-1].error_ns
+    assert at_ns == STOP
+    assert 5 * SECOND_NS < error_ns < 20 * SECOND_NS
+    assert any("its own lines" in note for note in placed.notes)
+    twice = [noise("dmesg", 1, 2.0, told), noise("dmesg", 5, 3.0, told)]
+    assert times([*twice, last], Anchors(failed_at_ns=STOP))[-1] is None, "of two boots"
+
+
+def test_what_follows_on_other_nodes_dates_only_a_log_that_ends_near_the_stop() -> None:
+    told = [
+        row(f"n{k}.log", 1, syslog(STOP), f"n{k}", role=EvidenceRole.CONSEQUENCE) for k in (1, 2, 3)
+    ]
+    follows = row("dmesg", 1, "[  500.000000] x", "n9", role=EvidenceRole.CONSEQUENCE)
+    known = Anchors(failed_at_ns=STOP)
+    assert times([follows, *told], known)[0] == STOP
+    days_on = row("dmesg", 2, f"[{3 * 86400}.000000] y", "n9")
+    assert times([follows, days_on, *told], known)[0] is None
+    assert times([replace(follows, code=45), *told], known)[0] is None, "another code"
+
+
 def test_uptime_alone_stays_undated_and_is_said() -> None:
     placed = place(logs([row("a", 1, "[  500.000000] m")]), Anchors(failed_at_ns=STOP))
     assert placed.evidence[0].at_ns is None

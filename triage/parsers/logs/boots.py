@@ -1,13 +1,15 @@
 """When each log's uptime began: from lines with both clocks, or from what other logs date.
 
 The order of trust: both clocks in the same log, in another log of the node, a boot
-message that is dated, the same message in a dated log of the node, and at last
-what most nodes print at one moment.
+message that is dated, the same message in a dated log of the node, the processes that
+a dated log of the node saw end, a wall time that the kernel writes into a message, and
+at last what most nodes print at one moment.
 """
 
+import re
 from bisect import bisect_left
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median_low
 from typing import Final
@@ -26,8 +28,18 @@ NO_YEAR_ERROR_NS: Final = 366 * DAY_NS
 NO_YEAR_ANCHOR_NS: Final = 11_322 * DAY_NS  # 31 December 2000
 # Nodes print what hits all of them within so long.
 TOGETHER_NS: Final = MINUTE_NS
+# Logs of one incident are taken within so long of its stop: what says otherwise is wrong.
+TAKEN_NS: Final = DAY_NS
+MS_NS: Final = SECOND_NS // 1000
+# The kernel stamps lines with a counter that no NTP steers: so many seconds a second.
+DRIFT: Final = 5e-5
+# How the kernel writes the wall time into a message.
+CLOCK_SET = re.compile(r"setting system clock to .{10,40}\((\d{9,11})\)")
+AUDITED = re.compile(r"\baudit\((\d{9,11})\.(\d{3}):\d+\)")
 
 Dater = Callable[[Stamp, int | None], tuple[int, int] | None]
+Boot = tuple[int, int]
+"""When uptime began, and the error of that, both in ns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,9 +81,11 @@ class Boots:
         rows_of: Mapping[str, Sequence[Evidence]],
         files: Mapping[str, LogFile],
         wall_of: Callable[[str], Wall],
+        stop_ns: int | None,
         notes: list[str],
     ) -> None:
         self.wall_of = wall_of
+        self.stop_ns = stop_ns
         self.in_file: dict[str, list[tuple[int, int, int]]] = {}
         self.of_file: dict[str, tuple[int, int]] = {}
         by_node: dict[str, list[int]] = defaultdict(list)
@@ -118,14 +132,35 @@ class Boots:
             if node is not None and by_node.get(node):
                 self.of_file[name] = (max(by_node[node]), SECOND_NS)
                 continue
-            found = matched(rows, node, told)
+            newest = max((row.last_stamp.uptime_ns or 0 for row in rows), default=0)
+            if file is not None:
+                newest = max(newest, file.last_stamp.uptime_ns or 0)
+            ways = {
+                "what other logs report too": by_lines(rows, node, told)
+                or by_processes(rows, node, told),
+                "the wall time in its own lines": self.of_the_incident(
+                    by_own_words(rows, newest), newest
+                ),
+                "what follows on other nodes at one moment": self.of_the_incident(
+                    by_moment(rows, told), newest
+                ),
+            }
+            by, found = next(
+                ((by, boot) for by, boot in ways.items() if boot is not None), ("", None)
+            )
             if found is not None:
                 self.of_file[name] = found
-                notes.append(f"{name}: seconds since boot are dated by what other logs report too")
+                notes.append(f"{name}: seconds since boot are dated by {by}")
             else:
                 undated += 1
         if undated:
             notes.append(f"{undated} logs count from boot, and nothing tells when that was")
+
+    def of_the_incident(self, boot: Boot | None, newest_ns: int) -> Boot | None:
+        """``boot``, where a log that ends at that uptime can have been taken after the stop."""
+        if boot is None or self.stop_ns is None:
+            return boot
+        return boot if abs(boot[0] + newest_ns - self.stop_ns) <= TAKEN_NS else None
 
     def dater(self, artifact: str) -> Dater:
         """What dates the stamps of one log."""
@@ -163,7 +198,15 @@ def uptime_only(file: LogFile | None) -> bool:
     return file.last_stamp.uptime_ns is not None and file.last_stamp.wall_ns is None
 
 
-Told = dict[tuple[str | None, str, str], list[int]]
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What the logs with wall times report: the times of a node's line, the last trouble of each
+    process of a node, and of each sort of line the newest time of each node.
+    """
+
+    lines: Mapping[tuple[str, str, str], Sequence[int]]
+    processes: Mapping[tuple[str | None, int], int]
+    moments: Mapping[tuple[str, int | None], Sequence[int]]
 
 
 def shared_times(
@@ -171,36 +214,88 @@ def shared_times(
     files: Mapping[str, LogFile],
     wall_of: Callable[[str], Wall],
 ) -> Told:
-    """Dated reports: (node, signature, text) -> times; with no node and text, one per node."""
-    told: Told = defaultdict(list)
-    newest: dict[tuple[str, str], int] = {}
+    """What the logs with wall times tell those that have none."""
+    lines: dict[tuple[str, str, str], list[int]] = defaultdict(list)
+    processes: dict[tuple[str | None, int], int] = {}
+    newest: dict[tuple[str, int | None, str], int] = {}
     for name in sorted(rows_of):
         for row in rows_of[name]:
             read = wall_of(name)(row.stamp)
-            node = node_of(row, files)
-            if read is None or node is None:
+            if read is None:
                 continue
-            told[node, row.signature, row.text].append(read[0])
-            key = (row.signature, node)
+            node = node_of(row, files)
+            if row.pid is not None and row.role is not EvidenceRole.NOISE:
+                processes[node, row.pid] = max(processes.get((node, row.pid), read[0]), read[0])
+            if node is None:
+                continue
+            lines[node, row.signature, row.text].append(read[0])
+            key = (row.signature, row.code, node)
             newest[key] = max(newest.get(key, read[0]), read[0])
-    for (signature, _), ns in sorted(newest.items()):
-        told[None, signature, ""].append(ns)
-    return told
+    moments: dict[tuple[str, int | None], list[int]] = defaultdict(list)
+    for (signature, code, _), ns in newest.items():
+        moments[signature, code].append(ns)
+    return Told(lines, processes, moments)
 
 
-def matched(rows: Sequence[Evidence], node: str | None, told: Told) -> tuple[int, int] | None:
-    """(boot, error) by a line that another log of the node dates, or one that all nodes print."""
-    exact = [
-        max(told[node, row.signature, row.text]) - row.stamp.uptime_ns
+def by_lines(rows: Sequence[Evidence], node: str | None, told: Told) -> Boot | None:
+    """By lines that another log of the node dates."""
+    boots = [
+        max(times) - row.stamp.uptime_ns
         for row in rows
-        if row.stamp.uptime_ns is not None
-        and node is not None
-        and (node, row.signature, row.text) in told
+        if row.stamp.uptime_ns is not None and node is not None
+        for times in [told.lines.get((node, row.signature, row.text))]
+        if times
     ]
-    if exact and max(exact) - min(exact) <= 2 * TOGETHER_NS:
-        return median_low(exact), 2 * SECOND_NS
+    return agreed(boots, error_ns=2 * SECOND_NS)
+
+
+def by_processes(rows: Sequence[Evidence], node: str | None, told: Told) -> Boot | None:
+    """By two processes or more that the driver cleans up after, whose end a dated log tells."""
+    last: dict[int, int] = {}
+    for row in rows:
+        # What a process died of may lie long before its end: only what follows its end counts.
+        if row.role is not EvidenceRole.CONSEQUENCE:
+            continue
+        if row.pid is not None and row.stamp.uptime_ns is not None:
+            last[row.pid] = max(last.get(row.pid, 0), row.stamp.uptime_ns)
+    found = []
+    for pid, uptime_ns in last.items():
+        ended = told.processes.get((node, pid), told.processes.get((None, pid)))
+        if ended is not None:
+            found.append(ended - uptime_ns)
+    return agreed(found, error_ns=TOGETHER_NS) if len(found) > 1 else None
+
+
+def by_own_words(rows: Sequence[Evidence], newest_ns: int) -> Boot | None:
+    """By the wall times that the kernel wrote: two audit records that agree, else the start.
+
+    ``newest_ns`` is the last uptime in the log: the longer it ran, the less sure is its start.
+    """
+    started, audited = [], []
+    for row in rows:
+        uptime_ns = row.stamp.uptime_ns
+        if row.role is not EvidenceRole.NOISE or uptime_ns is None:
+            continue
+        if record := AUDITED.search(row.text):
+            audited.append((uptime_ns, int(record[1] + record[2]) * MS_NS - uptime_ns))
+        elif clock := CLOCK_SET.search(row.text):
+            started.append(int(clock[1]) * SECOND_NS - uptime_ns)
+    if len(audited) > 1:
+        (first_ns, _), (last_ns, boot_ns) = min(audited), max(audited)
+        if spread(boot for _, boot in audited) <= TOGETHER_NS + drift(last_ns - first_ns):
+            return boot_ns, SECOND_NS + drift(newest_ns - last_ns)
+    return (started[0], 2 * SECOND_NS + drift(newest_ns)) if len(started) == 1 else None
+
+
+def drift(span_ns: int) -> int:
+    """How far the kernel's counter may be off after so long."""
+    return int(span_ns * DRIFT)
+
+
+def by_moment(rows: Sequence[Evidence], told: Told) -> Boot | None:
+    """By what follows a stop on most nodes at one moment."""
     for row in sorted(rows, key=lambda one: -(one.stamp.uptime_ns or 0)):
-        times = told.get((None, row.signature, ""), ())
+        times = told.moments.get((row.signature, row.code), ())
         if (
             row.role is not EvidenceRole.CONSEQUENCE
             or len(times) < 3
@@ -211,3 +306,15 @@ def matched(rows: Sequence[Evidence], node: str | None, told: Told) -> tuple[int
         if sum(abs(ns - middle) <= TOGETHER_NS for ns in times) * 2 > len(times):
             return middle - row.stamp.uptime_ns, 2 * TOGETHER_NS
     return None
+
+
+def agreed(boots: Sequence[int], *, error_ns: int) -> Boot | None:
+    """The boot in the middle, where all say about the same."""
+    if not boots or spread(boots) > 2 * TOGETHER_NS:
+        return None
+    return median_low(boots), error_ns
+
+
+def spread(boots: Iterable[int]) -> int:
+    found = list(boots)
+    return max(found) - min(found)

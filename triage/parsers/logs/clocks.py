@@ -82,7 +82,7 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
         zones[LogKind.KERNEL] = kernel_like_job(kind_of, rows_of, year, stop, zones, notes)
     zones[LogKind.TELEMETRY] = 0
     zones[LogKind.CHECKS] = 0  # they are dated with their zone or not at all
-    boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), notes)
+    boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), stop, notes)
     evidence = [dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
     date_reports(evidence, logs.files, boots)
     in_job_logs = [k for k, row in enumerate(evidence) if kind_of[row.artifact] is LogKind.JOB]
