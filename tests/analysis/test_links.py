@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+import pytest
+
 from tests.support.weighing import Seats, T, answer, culprits, of, retry, stalled
 from triage.analysis.stop import SECOND
 from triage.domain.category import Category, Role
@@ -111,6 +113,44 @@ def test_a_link_that_needs_a_clock_goes_down_with_nobody():
     assert culprits(answer(port, other, *fails)) == ["n3"]
     sure = [replace(one, weak=False, at_ns=None, last_at_ns=None) for one in (port, other)]
     assert culprits(answer(*sure)) == []
+
+
+def test_a_link_at_the_end_of_a_log_of_days_failed_with_those_that_a_clock_dates():
+    dated = of(Category.NETWORK, Kind.LINK, "n2", 0.0, artifact="nodes/n2/kernel.log")
+    days = {"age_s": "600", "log_s": "900000"}
+    other = of(Category.NETWORK, Kind.LINK, "n6", None, weak=True,
+               artifact="nodes/n6/dmesg.txt", fields=days)  # fmt: skip
+    leaves = {"n2": "leaf0", "n6": "leaf0"}
+    said = answer(dated, other, findings=[stalled()], leaves=leaves)
+    assert (culprits(said), said.verdict.cordon) == ([], ())
+    assert {one.node for one in said.suspects} == {"n2", "n6"}
+    old = replace(other, fields={"age_s": "9000", "log_s": "900000"})
+    assert culprits(answer(dated, old, findings=[stalled()], leaves=leaves)) == ["n2"]
+    apart = {"n2": "leaf0", "n6": "leaf1"}
+    assert culprits(answer(dated, other, findings=[stalled()], leaves=apart)) == ["n2"]
+    assert culprits(answer(dated, other, findings=[stalled()])) == ["n2"]
+
+
+@pytest.mark.parametrize(
+    ("apart_s", "off_h", "reached"),
+    [(6, -5, {"n2", "n6"}), (900, -5, set()), (6, -40, set())],
+    ids=["together, hours off", "at two times", "of another day"],
+)
+def test_links_that_fail_together_in_an_unknown_zone_accuse_the_switch(
+    apart_s: int, off_h: int, reached: set[str]
+) -> None:
+    """A peer names one of both ends; the zone of the kernel logs is what nobody knows."""
+    hours = 3600.0 * off_h
+    drift = {"error_ns": 14 * 3600 * SECOND, "weak": True}
+    links = [
+        of(Category.NETWORK, Kind.LINK, "n2", hours, artifact="nodes/n2/kernel.log", **drift),
+        of(Category.NETWORK, Kind.LINK, "n6", hours + apart_s,
+           artifact="nodes/n6/kernel.log", **drift),
+    ]  # fmt: skip
+    told = [retry("n6", "n2"), retry("n5", "n2")]
+    said = answer(*links, *told, findings=[stalled()])
+    assert {one.node for one in said.suspects if one.role is Role.AFFECTED} == reached
+    assert said.verdict.cordon == ()
 
 
 def test_who_complains_behind_the_leaf_switch_hangs_on_it_whatever_its_kernels_clock_says():

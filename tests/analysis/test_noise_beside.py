@@ -1,5 +1,7 @@
 """What stands beside a cause and must take nothing from it, and what nodes share."""
 
+from dataclasses import replace
+
 import pytest
 
 from tests.support.weighing import answer, claim, culprits, of, row
@@ -84,3 +86,14 @@ def test_two_nodes_that_lose_one_server_lost_it(other: Evidence, named: list[str
     """Rank 29 is stuck in its checkpoint: the server's fault, and no node's."""
     said = answer(lost("n3", -5.0), other, findings=[claim(29)])
     assert culprits(said) == named
+
+
+def test_one_nodes_wait_for_a_server_stands_behind_ranks_that_others_wait_for() -> None:
+    tries = of(
+        Category.STORAGE, Kind.STORAGE, "n5", -60.0, weak=True, blame=Blame.SHARED,
+        traits=frozenset({Trait.GENERIC}), text="nfs: server home not responding, still trying",
+    )  # fmt: skip
+    gaps = [replace(claim(rank, "fr.no_dump", strength=0.2), is_gap=True) for rank in (29, 17)]
+    said = answer(tries, findings=gaps)
+    assert {one.node for one in said.suspects} == {"n3", "n2"}
+    assert culprits(said) == []

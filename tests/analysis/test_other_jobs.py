@@ -49,7 +49,8 @@ def test_a_log_whose_ranks_ran_elsewhere_is_another_jobs() -> None:
 def test_the_dumps_tell_the_nodes_where_nothing_lists_them() -> None:
     job = Job(world_size=4)
     assert left_out([*OWN, *OTHERS], job, NODES) == {"earlier/job.log"}
-    assert left_out([*OWN, *OTHERS], job) == set()
+    assert left_out([*OWN[2:], *OTHERS], job) == set()
+    assert left_out([*OWN, *OTHERS], job) == {"earlier/job.log"}, "its own nodes have kernel logs"
 
 
 @pytest.mark.parametrize(
@@ -75,3 +76,36 @@ def test_of_a_node_without_dumps_a_rank_is_another_jobs_that_sits_elsewhere(
 )
 def test_other_logs_stay(rows: list[Evidence]) -> None:
     assert left_out(rows) == set()
+
+
+def on(artifact: str, *nodes: str, size: int = 4) -> list[Evidence]:
+    return [joined(artifact, node, rank, size) for rank, node in enumerate(nodes)]
+
+
+NOBODY_SAYS = Job(world_size=4)
+HEARD = [xid(node) for node in ("n0", "n1", "n2", "x7")]
+
+
+@pytest.mark.parametrize(
+    ("rows", "gone"),
+    [
+        pytest.param(on("earlier.log", "x7", "x8"), {"earlier.log"}, id="fewer of its nodes"),
+        pytest.param(
+            [*on("a.log", "x7"), joined("b.log", "x8", 1), joined("b.log", "x9", 2)],
+            {"a.log", "b.log"}, id="a log of each node",
+        ),
+        pytest.param(on("earlier.log", "n0", "x8"), set(), id="another attempt on one node of it"),
+        pytest.param(on("earlier.log", "x7", "x8", size=2), set(), id="groups within the job"),
+        pytest.param([joined("earlier.log", "x7", 3)], set(), id="another rank of it"),
+        pytest.param(
+            [*on("earlier.log", "x7", "x8", "x9"), xid("x8"), xid("x9")],
+            set(), id="as many nodes with logs",
+        ),
+    ],
+)  # fmt: skip
+def test_where_nothing_lists_the_nodes_the_job_is_the_one_with_more_nodes_heard(
+    rows: list[Evidence], gone: set[str]
+) -> None:
+    own = on("job.log", "n0", "n1", "n2")
+    assert left_out([*HEARD, *own, *rows], NOBODY_SAYS) == gone
+    assert left_out([*rows, *own, *HEARD][::-1], NOBODY_SAYS) == gone

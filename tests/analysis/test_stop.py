@@ -6,7 +6,7 @@ import pytest
 
 from triage.analysis.answer import look_at
 from triage.analysis.case import Case
-from triage.analysis.joining.belief import BOUNDS, Bound, bounds_by_rows
+from triage.analysis.joining.bounds import BOUNDS, Bound, bounds_by_rows
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import AtNode
 from triage.analysis.stop import SECOND, Stop, When, begun_to_wait, ends_its_log, find_stop

@@ -248,7 +248,14 @@ def test_the_part_is_told_by_a_late_line_too_whatever_fails_elsewhere():
     elsewhere = of(Category.SSD, Kind.STORAGE, "n5", 0.0)
     for at_s in (300.0, None):
         said = answer(of(Category.NIC, Kind.NIC, at_s=at_s), elsewhere, findings=[gap()])
-        assert {one.node: one.category for one in said.suspects}["n3"] is Category.NIC
+        assert (said.suspects[0].node, said.verdict.category) == ("n3", Category.NIC)
+
+
+def test_a_dated_line_of_the_rank_that_left_no_dump_stands_before_one_line_elsewhere():
+    own = of(Category.SOFTWARE_USER, Kind.PYTHON, at_s=0.5, weak=True, rank=29)
+    elsewhere = replace(of(Category.SOFTWARE_USER, Kind.GPU, "n5", 0.0, rank=44), gpu="0000:50:00")
+    said = answer(own, elsewhere, findings=[gap()])
+    assert culprits(said) == ["n3"]
 
 
 def test_a_weak_line_of_a_part_says_why_the_file_is_missing():

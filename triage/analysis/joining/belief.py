@@ -1,46 +1,49 @@
-"""How much is believed of each hypothesis, and of each place; what no sum may overrule.
+"""How much is believed of each hypothesis, and of each place.
 
 The model is a logistic regression on features; a second step compares a hypothesis with
 its best rival, which makes the probabilities of one incident agree with each other.
 Weights are data: see weights.json and how it was made. A claim of the dumps that no line
-accounts for is worth what its detector says. Bounds come last, and each has its reason.
+accounts for is worth what its detector says. Bounds (`bounds.py`) come last.
 """
 
 import math
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cache
 from importlib import resources
 from typing import Final
 
 import orjson
 
+from triage.analysis.joining.bounds import (
+    BOUNDS,
+    NO_GUESS,
+    Bound,
+    bounds_by_dumps,
+    bounds_by_rows,
+    is_single_line,
+    is_waited_for,
+)
 from triage.analysis.joining.claims import (
-    LINKS,
     convicts,
     is_dated_to_the_stop,
-    is_on_many,
-    machine_and_job_say_so,
     may_be_at_the_stop,
     proves,
 )
 from triage.analysis.joining.features import is_rival, measure
-from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
-from triage.analysis.joining.place import Outside, Place
-from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
-from triage.domain.category import HARDWARE, SOFTWARE, Category
-from triage.domain.evidence import Blame, Evidence, Kind, Trait
+from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.place import Place
+from triage.analysis.stop import Stop, When, ends_its_log
+from triage.domain.category import HARDWARE, Category
+from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 
 __all__ = [
-    "BOUNDS",
     "CONVICTED",
     "FARTHEST",
     "NAMES_A_PART",
     "Belief",
-    "Bound",
     "Model",
     "believe",
     "best_rivals",
@@ -89,59 +92,6 @@ def load_model() -> Model:
         float(raw["bias"]), {k: float(v) for k, v in raw["weights"].items()},
         float(raw["scale"]), float(raw["margin"]), float(raw["offset"]),
     )  # fmt: skip
-
-
-class Bound(StrEnum):
-    """Why no more is believed of a hypothesis than its bound."""
-
-    PROVEN_ELSEWHERE = "proven_elsewhere"
-    CLAIMED_ELSEWHERE = "claimed_elsewhere"
-    EXPLAINED = "explained"
-    NOBODY_NAMED = "nobody_named"
-    GENERIC = "generic"
-    ROUTINE = "routine"
-    WEAK = "weak"
-    WEAK_BESIDE_PROOF = "weak_beside_proof"
-    SEEN_BY_ONE = "seen_by_one"
-    STALE = "stale"
-    BEFORE = "before"
-    TEARDOWN = "teardown"
-    UNDATED = "undated"
-    UNDATED_BESIDE = "undated_beside"
-    ENDS_ITS_LOG = "ends_its_log"
-    GPU_OR_SETTING = "gpu_or_setting"
-
-
-@dataclass(frozen=True, slots=True)
-class Limit:
-    """The most that is believed, and the reason in words."""
-
-    most: float
-    words: str
-
-
-BOUNDS: Final[Mapping[Bound, Limit]] = {
-    Bound.PROVEN_ELSEWHERE: Limit(0.3, "the dumps prove that the others wait for somebody else"),
-    Bound.CLAIMED_ELSEWHERE: Limit(0.4, "the dumps name another place, and no firm line this one"),
-    Bound.EXPLAINED: Limit(0.45, "a cause elsewhere accounts for what the dumps show here"),
-    Bound.NOBODY_NAMED: Limit(
-        0.25, "all ranks entered and none got through, and no line dated to the stop names an end"
-    ),
-    Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process"),
-    Bound.ROUTINE: Limit(0.3, "programs fail like that on its node on other days too"),
-    Bound.WEAK: Limit(0.45, "what says so needs another source"),
-    Bound.WEAK_BESIDE_PROOF: Limit(
-        0.45, "what says so needs another source, and the dumps prove a cause of their own"
-    ),
-    Bound.SEEN_BY_ONE: Limit(0.45, "only one node complains of what all of them use"),
-    Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
-    Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
-    Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
-    Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
-    Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
-    Bound.ENDS_ITS_LOG: Limit(0.95, "only its place at the end of its log dates it to the stop"),
-    Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,89 +185,19 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
             ),
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
         ]  # fmt: skip
-        limit = min((BOUNDS[bound].most for bound in bounds), default=1.0)
-        if bounds:
-            # A bound keeps apart what it bounds: the likelier stays the likelier.
-            said = min(belief.probability, limit * (0.9 + 0.1 * belief.probability))
-            belief = replace(belief, probability=said, bounds=tuple(bounds))
-        found.append(belief)
+        found.append(limited(belief, bounds))
     return found
 
 
-def bounds_by_dumps(
-    one: Hypothesis,
-    proven: Collection[Finding],
-    claimed: Collection[Finding],
-    *,
-    nobody: bool,
-    dated: bool,
-) -> Iterable[Bound]:
-    """What the dumps prove of other places. Of several ends of the waits, lines may choose."""
-    if proven and not any(claim in proven for claim in one.claims):
-        if not (dated and is_waited_for(one)):
-            yield Bound.PROVEN_ELSEWHERE
-    elif claimed and not dated and not any(claim in claimed for claim in one.claims):
-        yield Bound.CLAIMED_ELSEWHERE
-    if nobody and one.category in LINKS and not any(is_fatal(row) for row in one.rows):
-        yield Bound.NOBODY_NAMED
+def limited(belief: Belief, bounds: Sequence[Bound]) -> Belief:
+    """A bound keeps apart what it bounds: the likelier stays the likelier."""
+    if not bounds:
+        return belief
+    limit = min(BOUNDS[bound].most for bound in bounds)
+    said = min(belief.probability, limit * (0.9 + 0.1 * belief.probability))
+    return replace(belief, probability=said, bounds=(*belief.bounds, *bounds))
 
 
-def is_fatal(row: Evidence) -> bool:
-    """Whether a line that needs no other source says that a part is gone."""
-    return row.is_firm and row.fields.get("severity") == "fatal"
-
-
-def is_waited_for(one: Hypothesis) -> bool:
-    """Whether the dumps, too, say that ranks wait for its place."""
-    return one.names_somebody and any(claim.ranks for claim in one.claims)
-
-
-OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
-
-
-def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
-    """What its own lines are worth; a detector that convicts the place is another source."""
-    times = {stop.of(row) for row in one.rows}
-    shows = any(at_its_own_stop(row, stop.of(row)) for row in one.rows)
-    is_claimed = any(convicts(claim) for claim in one.claims)
-    # The clock of a node that the dumps accuse may be minutes off.
-    firm = any(row.is_firm for row in one.rows)
-    trusted = is_claimed and firm and not is_routine(one, stop)
-    if times <= OF_ANOTHER_TIME:
-        yield Bound.STALE
-    elif times <= OF_ANOTHER_TIME | {When.BEFORE}:
-        if not trusted:
-            yield Bound.BEFORE
-    elif times <= OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
-        if not trusted:
-            yield Bound.TEARDOWN
-    elif not shows and stop.known and not is_claimed:
-        if beside:
-            yield Bound.UNDATED_BESIDE
-        else:
-            at_end = any(row.is_firm and ends_its_log(row) for row in one.rows)
-            yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
-    if is_claimed:
-        firm = firm or is_on_many(one, stop)
-        if any(proves(claim) for claim in one.claims) and not firm:
-            yield Bound.WEAK_BESIDE_PROOF
-        return
-    if all(row.is_generic for row in one.rows):
-        yield Bound.GENERIC
-    elif is_fault_alone(one) and is_routine(one, stop):
-        yield Bound.ROUTINE
-    elif needs_another_source(one) or (stop.job_seen and is_fault_alone(one)):
-        yield Bound.WEAK
-    if isinstance(one.place, Outside) and len(one.reached) == 1 and not one.claims:
-        yield Bound.SEEN_BY_ONE
-    if all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
-        yield Bound.GPU_OR_SETTING
-
-
-# What makes a line no answer to why the job stopped, however little else there is.
-NO_GUESS: Final = frozenset(
-    {Bound.STALE, Bound.BEFORE, Bound.TEARDOWN, Bound.GENERIC, Bound.ROUTINE}
-)
 BEST_GUESS: Final = 0.35
 
 
@@ -339,39 +219,6 @@ def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
     ]
 
 
-def is_fault_alone(one: Hypothesis) -> bool:
-    """Whether a driver alone says what a program did wrong, and the job's own process does not:
-    others run programs on its GPUs too.
-    """
-    return (
-        one.category in SOFTWARE
-        and one.names_somebody
-        and not one.claims
-        and all(row.kind is Kind.XID for row in one.rows)
-    )
-
-
-def needs_another_source(one: Hypothesis) -> bool:
-    """Whether none of its lines may accuse alone, and nobody else says so."""
-    seconded = one.votes >= MANY_VOTES and not isinstance(one.place, Outside)
-    claimed = any(claim.ranks for claim in one.claims)
-    if one.category in LINKS and one.names_somebody:
-        # A machine's link and the job's errors of connections, or a fabric in which nobody
-        # gets through, are two sources; of the two ends that one node names, none tells which.
-        one_of_two = one.votes < MANY_VOTES and all(row.blame is Blame.PAIR for row in one.rows)
-        claimed = claimed or (bool(one.claims) and not one_of_two)
-        seconded = seconded or machine_and_job_say_so(one.rows)
-    elif one.gpus:
-        # So are a report of a GPU and a collective that all have entered and nobody leaves.
-        claimed = claimed or bool(one.claims)
-    if one.gpus or one.ranks:
-        # So are a tool's report of a GPU and the error of the process on it.
-        sides = {of_a_process(row) for row in one.rows if not (row.is_mild or row.is_generic)}
-        seconded = seconded or len(sides) > 1 or (one.followers > 0 and bool(one.gpus))
-    alone = not claimed and not seconded
-    return alone and not any(row.is_firm or row.is_mild for row in one.rows)
-
-
 # What of the claim of a missing file goes to the part that lines name at its place.
 PART_OF_A_GAP: Final = 0.8
 
@@ -380,7 +227,8 @@ def parts_of_the_lost(
     bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
 ) -> list[Belief]:
     """``weighed``; where a file is missing and its peers wait, the likeliest part that lines name
-    at that place about the stop is as likely as the place: nothing else tells of the part.
+    at that place about the stop is as likely as the place: nothing else tells of the part. These
+    are two sources, and a single line elsewhere that accounts for no wait is one.
     """
     found = list(weighed)
     for one in bare:
@@ -401,6 +249,14 @@ def parts_of_the_lost(
         least = PART_OF_A_GAP * whole
         if max(found[k].probability for k in named) < NAMES_A_PART:
             found[best] = replace(found[best], probability=max(found[best].probability, least))
+        told = found[best].hypothesis.rows
+        if any(row.is_firm or stop.of(row) is When.AT for row in told):
+            found = [
+                limited(other, [Bound.LOST_ELSEWHERE])
+                if is_single_line(other.hypothesis) and other.hypothesis.place != one.place
+                else other
+                for other in found
+            ]
     return found
 
 

@@ -7,11 +7,13 @@ several nodes at once have the switch in common.
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import Final
 
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
     Seats,
+    by_time,
     in_time,
     is_sure,
     may_count,
@@ -20,7 +22,7 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When
+from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, ends_its_log
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind
 
@@ -202,24 +204,76 @@ def pairs_in(others: Mapping[str, set[str]]) -> int:
 
 # Ports of several nodes that fail within this time fail on the switch's side.
 TOGETHER_NS: Final = 20 * SECOND
+# An error of hours is that of a zone that nobody knows; what is left of it is the clock's own.
+HOUR: Final = 3600 * SECOND
+
+
+def in_one_unknown_zone(
+    links: Mapping[str, Sequence[Evidence]], stop: Stop
+) -> dict[str, list[Evidence]]:
+    """Rows of several nodes that lie together in a zone that nobody knows: it is that of all
+    kernel logs, so that they are of one event, and that may be the stop.
+    """
+    unzoned = sorted(
+        ((node, row) for node, rows in links.items() for row in rows if fits_the_stop(row, stop)),
+        key=lambda told: (by_time(told[1]), told[0]),
+    )
+    found: dict[str, dict[int, Evidence]] = defaultdict(dict)
+    for (node, row), (other, following) in pairwise(unzoned):
+        if node != other and are_together(row, following):
+            found[node][id(row)] = row
+            found[other][id(following)] = following
+    return {node: list(rows.values()) for node, rows in found.items()}
+
+
+def fits_the_stop(row: Evidence, stop: Stop) -> bool:
+    """Whether a time in a zone that nobody knows may be that of the stop."""
+    if row.at_ns is None or stop.start_ns is None or row.error_ns < HOUR:
+        return False
+    return abs(row.at_ns - stop.start_ns) <= row.error_ns
+
+
+def are_together(one: Evidence, other: Evidence) -> bool:
+    """Whether two rows of one zone lie so near that they are of one event."""
+    apart = abs((one.at_ns or 0) - (other.at_ns or 0))
+    return apart <= TOGETHER_NS + one.error_ns % HOUR + other.error_ns % HOUR
+
+
+def failing_links(
+    found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
+) -> dict[str, list[Evidence]]:
+    """Node -> the lines in which its kernel says that its links fail, at the stop or maybe then."""
+    links = {
+        one.node: [
+            row for row in one.rows if row.kind is Kind.LINK and not (row.is_generic or row.is_mild)
+        ]
+        for one in found
+        if one.category is Category.NETWORK and one.node is not None
+    }
+    shown = {
+        node: told
+        for node, rows in links.items()
+        if (told := [row for row in rows if may_count(row, stop)])
+    }
+    if len(shown) < 2:
+        shown |= in_one_unknown_zone(links, stop)
+    # What no clock dates counts behind one switch, where it stands at the end of its log.
+    leaves = {leaf_switch.get(node) for node in shown}
+    leaf = leaves.pop() if len(leaves) == 1 else None
+    for node, rows in links.items():
+        if leaf is None or node in shown or leaf_switch.get(node) != leaf:
+            continue
+        told = [row for row in rows if ends_its_log(row) and stop.of(row) in ABOUT_THE_STOP]
+        if told:
+            shown[node] = told
+    return shown
 
 
 def gather_switch(
     found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> list[Hypothesis]:
     """Links that go down on several nodes at once: what they have in common is the switch."""
-    shown: dict[str, list[Evidence]] = {}
-    for one in found:
-        if one.category is Category.NETWORK and one.node is not None:
-            rows = [
-                row
-                for row in one.rows
-                if row.kind is Kind.LINK
-                and not (row.is_generic or row.is_mild)
-                and may_count(row, stop)
-            ]
-            if rows:
-                shown[one.node] = rows
+    shown = failing_links(found, stop, leaf_switch)
     if len(shown) < 2:
         return list(found)
     dated = {
@@ -250,7 +304,7 @@ def gather_switch(
     merged = Hypothesis(
         Category.NETWORK,
         Domain(DomainKind.LEAF_SWITCH, leaf, nodes),
-        in_time((row for one in group for row in of_now(one, stop)), 24),
+        in_time((row for one in group for row in of_now(one, stop) or shown[one.node or ""]), 24),
         votes=len(nodes), followers=sum(one.followers for one in group),
     )  # fmt: skip
     gone = {id(one) for one in group}

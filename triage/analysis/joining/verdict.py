@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.case import Case, timestamp
-from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief, Bound
+from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief
+from triage.analysis.joining.bounds import Bound
 from triage.analysis.joining.claims import convicts
 from triage.analysis.joining.hypothesis import Hypothesis, Seats
 from triage.analysis.joining.place import Domain

@@ -1,0 +1,32 @@
+"""How much a rank has to delay its peers before somebody would stop a job for it."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from triage.analysis.detectors.straggler import CONVICTS_SHARE, Straggler
+from triage.domain.category import Role
+
+STEP_MS = 1000.0
+
+
+@pytest.mark.parametrize(
+    ("share", "role"),
+    [(CONVICTS_SHARE, Role.CULPRIT), (CONVICTS_SHARE - 0.001, Role.POSSIBLE)],
+)
+def test_a_few_milliseconds_of_a_step_convict_nobody(share: float, role: Role) -> None:
+    late: Any = SimpleNamespace(
+        delay_ms=np.array([share * STEP_MS]), step_ms=STEP_MS, held_share=np.array([1.0]),
+        matched=np.array([99]), offset_ms=np.array([0.0]), num_steps=40,
+    )  # fmt: skip
+    case: Any = SimpleNamespace(
+        snapshot=SimpleNamespace(ranks=np.array([3])),
+        because=lambda *_given, **_more: None,
+        stack_reason=lambda *_given: (),
+    )
+    found = Straggler().finding(case, 0, late, 0.0)
+
+    assert (found.ranks, found.role) == ((3,), role)
+    assert (found.strength >= 0.5) is (role is Role.CULPRIT)

@@ -1,0 +1,212 @@
+"""Bounds: what no sum of weights may overrule, each with its limit and its reason.
+
+A bound says why no more is believed of a hypothesis than its limit: what the dumps prove
+of other places, when its lines were printed, and whether they may accuse alone.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from triage.analysis.joining.claims import (
+    LINKS,
+    convicts,
+    is_on_many,
+    machine_and_job_say_so,
+    proves,
+)
+from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
+from triage.analysis.joining.place import Outside
+from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
+from triage.domain.category import SOFTWARE
+from triage.domain.evidence import Blame, Evidence, Kind, Trait
+from triage.domain.finding import Finding
+
+__all__ = [
+    "BOUNDS",
+    "NO_GUESS",
+    "Bound",
+    "Limit",
+    "bounds_by_dumps",
+    "bounds_by_rows",
+    "is_single_line",
+    "is_waited_for",
+]
+
+
+class Bound(StrEnum):
+    """Why no more is believed of a hypothesis than its bound."""
+
+    PROVEN_ELSEWHERE = "proven_elsewhere"
+    CLAIMED_ELSEWHERE = "claimed_elsewhere"
+    LOST_ELSEWHERE = "lost_elsewhere"
+    EXPLAINED = "explained"
+    NOBODY_NAMED = "nobody_named"
+    GENERIC = "generic"
+    GENERIC_BY_ONE = "generic_by_one"
+    ROUTINE = "routine"
+    WEAK = "weak"
+    WEAK_BESIDE_PROOF = "weak_beside_proof"
+    SEEN_BY_ONE = "seen_by_one"
+    STALE = "stale"
+    BEFORE = "before"
+    TEARDOWN = "teardown"
+    UNDATED = "undated"
+    UNDATED_BESIDE = "undated_beside"
+    ENDS_ITS_LOG = "ends_its_log"
+    GPU_OR_SETTING = "gpu_or_setting"
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """The most that is believed, and the reason in words."""
+
+    most: float
+    words: str
+
+
+BOUNDS: Final[Mapping[Bound, Limit]] = {
+    Bound.PROVEN_ELSEWHERE: Limit(0.3, "the dumps prove that the others wait for somebody else"),
+    Bound.CLAIMED_ELSEWHERE: Limit(0.4, "the dumps name another place, and no firm line this one"),
+    Bound.LOST_ELSEWHERE: Limit(
+        0.45, "others wait for a rank that left no dump, and a part fails where it sat"
+    ),
+    Bound.EXPLAINED: Limit(0.45, "a cause elsewhere accounts for what the dumps show here"),
+    Bound.NOBODY_NAMED: Limit(
+        0.25, "all ranks entered and none got through, and no line dated to the stop names an end"
+    ),
+    Bound.GENERIC_BY_ONE: Limit(
+        0.12, "only one node says so, in general words, of what all of them use"
+    ),
+    Bound.GENERIC: Limit(0.3, "only general words say so, or words about another process"),
+    Bound.ROUTINE: Limit(0.3, "programs fail like that on its node on other days too"),
+    Bound.WEAK: Limit(0.45, "what says so needs another source"),
+    Bound.WEAK_BESIDE_PROOF: Limit(
+        0.45, "what says so needs another source, and the dumps prove a cause of their own"
+    ),
+    Bound.SEEN_BY_ONE: Limit(0.45, "only one node complains of what all of them use"),
+    Bound.STALE: Limit(0.05, "it is of another day, or of a boot"),
+    Bound.BEFORE: Limit(0.45, "it was said well before the stop, and the job went on"),
+    Bound.TEARDOWN: Limit(0.45, "it was printed after the job was given up"),
+    Bound.UNDATED: Limit(0.6, "no clock tells that it was at the stop"),
+    Bound.UNDATED_BESIDE: Limit(0.45, "no clock dates it, and a dated root stands beside it"),
+    Bound.ENDS_ITS_LOG: Limit(0.95, "only its place at the end of its log dates it to the stop"),
+    Bound.GPU_OR_SETTING: Limit(0.85, "a GPU that does not start may be a setting of its node"),
+}
+
+
+# What makes a line no answer to why the job stopped, however little else there is.
+NO_GUESS: Final = frozenset(
+    {Bound.STALE, Bound.BEFORE, Bound.TEARDOWN, Bound.GENERIC, Bound.GENERIC_BY_ONE, Bound.ROUTINE}
+)
+
+
+def bounds_by_dumps(
+    one: Hypothesis,
+    proven: Collection[Finding],
+    claimed: Collection[Finding],
+    *,
+    nobody: bool,
+    dated: bool,
+) -> Iterable[Bound]:
+    """What the dumps prove of other places. Of several ends of the waits, lines may choose."""
+    if proven and not any(claim in proven for claim in one.claims):
+        if not (dated and is_waited_for(one)):
+            yield Bound.PROVEN_ELSEWHERE
+    elif claimed and not dated and not any(claim in claimed for claim in one.claims):
+        yield Bound.CLAIMED_ELSEWHERE
+    if nobody and one.category in LINKS and not any(is_fatal(row) for row in one.rows):
+        yield Bound.NOBODY_NAMED
+
+
+def is_fatal(row: Evidence) -> bool:
+    """Whether a line that needs no other source says that a part is gone."""
+    return row.is_firm and row.fields.get("severity") == "fatal"
+
+
+def is_waited_for(one: Hypothesis) -> bool:
+    """Whether the dumps, too, say that ranks wait for its place."""
+    return one.names_somebody and any(claim.ranks for claim in one.claims)
+
+
+OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
+
+
+def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
+    """What its own lines are worth; a detector that convicts the place is another source."""
+    times = {stop.of(row) for row in one.rows}
+    shows = any(at_its_own_stop(row, stop.of(row)) for row in one.rows)
+    is_claimed = any(convicts(claim) for claim in one.claims)
+    # The clock of a node that the dumps accuse may be minutes off.
+    firm = any(row.is_firm for row in one.rows)
+    trusted = is_claimed and firm and not is_routine(one, stop)
+    if times <= OF_ANOTHER_TIME:
+        yield Bound.STALE
+    elif times <= OF_ANOTHER_TIME | {When.BEFORE}:
+        if not trusted:
+            yield Bound.BEFORE
+    elif times <= OF_ANOTHER_TIME | {When.BEFORE, When.TEARDOWN}:
+        if not trusted:
+            yield Bound.TEARDOWN
+    elif not shows and stop.known and not is_claimed:
+        if beside:
+            yield Bound.UNDATED_BESIDE
+        else:
+            at_end = any(row.is_firm and ends_its_log(row) for row in one.rows)
+            yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
+    if is_claimed:
+        firm = firm or is_on_many(one, stop)
+        if any(proves(claim) for claim in one.claims) and not firm:
+            yield Bound.WEAK_BESIDE_PROOF
+        return
+    if all(row.is_generic for row in one.rows):
+        shared = one.node is not None and all(row.blame is Blame.SHARED for row in one.rows)
+        yield Bound.GENERIC_BY_ONE if shared else Bound.GENERIC
+    elif is_fault_alone(one) and is_routine(one, stop):
+        yield Bound.ROUTINE
+    elif needs_another_source(one) or (stop.job_seen and is_fault_alone(one)):
+        yield Bound.WEAK
+    if isinstance(one.place, Outside) and len(one.reached) == 1 and not one.claims:
+        yield Bound.SEEN_BY_ONE
+    if all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
+        yield Bound.GPU_OR_SETTING
+
+
+def is_fault_alone(one: Hypothesis) -> bool:
+    """Whether a driver alone says what a program did wrong, and the job's own process does not:
+    others run programs on its GPUs too.
+    """
+    return (
+        one.category in SOFTWARE
+        and one.names_somebody
+        and not one.claims
+        and all(row.kind is Kind.XID for row in one.rows)
+    )
+
+
+def needs_another_source(one: Hypothesis) -> bool:
+    """Whether none of its lines may accuse alone, and nobody else says so."""
+    seconded = one.votes >= MANY_VOTES and not isinstance(one.place, Outside)
+    claimed = any(claim.ranks for claim in one.claims)
+    if one.category in LINKS and one.names_somebody:
+        # A machine's link and the job's errors of connections, or a fabric in which nobody
+        # gets through, are two sources; of the two ends that one node names, none tells which.
+        one_of_two = one.votes < MANY_VOTES and all(row.blame is Blame.PAIR for row in one.rows)
+        claimed = claimed or (bool(one.claims) and not one_of_two)
+        seconded = seconded or machine_and_job_say_so(one.rows)
+    elif one.gpus:
+        # So are a report of a GPU and a collective that all have entered and nobody leaves.
+        claimed = claimed or bool(one.claims)
+    if one.gpus or one.ranks:
+        # So are a tool's report of a GPU and the error of the process on it.
+        sides = {of_a_process(row) for row in one.rows if not (row.is_mild or row.is_generic)}
+        seconded = seconded or len(sides) > 1 or (one.followers > 0 and bool(one.gpus))
+    alone = not claimed and not seconded
+    return alone and not any(row.is_firm or row.is_mild for row in one.rows)
+
+
+def is_single_line(one: Hypothesis) -> bool:
+    """Whether one sort of line alone accuses a place, and nothing follows from it there."""
+    alone = one.names_somebody and not one.claims and not one.followers
+    return alone and len({row.signature for row in one.rows}) == 1
