@@ -1,13 +1,13 @@
 """``analyze(paths) -> Report``: the one brain behind command line, worker and notebook."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triage.domain.report import Answer, Refused, Verdict
-from triage.errors import NothingToAnalyze, UsageError
+from triage.errors import UsageError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -174,13 +174,14 @@ def analyze(
     ``progress`` is called with (files read, files in all).
 
     Raises :class:`UsageError` for a path that is not there and
-    :class:`NothingToAnalyze` when neither a dump nor a line of a log could be read.
+    :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
-    from triage.analysis.answer import answer_of, weigh_up
+    from triage.analysis.answer import answer_of, require_usable, weigh_up
     from triage.parsers.gather import gather
 
     inputs, dumps, logs, facts, notes = gather(paths, job, progress)
     weighed = weigh_up(dumps, logs, facts, at)
+    require_usable(weighed, logs)
     answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
     return Report(answer, Sources(weighed, dumps, logs, tuple(inputs.refused)))
 
@@ -237,7 +238,7 @@ def study_of(
     at: datetime | None = None,
 ) -> Study:
     """:func:`report_of` with the dated evidence beside it."""
-    from triage.analysis.answer import answer_of, unused_of, weigh_up
+    from triage.analysis.answer import answer_of, nothing_usable, weigh_up
     from triage.analysis.nothing import answer_of_nothing
     from triage.parsers.extract import join
     from triage.parsers.job_file import filled
@@ -246,14 +247,9 @@ def study_of(
     dumps, logs = join(extracts)
     facts, found = filled(facts, dumps.job_files)
     notes = [*notes, *found]
-    try:
-        weighed = weigh_up(dumps, logs, facts, at)
-    except NothingToAnalyze:  # there are dumps, and none can be used; logs may still tell
-        unused = unused_of(dumps, at)
-        dumps = replace(dumps, digests=[], refused=[*dumps.refused, *unused])
-        weighed = weigh_up(dumps, logs, facts, at)
+    weighed = weigh_up(dumps, logs, facts, at)
     answer = answer_of(weighed, dumps, logs, facts, refused, notes)
-    if not dumps.digests and not any(file.lines for file in logs.files):
+    if nothing_usable(weighed, logs):
         answer = answer_of_nothing(answer, len(extracts) + len(refused), answer.coverage.unreadable)
     return Study(Report(answer), tuple(dated_row(row) for row in weighed.rows))
 
@@ -288,7 +284,7 @@ def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
     from triage.parsers.gather import gather
 
     inputs, dumps, logs, facts, _ = gather(paths, None)
-    view = look_at(dumps, facts, None)
+    view, _ = look_at(dumps, facts, None)
     case = view.case if view else None
     yield from undated_rows_of(dumps, logs, facts, inputs.refused, case)
 

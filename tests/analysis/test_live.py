@@ -144,7 +144,7 @@ def test_a_clock_that_is_a_little_off_is_no_lateness(tmp_path: Path) -> None:
 
 def case_of(path: Path) -> Case:
     _, dumps, _, facts, _ = gather([path], None, None)
-    view = look_at(dumps, facts, None)
+    view, _ = look_at(dumps, facts, None)
     assert view is not None
     return view.case
 

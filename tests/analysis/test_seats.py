@@ -51,7 +51,7 @@ def test_the_dumps_tell_how_many_ranks_there_are(tmp_path: Path) -> None:
     for facts in (tmp_path / "job").rglob("job.json"):
         facts.unlink()
     _, read, _, _, _ = gather([tmp_path / "job"], None, None)
-    view = look_at(read, Job(), None)
+    view, _ = look_at(read, Job(), None)
     assert view is not None
     case = view.case
 

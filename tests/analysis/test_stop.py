@@ -98,7 +98,7 @@ def stalled(tmp_path_factory: pytest.TempPathFactory) -> Case:
     folder = tmp_path_factory.mktemp("stalled")
     simulate("fabric-stall", folder, ranks=16, tp=1, pp=1, seed=3, entries=50)
     _, dumps, _, _, _ = gather([folder], None, None)
-    view = look_at(dumps, Job(), None)
+    view, _ = look_at(dumps, Job(), None)
     assert view is not None
     return view.case
 

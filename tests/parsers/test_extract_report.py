@@ -1,5 +1,6 @@
 """Reports from stored pieces: also when nothing came, and rows with their times."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.fleet import Job, job_from_dict
 from triage.domain.report import Refused
 from triage.parsers.extract import Extractor
-from triage.report import evidence_rows, read_rows, report_of, study_of
+from triage.report import evidence_rows, explain, read_rows, report_of, study_of
 from triage.simulator import simulate
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
@@ -56,13 +57,13 @@ def test_one_line_of_a_log_is_something(tmp_path: Path) -> None:
 
 
 def test_dumps_that_cannot_be_used_do_not_silence_the_logs(tmp_path: Path) -> None:
-    from datetime import UTC, datetime
-
     simulate("host-stall", tmp_path / "job", ranks=8, entries=40)
     (tmp_path / "job" / "k.log").write_text(XID)
     extracts = Extractor().extract(files_of(tmp_path / "job"))
     before = datetime(2001, 1, 1, tzinfo=UTC)
     answer = report_of(extracts, Job(), at=before).answer
+    assert triage.analyze(tmp_path / "job", at=before).answer == answer
+    assert explain(tmp_path / "job", at=before).verdict == answer.verdict
     assert answer.coverage.dumps_read == 0
     assert answer.coverage.lines_read == 1
     assert len(answer.coverage.unreadable) == 8
@@ -70,6 +71,33 @@ def test_dumps_that_cannot_be_used_do_not_silence_the_logs(tmp_path: Path) -> No
     dumps = [one for one in extracts if one.digests]
     summary = report_of(dumps, Job(), at=before).answer.verdict.summary
     assert summary.startswith("Nothing usable came in: 8 files could not be read")
+
+
+def nameless_dumps(path: Path) -> None:
+    """Two dumps with nothing that tells their ranks, as copies under other names are."""
+    simulate("host-stall", path, ranks=2, tp=1, pp=1, entries=40)
+    for number, one in enumerate(sorted(path.rglob("*rank*"))):
+        one.rename(path / f"copy{'ab'[number]}")
+
+
+def test_dumps_without_a_rank_are_rows_and_an_error_that_says_why(tmp_path: Path) -> None:
+    nameless_dumps(tmp_path)
+    (tmp_path / "job.json").unlink(missing_ok=True)
+    assert [row["signature"] for row in read_rows(tmp_path)] == ["fr.dump", "fr.dump"]
+    for ask in (triage.analyze, explain):
+        with pytest.raises(triage.errors.NothingToAnalyze, match="no dump can be used; copya: "):
+            ask(tmp_path)
+
+
+def test_a_kernel_log_beside_dumps_without_a_rank_is_read(tmp_path: Path) -> None:
+    nameless_dumps(tmp_path)
+    (tmp_path / "job.json").unlink(missing_ok=True)
+    (tmp_path / "k.log").write_text(XID)
+    answer = triage.analyze(tmp_path).answer
+    assert answer == report_of(Extractor().extract(files_of(tmp_path)), Job()).answer
+    assert [one.artifact for one in answer.coverage.unreadable] == ["copya", "copyb"]
+    assert explain(tmp_path).verdict == answer.verdict
+    assert {row["signature"] for row in read_rows(tmp_path)} > {"fr.dump"}
 
 
 @pytest.mark.parametrize(

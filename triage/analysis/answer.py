@@ -37,7 +37,10 @@ from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["Weighed", "answer_of", "unused_of", "weigh_up"]
+__all__ = [
+    "Weighed", "answer_of", "look_at", "nothing_usable", "require_usable", "weigh_up",
+    "weigh_view",
+]  # fmt: skip
 
 MAX_NOTES = 40
 # Folders that hold dumps without naming a node.
@@ -55,20 +58,17 @@ class DumpView:
     case: Case
     selection: Selection
     membership: Membership
-    late: tuple[Refused, ...]
 
 
-def look_at(dumps: DumpSet, facts: Job, at: datetime | None) -> DumpView | None:
-    """The dumps' own view; None without any. Raises :class:`NothingToAnalyze` when there
-    are dumps and not one can be used.
-    """
-    if not dumps.digests:
-        return None
+def look_at(
+    dumps: DumpSet, facts: Job, at: datetime | None
+) -> tuple[DumpView | None, tuple[Refused, ...]]:
+    """The view of the dumps that can be used, None without any, and why others cannot be."""
     digests, late = before(dumps.digests, at)
     selection = select(digests)
+    unused = (*selection.set_aside, *late)
     if not selection.digests:
-        why = selection.set_aside[0] if selection.set_aside else late[0]
-        raise NothingToAnalyze(f"no dump can be used; {why.artifact}: {why.why}")
+        return None, unused
     membership = resolve_groups(selection.digests, selection.ranks, facts.world_size)
     node_of = node_map(selection.digests, selection.ranks, facts)
     snapshot = build_snapshot(
@@ -77,7 +77,7 @@ def look_at(dumps: DumpSet, facts: Job, at: datetime | None) -> DumpView | None:
     moving = set_apart(snapshot)
     snapshot.unread = unread_ranks(dumps, snapshot.index_of)
     case = build_case(snapshot, wait_graph(snapshot), moving=moving)
-    return DumpView(case, selection, membership, tuple(late))
+    return DumpView(case, selection, membership), unused
 
 
 def unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
@@ -86,18 +86,13 @@ def unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
     return frozenset(rank for rank in ranks if rank is not None and rank not in read)
 
 
-def unused_of(dumps: DumpSet, at: datetime | None) -> list[Refused]:
-    """Why each dump is not used, where :func:`look_at` finds none that can be."""
-    digests, late = before(dumps.digests, at)
-    return [*select(digests).set_aside, *late]
-
-
 @dataclass(frozen=True, slots=True)
 class Weighed:
     """Everything that an answer is made from; what ``triage explain`` shows.
 
     ``findings`` are what the detectors claim, the strongest first. ``rows`` is the dated
     evidence, also that of nodes which are not the job's. ``progress`` is how the job moved.
+    ``unused`` are dumps that were read and cannot be used.
     """
 
     view: DumpView | None
@@ -108,11 +103,13 @@ class Weighed:
     findings: tuple[Finding, ...]
     rows: tuple[Evidence, ...]
     progress: JobProgress | None
+    unused: tuple[Refused, ...] = ()
 
 
 def weigh_up(dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None) -> Weighed:
     """Digests and evidence brought together and weighed."""
-    return weigh_view(look_at(dumps, facts, at), logs, facts, at)
+    view, unused = look_at(dumps, facts, at)
+    return replace(weigh_view(view, logs, facts, at), unused=unused)
 
 
 def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | None) -> Weighed:
@@ -166,6 +163,18 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     return Weighed(view, dated, stop, joined, nodes, findings, rows, progress)
 
 
+def nothing_usable(weighed: Weighed, logs: LogSet) -> bool:
+    """Whether there is neither a dump that can be used nor a line of a log."""
+    return weighed.view is None and not any(file.lines for file in logs.files)
+
+
+def require_usable(weighed: Weighed, logs: LogSet) -> None:
+    """Raise :class:`NothingToAnalyze` where :func:`nothing_usable`: somebody chose these files."""
+    if nothing_usable(weighed, logs):
+        why = min(weighed.unused, key=lambda one: (one.artifact, one.why))
+        raise NothingToAnalyze(f"no dump can be used; {why.artifact}: {why.why}")
+
+
 def answer_of(
     weighed: Weighed,
     dumps: DumpSet,
@@ -187,7 +196,9 @@ def answer_of(
         verdict=decision.verdict,
         suspects=with_history(decision.suspects, facts.standings),
         victims=decision.victims,
-        coverage=coverage_of(view, dumps, logs, refused, [*notes, *weighed.dated.notes]),
+        coverage=coverage_of(
+            view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes]
+        ),
         collectives=picture.collectives_at_frontier(case, decision.heard) if case else (),
         ranks=picture.rank_states(case, decision.heard) if case else (),
         waits=picture.condense(case, decision.heard) if case else Waits(),
@@ -231,7 +242,6 @@ def coverage_of(
     found = [*notes, *logs.notes]
     partial: list[Refused] = []
     if view is not None:
-        unreadable |= {*view.selection.set_aside, *view.late}
         partial = [
             Refused(one.artifact, one.partial)
             for one in view.selection.digests

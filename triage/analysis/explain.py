@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from triage.analysis.answer import Weighed, missing_of, weigh_up, weigh_view
+from triage.analysis.answer import Weighed, missing_of, require_usable, weigh_up, weigh_view
 from triage.analysis.case import timestamp
 from triage.analysis.hangs_on import Hang, hangs_on
 from triage.analysis.joining.belief import Belief, Model, load_model
@@ -161,9 +161,13 @@ def place_to_dict(position: int, one: Place) -> dict[str, Any]:
 def explain_from(
     dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None
 ) -> Explanation:
-    """The explanation that follows from digests and evidence."""
+    """The explanation that follows from digests and evidence.
+
+    Raises :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
+    """
     # Placing logs on one clock may leave notes in them: every weighing gets its own.
     weighed = weigh_up(dumps, without(logs, None), facts, at)
+    require_usable(weighed, logs)
 
     def again(artifact: str | None) -> Joined:
         view = None if artifact is None else weighed.view
