@@ -10,11 +10,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from triage.analysis.case import Case
 from triage.analysis.siblings import Form, form_of, sibling_signature
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
+from triage.parsers.flight_recorder.reduce import UNEVEN
 
 __all__ = ["Mismatch"]
 
@@ -70,7 +73,7 @@ class Mismatch:
         }
         if len(set(sigs.values())) < 2:
             return None
-        forms = {rank: form_of(case.snapshot.describe(sig)) for rank, sig in sigs.items()}
+        forms = {rank: known_form(case, sig) for rank, sig in sigs.items()}
         part, keys = first_difference(forms)
         if part is None:
             return None
@@ -141,8 +144,10 @@ def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
         return Odd(odd, decided=True, how=f"{most} of {len(keys)} members agree")
     tied = sorted(keys)
     at = (place.group, place.seq)
-    usual = sibling_signature(case, place)
-    odd = tuple(rank for rank in tied if case.snapshot.signature(rank, *at) != usual)
+    usual = known_form(case, sibling_signature(case, place))
+    odd = tuple(
+        rank for rank in tied if known_form(case, case.snapshot.signature(rank, *at)) != usual
+    )
     if 0 < len(odd) < len(tied):
         return Odd(odd, decided=True, how="groups of the same kind side with the others")
     unusual = tuple(rank for rank in tied if novel(case, place, rank))
@@ -156,19 +161,21 @@ def novel(case: Case, place: Place, rank: int) -> bool:
     """Whether the rank issued an operation of this form for the first time in its record."""
     index = case.snapshot.index_of[rank]
     digest = case.snapshot.digests[index]
-    sig = case.snapshot.signature(rank, place.group, place.seq)
+    signature = case.snapshot.signature(rank, place.group, place.seq)
+    described = case.snapshot.describe(signature)
     streams = case.snapshot.group_streams(index, place.group)
-    earlier = [
-        past
-        for stream, seq, past in zip(
-            digest.unit_stream.tolist(),
-            digest.unit_seq.tolist(),
-            digest.unit_sig.tolist(),
-            strict=True,
-        )
-        if stream in streams and seq < place.seq
-    ]
-    return len(earlier) >= 2 and sig not in earlier
+    before = np.isin(digest.unit_stream, streams) & (digest.unit_seq < place.seq)
+    if np.count_nonzero(before) < 2 or (digest.unit_sig[before] == signature).any():
+        return False
+    if described is None or not described.uneven:
+        return True
+    # The sizes of such an operation change from step to step, and its signature with them.
+    return not (digest.unit_flags[before] & UNEVEN).any()
+
+
+def known_form(case: Case, signature: int | None) -> Form | None:
+    """What must agree of an operation, None where nothing is known of it."""
+    return form_of(case.snapshot.describe(signature))
 
 
 def shifted(
