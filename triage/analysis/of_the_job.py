@@ -19,7 +19,7 @@ from triage.domain.progress import JobProgress, ProgressPoint
 from triage.parsers.logs.logset import LogKind
 from triage.signatures.process_names import Whose, whose
 
-__all__ = ["of_its_processes", "strange_nodes", "without_teardown"]
+__all__ = ["is_behind", "of_its_processes", "strange_nodes", "without_teardown"]
 
 # Xids that tell what a process did, or what became of it.
 OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
@@ -45,6 +45,7 @@ def without_teardown(dated: Dated, progress: JobProgress | None) -> tuple[Eviden
 
 
 def is_behind(row: Evidence, end: ProgressPoint) -> bool:
+    """Whether a row stands below a line of its own log, or is no earlier than it in another."""
     if row.artifact == end.artifact:
         return (row.line or 0) > end.line
     return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns

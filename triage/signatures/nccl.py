@@ -516,6 +516,7 @@ NCCL.add(
     ("Connection closed by remote peer n7<40112>",),
     "NCCL: proxy.cc, also at the end of a healthy job",
     blame=Blame.NOBODY,
+    traits=(Trait.TEARDOWN,),
 )
 NCCL.add(
     "socket_error",

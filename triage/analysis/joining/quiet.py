@@ -11,11 +11,12 @@ from typing import Final
 from triage.analysis.case import Case, timestamp
 from triage.analysis.joining.hypothesis import Seats
 from triage.analysis.joining.verdict import Decision, timed_out
+from triage.analysis.of_the_job import is_behind
 from triage.analysis.progress import health_of
 from triage.analysis.stop import JOB_KINDS, Stop
 from triage.domain.category import Action, Category, Role, VerdictKind
-from triage.domain.evidence import Evidence, EvidenceRole, Kind
-from triage.domain.progress import Health, JobProgress, SlowRank
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.progress import Health, JobProgress, ProgressPoint, SlowRank
 from triage.domain.report import Because, Suspect, Verdict, Victims
 
 __all__ = ["nothing_named"]
@@ -45,8 +46,7 @@ def nothing_named(
     if verdict is None and case is not None and not stop.trouble:
         verdict = of_dumps(case, coverage)
     elif verdict is None and stop.job_seen and not stop.trouble:
-        never_moved = progress is not None and progress.last is None
-        verdict = of_logs(evidence, health, sentence, never_moved=never_moved)
+        verdict = of_logs(evidence, health, sentence, progress)
     return Decision(verdict or unattributed(case, evidence, stop), (), Victims(), ())
 
 
@@ -167,22 +167,34 @@ WELL: Final = {Health.HEALTHY_END: 0.9, Health.MOVING_TO_THE_END: 0.85}
 
 
 def of_logs(
-    evidence: Sequence[Evidence], health: Health, sentence: str, *, never_moved: bool
+    evidence: Sequence[Evidence], health: Health, sentence: str, progress: JobProgress | None
 ) -> Verdict:
     """Logs of a job that nothing went wrong with, as far as they tell."""
     quiet = "No rank failed, none timed out and none was waited for"
+    last = progress.last if progress is not None else None
+    if health is Health.MOVING_TO_THE_END and last is not None and is_left(evidence, last):
+        health, sentence = Health.UNKNOWN, f"{sentence} Behind it, processes of the job leave."
     if health in WELL:
         return Verdict(
             VerdictKind.HEALTHY, Category.NONE, WELL[health], f"{quiet}. {sentence}", Action.NONE
         )
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
     # Who began and printed no step has most likely hung in its first collective.
+    never_moved = progress is not None and last is None
     category = Category.NCCL_TIMEOUT if never_moved else Category.NONE
     return Verdict(
         VerdictKind.INCONCLUSIVE, category, 0.5 if moved else 0.6,
         f"{quiet}; but nothing says that the job went well to its end. {sentence}"
         " Bring the rest of its log, or dumps.", Action.INVESTIGATE,
     )  # fmt: skip
+
+
+def is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
+    """Whether processes of the job leave behind its last step: then it does not go on."""
+    return any(
+        row.kind in JOB_KINDS and Trait.TEARDOWN in row.traits and is_behind(row, last)
+        for row in evidence
+    )
 
 
 def unattributed(case: Case | None, evidence: Sequence[Evidence], stop: Stop) -> Verdict:

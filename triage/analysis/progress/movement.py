@@ -4,7 +4,7 @@ A stop is told by a clock alone: the logs reach further than the last step, by m
 job was ever silent between two steps. A heartbeat is a sign of the clock, and of no step.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -56,6 +56,8 @@ class Movement:
     """The longest silence that the pace of the job explains."""
     left_s: float | None
     """How much longer other logs of the nodes are, which say nothing of the job."""
+    failed: bool
+    """A traceback stands behind the last step, perhaps without its end."""
 
 
 def movement_of(
@@ -108,6 +110,7 @@ def movement_of(
         stop,
         pause_s,
         left_over(reach, nodes, gap_s),
+        begun_after(course, (MarkKind.TRACEBACK,)) is not None,
     )  # fmt: skip
 
 
@@ -196,19 +199,22 @@ def is_behind(place: Place, file: LogFile, course: Course) -> bool:
     return place.at_ns >= last.at_ns - LEAST_SILENT_S * SECOND
 
 
-def begun_after(course: Course) -> tuple[Mark, Place] | None:
-    """The evaluation or checkpoint that began after the last step, and whose end is not told."""
+def begun_after(
+    course: Course, kinds: Collection[MarkKind] = tuple(BREAKS)
+) -> tuple[Mark, Place] | None:
+    """What of ``kinds`` began after the last step, and whose end is not told."""
     last = course.counted[-1].place.order
     marks = course.file.progress.marks if course.file.progress is not None else ()
     begun = [
         (mark.places[-1], mark)
         for mark in marks
-        if mark.kind in BREAKS and mark.places[-1].order > last
+        if mark.kind in kinds and mark.places[-1].order > last
     ]
     if not begun:
         return None
     place, mark = max(begun, key=lambda pair: pair[0].order)
     over = any(
-        other.kind is BREAKS[mark.kind] and other.places[-1].order > place.order for other in marks
+        other.kind is BREAKS.get(mark.kind) and other.places[-1].order > place.order
+        for other in marks
     )
     return None if over else (mark, place)

@@ -81,9 +81,12 @@ BEGIN: Final = (
     r"|\bminbytes \d+ maxbytes \d+ step\b"
 )
 
+TRACEBACK: Final = r"\btraceback \(most recent call (?:last|first)\)"
+
 KINDS: Final = tuple(
     (kind, re.compile(pattern, re.IGNORECASE))
     for kind, pattern in (
+        (MarkKind.TRACEBACK, TRACEBACK),
         (MarkKind.OVERFLOW, OVERFLOW),
         (MarkKind.EVALUATION_END, EVALUATION_END),
         (MarkKind.EVALUATION, EVALUATION),

@@ -55,6 +55,7 @@ class MarkKind(StrEnum):
     HEARTBEAT = "heartbeat"
     OVERFLOW = "overflow"
     """A step whose gradients were too large for their number format, and which was left out."""
+    TRACEBACK = "traceback"
 
 
 @dataclass(frozen=True, slots=True)

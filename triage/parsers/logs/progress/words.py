@@ -23,6 +23,7 @@ LITERALS: Final = (
     "successfully", "ith code 0", "xit code 0", "exit 0", "ed: succ", "exiting program",
     "succeeded", "warmup iters", "done training",
     "finished training", "completed training", "finished saving", "saving the", "saved state",
+    "traceback (most",
 )  # fmt: skip
 
 STEP, TOTAL, EPOCH = Quantity.STEP, Quantity.TOTAL, Quantity.EPOCH
