@@ -9,7 +9,7 @@ import tomllib
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from triage.errors import UsageError
@@ -20,10 +20,16 @@ MIB = 1 << 20
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
+def aws_environment() -> dict[str, str]:
+    return {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
+
+
 class Settings(BaseSettings):
     """Everything that can be set; each field says its unit and why one would change it."""
 
     model_config = SettingsConfigDict(env_prefix="TRIAGE_", frozen=True, extra="ignore")
+    # The object store's client knows these by itself; they are read with all others.
+    _aws: dict[str, str] = PrivateAttr(default_factory=aws_environment)
 
     data_dir: Path = Path("var/triage")
     """Folder of the embedded database, of blobs and of spools."""
@@ -137,8 +143,7 @@ class Settings(BaseSettings):
             "TRIAGE_S3_SECRET_ACCESS_KEY": self.s3_secret_access_key,
             "TRIAGE_S3_REGION": self.s3_region,
         }
-        usual = {key: value for key, value in os.environ.items() if key.startswith("AWS_")}
-        return {**usual, **{key: value for key, value in named.items() if value}}
+        return {**self._aws, **{key: value for key, value in named.items() if value}}
 
     @classmethod
     def settings_customise_sources(

@@ -1,12 +1,16 @@
 """Clean and wrap: no text of the input drives a terminal or leaves its line."""
 
 import unicodedata
+from collections.abc import Callable
 
+import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.render.clean import cells, cut, encodable, one_line
+from triage.api.answers import as_json
+from triage.render.clean import cells, cut, encodable, escape_json, one_line
+from triage.render.wire import encode_line
 from triage.render.wrap import wrap
 
 ANY_TEXT = st.text(st.characters(), max_size=200)
@@ -67,3 +71,35 @@ def test_breaks_a_long_path_at_a_slash():
 def test_wide_letters_count_twice():
     assert cells("\u8282\u70b9") == 4
     assert all(cells(line) <= 20 for line in wrap("\u8282" * 50, 20))
+
+
+# Drawn in their scripts: numbers and abbreviations of Arabic, Syriac and others.
+DRAWN = {*range(0x600, 0x606), 0x6DD, 0x70F, 0x890, 0x891, 0x8E2}
+
+
+def one_object(text: str) -> bytes:
+    return bytes(as_json({"text": text}).body)
+
+
+def one_row(text: str) -> bytes:
+    return encode_line({"text": text})
+
+
+@pytest.mark.parametrize("encode", [one_object, one_row], ids=["an answer", "a row"])
+def test_json_holds_no_character_that_is_not_seen(encode: Callable[[str], bytes]) -> None:
+    """Both ways to a terminal have one table of them."""
+    unseen = "".join(
+        char
+        for char in map(chr, [*range(0xFFFC), *range(0xE0000, 0xE0080)])
+        if unicodedata.category(char) in {"Cc", "Cf", "Zl", "Zp"} and ord(char) not in DRAWN
+    )
+    assert {"\x9b", "\xad", "\u061c", "\u202e", "\U000e0041"} <= set(unseen)
+    written = encode(unseen)
+    assert not set(unseen) - {"\n"} & set(written.decode())
+    assert orjson.loads(written) == {"text": unseen}
+
+
+@given(ANY_TEXT)
+def test_escapes_say_the_same(text: str) -> None:
+    plain = orjson.dumps(encodable(text))
+    assert orjson.loads(escape_json(plain)) == orjson.loads(plain)

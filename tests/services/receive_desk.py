@@ -74,15 +74,11 @@ class Desk:
             blob.abort()
         return member
 
-    def bundle(self, body: bytes, step: int = 1 << 20, known=(), **given) -> list[Member]:
+    def bundle(self, body: bytes, step: int = 1 << 20, **given) -> list[Member]:
         asked = {"encoding": None, "node": None, "limits": ReceiveLimits()} | given
         blob = self.begin()
         try:
-            found = list(
-                receive_bundle(
-                    reader(body, step), blob=blob, known=lambda one: one in known, **asked
-                )
-            )
+            found = list(receive_bundle(reader(body, step), blob=blob, **asked))
             blob.commit()
         finally:
             blob.abort()

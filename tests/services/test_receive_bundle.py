@@ -81,17 +81,12 @@ class TestBundle:
         assert desk.bundle(body, 1) == desk.bundle(body)
         assert desk.bundle(gzip.compress(body), 1, encoding="gzip") == desk.bundle(body)
 
-    def test_the_same_file_twice_is_one_and_known_ones_are_not_kept(self, desk):
+    def test_the_same_file_twice_is_one(self, desk):
         body = tar_of(FILES[0], FILES[0], ("nodes/n1/b/trace_rank_3", DUMP), ("x/rank_5", DUMP))
         found = desk.bundle(body)
         assert [one.repeats for one in found] == [False, True, True, False]
         assert [bool(one.stored_bytes) for one in found] == [True, False, False, True]
         assert desk.plain(found[0], found[3]) == [DUMP, DUMP]
-
-        again = desk.bundle(body, known={one.identity for one in found})
-        assert all(one.repeats and not one.stored_bytes for one in again)
-        assert [one.identity for one in again] == [one.identity for one in found]
-        assert desk.blobs.read("pack-2", 0, 10) == b""
 
     def test_the_request_says_the_node(self, desk):
         found = desk.bundle(tar_of(*FILES[:2]), node="given")

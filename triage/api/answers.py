@@ -1,7 +1,6 @@
 """Answers: JSON with an ETag where asked again is cheap, pages of lists."""
 
 import hashlib
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import quote, unquote_plus
@@ -10,23 +9,15 @@ import orjson
 from starlette.requests import Request
 from starlette.responses import Response
 
+from triage.render.clean import escape_json
+
 __all__ = ["JSON", "as_json", "page", "tagged"]
 
 JSON = "application/json"
-# In UTF-8: DEL and C1 controls (0x9b begins a terminal's command), marks of direction and of no
-# width, separators of lines. JSON lets them stand as they are, and terminals act upon them.
-UNSEEN: Final = re.compile(
-    rb"\x7f|\xc2[\x80-\x9f\xad]|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
-)
 # What RFC 3986 lets stand in a path and in a query, and what is encoded already.
 PATH: Final = "/%:@!$&'()*+,;=~"
 QUERY: Final = PATH + "?"
 JSON_FORMS: Final = frozenset({JSON, "application/x-ndjson"})
-
-
-def visible(body: bytes) -> bytes:
-    """The same JSON with every character that is not seen as an escape."""
-    return UNSEEN.sub(lambda found: b"\\u%04x" % ord(found[0].decode()), body)
 
 
 def as_json(
@@ -34,7 +25,7 @@ def as_json(
 ) -> Response:
     """A JSON answer."""
     return Response(
-        visible(orjson.dumps(value)), status, media_type=JSON, headers=dict(headers or {})
+        escape_json(orjson.dumps(value)), status, media_type=JSON, headers=dict(headers or {})
     )
 
 
@@ -64,7 +55,7 @@ def name_of(pair: bytes) -> str:
 def tagged(request: Request, body: bytes, media_type: str, *, vary: bool = False) -> Response:
     """The body with its ETag; 304 without it where the client has these bytes already."""
     if media_type in JSON_FORMS:
-        body = visible(body)
+        body = escape_json(body)
     tag = f'"{hashlib.sha256(body).hexdigest()[:32]}"'
     headers = {"ETag": tag, "Cache-Control": "private, no-cache"}
     if vary:

@@ -5,16 +5,25 @@ sequence drives a terminal, a bidi override turns a sentence round, a newline fo
 a line of the report. All of them are shown as what they are: ``\x1b``, ``\u202e``.
 """
 
+import json
+import re
 import unicodedata
 from functools import lru_cache
 
-__all__ = ["ELLIPSIS", "cells", "cut", "encodable", "one_line"]
+__all__ = ["ELLIPSIS", "cells", "cut", "encodable", "escape_json", "one_line"]
 
 ELLIPSIS = "..."
 
 # Cc: C0, DEL, C1. Cf: bidi controls, zero width, soft hyphen, tags. Cs: lone surrogates
 # (file names that are not UTF-8). Zl, Zp: line and paragraph separators. Co, Cn: unassigned.
 _SHOWN_AS_ESCAPE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp", "Co", "Cn"})
+# Of those, in UTF-8, what JSON lets stand as it is: DEL and C1 (0x9b begins a terminal's command),
+# soft hyphen, marks of direction and of no width, separators of lines and paragraphs, marks of
+# annotation, tags.
+_UNSEEN_IN_JSON = re.compile(
+    rb"\x7f|\xc2[\x80-\x9f\xad]|\xd8\x9c|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]"
+    rb"|\xe1\xa0\x8e|\xef\xbb\xbf|\xef\xbf[\xb9-\xbb]|\xf3\xa0[\x80\x81][\x80-\xbf]"
+)
 _AS_BLANK = frozenset("\t\n\v\f\r ")
 
 
@@ -28,6 +37,13 @@ def one_line(text: str) -> str:
 def encodable(text: str) -> str:
     r"""``text`` that UTF-8 can hold: a lone surrogate is written out as ``\udcff``."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def escape_json(encoded: bytes) -> bytes:
+    r"""The same JSON, with every character that a terminal does not show as ``\u202e``."""
+    return _UNSEEN_IN_JSON.sub(
+        lambda found: json.dumps(found[0].decode()).strip('"').encode(), encoded
+    )
 
 
 def cells(text: str) -> int:

@@ -6,22 +6,15 @@ overrides stay escaped, so that JSON on a terminal cannot drive it either.
 
 import json
 import math
-import re
 from collections.abc import Mapping
 from typing import Any
 
 import orjson
 
 from triage.domain.report import Answer
-from triage.render.clean import encodable
+from triage.render.clean import encodable, escape_json
 
 __all__ = ["encode", "encode_line", "render"]
-
-# orjson escapes C0 alone. In UTF-8: DEL, C1 (c2 80..9f), U+061C, U+200B..200F,
-# U+2028..202E, U+2060..206F, U+FEFF. They occur inside JSON strings only.
-_UNSHOWN = re.compile(
-    rb"\x7f|\xc2[\x80-\x9f]|\xd8\x9c|\xe2\x80[\x8b-\x8f\xa8-\xae]|\xe2\x81[\xa0-\xaf]|\xef\xbb\xbf"
-)
 
 
 def render(answer: Answer, *, top: int | None = None) -> bytes:
@@ -50,7 +43,7 @@ def _dump(value: Mapping[str, Any], option: int) -> bytes:
         encoded = orjson.dumps(value, option=option)
     except TypeError:  # a lone surrogate, or an integer past 64 bits: both come from dumps
         encoded = _dump_plainly(value, indented=bool(option & orjson.OPT_INDENT_2))
-    return _UNSHOWN.sub(_escape, encoded)
+    return escape_json(encoded)
 
 
 def _dump_plainly(value: Mapping[str, Any], *, indented: bool) -> bytes:
@@ -73,7 +66,3 @@ def _plain(value: object) -> object:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def _escape(match: re.Match[bytes]) -> bytes:
-    return f"\\u{ord(match[0].decode('utf-8')):04x}".encode("ascii")

@@ -157,7 +157,6 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
                 node=target.node,
                 limits=limits_of(ctx.settings),
                 blob=blob,
-                known=never,
             )
         )
         if not members:
@@ -328,11 +327,6 @@ def all_there(ctx: Context, incident_id: str | None, members: Sequence[Member]) 
     with ctx.database.reading() as session:
         known = artifacts.known_identities(session, incident_id, wanted)
     return Recorded(incident_id, {}, known, None) if len(known) == len(wanted) else None
-
-
-def never(identity: object) -> bool:  # noqa: ARG001
-    """A file of a bundle is stored before it is known whether it is there: one look for all."""
-    return False
 
 
 def identity_of(member: Member) -> str:

@@ -116,12 +116,10 @@ def receive_bundle(
     node: str | None,
     limits: ReceiveLimits,
     blob: BlobWriter,
-    known: Callable[[Identity], bool],
 ) -> Iterator[Member]:
     """The files of the tar that the body is, in its order, each when it is stored.
 
-    ``known`` says whether the incident has an artifact already. Raises as
-    :func:`receive_file`, at any place: then nothing that was yielded counts.
+    Raises as :func:`receive_file`, at any place: then nothing that was yielded counts.
     """
     stream = Forward(tar_of(body, encoding, limits), limits.bundle_bytes)
     taker = Taker(limits, blob, limits.bundle_bytes, alone=False)
@@ -146,7 +144,7 @@ def receive_bundle(
                 f"the body ends inside {one.name!r}", hint="send it again; nothing was kept"
             )
         if one.stored_bytes:
-            if one.identity in seen or known(one.identity):
+            if one.identity in seen:
                 blob.rewind(one.offset)
                 one = replace(one, stored_bytes=0, plain_bytes=0, repeats=True)
             seen.add(one.identity)

@@ -80,10 +80,6 @@ class FrameWriter:
             self.blob.write(self.stream.flush())
         return self.blob.tell() - self.offset
 
-    def drop(self) -> None:
-        """Takes back what was written of the file."""
-        self.blob.rewind(self.offset)
-
 
 def write_plain(
     blobs: Blobs, key: str, artifacts: Sequence[Stored], folder: Path, prefix: str = ""
