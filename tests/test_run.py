@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tools import checks, commands, demo, environment
+from tools import checks, commands, commit_subject, demo, environment
 
 RUN = environment.ROOT / "run.py"
 OLD_PYTHONS = ("python2.7", "python3.6", "python3.7", "python3.8", "python3.9", "python3.10")
@@ -215,15 +215,60 @@ def test_every_check_runs_and_the_failed_ones_are_named(
 
     monkeypatch.setattr(checks, "passes", passes)
 
-    assert checks.run([]) == 1
-    assert ran == ["format", "lint", "types", "imports", "tests"]
+    assert checks.run(checks.all_checks([])) == 1
+    assert ran == ["format", "lint", "imports", "types", "tests"]
     assert "failed: lint, types" in capsys.readouterr().err
 
 
 def test_options_after_test_go_to_pytest() -> None:
-    name, command = checks.steps(["-k", "hang"])[-1]
+    for steps in (checks.all_checks(["-k", "hang"]), checks.quick(["-k", "hang"])):
+        name, command = steps[-1]
+        assert (name, command[-2:]) == ("tests", ["-k", "hang"])
 
-    assert (name, command[-2:]) == ("tests", ["-k", "hang"])
+
+@pytest.mark.parametrize(
+    ("arguments", "names"),
+    [
+        (["lint"], ["format", "lint", "imports"]),
+        (["types"], ["types"]),
+        (["fix"], ["lint", "format"]),
+        (["test", "--quick"], ["format", "lint", "imports", "types", "tests"]),
+    ],
+)
+def test_a_command_runs_its_checks(
+    arguments: list[str], names: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(commands, "ensure", lambda _kind: None)
+    monkeypatch.setattr(checks, "passes", lambda *check: ran.append(check) is None)
+
+    assert commands.main(arguments) == 0
+    assert [name for name, _ in ran] == names
+    assert not [word for _, command in ran for word in command if word == "--quick"]
+
+
+def test_the_quick_tests_are_there() -> None:
+    assert all((environment.ROOT / "tests" / name).is_dir() for name in checks.QUICK)
+
+
+@pytest.mark.parametrize(
+    ("message", "why"),
+    [
+        ("Read stored kinds once\n\nThey were read twice.\n", None),
+        ("Read stored kinds once", None),
+        (f"Read {'x' * 67}", None),
+        (f"Read {'x' * 68}", "73 characters"),
+        ('Revert "Read stored kinds once, which has a subject that is longer than that"', None),
+        ("", "empty"),
+        ("read stored kinds once", "small letter"),
+        ("Read stored kinds once.", "full stop"),
+        ("Read stored kinds once\nand more", "second line"),
+    ],
+)
+def test_a_subject_of_a_commit(message: str, why: str | None) -> None:
+    found = commit_subject.complaint(message)
+    assert (found is None) == (why is None)
+    assert why is None or why in str(found)
 
 
 def test_the_demo_takes_the_next_free_port() -> None:

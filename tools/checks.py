@@ -1,32 +1,51 @@
 """The checks that CI runs: format, lint, types, import contracts, tests."""
 
 import subprocess
+from collections.abc import Sequence
+from typing import Final
 
 from tools.environment import ROOT, environ, say, tool
 
-__all__ = ["run"]
+__all__ = ["FIX", "LINT", "all_checks", "quick", "run", "types"]
 
-TYPED = ("triage", "models", "workers", "migrations", "run.py", "tools", "benchmarks")
+Check = tuple[str, list[str]]
+
+TYPED: Final = ("triage", "models", "workers", "migrations", "run.py", "tools", "benchmarks")
+LINT: Final[list[Check]] = [
+    ("format", ["ruff", "format", "--check", "."]),
+    ("lint", ["ruff", "check", "."]),
+    ("imports", ["lint-imports", "--no-logo"]),
+]
+FIX: Final[list[Check]] = [
+    ("lint", ["ruff", "check", "--fix", "."]),
+    ("format", ["ruff", "format", "."]),
+]
+# Their tests start no server and hardly a process.
+QUICK: Final = ("analysis", "domain", "parsers", "perturb", "reliability", "render", "signatures")
 
 
-def run(pytest_options: list[str]) -> int:
-    """Run every check, the tests last, and say which failed; 0 when none did."""
-    failed = [name for name, command in steps(pytest_options) if not passes(name, command)]
+def types() -> list[Check]:
+    """The type checker over all code of ours."""
+    return [("types", ["mypy", "--strict", *(path for path in TYPED if (ROOT / path).exists())])]
+
+
+def all_checks(pytest_options: Sequence[str]) -> list[Check]:
+    """What CI runs, the tests last; pytest takes the options."""
+    return [*LINT, *types(), ("tests", ["pytest", "-n", "2", *pytest_options])]
+
+
+def quick(pytest_options: Sequence[str]) -> list[Check]:
+    """What is worth running before every commit."""
+    folders = [f"tests/{name}" for name in QUICK]
+    return [*LINT, *types(), ("tests", ["pytest", "-n", "2", "-q", *folders, *pytest_options])]
+
+
+def run(checks: Sequence[Check]) -> int:
+    """Run every check and say which failed; 0 when none did."""
+    failed = [name for name, command in checks if not passes(name, command)]
     if failed:
         say(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
-
-
-def steps(pytest_options: list[str]) -> list[tuple[str, list[str]]]:
-    """Each check with its command; pytest takes the options."""
-    typed = [path for path in TYPED if (ROOT / path).exists()]
-    return [
-        ("format", ["ruff", "format", "--check", "."]),
-        ("lint", ["ruff", "check", "."]),
-        ("types", ["mypy", "--strict", *typed]),
-        ("imports", ["lint-imports", "--no-logo"]),
-        ("tests", ["pytest", "-n", "2", *pytest_options]),
-    ]
 
 
 def passes(name: str, command: list[str]) -> bool:

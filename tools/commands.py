@@ -16,6 +16,11 @@ usage: python3 run.py COMMAND
   demo [--once]         run the service on the bundled incident; --once prints and ends
   triage ARGUMENTS...   the command itself, for example: triage analyze DIR
   test [OPTIONS...]     all checks; the options go to pytest
+  test --quick          lint, types, and the tests that start no process and no server
+  lint                  format, lint and import contracts
+  types                 mypy --strict
+  fix                   mend what ruff can mend, and format
+  help                  this text
   clean                 remove .venv and var
 
 The first run makes an environment in .venv from the locked packages; later ones are instant.
@@ -48,7 +53,18 @@ def dispatch(arguments: list[str]) -> int:
             return demo.show(once="--once" in arguments)
         case ["test", *options]:
             ensure("dev")
-            return checks.run(options)
+            quick = "--quick" in options
+            rest = [one for one in options if one != "--quick"]
+            return checks.run(checks.quick(rest) if quick else checks.all_checks(rest))
+        case ["lint"]:
+            ensure("dev")
+            return checks.run(checks.LINT)
+        case ["types"]:
+            ensure("dev")
+            return checks.run(checks.types())
+        case ["fix"]:
+            ensure("dev")
+            return checks.run(checks.FIX)
         case ["triage", *rest]:
             ensure("server")
             return become_triage(rest)

@@ -5,7 +5,8 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-PAGES = sorted([ROOT / "README.md", ROOT / "benchmarks" / "README.md", *DOCS.rglob("*.md")])
+FRONT = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "benchmarks/README.md")
+PAGES = sorted([*(ROOT / name for name in FRONT), *DOCS.rglob("*.md")])
 TEXT = {path: path.read_text("utf-8") for path in PAGES}
 FENCE = re.compile(r"^```[a-z]*\n(.*?)^```$", re.M | re.S)
 
