@@ -12,7 +12,7 @@ import pytest
 import structlog
 from hypothesis import HealthCheck, settings
 
-from tests.servers import postgres_database
+from tests.support.databases import drop_template, migrated_postgres, put_migrated_sqlite
 
 if TYPE_CHECKING:
     from triage.domain.report import Refused
@@ -46,13 +46,20 @@ def logging_as_it_was() -> Iterator[None]:
     structlog.configure(**said)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def no_template_is_left() -> Iterator[None]:
+    """The server is as it was when all tests have run."""
+    yield
+    drop_template()
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of an empty database; the empty text for SQLite in the data directory."""
+    """The address of a migrated database; the empty text for SQLite in the data directory."""
     if request.param == "sqlite":
         yield ""
     else:
-        with postgres_database() as url:
+        with migrated_postgres() as url:
             yield url
 
 
@@ -61,14 +68,14 @@ def ctx(tmp_path: Path, database_url: str) -> Iterator["Context"]:
     """A context with an empty, migrated database."""
     from triage.services.context import open_context
     from triage.settings import Settings
-    from triage.store.migrate import migrate
 
     settings = Settings(
         data_dir=tmp_path / "data", database_url=database_url, quiet_s=30.0, min_free_bytes=0,
         webhook_allow=("127.0.0.0/8",),
     )  # fmt: skip
+    if not database_url:
+        put_migrated_sqlite(settings.data_dir)
     found = open_context(settings)
-    migrate(found.database)
     yield found
     found.close()
 

@@ -25,8 +25,11 @@ def missing(what: str, why: object) -> None:
 
 
 @contextmanager
-def postgres_database() -> Iterator[str]:
-    """The SQLAlchemy address of an empty database, dropped afterwards."""
+def postgres_database(template: str = "template0") -> Iterator[str]:
+    """The SQLAlchemy address of an empty database, or of a copy of another, dropped afterwards.
+
+    Nobody may be connected to ``template``; to the usual one nobody can.
+    """
     import psycopg
     from psycopg import sql
 
@@ -37,9 +40,8 @@ def postgres_database() -> Iterator[str]:
         missing("PostgreSQL", error)
         raise
     with admin:
-        # Nobody can be connected to this template, which would keep it from being copied.
-        make = "CREATE DATABASE {} TEMPLATE template0"
-        admin.execute(sql.SQL(make).format(sql.Identifier(name)))
+        make = "CREATE DATABASE {} TEMPLATE {}"
+        admin.execute(sql.SQL(make).format(sql.Identifier(name), sql.Identifier(template)))
         try:
             base = POSTGRES.rpartition("/")[0].replace("postgresql://", "postgresql+psycopg://")
             yield f"{base}/{name}"

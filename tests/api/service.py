@@ -13,11 +13,11 @@ import structlog
 import uvicorn
 
 from benchmarks.waiting import eventually
+from tests.support.databases import put_migrated_sqlite
 from triage.api.app import create_app
 from triage.services.context import Context, open_context
 from triage.services.tokens import create_token
 from triage.settings import Settings
-from triage.store.migrate import migrate
 
 SCOPES = ("read", "ingest", "admin")
 
@@ -106,9 +106,8 @@ class Service:
 def context_at(folder: Path, **more: Any) -> Context:
     """A migrated context on SQLite."""
     given = {"min_free_bytes": 0, "webhook_allow": ("127.0.0.0/8",), **more}
-    ctx = open_context(Settings(data_dir=folder, **given))
-    migrate(ctx.database)
-    return ctx
+    put_migrated_sqlite(folder)
+    return open_context(Settings(data_dir=folder, **given))
 
 
 @contextmanager

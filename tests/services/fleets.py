@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from tests.servers import postgres_database
+from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
 from triage.reliability.record import FleetRecord
 from triage.services.announce import Failure, announce
@@ -16,7 +16,6 @@ from triage.services.fleet_import import Imported, import_exposure
 from triage.services.fleet_record import record_of
 from triage.settings import Settings
 from triage.store import resolutions
-from triage.store.migrate import migrate
 
 T0 = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -27,17 +26,17 @@ HEADER = "job_id,started_at,ended_at,ending,num_nodes,num_gpus,nodes,cluster,cau
 def service_on(kind: str, folder: Path) -> Iterator[Context]:
     """An empty service on SQLite or PostgreSQL."""
     if kind == "sqlite":
+        put_migrated_sqlite(folder)
         with opened(Settings(data_dir=folder)) as ctx:
             yield ctx
         return
-    with postgres_database() as url, opened(Settings(data_dir=folder, database_url=url)) as ctx:
+    with migrated_postgres() as url, opened(Settings(data_dir=folder, database_url=url)) as ctx:
         yield ctx
 
 
 @contextmanager
 def opened(settings: Settings) -> Iterator[Context]:
     ctx = open_context(settings)
-    migrate(ctx.database)
     yield ctx
     ctx.close()
 

@@ -6,13 +6,12 @@ from datetime import UTC, datetime
 
 import pytest
 
-from tests.servers import postgres_database
+from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
 from triage.settings import Settings
 from triage.store import artifacts, incidents
 from triage.store.artifacts import NewArtifact
 from triage.store.database import Database, open_database
-from triage.store.migrate import migrate
 
 NOW = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
 COUNTER = itertools.count()
@@ -21,14 +20,14 @@ COUNTER = itertools.count()
 @pytest.fixture(scope="module", params=["sqlite", "postgresql"])
 def database(request, tmp_path_factory) -> Iterator[Database]:
     if request.param == "sqlite":
-        found = open_database(Settings(data_dir=tmp_path_factory.mktemp("data")))
-        migrate(found)
+        folder = tmp_path_factory.mktemp("data")
+        put_migrated_sqlite(folder)
+        found = open_database(Settings(data_dir=folder))
         yield found
         found.close()
         return
-    with postgres_database() as url:
+    with migrated_postgres() as url:
         found = open_database(Settings(database_url=url))
-        migrate(found)
         yield found
         found.close()
 
