@@ -150,9 +150,9 @@ def result(code: str, *arguments: str) -> list[float]:
 
 def answered(packed: str) -> tuple[float, float, float]:
     """Seconds from the first extract sent to the answer, CPU seconds of the child, its peak MiB."""
-    from triage.services.isolated import Isolated
+    from triage.sandbox.pool import Sandbox
 
-    with Isolated() as reader:
+    with Sandbox() as reader:
         reader.analyse([], deadline_s=DEADLINE_S)
         began, cpu_s = time.perf_counter(), cpu_seconds(reader.pid)
         found = reader.analyse(frames_in(packed), b'{"job_id": "1"}', deadline_s=DEADLINE_S)

@@ -31,8 +31,8 @@ from triage.queue import Silent
 from triage.reliability.fleet_report import fleet_report
 from triage.reliability.standing import fleet_standings
 from triage.services.context import Context
-from triage.services.fleet_import import import_exposure
-from triage.services.fleet_record import record_of
+from triage.services.fleet.exposure_import import import_exposure
+from triage.services.fleet.record import record_of
 from triage.settings import load_settings
 from triage.store.blobs import blobs_from
 from triage.store.database import Database

@@ -31,8 +31,8 @@ from triage.api.app import create_app
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.report import Answer
 from triage.render import wire
-from triage.services.announce import Failure, announce
 from triage.services.context import Context, open_context, utc_now
+from triage.services.incidents.announce import Failure, announce
 from triage.settings import load_settings
 from triage.simulator import simulate
 from triage.store import revisions, settling

@@ -25,7 +25,7 @@ import zstandard
 from benchmarks.folders import made
 from benchmarks.table import aligned, machine, write_json
 from triage.parsers.redact import Redactor
-from triage.services.receive import ReceiveLimits, receive_bundle
+from triage.services.uploads.receive import ReceiveLimits, receive_bundle
 from triage.store.blobs import blobs_from
 
 LOG_BYTES = 300_000
@@ -98,7 +98,6 @@ def main() -> None:
                 node=None,
                 limits=ReceiveLimits(),
                 blob=blob,
-                known=lambda _: False,
             ):
                 if member.reason or not member.stored_bytes:
                     raise SystemExit(f"{member.name} was not kept: {member.reason}")

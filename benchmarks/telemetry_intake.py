@@ -41,9 +41,9 @@ from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
 from triage.queue import Silent
 from triage.services.context import Context
-from triage.services.telemetry import TelemetryTarget, take_telemetry
-from triage.services.telemetry_rollups import hours_of_cluster, inlet_of_racks, node_telemetry
-from triage.services.telemetry_summary import Summary
+from triage.services.telemetry.ingest import TelemetryTarget, take_telemetry
+from triage.services.telemetry.rollups import hours_of_cluster, inlet_of_racks, node_telemetry
+from triage.services.telemetry.summary import Summary
 from triage.settings import load_settings
 from triage.store.blobs import blobs_from
 from triage.store.group_commit import GroupCommit

@@ -17,8 +17,8 @@ from tests.support.databases import drop_template, migrated_postgres, put_migrat
 if TYPE_CHECKING:
     from triage.domain.report import Refused
     from triage.domain.standing import Prior
+    from triage.sandbox.pool import Analysis, Extracted, Given
     from triage.services.context import Context
-    from triage.services.isolated import Analysis, Extracted, Given
     from triage.services.perform import Tools
 
 
@@ -81,7 +81,7 @@ def ctx(tmp_path: Path, database_url: str) -> Iterator["Context"]:
 
 
 class ReadersHere:
-    """What :class:`IsolatedPool` does, in this process: quick, and nothing to kill."""
+    """What :class:`SandboxPool` does, in this process: quick, and nothing to kill."""
 
     def extract(
         self, files: Sequence["Given"], facts_json: bytes = b"{}", *, deadline_s: float
@@ -92,8 +92,8 @@ class ReadersHere:
         from triage.parsers.inputs import InputFile
         from triage.parsers.job_file import parse_job
         from triage.report import evidence_rows
-        from triage.services.isolated import Extracted
-        from triage.services.reader_child import state_of
+        from triage.sandbox.child import state_of
+        from triage.sandbox.pool import Extracted
 
         inputs = [InputFile(one.path, one.artifact, one.size_bytes) for one in files]
         ranks = {one.artifact: one.rank for one in files if one.rank is not None}
@@ -118,7 +118,7 @@ class ReadersHere:
         from triage.domain.fleet import job_from_dict
         from triage.parsers.extract_wire import unpack
         from triage.report import study_of
-        from triage.services.isolated import Analysis
+        from triage.sandbox.pool import Analysis
 
         facts = replace(job_from_dict(orjson.loads(facts_json)), standings=dict(standings or {}))
         study = study_of(map(unpack, packed), facts, list(refused), list(notes), at)

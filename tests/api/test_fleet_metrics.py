@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.api.service import Service, context_at, serving
-from tests.services.small_fleet import END, keep_fleet
+from tests.services.fleet.small_fleet import END, keep_fleet
 from triage.api.fleet_metrics import AGE, FleetGauges
 from triage.api.metrics import Metrics
 from triage.services.context import utc_now
-from triage.services.fleet import fleet_of
-from triage.services.fleet_gauges import GAUGES, Figure, figures_of
+from triage.services.fleet.answers import fleet_of
+from triage.services.fleet.gauges import GAUGES, Figure, figures_of
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "examples" / "grafana" / "fleet.json").read_text("utf-8"))

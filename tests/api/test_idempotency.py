@@ -11,9 +11,9 @@ from models import Audit, Idempotency, Resolution
 from tests.api.service import Answer, Service, serving
 from tests.store.racing import in_threads
 from triage.api import idempotency as keys
-from triage.services import resolve as resolving
 from triage.services.context import Context
-from triage.services.retention import prune
+from triage.services.incidents import resolve as resolving
+from triage.services.incidents.retention import prune
 from triage.store import idempotency, settling
 
 URL = "http://127.0.0.1:9/hook"

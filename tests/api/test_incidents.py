@@ -27,7 +27,7 @@ class Readers(ReadersHere):
 
     def analyse(self, *given, **more):
         from triage.domain.answer_wire import answer_from_bytes
-        from triage.services.reader_child import timeline
+        from triage.sandbox.child import timeline
 
         found = super().analyse(*given, **more)
         return replace(found, timeline=timeline(answer_from_bytes(found.answer)))

@@ -34,7 +34,7 @@ from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
 from triage.queue import Doorbell, PipeDoorbell, Silent
 from triage.services.context import open_context
-from triage.services.line import Line
+from triage.services.uploads.queue_length import Line
 from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
@@ -340,7 +340,7 @@ def test_the_gate_minds_the_line_where_readers_need_the_processors(
 
 def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("triage.services.line.time.monotonic", lambda: now)
+    monkeypatch.setattr("triage.services.uploads.queue_length.time.monotonic", lambda: now)
     line = Line()
     assert not line.is_long()
     line.joined(63)

@@ -8,7 +8,7 @@ import matplotlib as mpl
 import pytest
 
 from tests.api.service import Service, context_at, serving
-from tests.services.small_fleet import END, LEMON, NODES, keep_fleet
+from tests.services.fleet.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.cli.main import main
 from triage.client import Client
 from triage.domain.report import iso_utc

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.services.receive_desk import Desk
+from tests.services.uploads.receive_desk import Desk
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from sqlalchemy import event, insert, text
 
 from models import Incident, Job, Resolution, Suspect
 from tests.store.conftest import NOW, suspect
-from triage.services.repeats import MAX_REPEATS, repeats_of
+from triage.services.incidents.repeats import MAX_REPEATS, repeats_of
 from triage.store import jobs, resolutions, revisions, settling
 from triage.store.ids import new_id
 

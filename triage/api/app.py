@@ -46,7 +46,7 @@ from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
 from triage.queue import PipeDoorbell
 from triage.services.context import Context, utc_now
-from triage.services.fleet_gauges import read_figures
+from triage.services.fleet.gauges import read_figures
 from triage.store import incidents as stored_incidents
 from triage.store.counts import counts
 from triage.web import mount as pages

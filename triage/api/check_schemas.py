@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from triage.api.schemas import Open, Page, Time
 from triage.domain.category import Category
 from triage.domain.health import Outcome
-from triage.services.health_list import STATES
+from triage.services.health.due_list import STATES
 
 __all__ = ["CHECKS"]
 

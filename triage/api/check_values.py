@@ -6,7 +6,7 @@ from fastapi import Query
 
 from triage.api.fleet_values import real, within
 from triage.api.values import Name, listed, one_of
-from triage.services.health_list import STATES
+from triage.services.health.due_list import STATES
 
 __all__ = ["BusBandwidth", "CheckState", "NodeName", "OfCluster"]
 

@@ -13,7 +13,7 @@ import structlog
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from triage.services.fleet_gauges import GAUGES, Figure
+from triage.services.fleet.gauges import GAUGES, Figure
 
 __all__ = ["FleetGauges"]
 

@@ -6,7 +6,7 @@ from triage.api.values import NAME_SCHEMA
 from triage.domain.category import Category
 from triage.notify.message import Event
 from triage.notify.request import Kind as ReceiverKind
-from triage.services.resolve import MAX_NOTE
+from triage.services.incidents.resolve import MAX_NOTE
 
 __all__ = ["INCOMING"]
 

@@ -14,7 +14,7 @@ from prometheus_client.registry import Collector
 
 from triage.api.fleet_metrics import FleetGauges
 from triage.errors import TriageError
-from triage.services.fleet_gauges import Figure
+from triage.services.fleet.gauges import Figure
 
 __all__ = ["Metrics"]
 

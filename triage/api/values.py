@@ -13,7 +13,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.states import IncidentState
 from triage.errors import NotFound, Place, Unprocessable
-from triage.services.hooks_times import rfc3339
+from triage.services.hooks.times import rfc3339
 
 __all__ = [
     "NAME_SCHEMA", "CategoryName", "Cursor", "FileKind", "FileName", "IncidentRef", "Limit", "Name",

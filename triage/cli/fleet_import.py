@@ -76,7 +76,7 @@ def taking(
         return
     with service_packages():
         from triage.cli.token import open_ready
-        from triage.services.fleet_import import import_upload, zone_of
+        from triage.services.fleet.exposure_import import import_upload, zone_of
 
         known = zone_of(zone)
         ctx = open_ready()

@@ -132,7 +132,7 @@ class OfDatabase:
     ctx: "Context"
 
     def report(self, asked: Asked, top: int, knobs: Mapping[str, Any]) -> Facts:
-        from triage.services.fleet import fleet_of, options_of
+        from triage.services.fleet.answers import fleet_of, options_of
 
         answer = fleet_of(
             self.ctx, since=asked.since, until=asked.until, cluster=asked.cluster,
@@ -141,13 +141,13 @@ class OfDatabase:
         return answer.to_dict(top)
 
     def nodes(self, asked: Asked, standing: str | None, limit: int | None) -> list[Facts]:
-        from triage.services.fleet import standings_of
+        from triage.services.fleet.answers import standings_of
 
         found = standings_of(self.ctx, until=asked.until, cluster=asked.cluster)
         wanted = (one for one in found.nodes if standing in (None, str(one.grade)))
         return [one.to_dict() for one in islice(wanted, limit)]
 
     def plan(self, asked: Asked, knobs: Mapping[str, Any]) -> Facts:
-        from triage.services.fleet_plans import plans_of
+        from triage.services.fleet.plans import plans_of
 
         return plans_of(self.ctx, asked.since, asked.until, asked.cluster, knobs)

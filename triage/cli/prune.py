@@ -33,7 +33,7 @@ def prune(
     """Remove what is too old; the help stands in ``HELP``."""
     with service_packages():
         from triage.cli.token import open_ready
-        from triage.services.retention import prune as remove
+        from triage.services.incidents.retention import prune as remove
 
         ctx = open_ready()
         try:

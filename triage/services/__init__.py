@@ -1,1 +1,1 @@
-"""What the service does, one use-case a file."""
+"""What the service does: one folder a feature, one use-case a file."""

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from triage.queue import Doorbell, Silent
-from triage.services.line import Line
+from triage.services.uploads.queue_length import Line
 from triage.settings import Settings
 from triage.store.blobs import Blobs, blobs_from
 from triage.store.database import Database, open_database

@@ -4,7 +4,7 @@ import time
 from typing import Final
 
 from triage.services.context import Context, utc_now
-from triage.services.digest_due import arm_digest
+from triage.services.notifications.weekly_due import arm_digest
 from triage.services.sweep import sweep
 from triage.store.house import arm_daily_round
 

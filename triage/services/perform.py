@@ -20,15 +20,15 @@ from sqlalchemy.orm import Session
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.notify.guard import Guard
-from triage.services.analyse import analyse, analyse_given_up
+from triage.sandbox.readers import Readers
 from triage.services.context import Context, utc_now
-from triage.services.deliver import deliver
-from triage.services.digest_due import KEY as DIGEST
 from triage.services.done import Done
-from triage.services.parse import parse, parse_given_up
-from triage.services.readers import Readers
-from triage.services.retention import prune_by_settings
-from triage.services.tell import ring_for
+from triage.services.incidents.analyse import analyse, analyse_given_up
+from triage.services.incidents.parse import parse, parse_given_up
+from triage.services.incidents.retention import prune_by_settings
+from triage.services.notifications.deliver import deliver
+from triage.services.notifications.outbox import ring_for
+from triage.services.notifications.weekly_due import KEY as DIGEST
 from triage.settings import Settings
 from triage.store import work
 from triage.store.ids import new_id
@@ -60,10 +60,10 @@ class Tools:
 
 def open_tools(settings: Settings, readers: int) -> Tools:
     """The tools of one worker process; its readers start when first needed."""
-    from triage.services.isolated import IsolatedPool
+    from triage.sandbox.pool import SandboxPool
 
     owner = f"{socket.gethostname()}:{os.getpid()}:{new_id('w', utc_now())}"
-    pool = IsolatedPool(readers, settings.parse_memory_bytes, settings.reader_resident_bytes)
+    pool = SandboxPool(readers, settings.parse_memory_bytes, settings.reader_resident_bytes)
     return Tools(pool, Guard(settings.webhook_allow), owner)
 
 
@@ -195,7 +195,7 @@ def do_notify(ctx: Context, tools: Tools, owed: Sequence[WorkView]) -> Done:
 def do_retention(ctx: Context, tools: Tools, owed: Sequence[WorkView]) -> Done:  # noqa: ARG001
     if owed[0].key == DIGEST:
         # What it is worked out with takes memory that few workers ever need.
-        from triage.services.digest import send_digest
+        from triage.services.notifications.weekly_report import send_digest
 
         return send_digest(ctx)
     return prune_by_settings(ctx)

@@ -9,8 +9,8 @@ import structlog
 
 from triage.domain.states import WorkKind
 from triage.services.context import Context, utc_now
+from triage.services.notifications.outbox import ring_for
 from triage.services.perform import give_up
-from triage.services.tell import ring_for
 from triage.store import work
 
 __all__ = ["sweep"]

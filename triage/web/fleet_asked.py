@@ -13,7 +13,7 @@ from pydantic import BeforeValidator
 
 from triage.api.values import Name
 from triage.errors import Unprocessable
-from triage.services.fleet import DEFAULT_DAYS, MAX_DAYS
+from triage.services.fleet.answers import DEFAULT_DAYS, MAX_DAYS
 
 __all__ = [
     "PERIOD",

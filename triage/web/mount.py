@@ -4,7 +4,7 @@ from typing import Final
 
 from fastapi import FastAPI
 
-from triage.services.pictures import PictureStore
+from triage.services.incidents.pictures import PictureStore
 from triage.web.assets import asset
 from triage.web.routers import (
     evidence,

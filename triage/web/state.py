@@ -4,7 +4,7 @@ from typing import cast
 
 from starlette.requests import Request
 
-from triage.services.pictures import PictureStore
+from triage.services.incidents.pictures import PictureStore
 
 __all__ = ["pictures_of"]
 

@@ -25,7 +25,7 @@ from triage.api.fleet_values import (
 from triage.api.state import state_of
 from triage.api.values import known_query
 from triage.domain.report import iso_utc
-from triage.services.fleet import fleet_of, options_of, period_of, report_of, standings_of
+from triage.services.fleet.answers import fleet_of, options_of, period_of, report_of, standings_of
 
 __all__ = ["router"]
 

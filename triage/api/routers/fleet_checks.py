@@ -20,8 +20,8 @@ from triage.api.state import state_of
 from triage.api.values import Cursor, Limit, Name, Since, known_query
 from triage.parsers.health.read import MAX_BYTES
 from triage.services.context import utc_now
-from triage.services.health import CheckTarget, take_checks
-from triage.services.health_list import Position, checks_from, place_of
+from triage.services.health.due_list import Position, checks_from, place_of
+from triage.services.health.ingest import CheckTarget, take_checks
 
 __all__ = ["reading", "router"]
 

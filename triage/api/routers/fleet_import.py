@@ -15,7 +15,7 @@ from triage.api.schemas import ImportedRows
 from triage.api.state import state_of
 from triage.api.values import Name, known_query
 from triage.errors import Place, Unprocessable, UsageError
-from triage.services.fleet_import import MOST_ROWS, import_upload, zone_of
+from triage.services.fleet.exposure_import import MOST_ROWS, import_upload, zone_of
 
 __all__ = ["router"]
 

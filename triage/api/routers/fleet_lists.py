@@ -19,8 +19,8 @@ from triage.api.state import state_of
 from triage.api.values import Cursor, Limit, Name, known_query
 from triage.domain.standing import Standing
 from triage.errors import Conflict
-from triage.services.fleet import period_of
-from triage.services.standings_kept import listed_standings
+from triage.services.fleet.answers import period_of
+from triage.services.fleet.standings_cache import listed_standings
 from triage.store import run_list
 
 __all__ = ["router"]

@@ -24,8 +24,8 @@ from triage.api.routers.fleet import PERIOD, REFUSALS, UNCHANGED, as_answer
 from triage.api.state import state_of
 from triage.api.values import known_query
 from triage.errors import Place, Unprocessable
-from triage.services.fleet import report_of
-from triage.services.fleet_plans import checkpoint_facts, projection_facts, spares_facts
+from triage.services.fleet.answers import report_of
+from triage.services.fleet.plans import checkpoint_facts, projection_facts, spares_facts
 
 __all__ = ["router"]
 

@@ -14,7 +14,7 @@ from triage.api.described import BINARY, answers, binary_body, scoped
 from triage.api.routers.uploads import coding, within
 from triage.api.state import state_of
 from triage.api.values import known_query
-from triage.services.telemetry import TelemetryTarget, take_telemetry
+from triage.services.telemetry.ingest import TelemetryTarget, take_telemetry
 
 __all__ = ["router"]
 

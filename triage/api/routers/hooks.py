@@ -17,14 +17,14 @@ from triage.api.schemas import Announced, EndedJob, Heard
 from triage.api.state import state_of
 from triage.api.strict_json import object_from, value_from
 from triage.api.values import known_query
-from triage.services.announce import announce
 from triage.services.context import utc_now
-from triage.services.hooks import hear
-from triage.services.hooks_alertmanager import alert_notices
-from triage.services.hooks_cloudevents import BATCH, STRUCTURED, event_notices, events_from
-from triage.services.hooks_job_ended import end_from, ended
-from triage.services.hooks_job_failed import failure_from
-from triage.services.hooks_notices import Notices
+from triage.services.hooks.alertmanager import alert_notices
+from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
+from triage.services.hooks.job_ended import end_from, ended
+from triage.services.hooks.job_failed import failure_from
+from triage.services.hooks.monitoring import hear
+from triage.services.hooks.notices import Notices
+from triage.services.incidents.announce import announce
 from triage.store.views import IncidentView
 
 __all__ = ["router"]

@@ -59,9 +59,9 @@ from triage.errors import Conflict, NotFound
 from triage.notify.message import Event
 from triage.notify.ticket import as_markdown
 from triage.services.context import Context
-from triage.services.repeats import repeats_of
-from triage.services.resolve import resolve
-from triage.services.tell import message_of
+from triage.services.incidents.repeats import repeats_of
+from triage.services.incidents.resolve import resolve
+from triage.services.notifications.outbox import message_of
 from triage.store import artifacts, evidence, incidents, revisions, suspects
 from triage.store.views import IncidentView, ResolutionView, RevisionView
 

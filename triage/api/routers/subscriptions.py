@@ -17,7 +17,7 @@ from triage.api.state import state_of
 from triage.api.strict_json import object_from
 from triage.api.values import Cursor, Limit, known_query, one_id
 from triage.errors import NotFound
-from triage.services.subscribe import resend, subscribe, unsubscribe
+from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
 from triage.store import deliveries, subscriptions
 from triage.store.views import DeliveryView
 

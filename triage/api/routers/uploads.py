@@ -27,7 +27,7 @@ from triage.api.values import (
     one_id,
 )
 from triage.errors import Place, TooLarge, Unprocessable
-from triage.services.intake import Target, take_artifact, take_bundle
+from triage.services.uploads.ingest import Target, take_artifact, take_bundle
 
 __all__ = ["router"]
 

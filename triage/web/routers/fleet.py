@@ -18,9 +18,9 @@ from triage.render import fleet_nodes, fleet_sections
 from triage.render.fleet_said import TO_BEGIN, is_empty, period_text, plan_answers
 from triage.render.markup import Html, constant, el
 from triage.services.context import utc_now
-from triage.services.fleet import fleet_of, report_of
-from triage.services.health_list import STATES, checks_of, to_be_seen_to
-from triage.services.standings_kept import kept_standings
+from triage.services.fleet.answers import fleet_of, report_of
+from triage.services.fleet.standings_cache import kept_standings
+from triage.services.health.due_list import STATES, checks_of, to_be_seen_to
 from triage.store.fleet import clusters
 from triage.web.access import admit
 from triage.web.blanks import without_blanks

@@ -18,9 +18,9 @@ from triage.api.values import Cursor, Name, known_query, one_id
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
 from triage.render.next_step import commands, looks, next_step
-from triage.services.pictures import Pictures
-from triage.services.repeats import Repeat, repeats_of
-from triage.services.resolve import resolve
+from triage.services.incidents.pictures import Pictures
+from triage.services.incidents.repeats import Repeat, repeats_of
+from triage.services.incidents.resolve import resolve
 from triage.store import artifacts, revisions
 from triage.store.revisions import Made
 from triage.store.views import IncidentView
@@ -159,7 +159,7 @@ def incident_grid(
     id: str,  # noqa: A002
     revision: Annotated[int, Query(ge=1, le=1 << 30)],
 ) -> Response:
-    """The cells of the rank grid, as ``triage.services.pictures.grid_bytes`` writes them."""
+    """The cells of the rank grid, as ``services.incidents.pictures.grid_bytes`` writes them."""
     shown = seen(request, id, revision)
     if shown.pictures is None or not shown.pictures.has_grid:
         raise Conflict("this answer has no ranks to draw", hint="no dump could be read")

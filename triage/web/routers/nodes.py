@@ -14,9 +14,9 @@ from triage.errors import NotFound
 from triage.render.fleet_grades import grade_word
 from triage.render.markup import Html
 from triage.services.context import utc_now
-from triage.services.health_list import checks_of
-from triage.services.standings_kept import kept_standings
-from triage.services.telemetry_rollups import node_telemetry
+from triage.services.fleet.standings_cache import kept_standings
+from triage.services.health.due_list import checks_of
+from triage.services.telemetry.rollups import node_telemetry
 from triage.store import nodes
 from triage.web.access import admit
 from triage.web.pages import page

@@ -13,7 +13,7 @@ from triage.api.state import state_of
 from triage.api.values import known_query, one_id
 from triage.domain.states import WorkKind
 from triage.services.context import utc_now
-from triage.services.subscribe import resend
+from triage.services.notifications.subscribe import resend
 from triage.store import artifacts, backlog
 from triage.store.views import WorkView
 from triage.web.access import admit, visitor_of

@@ -10,8 +10,8 @@ from triage.api.access import Scope
 from triage.api.described import BINARY
 from triage.api.state import state_of
 from triage.api.values import FileName, known_query
-from triage.services.raw_file import lines_around, pieces_of, stored_file
-from triage.services.receive_kind import FLIGHT_RECORDER
+from triage.services.uploads.kind import FLIGHT_RECORDER
+from triage.services.uploads.raw_file import lines_around, pieces_of, stored_file
 from triage.store import evidence
 from triage.web.access import admit
 from triage.web.known import the_incident

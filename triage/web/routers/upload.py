@@ -21,9 +21,9 @@ from triage.api.state import state_of
 from triage.api.values import Name, known_query
 from triage.api.values import name as checked_name
 from triage.errors import Refusal, Unprocessable
-from triage.services.by_hand import Chosen, new_job_id, settle_now, take_chosen
 from triage.services.context import Context
-from triage.services.intake import Target, take_bundle
+from triage.services.uploads.by_hand import Chosen, new_job_id, settle_now, take_chosen
+from triage.services.uploads.ingest import Target, take_bundle
 from triage.web.access import admit, check_word
 from triage.web.multipart import Part, boundary_of, parts_of
 from triage.web.pages import page

@@ -1,0 +1,87 @@
+"""What is old goes; what is needed, or was never answered for, is told apart."""
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload
+from triage.services.context import Context
+from triage.services.incidents import retention
+from triage.services.incidents.resolve import resolve
+from triage.services.incidents.retention import prune
+from triage.services.perform import Tools
+from triage.store import artifacts, evidence, incidents
+from triage.store.ids import made_at, new_id
+
+
+@pytest.fixture
+def later(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ten days have passed."""
+    monkeypatch.setattr(retention, "utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
+
+
+def test_old_bytes_go_and_the_answer_stays(ctx: Context, tools: Tools, later: None) -> None:
+    found = announce_and_settle(ctx, tools, JOB)
+    assert len(list(ctx.blobs.keys())) == 1
+
+    planned = prune(ctx, 90, 5, dry_run=True)
+    assert len(list(ctx.blobs.keys())) == 1
+    done = prune(ctx, 90, 5)
+
+    assert planned == done
+    assert (done.num_incidents, done.num_uploads) == (0, 1)
+    assert list(ctx.blobs.keys()) == []
+    with ctx.database.reading() as session:
+        assert incidents.find(session, found.id) == found
+        assert evidence.of_incident(session, found.id)
+
+
+def test_old_incidents_go_with_all_that_is_theirs(ctx: Context, tools: Tools, later: None) -> None:
+    found = announce_and_settle(ctx, tools, JOB)
+
+    assert prune(ctx, 5, 90).num_incidents == 1
+
+    with ctx.database.reading() as session:
+        assert incidents.find(session, found.id) is None
+        assert artifacts.of_incident(session, found.id) == []
+        assert evidence.of_incident(session, found.id) == []
+    assert list(ctx.blobs.keys()) == []
+    assert prune(ctx, 5, 5).num_incidents == 0
+
+
+def test_what_a_person_resolved_is_kept(ctx: Context, tools: Tools, later: None) -> None:
+    found = announce_and_settle(ctx, tools, JOB)
+    resolve(ctx, found.id, "gpu", None, None, "key_1")
+
+    assert prune(ctx, 5, 90).num_incidents == 0
+
+
+def test_what_is_new_or_not_settled_stays(ctx: Context, tools: Tools) -> None:
+    announce_and_settle(ctx, tools, JOB)
+    upload(ctx, {"a.log": b"x\n"}, job_id="other")
+
+    assert prune(ctx, 1, 1) == retention.Pruned(0, 0, 0)
+    assert len(list(ctx.blobs.keys())) == 2
+
+
+def test_blobs_without_rows_go_after_a_day(ctx: Context, tools: Tools, later: None) -> None:
+    announce_and_settle(ctx, tools, JOB)
+    for at in (datetime.now(UTC), datetime.now(UTC) + timedelta(days=9.5)):
+        blob = ctx.blobs.begin(new_id("blob", at))
+        blob.write(b"bytes")
+        blob.commit()
+
+    prune(ctx, 90, 90)
+
+    assert len(list(ctx.blobs.keys())) == 2
+
+
+def test_an_id_tells_when_it_was_made() -> None:
+    now = datetime.now(UTC)
+
+    at = made_at(new_id("blob", now))
+
+    assert at is not None
+    assert abs(at - now) < timedelta(milliseconds=2)
+    assert made_at("blob_short") is None
+    assert made_at("blob_" + "!" * 20) is None

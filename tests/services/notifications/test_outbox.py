@@ -1,0 +1,258 @@
+"""Who is told what, how often, and what happens while a receiver is away."""
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from standardwebhooks import Webhook
+
+from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload, work_off
+from triage.domain.states import DeliveryState, WorkKind
+from triage.errors import Conflict, NotFound, Unprocessable
+from triage.services.context import Context
+from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.resolve import resolve
+from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
+from triage.services.perform import Tools, perform
+from triage.store import deliveries, subscriptions
+
+
+class Receiver:
+    """A receiver on loopback: answers with ``status``, keeps what came."""
+
+    def __init__(self) -> None:
+        self.status = 200
+        self.headers: dict[str, str] = {}
+        self.came: list[tuple[dict[str, str], bytes]] = []
+        outer = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = self.rfile.read(int(self.headers["Content-Length"]))
+                outer.came.append(({k.lower(): v for k, v in self.headers.items()}, body))
+                self.send_response(outer.status)
+                for name, value in outer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("Content-Length", "0")
+                self.end_headers()
+
+            def log_message(self, *arguments: object) -> None:
+                """Stay silent."""
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.thread = threading.Thread(target=self.server.serve_forever, daemon=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.server.server_port}/hook"
+
+    def bodies(self) -> list[dict[str, object]]:
+        return [json.loads(body) for _, body in self.came]
+
+
+@contextmanager
+def listening() -> Iterator[Receiver]:
+    found = Receiver()
+    found.thread.start()
+    try:
+        yield found
+    finally:
+        found.server.shutdown()
+        found.server.server_close()
+        found.thread.join()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    with listening() as found:
+        yield found
+
+
+def send_all(ctx: Context, tools: Tools) -> None:
+    while perform(ctx, tools, WorkKind.NOTIFY):
+        pass
+
+
+def later(monkeypatch: pytest.MonkeyPatch, **delta: float) -> None:
+    """The services' clock is ahead by so much."""
+    for module in ("perform", "deliver"):
+        monkeypatch.setattr(
+            f"triage.services.{module}.utc_now", lambda: datetime.now(UTC) + timedelta(**delta)
+        )
+
+
+def states(ctx: Context, subscription_id: str) -> list[tuple[str, DeliveryState, int]]:
+    with ctx.database.reading() as session:
+        rows = deliveries.of_subscription(session, subscription_id)
+    return [(row.event, row.state, row.attempts) for row in rows[::-1]]
+
+
+def test_an_answer_is_told_once_and_signed(ctx: Context, tools: Tools, receiver: Receiver) -> None:
+    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    found = announce_and_settle(ctx, tools, JOB)
+    send_all(ctx, tools)
+    send_all(ctx, tools)
+
+    [(headers, body)] = receiver.came
+    Webhook(told.secrets[0]).verify(body, headers)
+    said = json.loads(body)
+    assert said["type"] == "incident.ready"
+    assert said["data"]["incident_id"] == found.id
+    assert said["data"]["verdict"] == found.verdict
+    assert said["data"]["provisional"] is False
+    assert states(ctx, told.id) == [("incident.ready", DeliveryState.DELIVERED, 1)]
+
+
+def test_provisional_answers_are_told_on_request_alone(
+    ctx: Context, tools: Tools, receiver: Receiver
+) -> None:
+    subscribe(ctx, "generic", receiver.url, None, None, ["incident.provisional"], "key_1")
+    announce(ctx, Failure("4711", None, expected_artifacts=99))
+    upload(ctx, JOB)
+    work_off(ctx, tools)
+    send_all(ctx, tools)
+
+    assert [one["type"] for one in receiver.bodies()] == ["incident.provisional"]
+    assert receiver.bodies()[0]["data"]["provisional"] is True
+
+
+def test_a_receiver_that_was_away_is_served_when_it_is_back(
+    ctx: Context, tools: Tools, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    receiver.status = 503
+    found = announce_and_settle(ctx, tools, JOB)
+    for second in range(0, 601, 15):
+        later(monkeypatch, seconds=second)
+        send_all(ctx, tools)
+    tried = len(receiver.came)
+    assert 10 <= tried <= 20
+    assert states(ctx, told.id) == [("incident.ready", DeliveryState.PENDING, tried)]
+    resolve(ctx, found.id, "gpu", None, None, "key_1")
+
+    receiver.status = 204
+    later(monkeypatch, seconds=660)
+    send_all(ctx, tools)
+
+    ids = [headers["webhook-id"] for headers, _ in receiver.came]
+    bodies = {body for headers, body in receiver.came if headers["webhook-id"] == ids[0]}
+    assert len(set(ids)) == 2
+    assert len(bodies) == 1
+    for headers, body in receiver.came[-2:]:
+        timestamp = datetime.fromtimestamp(int(headers["webhook-timestamp"]), UTC)
+        assert timedelta(minutes=9) < timestamp - datetime.now(UTC) < timedelta(minutes=13)
+        assert headers["webhook-signature"].startswith("v1,")
+        assert body
+    assert {state for _, state, _ in states(ctx, told.id)} == {DeliveryState.DELIVERED}
+    with ctx.database.reading() as session:
+        assert subscriptions.find(session, told.id).failing_since is None
+
+
+def test_a_receiver_that_is_gone_is_left_alone(
+    ctx: Context, tools: Tools, receiver: Receiver
+) -> None:
+    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    receiver.status = 410
+    found = announce_and_settle(ctx, tools, JOB)
+    send_all(ctx, tools)
+    resolve(ctx, found.id, "gpu", None, None, "key_1")
+    send_all(ctx, tools)
+
+    assert len(receiver.came) == 1
+    [(_, state, _)] = states(ctx, told.id)
+    assert state is DeliveryState.FAILED
+    with ctx.database.reading() as session:
+        [row] = deliveries.of_subscription(session, told.id)
+    with pytest.raises(Conflict):
+        resend(ctx, row.id, "key_1")
+
+
+def test_a_receiver_may_ask_for_time(
+    ctx: Context, tools: Tools, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    receiver.status, receiver.headers = 429, {"Retry-After": "300"}
+    announce_and_settle(ctx, tools, JOB)
+    send_all(ctx, tools)
+    later(monkeypatch, seconds=200)
+    send_all(ctx, tools)
+    assert len(receiver.came) == 1
+
+    receiver.status = 200
+    later(monkeypatch, seconds=310)
+    send_all(ctx, tools)
+    assert len(receiver.came) == 2
+
+
+def test_the_same_message_is_sent_once_more_on_request(
+    ctx: Context, tools: Tools, receiver: Receiver
+) -> None:
+    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    announce_and_settle(ctx, tools, JOB)
+    send_all(ctx, tools)
+    with ctx.database.reading() as session:
+        [row] = deliveries.of_subscription(session, told.id)
+
+    resend(ctx, row.id, "key_1")
+    send_all(ctx, tools)
+
+    (first, one), (second, other) = receiver.came
+    assert first["webhook-id"] == second["webhook-id"] == row.id
+    assert one == other
+    with pytest.raises(NotFound):
+        resend(ctx, "msg_none", "key_1")
+
+
+def test_a_callback_is_told_of_its_incident_alone(
+    ctx: Context, tools: Tools, receiver: Receiver
+) -> None:
+    mine = announce(ctx, Failure("1", None, expected_artifacts=0, callback_url=receiver.url))
+    announce(ctx, Failure("2", None, expected_artifacts=0))
+    work_off(ctx, tools)
+    send_all(ctx, tools)
+
+    assert [one["data"]["incident_id"] for one in receiver.bodies()] == [mine.id]
+    with ctx.database.reading() as session:
+        assert subscriptions.listing(session) == []
+
+
+def test_a_receiver_inside_is_refused_unless_it_is_allowed(ctx: Context) -> None:
+    with pytest.raises(Unprocessable):
+        subscribe(ctx, "generic", "http://10.0.0.1/", None, None, None, "key_1")
+    with pytest.raises(Unprocessable):
+        announce(ctx, Failure("1", None, callback_url="http://169.254.169.254/latest"))
+    with pytest.raises(Unprocessable):
+        subscribe(ctx, "carrier pigeon", "https://example.com/", None, None, None, "key_1")
+
+
+def test_nobody_is_told_after_unsubscribing(ctx: Context, tools: Tools, receiver: Receiver) -> None:
+    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    announce_and_settle(ctx, tools, JOB)
+
+    unsubscribe(ctx, told.id, "key_1")
+    send_all(ctx, tools)
+
+    assert receiver.came == []
+    with pytest.raises(NotFound):
+        unsubscribe(ctx, told.id, "key_1")
+
+
+def test_a_page_is_closed_by_the_resolution_and_not_opened_again(
+    ctx: Context, tools: Tools, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    subscribe(ctx, "pagerduty", receiver.url, "R" * 32, None, None, "key_1")
+    receiver.status = 500
+    found = announce_and_settle(ctx, tools, JOB)
+    send_all(ctx, tools)
+    resolve(ctx, found.id, "gpu", None, None, "key_1")
+    receiver.status = 202
+    later(monkeypatch, minutes=2)
+    send_all(ctx, tools)
+
+    actions = [one["event_action"] for one in receiver.bodies()]
+    assert actions == ["trigger", "resolve"]
+    assert len({one["dedup_key"] for one in receiver.bodies()}) == 1

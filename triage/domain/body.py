@@ -1,0 +1,13 @@
+"""A body: bytes that are read once, from a request, a file or a process."""
+
+from typing import Protocol
+
+__all__ = ["Body"]
+
+
+class Body(Protocol):
+    """Bytes to be read once."""
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        ...

@@ -1,0 +1,298 @@
+"""The process that reads foreign bytes, so that the service need not.
+
+It may crash, hang or run out of memory: the parent sees that, kills it, and starts
+another. It has no credentials and no connections; it knows files, frames and the core.
+It ends when its parent does, however that ended, and when it cannot give its memory back.
+
+    python -m triage.sandbox.child MEMORY_BYTES RESIDENT_BYTES PARENT_PID
+"""
+
+import ctypes
+import faulthandler
+import gc
+import os
+import resource
+import select
+import signal
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import fields, replace
+from datetime import datetime
+from operator import attrgetter
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from triage.analysis.near import Near
+from triage.domain.answer_wire import answer_to_bytes
+from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.fleet import Job
+from triage.domain.report import Answer, Refused, iso_utc
+from triage.domain.standing import Prior, prior_from
+from triage.domain.states import ArtifactState
+from triage.parsers.extract import Extract, Extractor
+from triage.parsers.extract_wire import Interned, pack, unpack
+from triage.parsers.inputs import InputFile
+from triage.parsers.job_file import parse_job
+from triage.render import wire
+from triage.report import DatedRow, evidence_rows, study_of
+from triage.sandbox.crashes import asked_crashes
+from triage.sandbox.errors import OUT_OF_MEMORY
+from triage.sandbox.first_compile import one_at_a_time
+from triage.sandbox.limits import restrict
+from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
+
+__all__ = ["main"]
+
+# Looking for what can be given back takes as long as reading a small upload.
+GIVE_BACK_AFTER: Final = 4 << 20
+PR_SET_PDEATHSIG: Final = 1
+# A row's values in the order of its fields; `astuple` copies each of them with care.
+DATED: Final = attrgetter(*(field.name for field in fields(DatedRow)))
+WARM_DUMP: Final = (
+    b'{"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"'
+    b'}}, "pg_status": {}, "entries": [{"record_id": 0, "pg_id": 0, "process_group": ["0",'
+    b' "default_pg"], "collective_seq_id": 1, "p2p_seq_id": 0, "op_id": 1, "profiling_name":'
+    b' "nccl:all_reduce", "time_created_ns": 1700000000000000000, "input_sizes": [[8]],'
+    b' "input_dtypes": ["Float"], "output_sizes": [[8]], "output_dtypes": ["Float"], "state":'
+    b' "scheduled", "time_discovered_started_ns": null, "time_discovered_completed_ns": null,'
+    b' "retired": false, "timeout_ms": 600000, "is_p2p": false, "frames": []}]}'
+)
+WARM_LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Serve requests from standard input until it ends."""
+    memory_bytes, resident_bytes, parent = (int(one) for one in arguments)
+    source, sink = own_pipes()
+    end_with(parent, source)
+    restrict(memory_bytes)
+    faulthandler.enable()
+    # One request makes a million objects and drops them all; looking for cycles among them
+    # took as long as reading them.
+    gc.disable()
+    server = Server(source, sink)
+    server.warm_up()
+    gc.freeze()  # what stays is not looked through after every call
+    write_frame(sink, READY)
+    while (request := read_frame(source)) is not None:
+        if server.answer(request):
+            give_back_memory()
+        # Said behind every answer, so that nobody asks one that is about to leave.
+        if resident_now() > resident_bytes:
+            write_frame(sink, SPENT)
+            return 0
+        write_frame(sink, READY)
+    return 0
+
+
+def own_pipes() -> tuple[int, int]:
+    """Standard input and output to ourselves: nothing that a library prints gets between."""
+    source, sink = os.dup(0), os.dup(1)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.close(nothing)
+    os.dup2(2, 1)
+    return source, sink
+
+
+def end_with(parent: int, source: int) -> None:
+    """See to it that this process does not outlive its parent, even while it hangs in native code:
+    by the kernel where it can, and by the pipe that then breaks.
+    """
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        if os.getppid() != parent:
+            os._exit(0)
+
+    def watch() -> None:
+        poll = select.poll()
+        poll.register(source, 0)  # hanging up is told whatever one asks for
+        poll.poll()
+        os._exit(0)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+class Server:
+    """Answers one request after the other."""
+
+    def __init__(self, source: int, sink: int) -> None:
+        self.source = source
+        self.sink = sink
+        self.extractor = Extractor()
+        self.facts, self.job = b"", Near(Job())
+        self.since_given_back = 0
+        self.crashes = asked_crashes()
+
+    def answer(self, request: bytes) -> bool:
+        """One request. An error is an answer too; only lack of memory ends the process.
+
+        Whether there may be much memory to give back.
+        """
+        began = time.perf_counter()
+        told: dict[str, Any] = {}
+        parts: list[bytes] = []
+        frames = Frames(self.source)
+        try:
+            asked = from_exact_json(request)
+            work = self.extract if asked["do"] == "extract" else self.analyse
+            parts = work(asked, frames, told)
+        except MemoryError:
+            os._exit(OUT_OF_MEMORY)
+        except Exception as error:  # noqa: BLE001 the edge of the process: the parent decides
+            traceback.print_exc()
+            told = {"error": type(error).__name__, "why": str(error)[:2000]}
+        frames.rest()
+        told |= {
+            "parts": len(parts),
+            "seconds": time.perf_counter() - began,
+            "peak_mib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
+        }
+        write_frame(self.sink, orjson.dumps(told))
+        for part in parts:
+            write_frame(self.sink, part)
+        self.since_given_back += sum(map(len, parts))
+        much = "states" not in told or self.since_given_back > GIVE_BACK_AFTER
+        if much:
+            self.since_given_back = 0
+        return much
+
+    def extract(self, asked: dict[str, Any], frames: "Frames", told: dict[str, Any]) -> list[bytes]:
+        """For each file its packed extract, and its rows of evidence as a JSON list."""
+        near = self.near(next(frames, b""))
+        files = [InputFile(Path(path), name, size) for path, name, size, _ in asked["files"]]
+        for file in files:
+            for name, crash in self.crashes:
+                if name in file.artifact:
+                    crash()
+        ranks = {name: rank for _, name, _, rank in asked["files"] if rank is not None}
+        parts = []
+        told["states"] = states = []
+        for extract in self.extractor.extract(files, ranks):
+            parts += [pack(extract), to_exact_json(evidence_rows(extract, near.of(extract)))]
+            states.append(state_of(extract))
+        return parts
+
+    def near(self, facts: bytes) -> Near:
+        """The job that these facts describe; mostly it is the one of the request before."""
+        if facts != self.facts:
+            self.facts, self.job = facts, Near(parse_job(facts)[0])
+        return self.job
+
+    def analyse(
+        self, asked: dict[str, Any], frames: "Frames", _told: dict[str, Any]
+    ) -> list[bytes]:
+        """The report, its time line, the whole answer, and the dated evidence."""
+        job = next(frames, b"")
+        interned = Interned()
+        extracts: list[Extract] = [unpack(one, interned) for one in frames]
+        facts, problem = parse_job(job)
+        notes = [*asked["notes"], *facts.problems]
+        if problem:
+            notes.append(f"what is known of the job {problem}; it is not used")
+        study = study_of(
+            extracts,
+            replace(facts, standings=standings_of(asked["standings"])),
+            [Refused(artifact, why) for artifact, why in asked["refused"]],
+            notes,
+            None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
+        )
+        answer = study.report.answer
+        dated = to_exact_json([DATED(row) for row in study.dated])
+        return [wire.render(answer), timeline(answer), answer_to_bytes(answer), dated]
+
+    def warm_up(self) -> None:
+        """Have everything compiled and loaded before somebody waits for it."""
+        with tempfile.TemporaryDirectory() as folder:
+            files = []
+            for name, data in (("rank_0", WARM_DUMP), ("rank_1", WARM_DUMP), ("k.log", WARM_LOG)):
+                path = Path(folder) / name
+                path.write_bytes(data)
+                files.append(InputFile(path, name, len(data)))
+            with one_at_a_time():
+                extracts = [unpack(pack(one)) for one in self.extractor.extract(files)]
+        study_of(extracts, parse_job(b"{}")[0])
+
+
+class Frames(Iterator[bytes]):
+    """The frames behind a request, up to an empty one."""
+
+    def __init__(self, source: int) -> None:
+        self.source = source
+        self.ended = False
+
+    def __next__(self) -> bytes:
+        found = None if self.ended else read_frame(self.source)
+        if not found:
+            self.ended = True
+            raise StopIteration
+        return found
+
+    def rest(self) -> None:
+        """Read what an error left unread, so that the next request is found."""
+        for _ in self:
+            pass
+
+
+def state_of(extract: Extract) -> tuple[str, str | None]:
+    """What became of a file as a whole, and why it is not all read."""
+    refused = [*extract.refused, *extract.refused_logs]
+    if not extract.digests and not extract.logs and refused:
+        return ArtifactState.QUARANTINED, refused[0].why
+    partial = next((one.partial for one in extract.digests if one.partial is not None), None)
+    if partial is not None:
+        return ArtifactState.PARTIAL, partial
+    if refused:
+        return ArtifactState.PARTIAL, f"{refused[0].artifact}: {refused[0].why}"
+    return ArtifactState.ANALYSED, None
+
+
+def standings_of(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Prior]:
+    """The priors as the parent sent them."""
+    return {node: prior for node, one in raw.items() if (prior := prior_from(one)) is not None}
+
+
+def timeline(answer: Answer) -> bytes:
+    """The time line as a JSON list."""
+    rows = [
+        wire.encode_line(
+            {
+                "at": iso_utc(one.at),
+                "node": one.node,
+                "rank": one.rank,
+                "kind": one.kind,
+                "category": None if one.category is None else str(one.category),
+                "text": one.text,
+            }
+        ).rstrip()
+        for one in answer.timeline
+    ]
+    return b"[" + b",".join(rows) + b"]"
+
+
+def give_back_memory() -> None:
+    """Of what a large incident took, all that can be, to the system."""
+    gc.collect()
+    try:
+        ctypes.CDLL(None).malloc_trim(0)
+    except (AttributeError, OSError):
+        return
+
+
+def resident_now() -> int:
+    """Bytes of memory that this process holds; 0 where the system does not say."""
+    try:
+        pages = Path("/proc/self/statm").read_bytes().split()[1]
+    except (OSError, IndexError):
+        return 0
+    return int(pages) * resource.getpagesize()
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,322 @@
+"""Reading and analysing in a process that can be killed.
+
+A file may bring its reader down: a bug in native code, a loop without end, memory without
+bounds. So neither the API nor a worker reads foreign bytes itself. It asks a child that
+lives from call to call, and that is killed when it takes too long; when it is gone, the
+next call starts another.
+"""
+
+import os
+import queue
+import signal
+import threading
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Self
+
+from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.report import Refused
+from triage.domain.standing import NO_STANDINGS, Prior
+from triage.domain.states import ArtifactState
+from triage.report import DatedRow
+from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.process import STOP_S, ReaderProcess
+from triage.sandbox.protocol import Closed, TooLate
+
+__all__ = [
+    "Analysis",
+    "Extracted",
+    "Given",
+    "ReaderDied",
+    "ReaderFailed",
+    "ReaderTooSlow",
+    "Sandbox",
+    "SandboxPool",
+]  # fmt: skip
+
+# Of address space, which is several times what is used; see `benchmarks/extract_speed.py`.
+MEMORY_BYTES: Final = 4 << 30
+# Of memory that a child still holds after it gave back what it can.
+RESIDENT_BYTES: Final = 1 << 30
+# The first start after an installation compiles.
+START_S: Final = 300.0
+# Giving back the memory of the largest incident takes a second.
+REST_S: Final = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """A plain file to be read: ``artifact`` is its name in reports.
+
+    ``rank`` is the global rank that the sender says it is of, None to go by the name.
+    """
+
+    path: Path
+    artifact: str
+    size_bytes: int
+    rank: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What one file came down to: its packed extract, and its rows of ``triage parse``, which
+    :func:`triage.domain.exact_json.from_exact_json` reads.
+
+    ``state`` is what became of it, ``reason`` why it is not all read.
+    """
+
+    packed: bytes
+    rows: bytes
+    state: ArtifactState
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Analysis:
+    """What an analysis gives back.
+
+    ``report`` is the JSON that ``triage analyze`` prints, ``timeline`` a JSON list, ``answer`` the
+    whole answer for :func:`triage.domain.answer_wire.answer_from_bytes`. ``peak_mib`` is the
+    most memory that the child ever held.
+    """
+
+    report: bytes
+    timeline: bytes
+    answer: bytes
+    dated: tuple[DatedRow, ...]
+    seconds: float
+    peak_mib: float
+
+
+class Sandbox:
+    """A child that reads and analyses. Threads may share it: one call is made at a time.
+
+    ``memory_bytes`` is of address space. A child that holds more than ``resident_bytes`` when it
+    has answered ends, and another takes its place. ``warm`` starts the child at once; else the
+    first call does, and waits for it. What starting takes is on no call's deadline.
+    """
+
+    def __init__(
+        self,
+        memory_bytes: int = MEMORY_BYTES,
+        resident_bytes: int = RESIDENT_BYTES,
+        *,
+        warm: bool = True,
+    ) -> None:
+        self.memory_bytes = memory_bytes
+        self.resident_bytes = resident_bytes
+        self.lock = threading.Lock()
+        self.child: ReaderProcess | None = self.new_child() if warm else None
+
+    @property
+    def pid(self) -> int | None:
+        """The child's process id, None where none was started."""
+        child = self.child
+        return None if child is None else child.pid
+
+    def extract(
+        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+    ) -> list[Extracted]:
+        """The extracts of ``files``, in their order; ``facts_json`` is as in ``job.json``.
+
+        Bad bytes are refused inside their extract. Raises :class:`ReaderDied`,
+        :class:`ReaderTooSlow` and :class:`ReaderFailed`.
+        """
+        listed = [[str(one.path), one.artifact, one.size_bytes, one.rank] for one in files]
+        asked = {"do": "extract", "files": listed}
+        told, parts = self.call(asked, frames_of(facts_json, ()), deadline_s)
+        return [
+            Extracted(packed, rows, ArtifactState(state), reason)
+            for packed, rows, (state, reason) in zip(
+                parts[::2], parts[1::2], told["states"], strict=True
+            )
+        ]
+
+    def analyse(
+        self,
+        packed: Iterable[bytes],
+        facts_json: bytes = b"{}",
+        refused: Iterable[Refused] = (),
+        notes: Iterable[str] = (),
+        at: datetime | None = None,
+        *,
+        deadline_s: float,
+        standings: Mapping[str, Prior] = NO_STANDINGS,
+    ) -> Analysis:
+        """The answer that follows from packed extracts, which may come from a generator.
+
+        ``facts_json`` is what is known of the job, as in ``job.json``; ``refused`` are files
+        without an extract; ``at`` is when the job stopped; ``standings`` are what our own record
+        knows of nodes, and stand in no ``job.json``. Raises as :meth:`extract` does; an
+        extract that is damaged is a :class:`ReaderFailed`.
+        """
+        asked = {
+            "do": "analyse",
+            "refused": [[one.artifact, one.why] for one in refused],
+            "notes": list(notes),
+            "at": None if at is None else at.isoformat(),
+            "standings": {node: prior.to_dict() for node, prior in standings.items()},
+        }
+        told, parts = self.call(asked, frames_of(facts_json, packed), deadline_s)
+        report, timeline, answer, dated = parts
+        rows = tuple(DatedRow(*values) for values in from_exact_json(dated))
+        return Analysis(report, timeline, answer, rows, told["seconds"], told["peak_mib"])
+
+    def call(
+        self, asked: dict[str, Any], frames: Iterable[bytes], deadline_s: float
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """One request and its answer."""
+        with self.lock:
+            child = self.ready_child()
+            began = time.monotonic()
+            done = False
+            try:
+                told, parts = child.ask(to_exact_json(asked), frames, began + deadline_s)
+                done = True
+            except TooLate as error:
+                _, peak_mib = child.end()
+                raise ReaderTooSlow(deadline_s, time.monotonic() - began, peak_mib) from error
+            except Closed as error:
+                raise self.death(child, time.monotonic() - began) from error
+            finally:
+                if not done:  # in the middle of a frame, nothing more can be said to it
+                    child.end()
+                    self.child = None
+        if "error" in told:
+            raise ReaderFailed(told["error"], told["why"])
+        return told, parts
+
+    def ready_child(self) -> ReaderProcess:
+        """A child that waits for a request."""
+        child = self.child
+        if child is not None and child.owner != os.getpid():
+            child.hang_up()  # this process was forked; the other one goes on with it
+            child = None
+        if child is not None and not self.goes_on(child):
+            child.end()  # between two calls: no file is to blame
+            child = None
+        self.child = child = child or self.new_child()
+        try:
+            child.wait_ready(time.monotonic() + START_S)
+        except (Closed, TooLate) as error:
+            self.child = None
+            raise self.death(child, child.age_s) from error
+        return child
+
+    def goes_on(self, child: ReaderProcess) -> bool:
+        """Whether a child that answered before takes another request."""
+        if child.has_ended():
+            return False
+        if child.has_answered:
+            try:
+                child.wait_ready(time.monotonic() + REST_S)
+            except (Closed, TooLate):
+                return False
+        return True
+
+    def new_child(self) -> ReaderProcess:
+        """A child that was just started."""
+        return ReaderProcess(self.memory_bytes, self.resident_bytes)
+
+    def death(self, child: ReaderProcess, seconds: float) -> ReaderDied:
+        """The error that says how ``child`` ended."""
+        code, peak_mib = child.end()
+        return ReaderDied(code, seconds, peak_mib, self.memory_bytes)
+
+    def close(self) -> None:
+        """End the child; a later call would start another. A call that goes on for longer than a
+        moment is broken off, and raises :class:`ReaderDied`.
+        """
+        if not self.lock.acquire(timeout=STOP_S):
+            child = self.child
+            if child is not None and child.owner == os.getpid() and child.ended is None:
+                os.kill(child.pid, signal.SIGKILL)
+            self.lock.acquire()
+        try:
+            child, self.child = self.child, None
+            if child is not None and child.owner == os.getpid():
+                child.stop()
+        finally:
+            self.lock.release()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+
+def frames_of(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[bytes]:
+    yield facts_json or b"{}"
+    yield from packed
+
+
+class SandboxPool:
+    """``size`` children, each lent to one caller at a time; the one used last is lent first.
+
+    They are started when first needed, or at once with ``warm``. Calls wait for a free one
+    without a deadline.
+    """
+
+    def __init__(
+        self,
+        size: int,
+        memory_bytes: int = MEMORY_BYTES,
+        resident_bytes: int = RESIDENT_BYTES,
+        *,
+        warm: bool = False,
+    ) -> None:
+        self.members = [
+            Sandbox(memory_bytes, resident_bytes, warm=warm) for _ in range(max(1, size))
+        ]
+        self.free: queue.LifoQueue[Sandbox] = queue.LifoQueue()
+        for one in reversed(self.members):
+            self.free.put(one)
+
+    @contextmanager
+    def lease(self) -> Iterator[Sandbox]:
+        """A child for several calls."""
+        one = self.free.get()
+        try:
+            yield one
+        finally:
+            self.free.put(one)
+
+    def extract(
+        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+    ) -> list[Extracted]:
+        """As :meth:`Sandbox.extract`, by the next free child."""
+        with self.lease() as one:
+            return one.extract(files, facts_json, deadline_s=deadline_s)
+
+    def analyse(
+        self,
+        packed: Iterable[bytes],
+        facts_json: bytes = b"{}",
+        refused: Iterable[Refused] = (),
+        notes: Iterable[str] = (),
+        at: datetime | None = None,
+        *,
+        deadline_s: float,
+        standings: Mapping[str, Prior] = NO_STANDINGS,
+    ) -> Analysis:
+        """As :meth:`Sandbox.analyse`, by the next free child."""
+        with self.lease() as one:
+            return one.analyse(
+                packed, facts_json, refused, notes, at, deadline_s=deadline_s, standings=standings
+            )
+
+    def close(self) -> None:
+        """End all children; see :meth:`Sandbox.close`."""
+        for one in self.members:
+            one.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()

@@ -1,0 +1,195 @@
+"""One reader process, as its parent sees it: from its start to its end."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import orjson
+
+from triage.sandbox.protocol import SPENT, Channel, Closed
+
+__all__ = ["ReaderProcess"]
+
+STOP_S: Final = 2.0
+# Kernels count the peak of memory in KiB, but for one that counts in bytes.
+PEAK_UNIT: Final = 1 << 20 if sys.platform == "darwin" else 1 << 10
+# It decodes foreign bytes: it is told where things are, and no secret.
+PASSED_ON: Final = frozenset(
+    {"PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "XDG_CACHE_HOME",
+     "TRIAGE_TEST_CRASH_ON"}
+)  # fmt: skip
+PASSED_ON_PREFIXES: Final = ("PYTHON", "NUMBA_", "LC_")
+# Threads of libraries, of which it makes no use, would take address space.
+ONE_THREAD: Final = {
+    "OPENBLAS_NUM_THREADS": "1",
+    "OMP_NUM_THREADS": "1",
+    "MKL_NUM_THREADS": "1",
+    "NUMBA_NUM_THREADS": "1",
+}
+
+
+class ReaderProcess:
+    """A started process; ``owner`` is the process that may speak to it.
+
+    ``memory_bytes`` of address space are all it gets; with more than ``resident_bytes`` of
+    memory behind an answer it ends.
+    """
+
+    def __init__(self, memory_bytes: int, resident_bytes: int) -> None:
+        self.owner = os.getpid()
+        self.born = time.monotonic()
+        self.is_ready = False
+        self.has_answered = False
+        self.ended: tuple[int, float] | None = None
+        command = [
+            sys.executable, "-P", "-m", "triage.sandbox.child",
+            str(memory_bytes), str(resident_bytes), str(self.owner),
+        ]  # fmt: skip
+        self.process = STARTER.run(command, environment(os.environ))
+        source, sink = self.process.stdout, self.process.stdin
+        if source is None or sink is None:
+            raise RuntimeError("a reader was started without pipes")
+        self.channel = Channel(source.fileno(), sink.fileno())
+
+    @property
+    def pid(self) -> int:
+        """Its process id."""
+        return self.process.pid
+
+    @property
+    def age_s(self) -> float:
+        """Seconds since it was started."""
+        return time.monotonic() - self.born
+
+    def wait_ready(self, deadline: float) -> None:
+        """Wait until it has loaded what it needs, or given back what the last request took.
+
+        Raises :class:`Closed`, also when it has ended for its memory, or :class:`TooLate`.
+        """
+        if not self.is_ready:
+            if self.channel.receive(deadline) == SPENT:
+                raise Closed("it holds too much memory")
+            self.is_ready = True
+
+    def ask(
+        self, asked: bytes, frames: Iterable[bytes], deadline: float
+    ) -> tuple[dict[str, Any], list[bytes]]:
+        """Send a request with the frames behind it; the answer's head and its parts.
+
+        Raises :class:`Closed` or :class:`TooLate`, and what ``frames`` raises; then nothing more
+        can be said to it. Else it is to be waited for before it is asked again.
+        """
+        self.is_ready = False
+        self.channel.send(asked, deadline)
+        for frame in frames:
+            if frame:
+                self.channel.send(frame, deadline)
+        self.channel.send(b"", deadline)
+        try:
+            told = orjson.loads(self.channel.receive(deadline))
+            parts = [self.channel.receive(deadline) for _ in range(told["parts"])]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Closed("what it says cannot be understood") from error
+        self.has_answered = True
+        return told, parts
+
+    def has_ended(self) -> bool:
+        """Whether it is gone; it is then accounted for."""
+        return self.reap(os.WNOHANG)
+
+    def end(self) -> tuple[int, float]:
+        """Kill it if it lives: exit code, negative for a signal, and peak memory in MiB."""
+        if not self.reap(os.WNOHANG):
+            os.kill(self.pid, signal.SIGKILL)
+            self.reap(0)
+        self.hang_up()
+        return self.ended or (0, 0.0)
+
+    def stop(self) -> None:
+        """Let it end by itself for a moment, then kill it."""
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        until = time.monotonic() + STOP_S
+        while not self.reap(os.WNOHANG) and time.monotonic() < until:
+            time.sleep(0.01)
+        self.end()
+
+    def reap(self, options: int) -> bool:
+        """Account for it when it has ended; whether it has."""
+        if self.ended is not None:
+            return True
+        try:
+            pid, status, used = os.wait4(self.pid, options)
+        except ChildProcessError:  # somebody waits for every child of this process
+            self.ended = (0, 0.0)
+            self.process.returncode = 0
+            return True
+        if pid == 0:
+            return False
+        code = os.waitstatus_to_exitcode(status)
+        self.process.returncode = code
+        self.ended = (code, used.ru_maxrss * PEAK_UNIT / (1 << 20))
+        return True
+
+    def hang_up(self) -> None:
+        """Close this process's ends of the pipes."""
+        for pipe in (self.process.stdin, self.process.stdout):
+            if pipe is not None:
+                pipe.close()
+
+
+def environment(given: Mapping[str, str]) -> dict[str, str]:
+    """What a reader is told of its surroundings."""
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name in PASSED_ON or name.startswith(PASSED_ON_PREFIXES)
+    }
+    root = str(Path(__file__).resolve().parents[2])
+    paths = [root, *filter(None, [given.get("PYTHONPATH")])]
+    return {**kept, **ONE_THREAD, "PYTHONPATH": os.pathsep.join(paths)}
+
+
+@dataclass(slots=True)
+class Starter:
+    """Starts readers from a thread that lives as long as the process.
+
+    The kernel ends a reader with the *thread* that started it, and calls come from threads
+    that come and go.
+    """
+
+    lock: threading.Lock
+    owner: int = -1
+    threads: ThreadPoolExecutor | None = None
+
+    def run(self, command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+        """The started process, in a session of its own: signals of a terminal pass it by."""
+        with self.lock:
+            if self.threads is None or self.owner != os.getpid():  # threads do not survive a fork
+                self.threads = ThreadPoolExecutor(1, thread_name_prefix="start-readers")
+                self.owner = os.getpid()
+            threads = self.threads
+        return threads.submit(started, command, env).result()
+
+
+def started(command: Sequence[str], env: Mapping[str, str]) -> "subprocess.Popen[bytes]":
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        bufsize=0,
+        env=env,
+        start_new_session=True,
+    )
+
+
+STARTER: Final = Starter(threading.Lock())
+os.register_at_fork(after_in_child=lambda: setattr(STARTER, "lock", threading.Lock()))

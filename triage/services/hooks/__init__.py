@@ -1,0 +1,1 @@
+"""Hooks: what schedulers and monitoring systems tell of jobs and nodes."""

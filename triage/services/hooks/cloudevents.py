@@ -1,0 +1,88 @@
+"""CloudEvents 1.0: one event as JSON, several as a list, or one with its context in headers."""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from triage.errors import BadRequest, Place, Unprocessable, Unsupported
+from triage.services.hooks.notices import Notices
+from triage.services.hooks.nvsentinel import health_notices
+
+__all__ = ["BATCH", "STRUCTURED", "event_notices", "events_from"]
+
+STRUCTURED: Final = "application/cloudevents+json"
+BATCH: Final = "application/cloudevents-batch+json"
+MAX_EVENTS: Final = 10_000
+REQUIRED: Final = ("id", "source", "type")
+JSON_TYPE: Final = re.compile(r"[\w.+-]+/(?:[\w.+-]+\+)?json", re.ASCII)
+
+Event = Mapping[str, Any]
+
+
+def events_from(
+    content_type: str, headers: Mapping[str, str], read: Callable[[], Any]
+) -> list[Event]:
+    """The events of a request, in any of the three modes. ``read`` gives the body's JSON value.
+
+    Raises :class:`Unprocessable` for what is no CloudEvent of version 1.
+    """
+    media = content_type.partition(";")[0].strip().lower()
+    if "ce-specversion" in headers:
+        if media and not JSON_TYPE.fullmatch(media):
+            raise Unsupported(
+                f"event data of the type {media[:80]} is not read",
+                hint="send application/json",
+                places=(Place("header/Content-Type", "is not read"),),
+            )
+        context = {
+            key.removeprefix("ce-"): value
+            for key, value in headers.items()
+            if key.startswith("ce-")
+        }
+        return [checked({**context, "data": read()}, "")]
+    value = read()
+    if isinstance(value, list):
+        if len(value) > MAX_EVENTS:
+            why = f"at most {MAX_EVENTS:,} events are read at once"
+            raise Unprocessable(why, places=(Place("body", why),))
+        return [checked(one, f"/{place}") for place, one in enumerate(value)]
+    if media == BATCH:
+        raise BadRequest(
+            "a batch of CloudEvents is a JSON list",
+            hint=f"send {STRUCTURED} for one",
+            places=(Place("body", "is no list"),),
+        )
+    return [checked(value, "")]
+
+
+def checked(event: object, place: str) -> Event:
+    if not isinstance(event, Mapping):
+        raise Unprocessable(
+            "a CloudEvent is a JSON object", places=(Place(f"body{place}", "is no object"),)
+        )
+    places = [
+        Place(f"body{place}/{key}", "is missing, or no text")
+        for key in REQUIRED
+        if not isinstance(event.get(key), str) or not event[key]
+    ]
+    if event.get("specversion") != "1.0":
+        places.insert(0, Place(f"body{place}/specversion", 'is not "1.0"'))
+    if places:
+        raise Unprocessable(
+            "this is no CloudEvent of version 1.0",
+            hint="send specversion, id, source and type",
+            places=tuple(places),
+        )
+    return event
+
+
+def event_notices(event: Event) -> Notices:
+    """What an event comes down to; a type that nobody here reads is kept out."""
+    data = event.get("data")
+    if isinstance(data, Mapping) and isinstance(data.get("healthEvent"), Mapping):
+        return health_notices(event, data["healthEvent"])
+    found = Notices()
+    found.ignore(
+        str(event["id"])[:200], f"events of the type {str(event['type'])[:80]} are not read"
+    )
+    return found

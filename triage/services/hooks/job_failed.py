@@ -1,0 +1,189 @@
+"""The job-failed hook: the ``job.json`` object, and what a Slurm epilogue knows of its job.
+
+What a scheduler says in its own words (``nodelist``, ``SLURM_JOB_ID`` ...) becomes the facts
+of ``job.json`` here, so that the script that sends it stays twenty lines of shell.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from triage.domain.hosts import expand
+from triage.errors import Place, Unprocessable
+from triage.services.hooks.times import moment
+from triage.services.incidents.announce import Failure
+
+__all__ = ["MAX_EXPECTED", "MAX_NAME", "failure_from", "name_in"]
+
+MAX_NAME: Final = 256
+MAX_EXPECTED: Final = 10_000_000
+MAX_COLLECT_S: Final = 7 * 86400.0
+DIGITS: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
+# Our name, and those under which Slurm and its scripts know the same.
+OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    "job_id": ("SLURM_JOB_ID", "SLURM_JOBID", "slurm_job_id"),
+    "cluster": ("SLURM_CLUSTER_NAME",),
+    "name": ("SLURM_JOB_NAME", "job_name"),
+    "nodelist": ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "node_list"),
+    "exit_code": ("SLURM_JOB_EXIT_CODE", "SLURM_JOB_EXIT_CODE2"),
+    "started_at": ("SLURM_JOB_START_TIME",),
+}
+# Slurm gives an exit code as "status:signal".
+SLURM_EXIT: Final = re.compile(r"([0-9]{1,5})(?::([0-9]{1,3}))?", re.ASCII)
+CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f]")
+
+
+class Reader:
+    """One body that is read field by field; what is wrong is gathered, then told at once."""
+
+    def __init__(self, body: Mapping[str, Any]) -> None:
+        self.body = body
+        self.places: list[Place] = []
+
+    def read(self, key: str, convert: Callable[[Any], Any]) -> Any:  # noqa: ANN401
+        """The value under a key as ``convert`` makes it; None where there is none."""
+        value = self.body.get(key)
+        if value is None:
+            return None
+        try:
+            return convert(value)
+        except ValueError as error:
+            self.places.append(Place(f"body/{key}", str(error)))
+            return None
+
+    def missing(self, key: str) -> None:
+        """A field is needed and is not there."""
+        self.places.append(Place(f"body/{key}", "is missing"))
+
+    def finish(self) -> None:
+        if self.places:
+            first = self.places[0]
+            raise Unprocessable(
+                f"{first.where.removeprefix('body/')}: {first.message}",
+                hint="the body is a job.json object; job_id alone is needed",
+                places=tuple(self.places),
+            )
+
+
+def failure_from(raw: Mapping[str, Any]) -> Failure:
+    """The failure that a body reports. Raises :class:`Unprocessable` with each wrong place.
+
+    Keys that are not known are kept among the facts.
+    """
+    body = renamed(raw, OTHER_NAMES)
+    reader = Reader(body)
+    if body.get("job_id") is None:
+        reader.missing("job_id")
+    job_id = reader.read("job_id", name_from)
+    cluster = reader.read("cluster", name_from)
+    failed_at = reader.read("failed_at", time_from)
+    started_at = reader.read("started_at", time_from)
+    nodes = reader.read("nodelist", nodes_from)
+    expected = reader.read("expected_artifacts", expected_from)
+    within_s = reader.read("collect_within_s", within_from)
+    callback_url = reader.read("callback_url", text_from)
+    reader.finish()
+    facts = {key: value for key, value in body.items() if key not in SETTINGS}
+    facts["job_id"] = job_id
+    facts |= {
+        key: at.isoformat().replace("+00:00", "Z")
+        for key, at in (("failed_at", failed_at), ("started_at", started_at))
+        if at is not None
+    }
+    if nodes and not body.get("nodes"):
+        facts["nodes"] = nodes
+    if (code := exit_code_from(body.get("exit_code"))) is not None:
+        facts["exit_code"] = code
+    return Failure(
+        job_id=job_id,
+        cluster=cluster,
+        failed_at=failed_at,
+        facts=facts,
+        expected_artifacts=expected,
+        collect_within_s=within_s,
+        callback_url=callback_url,
+    )
+
+
+def renamed(raw: Mapping[str, Any], other_names: Mapping[str, tuple[str, ...]]) -> dict[str, Any]:
+    """The body, with our name beside each other one that is there."""
+    body = dict(raw)
+    for name, others in other_names.items():
+        for other in others:
+            value = body.get(other)
+            # Of a job that never started Slurm prints 0: no reason to refuse its failure.
+            no_time = name.endswith("_at") and moment(value) is None
+            if body.get(name) is None and value not in (None, "") and not no_time:
+                body[name] = value
+    return body
+
+
+SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callback_url"})
+
+
+def name_in(value: object) -> str | None:
+    """A name of a job or node as it can be kept; None for what is none."""
+    try:
+        return name_from(value)
+    except ValueError:
+        return None
+
+
+def name_from(value: object) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError("must be a text or a whole number")
+    name = str(value)
+    if not 1 <= len(name) <= MAX_NAME:
+        raise ValueError(f"must have 1 to {MAX_NAME} characters")
+    if CONTROL.search(name):
+        raise ValueError("holds a control character")
+    return name
+
+
+def text_from(value: object) -> str:
+    if not isinstance(value, str) or not value:
+        raise ValueError("must be a text")
+    return value
+
+
+def time_from(value: object) -> datetime:
+    at = moment(value)
+    if at is None:
+        raise ValueError("must be an RFC 3339 time with its zone, such as 2026-11-21T03:14:15Z")
+    return at
+
+
+def nodes_from(value: object) -> list[str]:
+    if isinstance(value, list):
+        return [name_from(one) for one in value]
+    if not isinstance(value, str):
+        raise ValueError("must be a host list, such as gpu[001-128,130]")
+    return [name_from(one) for one in expand(value)]
+
+
+def expected_from(value: object) -> int:
+    if isinstance(value, str) and DIGITS.fullmatch(value):
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= MAX_EXPECTED:
+        raise ValueError(f"must be a whole number from 0 to {MAX_EXPECTED:,}")
+    return value
+
+
+def within_from(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number of seconds")
+    if not 0 < value <= MAX_COLLECT_S:
+        raise ValueError(f"must be more than 0 and at most {MAX_COLLECT_S:,.0f} seconds")
+    return float(value)
+
+
+def exit_code_from(value: object) -> int | None:
+    """A number as it is; Slurm's ``status:signal`` as the shell would tell it."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    match = SLURM_EXIT.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return None
+    signal = int(match[2] or 0)
+    return 128 + signal if signal else int(match[1])

@@ -1,0 +1,105 @@
+"""Hooks of monitoring systems: their notices are joined to the incidents they belong to.
+
+A notice that names a job joins the job's incident. One that names only a node joins the
+newest incident of a job on that node within a day; when there is none, nothing has failed
+there that anybody told us of, and the notice is kept out, with that said.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from triage.domain.report import iso_utc
+from triage.errors import Refusal
+from triage.render.clean import one_line
+from triage.services.context import Context, utc_now
+from triage.services.hooks.notices import Ignored, Line, Notices
+from triage.services.incidents.announce import announce
+from triage.services.uploads.ingest import Target, take_text
+from triage.store import incidents
+from triage.store.views import IncidentView
+
+__all__ = ["Heard", "hear"]
+
+RECENT: Final = timedelta(days=1)
+OVERLOADED: Final = frozenset({429, 500, 503, 507})
+
+
+@dataclass(frozen=True, slots=True)
+class Heard:
+    """What became of the notices of one request; ``incidents`` without repeats, in order."""
+
+    accepted: int
+    ignored: tuple[Ignored, ...]
+    incidents: tuple[IncidentView, ...]
+    truncated: int = 0
+
+
+def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> Heard:
+    """Announce the failures, then add the lines. The same notice again changes nothing.
+
+    Raises :class:`Unavailable` and :class:`StorageFull`, upon which the sender tries again;
+    what is wrong with one notice keeps out that one.
+    """
+    now = now or utc_now()
+    touched: dict[str, IncidentView] = {}
+    ignored = list(notices.ignored)
+    accepted = 0
+    for ref, failure in notices.failures:
+        try:
+            incident = announce(ctx, failure, now=now)
+        except Refusal as refusal:
+            if refusal.status in OVERLOADED:
+                raise
+            ignored.append(Ignored(ref, refusal.detail))
+            continue
+        touched[incident.id] = incident
+        accepted += 1
+    for line in notices.lines:
+        why = add_line(ctx, line, now, touched)
+        if why is None:
+            accepted += 1
+        else:
+            ignored.append(Ignored(line.ref, why))
+    return Heard(accepted, tuple(ignored), tuple(touched.values()), notices.truncated)
+
+
+def add_line(
+    ctx: Context, line: Line, now: datetime, touched: dict[str, IncidentView]
+) -> str | None:
+    """Why the line is kept out; None when it was taken in."""
+    incident: IncidentView | None = None
+    if line.job_id is None:
+        with ctx.database.reading() as session:
+            incident = incidents.newest_of_node(session, line.node, now - RECENT)
+        if incident is None:
+            return f"no job on {line.node} has failed within a day"
+    target = Target(
+        job_id=line.job_id or (incident.job_id if incident else ""),
+        node=line.node,
+        rank=None,
+        kind="kernel_log",
+        filename=f"{line.source}.log",
+        incident=incident.id if incident else None,
+    )
+    try:
+        taken = take_text(ctx, target, as_log(line))
+    except Refusal as refusal:
+        if refusal.status in OVERLOADED:
+            raise
+        return refusal.detail
+    if taken.artifact.incident_id not in touched:
+        with ctx.database.reading() as session:
+            found = incidents.find(session, taken.artifact.incident_id)
+        if found is not None:
+            touched[found.id] = found
+    return None
+
+
+def as_log(line: Line) -> bytes:
+    """``<time> <node> kernel: <text>``: the form that every reader of kernel logs knows."""
+    at = iso_utc(line.at)
+    # A blank in a name would end it for the reader of the line.
+    node = "-".join(one_line(line.node).split())
+    head = f"{at} {node} kernel: " if at else "kernel: "
+    return (head + one_line(line.text) + "\n").encode("utf-8", "replace")

@@ -1,0 +1,183 @@
+"""The files of uploads are read: digests and rows of evidence, or why there are none.
+
+A child process reads them, which can be killed. Where it dies over several uploads, each is
+read alone, and then each file; a file that has cost as many readers as are allowed is
+quarantined, and the others go on.
+"""
+
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import structlog
+from sqlalchemy.orm import Session
+
+from triage.domain.exact_json import from_exact_json
+from triage.domain.states import ArtifactState, WorkKind
+from triage.errors import ArtifactError, NotFound
+from triage.sandbox.pool import Extracted, Given, ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.readers import Readers
+from triage.services.context import Context, utc_now
+from triage.services.done import Done
+from triage.services.uploads.pack import write_plain
+from triage.store import artifacts, evidence, incidents, jobs, settling, work
+from triage.store.artifacts import Stored
+from triage.store.evidence import Reading
+
+__all__ = ["parse", "parse_given_up"]
+
+log = structlog.get_logger(__name__)
+
+
+class Plain(NamedTuple):
+    """A file as it lies in a pack, and its plain bytes."""
+
+    file: Stored
+    path: Path
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What became of one file; ``found`` is None where no reader got through it."""
+
+    file: Stored
+    state: ArtifactState
+    reason: str | None
+    found: Extracted | None = None
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Rows of ``triage parse``."""
+        return [] if self.found is None else from_exact_json(self.found.rows)
+
+
+def parse(ctx: Context, readers: Readers, upload_ids: Sequence[str]) -> Done:
+    """Read what is not read yet of these uploads."""
+    with ctx.database.reading() as session:
+        uploads: dict[str, list[list[Stored]]] = {}
+        for files in artifacts.unread(session, upload_ids).values():
+            uploads.setdefault(files[0].incident_id, []).append(files)
+        facts = {one: incidents.facts_json(session, one) for one in uploads}
+    if not uploads:
+        return Done()
+    found = {one: read_all(ctx, readers, uploads[one], facts[one]) for one in uploads}
+
+    def write(session: Session) -> None:
+        # In one order everywhere: two that hold one and want the other wait for ever.
+        for incident_id, read in sorted(found.items()):
+            keep(session, incident_id, read)
+
+    return Done(write=write, after=lambda: ctx.doorbell.ring(WorkKind.ANALYSE, ()))
+
+
+def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
+    """No worker got through this upload: its files are set apart, the incident goes on."""
+    now = utc_now()
+    upload = artifacts.upload_of(session, upload_id)
+    if upload is not None and artifacts.quarantine_upload(session, upload_id, reason):
+        settling.changed(session, upload[0], now)
+        work.arm(session, WorkKind.ANALYSE, upload[0], now)
+
+
+def read_all(
+    ctx: Context, readers: Readers, uploads: Sequence[Sequence[Stored]], facts: bytes
+) -> list[Read]:
+    """What became of each file of these uploads."""
+    found: list[Read] = []
+    with tempfile.TemporaryDirectory(prefix="triage-parse-") as folder:
+        groups = []
+        for number, files in enumerate(uploads):
+            try:
+                groups.append(unpacked(ctx, files, Path(folder), f"{number}-"))
+            except ArtifactError as error:
+                found += [gone(file, f"its stored bytes are damaged: {error}") for file in files]
+            except NotFound as error:
+                found += [gone(file, error.detail) for file in files]
+        return found + read_groups(ctx, readers, groups, facts)
+
+
+def unpacked(ctx: Context, files: Sequence[Stored], folder: Path, prefix: str) -> list[Plain]:
+    """The plain files of one upload, their names behind ``prefix``.
+
+    Raises :class:`NotFound` and :class:`ArtifactError`.
+    """
+    blob_key = files[0].blob_key
+    if blob_key is None:
+        raise NotFound("its bytes were pruned before they were read")
+    try:
+        paths = write_plain(ctx.blobs, blob_key, files, folder, prefix)
+    except NotFound as error:
+        raise NotFound("its bytes are not in the blob store any more") from error
+    return [Plain(file, path) for file, path in zip(files, paths, strict=True)]
+
+
+def read_groups(
+    ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], facts: bytes
+) -> list[Read]:
+    """Read in one go; where a reader is lost over that, by upload; then one by one."""
+    together = [one for group in groups for one in group]
+    if not together:
+        return []
+    deadline_s = ctx.settings.parse_deadline_s * len(groups)
+    try:
+        return read_together(readers, together, facts, deadline_s)
+    except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
+        log.warning("reader lost", uploads=len(groups), files=len(together), why=str(error))
+    if len(groups) > 1:
+        return [one for group in groups for one in read_groups(ctx, readers, [group], facts)]
+    return [read_alone(ctx, readers, one, facts) for one in together]
+
+
+def read_together(
+    readers: Readers, plain: Sequence[Plain], facts: bytes, deadline_s: float
+) -> list[Read]:
+    given = [Given(path, file.name, path.stat().st_size, file.rank) for file, path in plain]
+    found = readers.extract(given, facts, deadline_s=deadline_s)
+    return [
+        Read(file, one.state, one.reason, one) for (file, _), one in zip(plain, found, strict=True)
+    ]
+
+
+def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Read:
+    """One file, as often as readers may be lost over it."""
+    file = plain.file
+    tries = file.tries
+    why = "no reader got through it"
+    while tries < ctx.settings.max_tries:
+        tries += 1
+        with ctx.database.writing() as session:
+            artifacts.count_try(session, file.id)
+        try:
+            return read_together(readers, [plain], facts, ctx.settings.parse_deadline_s)[0]
+        except ReaderFailed as error:
+            return gone(file, f"the reader failed over it: {error}")
+        except (ReaderDied, ReaderTooSlow) as error:
+            why = str(error)
+            log.warning("reader lost", artifact_id=file.id, tries=tries, why=why)
+    return gone(file, f"{why}, {tries} times")
+
+
+def gone(file: Stored, reason: str) -> Read:
+    return Read(file, ArtifactState.QUARANTINED, reason)
+
+
+def keep(session: Session, incident_id: str, found: Sequence[Read]) -> None:
+    """Digests, rows and states, and that the incident has more to say."""
+    now = utc_now()
+    rows = {one.file.id: one.rows() for one in found}
+    evidence.add_readings(
+        session,
+        incident_id,
+        [
+            Reading(one.file.id, one.found.packed, rows[one.file.id])
+            for one in found
+            if one.found is not None
+        ],
+    )
+    artifacts.set_states(session, {one.file.id: (one.state, one.reason) for one in found})
+    # Before the nodes, as everywhere: two that hold one and want the other wait for ever.
+    settling.changed(session, incident_id, now)
+    nodes = {str(row["node"]) for some in rows.values() for row in some if row.get("node")}
+    jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), nodes, now)
+    work.arm(session, WorkKind.ANALYSE, incident_id, now)

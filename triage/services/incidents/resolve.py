@@ -1,0 +1,59 @@
+"""A person says what an incident turned out to be."""
+
+from collections.abc import Callable
+
+from sqlalchemy.orm import Session
+
+from triage.domain.category import Category
+from triage.errors import NotFound, Place, Unprocessable
+from triage.notify.message import Event
+from triage.services.context import Context, utc_now
+from triage.services.notifications.outbox import ring_for, tell
+from triage.store import audit, incidents, resolutions
+from triage.store.views import ResolutionView
+
+__all__ = ["resolve"]
+
+MAX_NOTE: int = 10_000
+
+
+def resolve(
+    ctx: Context,
+    incident_id: str,
+    category: str,
+    node: str | None,
+    note: str | None,
+    actor: str,
+    *,
+    also: Callable[[Session, ResolutionView], None] | None = None,
+) -> ResolutionView:
+    """Kept as the label that accuracy is measured by; said again, it is replaced.
+
+    ``also`` is called in the same transaction.
+    Raises :class:`NotFound`, and :class:`Unprocessable` for a category that is none.
+    """
+    if category not in set(Category):
+        raise Unprocessable(
+            "the category is not known",
+            hint=f"give one of {', '.join(Category)}",
+            places=(Place("body/category", "not a category"),),
+        )
+    if note is not None and len(note) > MAX_NOTE:
+        raise Unprocessable(
+            f"the note has {len(note):,} characters; at most {MAX_NOTE:,} are kept",
+            hint="put the long story into a ticket and its address into the note",
+            places=(Place("body/note", "too long"),),
+        )
+    now = utc_now()
+    with ctx.database.writing() as session:
+        if incidents.find(session, incident_id) is None:
+            raise NotFound("there is no such incident", hint="GET /v1/incidents lists them")
+        found = resolutions.put(
+            session, incident_id, category=category, node=node, note=note, said_by=actor, now=now
+        )
+        audit.note(session, actor, "resolve", incident_id, now, {"category": category})
+        rows = tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
+        if also is not None:
+            also(session, found)
+    ring_for(ctx, rows)
+    return found

@@ -1,0 +1,1 @@
+"""Notifications: who wants them, the outbox, delivery, and the weekly report."""

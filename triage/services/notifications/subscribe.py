@@ -1,0 +1,105 @@
+"""Receivers: subscribed, removed, and sent a message once more."""
+
+from collections.abc import Callable, Iterable
+
+from sqlalchemy.orm import Session
+
+from triage.domain.states import WorkKind
+from triage.errors import Conflict, NotFound
+from triage.notify.guard import Guard
+from triage.notify.message import check_events
+from triage.notify.registry import check_told, receiver, validate
+from triage.notify.signing import check_secret, new_secret
+from triage.services.context import Context, utc_now
+from triage.services.notifications.outbox import ring_for
+from triage.services.notifications.weekly_due import arm_digest
+from triage.store import audit, deliveries, subscriptions, work
+from triage.store.ids import new_id
+from triage.store.views import DeliveryView, SubscriptionView
+
+__all__ = ["resend", "subscribe", "unsubscribe"]
+
+
+def subscribe(
+    ctx: Context,
+    kind: str,
+    url: str | None,
+    routing_key: str | None,
+    secret: str | None,
+    events: Iterable[str] | None,
+    actor: str,
+    *,
+    also: Callable[[Session, SubscriptionView], None] | None = None,
+) -> SubscriptionView:
+    """One more receiver; its secret is in the answer and is not shown again.
+
+    ``also`` is called in the same transaction.
+    Raises :class:`Unprocessable` for what cannot be, or must not be called.
+    """
+    target = validate(kind, url, routing_key)
+    wanted = list(events or ())
+    named = check_events(wanted)
+    check_told(target.kind, wanted)
+    signed = receiver(target.kind).signed
+    secrets = [check_secret(secret) if secret else new_secret()] if signed or secret else []
+    Guard(ctx.settings.webhook_allow).check(target.url)
+    now = utc_now()
+    with ctx.database.writing() as session:
+        found = subscriptions.add(
+            session,
+            new_id("sub", now),
+            kind=str(target.kind),
+            url=target.url,
+            routing_key=target.routing_key,
+            secrets=secrets or [new_secret()],
+            events=[str(event) for event in named],
+            now=now,
+        )
+        audit.note(session, actor, "subscribe", found.id, now, {"kind": kind})
+        arm_digest(session, ctx.settings, now)
+        if also is not None:
+            also(session, found)
+    return found
+
+
+def unsubscribe(ctx: Context, subscription_id: str, actor: str) -> None:
+    """No more messages; what was not sent yet is dropped. Raises :class:`NotFound`."""
+    now = utc_now()
+    with ctx.database.writing() as session:
+        if not subscriptions.remove(session, subscription_id):
+            raise NotFound("there is no such subscription", hint="GET /v1/subscriptions lists them")
+        audit.note(session, actor, "unsubscribe", subscription_id, now)
+
+
+def resend(
+    ctx: Context,
+    delivery_id: str,
+    actor: str,
+    *,
+    also: Callable[[Session, DeliveryView], None] | None = None,
+) -> DeliveryView:
+    """The same message, with the same id, once more and at once.
+
+    ``also`` is called in the same transaction.
+    Raises :class:`NotFound`, and :class:`Conflict` where the receiver said it is gone.
+    """
+    now = utc_now()
+    with ctx.database.writing() as session:
+        found = deliveries.send_again(session, delivery_id, now)
+        if found is None:
+            raise NotFound(
+                "there is no such delivery",
+                hint="GET /v1/subscriptions/{id}/deliveries lists them",
+            )
+        receiving = subscriptions.find(session, found.subscription_id)
+        if receiving is not None and receiving.disabled_at is not None:
+            raise Conflict(
+                "the receiver has answered 410: it wants no more",
+                hint="subscribe it again, if it does",
+            )
+        row = work.arm(session, WorkKind.NOTIFY, found.subscription_id, now)
+        audit.note(session, actor, "resend", delivery_id, now)
+        if also is not None:
+            also(session, found)
+    ring_for(ctx, [row])
+    return found

@@ -1,0 +1,1 @@
+"""Uploads: the body of a request to durable files, and those files again."""

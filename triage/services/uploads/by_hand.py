@@ -1,0 +1,111 @@
+"""A person uploads files from a page: each goes in as from a node, and the answer comes at once.
+
+Nodes send when they can, so their incident waits until it has been quiet. A person has
+chosen all there is; waiting would only look as if nothing happened.
+"""
+
+import io
+import tarfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import PurePosixPath
+from typing import Final
+
+from triage.domain.body import Body
+from triage.domain.states import WorkKind
+from triage.errors import Refusal, TooLarge
+from triage.parsers.archive import HEAD_BYTES, is_tar
+from triage.services.context import Context, utc_now
+from triage.services.uploads.body import Ahead
+from triage.services.uploads.ingest import TakenBundle, Target, take_artifact, take_bundle
+from triage.services.uploads.streams import first_bytes
+from triage.store import settling
+
+__all__ = ["Chosen", "Outcome", "new_job_id", "settle_now", "take_chosen"]
+
+JOB_JSON: Final = "job.json"
+MAX_JOB_JSON: Final = 1 << 20
+TARS: Final = (".tar", ".tar.gz", ".tgz", ".tar.zst", ".tzst")
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What became of one file: ``taken``, ``known`` where it was there, or ``refused``."""
+
+    name: str
+    state: str
+    reason: str | None = None
+
+
+@dataclass(slots=True)
+class Chosen:
+    """Files that one person sends in one form. ``incident_id`` is None before the first."""
+
+    job_id: str
+    incident_id: str | None = None
+    outcomes: list[Outcome] = field(default_factory=list)
+
+
+def new_job_id() -> str:
+    """A name for a job of which nobody said one."""
+    return utc_now().strftime("upload-%Y%m%d-%H%M%S")
+
+
+def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
+    """One file of the form, or a tar of them; a refusal is its outcome, the others go on.
+
+    Raises :class:`Unavailable` and :class:`StorageFull`, which hold for all of them.
+    """
+    if not name.isprintable() or not PurePosixPath(name).name:
+        chosen.outcomes.append(Outcome(name, "refused", "its name holds control characters"))
+        return
+    head = first_bytes(body, HEAD_BYTES)
+    whole = Ahead(head, body)
+    try:
+        if PurePosixPath(name).name == JOB_JSON:
+            take_in(chosen, take_bundle(ctx, target_of(chosen), tar_of_one(whole), None))
+        elif is_tar(head[:512]) or name.lower().endswith(TARS):
+            take_in(chosen, take_bundle(ctx, target_of(chosen), whole.read, None))
+        else:
+            taken = take_artifact(ctx, target_of(chosen, name), whole.read, None)
+            chosen.incident_id = taken.artifact.incident_id
+            chosen.outcomes.append(Outcome(name, "taken" if taken.new else "known"))
+    except Refusal as refusal:
+        if refusal.status >= 500:
+            raise
+        chosen.outcomes.append(Outcome(name, "refused", refusal.detail))
+
+
+def take_in(chosen: Chosen, bundle: TakenBundle) -> None:
+    chosen.incident_id = bundle.incident_id
+    words = {201: "taken", 200: "known"}
+    chosen.outcomes += [
+        Outcome(one.member, words.get(one.status, "refused"), one.reason) for one in bundle.members
+    ]
+
+
+def target_of(chosen: Chosen, name: str | None = None) -> Target:
+    return Target(chosen.job_id, filename=name, incident=chosen.incident_id)
+
+
+def tar_of_one(body: Body) -> Callable[[int], bytes]:
+    """``job.json`` as a bundle has it: only there its facts are read."""
+    data = bytearray()
+    while piece := body.read(1 << 16):
+        data += piece
+        if len(data) > MAX_JOB_JSON:
+            raise TooLarge(f"job.json has more than {MAX_JOB_JSON:,} bytes")
+    packed = io.BytesIO()
+    with tarfile.open(fileobj=packed, mode="w") as tar:
+        info = tarfile.TarInfo(JOB_JSON)
+        info.size = len(data)
+        tar.addfile(info, io.BytesIO(bytes(data)))
+    packed.seek(0)
+    return packed.read
+
+
+def settle_now(ctx: Context, incident_id: str) -> None:
+    """All is there. An incident that somebody reported goes on waiting for what it expects."""
+    with ctx.database.writing() as session:
+        settling.hurry(session, incident_id, utc_now())
+    ctx.doorbell.ring(WorkKind.ANALYSE, ())
