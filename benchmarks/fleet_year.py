@@ -27,7 +27,7 @@ from benchmarks.fleet_year_rows import Year, tables
 from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base, Run
-from triage.queue import Silent
+from triage.queue import NoWakeups
 from triage.reliability.fleet_report import fleet_report
 from triage.reliability.standing import fleet_standings
 from triage.services.context import Context
@@ -145,7 +145,7 @@ def trace_times(database: Database, jobs: int) -> list[dict[str, Any]]:
     """How fast an export is taken in, and taken in again."""
     settings = load_settings()
     blobs = blobs_from(None, settings.data_dir, environ={}, min_free_bytes=0)
-    ctx = Context(settings, database, blobs, Silent(), GroupCommit(database))
+    ctx = Context(settings, database, blobs, NoWakeups(), GroupCommit(database))
     found = []
     for step in ("trace, new", "trace, again"):
         source = Trace(jobs)

@@ -34,8 +34,8 @@ from triage.settings import load_settings
 from triage.store import artifacts, evidence, incidents, nodes, retention, suspects, work
 from triage.store.counts import counts
 from triage.store.database import Database, open_database
+from triage.store.fair_queue import stand_in_line
 from triage.store.heard import heard
-from triage.store.line import stand_in_line
 from triage.store.migrate import migrate
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"

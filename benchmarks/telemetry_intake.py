@@ -39,7 +39,7 @@ from benchmarks.table import aligned, machine, write_json
 from models import Base
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
-from triage.queue import Silent
+from triage.queue import NoWakeups
 from triage.services.context import Context
 from triage.services.telemetry.ingest import TelemetryTarget, take_telemetry
 from triage.services.telemetry.rollups import hours_of_cluster, inlet_of_racks, node_telemetry
@@ -144,7 +144,7 @@ def context(database: Any) -> Context:  # noqa: ANN401
     """What the services need beside a database."""
     settings = load_settings()
     blobs = blobs_from(None, settings.data_dir, environ={}, min_free_bytes=0)
-    return Context(settings, database, blobs, Silent(), GroupCommit(database))
+    return Context(settings, database, blobs, NoWakeups(), GroupCommit(database))
 
 
 def uploads(place: Place, every_s: int, num_days: int) -> tuple[int, Watch]:

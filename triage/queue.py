@@ -1,6 +1,6 @@
-"""The doorbell of the work table: tells a worker that something is due, and may fail to.
+"""Wake-ups: tell a worker that a row of work is due. A wake-up may be lost.
 
-Nothing rests on it: the sweeper rings again for every row that nobody holds. Tasks are
+Nothing rests on one: the sweeper sends another for every row that nobody holds. Tasks are
 sent by name, so that nothing here knows a worker. Celery is imported where it is first used.
 """
 
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from celery import Celery  # type: ignore[import-untyped]
 
 __all__ = [
-    "CeleryDoorbell",
+    "CeleryWakeups",
     "Counts",
-    "Doorbell",
-    "Measured",
-    "PipeDoorbell",
-    "Silent",
+    "DedupWakeups",
+    "NoWakeups",
+    "PipeWakeups",
+    "Wakeups",
     "celery_settings",
     "queue_name",
     "task_name",
@@ -36,14 +36,14 @@ log = structlog.get_logger(__name__)
 
 # A broker that does not answer within this is away; connecting, and each read or write.
 PATIENCE_S: Final = 2.0
-# After a failure the broker is left alone for so long; the sweeper rings for what came then.
+# After a failure the broker is left alone for this long; the sweeper wakes for what came then.
 REST_S: Final = 3.0
-# Rung for a kind as a whole: the id says nothing to a worker anyway.
+# A wake-up for a kind as a whole: a worker makes nothing of the id.
 NO_ROW: Final = 0
-# Rings that wait for the broker; more are dropped, and found by the sweeper.
+# Wake-ups that wait for the broker; the sweeper finds the work of those beyond.
 MOST_WAITING: Final = 10_000
 # Celery and kombu put other modules in their own places while they are imported: a second thread
-# that came in between found no Celery there, and the sender of rings ended with it.
+# that came in between found no Celery there, and the sending thread ended with it.
 _importing: Final = threading.Lock()
 
 
@@ -53,48 +53,48 @@ def task_name(kind: WorkKind) -> str:
 
 
 def queue_name(settings: Settings, kind: WorkKind) -> str:
-    """The queue that rings for a kind of work go through."""
+    """The queue that wake-ups for a kind of work go through."""
     return f"{settings.queue_prefix}.{kind}"
 
 
-class Doorbell(Protocol):
-    """Rings after a commit; never raises for a broker that is away."""
+class Wakeups(Protocol):
+    """Wakes workers after a commit; never raises for a broker that is away."""
 
-    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
+    def notify(self, kind: WorkKind, ids: Sequence[int]) -> None:
         """Tell that these rows of ``work`` are due; no rows: that something of the kind is."""
 
 
-class Silent:
-    """Rings nowhere: the sweeper, or the embedded worker's own look at the table, finds it."""
+class NoWakeups:
+    """Wakes nobody: the sweeper, or the embedded worker's own look at the table, finds the row."""
 
-    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
+    def notify(self, kind: WorkKind, ids: Sequence[int]) -> None:
         """Do nothing."""
 
 
-class PipeDoorbell:
+class PipeWakeups:
     """Wakes the embedded worker, which then looks at the table itself."""
 
     def __init__(self, wake: Callable[[], None]) -> None:
         self.wake = wake
 
-    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:  # noqa: ARG002 - it looks itself
+    def notify(self, kind: WorkKind, ids: Sequence[int]) -> None:  # noqa: ARG002 - it looks itself
         """Wake it; what for stands in the table."""
         self.wake()
 
 
 @dataclass(slots=True)
 class Counts:
-    """What became of rings: ``dropped`` ones are left to the sweeper."""
+    """What became of wake-ups: ``dropped`` ones are left to the sweeper."""
 
     sent: int = 0
     failed: int = 0
     dropped: int = 0
 
 
-class CeleryDoorbell:
-    """Rings through the broker, from a thread of its own: no request ever waits for a broker.
+class CeleryWakeups:
+    """Wakes through the broker, from a thread of its own: no request ever waits for a broker.
 
-    While the broker is away, rings are counted and dropped; nothing is lost by it.
+    While the broker is away, wake-ups are counted and dropped; no work is lost by it.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -106,8 +106,8 @@ class CeleryDoorbell:
         self.rest_until = 0.0
         self.started = False
 
-    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
-        """Leave the rings to the sender; returns at once."""
+    def notify(self, kind: WorkKind, ids: Sequence[int]) -> None:
+        """Leave the wake-ups to the sending thread; returns at once."""
         ids = ids or [NO_ROW]
         with self.changed:
             room = 0 if time.monotonic() < self.rest_until else MOST_WAITING - len(self.waiting)
@@ -115,7 +115,7 @@ class CeleryDoorbell:
             self.counts.dropped += max(len(ids) - max(room, 0), 0)
             if not self.started:
                 self.started = True
-                threading.Thread(target=self._send_all, name="doorbell", daemon=True).start()
+                threading.Thread(target=self._send_all, name="wakeups", daemon=True).start()
             self.changed.notify_all()
 
     def flush(self, timeout_s: float) -> bool:
@@ -156,28 +156,28 @@ class CeleryDoorbell:
             self.rest_until = time.monotonic() + REST_S
             self.counts.failed += num_lost
         log.warning(
-            "broker away, the sweeper will ring",
-            rings=num_lost, error=type(error).__name__,
+            "broker away, the sweeper will wake workers",
+            wakeups=num_lost, error=type(error).__name__,
         )  # fmt: skip
 
 
-class Measured:
-    """Rings only for what the queue does not hold yet, so that a sweeper never floods a broker."""
+class DedupWakeups:
+    """Sends only what the queue does not hold yet, so that a sweeper never floods a broker."""
 
-    def __init__(self, inner: Doorbell, settings: Settings) -> None:
+    def __init__(self, inner: Wakeups, settings: Settings) -> None:
         self.inner = inner
         self.settings = settings
 
-    def ring(self, kind: WorkKind, ids: Sequence[int]) -> None:
-        """Ring for as many as the queue is short of; for all when nobody can say."""
+    def notify(self, kind: WorkKind, ids: Sequence[int]) -> None:
+        """Wake for as many as the queue is short of; for all when nobody can say."""
         held = waiting_messages(self.settings, kind) or 0
-        # Not with nothing: that would ring for the kind as a whole.
+        # Not with nothing: that would wake for the kind as a whole.
         if held < len(ids):
-            self.inner.ring(kind, ids[: len(ids) - held])
+            self.inner.notify(kind, ids[: len(ids) - held])
 
 
 def waiting_messages(settings: Settings, kind: WorkKind) -> int | None:
-    """Rings that lie in the broker's queue; None when the broker does not say."""
+    """Wake-ups that lie in the broker's queue; None when the broker does not say."""
     try:
         with client(settings).connection_for_write() as connection, connection.channel() as channel:
             # Asked as it is made: a passive question misses Redis queues under a key prefix.
@@ -234,7 +234,7 @@ def transport_options(settings: Settings, patience_s: float | None) -> dict[str,
     scheme = settings.broker_url.partition(":")[0]
     options: dict[str, Any] = {}
     if scheme.startswith("redis"):
-        # Longer than any task: a ring that is given to two workers is harmless, but for nothing.
+        # Longer than any task, or Redis delivers it again and a second worker wakes in vain.
         longest_s = max(settings.parse_deadline_s, settings.analyse_deadline_s)
         options["visibility_timeout"] = 2 * longest_s + 60
         options["global_keyprefix"] = f"{settings.queue_prefix}:"

@@ -1,4 +1,4 @@
-"""The Celery application: names, ids and doorbells; what is owed stands in the database.
+"""The Celery application: names, ids and wake-ups; the work stands in the database.
 
 ``celery -A workers.app worker`` works too; ``triage worker`` adds the bounded stop.
 """
@@ -28,7 +28,7 @@ def worker_settings() -> dict[str, Any]:
     """What only the receiving side needs."""
     return {
         "imports": TASKS,
-        # A ring whose worker died comes back; the row's lease decides whether it means anything.
+        # A wake-up whose worker died comes back; the row's lease decides whether it means anything.
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
         "task_acks_on_failure_or_timeout": True,

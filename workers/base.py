@@ -1,7 +1,7 @@
-"""One worker process: what it holds, and how a ring becomes work.
+"""One worker process: what it holds, and how a wake-up becomes work.
 
-A ring says only that something of a kind is due: the row is chosen, claimed and finished
-by :func:`triage.services.perform.perform`. So a ring that is lost, doubled or late is
+A wake-up says only that something of a kind is due: the row is chosen, claimed and finished
+by :func:`triage.services.perform.perform`. So a wake-up that is lost, doubled or late is
 harmless, and a task never fails for the fault of its item.
 """
 
@@ -16,33 +16,41 @@ import structlog
 
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
-from triage.queue import CeleryDoorbell, task_name
+from triage.queue import CeleryWakeups, task_name
 from triage.services.context import Context, open_context
 from triage.services.perform import Tools, open_tools, perform
 from triage.settings import load_settings
 from triage.store.work import release
 from workers.app import app
 
-__all__ = ["LetGo", "Station", "answer", "let_go_on", "set_station", "station", "task"]
+__all__ = [
+    "ShutdownRequested",
+    "WorkerContext",
+    "answer",
+    "set_worker_context",
+    "shut_down_on",
+    "task",
+    "worker_context",
+]
 
 log = structlog.get_logger(__name__)
 
 # Giving back what is held may take so long.
 LAST_WORD_S: Final = 4.0
 
-Ring = Callable[[int], None]
+Answer = Callable[[int], None]
 
 
-class LetGo(BaseException):
-    """The process is to end now; what it holds goes back into the line."""
+class ShutdownRequested(BaseException):
+    """The process is to end now; what it holds goes back into the queue."""
 
 
-class Station:
+class WorkerContext:
     """What one worker process holds: the database, the blobs, the readers.
 
-    ``drains``: one ring is answered until nothing of its kind is due. That suits lanes,
+    ``drains``: one wake-up is answered until nothing of its kind is due. That suits slots,
     which keep the kinds apart; where all kinds share the places it would starve the others.
-    ``finished`` is called after every ring.
+    ``finished`` is called after every wake-up.
     """
 
     def __init__(
@@ -67,12 +75,12 @@ class Station:
                 pass
             return found
         except Refusal as error:
-            # The sweeper rings again; the lease runs out if one was taken.
+            # The sweeper wakes again; the lease runs out if one was taken.
             log.warning("not done now", kind=str(kind), why=error.detail)
             return False
 
-    def give_back(self) -> int:
-        """Claim nothing more, and put what is held back into the line; how many rows."""
+    def release_all(self) -> int:
+        """Claim nothing more, and put what is held back into the queue; how many rows."""
         self.tools.stopping.set()
         try:
             with self.ctx.database.writing() as session:
@@ -87,51 +95,51 @@ class Station:
         self.ctx.close()
 
 
-class Held:
-    """The station of this process; a fork starts without one."""
+class CurrentContext:
+    """The context of this process; a fork starts without one."""
 
     def __init__(self) -> None:
         self.lock = threading.Lock()
         self.pid = 0
-        self.station: Station | None = None
+        self.context: WorkerContext | None = None
 
-    def get(self) -> Station:
-        """The station, opened when this process has none yet."""
+    def get(self) -> WorkerContext:
+        """The context, opened when this process has none yet."""
         with self.lock:
-            if self.station is None or self.pid != os.getpid():
+            if self.context is None or self.pid != os.getpid():
                 settings = load_settings()
-                ctx = open_context(settings, CeleryDoorbell(settings))
-                return self.set(Station(ctx, open_tools(settings, readers=1)))
-            return self.station
+                ctx = open_context(settings, CeleryWakeups(settings))
+                return self.set(WorkerContext(ctx, open_tools(settings, readers=1)))
+            return self.context
 
-    def set(self, station: Station) -> Station:
+    def set(self, context: WorkerContext) -> WorkerContext:
         """Take this one."""
-        self.station = station
+        self.context = context
         self.pid = os.getpid()
-        return station
+        return context
 
 
-held: Final = Held()
+held: Final = CurrentContext()
 
 
-def station() -> Station:
-    """The station of this process."""
+def worker_context() -> WorkerContext:
+    """The context of this process."""
     return held.get()
 
 
-def set_station(one: Station) -> None:
-    """Rings of this process are answered at this station."""
+def set_worker_context(one: WorkerContext) -> None:
+    """Wake-ups of this process are answered in this context."""
     held.set(one)
 
 
 def answer(kind: WorkKind, work_id: int) -> bool:
-    """Answer a ring at the station of this process."""
-    here = station()
+    """Answer a wake-up in the context of this process."""
+    here = worker_context()
     here.num_busy += 1
     try:
         return here.answer(kind, work_id)
-    except LetGo:
-        num_rows = here.give_back()
+    except ShutdownRequested:
+        num_rows = here.release_all()
         log.info("stopped in mid-work, given back", rows=num_rows)
         os._exit(0)
     finally:
@@ -140,25 +148,25 @@ def answer(kind: WorkKind, work_id: int) -> bool:
             here.finished(kind)
 
 
-def let_go_on(signal_number: int) -> None:
+def shut_down_on(signal_number: int) -> None:
     """From now on this signal makes the process give back what it holds, and end."""
     signal.signal(signal_number, stop_now)
 
 
 def stop_now(signal_number: int, frame: object) -> None:  # noqa: ARG001 - the signal's form
-    if held.pid != os.getpid() or held.station is None or not held.station.num_busy:
+    if held.pid != os.getpid() or held.context is None or not held.context.num_busy:
         os._exit(0)
     # A database that does not answer must not keep the process; the leases run out then.
     last = threading.Timer(LAST_WORD_S, os._exit, args=[1])
     last.daemon = True
     last.start()
-    raise LetGo
+    raise ShutdownRequested
 
 
-def task(kind: WorkKind) -> Callable[[Ring], Ring]:
+def task(kind: WorkKind) -> Callable[[Answer], Answer]:
     """Make a function the Celery task of a kind of work."""
 
-    def register(function: Ring) -> Ring:
+    def register(function: Answer) -> Answer:
         app.task(name=task_name(kind))(function)
         return function
 

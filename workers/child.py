@@ -7,7 +7,7 @@ import importlib
 import signal
 import sys
 
-from workers.lifeline import end_with_parent
+from workers.parent_death import end_with_parent
 
 __all__ = ["main"]
 

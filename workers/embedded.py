@@ -17,15 +17,15 @@ import structlog
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.logging import configure_logging
-from triage.queue import PipeDoorbell, celery_settings, queue_name, task_name
+from triage.queue import PipeWakeups, celery_settings, queue_name, task_name
 from triage.services.context import open_context
 from triage.services.perform import open_tools
 from triage.settings import Settings, load_settings
 from triage.store.work import expire_owner
 from workers.app import app
-from workers.base import Station, set_station
-from workers.feeder import Feeder
-from workers.lanes import Lanes, lanes_for
+from workers.base import WorkerContext, set_worker_context
+from workers.dispatcher import Dispatcher
+from workers.slots import Slots, slots_for
 
 __all__ = ["main"]
 
@@ -39,43 +39,43 @@ LAST_WORD_S: Final = 3.0
 
 
 class Embedded:
-    """The process: its lanes, its feeder, its Celery worker."""
+    """The process: its slots, its dispatcher, its Celery worker."""
 
     def __init__(self, settings: Settings, num_parsers: int) -> None:
         self.settings = settings
-        self.lanes = Lanes(lanes_for(num_parsers))
+        self.slots = Slots(slots_for(num_parsers))
         self.parent = os.getppid()
         self.stopping = threading.Event()
-        self.bell = threading.Event()
-        ctx = open_context(settings, doorbell=PipeDoorbell(self.bell.set))
-        self.feeder = Feeder(ctx, self.lanes, self.bell, self.ring)
+        self.wake = threading.Event()
+        ctx = open_context(settings, wakeups=PipeWakeups(self.wake.set))
+        self.dispatcher = Dispatcher(ctx, self.slots, self.wake, self.dispatch)
         # One reader more than parsers: an answer does not wait for a file.
         tools = open_tools(settings, readers=num_parsers + 1)
-        self.station = Station(ctx, tools, drains=True, finished=self.feeder.done)
+        self.context = WorkerContext(ctx, tools, drains=True, finished=self.dispatcher.done)
 
     def run(self) -> None:
         """Work until told to stop."""
         if self.settings.embedded_database:
             # Alone on this database: whatever is held, a process held that is dead.
-            with self.station.ctx.database.writing() as session:
+            with self.context.ctx.database.writing() as session:
                 expire_owner(session, "", datetime.now(UTC))
-        set_station(self.station)
-        for name, work in (("parent", self.listen), ("feeder", self.feeder.run)):
+        set_worker_context(self.context)
+        for name, work in (("parent", self.listen), ("dispatcher", self.dispatcher.run)):
             threading.Thread(target=work, name=name, daemon=True).start()
         threading.Thread(target=self.consume, name="celery", daemon=True).start()
-        log.info("embedded worker started", parsers=self.lanes.places[WorkKind.PARSE])
+        log.info("embedded worker started", parsers=self.slots.places[WorkKind.PARSE])
         self.stopping.wait()
         self.end()
 
-    def ring(self, kind: WorkKind, row_id: int) -> None:
-        """One ring, through the broker of this process."""
+    def dispatch(self, kind: WorkKind, row_id: int) -> None:
+        """One wake-up, through the broker of this process."""
         app.send_task(task_name(kind), args=[row_id], queue=queue_name(self.settings, kind))
 
     def consume(self) -> None:
-        """Celery takes the rings to the tasks, in threads."""
+        """Celery takes wake-ups to the tasks, in threads."""
         worker = app.WorkController(
             pool_cls="threads",
-            concurrency=sum(self.lanes.places.values()),
+            concurrency=sum(self.slots.places.values()),
             hostname="embedded",
             without_gossip=True,
             without_mingle=True,
@@ -87,9 +87,9 @@ class Embedded:
             self.stopping.set()
 
     def listen(self) -> None:
-        """Hear the parent: a byte is a bell, the end of the pipe is its end."""
+        """Listen to the parent: a byte is a wake-up, the end of the pipe is its end."""
         while os.read(0, 4096):
-            self.bell.set()
+            self.wake.set()
         self.stopping.set()
 
     def end(self) -> None:
@@ -98,10 +98,10 @@ class Embedded:
         last = threading.Timer(grace_s + LAST_WORD_S, os._exit, args=[1])
         last.daemon = True
         last.start()
-        self.station.tools.stopping.set()
-        self.feeder.stop()
-        finished = self.lanes.wait_empty(grace_s)
-        num_rows = self.station.give_back()
+        self.context.tools.stopping.set()
+        self.dispatcher.stop()
+        finished = self.slots.wait_empty(grace_s)
+        num_rows = self.context.release_all()
         log.info("embedded worker ended", finished=finished, given_back=num_rows)
         # The threads of Celery are in no hurry; nothing of theirs is owed any more.
         os._exit(0)

@@ -1,4 +1,4 @@
-"""``triage scheduler``: rings again for what nobody holds, and keeps house once a day.
+"""``triage scheduler``: wakes workers again for rows that nobody holds, and keeps house once a day.
 
 Two of them do no harm: what is due stands in the database, and a row is claimed by one.
 """
@@ -12,9 +12,9 @@ import structlog
 
 from triage.errors import Refusal, TriageError, UsageError
 from triage.logging import configure_logging
-from triage.queue import CeleryDoorbell, Measured
+from triage.queue import CeleryWakeups, DedupWakeups
 from triage.services.context import Context, open_context
-from triage.services.house import HouseKeeper
+from triage.services.periodic_jobs import PeriodicJobs
 from triage.services.schema import check_schema
 from triage.settings import load_settings
 
@@ -27,7 +27,7 @@ EVERY_S: Final = 1.0
 
 def run(ctx: Context, stopping: threading.Event, every_s: float = EVERY_S) -> None:
     """Sweep until told to stop; a database that is away is tried again."""
-    house = HouseKeeper(ctx)
+    house = PeriodicJobs(ctx)
     while not stopping.is_set():
         try:
             num_rung = house.sweep()
@@ -53,7 +53,7 @@ def main() -> int:
                 " set it to redis://... or amqp://..."
             )
         check_schema(settings)
-        ctx = open_context(settings, Measured(CeleryDoorbell(settings), settings))
+        ctx = open_context(settings, DedupWakeups(CeleryWakeups(settings), settings))
     except TriageError as error:
         sys.stderr.write(f"triage: {error}\n")
         return 2

@@ -22,15 +22,15 @@ from celery import signals  # type: ignore[import-untyped]
 from triage.domain.states import WorkKind
 from triage.errors import TriageError, UsageError
 from triage.logging import configure_logging
-from triage.queue import CeleryDoorbell, Measured, queue_name
+from triage.queue import CeleryWakeups, DedupWakeups, queue_name
 from triage.services.context import Context, open_context
 from triage.services.perform import open_tools
 from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
-from workers.base import Station, let_go_on, set_station, station
-from workers.hearing import Hearing
-from workers.lifeline import end_with_parent
+from workers.base import WorkerContext, set_worker_context, shut_down_on, worker_context
+from workers.consumer_watchdog import ConsumerWatchdog
+from workers.parent_death import end_with_parent
 from workers.schedule import run as sweep_until
 
 __all__ = ["main"]
@@ -62,8 +62,8 @@ class Worker:
         signals.setup_logging.connect(leave_logging, weak=False)
         signals.worker_shutting_down.connect(self.begin_stop, weak=False)
         if self.threads:
-            ctx = open_context(self.settings, CeleryDoorbell(self.settings))
-            set_station(Station(ctx, open_tools(self.settings, self.concurrency)))
+            ctx = open_context(self.settings, CeleryWakeups(self.settings))
+            set_worker_context(WorkerContext(ctx, open_tools(self.settings, self.concurrency)))
         else:
             signals.worker_process_init.connect(self.begin_child, weak=False)
         self.celery = app.Worker(
@@ -77,25 +77,25 @@ class Worker:
             quiet=True,
         )
         if self.is_child:
-            self.begin_as_child(station().ctx)
-        ctx = station().ctx if self.threads else open_context(self.settings)
-        Hearing(ctx, self.kinds).start(self.celery, self.stopping)
+            self.begin_as_child(worker_context().ctx)
+        ctx = worker_context().ctx if self.threads else open_context(self.settings)
+        ConsumerWatchdog(ctx, self.kinds).start(self.celery, self.stopping)
         log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
         self.celery.start()
         if self.threads:
-            station().give_back()
-            station().close()
+            worker_context().release_all()
+            worker_context().close()
         log.info("worker ended")
         return int(self.celery.exitcode or 0)
 
     def begin_child(self, **_: object) -> None:
         """A new process of the pool: it lets go on SIGTERM, and when the master is gone."""
-        let_go_on(signal.SIGTERM)
+        shut_down_on(signal.SIGTERM)
         end_with_parent(signal.SIGTERM, self.master)
 
     def begin_as_child(self, ctx: Context) -> None:
         """There may be no scheduler beside, and the end of the pipe has to be heard."""
-        measured = replace(ctx, doorbell=Measured(ctx.doorbell, self.settings))
+        measured = replace(ctx, wakeups=DedupWakeups(ctx.wakeups, self.settings))
         for name, work in (
             ("scheduler", lambda: sweep_until(measured, self.stopping)),
             ("parent", self.listen),
@@ -112,7 +112,7 @@ class Worker:
         """Celery waits for what is being done, without end; this is the end."""
         self.stopping.set()
         if self.threads:
-            station().tools.stopping.set()
+            worker_context().tools.stopping.set()
         orphan = self.is_child and os.getppid() != self.parent
         grace_s = ORPHAN_GRACE_S if orphan else GRACE_S
         for after_s, action in ((grace_s, self.stop_now), (grace_s + LAST_WORD_S, give_up)):
@@ -123,7 +123,7 @@ class Worker:
     def stop_now(self) -> None:
         """Time is up: what is held goes back."""
         if self.threads:
-            station().give_back()
+            worker_context().release_all()
             os._exit(0)
         for process in self.celery.pool._pool._pool:
             os.kill(process.pid, signal.SIGTERM)

@@ -32,7 +32,7 @@ from triage.api.strict_json import object_from, value_from
 from triage.api.suspect_forms import as_csv
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
-from triage.queue import Doorbell, PipeDoorbell, Silent
+from triage.queue import NoWakeups, PipeWakeups, Wakeups
 from triage.services.context import open_context
 from triage.services.uploads.queue_length import Line
 from triage.settings import Settings
@@ -320,18 +320,18 @@ def test_nobody_waits_for_readers_until_it_would_be_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("doorbell", "processors", "minds"),
+    ("wakeups", "processors", "minds"),
     [
-        pytest.param(PipeDoorbell(lambda: None), 2, True, id="readers beside us"),
-        pytest.param(PipeDoorbell(lambda: None), 5, False, id="processors enough for both"),
-        pytest.param(Silent(), 2, False, id="nobody reads here"),
+        pytest.param(PipeWakeups(lambda: None), 2, True, id="readers beside us"),
+        pytest.param(PipeWakeups(lambda: None), 5, False, id="processors enough for both"),
+        pytest.param(NoWakeups(), 2, False, id="nobody reads here"),
     ],
 )
 def test_the_gate_minds_the_line_where_readers_need_the_processors(
-    doorbell: Doorbell, processors: int, minds: bool, tmp_path: Path, monkeypatch: Any
+    wakeups: Wakeups, processors: int, minds: bool, tmp_path: Path, monkeypatch: Any
 ) -> None:
     monkeypatch.setattr("triage.api.app.os.sched_getaffinity", lambda _: set(range(processors)))
-    ctx = open_context(Settings(data_dir=tmp_path, min_free_bytes=0), doorbell)
+    ctx = open_context(Settings(data_dir=tmp_path, min_free_bytes=0), wakeups)
     ctx.line.joined(1000)
 
     assert gate_of(ctx).stands_back() is minds

@@ -10,7 +10,7 @@ from tests.store.racing import in_threads
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import artifacts, evidence, incidents, jobs, revisions, settling, work
 from triage.store.evidence import Reading
-from triage.store.line import stand_in_line
+from triage.store.fair_queue import stand_in_line
 
 ROUNDS = 50
 GIVEN = {"within_s": 300.0, "quiet_s": 30.0, "now": NOW}

@@ -15,7 +15,8 @@ from tests.store.conftest import NOW, uploaded
 from tests.store.racing import in_threads
 from triage.domain.states import WorkKind, WorkState
 from triage.settings import Settings
-from triage.store import line, work
+from triage.store import fair_queue as line
+from triage.store import work
 from triage.store.database import open_database
 from triage.store.migrate import migrate
 

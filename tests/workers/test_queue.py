@@ -1,4 +1,4 @@
-"""The doorbell: it never makes anybody wait, and says nothing but a name and a number."""
+"""The wakeups: it never makes anybody wait, and says nothing but a name and a number."""
 
 import json
 import socket
@@ -16,9 +16,9 @@ from triage import queue
 from triage.domain.states import WorkKind
 from triage.queue import (
     MOST_WAITING,
-    CeleryDoorbell,
-    Measured,
-    PipeDoorbell,
+    CeleryWakeups,
+    DedupWakeups,
+    PipeWakeups,
     client,
     queue_name,
     waiting_messages,
@@ -52,16 +52,16 @@ def away(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
 
 class Noted:
     def __init__(self) -> None:
-        self.rings: list[tuple[WorkKind, list[int]]] = []
+        self.wakeups: list[tuple[WorkKind, list[int]]] = []
 
-    def ring(self, kind: WorkKind, ids: list[int]) -> None:
-        self.rings.append((kind, list(ids)))
+    def notify(self, kind: WorkKind, ids: list[int]) -> None:
+        self.wakeups.append((kind, list(ids)))
 
 
 def test_a_ring_is_a_name_and_a_number_in_json(broker: Settings) -> None:
-    bell = CeleryDoorbell(broker)
-    bell.ring(WorkKind.PARSE, [17])
-    assert bell.flush(120)
+    sender = CeleryWakeups(broker)
+    sender.notify(WorkKind.PARSE, [17])
+    assert sender.flush(120)
 
     with client(broker).connection_for_read() as connection:
         message = connection.SimpleQueue(queue_name(broker, WorkKind.PARSE)).get(timeout=60)
@@ -69,14 +69,14 @@ def test_a_ring_is_a_name_and_a_number_in_json(broker: Settings) -> None:
     assert message.content_type == "application/json"
     assert message.headers["task"] == "triage.parse"
     assert json.loads(message.body)[:2] == [[17], {}]
-    assert bell.counts.sent == 1
+    assert sender.counts.sent == 1
 
 
 def test_the_queue_tells_how_many_rings_lie_in_it(broker: Settings) -> None:
-    bell = CeleryDoorbell(broker)
-    bell.ring(WorkKind.PARSE, [1, 2, 3])
-    bell.ring(WorkKind.ANALYSE, ())
-    assert bell.flush(120)
+    sender = CeleryWakeups(broker)
+    sender.notify(WorkKind.PARSE, [1, 2, 3])
+    sender.notify(WorkKind.ANALYSE, ())
+    assert sender.flush(120)
 
     # RabbitMQ counts a message a moment after it was taken in, and each queue by itself.
     for kind, number in ((WorkKind.PARSE, 3), (WorkKind.ANALYSE, 1)):
@@ -84,53 +84,55 @@ def test_the_queue_tells_how_many_rings_lie_in_it(broker: Settings) -> None:
     assert waiting_messages(broker, WorkKind.NOTIFY) == 0
 
     noted = Noted()
-    measured = Measured(noted, broker)
-    measured.ring(WorkKind.PARSE, [1, 2, 3])
-    measured.ring(WorkKind.PARSE, [1, 2, 3, 4, 5])
-    measured.ring(WorkKind.NOTIFY, [6])
-    assert noted.rings == [
+    measured = DedupWakeups(noted, broker)
+    measured.notify(WorkKind.PARSE, [1, 2, 3])
+    measured.notify(WorkKind.PARSE, [1, 2, 3, 4, 5])
+    measured.notify(WorkKind.NOTIFY, [6])
+    assert noted.wakeups == [
         (WorkKind.PARSE, [1, 2]),
         (WorkKind.NOTIFY, [6]),
     ]
 
 
 def test_a_broker_that_is_away_keeps_nobody_waiting(away: Settings) -> None:
-    bell = CeleryDoorbell(away)
-    threads = [threading.Thread(target=bell.ring, args=[WorkKind.PARSE, [n]]) for n in range(50)]
+    sender = CeleryWakeups(away)
+    threads = [
+        threading.Thread(target=sender.notify, args=[WorkKind.PARSE, [n]]) for n in range(50)
+    ]
     for thread in threads:
         thread.start()
     for thread in threads:  # one after the other, they would wait for a hundred seconds
         thread.join(60)
         assert not thread.is_alive()
 
-    assert bell.flush(120)
-    assert bell.counts.sent == 0
-    assert bell.counts.failed + bell.counts.dropped == 50
-    bell.ring(WorkKind.PARSE, [1])
-    assert bell.counts.dropped >= 1, "it is left alone for a while"
+    assert sender.flush(120)
+    assert sender.counts.sent == 0
+    assert sender.counts.failed + sender.counts.dropped == 50
+    sender.notify(WorkKind.PARSE, [1])
+    assert sender.counts.dropped >= 1, "it is left alone for a while"
     assert waiting_messages(away, WorkKind.PARSE) is None
 
 
 def test_with_nobody_to_say_what_lies_there_the_sweeper_rings_for_all(away: Settings) -> None:
     noted = Noted()
-    Measured(noted, away).ring(WorkKind.PARSE, [1, 2])
+    DedupWakeups(noted, away).notify(WorkKind.PARSE, [1, 2])
 
-    assert noted.rings == [(WorkKind.PARSE, [1, 2])]
+    assert noted.wakeups == [(WorkKind.PARSE, [1, 2])]
 
 
 def test_a_flood_of_rings_is_bounded(away: Settings) -> None:
-    bell = CeleryDoorbell(away)
-    bell.ring(WorkKind.PARSE, range(3 * MOST_WAITING))
+    sender = CeleryWakeups(away)
+    sender.notify(WorkKind.PARSE, range(3 * MOST_WAITING))
 
-    assert len(bell.waiting) <= MOST_WAITING
-    assert bell.counts.dropped == 2 * MOST_WAITING
+    assert len(sender.waiting) <= MOST_WAITING
+    assert sender.counts.dropped == 2 * MOST_WAITING
 
 
 def test_the_pipe_is_woken_by_every_ring() -> None:
     woken: list[int] = []
-    bell = PipeDoorbell(lambda: woken.append(1))
-    bell.ring(WorkKind.PARSE, [1, 2])
-    bell.ring(WorkKind.ANALYSE, ())
+    sender = PipeWakeups(lambda: woken.append(1))
+    sender.notify(WorkKind.PARSE, [1, 2])
+    sender.notify(WorkKind.ANALYSE, ())
 
     assert len(woken) == 2
 
@@ -142,9 +144,9 @@ def test_two_prefixes_on_one_redis_do_not_hear_each_other(
     with redis_prefix() as (url, prefix):
         one = Settings(broker_url=url, queue_prefix=f"{prefix}a")
         two = Settings(broker_url=url, queue_prefix=f"{prefix}b")
-        bell = CeleryDoorbell(one)
-        bell.ring(WorkKind.PARSE, [1])
-        assert bell.flush(120)
+        sender = CeleryWakeups(one)
+        sender.notify(WorkKind.PARSE, [1])
+        assert sender.flush(120)
 
         assert waiting_messages(one, WorkKind.PARSE) == 1
         assert waiting_messages(two, WorkKind.PARSE) == 0

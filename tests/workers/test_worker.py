@@ -127,7 +127,7 @@ def test_a_sweeper_does_not_flood_a_broker_that_nobody_empties(
         assert [upload(address, "4711", rank) for rank in range(8)] == [201] * 8
         running(log, "scheduler started")
         eventually(lambda: (waiting_messages(known, WorkKind.PARSE) or 0) >= 8)
-        # Early sweeps may cross the rings of the API; each later one finds the same messages.
+        # Early sweeps may cross the wake-ups of the API; each later one finds the same messages.
         before, lying = -1, 0
         for _ in range(40):
             if before == lying:

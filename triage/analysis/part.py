@@ -9,12 +9,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.signatures.pci import bus_id, full_address
-from triage.signatures.registry import Match, match
+
+if TYPE_CHECKING:
+    from triage.signatures.registry import Match
 
 __all__ = ["Named", "named_by"]
 
@@ -90,6 +92,9 @@ def named_by(suspect: Mapping[str, Any]) -> Named:
 @lru_cache(maxsize=4096)
 def in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
     """(what identifies the part, its words), code and interface that a line of this node names."""
+    # A service that starts need not wait for a thousand patterns to be compiled.
+    from triage.signatures.registry import match
+
     found = None if OF_ANOTHER in text else match(text)
     if found is None or (found.reading.role or found.signature.role) not in (
         EvidenceRole.ROOT,
@@ -101,7 +106,7 @@ def in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
     return part_of(found), code_of(found), interface_of(found)
 
 
-def part_of(found: Match) -> tuple[str, str] | None:
+def part_of(found: "Match") -> tuple[str, str] | None:
     named = {**found.found.groupdict(), **found.reading.fields}
     gpu = found.reading.gpu or bus_id(named.get("gpu") or "")
     if gpu:
@@ -120,7 +125,7 @@ def part_of(found: Match) -> tuple[str, str] | None:
     return (f"gpu{int(index)}", f"GPU {int(index)}") if index and index.isdecimal() else None
 
 
-def interface_of(found: Match) -> str | None:
+def interface_of(found: "Match") -> str | None:
     """The interface's name beside the address of its adapter; None without either."""
     named = found.found.groupdict()
     if found.signature.kind not in WORDS or full_address(named.get("device") or "") is None:
@@ -128,7 +133,7 @@ def interface_of(found: Match) -> str | None:
     return next((named[one] for one in INTERFACES if named.get(one)), None)
 
 
-def code_of(found: Match) -> str | None:
+def code_of(found: "Match") -> str | None:
     word = CODES.get(found.signature.kind)
     if word is None:
         return None

@@ -44,7 +44,7 @@ from triage.api.state import ApiState
 from triage.api.watch import Watch
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
-from triage.queue import PipeDoorbell
+from triage.queue import PipeWakeups
 from triage.services.context import Context, utc_now
 from triage.services.fleet.gauges import read_figures
 from triage.store import incidents as stored_incidents
@@ -125,7 +125,7 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
 def gate_of(ctx: Context) -> Gate:
     """The gate of uploads; it minds the line of unread ones where readers need the processors."""
     most = ctx.settings.max_uploads, ctx.settings.max_waiting
-    beside = isinstance(ctx.doorbell, PipeDoorbell)
+    beside = isinstance(ctx.wakeups, PipeWakeups)
     if beside and len(os.sched_getaffinity(0)) <= FEW_PROCESSORS:
         return Gate(*most, ctx.line.is_long)
     return Gate(*most)

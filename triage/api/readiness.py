@@ -13,7 +13,7 @@ from typing import Final
 from anyio import CapacityLimiter, move_on_after, to_thread
 
 from triage.errors import TriageError
-from triage.queue import CeleryDoorbell
+from triage.queue import CeleryWakeups
 from triage.services.context import Context, utc_now
 from triage.store.counts import counts
 from triage.store.migrate import current_revision, head_revision
@@ -94,11 +94,11 @@ class Readiness:
         return "ok", ""
 
     def broker(self) -> tuple[str, str]:
-        """Whether the last ring went through."""
-        bell = self.ctx.doorbell
-        if isinstance(bell, CeleryDoorbell):
+        """Whether the last wake-up went through."""
+        bell = self.ctx.wakeups
+        if isinstance(bell, CeleryWakeups):
             if time.monotonic() < bell.rest_until:
-                return "warn", "the broker did not answer; the sweeper rings instead"
+                return "warn", "the broker did not answer; the sweeper wakes workers instead"
             return "ok", ""
         return "ok", "embedded"
 

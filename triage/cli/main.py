@@ -104,7 +104,7 @@ app.add_typer(fleet, name="fleet", help=FLEET_HELP, short_help="What the whole r
 # The service. Each command imports it when it runs: the ones above work without its packages.
 app.command("serve", help=SERVE_HELP, short_help="Run the service.")(serve)
 app.command("worker", help=WORKER_HELP, short_help="Do the work of the service.")(worker)
-app.command("scheduler", help=SCHEDULER_HELP, short_help="Ring again for work that nobody holds.")(
+app.command("scheduler", help=SCHEDULER_HELP, short_help="Wake workers for rows nobody holds.")(
     scheduler
 )
 app.command("migrate", help=MIGRATE_HELP, short_help="Bring the database to a revision.")(migrate)

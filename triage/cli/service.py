@@ -22,7 +22,7 @@ import structlog
 from triage.cli.http_server import HttpServer, bind, server_config
 from triage.errors import UsageError
 from triage.logging import configure_logging
-from triage.queue import CeleryDoorbell, Doorbell, PipeDoorbell, Silent
+from triage.queue import CeleryWakeups, NoWakeups, PipeWakeups, Wakeups
 from triage.services.context import Context, open_context
 from triage.services.schema import prepare_schema
 from triage.services.supervise import Supervisor
@@ -64,7 +64,7 @@ def run_service(options: Options) -> int:
         if settings.embedded_database or settings.embedded_broker:
             stack.enter_context(alone_on(settings.data_dir))
         supervisor = child_of(settings, options)
-        ctx = open_context(settings, doorbell_of(settings, supervisor))
+        ctx = open_context(settings, wakeups_of(settings, supervisor))
         stack.callback(ctx.close)
         prepare_schema(settings, ctx.database)
         if not local and not any_token(ctx):
@@ -131,10 +131,10 @@ def child_of(settings: Settings, options: Options) -> Supervisor | None:
     return Supervisor(command, environment)
 
 
-def doorbell_of(settings: Settings, supervisor: Supervisor | None) -> Doorbell:
+def wakeups_of(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
     if not settings.embedded_broker:
-        return CeleryDoorbell(settings)
-    return Silent() if supervisor is None else PipeDoorbell(supervisor.wake)
+        return CeleryWakeups(settings)
+    return NoWakeups() if supervisor is None else PipeWakeups(supervisor.wake)
 
 
 @contextmanager

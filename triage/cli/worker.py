@@ -18,7 +18,7 @@ SIGTERM: what is being done may finish for 20 s, the rest goes back.
 """
 
 SCHEDULER_HELP = """
-Ring again for work that nobody holds, and keep house once a day.
+Wake workers again for rows that nobody holds, and keep house once a day.
 
 One is enough; a second does no harm.
 """

@@ -1,9 +1,9 @@
-"""What every use-case needs: settings, database, blobs, and the doorbell."""
+"""What every use-case needs: settings, database, blobs, and wake-ups."""
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
-from triage.queue import Doorbell, Silent
+from triage.queue import NoWakeups, Wakeups
 from triage.services.uploads.queue_length import Line
 from triage.settings import Settings
 from triage.store.blobs import Blobs, blobs_from
@@ -25,7 +25,7 @@ class Context:
     settings: Settings
     database: Database
     blobs: Blobs
-    doorbell: Doorbell
+    wakeups: Wakeups
     commit: GroupCommit
     line: Line = field(default_factory=Line)
 
@@ -35,7 +35,7 @@ class Context:
         self.database.close()
 
 
-def open_context(settings: Settings, doorbell: Doorbell | None = None) -> Context:
+def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
     """The context of these settings; nothing is connected yet.
 
     Raises :class:`UsageError` for settings that cannot be.
@@ -47,4 +47,4 @@ def open_context(settings: Settings, doorbell: Doorbell | None = None) -> Contex
         environ=settings.blob_options,
         min_free_bytes=settings.min_free_bytes,
     )
-    return Context(settings, database, blobs, doorbell or Silent(), GroupCommit(database))
+    return Context(settings, database, blobs, wakeups or NoWakeups(), GroupCommit(database))

@@ -122,7 +122,7 @@ def blobs(ctx: Context) -> Iterator[Finding]:
 
 
 def broker(ctx: Context) -> Iterator[Finding]:
-    """It answers, and how many rings lie in it. Never fatal: the sweeper does without."""
+    """It answers, and how many wake-ups lie in it. Never fatal: the sweeper does without."""
     if ctx.settings.embedded_broker:
         running = service_runs(ctx.settings.data_dir)
         yield Finding(
@@ -139,7 +139,7 @@ def broker(ctx: Context) -> Iterator[Finding]:
         )  # fmt: skip
         return
     words = ", ".join(f"{number} {kind}" for kind, number in lying.items() if number)
-    yield Finding("broker", Health.OK, f"it answers; rings in it: {words or 'none'}")
+    yield Finding("broker", Health.OK, f"it answers; wake-ups in it: {words or 'none'}")
 
 
 def work(ctx: Context) -> Iterator[Finding]:

@@ -27,7 +27,7 @@ from triage.services.incidents.analyse import analyse, analyse_given_up
 from triage.services.incidents.parse import parse, parse_given_up
 from triage.services.incidents.retention import prune_by_settings
 from triage.services.notifications.deliver import deliver
-from triage.services.notifications.outbox import ring_for
+from triage.services.notifications.outbox import wake_for
 from triage.services.notifications.weekly_due import KEY as DIGEST
 from triage.settings import Settings
 from triage.store import work
@@ -130,7 +130,7 @@ def failed(ctx: Context, tools: Tools, owed: WorkView, error: str) -> None:
             rows: list[int] = []
             if work.fail(session, owed, tools.owner, utc_now(), error, ctx.settings.max_tries):
                 rows = give_up(session, ctx.settings, owed, error)
-        ring_for(ctx, rows)
+        wake_for(ctx, rows)
     except TriageError as again:
         # Its lease will run out, and the sweeper take it up.
         log.warning("the failure could not be written", why=str(again))

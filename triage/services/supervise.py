@@ -1,7 +1,7 @@
 """The supervised child: started, woken through its standard input, started again when it dies.
 
-The pipe is bell and lifeline in one: a byte wakes the child, and its end, which the system
-brings about whatever happens to us, tells it that we are gone.
+The pipe is the child's standard input. A byte wakes the child; its end, which the system
+brings about however the parent dies, says that the parent is gone.
 """
 
 import os
@@ -33,7 +33,7 @@ class Supervisor:
         self.environment = dict(environment)
         self.process: subprocess.Popen[bytes] | None = None
         self.num_deaths = 0
-        # A bell must not go to a number that was closed, and given to another file since.
+        # A wake-up must not go to a descriptor that was closed, and given to another file since.
         self.pipe = threading.Lock()
         self.stopping = threading.Event()
         # Also the thread whose end the child takes for ours: it lives until the child ended.
@@ -87,8 +87,8 @@ class Supervisor:
 
     def _live(self) -> int:
         """One child, from its start to its end; its status."""
-        # Its output goes to our stderr: stdout holds the address alone. No buffer: a bell
-        # that was not heard must not be sent when the pipe is closed.
+        # Its output goes to our stderr: stdout holds the address alone. No buffer: a
+        # wake-up that was not read must not be sent when the pipe is closed.
         process = subprocess.Popen(
             self.command, env=self.environment, stdin=subprocess.PIPE, stdout=2, bufsize=0
         )

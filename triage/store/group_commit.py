@@ -81,7 +81,7 @@ class GroupCommit:
             with self.database.writing() as session:
                 results = [(write, attempt(session, write)) for write in group]
         except Exception as error:  # noqa: BLE001 - goes to whoever waits for it
-            if len(group) > 1 and crossed(error):
+            if len(group) > 1 and is_deadlock(error):
                 for write in group:
                     self.commit([write])
                 return
@@ -122,7 +122,7 @@ def attempt(session: Session, write: Write) -> Any:  # noqa: ANN401 - whatever t
         return Raised(error)
 
 
-def crossed(error: BaseException) -> bool:
+def is_deadlock(error: BaseException) -> bool:
     """Whether the group and another process each held rows that the other one wanted.
 
     What a group holds depends on who happened to write together; alone, each holds its rows

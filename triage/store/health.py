@@ -18,7 +18,7 @@ from models.base import stored_name
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.domain.report import iso_utc
-from triage.store.holding import hold
+from triage.store.row_locks import lock_rows
 from triage.store.upsert import insert_missing
 
 __all__ = [
@@ -166,7 +166,7 @@ def held(
         .where(HealthCheck.cluster_id == cluster_id, HealthCheck.node.in_(nodes))
         .order_by(HealthCheck.id)
     )
-    rows = {(row.node, row.check, row.part): row for row in hold(session, found)}
+    rows = {(row.node, row.check, row.part): row for row in lock_rows(session, found)}
     return {key: row for key, row in rows.items() if key in wanted}
 
 

@@ -12,7 +12,7 @@ from sqlalchemy import CursorResult, delete, select, update
 from sqlalchemy.orm import Session
 
 from models import Idempotency
-from triage.store.holding import hold
+from triage.store.row_locks import lock_rows
 from triage.store.upsert import insert_missing
 
 __all__ = ["KEPT", "KeptAnswer", "claim", "finish", "prune", "release"]
@@ -56,7 +56,7 @@ def claim(
                 }
             ],
         )  # fmt: skip
-        row = hold(session, select(Idempotency).where(Idempotency.id == row_id)).one_or_none()
+        row = lock_rows(session, select(Idempotency).where(Idempotency.id == row_id)).one_or_none()
         if row is not None:
             break
         # It was there, and was released before it could be held.

@@ -21,8 +21,8 @@ from sqlalchemy.orm import Session, undefer
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs, work
-from triage.store.holding import hold
 from triage.store.ids import new_id
+from triage.store.row_locks import lock_rows
 from triage.store.views import IncidentView, ResolutionView
 
 __all__ = [
@@ -234,7 +234,7 @@ def arrived(
     found = session.execute(HOLD_INCIDENT, {"of_incident": incident_id}).one()
     num_artifacts = found.num_artifacts + num_new
     if found.settled_at is not None:
-        row = hold(session, select(Incident).where(Incident.id == incident_id)).one()
+        row = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
         row.num_artifacts = num_artifacts
         rouse(session, row, quiet_s, now)
         session.flush()
@@ -268,7 +268,7 @@ def told_by_others(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
     """What a ``job.json`` of a bundle adds; what a hook has said stands."""
-    found = hold(session, select(Incident).where(Incident.id == incident_id)).one()
+    found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
     merged = {**told_by_others(facts), **found.facts}
     if merged != found.facts:
         found.facts = merged
@@ -307,14 +307,14 @@ def same_failure(session: Session, job_fk: int, key: str) -> Incident | None:
     """The incident of this failure, if there is one already."""
     of_job = select(Incident).where(Incident.job_fk == job_fk)
     if key != OPEN:
-        known = hold(session, of_job.where(Incident.key == key)).one_or_none()
+        known = lock_rows(session, of_job.where(Incident.key == key)).one_or_none()
         if known is not None:
             return known
     unsettled = of_job.where(Incident.settled_at.is_(None))
     if key != OPEN:
         unsettled = unsettled.where(Incident.key == OPEN)
     newest_first = (Incident.created_at.desc(), Incident.id.desc())
-    return hold(session, unsettled.order_by(*newest_first).limit(1)).one_or_none()
+    return lock_rows(session, unsettled.order_by(*newest_first).limit(1)).one_or_none()
 
 
 def orphan(
@@ -335,7 +335,7 @@ def orphan(
         .order_by(Incident.created_at.desc(), Incident.id.desc())
         .limit(1)
     )
-    return hold(session, query, of=Incident).one_or_none()
+    return lock_rows(session, query, of=Incident).one_or_none()
 
 
 def collect_again(found: Incident) -> None:

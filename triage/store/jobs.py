@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node
 from models.base import stored_name
-from triage.store.holding import hold
+from triage.store.row_locks import lock_rows
 from triage.store.upsert import insert_missing
 
 __all__ = ["cluster_key", "cluster_of", "lock_job", "node_keys", "saw_nodes"]
@@ -31,11 +31,11 @@ def lock_job(session: Session, cluster: str, job_id: str, now: datetime) -> int:
     """
     cluster_id = cluster_key(session, cluster)
     found = select(Job).where(Job.cluster_id == cluster_id, Job.job_id == job_id)
-    row = hold(session, found).one_or_none()
+    row = lock_rows(session, found).one_or_none()
     if row is None:
         new = {"cluster_id": cluster_id, "job_id": job_id, "last_turn": 0, "created_at": now}
         insert_missing(session, Job, [new])
-        row = hold(session, found).one()
+        row = lock_rows(session, found).one()
     return row.id
 
 

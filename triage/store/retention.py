@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session, load_only
 
 from models import Incident, Resolution, Upload, Work
 from triage.domain.states import WorkKind
-from triage.store.holding import hold
 from triage.store.past import remember
+from triage.store.row_locks import lock_rows
 
 __all__ = ["OldUpload", "forget_blob", "known_blobs", "old_incidents", "old_uploads", "remove"]
 
@@ -66,7 +66,7 @@ def remove(session: Session, incident_ids: Sequence[str]) -> None:
     if not incident_ids:
         return
     gone = Incident.id.in_(incident_ids)
-    hold(
+    lock_rows(
         session, select(Incident).options(load_only(Incident.id)).where(gone).order_by(Incident.id)
     ).all()
     remember(session, incident_ids)

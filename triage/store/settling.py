@@ -11,8 +11,8 @@ from sqlalchemy.orm import Session, undefer
 from models import Incident
 from triage.domain.states import IncidentState, WorkKind
 from triage.store import incidents, work
-from triage.store.holding import hold
 from triage.store.incidents import OPEN, STANDINGS
+from triage.store.row_locks import lock_rows
 
 __all__ = [
     "Standing",
@@ -156,4 +156,4 @@ def hurry(session: Session, incident_id: str, now: datetime) -> None:
 
 
 def locked(session: Session, incident_id: str) -> Incident:
-    return hold(session, select(Incident).where(Incident.id == incident_id)).one()
+    return lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()

@@ -10,7 +10,7 @@ from sqlalchemy.orm import Session
 
 from models import Cluster, Node, TelemetryDay, TelemetryPack
 from models.base import stored_name
-from triage.store.holding import hold
+from triage.store.row_locks import lock_rows
 from triage.store.upsert import insert_missing
 
 __all__ = [
@@ -90,7 +90,7 @@ def hold_days(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> d
             if (node, day) not in known
         ]
         insert_missing(session, TelemetryDay, new)
-        rows = hold(
+        rows = lock_rows(
             session,
             select(TelemetryDay)
             .where(TelemetryDay.cluster_id == cluster_id, mine)

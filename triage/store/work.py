@@ -21,8 +21,8 @@ from sqlalchemy.orm import Session, load_only
 
 from models import Incident, Upload, Work
 from triage.domain.states import WorkKind, WorkState
-from triage.store.holding import hold
-from triage.store.line import FIRST
+from triage.store.fair_queue import FIRST
+from triage.store.row_locks import lock_rows
 from triage.store.upsert import insert_or_none
 from triage.store.views import WorkView
 
@@ -99,7 +99,7 @@ def arm(
     if asked is not None:
         return asked
     found = select(Work).where(Work.kind == kind, Work.key == key)
-    row = hold(session, found).one_or_none()
+    row = lock_rows(session, found).one_or_none()
     if row is None:
         new = {
             "kind": str(kind), "key": key, "turn": FIRST,
@@ -109,7 +109,7 @@ def arm(
         row_id = insert_or_none(session, Work, new, Work.id)
         if row_id is not None:
             return row_id
-        row = hold(session, found).one()  # somebody else was quicker
+        row = lock_rows(session, found).one()  # somebody else was quicker
     if row.state in (WorkState.DONE, WorkState.QUARANTINED):
         row.state = WorkState.WAITING
         row.tries = 0
@@ -334,7 +334,7 @@ def mine(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Wo
         Work.owner == owner,
         Work.state == WorkState.RUNNING,
     )
-    return hold(session, found.order_by(Work.id)).all()
+    return lock_rows(session, found.order_by(Work.id)).all()
 
 
 def hold_incidents(session: Session, incident_ids: Sequence[str]) -> None:
@@ -342,7 +342,7 @@ def hold_incidents(session: Session, incident_ids: Sequence[str]) -> None:
     if not incident_ids:
         return
     query = select(Incident).options(load_only(Incident.id)).order_by(Incident.id)
-    hold(session, query.where(Incident.id.in_(incident_ids))).all()
+    lock_rows(session, query.where(Incident.id.in_(incident_ids))).all()
 
 
 def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:

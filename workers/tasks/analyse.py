@@ -1,4 +1,4 @@
-"""A ring for an incident: its extracts become an answer."""
+"""A wake-up for an incident: its extracts become an answer."""
 
 from triage.domain.states import WorkKind
 from workers.base import answer, task

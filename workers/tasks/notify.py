@@ -1,4 +1,4 @@
-"""A ring for a receiver: what waits for it is sent."""
+"""A wake-up for a receiver: what waits for it is sent."""
 
 from triage.domain.states import WorkKind
 from workers.base import answer, task

@@ -1,4 +1,4 @@
-"""A ring for an upload: its files come down to extracts and evidence."""
+"""A wake-up for an upload: its files come down to extracts and evidence."""
 
 from triage.domain.states import WorkKind
 from workers.base import answer, task

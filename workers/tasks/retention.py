@@ -1,4 +1,4 @@
-"""A ring for housekeeping: what is too old is removed."""
+"""A wake-up for housekeeping: what is too old is removed."""
 
 from triage.domain.states import WorkKind
 from workers.base import answer, task

@@ -9,14 +9,13 @@ from typing import Any
 import orjson
 import pytest
 
-from tests.services.fleet.fleets import answered, at, failed, opened, row, told
+from tests.services.fleet.fleets import answered, at, failed, row, service_on, told
 from triage.domain.category import Category, Role
 from triage.domain.exposure import Ending
 from triage.errors import Unprocessable
 from triage.services.context import Context
 from triage.services.fleet.answers import fleet_of, options_of, report_of, standings_of
 from triage.services.fleet.plans import checkpoint_facts, projection_facts, spares_facts
-from triage.settings import Settings
 
 NODES = ["n0", "n1", "gpu-7", "né", "n 4", "0"]
 CLUSTERS = ["a", "b", ""]
@@ -26,7 +25,7 @@ FAR = (datetime(1990, 1, 1, tzinfo=UTC), datetime(2200, 1, 1, tzinfo=UTC))
 
 @pytest.fixture
 def ctx(tmp_path) -> Iterator[Context]:
-    with opened(Settings(data_dir=tmp_path)) as found:
+    with service_on("sqlite", tmp_path) as found:
         yield found
 
 

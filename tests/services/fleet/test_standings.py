@@ -71,7 +71,7 @@ def planted(ctx: Context, monkeypatch, *lemons: str) -> None:
     """From now on these nodes are the lemons of the fleet."""
     rows = tuple(Standing(one, Grade.LEMON, ("r",), strikes=5, expected=0.1) for one in lemons)
     monkeypatch.setattr(standings_kept, "standings_of", lambda ctx, cluster: FleetStandings(rows))
-    monkeypatch.setattr(standings_kept, "_of_now", standings_kept.Shelf(1))
+    monkeypatch.setattr(standings_kept, "_of_now", standings_kept.StandingsCache(1))
 
 
 def test_without_a_record_a_tie_stays_a_tie(ctx, tools):

@@ -14,12 +14,12 @@ from triage.errors import Unprocessable
 from triage.notify.digest import digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event
 from triage.services.context import Context
-from triage.services.house import HouseKeeper
 from triage.services.incidents.retention import prune
 from triage.services.notifications.subscribe import subscribe, unsubscribe
 from triage.services.notifications.weekly_due import arm_digest, due_before
 from triage.services.notifications.weekly_report import digest_of
 from triage.services.perform import Tools, perform
+from triage.services.periodic_jobs import PeriodicJobs
 from triage.settings import Settings
 from triage.store import deliveries, subscriptions
 
@@ -83,7 +83,7 @@ def test_whoever_sweeps_puts_it_in_line(ctx: Context, clock) -> None:
             session, "sub_1", kind="generic", url="http://127.0.0.1/x", routing_key=None,
             secrets=[], events=DIGEST, now=clock.now,
         )  # fmt: skip
-    HouseKeeper(ctx).sweep()
+    PeriodicJobs(ctx).sweep()
 
     with ctx.database.reading() as session:
         row = session.scalars(select(Work).where(Work.key == "digest")).one()

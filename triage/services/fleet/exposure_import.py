@@ -20,7 +20,7 @@ from triage.parsers.exposure.read import read_exposure
 from triage.parsers.exposure.rows import Options, Passed, Unread
 from triage.services.context import Context, utc_now
 from triage.services.fleet.exposure import Told
-from triage.services.uploads.body import Ahead, Growth, Whole, body_of, unpacked
+from triage.services.uploads.body import DecodedReader, Growth, PeekedReader, body_of, unpacked
 from triage.services.uploads.streams import first_bytes
 from triage.store.told_rows import Tally
 
@@ -108,9 +108,13 @@ def import_upload(
 
 def plain(body: Body, growth: Growth) -> Body:
     head = first_bytes(body, HEAD)
-    whole: Body = Ahead(head, body)
+    whole: Body = PeekedReader(head, body)
     compression = compression_of(head)
-    return whole if compression is None else Whole(unpacked(whole, compression, growth), "body")
+    return (
+        whole
+        if compression is None
+        else DecodedReader(unpacked(whole, compression, growth), "body")
+    )
 
 
 def import_exposure(

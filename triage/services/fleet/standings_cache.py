@@ -33,7 +33,7 @@ MOST_OF_NOW: Final = 32
 Look = tuple[datetime | None, str | None]
 
 
-class Shelf:
+class StandingsCache:
     """The newest ``most`` looks at each database; safe among threads."""
 
     def __init__(self, most: int) -> None:
@@ -60,8 +60,8 @@ class Shelf:
                 kept.popitem(last=False)
 
 
-_of_now = Shelf(MOST_OF_NOW)
-_listed = Shelf(MOST_LISTED)
+_of_now = StandingsCache(MOST_OF_NOW)
+_listed = StandingsCache(MOST_LISTED)
 _working_out = threading.Lock()
 
 

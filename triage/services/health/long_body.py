@@ -16,7 +16,7 @@ from triage.errors import Corrupt
 from triage.parsers.health.read import format_of, read_checks
 from triage.parsers.health.reading import Checks, NotUnderstood
 from triage.sandbox.one_shot import Output, run_child
-from triage.services.uploads.body import Ahead
+from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.streams import first_bytes
 
 __all__ = ["checks_in", "packed_result"]
@@ -44,8 +44,8 @@ def checks_in(body: Body, *, node: str | None, busbw_gbps: float | None) -> Chec
         return None
     asked = json.dumps({"node": node, "busbw_gbps": busbw_gbps})
     with run_child(
-        CHILD, Ahead(head, body), arguments=[str(MEMORY_BYTES), asked], deadline_s=DEADLINE_S,
-        died=DIED,
+        CHILD, PeekedReader(head, body), arguments=[str(MEMORY_BYTES), asked],
+        deadline_s=DEADLINE_S, died=DIED,
     ) as output:  # fmt: skip
         return unpacked(output)
 

@@ -23,7 +23,7 @@ from triage.sandbox.readers import Readers
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
 from triage.services.fleet.standings import standings_for
-from triage.services.notifications.outbox import ring_for, tell
+from triage.services.notifications.outbox import tell, wake_for
 from triage.settings import Settings
 from triage.store import artifacts, evidence, incidents, revisions, settling
 from triage.store.incidents import STANDINGS
@@ -36,7 +36,8 @@ log = structlog.get_logger(__name__)
 # An answer that takes long is not made more often than it can be: so many times as long
 # passes between two of them.
 REST: Final = 3.0
-# Files that are in are waited for, however late; their reading rings, and this is the net.
+# Files that are in are waited for, however late. Reading them wakes the analysis; this is
+# for the wake-up that is lost.
 LOOK_AGAIN_S: Final = 5.0
 # With this part of the files in, and more coming all the time, the final answer is next ...
 NEARLY: Final = 0.8
@@ -154,7 +155,7 @@ def provisional(ctx: Context, st: Standing, made: Made, again_at: datetime | Non
         if keep(session, st, made, now, provisional=True):
             rows.extend(tell(session, ctx.settings, st.id, Event.PROVISIONAL, now))
 
-    return Done(write=write, after=lambda: ring_for(ctx, rows), again_at=again_at)
+    return Done(write=write, after=lambda: wake_for(ctx, rows), again_at=again_at)
 
 
 def settled(ctx: Context, st: Standing, made: Made | None) -> Done:
@@ -183,8 +184,8 @@ def settled(ctx: Context, st: Standing, made: Made | None) -> Done:
             rows.extend(tell(session, ctx.settings, st.id, event, now, previous))
 
     def after() -> None:
-        ring_for(ctx, rows)
-        ctx.doorbell.ring(WorkKind.ANALYSE, ())
+        wake_for(ctx, rows)
+        ctx.wakeups.notify(WorkKind.ANALYSE, ())
 
     return Done(write=write, after=after)
 

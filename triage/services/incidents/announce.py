@@ -95,5 +95,5 @@ def announce(
         return found
 
     incident = ctx.commit(write)
-    ctx.doorbell.ring(WorkKind.ANALYSE, ())
+    ctx.wakeups.notify(WorkKind.ANALYSE, ())
     return incident

@@ -68,7 +68,7 @@ def parse(ctx: Context, readers: Readers, upload_ids: Sequence[str]) -> Done:
         for incident_id, read in sorted(found.items()):
             keep(session, incident_id, read)
 
-    return Done(write=write, after=lambda: ctx.doorbell.ring(WorkKind.ANALYSE, ()))
+    return Done(write=write, after=lambda: ctx.wakeups.notify(WorkKind.ANALYSE, ()))
 
 
 def parse_given_up(session: Session, upload_id: str, reason: str) -> None:

@@ -8,7 +8,7 @@ from triage.domain.category import Category
 from triage.errors import NotFound, Place, Unprocessable
 from triage.notify.message import Event
 from triage.services.context import Context, utc_now
-from triage.services.notifications.outbox import ring_for, tell
+from triage.services.notifications.outbox import tell, wake_for
 from triage.store import audit, incidents, resolutions
 from triage.store.views import ResolutionView
 
@@ -55,5 +55,5 @@ def resolve(
         rows = tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
         if also is not None:
             also(session, found)
-    ring_for(ctx, rows)
+    wake_for(ctx, rows)
     return found

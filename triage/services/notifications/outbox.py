@@ -18,7 +18,7 @@ from triage.settings import Settings
 from triage.store import deliveries, incidents, revisions, subscriptions, work
 from triage.store.views import IncidentView, RevisionView
 
-__all__ = ["message_of", "ring_for", "tell"]
+__all__ = ["message_of", "tell", "wake_for"]
 
 
 def tell(
@@ -70,10 +70,10 @@ def identity(incident: IncidentView, event: Event, subscription_id: str, now: da
     return message_id(incident.id, incident.revision, event, subscription_id)
 
 
-def ring_for(ctx: Context, rows: Sequence[int]) -> None:
-    """Ring for messages that were written, after the commit."""
+def wake_for(ctx: Context, rows: Sequence[int]) -> None:
+    """Wake workers for messages that were written, after the commit."""
     if rows:
-        ctx.doorbell.ring(WorkKind.NOTIFY, rows)
+        ctx.wakeups.notify(WorkKind.NOTIFY, rows)
 
 
 def message_of(

@@ -11,7 +11,7 @@ from triage.notify.message import check_events
 from triage.notify.registry import check_told, receiver, validate
 from triage.notify.signing import check_secret, new_secret
 from triage.services.context import Context, utc_now
-from triage.services.notifications.outbox import ring_for
+from triage.services.notifications.outbox import wake_for
 from triage.services.notifications.weekly_due import arm_digest
 from triage.store import audit, deliveries, subscriptions, work
 from triage.store.ids import new_id
@@ -101,5 +101,5 @@ def resend(
         audit.note(session, actor, "resend", delivery_id, now)
         if also is not None:
             also(session, found)
-    ring_for(ctx, [row])
+    wake_for(ctx, [row])
     return found

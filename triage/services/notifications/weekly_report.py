@@ -22,7 +22,7 @@ from triage.render.digest_said import headline, sentences
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
 from triage.services.fleet.answers import FleetAnswer, fleet_of, report_of, standings_of
-from triage.services.notifications.outbox import ring_for
+from triage.services.notifications.outbox import wake_for
 from triage.services.notifications.weekly_due import WEEK, due_before, owed_to, week_of
 from triage.settings import Settings
 from triage.store import deliveries, work
@@ -46,7 +46,7 @@ def send_digest(ctx: Context) -> Done:
         digest = digest_of(ctx, end)
         with ctx.database.writing() as session:
             rows = [write(session, digest, one, now) for one in waiting]
-        ring_for(ctx, rows)
+        wake_for(ctx, rows)
         log.info("digest written", week=digest.week, receivers=len(waiting))
     return Done(again_at=end + WEEK)
 

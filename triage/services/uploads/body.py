@@ -24,7 +24,7 @@ from triage.errors import (
 from triage.parsers.archive import GZIP
 from triage.services.uploads.zstd_frames import FrameEnds
 
-__all__ = ["Ahead", "BreaksOff", "Growth", "Whole", "body_of", "unpacked"]
+__all__ = ["DecodedReader", "Growth", "PeekedReader", "Truncated", "body_of", "unpacked"]
 
 PIECE: Final = 1 << 18
 # RFC 9659: a content coding needs no more, and a header can ask for gigabytes.
@@ -35,7 +35,7 @@ IDENTITY: Final = ("", "identity")
 CODINGS: Final = {"gzip": "gzip", "x-gzip": "gzip", "zstd": "zstd"}
 
 
-class BreaksOff(Corrupt):
+class Truncated(Corrupt):
     """A compressed stream ends before its end; what came before it is good."""
 
 
@@ -52,7 +52,7 @@ class Request:
         return part
 
 
-class Ahead:
+class PeekedReader:
     """A body of which the first bytes were looked at already."""
 
     def __init__(self, head: bytes, body: Body) -> None:
@@ -96,7 +96,7 @@ class Gunzip:
         self.came_out = 0
 
     def read(self, size: int) -> bytes:
-        """Raises :class:`Corrupt`, :class:`BreaksOff` where it is cut, :class:`Forbidden`."""
+        """Raises :class:`Corrupt`, :class:`Truncated` where it is cut, :class:`Forbidden`."""
         while True:
             if self.part.eof and not self.next_part():
                 return b""
@@ -108,7 +108,7 @@ class Gunzip:
             except zlib.error as error:
                 raise Corrupt(f"gzip is damaged: {error}", offset=self.came_out) from error
             if ended and not self.left and not plain and not self.part.eof:
-                raise BreaksOff("gzip breaks off", offset=self.came_out)
+                raise Truncated("gzip breaks off", offset=self.came_out)
             self.left = self.part.unused_data if self.part.eof else self.part.unconsumed_tail
             if plain:
                 self.came_out += len(plain)
@@ -130,7 +130,7 @@ class Gunzip:
         if len(rest) < 2:
             self.left += self.some()
         if not GZIP.startswith(self.left[:2]):
-            raise BreaksOff("other bytes follow the gzip stream", offset=self.came_out)
+            raise Truncated("other bytes follow the gzip stream", offset=self.came_out)
         self.parts += 1
         if self.parts > MAX_GZIP_PARTS:
             raise Forbidden(f"more than {MAX_GZIP_PARTS:,} gzip streams in one")
@@ -152,13 +152,13 @@ class Unzstd:
         self.plain = decompressor.stream_reader(packed, read_across_frames=True)
 
     def read(self, size: int) -> bytes:
-        """Raises :class:`Corrupt`, :class:`BreaksOff` where it is cut, :class:`Forbidden`."""
+        """Raises :class:`Corrupt`, :class:`Truncated` where it is cut, :class:`Forbidden`."""
         try:
             plain = self.plain.read(size)
         except zstandard.ZstdError as error:
             raise Corrupt(f"zstd is damaged: {error}", offset=self.came_out) from error
         if not plain and not self.ends.whole:
-            raise BreaksOff("zstd breaks off", offset=self.came_out)
+            raise Truncated("zstd breaks off", offset=self.came_out)
         self.came_out += len(plain)
         self.growth.check(self.came_out, self.went_in)
         return plain
@@ -186,7 +186,7 @@ def unpacked(body: Body, compression: str | None, growth: Growth) -> Body:
     return body
 
 
-class Whole:
+class DecodedReader:
     """A layer around the whole body: what is wrong with it refuses the request."""
 
     def __init__(self, layer: Body, what: str) -> None:
@@ -201,7 +201,7 @@ class Whole:
             raise TooLarge(
                 f"the {self.what} {error}", hint="send fewer or smaller files in one request"
             ) from error
-        except BreaksOff as error:
+        except Truncated as error:
             raise Unprocessable(
                 f"the {self.what} ends too early: {error}",
                 hint="send it again; nothing of it was kept",
@@ -229,4 +229,4 @@ def body_of(read: Callable[[int], bytes], encoding: str | None, growth: Growth) 
             places=(Place("header/Content-Encoding", "is not read"),),
         )
     layer = unpacked(request, CODINGS[name], growth)
-    return Whole(layer, "body")
+    return DecodedReader(layer, "body")

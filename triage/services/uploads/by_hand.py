@@ -16,7 +16,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Refusal, TooLarge
 from triage.parsers.archive import HEAD_BYTES, is_tar
 from triage.services.context import Context, utc_now
-from triage.services.uploads.body import Ahead
+from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.ingest import TakenBundle, Target, take_artifact, take_bundle
 from triage.services.uploads.streams import first_bytes
 from triage.store import settling
@@ -60,7 +60,7 @@ def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
         chosen.outcomes.append(Outcome(name, "refused", "its name holds control characters"))
         return
     head = first_bytes(body, HEAD_BYTES)
-    whole = Ahead(head, body)
+    whole = PeekedReader(head, body)
     try:
         if PurePosixPath(name).name == JOB_JSON:
             take_in(chosen, take_bundle(ctx, target_of(chosen), tar_of_one(whole), None))
@@ -108,4 +108,4 @@ def settle_now(ctx: Context, incident_id: str) -> None:
     """All is there. An incident that somebody reported goes on waiting for what it expects."""
     with ctx.database.writing() as session:
         settling.hurry(session, incident_id, utc_now())
-    ctx.doorbell.ring(WorkKind.ANALYSE, ())
+    ctx.wakeups.notify(WorkKind.ANALYSE, ())

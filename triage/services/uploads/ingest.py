@@ -28,8 +28,8 @@ from triage.settings import Settings
 from triage.store import artifacts, incidents, jobs
 from triage.store.artifacts import NewArtifact
 from triage.store.blobs import BlobWriter
+from triage.store.fair_queue import stand_in_line
 from triage.store.ids import new_id
-from triage.store.line import stand_in_line
 from triage.store.views import ArtifactView
 
 __all__ = [
@@ -224,7 +224,7 @@ def record(
         ctx.blobs.delete(key)
     else:
         ctx.line.joined(recorded.ahead)
-        ctx.doorbell.ring(WorkKind.PARSE, [recorded.work_id])
+        ctx.wakeups.notify(WorkKind.PARSE, [recorded.work_id])
     return recorded
 
 

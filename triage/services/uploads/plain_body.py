@@ -10,7 +10,7 @@ from triage.domain.body import Body
 from triage.errors import Place, Unprocessable
 from triage.parsers.archive import HEAD_BYTES, compression_of, is_tar
 from triage.parsers.packings import packing_of
-from triage.services.uploads.body import Ahead, Whole, body_of, unpacked
+from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
 from triage.services.uploads.streams import first_bytes, in_utf8
 from triage.services.uploads.take import ReceiveLimits
 
@@ -32,17 +32,17 @@ def looked_at(
     growth = limits.growth(max_bytes)
     sent = body_of(read, encoding, growth)
     packed = first_bytes(sent, HEAD_BYTES)
-    layer = unpacked(Ahead(packed, sent), compression_of(packed), growth)
-    plain = Whole(layer, "body")
+    layer = unpacked(PeekedReader(packed, sent), compression_of(packed), growth)
+    plain = DecodedReader(layer, "body")
     head = first_bytes(plain, LOOK_BYTES)
     packing = packing_of(head)
     if is_tar(head[:512]):
         raise refused("is a tar archive", "send its files one by one")
     if packing is not None:
         raise refused(f"is {packing[0]}", packing[1])
-    text = in_utf8(Ahead(head, plain), head)
+    text = in_utf8(PeekedReader(head, plain), head)
     shown = first_bytes(text, LOOK_BYTES)
-    return shown, Ahead(shown, text)
+    return shown, PeekedReader(shown, text)
 
 
 class Bounded:

@@ -18,11 +18,17 @@ from triage.errors import Forbidden, TooLarge, Unprocessable
 from triage.parsers.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.packings import packing_of
-from triage.services.uploads.body import Ahead, Whole, body_of, unpacked
+from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
 from triage.services.uploads.kind import FLIGHT_RECORDER, JOB_JSON
 from triage.services.uploads.pack import Stored, write_plain
-from triage.services.uploads.streams import Forward, first_bytes
-from triage.services.uploads.take import Archived, PackedFurther, ReceiveLimits, Taken, Taker
+from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
+from triage.services.uploads.take import (
+    Archived,
+    FileIngest,
+    IngestedFile,
+    PackedFurther,
+    ReceiveLimits,
+)
 from triage.store.blobs import BlobWriter
 
 __all__ = [
@@ -103,7 +109,7 @@ def receive_file(
     """
     source = body_of(body, encoding, limits.growth(limits.artifact_bytes))
     name = shown(filename or "")[:MAX_FILENAME]
-    taker = Taker(limits, blob, limits.artifact_bytes, alone=True)
+    taker = FileIngest(limits, blob, limits.artifact_bytes, alone=True)
     taken = taker.take(source, name, kind, None)
     if taken.error is not None:
         raise refusal_of(taken)
@@ -122,8 +128,8 @@ def receive_bundle(
 
     Raises as :func:`receive_file`, at any place: then nothing that was yielded counts.
     """
-    stream = Forward(tar_of(body, encoding, limits), limits.bundle_bytes)
-    taker = Taker(limits, blob, limits.bundle_bytes, alone=False)
+    stream = ForwardOnlyReader(tar_of(body, encoding, limits), limits.bundle_bytes)
+    taker = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
     seen: set[Identity] = set()
     count = 0
     for entry in stream_entries(cast("IO[bytes]", stream), limits.bundle_bytes, seeks=True):
@@ -160,16 +166,16 @@ def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLi
     if not head:
         raise Unprocessable("the body is empty", hint="send a tar of the node's files")
     compression = compression_of(head)
-    whole: Body = Ahead(head, source)
+    whole: Body = PeekedReader(head, source)
     if compression is None:
         if packing := packing_of(head):
             raise Unprocessable(f"the body is {packing[0]}", hint=packing[1])
         return whole
     growth = limits.growth(limits.bundle_bytes)
-    return Whole(unpacked(whole, compression, growth), "archive")
+    return DecodedReader(unpacked(whole, compression, growth), "archive")
 
 
-def member_from(entry: Entry, taker: Taker, node: str | None, limits: ReceiveLimits) -> Member:
+def member_from(entry: Entry, taker: FileIngest, node: str | None, limits: ReceiveLimits) -> Member:
     name = shown(entry.name)
     if entry.source is None:
         return Member(
@@ -190,7 +196,7 @@ def job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> Mem
 
 
 def member_of(
-    taken: Taken, name: str, node: str | None, rank: int | None, declared: str | None
+    taken: IngestedFile, name: str, node: str | None, rank: int | None, declared: str | None
 ) -> Member:
     """What is kept of a file, with the rank and the node that its name says."""
     kind = taken.found.kind
@@ -243,7 +249,7 @@ def shown(name: str) -> str:
     return CONTROLS.sub("\ufffd", name)
 
 
-def refusal_of(taken: Taken) -> TooLarge | Unprocessable:
+def refusal_of(taken: IngestedFile) -> TooLarge | Unprocessable:
     if isinstance(taken.error, Archived):
         return Unprocessable(
             "the file is itself a tar archive",
@@ -268,7 +274,7 @@ def broken_bundle(why: str, *, first: bool) -> Unprocessable:
     )
 
 
-def behind_the_end(stream: Forward) -> None:
+def behind_the_end(stream: ForwardOnlyReader) -> None:
     """Reads the rest of the body: padding, and the check sums of what packed it."""
     while part := stream.read(PIECE):
         if part.strip(b"\0"):

@@ -7,9 +7,15 @@ from typing import Final
 from triage.domain.body import Body
 from triage.errors import Forbidden, TooLarge
 from triage.parsers.logs.source import encoding_of
-from triage.services.uploads.body import BreaksOff
+from triage.services.uploads.body import Truncated
 
-__all__ = ["Forward", "Hashed", "Lenient", "first_bytes", "in_utf8"]
+__all__ = [
+    "ForwardOnlyReader",
+    "HashingReader",
+    "TruncationTolerantReader",
+    "first_bytes",
+    "in_utf8",
+]
 
 PIECE: Final = 1 << 18
 
@@ -22,7 +28,7 @@ def first_bytes(body: Body, size: int) -> bytes:
     return head
 
 
-class Hashed:
+class HashingReader:
     """One file as it came: hashed and counted, and bounded in its length."""
 
     def __init__(self, body: Body, max_bytes: int) -> None:
@@ -47,12 +53,12 @@ class Hashed:
             self.total += len(part)
 
 
-class Lenient:
+class TruncationTolerantReader:
     """A packed file of which the part before a cut is kept: the last words of a node."""
 
     def __init__(self, body: Body) -> None:
         self.body = body
-        self.cut: BreaksOff | None = None
+        self.cut: Truncated | None = None
 
     def read(self, size: int) -> bytes:
         """As the body; a cut behind the first byte is its end."""
@@ -60,7 +66,7 @@ class Lenient:
             return b""
         try:
             return self.body.read(size)
-        except BreaksOff as error:
+        except Truncated as error:
             if not error.offset:
                 raise
             self.cut = error
@@ -88,7 +94,7 @@ def in_utf8(body: Body, head: bytes) -> Body:
     return body if encoding is None else Utf16(body, encoding)
 
 
-class Forward:
+class ForwardOnlyReader:
     """A body as the file that tarfile reads: it seeks forward alone, by reading on."""
 
     def __init__(self, body: Body, max_bytes: int) -> None:

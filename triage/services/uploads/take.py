@@ -8,13 +8,18 @@ from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
 from triage.parsers.archive import HEAD_BYTES, compression_of, is_tar
 from triage.parsers.packings import packing_of
 from triage.parsers.redact import Redactor
-from triage.services.uploads.body import Ahead, Growth, unpacked
+from triage.services.uploads.body import Growth, PeekedReader, unpacked
 from triage.services.uploads.kind import LOOK_BYTES, Kind, kind_of
 from triage.services.uploads.pack import FrameWriter, Packer
-from triage.services.uploads.streams import Hashed, Lenient, first_bytes, in_utf8
+from triage.services.uploads.streams import (
+    HashingReader,
+    TruncationTolerantReader,
+    first_bytes,
+    in_utf8,
+)
 from triage.store.blobs import BlobWriter
 
-__all__ = ["Archived", "PackedFurther", "ReceiveLimits", "Taken", "Taker"]
+__all__ = ["Archived", "FileIngest", "IngestedFile", "PackedFurther", "ReceiveLimits"]
 
 PIECE: Final = 1 << 18
 
@@ -56,7 +61,7 @@ class PackedFurther(Corrupt):
 
 
 @dataclass(slots=True)
-class Taken:
+class IngestedFile:
     """What became of one file; nothing of it is in the pack where ``error`` says why."""
 
     found: Kind
@@ -70,7 +75,7 @@ class Taken:
     error: ArtifactError | None = None
 
 
-class Taker:
+class FileIngest:
     """Takes the files of one request, one after the other.
 
     ``plain_bytes`` bounds what all of them have, unpacked. Of a file that is ``alone`` the
@@ -87,14 +92,14 @@ class Taker:
         self.plain_left = plain_bytes
         self.alone = alone
 
-    def take(self, body: Body, name: str, declared: str | None, size: int | None) -> Taken:
+    def take(self, body: Body, name: str, declared: str | None, size: int | None) -> IngestedFile:
         """One file, of ``size`` bytes where that is known.
 
         What is wrong with the file is in ``error``; what is wrong with the request, and
         what the blob store says, is raised.
         """
-        hashed = Hashed(body, self.limits.artifact_bytes)
-        taken = Taken(Kind(declared or "", dump=False))
+        hashed = HashingReader(body, self.limits.artifact_bytes)
+        taken = IngestedFile(Kind(declared or "", dump=False))
         offset = self.blob.tell()
         try:
             self.store(hashed, name, declared, size, taken)
@@ -112,13 +117,18 @@ class Taker:
         return taken
 
     def store(
-        self, hashed: Hashed, name: str, declared: str | None, size: int | None, taken: Taken
+        self,
+        hashed: HashingReader,
+        name: str,
+        declared: str | None,
+        size: int | None,
+        taken: IngestedFile,
     ) -> None:
         """Writes its frame. Raises :class:`ArtifactError` with part of it written."""
         head = first_bytes(hashed, HEAD_BYTES)
         compression = compression_of(head)
         growth = self.limits.growth(self.limits.artifact_bytes)
-        plain = Lenient(unpacked(Ahead(head, hashed), compression, growth))
+        plain = TruncationTolerantReader(unpacked(PeekedReader(head, hashed), compression, growth))
         look = first_bytes(plain, LOOK_BYTES)
         taken.found = found = kind_of(look, name, declared)
         if is_tar(look[:512]):
@@ -129,7 +139,7 @@ class Taker:
             inside = f", inside {compression}" if compression else ""
             raise PackedFurther(f"{what}{inside}", instead)
         limit = self.limits.dump_bytes if found.dump else self.limits.artifact_bytes
-        whole: Body = Ahead(look, plain)
+        whole: Body = PeekedReader(look, plain)
         if found.dump:
             # What is stored as it came has the length that the archive says.
             frame = FrameWriter(self.packer, self.blob, None if compression else size)

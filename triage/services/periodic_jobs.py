@@ -8,12 +8,12 @@ from triage.services.notifications.weekly_due import arm_digest
 from triage.services.sweep import sweep
 from triage.store.house import arm_daily_round
 
-__all__ = ["HouseKeeper"]
+__all__ = ["PeriodicJobs"]
 
 LOOK_EVERY_S: Final = 3600.0
 
 
-class HouseKeeper:
+class PeriodicJobs:
     """Sweeps, and once in a while puts in line what the clock asks for; one for each process."""
 
     def __init__(self, ctx: Context) -> None:
@@ -21,7 +21,7 @@ class HouseKeeper:
         self.look_at = 0.0
 
     def sweep(self) -> int:
-        """One round; how many rows were rung for. Raises :class:`Unavailable`."""
+        """One round; how many rows workers were woken for. Raises :class:`Unavailable`."""
         if time.monotonic() >= self.look_at:
             with self.ctx.database.writing() as session:
                 now = utc_now()

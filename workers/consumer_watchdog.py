@@ -25,17 +25,17 @@ from triage.services.context import Context
 from triage.store import work
 from workers.app import app
 
-__all__ = ["Hearing"]
+__all__ = ["ConsumerWatchdog"]
 
 log = structlog.get_logger(__name__)
 
-# The sweeper rings every second; a message is heard in milliseconds.
+# The sweeper wakes every second; a message is received in milliseconds.
 DEAF_AFTER_S: Final = 10.0
 LOOK_EVERY_S: Final = 2.0
 CONNECT_S: Final = 2.0
 
 
-class Hearing:
+class ConsumerWatchdog:
     """Watches one worker's ears, from a thread of its master."""
 
     def __init__(self, ctx: Context, kinds: Iterable[WorkKind]) -> None:

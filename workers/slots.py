@@ -5,10 +5,10 @@ from collections.abc import Mapping
 
 from triage.domain.states import WorkKind
 
-__all__ = ["Lanes", "lanes_for"]
+__all__ = ["Slots", "slots_for"]
 
 
-def lanes_for(num_parsers: int) -> dict[WorkKind, int]:
+def slots_for(num_parsers: int) -> dict[WorkKind, int]:
     """Places by kind. Receivers keep one waiting, so notifying has more of them."""
     return {
         WorkKind.PARSE: num_parsers,
@@ -18,7 +18,7 @@ def lanes_for(num_parsers: int) -> dict[WorkKind, int]:
     }
 
 
-class Lanes:
+class Slots:
     """Places and how many are taken; shared between threads."""
 
     def __init__(self, places: Mapping[WorkKind, int]) -> None:

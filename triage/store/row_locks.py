@@ -11,12 +11,14 @@ from sqlalchemy.orm import Session
 
 from models import Base
 
-__all__ = ["hold"]
+__all__ = ["lock_rows"]
 
 Row = TypeVar("Row", bound=Base)
 
 
-def hold(session: Session, query: Select[Row], of: type[Base] | None = None) -> ScalarResult[Row]:
+def lock_rows(
+    session: Session, query: Select[Row], of: type[Base] | None = None
+) -> ScalarResult[Row]:
     """The rows of the query, which nobody else changes from now on.
 
     Rows that refer to them can still be added meanwhile: an upload and a reader that both
