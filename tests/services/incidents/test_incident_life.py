@@ -33,7 +33,7 @@ def work_off(ctx: Context, tools: Tools) -> None:
 
 def settle(ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
     """An hour passes, and everything due is done."""
-    for module in ("perform", "analyse", "sweep", "parse"):
+    for module in ("perform", "incidents.analyse", "sweep", "incidents.parse"):
         monkeypatch.setattr(
             f"triage.services.{module}.utc_now", lambda: datetime.now(UTC) + timedelta(hours=1)
         )

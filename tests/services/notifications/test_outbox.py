@@ -79,7 +79,7 @@ def send_all(ctx: Context, tools: Tools) -> None:
 
 def later(monkeypatch: pytest.MonkeyPatch, **delta: float) -> None:
     """The services' clock is ahead by so much."""
-    for module in ("perform", "deliver"):
+    for module in ("perform", "notifications.deliver"):
         monkeypatch.setattr(
             f"triage.services.{module}.utc_now", lambda: datetime.now(UTC) + timedelta(**delta)
         )

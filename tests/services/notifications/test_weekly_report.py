@@ -42,7 +42,10 @@ def clock(monkeypatch):
     class Clock:
         now = DUE - HOUR
 
-    for module in ("digest", "subscribe", "perform", "deliver", "house", "retention", "fleet"):
+    for module in (
+        "notifications.weekly_report", "notifications.subscribe", "notifications.deliver",
+        "perform", "periodic_jobs", "incidents.retention", "fleet.answers",
+    ):  # fmt: skip
         monkeypatch.setattr(f"triage.services.{module}.utc_now", lambda: Clock.now)
     return Clock
 
