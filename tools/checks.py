@@ -20,6 +20,8 @@ FIX: Final[list[Check]] = [
     ("lint", ["ruff", "check", "--fix", "."]),
     ("format", ["ruff", "format", "."]),
 ]
+# One more than the processors that CI has: many tests wait for processes that they started.
+PYTEST: Final = ["pytest", "-n", "3", "--dist", "worksteal"]
 # Their tests start no server and hardly a process.
 QUICK: Final = ("analysis", "domain", "parsers", "perturb", "reliability", "render", "signatures")
 
@@ -31,13 +33,13 @@ def types() -> list[Check]:
 
 def all_checks(pytest_options: Sequence[str]) -> list[Check]:
     """What CI runs, the tests last; pytest takes the options."""
-    return [*LINT, *types(), ("tests", ["pytest", "-n", "2", *pytest_options])]
+    return [*LINT, *types(), ("tests", [*PYTEST, *pytest_options])]
 
 
 def quick(pytest_options: Sequence[str]) -> list[Check]:
     """What is worth running before every commit."""
     folders = [f"tests/{name}" for name in QUICK]
-    return [*LINT, *types(), ("tests", ["pytest", "-n", "2", "-q", *folders, *pytest_options])]
+    return [*LINT, *types(), ("tests", [*PYTEST, "-q", *folders, *pytest_options])]
 
 
 def run(checks: Sequence[Check]) -> int:

@@ -42,8 +42,13 @@ def tool(name: str) -> Path:
 
 
 def environ() -> dict[str, str]:
-    """The variables for a command inside the environment: its tools first, no foreign modules."""
-    inherited = {k: v for k, v in os.environ.items() if k not in {"PYTHONPATH", "PYTHONHOME"}}
+    """The variables for a command inside the environment: its tools first, no foreign modules.
+
+    Bytecode is kept, whatever the user's Python does elsewhere: without it each process of the
+    service compiles all of its source when it starts, for a second.
+    """
+    foreign = {"PYTHONPATH", "PYTHONHOME", "PYTHONDONTWRITEBYTECODE"}
+    inherited = {k: v for k, v in os.environ.items() if k not in foreign}
     path = os.pathsep.join([str(tool("")), os.environ.get("PATH", os.defpath)])
     return {**inherited, "PATH": path, "VIRTUAL_ENV": str(VENV), "PIP_USER": "0"}
 
