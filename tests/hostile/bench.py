@@ -16,7 +16,7 @@ from typing import Any
 
 from tests.hostile.assembler import dump, whole
 from tests.hostile.inputs import Hostile, everything
-from triage.parsers.flight_recorder.digest import RankDigest
+from triage.domain.rank_digest import RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.read import Reader
 from triage.parsers.flight_recorder.shared import Shared

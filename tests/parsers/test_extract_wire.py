@@ -14,18 +14,25 @@ from hypothesis.extra import numpy as hnp
 from tests.parsers.test_extract import files_of, same
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.exact_json import from_exact_json, to_exact_json
-from triage.errors import Corrupt
-from triage.parsers.extract import Extract, Extractor
-from triage.parsers.extract_digest import Interned, ranks_from, runs_of
-from triage.parsers.extract_wire import MAGIC, pack, unpack
-from triage.parsers.flight_recorder.digest import Counters, Frame, GroupRow, OpDescription
-from triage.parsers.flight_recorder.reduce import (
+from triage.domain.rank_digest import (
     M_UNIT,
     MEMBER_FIELDS,
     STREAM_FIELDS,
     U_STREAM,
     UNIT_FIELDS,
+    Counters,
+    Frame,
+    GroupRow,
+    Members,
+    OpDescription,
+    Streams,
+    Unit,
+    Units,
 )
+from triage.errors import Corrupt
+from triage.parsers.extract import Extract, Extractor
+from triage.parsers.extract_digest import Interned, ranks_from, runs_of
+from triage.parsers.extract_wire import MAGIC, pack, unpack
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
 
@@ -100,16 +107,16 @@ def digests(draw: st.DrawFn, base: Extract) -> Extract:
                 )
             )
         ),
-        streams=wide(streams, STREAM_FIELDS),
+        streams=Streams(wide(streams, STREAM_FIELDS)),
         unit_stream=draw(hnp.arrays(np.int16, units, elements=st.integers(0, streams - 1))),
         unit_seq=draw(hnp.arrays(np.int32, units)),
         unit_sig=draw(hnp.arrays(np.int64, units)),
         unit_created=draw(hnp.arrays(np.int64, units)),
         unit_flags=draw(hnp.arrays(np.uint8, units)),
         unit_wait_us=draw(hnp.arrays(np.int32, units)),
-        pending=open_units,
-        members=inside,
-        last_unit=None if last is None else tuple(last),
+        pending=Units(open_units),
+        members=Members(inside),
+        last_unit=None if last is None else Unit._make(last),
         stack=tuple(draw(st.lists(st.builds(Frame, TEXT, TEXT, INT64), max_size=2))),
         first_created_ns=draw(known),
         gaps=draw(st.booleans()),
@@ -245,11 +252,15 @@ def test_an_index_that_leads_out_of_its_array_is_damage(
     digest = dump.digests[0]
     if column == "last":
         assert digest.last_unit is not None
-        bad = replace(digest, last_unit=(value, *digest.last_unit[1:]))
+        bad = replace(digest, last_unit=digest.last_unit._replace(stream=value))
+    elif column == "pending":
+        units = Units(digest.pending.values.copy())
+        units.stream[0] = value
+        bad = replace(digest, pending=units)
     else:
-        array = getattr(digest, column).copy()
-        array.reshape(-1)[0 if column == "unit_stream" else U_STREAM] = value
-        bad = replace(digest, **{column: array})
+        streams = digest.unit_stream.copy()
+        streams[0] = value
+        bad = replace(digest, unit_stream=streams)
     with pytest.raises(Corrupt, match="does not have"):
         unpack(pack(replace(dump, digests=(bad,))))
 

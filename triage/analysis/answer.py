@@ -30,9 +30,9 @@ from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
 from triage.domain.fleet import Job
 from triage.domain.progress import JobProgress
+from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
 from triage.errors import NothingToAnalyze
-from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet

@@ -6,22 +6,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from triage.analysis.groups import MISSING, Membership
+from triage.analysis.groups import Membership
 from triage.analysis.snapshot import NOTHING, UNKNOWN, Snapshot
 from triage.analysis.stuck import break_gloo, prefer_shared_places, stuck_in
 from triage.domain.fleet import Job
-from triage.parsers.flight_recorder.digest import Counters, OpDescription, RankDigest
-from triage.parsers.flight_recorder.reduce import (
+from triage.domain.rank_digest import (
     FINISHED,
-    S_DONE,
-    S_FINISHED,
-    S_FIRST,
-    S_LAST,
-    S_P2P,
-    S_PENDING,
-    S_PG_ID,
-    U_SEQ,
-    U_STREAM,
+    MISSING,
+    Counters,
+    OpDescription,
+    RankDigest,
+    Stream,
 )
 
 __all__ = ["build_snapshot"]
@@ -100,7 +95,7 @@ def groups_with_p2p(snapshot: Snapshot) -> NDArray[np.bool_]:
     descs = set()
     found = set()
     for digest, groups in zip(snapshot.digests, snapshot.membership.stream_groups, strict=True):
-        for k in np.flatnonzero(digest.streams[:, S_P2P] > 0).tolist():
+        for k in np.flatnonzero(digest.streams.num_p2p > 0).tolist():
             if groups[k] >= 0:
                 found.add(groups[k])
                 descs.add(snapshot.groups[groups[k]].desc)
@@ -133,51 +128,50 @@ def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
     """One digest's rows of the flat tables; True when counters were paired by order."""
     rank = int(snapshot.ranks[index])
     counters = {row.key: row for row in digest.counters}
-    streams = digest.streams.tolist()
     groups = snapshot.membership.stream_groups[index]
     filled = set()
-    for values, group in zip(streams, groups, strict=True):
+    for stream, group in zip(digest.streams, groups, strict=True):
         if group < 0:
             continue
         row = snapshot.row(group, rank)
         if row < 0:
             continue
         filled.add(group)
-        counter = counters.pop(str(values[S_PG_ID]), None)
+        counter = counters.pop(str(stream.pg_id), None)
         mixed = bool(snapshot.has_p2p[row])
         issued = int(snapshot.issued[row])
         if counter is not None and not mixed:
-            issued = max(issued, values[S_LAST], counter.enqueued or 0)
+            issued = max(issued, stream.last, counter.enqueued or 0)
             if counter.started is not None:
                 snapshot.started[row] = counter.started
         elif digest.partial is None:
             # Where a record that was cut ends, it tells nothing of its rank.
-            issued = max(issued, values[S_LAST])
+            issued = max(issued, stream.last)
         snapshot.issued[row] = issued
-        if values[S_PENDING] != MISSING:
-            snapshot.pending[row] = min(snapshot.pending[row], values[S_PENDING])
-        snapshot.done[row] = max(snapshot.done[row], values[S_DONE], UNKNOWN)
-        if digest.eventless and values[S_FINISHED] != MISSING and digest.last_unit is not None:
+        if stream.pending != MISSING:
+            snapshot.pending[row] = min(snapshot.pending[row], stream.pending)
+        snapshot.done[row] = max(snapshot.done[row], stream.done, UNKNOWN)
+        if digest.eventless and stream.finished != MISSING and digest.last_unit is not None:
             # Retired may mean "failed" for the last operation of all.
             last = digest.last_unit
-            if last[U_STREAM] < len(groups) and groups[last[U_STREAM]] == group:
-                snapshot.done[row] = min(snapshot.done[row], last[U_SEQ] - 1)
+            if last.stream < len(groups) and groups[last.stream] == group:
+                snapshot.done[row] = min(snapshot.done[row], last.seq - 1)
         if counter is not None and not mixed and not digest.eventless:
             snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
-            if out_of_ring(snapshot, digest, values) and counter.completed is not None:
+            if out_of_ring(snapshot, digest, stream) and counter.completed is not None:
                 snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
             if entries_lost(snapshot, digest) and counter.enqueued is not None:
                 open_from_counters(snapshot, row, counter)
     return fill_from_counters(snapshot, index, digest, counters, filled)
 
 
-def out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: list[int]) -> bool:
+def out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
     """Whether the ring may have lost this group's oldest unfinished operation: it has
     wrapped, and nothing that it still holds of the group is finished.
     """
     if digest.first_record_id == 0 or snapshot.only_active or digest.partial is not None:
         return False
-    return stream[S_PENDING] != MISSING and stream[S_PENDING] == stream[S_FIRST]
+    return stream.pending != MISSING and stream.pending == stream.first
 
 
 def never_entered(snapshot: Snapshot) -> None:

@@ -7,9 +7,8 @@ from datetime import UTC, datetime
 from triage.analysis.live import Live, live_picture
 from triage.analysis.snapshot import Snapshot
 from triage.analysis.waits import Place, PlaceKind, WaitGraph, progress
+from triage.domain.rank_digest import OpDescription
 from triage.domain.report import Because
-from triage.parsers.flight_recorder.digest import OpDescription
-from triage.parsers.flight_recorder.reduce import U_CREATED, U_ENTRY, U_SEQ
 
 __all__ = ["Case", "build_case", "ranks_wait", "timestamp"]
 
@@ -171,7 +170,7 @@ class Case:
         digest = self.snapshot.digest_of(rank)
         if digest is None or digest.last_unit is None:
             return None
-        return f"entry {digest.last_unit[U_ENTRY]}, sequence number {digest.last_unit[U_SEQ]}"
+        return f"entry {digest.last_unit.entry}, sequence number {digest.last_unit.seq}"
 
     def stopped_at(self, rank: int) -> datetime | None:
         """When a rank issued its last operation, by its own clock."""
@@ -183,7 +182,7 @@ class Case:
         digest = self.snapshot.digest_of(rank)
         if digest is None or not len(digest.pending):
             return None
-        return timestamp(int(digest.pending[0, U_CREATED]))
+        return timestamp(int(digest.pending.created[0]))
 
     def because(
         self, detector: str, text: str, rank: int | None = None, *, at: datetime | None = None

@@ -9,14 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
-from triage.parsers.flight_recorder.digest import RankDigest
-from triage.parsers.flight_recorder.reduce import S_PG_ID, S_RATIO
+from triage.domain.rank_digest import MISSING, RankDigest
 
 __all__ = ["Group", "Membership", "resolve_groups"]
-
-MISSING = np.iinfo(np.int64).min
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -134,7 +129,7 @@ def stream_key(
     """How a stream is called; formats before 2.0 have only the process-local id."""
     if name is not None:
         return name, desc or ""
-    pg_id = int(digest.streams[index, S_PG_ID])
+    pg_id = int(digest.streams.pg_id[index])
     return (str(pg_id) if pg_id != MISSING else "0"), ""
 
 
@@ -163,7 +158,7 @@ def unlisted_streams(
                 continue
             seen, size = found.get(key, ([], 0))
             seen.append(rank)
-            found[key] = (seen, max(size, int(digest.streams[k, S_RATIO])))
+            found[key] = (seen, max(size, int(digest.streams.ratio[k])))
     return found
 
 

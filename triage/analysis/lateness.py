@@ -19,9 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from triage.analysis.dump_clocks import against_each_other, group_median
-from triage.analysis.groups import MISSING
 from triage.analysis.snapshot import Snapshot
-from triage.parsers.flight_recorder.reduce import FINISHED, P2P
+from triage.domain.rank_digest import FINISHED, MISSING, P2P
 
 __all__ = ["Lateness", "measure", "node_clocks"]
 

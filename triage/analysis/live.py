@@ -17,22 +17,15 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.groups import MISSING
 from triage.analysis.snapshot import Snapshot
 from triage.analysis.waits import Place, PlaceKind, WaitGraph
-from triage.parsers.flight_recorder.digest import RankDigest
-from triage.parsers.flight_recorder.reduce import (
+from triage.domain.rank_digest import (
     FINISHED,
+    MISSING,
     RETIRED_BIT,
     ROOTED_BIT,
-    S_FIRST,
-    S_PENDING,
-    S_PG_ID,
     STARTED_BIT,
-    U_CREATED,
-    U_FLAGS,
-    U_STARTED,
-    U_STREAM,
+    RankDigest,
 )
 
 __all__ = ["Live", "home", "live_picture", "timed"]
@@ -156,7 +149,7 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
 
 def pull_of(digest: RankDigest, rank: int, *, waits: bool) -> Pull | None:
     """The moment of a dump, as the rank's own record tells it; None where nothing does."""
-    started = int(digest.pending[0, U_STARTED]) if waits and len(digest.pending) else MISSING
+    started = int(digest.pending.started[0]) if waits and len(digest.pending) else MISSING
     fresh = (digest.unit_flags & (FINISHED | RETIRED_BIT)) == FINISHED
     # Where nothing was ever retired there is no watchdog that looks.
     fresh &= digest.unit_wait_us >= 0
@@ -180,10 +173,10 @@ def pull_of(digest: RankDigest, rank: int, *, waits: bool) -> Pull | None:
     if not waits or not len(digest.pending):
         return Pull(rank, 0, pause, ended=True) if noticed else None
     oldest = digest.pending[0]
-    stream = digest.unit_stream[done] == oldest[U_STREAM]
-    beside = pulled - max(int(oldest[U_CREATED]), int(ends[stream].max(initial=0)))
+    stream = digest.unit_stream[done] == oldest.stream
+    beside = pulled - max(int(oldest.created), int(ends[stream].max(initial=0)))
     last = int(ends.max(initial=0))
-    quiet = 0 if noticed else pulled - max(int(oldest[U_CREATED]), last)
+    quiet = 0 if noticed else pulled - max(int(oldest.created), last)
     if not done.any() and quiet < MAX_AHEAD_NS:
         # What ended before is left out: it may have been issued long before it could begin.
         quiet = min(quiet, max(MIN_STUCK_NS, PAUSES * pause) - 1)
@@ -203,17 +196,16 @@ def counters_lag(snapshot: Snapshot, index: int) -> bool:
     if digest.partial is not None:
         return False
     counters = {row.key: row for row in digest.counters}
-    for stream, group in zip(
-        digest.streams.tolist(), snapshot.membership.stream_groups[index], strict=True
-    ):
+    groups = snapshot.membership.stream_groups[index]
+    for stream, group in zip(digest.streams, groups, strict=True):
         row = snapshot.row(group, int(snapshot.ranks[index])) if group >= 0 else -1
-        counter = counters.get(str(stream[S_PG_ID]))
-        if row < 0 or counter is None or snapshot.has_p2p[row] or stream[S_PENDING] == MISSING:
+        counter = counters.get(str(stream.pg_id))
+        if row < 0 or counter is None or snapshot.has_p2p[row] or stream.pending == MISSING:
             continue
         completed = counter.completed
-        if not snapshot.only_active and stream[S_FIRST] == stream[S_PENDING]:
+        if not snapshot.only_active and stream.first == stream.pending:
             continue
-        if completed is not None and 0 < completed < stream[S_PENDING] - 1:
+        if completed is not None and 0 < completed < stream.pending - 1:
             return True
     return False
 
@@ -287,7 +279,7 @@ def before_it_began(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
             digest = snapshot.digest_of(rank)
             if stuck is None or stuck.row is None or digest is None or not timed(digest):
                 continue
-            flags = int(digest.pending[stuck.row, U_FLAGS])
+            flags = int(digest.pending.flags[stuck.row])
             if not flags & (STARTED_BIT | ROOTED_BIT):
                 early.append(rank)
     if early:
@@ -312,7 +304,7 @@ def far_behind(snapshot: Snapshot, place: Place) -> list[int]:
 
 def timed(digest: RankDigest) -> bool:
     """Whether the rank records when its device starts: else "scheduled" says nothing."""
-    stamped = bool((digest.pending[:, U_STARTED] != MISSING).any())
+    stamped = bool((digest.pending.started != MISSING).any())
     return stamped or any((row.started or -1) >= 0 for row in digest.counters)
 
 

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.analysis.snapshot import Snapshot, Stuck
-from triage.parsers.flight_recorder.reduce import M_OWN, M_PEER, M_SEND, M_SIG, M_UNIT, U_ENTRY
 
 __all__ = ["Channel", "channels"]
 
@@ -80,17 +79,14 @@ def ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[End]:
     digest = snapshot.digests[index]
     group = snapshot.groups[number]
     groups = snapshot.membership.stream_groups[index]
-    rows = sorted(range(len(digest.members)), key=lambda k: int(digest.members[k, M_UNIT]))
-    for k in rows:
-        member = digest.members[k].tolist()
-        unit = member[M_UNIT]
-        if groups[int(digest.pending[unit, 0])] != number:
+    for member in sorted(digest.members, key=lambda member: member.unit):
+        if groups[int(digest.pending.stream[member.unit])] != number:
             continue
-        peer = group.global_rank(member[M_PEER])
-        own = group.global_rank(member[M_OWN])
+        peer = group.global_rank(member.peer)
+        own = group.global_rank(member.own)
         if peer is None or (own is not None and own != int(snapshot.ranks[index])):
             continue
-        yield End(unit, bool(member[M_SEND]), peer, member[M_SIG])
+        yield End(member.unit, bool(member.send), peer, member.sig)
 
 
 # A pair that sent so often in this order does not stand still for the order.
@@ -112,7 +108,7 @@ def crosses(snapshot: Snapshot, rank: int, peer: int, receive: End, theirs: list
         return False
     sends = any(one.unit == peer_stuck.row and one.send and one.peer == rank for one in theirs)
     pending = snapshot.digests[snapshot.index_of[peer]].pending
-    return sends and int(pending[receive.unit, U_ENTRY] - pending[peer_stuck.row, U_ENTRY]) == 1
+    return sends and int(pending.entry[receive.unit] - pending.entry[peer_stuck.row]) == 1
 
 
 def match(

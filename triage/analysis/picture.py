@@ -199,7 +199,7 @@ def p2p_name(case: Case, place: Place) -> str:
         digest = case.snapshot.digest_of(rank)
         stuck = case.snapshot.stuck_of(rank)
         if digest is not None and stuck is not None and stuck.row is not None:
-            described = case.snapshot.describe(int(digest.pending[stuck.row, 2]))
+            described = case.snapshot.describe(digest.pending[stuck.row].sig)
             if described is not None:
                 return described.op
     return "send/recv"

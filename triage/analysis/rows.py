@@ -10,11 +10,10 @@ from triage.analysis.case import Case, timestamp
 from triage.analysis.on_one_clock import on_one_clock
 from triage.domain.evidence import Evidence
 from triage.domain.fleet import Job
+from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused, iso_utc
-from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.flight_recorder.read import DumpSet
-from triage.parsers.flight_recorder.reduce import S_FIRST, S_LAST, S_PENDING
 from triage.parsers.logs.logset import LogSet
 from triage.parsers.telemetry.file import TelemetryFile
 
@@ -55,11 +54,11 @@ def dump_row(digest: RankDigest) -> dict[str, Any]:
         {
             "pg": name,
             "desc": desc,
-            "first_seq_id": number(stream[S_FIRST]),
-            "last_seq_id": number(stream[S_LAST]),
-            "oldest_unfinished_seq_id": number(stream[S_PENDING]),
+            "first_seq_id": number(stream.first),
+            "last_seq_id": number(stream.last),
+            "oldest_unfinished_seq_id": number(stream.pending),
         }
-        for (name, desc), stream in zip(digest.stream_names, digest.streams.tolist(), strict=True)
+        for (name, desc), stream in zip(digest.stream_names, digest.streams, strict=True)
     ]
     text = f"flight-recorder dump, {digest.num_entries} entries, {digest.pending_total} unfinished"
     return {

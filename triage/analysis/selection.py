@@ -9,8 +9,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
-from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.recognise import shape_of
 
 __all__ = ["Selection", "select"]

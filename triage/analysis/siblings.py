@@ -10,8 +10,7 @@ import numpy as np
 
 from triage.analysis.case import Case
 from triage.analysis.waits import Place
-from triage.parsers.flight_recorder.digest import OpDescription
-from triage.parsers.flight_recorder.reduce import FINISHED, P2P, U_SIG, U_STREAM
+from triage.domain.rank_digest import FINISHED, P2P, OpDescription
 
 __all__ = [
     "Form",
@@ -186,10 +185,10 @@ def novel_block(case: Case, rank: int) -> bool:
     if digest.partial is not None:
         return False
     unit = digest.pending[stuck.row]
-    past = (digest.unit_stream == unit[U_STREAM]) & ((digest.unit_flags & P2P) != 0)
+    past = (digest.unit_stream == unit.stream) & ((digest.unit_flags & P2P) != 0)
     past &= (digest.unit_flags & FINISHED) != 0
     earlier = digest.unit_sig[past]
-    return len(earlier) >= 2 and not bool((earlier == unit[U_SIG]).any())
+    return len(earlier) >= 2 and not bool((earlier == unit.sig).any())
 
 
 def stands_in_p2p(case: Case, rank: int) -> bool:

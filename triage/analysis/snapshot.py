@@ -16,8 +16,11 @@ from numpy.typing import NDArray
 
 from triage.analysis.groups import Group, Membership
 from triage.domain.fleet import Job
-from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
-from triage.parsers.flight_recorder.reduce import P2P, U_FLAGS, U_SEQ, U_SIG, U_STREAM
+from triage.domain.rank_digest import (
+    P2P,
+    OpDescription,
+    RankDigest,
+)
 
 __all__ = ["NOTHING", "UNKNOWN", "Snapshot", "Stuck"]
 
@@ -109,13 +112,9 @@ class Snapshot:
         digest = self.digests[index]
         for stream in self.group_streams(index, group):
             pending = digest.pending
-            hit = (
-                (pending[:, U_STREAM] == stream)
-                & (pending[:, U_SEQ] == seq)
-                & ((pending[:, U_FLAGS] & P2P) == 0)
-            )
+            hit = (pending.stream == stream) & (pending.seq == seq) & ((pending.flags & P2P) == 0)
             if hit.any():
-                return int(pending[np.argmax(hit), U_SIG])
+                return int(pending.sig[np.argmax(hit)])
             past = (
                 (digest.unit_stream == stream)
                 & (digest.unit_seq == seq)

@@ -20,7 +20,6 @@ from triage.analysis.case import Case
 from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.fleet import Job
-from triage.parsers.flight_recorder.reduce import U_CREATED
 
 __all__ = [
     "ABOUT_THE_STOP",
@@ -393,7 +392,7 @@ def begun_to_wait(case: Case | None, ahead_ns: Callable[[int], int]) -> int | No
         return None
     snapshot = case.snapshot
     created = [
-        (int(snapshot.digests[index].pending[0, U_CREATED]), int(snapshot.ranks[index]))
+        (int(snapshot.digests[index].pending.created[0]), int(snapshot.ranks[index]))
         for index, stuck in enumerate(snapshot.stuck)
         if stuck is not None and len(snapshot.digests[index].pending)
     ]

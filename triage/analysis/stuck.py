@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from triage.analysis.snapshot import NOTHING, Snapshot, Stuck
-from triage.parsers.flight_recorder.digest import RankDigest
-from triage.parsers.flight_recorder.reduce import FINISHED, P2P, U_FLAGS, U_SEQ, U_STREAM
+from triage.domain.rank_digest import FINISHED, P2P, RankDigest
 
 __all__ = ["break_gloo", "prefer_shared_places", "stuck_in"]
 
@@ -23,14 +22,14 @@ def stuck_in(snapshot: Snapshot, index: int, capacity: int) -> Stuck | None:
     groups = snapshot.membership.stream_groups[index]
     if all_unfinished(digest, capacity) and (candidates := counter_places(snapshot, index)):
         return candidates[0]
-    for row, unit in enumerate(digest.pending.tolist()):
-        group = groups[unit[U_STREAM]] if unit[U_STREAM] < len(groups) else -1
+    for row, unit in enumerate(digest.pending):
+        group = groups[unit.stream] if unit.stream < len(groups) else -1
         if group < 0:
             continue
-        p2p = bool(unit[U_FLAGS] & P2P)
-        if digest.eventless and everyone_is_through(snapshot, group, unit[U_SEQ], p2p=p2p):
+        p2p = bool(unit.flags & P2P)
+        if digest.eventless and everyone_is_through(snapshot, group, unit.seq, p2p=p2p):
             continue
-        return Stuck(group, unit[U_SEQ], p2p, row)
+        return Stuck(group, unit.seq, p2p, row)
     if digest.partial is None and (digest.num_entries or snapshot.only_active):
         return None
     candidates = counter_places(snapshot, index)
@@ -113,10 +112,10 @@ def first_for_others(snapshot: Snapshot, places: Sequence[Stuck]) -> Stuck | Non
         digest = snapshot.digests[index]
         groups = snapshot.membership.stream_groups[index]
         told = []
-        for unit in digest.pending.tolist():
-            group = groups[unit[U_STREAM]]
-            if group >= 0 and not unit[U_FLAGS] & P2P:
-                place = of.get((snapshot.groups[group].desc, unit[U_SEQ]))
+        for unit in digest.pending:
+            group = groups[unit.stream]
+            if group >= 0 and not unit.flags & P2P:
+                place = of.get((snapshot.groups[group].desc, unit.seq))
                 told += [place] if place is not None else []
         if len(told) > len(most):
             most = told
@@ -132,16 +131,16 @@ def break_gloo(snapshot: Snapshot) -> None:
             continue
         last = digest.last_unit
         groups = snapshot.membership.stream_groups[index]
-        if last[U_STREAM] >= len(groups) or last[U_FLAGS] & P2P:
+        if last.stream >= len(groups) or last.flags & P2P:
             continue
-        group = groups[last[U_STREAM]]
+        group = groups[last.stream]
         if group < 0:
             continue
         rows = snapshot.rows(group)
         absent = snapshot.member_digest[rows] < 0
-        behind = (snapshot.issued[rows] >= 0) & (snapshot.issued[rows] < last[U_SEQ])
+        behind = (snapshot.issued[rows] >= 0) & (snapshot.issued[rows] < last.seq)
         if behind.any() or (absent.any() and not finished_elsewhere(snapshot, index)):
-            snapshot.stuck[index] = Stuck(group, last[U_SEQ], p2p=False, broken=True)
+            snapshot.stuck[index] = Stuck(group, last.seq, p2p=False, broken=True)
 
 
 def finished_elsewhere(snapshot: Snapshot, index: int) -> bool:
@@ -158,7 +157,7 @@ def same_end(snapshot: Snapshot) -> bool:
     for index, digest in enumerate(snapshot.digests):
         if digest.last_unit is None:
             return False
-        group = snapshot.membership.stream_groups[index][digest.last_unit[U_STREAM]]
+        group = snapshot.membership.stream_groups[index][digest.last_unit.stream]
         desc = snapshot.groups[group].desc if group >= 0 else ""
-        ends.add((desc, digest.last_unit[U_SEQ]))
+        ends.add((desc, digest.last_unit.seq))
     return len(ends) == 1

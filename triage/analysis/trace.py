@@ -16,10 +16,9 @@ from numpy.typing import NDArray
 from triage.analysis.case import Case
 from triage.analysis.lateness import node_clocks
 from triage.analysis.snapshot import Snapshot
+from triage.domain.rank_digest import FINISHED, MISSING, P2P, STARTED_BIT
 from triage.domain.report import Answer
 from triage.errors import UsageError
-from triage.parsers.flight_recorder.columns import MISSING
-from triage.parsers.flight_recorder.reduce import FINISHED, P2P, STARTED_BIT
 
 __all__ = ["MAX_RANKS", "Operation", "Trace", "trace_of"]
 

@@ -14,10 +14,9 @@ from enum import StrEnum
 
 import numpy as np
 
-from triage.analysis.groups import MISSING
 from triage.analysis.p2p import Channel, channels
 from triage.analysis.snapshot import NOTHING, UNKNOWN, Snapshot
-from triage.parsers.flight_recorder.reduce import S_PENDING
+from triage.domain.rank_digest import MISSING
 
 __all__ = ["Place", "PlaceKind", "WaitGraph", "progress", "wait_graph"]
 
@@ -87,7 +86,7 @@ def progress(snapshot: Snapshot, rank: int, group: int) -> int:
         return stuck.seq - 1
     # Everything before the oldest unfinished operation is finished.
     pending = [
-        int(snapshot.digests[index].streams[k, S_PENDING])
+        int(snapshot.digests[index].streams.pending[k])
         for k in snapshot.group_streams(index, group)
     ]
     pending = [seq for seq in pending if seq != MISSING]

@@ -11,13 +11,12 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from triage.domain.evidence import Kind
+from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.domain.report import Refused
 from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
-from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.read import DumpSet, JobFile, list_alike
 from triage.parsers.flight_recorder.read import Reader as DumpReader
-from triage.parsers.flight_recorder.reduce import U_SIG
 from triage.parsers.flight_recorder.shared import Shared
 from triage.parsers.inputs import InputFile
 from triage.parsers.job_file import MAX_JOB_BYTES
@@ -153,9 +152,9 @@ def operations_of(digests: Iterable[RankDigest], shared: Shared) -> dict[int, Op
     """What the decoder put in words for these digests, whatever else it has read."""
     found: dict[int, OpDescription] = {}
     for digest in digests:
-        signatures = digest.pending[:DESCRIBED_UNITS, U_SIG].tolist()
+        signatures = digest.pending.sig[:DESCRIBED_UNITS].tolist()
         if digest.last_unit is not None:
-            signatures.append(digest.last_unit[U_SIG])
+            signatures.append(digest.last_unit.sig)
         for signature in signatures:
             known = shared.operations.get(signature)
             if known is not None:

@@ -14,22 +14,24 @@ import zstandard
 from numpy.typing import NDArray
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
-from triage.errors import Corrupt
-from triage.parsers.flight_recorder.digest import (
-    Counters,
-    Frame,
-    GroupRow,
-    OpDescription,
-    RankDigest,
-)
-from triage.parsers.flight_recorder.limits import MAX_RANK
-from triage.parsers.flight_recorder.reduce import (
+from triage.domain.rank_digest import (
     M_UNIT,
     MEMBER_FIELDS,
     STREAM_FIELDS,
     U_STREAM,
     UNIT_FIELDS,
+    Counters,
+    Frame,
+    GroupRow,
+    Members,
+    OpDescription,
+    RankDigest,
+    Streams,
+    Unit,
+    Units,
 )
+from triage.errors import Corrupt
+from triage.parsers.flight_recorder.limits import MAX_RANK
 
 __all__ = [
     "Arrays", "Interned", "arrays_of", "digest_from", "digest_header", "operations_from",
@@ -127,15 +129,15 @@ def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
 
 def arrays_of(digest: RankDigest) -> Iterator[bytes]:
     """The arrays, little-endian, in the order in which :func:`digest_from` takes them."""
-    yield little(digest.streams).tobytes()
+    yield little(digest.streams.values).tobytes()
     yield little(digest.unit_stream).tobytes()
     yield little(digest.unit_seq).tobytes()
     yield little(digest.unit_sig).tobytes()
     yield planes(differences(digest.unit_created))
     yield little(digest.unit_flags).tobytes()
     yield planes(digest.unit_wait_us)
-    yield little(digest.pending).tobytes()
-    yield little(digest.members).tobytes()
+    yield little(digest.pending.values).tobytes()
+    yield little(digest.members.values).tobytes()
 
 
 def little(values: Array) -> Array:
@@ -221,16 +223,16 @@ def digest_from(header: Any, arrays: Arrays, interned: Interned) -> RankDigest:
         stream_names=interned.get(
             "names", tuple(map(tuple, names)), lambda: tuple((name, desc) for name, desc in names)
         ),
-        streams=streams,
+        streams=Streams(streams),
         unit_stream=unit_stream,
         unit_seq=unit_seq,
         unit_sig=unit_sig,
         unit_created=unit_created,
         unit_flags=unit_flags,
         unit_wait_us=unit_wait_us,
-        pending=pending,
-        members=members,
-        last_unit=None if last is None else tuple(last),
+        pending=Units(pending),
+        members=Members(members),
+        last_unit=None if last is None else Unit._make(last),
         stack=interned.get("stack", stack, lambda: stack_from(stack)),
         notes=tuple(notes),
     )

@@ -15,9 +15,9 @@ import numpy as np
 import orjson
 
 from tests.hostile import assembler
-from triage.parsers.flight_recorder import reduce as red
+from triage.domain import rank_digest as rd
+from triage.domain.rank_digest import RankDigest
 from triage.parsers.flight_recorder.decoder import Decoder
-from triage.parsers.flight_recorder.digest import RankDigest
 from triage.parsers.flight_recorder.shared import Shared
 
 DATA = Path(__file__).parents[2] / "data"
@@ -181,7 +181,7 @@ def differences(one: RankDigest, other: RankDigest, *ignored: str) -> list[str]:
         a, b = getattr(one, field.name), getattr(other, field.name)
         if field.name == "streams":
             # The first two columns are places in this file's table of strings.
-            a, b = a[:, red.S_PG_ID :], b[:, red.S_PG_ID :]
+            a, b = a.values[:, rd.S_PG_ID :], b.values[:, rd.S_PG_ID :]
         same = np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
         if not same and field.name not in ("artifact", *ignored):
             found.append(f"{field.name}: {a!r} is not {b!r}")

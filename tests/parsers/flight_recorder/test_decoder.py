@@ -22,9 +22,9 @@ from tests.parsers.flight_recorder.dumps import (
 )
 from tests.parsers.flight_recorder.strategies import changed, recorders
 from tests.spent import spent_s
+from triage.domain import rank_digest as rd
 from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.parsers.flight_recorder import columns as col
-from triage.parsers.flight_recorder import reduce as red
 
 # Fields that JSON lacks, and what follows from them.
 NOT_IN_JSON = ("stack", "comm_lib")
@@ -48,7 +48,7 @@ def seen_by_us(data: bytes) -> list[dict[str, Any]]:
     found = []
     for row in rows.tolist():
         entry: dict[str, Any] = {
-            key: None if row[at] == col.MISSING else row[at] for key, at in INTEGERS.items()
+            key: None if row[at] == rd.MISSING else row[at] for key, at in INTEGERS.items()
         }
         entry["state"] = STATES[row[col.STATE]]
         entry["profiling_name"] = DECODER.short_text(row[col.NAME])
@@ -350,11 +350,11 @@ def test_a_coalesced_block_is_one_operation(p2p: bool, done: bool) -> None:
     assert digest.pending_total == (0 if done else 1)
     assert not digest.block_open
     flags = int(digest.unit_flags[-1])
-    assert bool(flags & red.P2P) == p2p
-    assert flags & red.COALESCED
+    assert bool(flags & rd.P2P) == p2p
+    assert flags & rd.COALESCED
     if p2p and not done:
-        assert digest.members[:, red.M_PEER].tolist() == [3, 2, 1]
-        assert digest.members[:, red.M_SEND].tolist() == [0, 1, 0]
+        assert [one.peer for one in digest.members] == [3, 2, 1]
+        assert [one.send for one in digest.members] == [0, 1, 0]
 
 
 @pytest.mark.parametrize("p2p", [True, False], ids=["p2p", "collective"])
@@ -379,7 +379,7 @@ def test_a_closer_whose_members_have_left_the_ring_stands_alone() -> None:
     digest = decode(pickle.dumps(value, 2))
 
     assert len(digest.unit_seq) == 2
-    assert int(digest.unit_flags[0]) & red.P2P
+    assert int(digest.unit_flags[0]) & rd.P2P
 
 
 # Refusals in words.

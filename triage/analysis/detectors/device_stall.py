@@ -12,7 +12,7 @@ from triage.analysis.live import home, timed
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.parsers.flight_recorder.reduce import ROOTED_BIT, STARTED_BIT, U_FLAGS
+from triage.domain.rank_digest import ROOTED_BIT, STARTED_BIT
 
 __all__ = ["DeviceStall"]
 
@@ -67,7 +67,7 @@ class DeviceStall:
             stuck = case.snapshot.stuck_of(rank)
             if digest is None or stuck is None or stuck.row is None or not timed(digest):
                 return
-            on_device = int(digest.pending[stuck.row, U_FLAGS]) & STARTED_BIT
+            on_device = int(digest.pending.flags[stuck.row]) & STARTED_BIT
             (started if on_device else waiting).append(rank)
         if waiting and 2 * len(waiting) < len(place.waiting):
             text = (
@@ -104,5 +104,5 @@ def rooted(case: Case, place: Place) -> bool:
         digest = case.snapshot.digest_of(rank)
         stuck = case.snapshot.stuck_of(rank)
         if digest is not None and stuck is not None and stuck.row is not None:
-            return bool(int(digest.pending[stuck.row, U_FLAGS]) & ROOTED_BIT)
+            return bool(int(digest.pending.flags[stuck.row]) & ROOTED_BIT)
     return False

@@ -12,7 +12,7 @@ from triage.analysis.case import Case, ranks_wait
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.parsers.flight_recorder.digest import Counters
+from triage.domain.rank_digest import Counters
 
 __all__ = ["HostStall"]
 

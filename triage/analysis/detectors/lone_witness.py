@@ -24,7 +24,7 @@ from triage.analysis.siblings import (
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.parsers.flight_recorder.reduce import P2P
+from triage.domain.rank_digest import P2P
 
 __all__ = ["LoneWitness"]
 

@@ -17,7 +17,7 @@ from triage.analysis.siblings import Form, form_of, sibling_signature
 from triage.analysis.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.parsers.flight_recorder.reduce import UNEVEN
+from triage.domain.rank_digest import UNEVEN
 
 __all__ = ["Mismatch"]
 

@@ -12,7 +12,6 @@ from triage.analysis.case import Case
 from triage.analysis.waits import PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
-from triage.parsers.flight_recorder.reduce import U_SEQ, U_STREAM
 
 __all__ = ["SetupHang"]
 
@@ -71,8 +70,8 @@ def last_place(case: Case, rank: int) -> tuple[str, int] | None:
     last = case.snapshot.digests[index].last_unit
     if last is None:
         return None
-    group = case.snapshot.membership.stream_groups[index][last[U_STREAM]]
-    return (case.snapshot.groups[group].desc if group >= 0 else "", last[U_SEQ])
+    group = case.snapshot.membership.stream_groups[index][last.stream]
+    return (case.snapshot.groups[group].desc if group >= 0 else "", last.seq)
 
 
 def kinds_lacking(case: Case, idle: set[int]) -> tuple[str, int] | None:

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from triage.domain.rank_digest import MISSING
 from triage.parsers.flight_recorder.interpreter import (
     BOOL,
     DICT,
@@ -21,13 +22,12 @@ from triage.parsers.flight_recorder.interpreter import (
 )
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 
-__all__ = ["FIELDS", "MISSING", "WALK_NAMES", "known_names", "walk"]
+__all__ = ["FIELDS", "WALK_NAMES", "known_names", "walk"]
 
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]
 I64 = NDArray[np.int64]
 
-MISSING: Final = np.iinfo(np.int64).min
 
 # Columns of one entry. Times in ns since the epoch, timeout in ms; NAME, PG_NAME
 # and PG_DESC are string indexes; *_SIZES, *_DTYPES and FRAMES container indexes;

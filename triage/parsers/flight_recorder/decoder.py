@@ -9,17 +9,22 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from triage.domain import rank_digest as rd
+from triage.domain.rank_digest import (
+    Counters,
+    Frame,
+    GroupRow,
+    Members,
+    OpDescription,
+    RankDigest,
+    Streams,
+    Unit,
+    Units,
+)
 from triage.errors import ArtifactError, Corrupt, Forbidden
 from triage.parsers.flight_recorder import columns as col
 from triage.parsers.flight_recorder import interpreter as ops
 from triage.parsers.flight_recorder import reduce as red
-from triage.parsers.flight_recorder.digest import (
-    Counters,
-    Frame,
-    GroupRow,
-    OpDescription,
-    RankDigest,
-)
 from triage.parsers.flight_recorder.json_dump import opcodes_of_json
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
 from triage.parsers.flight_recorder.oddities import oddities
@@ -56,9 +61,9 @@ class Decoder:
         self.known = np.empty(4096, np.int32)
         self.work = np.zeros(1, np.int64)
         self.walked = np.zeros(col.OUT_SLOTS, np.int64)
-        self.streams = np.empty((red.MAX_STREAMS, red.STREAM_FIELDS), np.int64)
-        self.units = np.empty((4096, red.UNIT_FIELDS), np.int64)
-        self.members = np.empty((8192, red.MEMBER_FIELDS), np.int64)
+        self.streams = np.empty((red.MAX_STREAMS, rd.STREAM_FIELDS), np.int64)
+        self.units = np.empty((4096, rd.UNIT_FIELDS), np.int64)
+        self.members = np.empty((8192, rd.MEMBER_FIELDS), np.int64)
         self.marks = np.empty((4096, red.MARK_FIELDS), np.int64)
         self.newest = np.empty(red.MAX_STREAMS, np.int64)
         self.reduced = np.zeros(red.OUT_SLOTS, np.int64)
@@ -219,15 +224,15 @@ class Decoder:
         reduced = self.reduced
         num_units = int(reduced[red.OUT_UNITS])
         units = self.units[:num_units]
-        open_units = np.flatnonzero((units[:, red.U_FLAGS] & red.FINISHED) == 0)
+        open_units = np.flatnonzero((units[:, rd.U_FLAGS] & rd.FINISHED) == 0)
         kept = open_units[:PENDING_UNITS]
         recent = units[max(0, num_units - HISTORY_UNITS) :]
         streams = self.streams[: int(reduced[red.OUT_STREAMS])].copy()
         self.measure_groups(entries, streams)
-        last = tuple(units[-1].tolist()) if num_units else None
+        last = Unit._make(units[-1].tolist()) if num_units else None
         shown = units[kept[0]] if len(kept) else (units[-1] if num_units else None)
         for unit in units[kept[:DESCRIBED_UNITS]].tolist() + ([list(last)] if last else []):
-            self.describe(unit[red.U_SIG], entries, unit[red.U_ENTRY])
+            self.describe(unit[rd.U_SIG], entries, unit[rd.U_ENTRY])
         return RankDigest(
             artifact=artifact,
             rank=rank,
@@ -236,18 +241,18 @@ class Decoder:
             groups=self.group_rows(),
             counters=self.counter_rows(),
             stream_names=tuple(
-                (self.optional_text(row[red.S_NAME]), self.optional_text(row[red.S_DESC]))
+                (self.optional_text(row[rd.S_NAME]), self.optional_text(row[rd.S_DESC]))
                 for row in streams.tolist()
             ),
-            streams=streams,
-            unit_stream=recent[:, red.U_STREAM].astype(np.int16),
-            unit_seq=recent[:, red.U_SEQ].astype(np.int32),
-            unit_sig=recent[:, red.U_SIG].copy(),
-            unit_created=recent[:, red.U_CREATED].copy(),
-            unit_flags=recent[:, red.U_FLAGS].astype(np.uint8),
+            streams=Streams(streams),
+            unit_stream=recent[:, rd.U_STREAM].astype(np.int16),
+            unit_seq=recent[:, rd.U_SEQ].astype(np.int32),
+            unit_sig=recent[:, rd.U_SIG].copy(),
+            unit_created=recent[:, rd.U_CREATED].copy(),
+            unit_flags=recent[:, rd.U_FLAGS].astype(np.uint8),
             unit_wait_us=waits_us(recent),
-            pending=units[kept].copy(),
-            members=self.kept_members(kept),
+            pending=Units(units[kept].copy()),
+            members=Members(self.kept_members(kept)),
             pending_total=len(open_units),
             last_unit=last,
             stack=self.stack(entries, shown),
@@ -274,7 +279,7 @@ class Decoder:
         if backends == {"gloo"}:
             return names, True
         silent = bool(len(entries)) and not (entries[:, col.STATE] > 0).any()
-        no_stamps = silent and not (entries[:, col.COMPLETED] != col.MISSING).any()
+        no_stamps = silent and not (entries[:, col.COMPLETED] != rd.MISSING).any()
         return names, no_stamps and bool((entries[:, col.RETIRED] == 1).any())
 
     def reduce(self, entries: NDArray[np.int64], names: dict[int, OpName], eventless: bool) -> None:
@@ -292,7 +297,7 @@ class Decoder:
             peer[index] = name.peer
             op_hash[index] = self.scratch.strings[index, 2]
         if len(self.units) < len(entries):
-            self.units = np.empty((len(entries) + 1024, red.UNIT_FIELDS), np.int64)
+            self.units = np.empty((len(entries) + 1024, rd.UNIT_FIELDS), np.int64)
             self.marks = np.empty((len(entries) + 1024, red.MARK_FIELDS), np.int64)
         red.reduce_entries(
             entries, len(entries), kinds, uneven, own, peer, op_hash, eventless,
@@ -305,11 +310,11 @@ class Decoder:
         """The p2p members of the kept pending units, renumbered to them."""
         members = self.members[: int(self.reduced[red.OUT_MEMBERS])]
         if not len(kept) or not len(members):
-            return np.empty((0, red.MEMBER_FIELDS), np.int64)
-        at = np.searchsorted(kept, members[:, red.M_UNIT])
-        inside = (at < len(kept)) & (kept[np.minimum(at, len(kept) - 1)] == members[:, red.M_UNIT])
+            return np.empty((0, rd.MEMBER_FIELDS), np.int64)
+        at = np.searchsorted(kept, members[:, rd.M_UNIT])
+        inside = (at < len(kept)) & (kept[np.minimum(at, len(kept) - 1)] == members[:, rd.M_UNIT])
         chosen: NDArray[np.int64] = members[inside].copy()
-        chosen[:, red.M_UNIT] = at[inside]
+        chosen[:, rd.M_UNIT] = at[inside]
         return chosen
 
     def measure_groups(self, entries: NDArray[np.int64], streams: NDArray[np.int64]) -> None:
@@ -319,8 +324,8 @@ class Decoder:
         looks = MAX_MEASURED
         for stream in streams:
             rows = entries[
-                (entries[:, col.PG_NAME] == stream[red.S_NAME])
-                & (entries[:, col.PG_DESC] == stream[red.S_DESC])
+                (entries[:, col.PG_NAME] == stream[rd.S_NAME])
+                & (entries[:, col.PG_DESC] == stream[rd.S_DESC])
             ]
             indexes, first = np.unique(rows[:, col.NAME], return_index=True)
             for index, at in zip(indexes.tolist(), first.tolist(), strict=True):
@@ -330,11 +335,11 @@ class Decoder:
                 gathered = self.elements(rows[at], col.OUTPUT_SIZES)
                 given = self.elements(rows[at], col.INPUT_SIZES)
                 if given > 0 and gathered % given == 0 and 0 < gathered // given < MAX_RANK:
-                    stream[red.S_RATIO] = gathered // given
+                    stream[rd.S_RATIO] = gathered // given
 
     def elements(self, row: NDArray[np.int64], column: int) -> int:
         """Elements of all tensors in a list of shapes."""
-        if row[column] == col.MISSING:
+        if row[column] == rd.MISSING:
             return 0
         sizes = self.plain(ops.LIST, int(row[column]), 2)
         total = 0
@@ -402,7 +407,7 @@ class Decoder:
 
     def list_text(self, row: NDArray[np.int64], column: int) -> str:
         """The first items of a list, for people."""
-        if row[column] == col.MISSING:
+        if row[column] == rd.MISSING:
             return ""
         values = self.plain(ops.LIST, int(row[column]), 2)
         if not isinstance(values, list) or not values:
@@ -438,8 +443,8 @@ class Decoder:
         """The stack of a unit, innermost call first."""
         if unit is None:
             return ()
-        container = int(entries[unit[red.U_ENTRY], col.FRAMES])
-        if container == col.MISSING:
+        container = int(entries[unit[rd.U_ENTRY], col.FRAMES])
+        if container == rd.MISSING:
             return ()
         scratch = self.scratch
         self.work[0] = 0
@@ -469,8 +474,8 @@ class Decoder:
 
 def waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:
     """From creation to the moment its end was noticed; -1 where either is unknown."""
-    created, completed = units[:, red.U_CREATED], units[:, red.U_COMPLETED]
-    known = (created != col.MISSING) & (completed != col.MISSING) & (completed >= created)
+    created, completed = units[:, rd.U_CREATED], units[:, rd.U_COMPLETED]
+    known = (created != rd.MISSING) & (completed != rd.MISSING) & (completed >= created)
     waits = np.where(known, completed, 0) - np.where(known, created, 0)
     return np.where(known, np.minimum(waits // 1000, (1 << 31) - 1), -1).astype(np.int32)
 
@@ -485,4 +490,4 @@ def frame_of(value: dict[Any, Any]) -> Frame:
 
 
 def present(value: Any) -> int | None:
-    return None if value == col.MISSING else int(value)
+    return None if value == rd.MISSING else int(value)

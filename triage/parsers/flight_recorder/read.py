@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
+from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.parsers.archive import (
@@ -27,7 +28,6 @@ from triage.parsers.archive import (
     tar_members,
 )
 from triage.parsers.flight_recorder.decoder import Decoder
-from triage.parsers.flight_recorder.digest import OpDescription, RankDigest
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import rank_in_name
 from triage.parsers.flight_recorder.recognise import (

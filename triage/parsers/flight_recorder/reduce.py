@@ -12,13 +12,45 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from triage.domain.rank_digest import (
+    COALESCED,
+    FINISHED,
+    M_OWN,
+    M_PEER,
+    M_SEND,
+    M_SIG,
+    M_UNIT,
+    MISSING,
+    P2P,
+    RETIRED_BIT,
+    ROOTED_BIT,
+    S_DESC,
+    S_DONE,
+    S_FINISHED,
+    S_FIRST,
+    S_LAST,
+    S_NAME,
+    S_P2P,
+    S_PENDING,
+    S_PG_ID,
+    S_UNITS,
+    STARTED_BIT,
+    U_COMPLETED,
+    U_CREATED,
+    U_ENTRY,
+    U_FLAGS,
+    U_SEQ,
+    U_SIG,
+    U_STARTED,
+    U_STREAM,
+    UNEVEN,
+)
 from triage.parsers.flight_recorder.columns import (
     COLLECTIVE_SEQ,
     COMPLETED,
     CREATED,
     DTYPES_HASH,
     IS_P2P,
-    MISSING,
     NAME,
     P2P_SEQ,
     PG_DESC,
@@ -46,48 +78,6 @@ SEND: Final = 2
 RECV: Final = 3
 P2P_CLOSER: Final = 4
 COLLECTIVE_CLOSER: Final = 5
-
-# Bits of a unit's flags.
-FINISHED: Final = 1
-STARTED_BIT: Final = 2
-P2P: Final = 4
-COALESCED: Final = 8
-RETIRED_BIT: Final = 16
-UNEVEN: Final = 32  # member sizes may differ by right
-ROOTED_BIT: Final = 64
-
-# Columns of a stream.
-S_NAME: Final = 0
-S_DESC: Final = 1
-S_PG_ID: Final = 2
-S_FIRST: Final = 3  # first collective seq in the window, MISSING when it holds none
-S_LAST: Final = 4
-S_PENDING: Final = 5  # oldest unfinished collective seq, MISSING when none
-S_UNITS: Final = 6
-S_P2P: Final = 7  # p2p entries: then the group's counters mix two counts
-S_DONE: Final = 8  # highest finished seq of a collective that needs all members, or MISSING
-S_RATIO: Final = 9  # output over input elements of an all-gather: the group's size
-S_FINISHED: Final = 10  # highest finished collective seq of any kind, or MISSING
-STREAM_FIELDS: Final = 11
-
-# Columns of a unit.
-U_STREAM: Final = 0
-U_SEQ: Final = 1
-U_SIG: Final = 2
-U_CREATED: Final = 3
-U_FLAGS: Final = 4
-U_ENTRY: Final = 5
-U_STARTED: Final = 6
-U_COMPLETED: Final = 7
-UNIT_FIELDS: Final = 8
-
-# Columns of a p2p member of an unfinished unit.
-M_UNIT: Final = 0
-M_SEND: Final = 1
-M_OWN: Final = 2
-M_PEER: Final = 3
-M_SIG: Final = 4
-MEMBER_FIELDS: Final = 5
 
 # Scratch columns of an entry.
 K_STREAM: Final = 0

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from triage.parsers.flight_recorder.digest import Frame, OpDescription
+from triage.domain.rank_digest import Frame, OpDescription
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
 __all__ = ["Shared"]

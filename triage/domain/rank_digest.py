@@ -1,0 +1,276 @@
+"""What one rank's dump comes down to: a few kilobytes instead of its entries.
+
+A *unit* is one operation: a plain entry of the record, or a coalesced block. The decoder writes
+tables of int64, one row a process group or unit; everybody else reads their columns by name.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = [
+    "COALESCED", "FINISHED", "MISSING", "P2P", "RETIRED_BIT", "ROOTED_BIT", "STARTED_BIT", "UNEVEN",
+    "Counters", "Frame", "GroupRow", "Member", "Members", "OpDescription", "RankDigest", "Stream",
+    "Streams", "Unit", "Units",
+]  # fmt: skip
+
+I64 = NDArray[np.int64]
+I32 = NDArray[np.int32]
+I16 = NDArray[np.int16]
+U8 = NDArray[np.uint8]
+
+# In a table: the dump does not say it.
+MISSING: Final = np.iinfo(np.int64).min
+
+# Bits of a unit's flags.
+FINISHED: Final = 1
+STARTED_BIT: Final = 2
+P2P: Final = 4
+COALESCED: Final = 8
+RETIRED_BIT: Final = 16
+UNEVEN: Final = 32  # member sizes may differ by right
+ROOTED_BIT: Final = 64
+
+
+# What the decoder writes where; the classes below say the same by name.
+# Columns of a stream.
+S_NAME: Final = 0
+S_DESC: Final = 1
+S_PG_ID: Final = 2
+S_FIRST: Final = 3  # first collective seq in the window, MISSING when it holds none
+S_LAST: Final = 4
+S_PENDING: Final = 5  # oldest unfinished collective seq, MISSING when none
+S_UNITS: Final = 6
+S_P2P: Final = 7  # p2p entries: then the group's counters mix two counts
+S_DONE: Final = 8  # highest finished seq of a collective that needs all members, or MISSING
+S_RATIO: Final = 9  # output over input elements of an all-gather: the group's size
+S_FINISHED: Final = 10  # highest finished collective seq of any kind, or MISSING
+STREAM_FIELDS: Final = 11
+
+# Columns of a unit.
+U_STREAM: Final = 0
+U_SEQ: Final = 1
+U_SIG: Final = 2
+U_CREATED: Final = 3
+U_FLAGS: Final = 4
+U_ENTRY: Final = 5
+U_STARTED: Final = 6
+U_COMPLETED: Final = 7
+UNIT_FIELDS: Final = 8
+
+# Columns of a p2p member of an unfinished unit.
+M_UNIT: Final = 0
+M_SEND: Final = 1
+M_OWN: Final = 2
+M_PEER: Final = 3
+M_SIG: Final = 4
+MEMBER_FIELDS: Final = 5
+
+
+class Column:
+    """One column of a table, as an attribute of it: an array of int64, one value a row."""
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __get__(self, table: "Table", owner: type) -> I64:
+        return table.values[:, self.index]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Table:
+    """Rows and columns of int64, as the decoder wrote them."""
+
+    values: I64
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Table) and np.array_equal(self.values, other.values)
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class Stream(NamedTuple):
+    """One process group of one rank. A sequence number that there is not is MISSING."""
+
+    name: int
+    desc: int
+    pg_id: int
+    first: int
+    """First collective sequence number in the window."""
+    last: int
+    pending: int
+    """Oldest unfinished collective sequence number."""
+    num_units: int
+    num_p2p: int
+    """Sends and receives: where there are any, the group's counters mix two counts."""
+    done: int
+    """Highest finished number of a collective that needs all members."""
+    ratio: int
+    """Output over input elements of an all-gather, which is the size of the group."""
+    finished: int
+    """Highest finished collective sequence number of any kind."""
+
+
+class Streams(Table):
+    """The process groups of one rank; the columns are those of :class:`Stream`."""
+
+    __slots__ = ()
+    pg_id = Column(S_PG_ID)
+    pending = Column(S_PENDING)
+    num_p2p = Column(S_P2P)
+    ratio = Column(S_RATIO)
+
+    def __iter__(self) -> Iterator[Stream]:
+        return map(Stream._make, self.values.tolist())
+
+
+class Unit(NamedTuple):
+    """One operation. Times are ns since the epoch, MISSING where they were not noticed."""
+
+    stream: int
+    seq: int
+    sig: int
+    created: int
+    flags: int
+    entry: int
+    started: int
+    completed: int
+
+
+class Units(Table):
+    """Operations; the columns are those of :class:`Unit`."""
+
+    __slots__ = ()
+    stream = Column(U_STREAM)
+    seq = Column(U_SEQ)
+    sig = Column(U_SIG)
+    created = Column(U_CREATED)
+    flags = Column(U_FLAGS)
+    entry = Column(U_ENTRY)
+    started = Column(U_STARTED)
+
+    def __iter__(self) -> Iterator[Unit]:
+        return map(Unit._make, self.values.tolist())
+
+    def __getitem__(self, row: int) -> Unit:
+        return Unit._make(self.values[row].tolist())
+
+
+class Member(NamedTuple):
+    """A send or receive of an unfinished block: ``unit`` is a row of the pending units, ``send`` 1
+    for a send, ``own`` and ``peer`` are group ranks.
+    """
+
+    unit: int
+    send: int
+    own: int
+    peer: int
+    sig: int
+
+
+class Members(Table):
+    """Sends and receives; the columns are those of :class:`Member`."""
+
+    __slots__ = ()
+
+    def __iter__(self) -> Iterator[Member]:
+        return map(Member._make, self.values.tolist())
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of a stack, innermost call first."""
+
+    name: str
+    filename: str
+    line: int
+
+    def __str__(self) -> str:
+        return f"{self.name} at {self.filename}:{self.line}"
+
+
+@dataclass(frozen=True, slots=True)
+class GroupRow:
+    """One row of ``pg_config``; ``ranks`` are global, in group order, None when unreadable."""
+
+    key: str
+    name: str
+    desc: str
+    ranks: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Counters:
+    """One row of ``pg_status``: last sequence numbers seen, -1 for none, None when absent."""
+
+    key: str
+    enqueued: int | None
+    started: int | None
+    completed: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class OpDescription:
+    """What an operation was called with, as text for people."""
+
+    op: str
+    sizes: str
+    dtypes: str
+    output_sizes: str = ""
+    uneven: bool = False
+    """Whether members may pass different sizes by right."""
+
+    def __str__(self) -> str:
+        return " ".join(part for part in (self.op, self.sizes, self.dtypes) if part)
+
+
+@dataclass(frozen=True, slots=True)
+class RankDigest:
+    """One dump, reduced.
+
+    ``streams`` are the process groups of this rank, ``stream_names`` their (name, desc). The
+    arrays ``unit_*`` hold the newest finished and unfinished operations in record order:
+    stream, sequence number, signature, creation time (ns since the epoch), flags, and how
+    long after its creation the end was noticed (us, -1 when nothing says it). ``pending`` holds
+    the oldest unfinished ones whole, ``members`` the sends and receives of pending blocks.
+    """
+
+    artifact: str
+    rank: int
+    version: str | None
+    comm_lib: str | None
+    groups: tuple[GroupRow, ...]
+    counters: tuple[Counters, ...]
+    stream_names: tuple[tuple[str | None, str | None], ...]
+    streams: Streams
+    unit_stream: I16
+    unit_seq: I32
+    unit_sig: I64
+    unit_created: I64
+    unit_flags: U8
+    unit_wait_us: I32
+    pending: Units
+    members: Members
+    pending_total: int
+    last_unit: Unit | None
+    stack: tuple[Frame, ...]
+    """Stack of the oldest unfinished operation, else of the last one issued."""
+    num_entries: int
+    first_record_id: int
+    gaps: bool
+    """Records are missing in between: a dump of unfinished operations only."""
+    first_created_ns: int | None
+    last_created_ns: int | None
+    last_stamp_ns: int | None
+    max_gap_ns: int
+    eventless: bool
+    has_entries: bool
+    block_open: bool
+    partial: str | None
+    notes: tuple[str, ...]
