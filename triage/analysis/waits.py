@@ -8,7 +8,7 @@ is done, and it issues nothing more) or left no dump. The culprits are where
 these chains end; everybody on the way is a victim.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
@@ -103,6 +103,21 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     place_of: dict[int, int] = {}
     found = channels(snapshot)
     blocks = p2p_places(snapshot, found, places, place_of)
+    collective_places(snapshot, places, place_of)
+    edges = edges_between(snapshot, places, place_of, found, blocks)
+    component_of, components = strong_components(edges)
+    ends, reach = ends_and_reach(edges, component_of, components)
+    waited_by: list[list[int]] = [[] for _ in places]
+    for source, targets in enumerate(edges):
+        for place_index in targets:
+            waited_by[place_index].append(source)
+    return WaitGraph(
+        places, place_of, edges, found, component_of, components, ends, reach, waited_by
+    )
+
+
+def collective_places(snapshot: Snapshot, places: list[Place], place_of: dict[int, int]) -> None:
+    """Add a place for each collective in which a rank is stuck."""
     collectives: dict[tuple[int, int], int] = {}
     for index, stuck in enumerate(snapshot.stuck):
         rank = int(snapshot.ranks[index])
@@ -114,8 +129,20 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
         place = places[collectives[key]]
         place.waiting.append(rank)
         place_of[rank] = place.index
-    for place in [places[index] for index in collectives.values()]:
-        sort_members(snapshot, place)
+    for number in collectives.values():
+        sort_members(snapshot, places[number])
+
+
+def edges_between(
+    snapshot: Snapshot,
+    places: list[Place],
+    place_of: dict[int, int],
+    found: Sequence[Channel],
+    blocks: dict[int, int],
+) -> list[dict[int, list[int]]]:
+    """For each place, the places that it waits for, and by which ranks. Who waits in nothing gets
+    a place of its own behind the others.
+    """
     edges: list[dict[int, list[int]]] = [{} for _ in places]
     sinks: dict[int, int] = {}
 
@@ -143,15 +170,7 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
             ranks = places[source].missing if channel.peer_has_dump else places[source].absent
             if channel.peer not in ranks:
                 ranks.append(channel.peer)
-    component_of, components = strong_components(edges)
-    ends, reach = ends_and_reach(edges, component_of, components)
-    waited_by: list[list[int]] = [[] for _ in places]
-    for source, targets in enumerate(edges):
-        for place_index in targets:
-            waited_by[place_index].append(source)
-    return WaitGraph(
-        places, place_of, edges, found, component_of, components, ends, reach, waited_by
-    )
+    return edges
 
 
 def add(places: list[Place], kind: PlaceKind, group: int, seq: int) -> int:
