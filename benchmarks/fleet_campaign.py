@@ -26,7 +26,7 @@ from urllib.parse import urlencode
 from benchmarks.service_client import Client
 from benchmarks.service_processes import BACKENDS, end_well, installed, servers
 from benchmarks.table import aligned, machine, write_json
-from benchmarks.waiting import eventually
+from tests.support.waiting import eventually
 from triage.domain.report import iso_utc
 from triage.simulator.campaign import draw
 from triage.simulator.request import EPOCH_NS

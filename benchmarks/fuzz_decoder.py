@@ -1,6 +1,6 @@
 """Fuzz the readers of dumps: mutated bytes must be read or refused, and nothing else.
 
-    python benchmarks/fuzz_decoder.py --minutes 10 --seed 1
+    python -m benchmarks.fuzz_decoder --minutes 10 --seed 1
 
 A child process decodes; the parent watches it: an input that takes five seconds, a gigabyte
 or the process is kept below ``--keep`` with a description. The same seed gives the same
@@ -24,18 +24,17 @@ from pathlib import Path
 
 import numpy as np
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
+from tests.hostile import damage, fields, json_texts, packed, payloads
+from tests.hostile.assembler import dump, entry, whole
+from tests.hostile.inputs import everything
+from triage.errors import ArtifactError
+from triage.parsers.flight_recorder.decoder import Decoder
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
+from triage.parsers.flight_recorder.read import Reader
+from triage.parsers.flight_recorder.shared import Shared
+from triage.parsers.inputs import InputFile
 
-from tests.hostile import damage, fields, json_texts, packed, payloads  # noqa: E402
-from tests.hostile.assembler import dump, entry, whole  # noqa: E402
-from tests.hostile.inputs import everything  # noqa: E402
-from triage.errors import ArtifactError  # noqa: E402
-from triage.parsers.flight_recorder.decoder import Decoder  # noqa: E402
-from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS  # noqa: E402
-from triage.parsers.flight_recorder.read import Reader  # noqa: E402
-from triage.parsers.flight_recorder.shared import Shared  # noqa: E402
-from triage.parsers.inputs import InputFile  # noqa: E402
+ROOT = Path(__file__).resolve().parent.parent
 
 HANG_S = 5.0
 PEAK_MIB = 1024

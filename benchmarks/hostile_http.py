@@ -1,6 +1,6 @@
 """Every hostile input through HTTP: uploaded to a real service, alone and beside a good job.
 
-    python benchmarks/hostile_http.py --threads 2 [--every 10] [--no-heavy] [--part fleet]
+    python -m benchmarks.hostile_http --threads 2 [--every 10] [--no-heavy] [--part fleet]
 
 Starts `triage serve` on embedded SQLite in a folder of its own, sends all inputs of the
 hostile set as artifacts (without a kind; with kind, rank and node) and as members of bundles,
@@ -18,13 +18,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent
-sys.path.insert(0, str(ROOT))
-
-from tests.hostile.fleet_bodies import fleet_bodies  # noqa: E402
-from tests.system.attacked import attacked, peak_mib  # noqa: E402
-from tests.system.hostile_fleet import FleetRun  # noqa: E402
-from tests.system.hostile_uploads import (  # noqa: E402
+from tests.hostile.fleet_bodies import fleet_bodies
+from tests.system.attacked import attacked, peak_mib
+from tests.system.hostile_fleet import FleetRun
+from tests.system.hostile_uploads import (
     Run,
     cases,
     good_dumps,

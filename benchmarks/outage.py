@@ -21,7 +21,7 @@ from typing import Final
 from benchmarks.service_client import Client
 from benchmarks.service_processes import ROOT, end_well, installed
 from benchmarks.service_receiver import Receiver, identity_faults
-from benchmarks.waiting import eventually
+from tests.support.waiting import eventually
 
 __all__ = ["Outage", "suffer"]
 

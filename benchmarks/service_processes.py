@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.waiting import eventually
-from tests.servers import postgres_database, rabbitmq_vhost, redis_prefix
+from tests.support.servers import postgres_database, rabbitmq_vhost, redis_prefix
+from tests.support.waiting import eventually
 
 __all__ = [
     "BACKENDS",

@@ -21,7 +21,7 @@ from benchmarks.service_processes import (
     free_port,
     kill,
 )
-from benchmarks.waiting import eventually
+from tests.support.waiting import eventually
 
 __all__ = ["KINDS", "Killer", "own_postgres", "own_redis"]
 

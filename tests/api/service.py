@@ -12,8 +12,8 @@ from typing import Any
 import structlog
 import uvicorn
 
-from benchmarks.waiting import eventually
 from tests.support.databases import put_migrated_sqlite
+from tests.support.waiting import eventually
 from triage.api.app import create_app
 from triage.services.context import Context, open_context
 from triage.services.tokens import create_token

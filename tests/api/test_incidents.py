@@ -10,10 +10,10 @@ from urllib.parse import quote
 import pytest
 
 import triage
-from benchmarks.waiting import eventually
 from tests.api.service import Service
 from tests.conftest import ReadersHere
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
+from tests.support.waiting import eventually
 from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes
 from triage.domain.states import WorkKind
 from triage.notify.guard import Guard

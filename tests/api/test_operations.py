@@ -10,8 +10,8 @@ import pytest
 import structlog
 from prometheus_client.parser import text_string_to_metric_families
 
-from benchmarks.waiting import eventually
 from tests.api.service import Service, context_at, serving
+from tests.support.waiting import eventually
 from triage.api.openapi import described
 from triage.errors import Unavailable
 from triage.store.database import Database

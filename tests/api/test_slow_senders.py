@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.waiting import eventually
 from tests.api.service import Service, context_at, serving
 from tests.api.test_uploads import LOG, answer_of, request_head, send
+from tests.support.waiting import eventually
 
 PLACES = 2
 # Long beside any pause that a busy machine makes in those that drip.

@@ -15,9 +15,9 @@ from collections.abc import Iterator
 import pytest
 import zstandard
 
-from benchmarks.waiting import eventually
 from tests.api.service import Service, context_at, serving
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
+from tests.support.waiting import eventually
 
 LOG = b"Nov 21 03:14:15 n3 kernel: NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
 DUMP = (GPU_LOST / "fr" / "comm_lib_trace_rank_0").read_bytes()

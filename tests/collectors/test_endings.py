@@ -9,7 +9,6 @@ from types import SimpleNamespace
 
 import pytest
 
-from benchmarks.waiting import eventually
 from tests.collectors.scripted import (
     TOKEN,
     accepted,
@@ -24,6 +23,7 @@ from tests.collectors.scripted import (
     tool,
     waiting,
 )
+from tests.support.waiting import eventually
 from tests.workers.running import alive
 
 

@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchmarks.waiting import eventually
 from tests.collectors.scripted import (
     ROOT,
     TOKEN,
@@ -23,6 +22,7 @@ from tests.collectors.scripted import (
     refused,
     service,
 )  # fmt: skip
+from tests.support.waiting import eventually
 from triage.collectors.command import parser
 
 EXAMPLES = ROOT / "examples"

@@ -12,8 +12,8 @@ from alembic.migration import MigrationContext
 from sqlalchemy import Index, PrimaryKeyConstraint, UniqueConstraint, event, inspect, select, text
 
 from models import Base, Cluster
-from tests.servers import postgres_database
 from tests.store.conftest import NOW
+from tests.support.servers import postgres_database
 from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.database import Database, open_database

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.waiting import eventually
-from tests.servers import postgres_database
+from tests.support.servers import postgres_database
+from tests.support.waiting import eventually
 from tests.workers.running import announce, call, first_suspect, serving, triage, upload
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 
-from tests.servers import postgres_database, redis_prefix
+from tests.support.servers import postgres_database, redis_prefix
 from tests.workers.running import announce, call, environment, first_suspect, started, upload
 from triage.settings import Settings
 

@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 import triage
-from benchmarks.waiting import eventually
+from tests.support.waiting import eventually
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Refused
 from triage.domain.standing import Grade, Prior

@@ -14,8 +14,8 @@ from sqlalchemy.exc import IntegrityError, StatementError
 
 from models import Audit, Base, Cluster, Job
 from models.base import Name
-from tests.servers import postgres_database
 from tests.store.conftest import NOW, uploaded
+from tests.support.servers import postgres_database
 from triage.errors import StorageFull, Unavailable, UsageError
 from triage.settings import Settings
 from triage.store import audit, evidence, incidents, jobs, nodes

@@ -11,7 +11,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.orm import Session
 
-from tests.servers import postgres_database
+from tests.support.servers import postgres_database
 from triage.errors import Refusal, StorageFull, Unavailable
 from triage.settings import Settings
 from triage.store.database import Database, open_database, translated

@@ -10,9 +10,9 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 from sqlalchemy import delete, select
 
 from models import Incident, Work
-from tests.servers import postgres_database
 from tests.store.conftest import NOW, uploaded
 from tests.store.racing import in_threads
+from tests.support.servers import postgres_database
 from triage.domain.states import WorkKind, WorkState
 from triage.settings import Settings
 from triage.store import fair_queue as line

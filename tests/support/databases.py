@@ -10,7 +10,7 @@ from functools import cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.servers import postgres_database
+from tests.support.servers import postgres_database
 from triage.settings import Settings
 from triage.store.database import open_database
 from triage.store.migrate import migrate

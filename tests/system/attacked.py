@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.waiting import eventually
+from tests.support.waiting import eventually
 from tests.workers.running import alive, children, serving
 
 __all__ = ["Answer", "Attacked", "Peaks", "attacked", "fault_of"]

@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from benchmarks.waiting import eventually
 from tests.hostile.inputs import everything
 from tests.hostile.log_additions import additions
 from tests.hostile.log_incident import good
+from tests.support.waiting import eventually
 from tests.system.attacked import Answer, Attacked, fault_of
 
 __all__ = ["Case", "Run", "cases", "good_dumps", "good_logs", "sample", "tar_of"]

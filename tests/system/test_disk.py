@@ -12,7 +12,7 @@ import pytest
 
 from benchmarks.service_client import Client
 from benchmarks.service_processes import Installation, installed
-from benchmarks.waiting import eventually
+from tests.support.waiting import eventually
 
 ROOT = Path(__file__).resolve().parents[2]
 DUMPS = ROOT / "examples" / "stuck-job" / "fr"

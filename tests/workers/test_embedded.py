@@ -10,7 +10,7 @@ import urllib.error
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from benchmarks.waiting import eventually
+from tests.support.waiting import eventually
 from tests.workers.running import (
     alive,
     announce,

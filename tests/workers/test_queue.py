@@ -9,8 +9,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.waiting import eventually
-from tests.servers import rabbitmq_vhost, redis_prefix
+from tests.support.servers import rabbitmq_vhost, redis_prefix
+from tests.support.waiting import eventually
 from tests.workers.running import ROOT, environment
 from triage import queue
 from triage.domain.states import WorkKind

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.waiting import eventually
-from tests.servers import postgres_database, rabbitmq_vhost, redis_prefix
+from tests.support.servers import postgres_database, rabbitmq_vhost, redis_prefix
+from tests.support.waiting import eventually
 from tests.workers.running import (
     alive,
     announce,
