@@ -35,8 +35,8 @@ from triage.store import artifacts, evidence, incidents, nodes, retention, suspe
 from triage.store.counts import counts
 from triage.store.database import Database, open_database
 from triage.store.fair_queue import stand_in_line
-from triage.store.heard import heard
 from triage.store.migrate import migrate
+from triage.store.worker_activity import heard
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"
 # In PostgreSQL, at the 99th percentile.

@@ -17,7 +17,7 @@ from tests.support.databases import drop_template, migrated_postgres, put_migrat
 if TYPE_CHECKING:
     from triage.domain.report import Refused
     from triage.domain.standing import Prior
-    from triage.sandbox.pool import Analysis, Extracted, Given
+    from triage.sandbox.pool import Analysis, Extracted, FileToRead
     from triage.services.context import Context
     from triage.services.perform import Tools
 
@@ -84,7 +84,7 @@ class ReadersHere:
     """What :class:`SandboxPool` does, in this process: quick, and nothing to kill."""
 
     def extract(
-        self, files: Sequence["Given"], facts_json: bytes = b"{}", *, deadline_s: float
+        self, files: Sequence["FileToRead"], facts_json: bytes = b"{}", *, deadline_s: float
     ) -> list["Extracted"]:
         from triage.domain.exact_json import to_exact_json
         from triage.parsers.extract import Extractor

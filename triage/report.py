@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from triage.parsers.flight_recorder.read import DumpSet
     from triage.parsers.gather import Paths
     from triage.parsers.logs.logset import LogSet
-    from triage.render.perfetto import Written
+    from triage.render.perfetto import TraceFile
     from triage.render.plots import Plots
 
 __all__ = [
@@ -132,7 +132,7 @@ class Report:
         ranks: Iterable[int] | None = None,
         last_s: float = 60.0,
         limit: int = 200_000,
-    ) -> "Written":
+    ) -> "TraceFile":
         """Write the last operations as a trace that Perfetto and chrome://tracing open.
 
         ``ranks`` are global (default: the suspects, and ranks that wait for them). Kept is

@@ -22,7 +22,7 @@ from triage.parsers.extract_wire import pack, unpack
 from triage.parsers.inputs import find_inputs
 from triage.sandbox.first_compile import one_at_a_time
 from triage.sandbox.pool import (
-    Given,
+    FileToRead,
     ReaderDied,
     ReaderFailed,
     ReaderTooSlow,
@@ -36,15 +36,17 @@ PATIENT_S = 300.0
 XID = "[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.\n"
 
 
-def files_of(folder: Path) -> list[Given]:
-    return [Given(one.path, one.artifact, one.size_bytes) for one in find_inputs([folder]).files]
+def files_of(folder: Path) -> list[FileToRead]:
+    return [
+        FileToRead(one.path, one.artifact, one.size_bytes) for one in find_inputs([folder]).files
+    ]
 
 
 @pytest.fixture
-def log(tmp_path: Path) -> Given:
+def log(tmp_path: Path) -> FileToRead:
     path = tmp_path / "kernel.log"
     path.write_text(XID)
-    return Given(path, "nodes/n3/kernel.log", len(XID))
+    return FileToRead(path, "nodes/n3/kernel.log", len(XID))
 
 
 @pytest.fixture(scope="module")
@@ -101,7 +103,7 @@ def test_the_child_is_told_of_standings_beside_what_a_job_json_says(reader: Sand
 
 
 def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
-    reader: Sandbox, log: Given
+    reader: Sandbox, log: FileToRead
 ) -> None:
     packed = reader.extract([log], deadline_s=PATIENT_S)
     found = reader.analyse(
@@ -132,12 +134,12 @@ def test_nothing_at_all_is_answered_too(reader: Sandbox) -> None:
 
 def test_the_rank_that_the_sender_gives_arrives(reader: Sandbox) -> None:
     (file, *_) = files_of(INCIDENTS / "nccl-never-joins-w8" / "fr")
-    given = Given(file.path, file.artifact, file.size_bytes, 6)
+    given = FileToRead(file.path, file.artifact, file.size_bytes, 6)
     (found,) = reader.extract([given], deadline_s=PATIENT_S)
     assert unpack(found.packed).digests[0].rank == 6
 
 
-def test_a_hundred_calls_are_one_process(reader: Sandbox, log: Given) -> None:
+def test_a_hundred_calls_are_one_process(reader: Sandbox, log: FileToRead) -> None:
     first = reader.extract([log], deadline_s=PATIENT_S)
     pid = reader.pid
     for _ in range(100):
@@ -145,7 +147,7 @@ def test_a_hundred_calls_are_one_process(reader: Sandbox, log: Given) -> None:
     assert reader.pid == pid
 
 
-def test_an_error_is_an_answer_and_the_child_lives_on(reader: Sandbox, log: Given) -> None:
+def test_an_error_is_an_answer_and_the_child_lives_on(reader: Sandbox, log: FileToRead) -> None:
     packed = reader.extract([log], deadline_s=PATIENT_S)
     pid = reader.pid
     with pytest.raises(ReaderFailed, match="Corrupt") as error:
@@ -156,14 +158,16 @@ def test_an_error_is_an_answer_and_the_child_lives_on(reader: Sandbox, log: Give
 
 
 def test_a_file_that_is_gone_is_refused_not_fatal(reader: Sandbox, tmp_path: Path) -> None:
-    (found,) = reader.extract([Given(tmp_path / "no", "trace_rank_1", 1)], deadline_s=PATIENT_S)
+    (found,) = reader.extract(
+        [FileToRead(tmp_path / "no", "trace_rank_1", 1)], deadline_s=PATIENT_S
+    )
     assert "No such file" in str(
         [*unpack(found.packed).refused, *unpack(found.packed).refused_logs]
     )
 
 
 def test_a_source_of_extracts_that_fails_costs_the_child_and_nothing_else(
-    reader: Sandbox, log: Given
+    reader: Sandbox, log: FileToRead
 ) -> None:
     packed = reader.extract([log], deadline_s=PATIENT_S)
     pid = reader.pid
@@ -180,7 +184,7 @@ def test_a_source_of_extracts_that_fails_costs_the_child_and_nothing_else(
     assert gone(pid)
 
 
-def test_two_threads_take_turns(reader: Sandbox, log: Given) -> None:
+def test_two_threads_take_turns(reader: Sandbox, log: FileToRead) -> None:
     files = files_of(INCIDENTS / "nccl-never-joins-w8" / "fr")
     wanted = [reader.extract(one, deadline_s=PATIENT_S) for one in (files, [log])]
     with ThreadPoolExecutor(4) as threads:
@@ -192,7 +196,9 @@ def test_two_threads_take_turns(reader: Sandbox, log: Given) -> None:
             assert call.result() == wanted[k % 2]
 
 
-def test_a_child_that_was_killed_between_two_calls_is_replaced(reader: Sandbox, log: Given) -> None:
+def test_a_child_that_was_killed_between_two_calls_is_replaced(
+    reader: Sandbox, log: FileToRead
+) -> None:
     first = reader.extract([log], deadline_s=PATIENT_S)
     pid = reader.pid
     assert pid is not None
@@ -203,7 +209,7 @@ def test_a_child_that_was_killed_between_two_calls_is_replaced(reader: Sandbox, 
     assert reader.pid != pid
 
 
-def test_a_child_that_a_terminal_interrupts_goes_on(reader: Sandbox, log: Given) -> None:
+def test_a_child_that_a_terminal_interrupts_goes_on(reader: Sandbox, log: FileToRead) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
     assert reader.pid is not None
     assert os.getsid(reader.pid) == reader.pid != os.getsid(0)
@@ -219,7 +225,7 @@ def test_a_child_that_a_terminal_interrupts_goes_on(reader: Sandbox, log: Given)
 )
 def test_a_death_says_how(
     reader: Sandbox,
-    log: Given,
+    log: FileToRead,
     name: str,
     signal_: signal.Signals | None,
     status: int | None,
@@ -227,7 +233,7 @@ def test_a_death_says_how(
 ) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
     pid = reader.pid
-    bad = Given(log.path, f"nodes/n3/{name}.log", log.size_bytes)
+    bad = FileToRead(log.path, f"nodes/n3/{name}.log", log.size_bytes)
     with pytest.raises(ReaderDied, match=said) as error:
         reader.extract([log, bad], deadline_s=PATIENT_S)
     assert (error.value.signal, error.value.status) == (signal_, status)
@@ -239,11 +245,11 @@ def test_a_death_says_how(
 
 
 def test_a_hang_is_ended_at_the_deadline_and_the_next_call_finds_another(
-    reader: Sandbox, log: Given
+    reader: Sandbox, log: FileToRead
 ) -> None:
     good = reader.extract([log], deadline_s=PATIENT_S)
     pid = reader.pid
-    bad = Given(log.path, "by-hanging", log.size_bytes)
+    bad = FileToRead(log.path, "by-hanging", log.size_bytes)
     with pytest.raises(ReaderTooSlow, match=r"not done after 0\.3 s") as error:
         reader.extract([bad], deadline_s=0.3)
     assert error.value.seconds >= 0.3
@@ -253,7 +259,9 @@ def test_a_hang_is_ended_at_the_deadline_and_the_next_call_finds_another(
     assert reader.pid != pid
 
 
-def test_a_child_that_stops_taking_what_it_is_sent_is_ended(reader: Sandbox, log: Given) -> None:
+def test_a_child_that_stops_taking_what_it_is_sent_is_ended(
+    reader: Sandbox, log: FileToRead
+) -> None:
     packed = reader.extract([log], deadline_s=PATIENT_S)
     # Stopped while it gives memory back, it would be waited for, and replaced before the call.
     pid = reader.ready_child().pid
@@ -271,9 +279,9 @@ def test_a_child_that_stops_taking_what_it_is_sent_is_ended(reader: Sandbox, log
 PARENT = """
 import sys, time, threading
 from pathlib import Path
-from triage.sandbox.pool import Given, Sandbox
+from triage.sandbox.pool import FileToRead, Sandbox
 one = Sandbox()
-log = Given(Path(sys.argv[1]), "k.log", 1)
+log = FileToRead(Path(sys.argv[1]), "k.log", 1)
 # A thread that ends must not take the child with it.
 first = threading.Thread(target=one.extract, args=([log],), kwargs={"deadline_s": 300})
 first.start()
@@ -283,13 +291,13 @@ one.extract([log], deadline_s=300)
 assert one.pid == pid
 print(pid, flush=True)
 if sys.argv[2] == "busy":
-    one.extract([Given(Path(sys.argv[1]), "poison", 1)], deadline_s=300)
+    one.extract([FileToRead(Path(sys.argv[1]), "poison", 1)], deadline_s=300)
 time.sleep(300)
 """
 
 
 @pytest.mark.parametrize("state", ["idle", "busy"])
-def test_a_child_does_not_outlive_a_parent_that_was_killed(log: Given, state: str) -> None:
+def test_a_child_does_not_outlive_a_parent_that_was_killed(log: FileToRead, state: str) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", PARENT, str(log.path), state],
         stdout=subprocess.PIPE,
@@ -314,7 +322,7 @@ def test_it_is_told_no_secret(monkeypatch: pytest.MonkeyPatch) -> None:
     assert b"secret" not in told
 
 
-def test_its_limits_are_set(reader: Sandbox, log: Given) -> None:
+def test_its_limits_are_set(reader: Sandbox, log: FileToRead) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
     limits = Path(f"/proc/{reader.pid}/limits").read_text("utf-8")
     found = {line[:26].strip(): line[26:].split()[0] for line in limits.splitlines()}
@@ -324,10 +332,10 @@ def test_its_limits_are_set(reader: Sandbox, log: Given) -> None:
 
 
 def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
-    tmp_path: Path, log: Given, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, log: FileToRead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIAGE_TEST_CRASH_ON", "by-keeping=keep")
-    bad = Given(log.path, "by-keeping", log.size_bytes)
+    bad = FileToRead(log.path, "by-keeping", log.size_bytes)
     with Sandbox(2 << 30, 640 << 20) as one:
         good = one.extract([log], deadline_s=PATIENT_S)
         first = one.pid
@@ -343,10 +351,10 @@ def test_a_child_that_keeps_much_memory_is_replaced_behind_its_answer(
 
 
 def test_a_pool_never_blames_a_file_for_the_memory_of_the_one_before(
-    log: Given, monkeypatch: pytest.MonkeyPatch
+    log: FileToRead, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TRIAGE_TEST_CRASH_ON", "by-keeping=keep")
-    bad = Given(log.path, "by-keeping", log.size_bytes)
+    bad = FileToRead(log.path, "by-keeping", log.size_bytes)
     with SandboxPool(1, 2 << 30, 640 << 20) as pool, ThreadPoolExecutor(2) as threads:
         files = [bad, log, log, bad, bad, log]
         calls = [threads.submit(pool.extract, [one], deadline_s=PATIENT_S) for one in files]
@@ -375,7 +383,7 @@ def test_one_compiles_and_the_others_wait_for_it(tmp_path: Path) -> None:
         pass  # nothing to lock: each by itself
 
 
-def test_a_pool_lends_each_child_to_one_at_a_time(log: Given) -> None:
+def test_a_pool_lends_each_child_to_one_at_a_time(log: FileToRead) -> None:
     with SandboxPool(2) as pool:
         assert [one.pid for one in pool.members] == [None, None]  # nothing was needed yet
         wanted = pool.extract([log], deadline_s=PATIENT_S)
@@ -394,9 +402,9 @@ def test_a_pool_lends_each_child_to_one_at_a_time(log: Given) -> None:
     assert all(gone(pid) for pid in pids)
 
 
-def test_closing_ends_a_call_that_goes_on(reader: Sandbox, log: Given) -> None:
+def test_closing_ends_a_call_that_goes_on(reader: Sandbox, log: FileToRead) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
-    bad = Given(log.path, "by-hanging", log.size_bytes)
+    bad = FileToRead(log.path, "by-hanging", log.size_bytes)
     with ThreadPoolExecutor(1) as threads:
         call = threads.submit(reader.extract, [bad], deadline_s=PATIENT_S)
         eventually(reader.lock.locked)
@@ -406,13 +414,13 @@ def test_closing_ends_a_call_that_goes_on(reader: Sandbox, log: Given) -> None:
     assert reader.pid is None
 
 
-def test_a_fork_starts_its_own_child_and_leaves_the_other_alone(log: Given) -> None:
+def test_a_fork_starts_its_own_child_and_leaves_the_other_alone(log: FileToRead) -> None:
     code = """
 import os, sys
 from pathlib import Path
-from triage.sandbox.pool import Given, Sandbox
+from triage.sandbox.pool import FileToRead, Sandbox
 one = Sandbox()
-log = Given(Path(sys.argv[1]), "k.log", 1)
+log = FileToRead(Path(sys.argv[1]), "k.log", 1)
 wanted = one.extract([log], deadline_s=300)
 pid = one.pid
 child = os.fork()
@@ -436,7 +444,7 @@ sys.exit(status)
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_the_packed_extract_is_the_one_that_is_made_here(reader: Sandbox, log: Given) -> None:
+def test_the_packed_extract_is_the_one_that_is_made_here(reader: Sandbox, log: FileToRead) -> None:
     from triage.parsers.extract import Extractor
     from triage.parsers.inputs import InputFile
 
@@ -445,7 +453,7 @@ def test_the_packed_extract_is_the_one_that_is_made_here(reader: Sandbox, log: G
     assert [one.packed for one in found] == [pack(one) for one in here]
 
 
-def test_threads_are_not_left_behind(reader: Sandbox, log: Given) -> None:
+def test_threads_are_not_left_behind(reader: Sandbox, log: FileToRead) -> None:
     reader.extract([log], deadline_s=PATIENT_S)
     before = set(threading.enumerate())
     for _ in range(5):

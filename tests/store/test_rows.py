@@ -27,8 +27,8 @@ from triage.store import (
     work,
 )  # fmt: skip
 from triage.store.evidence import Reading
-from triage.store.heard import database_time, heard
 from triage.store.ids import new_id
+from triage.store.worker_activity import database_time, heard
 
 HOUR = timedelta(hours=1)
 

@@ -20,7 +20,7 @@ from triage.notify.message import Event, Message, Wire
 from triage.notify.neutral import plain, web_link
 from triage.notify.request import JSON, Request, Target
 from triage.notify.severity import severity
-from triage.notify.told import Named, Told, in_front, suspects_told, verdict_told
+from triage.notify.told import Named, VerdictWords, in_front, suspects_told, verdict_told
 from triage.render.belief import belief
 from triage.render.ranges import condense
 
@@ -79,7 +79,7 @@ def _alerts(
     }
 
 
-def _labels(message: Message, verdict: Told, suspect: Named | None) -> Labels:
+def _labels(message: Message, verdict: VerdictWords, suspect: Named | None) -> Labels:
     labels = {
         "alertname": "TrainingJobStopped",
         "severity": str(severity(verdict)),
@@ -94,7 +94,9 @@ def _labels(message: Message, verdict: Told, suspect: Named | None) -> Labels:
     return tuple((name, value) for name, value in clean.items() if value)
 
 
-def _annotations(message: Message, verdict: Told, suspect: Named | None) -> Mapping[str, str]:
+def _annotations(
+    message: Message, verdict: VerdictWords, suspect: Named | None
+) -> Mapping[str, str]:
     provisional = "Provisional: " if message.provisional else ""
     notes = {
         "summary": plain(headline(message), 400),

@@ -6,7 +6,7 @@ verdict that may still change is "provisional". Names in it are not neutralised 
 
 from triage.domain.category import Role, VerdictKind
 from triage.notify.message import Event, Message
-from triage.notify.told import Named, Told, in_front, told
+from triage.notify.told import Named, VerdictWords, in_front, told
 from triage.render.belief import belief
 from triage.render.ranges import condense
 
@@ -46,7 +46,7 @@ def _found(message: Message) -> str:
     return f": {category}{on}" if isinstance(category, str) and category else ""
 
 
-def _decided(verdict: Told, suspects: tuple[Named, ...]) -> str:
+def _decided(verdict: VerdictWords, suspects: tuple[Named, ...]) -> str:
     if verdict.kind in (VerdictKind.HEALTHY, VerdictKind.INCONCLUSIVE):
         return f": {verdict.kind}"
     culprits = [one for one in suspects if one.role == Role.CULPRIT]

@@ -16,7 +16,7 @@ from triage.notify.message import Event, Message
 from triage.notify.neutral import plain, web_link
 from triage.notify.request import JSON, Request, Target
 from triage.notify.severity import severity
-from triage.notify.told import Named, Told, in_front, told
+from triage.notify.told import Named, VerdictWords, in_front, told
 from triage.render.belief import belief
 from triage.render.wire import encode_line
 
@@ -45,7 +45,7 @@ def render(message: Message, target: Target) -> Request | None:
 
 
 def _trigger(
-    message: Message, target: Target, verdict: Told, suspects: tuple[Named, ...]
+    message: Message, target: Target, verdict: VerdictWords, suspects: tuple[Named, ...]
 ) -> dict[str, object]:
     link = web_link(message.url)
     payload: dict[str, object] = {
@@ -79,7 +79,9 @@ def _resolve(message: Message, target: Target) -> dict[str, object]:
     }
 
 
-def _details(message: Message, verdict: Told, suspects: tuple[Named, ...]) -> dict[str, object]:
+def _details(
+    message: Message, verdict: VerdictWords, suspects: tuple[Named, ...]
+) -> dict[str, object]:
     return {
         "incident_id": plain(message.incident_id, 255),
         "job_id": plain(message.job_id, 256),

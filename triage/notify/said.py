@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from triage.domain.report import Answer, Coverage
 from triage.render.next_step import commands, looks, next_step
 
-__all__ = ["Said", "coverage_text", "said"]
+__all__ = ["NextSteps", "coverage_text", "said"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class NextSteps:
     """``next_step`` in a sentence or two, ``actions`` to paste, what the answer rests on."""
 
     next_step: str
@@ -20,12 +20,12 @@ class Said:
     coverage_text: str
 
 
-def said(answer: Answer) -> Said:
+def said(answer: Answer) -> NextSteps:
     """The sentences of ``answer``.
 
     Commands that take nodes out where nodes are cordoned, else commands that only look.
     """
-    return Said(
+    return NextSteps(
         next_step(answer), commands(answer) or looks(answer), coverage_text(answer.coverage)
     )
 

@@ -11,14 +11,14 @@ from typing import Final
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.notify.message import Message, Wire
 
-__all__ = ["Named", "Reason", "Told", "in_front", "suspects_told", "told", "verdict_told"]
+__all__ = ["Named", "Reason", "VerdictWords", "in_front", "suspects_told", "told", "verdict_told"]
 
 # A message that names more is read as naming nobody.
 IN_FRONT: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class VerdictWords:
     """What was decided."""
 
     kind: str
@@ -64,16 +64,16 @@ class Named:
     because: tuple[Reason, ...]
 
 
-def told(message: Message) -> tuple[Told | None, tuple[Named, ...]]:
+def told(message: Message) -> tuple[VerdictWords | None, tuple[Named, ...]]:
     """Verdict and suspects of ``message``, the best first."""
     return verdict_told(message.verdict), suspects_told(message.suspects)
 
 
-def verdict_told(wire: Wire | None) -> Told | None:
+def verdict_told(wire: Wire | None) -> VerdictWords | None:
     """The verdict; None where there is none yet."""
     if not wire:
         return None
-    return Told(
+    return VerdictWords(
         kind=_text(wire.get("kind")) or str(VerdictKind.INCONCLUSIVE),
         category=_text(wire.get("category")) or str(Category.NCCL_TIMEOUT),
         confidence=_number(wire.get("confidence")),

@@ -101,7 +101,7 @@ def fleet_standings(
     )
 
 
-def notes_of(seen: "Measured", options: StandingOptions) -> Iterator[str]:
+def notes_of(seen: "Measures", options: StandingOptions) -> Iterator[str]:
     """What is missing, in words."""
     if left_out := seen.strikes.num_left_out:
         yield (
@@ -118,7 +118,7 @@ def notes_of(seen: "Measured", options: StandingOptions) -> Iterator[str]:
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class Measures:
     """Everything that grades are made from; arrays have one value per node.
 
     ``strikes`` look back over ``LOOK_BACK`` half-lives, without those of a leaf that stands out;
@@ -141,7 +141,7 @@ class Measured:
     num_tested: int
 
 
-def measured(record: FleetRecord, options: StandingOptions) -> Measured:
+def measured(record: FleetRecord, options: StandingOptions) -> Measures:
     num_nodes, until_ns = len(record.nodes), record.until_ns
     half_life = options.half_life_days
     from_ns = max(record.since_ns, until_ns - int(options.window_days * NS_PER_DAY))
@@ -167,7 +167,7 @@ def measured(record: FleetRecord, options: StandingOptions) -> Measured:
     decayed = summed(strikes.node, weights, num_nodes)
     prior = fit_prior(blame, days)
     groups = groups_of(record.generation)
-    return Measured(
+    return Measures(
         strikes=strikes,
         leaves=leaves,
         num=np.bincount(strikes.node[now], minlength=num_nodes),
@@ -187,7 +187,7 @@ def measured(record: FleetRecord, options: StandingOptions) -> Measured:
 
 def graded(
     record: FleetRecord,
-    seen: Measured,
+    seen: Measures,
     options: StandingOptions,
     parts: Mapping[int, tuple[RepeatedPart, ...]],
 ) -> Iterator[Standing]:
@@ -216,7 +216,7 @@ def graded(
         yield Standing(name, grade, reasons_of(grade, figures, words), *figures, part, *where_it_is)
 
 
-def whose_rate(seen: Measured, node: int) -> str | None:
+def whose_rate(seen: Measures, node: int) -> str | None:
     """Whose rate a node is held against, in words; None where there is only the fleet's."""
     if len(seen.groups.names) < 2:
         return None
@@ -224,7 +224,7 @@ def whose_rate(seen: Measured, node: int) -> str | None:
     return "nodes of no known generation" if name is None else f"its generation ({name})"
 
 
-def figures_of(seen: Measured) -> Iterator[Figures]:
+def figures_of(seen: Measures) -> Iterator[Figures]:
     """The figures of each node."""
     usual = seen.kinds.rate * seen.decayed_days
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -25,7 +25,7 @@ from triage.render.fleet_words import (
     told,
 )
 
-__all__ = ["EMPTY", "TO_BEGIN", "Said", "answers", "is_empty", "period_text", "plan_answers"]
+__all__ = ["EMPTY", "TO_BEGIN", "Headline", "answers", "is_empty", "period_text", "plan_answers"]
 
 Wire = Mapping[str, Any]
 
@@ -44,7 +44,7 @@ _DAY_H: Final = 24.0
 _NAMES: Final = 110
 
 
-class Said(NamedTuple):
+class Headline(NamedTuple):
     """One answer. ``key`` is the section that has the rest, ``tone`` how it is marked.
 
     ``tone`` is ``bad``, ``may``, ``good`` or nothing: a colour beside the words.
@@ -70,19 +70,21 @@ def period_text(report: Wire) -> str:
     return f"{_day(since)} to {_day(until)} UTC ({days}){cluster}"
 
 
-def answers(report: Wire, standings: Wire, num_checks: int = 0) -> list[Said]:
+def answers(report: Wire, standings: Wire, num_checks: int = 0) -> list[Headline]:
     """All sentences that the record bears; those that need what it lacks are left out."""
-    found: list[Said] = []
+    found: list[Headline] = []
     if is_empty(report, standings):
         return found
     for part in (_rate, _nodes_of(standings), _causes, _trend, _checkpoint, _spares, _silence):
         found.extend(part(report))
     if num_checks:
-        found.append(Said("checks", f"{count(num_checks, 'check')} due or failing.", tone="may"))
+        found.append(
+            Headline("checks", f"{count(num_checks, 'check')} due or failing.", tone="may")
+        )
     return found
 
 
-def plan_answers(report: Wire, spares: Wire) -> list[Said]:
+def plan_answers(report: Wire, spares: Wire) -> list[Headline]:
     """The sentences of one plan; ``spares`` is ``what_if.SparesAnswer`` on the wire."""
     return [
         *_rate(report),
@@ -93,24 +95,24 @@ def plan_answers(report: Wire, spares: Wire) -> list[Said]:
     ]
 
 
-def _beware(report: Wire) -> Iterator[Said]:
+def _beware(report: Wire) -> Iterator[Headline]:
     """What speaks against the figure of just this size."""
     size = report["exposure"]["reference_gpus"]
     row = next((one for one in report["projection"] if one["num_gpus"] == size), None)
     for text in row["warnings"] if row else ():
-        yield Said("projection", f"Beware: {text}.", tone="may")
+        yield Headline("projection", f"Beware: {text}.", tone="may")
 
 
-def _chance(report: Wire) -> Iterator[Said]:
+def _chance(report: Wire) -> Iterator[Headline]:
     day = next((one for one in report["survival"] if one["hours"] == _DAY_H), None)
     if day is not None and day["probability"]["value"] is not None:
         text = (
             f"It runs a whole day undisturbed with a probability of {by_unit(day['probability'])}."
         )
-        yield Said("lifetime", text)
+        yield Headline("lifetime", text)
 
 
-def _spares_for(answer: Wire) -> Iterator[Said]:
+def _spares_for(answer: Wire) -> Iterator[Headline]:
     rows = answer["rows"]
     row = next((one for one in rows if one["basis"] == "outages"), rows[0] if rows else None)
     if row is None or row["spares"]["value"] is None:
@@ -119,10 +121,12 @@ def _spares_for(answer: Wire) -> Iterator[Said]:
     spares = told(row["spares"], lambda value: count(value, "spare"))
     text = f"With {spares}, {nodes} are there {per_cent(answer['confidence'])} of the time."
     away = mark(answer["repair_days"] * _DAY_H)
-    yield Said("spares", text, f"Where {BASIS.get(row['basis'], row['basis'])}, for {away} each.")
+    yield Headline(
+        "spares", text, f"Where {BASIS.get(row['basis'], row['basis'])}, for {away} each."
+    )
 
 
-def _rate(report: Wire) -> Iterator[Said]:
+def _rate(report: Wire) -> Iterator[Headline]:
     mtti, stops, exposure = report["reference_mtti"], report["stops"], report["exposure"]
     counted = count(stops["counted"], "unexpected interruption")
     rests = f"{counted} in {mark(round(exposure['days'] * _DAY_H))}"
@@ -135,14 +139,14 @@ def _rate(report: Wire) -> Iterator[Said]:
         rests += f". One for every {figure(between['value'], 3)} GPU-hours"
     job = f"A{what(report)[1:]}"
     if mtti["value"]:
-        yield Said("rate", f"{job} stops every {duration(mtti)}.", f"{rests}.")
+        yield Headline("rate", f"{job} stops every {duration(mtti)}.", f"{rests}.")
     elif mtti["low"]:
         text = f"No unexpected interruption yet: {what(report)} runs {duration(mtti)} on average."
-        yield Said("rate", text, f"{rests}.", "good")
+        yield Headline("rate", text, f"{rests}.", "good")
 
 
 def _nodes_of(standings: Wire) -> Any:  # noqa: ANN401 - a part of the list, as its likes
-    def tell(report: Wire) -> Iterator[Said]:
+    def tell(report: Wire) -> Iterator[Headline]:
         stops = report["stops"]
         counts = standings["counts"]
         lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
@@ -150,23 +154,23 @@ def _nodes_of(standings: Wire) -> Any:  # noqa: ANN401 - a part of the list, as 
         also = f"{count(watched, 'node')} under watch: {names_of(standings, 'watch', _NAMES)}."
         if lemons:
             text = f"{count(lemons, 'lemon')} to take out: {names_of(standings, 'lemon', _NAMES)}."
-            yield Said("nodes", text, also if watched else "", "bad")
+            yield Headline("nodes", text, also if watched else "", "bad")
         elif watched:
-            yield Said("nodes", f"No lemon. {also}", tone="may")
+            yield Headline("nodes", f"No lemon. {also}", tone="may")
         elif stops["counted"] and not stops["triaged"]:
             text = f"None of {count(stops['counted'], 'interruption')} was triaged: whether a node"
-            yield Said("nodes", f"{text} is to blame, the record does not say.", tone="may")
+            yield Headline("nodes", f"{text} is to blame, the record does not say.", tone="may")
         elif standings["num_tested"]:
             text = f"No node of {standings['num_tested']:,} interrupts jobs more than chance does."
-            yield Said("nodes", text, tone="good")
+            yield Headline("nodes", text, tone="good")
         for leaf in leaves[:3]:
             text = next(one["text"] for one in standings["parts"] if one["name"] == leaf)
-            yield Said("leaves", f"{text[:1].upper()}{text[1:]}.", tone="bad")
+            yield Headline("leaves", f"{text[:1].upper()}{text[1:]}.", tone="bad")
 
     return tell
 
 
-def _causes(report: Wire) -> Iterator[Said]:
+def _causes(report: Wire) -> Iterator[Headline]:
     mix = report["mix"]
     rows = sorted(mix["rows"], key=lambda one: -one["count"])
     if not mix["count"]:
@@ -182,10 +186,10 @@ def _causes(report: Wire) -> Iterator[Said]:
         for name in ("hardware", "software", "maintenance", "unknown")
         if origins.get(name, {}).get("count")
     ]
-    yield Said("causes", text, f"By origin: {', '.join(parts)}." if parts else "")
+    yield Headline("causes", text, f"By origin: {', '.join(parts)}." if parts else "")
 
 
-def _trend(report: Wire) -> Iterator[Said]:
+def _trend(report: Wire) -> Iterator[Headline]:
     comparison = report["comparison"]
     ratio = comparison["ratio"]
     if not comparison["differs"] or comparison["split"] is None:
@@ -195,10 +199,10 @@ def _trend(report: Wire) -> Iterator[Said]:
     how = by_unit(ratio) if ratio["value"] else ""
     text = f"Since {since} jobs stop {times} often than before: {how} times as often."
     why = f"{comparison['first']:,} interruptions against {comparison['second']:,} before."
-    yield Said("time", text, why, "bad" if times == "more" else "good")
+    yield Headline("time", text, why, "bad" if times == "more" else "good")
 
 
-def _checkpoint(report: Wire) -> Iterator[Said]:
+def _checkpoint(report: Wire) -> Iterator[Headline]:
     if not report["checkpoints"] or not report["checkpoints"][0]["young"]["value"]:
         return
     plan = report["checkpoints"][0]
@@ -210,10 +214,10 @@ def _checkpoint(report: Wire) -> Iterator[Said]:
         f"For {what(report)}, {mark(plan['cost_s'] / 3600)} for a checkpoint and"
         f" {mark(plan['restart_s'] / 3600)} for a restart."
     )
-    yield Said("checkpoint", text, why)
+    yield Headline("checkpoint", text, why)
 
 
-def _spares(report: Wire) -> Iterator[Said]:
+def _spares(report: Wire) -> Iterator[Headline]:
     rows = report["spares"]
     if not rows:
         return
@@ -227,15 +231,15 @@ def _spares(report: Wire) -> Iterator[Said]:
     why = f"Where {BASIS.get(row['basis'], row['basis'])}, for {mark(away)}."
     if row["basis"] == "outages":
         why = f"By the outages on record, {hours(away)} each on average."
-    yield Said("spares", text, why)
+    yield Headline("spares", text, why)
 
 
-def _silence(report: Wire) -> Iterator[Said]:
+def _silence(report: Wire) -> Iterator[Headline]:
     days = report["silent_days"]["days"]
     if days:
         told = ", ".join(days[:4]) + (" ..." if len(days) > 4 else "")
         text = f"{count(len(days), 'day')} without a record, where some are certain: {told}."
-        yield Said("time", text, "Look at the collector before the fleet.", "may")
+        yield Headline("time", text, "Look at the collector before the fleet.", "may")
 
 
 def _many(number: float) -> str:

@@ -18,7 +18,7 @@ from triage.render import (
     fleet_plan,
     fleet_projection,
 )
-from triage.render.fleet_said import EMPTY, TO_BEGIN, Said, answers
+from triage.render.fleet_said import EMPTY, TO_BEGIN, Headline, answers
 from triage.render.fleet_table import details, picture, section, table
 from triage.render.fleet_words import by_unit, count, duration, figure, told
 from triage.render.markup import Html, constant, el, join
@@ -54,12 +54,12 @@ def answer_list(report: Wire, standings: Wire, num_checks: int = 0) -> Html:
     return sentences(answers(report, standings, num_checks))
 
 
-def sentences(said: Iterable[Said]) -> Html:
+def sentences(said: Iterable[Headline]) -> Html:
     """Sentences, each with what it rests on."""
     return el("ul", {"class": "answers"}, join(map(_answer, said)))
 
 
-def _answer(one: Said) -> Html:
+def _answer(one: Headline) -> Html:
     why = el("span", {"class": "why"}, one.why) if one.why else None
     return el("li", {"class": one.tone or None}, one.text, why)
 

@@ -18,7 +18,7 @@ from triage.analysis.trace import Operation, Trace
 from triage.domain.report import iso_utc
 from triage.render.clean import cut, one_line
 
-__all__ = ["Written", "write"]
+__all__ = ["TraceFile", "write"]
 
 Event = dict[str, Any]
 NO_NODE: Final = "node unknown"
@@ -30,7 +30,7 @@ BATCH: Final = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class TraceFile:
     """What stands in a trace file, and what does not."""
 
     path: Path
@@ -45,7 +45,7 @@ class Written:
     __repr__ = __str__
 
 
-def write(trace: Trace, path: Path) -> Written:
+def write(trace: Trace, path: Path) -> TraceFile:
     """Write ``trace`` to ``path``, gzip where the name ends in ``.gz``; the same bytes each time.
 
     Raises OSError where it cannot be written.
@@ -57,7 +57,7 @@ def write(trace: Trace, path: Path) -> Written:
             # No name and no time of writing in the header: the same trace, the same bytes.
             with gzip.GzipFile("", "wb", 6, file, 0) as packed:
                 dump(trace, cast("IO[bytes]", packed))
-    return Written(path, len(trace.operations), len(trace.nodes), trace.left_out)
+    return TraceFile(path, len(trace.operations), len(trace.nodes), trace.left_out)
 
 
 def dump(trace: Trace, file: IO[bytes]) -> None:

@@ -30,7 +30,7 @@ from triage.sandbox.protocol import Closed, TooLate
 __all__ = [
     "Analysis",
     "Extracted",
-    "Given",
+    "FileToRead",
     "ReaderDied",
     "ReaderFailed",
     "ReaderTooSlow",
@@ -49,7 +49,7 @@ REST_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class FileToRead:
     """A plain file to be read: ``artifact`` is its name in reports.
 
     ``rank`` is the global rank that the sender says it is of, None to go by the name.
@@ -119,7 +119,7 @@ class Sandbox:
         return None if child is None else child.pid
 
     def extract(
-        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
     ) -> list[Extracted]:
         """The extracts of ``files``, in their order; ``facts_json`` is as in ``job.json``.
 
@@ -287,7 +287,7 @@ class SandboxPool:
             self.free.put(one)
 
     def extract(
-        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
     ) -> list[Extracted]:
         """As :meth:`Sandbox.extract`, by the next free child."""
         with self.lease() as one:

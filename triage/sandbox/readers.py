@@ -6,7 +6,7 @@ from typing import Protocol
 
 from triage.domain.report import Refused
 from triage.domain.standing import NO_STANDINGS, Prior
-from triage.sandbox.pool import Analysis, Extracted, Given
+from triage.sandbox.pool import Analysis, Extracted, FileToRead
 
 __all__ = ["Readers"]
 
@@ -18,7 +18,7 @@ class Readers(Protocol):
     """
 
     def extract(
-        self, files: Sequence[Given], facts_json: bytes = b"{}", *, deadline_s: float
+        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
     ) -> list[Extracted]:
         """What ``files`` came down to, in their order."""
         ...

@@ -18,8 +18,8 @@ from triage.services.context import Context, open_context, utc_now
 from triage.settings import Settings
 from triage.store import subscriptions
 from triage.store.counts import counts
-from triage.store.heard import database_time, heard
 from triage.store.migrate import current_revision, head_revision, known_revisions
+from triage.store.worker_activity import database_time, heard
 
 __all__ = ["Finding", "Health", "examine"]
 

@@ -34,7 +34,7 @@ REPEATED = re.compile(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class TextRule:
     """What words of a text mean, whatever number stands in front; None leaves the number's."""
 
     words: re.Pattern[str]
@@ -50,12 +50,12 @@ def told(
     also: tuple[Category, ...] = (),
     role: EvidenceRole | None = None,
     severity: str | None = None,
-) -> Told:
+) -> TextRule:
     """One row of the table below."""
-    return Told(re.compile(words, re.IGNORECASE), category, also, role, severity)
+    return TextRule(re.compile(words, re.IGNORECASE), category, also, role, severity)
 
 
-TEXTS: tuple[Told, ...] = (
+TEXTS: tuple[TextRule, ...] = (
     # Links that come up ask the controller in dozens.
     told(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
     told(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, FABRIC, ROOT, FATAL),
@@ -98,7 +98,7 @@ ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 MOVED = range(28000, 29000)
 
 
-def meaning(text: str) -> Told | None:
+def meaning(text: str) -> TextRule | None:
     """The first row whose words are in ``text``."""
     return next((row for row in TEXTS if row.words.search(text)), None)
 

@@ -22,8 +22,19 @@ from triage.store.row_locks import lock_rows
 from triage.store.upsert import insert_missing
 
 __all__ = [
-    "MAX_HISTORY", "MOST_OF_NODE", "Entry", "Kept", "KeptCheck", "LastRun",
-    "in_use", "keep", "last_runs", "newest", "nodes_from", "seen_since", "told_last",
+    "MAX_HISTORY",
+    "MOST_OF_NODE",
+    "Entry",
+    "KeptCheck",
+    "KeptResults",
+    "LastRun",
+    "in_use",
+    "keep",
+    "last_runs",
+    "newest",
+    "nodes_from",
+    "seen_since",
+    "told_last",
 ]  # fmt: skip
 
 MAX_HISTORY: Final = 20
@@ -40,7 +51,7 @@ PLAIN: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class KeptResults:
     """How many results were of a check that is new, news of a known one, or no news; ``left_out``
     are new checks of nodes that have :data:`MOST_OF_NODE` already.
     """
@@ -50,9 +61,9 @@ class Kept:
     unchanged: int
     left_out: int = 0
 
-    def plus(self, more: "Kept") -> "Kept":
+    def plus(self, more: "KeptResults") -> "KeptResults":
         """Both together."""
-        return Kept(
+        return KeptResults(
             self.added + more.added,
             self.changed + more.changed,
             self.unchanged + more.unchanged,
@@ -93,7 +104,9 @@ class LastRun(NamedTuple):
     at: datetime
 
 
-def keep(session: Session, cluster_id: int, results: Iterable[CheckResult], now: datetime) -> Kept:
+def keep(
+    session: Session, cluster_id: int, results: Iterable[CheckResult], now: datetime
+) -> KeptResults:
     """Keep the results that name a node; one without a time ran ``now``, as far as is known."""
     by_key: dict[tuple[str, str, str], list[Entry]] = {}
     for one in results:
@@ -101,7 +114,7 @@ def keep(session: Session, cluster_id: int, results: Iterable[CheckResult], now:
             key = (stored_name(one.node), stored_name(one.check), stored_name(one.part or ""))
             by_key.setdefault(key, []).append(entry_of(one, now))
     nodes = sorted({key[0] for key in by_key})
-    kept = Kept(0, 0, 0)
+    kept = KeptResults(0, 0, 0)
     for start in range(0, len(nodes), NODES_AT_ONCE):
         part = set(nodes[start : start + NODES_AT_ONCE])
         mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in part}
@@ -111,7 +124,7 @@ def keep(session: Session, cluster_id: int, results: Iterable[CheckResult], now:
 
 def of_nodes(
     session: Session, cluster_id: int, by_key: dict[tuple[str, str, str], list[Entry]]
-) -> Kept:
+) -> KeptResults:
     """What became of the results of some nodes."""
     known = held(session, cluster_id, by_key)
     fresh = with_room(session, cluster_id, [key for key in by_key if key not in known])
@@ -131,7 +144,7 @@ def of_nodes(
         changed += news and key not in fresh
         unchanged += not news and key not in fresh
     left_out = len(by_key) - len(fresh) - changed - unchanged
-    return Kept(len(fresh), changed, unchanged, left_out)
+    return KeptResults(len(fresh), changed, unchanged, left_out)
 
 
 def with_room(

@@ -10,11 +10,11 @@ from triage.domain.category import Category
 from triage.domain.health import Bandwidth, Outcome
 from triage.store.health import PLAIN, told_last
 
-__all__ = ["Measured", "measured", "say"]
+__all__ = ["NodeBandwidth", "measured", "say"]
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class NodeBandwidth:
     """The newest bandwidth of a node. ``outcome`` and ``detail`` are those of its own report;
     ``said`` is what its row says now.
     """
@@ -28,7 +28,7 @@ class Measured:
     said: tuple[str, str]
 
 
-def measured(session: Session, cluster_id: int, check: str, limit: int) -> list[Measured]:
+def measured(session: Session, cluster_id: int, check: str, limit: int) -> list[NodeBandwidth]:
     """The newest results of a check that measured something, one a node; ``limit`` at most."""
     row = HealthCheck
     found = (
@@ -37,12 +37,12 @@ def measured(session: Session, cluster_id: int, check: str, limit: int) -> list[
         .order_by(row.at.desc(), row.id)
         .limit(limit)
     )
-    rows: list[Measured] = []
+    rows: list[NodeBandwidth] = []
     for row_id, node, outcome, detail, history in session.execute(found):
         entry = told_last(history)
         if len(entry) > PLAIN:
             rows.append(
-                Measured(row_id, node, Bandwidth(*entry[PLAIN]), Outcome(entry[1]), entry[2],
+                NodeBandwidth(row_id, node, Bandwidth(*entry[PLAIN]), Outcome(entry[1]), entry[2],
                          entry[3], (outcome, detail))
             )  # fmt: skip
     return rows

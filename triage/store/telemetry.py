@@ -14,8 +14,8 @@ from triage.store.row_locks import lock_rows
 from triage.store.upsert import insert_missing
 
 __all__ = [
-    "Held", "NodeSums", "drop_before", "hold_days", "hours_since", "inlets", "packs", "set_racks",
-    "store_days", "sums",
+    "LockedDay", "NodeSums", "drop_before", "hold_days", "hours_since", "inlets", "packs",
+    "set_racks", "store_days", "sums",
 ]  # fmt: skip
 
 # Node and day: a node's name, and days since the epoch.
@@ -44,7 +44,7 @@ class NodeSums(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class LockedDay:
     """A day of a node that nobody else writes now; ``cells`` is None for a new one."""
 
     id: int
@@ -69,14 +69,16 @@ def packs(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> dict[
     return found
 
 
-def hold_days(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> dict[NodeDay, Held]:
+def hold_days(
+    session: Session, cluster_id: int, wanted: Sequence[NodeDay]
+) -> dict[NodeDay, LockedDay]:
     """The rows of these days of nodes, made where they are not there, held until the end.
 
     In one order for all writers, so that no two wait for each other.
     """
     given = {(stored_name(node), day): (node, day) for node, day in wanted}
     keys = sorted(given)
-    found: dict[NodeDay, Held] = {}
+    found: dict[NodeDay, LockedDay] = {}
     for start in range(0, len(keys), KEYS_AT_ONCE):
         part = keys[start : start + KEYS_AT_ONCE]
         mine = tuple_(TelemetryDay.node, TelemetryDay.day).in_(part)
@@ -99,11 +101,13 @@ def hold_days(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> d
         of_row = {row.id: given[row.node, row.day] for row in rows}
         packed = select(TelemetryPack.day_id, TelemetryPack.cells)
         cells = dict(session.execute(packed.where(TelemetryPack.day_id.in_(of_row))).all())
-        found |= {key: Held(row_id, cells.get(row_id)) for row_id, key in of_row.items()}
+        found |= {key: LockedDay(row_id, cells.get(row_id)) for row_id, key in of_row.items()}
     return found
 
 
-def store_days(session: Session, days: Iterable[tuple[Held, Mapping[str, Any], bytes]]) -> None:
+def store_days(
+    session: Session, days: Iterable[tuple[LockedDay, Mapping[str, Any], bytes]]
+) -> None:
     """Write held days: the columns of each, and its packed hours."""
     rows = list(days)
     if not rows:

@@ -4,7 +4,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from triage.services.health.policy import ASKS, EVERY, STRESS, Asked, Ran, due_of
+from triage.services.health.policy import ASKS, EVERY, STRESS, CheckTrigger, Ran, due_of
 
 NOW = datetime(2026, 11, 21, 3, tzinfo=UTC)
 DAY = timedelta(days=1)
@@ -25,7 +25,7 @@ def in_use(given):
 
 
 def asked(ask=MEMORY, days=2.0, node="n0"):
-    return Asked("a", node, ask, NOW - days * DAY, "Xid 48")
+    return CheckTrigger("a", node, ask, NOW - days * DAY, "Xid 48")
 
 
 def due(*given, asks=(), nodes=(("a", "n0"),)):

@@ -63,7 +63,7 @@ Json = Mapping[str, Any]
 
 
 @dataclass(slots=True)
-class Found:
+class JobObjects:
     """One job, gathered from its object and its pods."""
 
     place: int
@@ -75,7 +75,7 @@ class Found:
 
 def kubernetes_rows(source: Source, options: Options) -> Iterator[Row]:
     """The runs of a list. Raises :class:`Corrupt`, :class:`Forbidden`, :class:`UnknownFormat`."""
-    found: dict[tuple[str, str, str], Found] = {}
+    found: dict[tuple[str, str, str], JobObjects] = {}
     for place, item in enumerate(items_of(read_all(source, sparing=options.sparing)), 1):
         if not isinstance(item, dict):
             yield Unread(place, "it is no object")
@@ -84,11 +84,11 @@ def kubernetes_rows(source: Source, options: Options) -> Iterator[Row]:
         if owner is None:
             yield NO_JOB
         elif item.get("kind") == "Pod":
-            found.setdefault(owner, Found(place)).pods.append(item)
+            found.setdefault(owner, JobObjects(place)).pods.append(item)
         elif owner[0] == item.get("kind"):
-            found.setdefault(owner, Found(place)).job = item
+            found.setdefault(owner, JobObjects(place)).job = item
         else:
-            found.setdefault(owner, Found(place)).parts.append(item)
+            found.setdefault(owner, JobObjects(place)).parts.append(item)
             yield PARTS
     for (_, namespace, name), one in found.items():
         try:
@@ -143,7 +143,7 @@ def owner_of(item: Json) -> tuple[str, str, str] | None:
     return None
 
 
-def run_of(job_id: str, found: Found, options: Options) -> Row:
+def run_of(job_id: str, found: JobObjects, options: Options) -> Row:
     """The run. Raises :class:`RowError`."""
     status = of(found.job or {}, "status")
     pods = [of(pod, "status") for pod in found.pods]

@@ -199,7 +199,7 @@ def uptime_only(file: LogFile | None) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class WallClockReports:
     """What the logs with wall times report: the times of a node's line, the last trouble of each
     process of a node, and of each sort of line the newest time of each node.
     """
@@ -213,7 +213,7 @@ def shared_times(
     rows_of: Mapping[str, Sequence[Evidence]],
     files: Mapping[str, LogFile],
     wall_of: Callable[[str], Wall],
-) -> Told:
+) -> WallClockReports:
     """What the logs with wall times tell those that have none."""
     lines: dict[tuple[str, str, str], list[int]] = defaultdict(list)
     processes: dict[tuple[str | None, int], int] = {}
@@ -234,10 +234,10 @@ def shared_times(
     moments: dict[tuple[str, int | None], list[int]] = defaultdict(list)
     for (signature, code, _), ns in newest.items():
         moments[signature, code].append(ns)
-    return Told(lines, processes, moments)
+    return WallClockReports(lines, processes, moments)
 
 
-def by_lines(rows: Sequence[Evidence], node: str | None, told: Told) -> Boot | None:
+def by_lines(rows: Sequence[Evidence], node: str | None, told: WallClockReports) -> Boot | None:
     """By lines that another log of the node dates."""
     boots = [
         max(times) - row.stamp.uptime_ns
@@ -249,7 +249,7 @@ def by_lines(rows: Sequence[Evidence], node: str | None, told: Told) -> Boot | N
     return agreed(boots, error_ns=2 * SECOND_NS)
 
 
-def by_processes(rows: Sequence[Evidence], node: str | None, told: Told) -> Boot | None:
+def by_processes(rows: Sequence[Evidence], node: str | None, told: WallClockReports) -> Boot | None:
     """By two processes or more that the driver cleans up after, whose end a dated log tells."""
     last: dict[int, int] = {}
     for row in rows:
@@ -292,7 +292,7 @@ def drift(span_ns: int) -> int:
     return int(span_ns * DRIFT)
 
 
-def by_moment(rows: Sequence[Evidence], told: Told) -> Boot | None:
+def by_moment(rows: Sequence[Evidence], told: WallClockReports) -> Boot | None:
     """By what follows a stop on most nodes at one moment."""
     for row in sorted(rows, key=lambda one: -(one.stamp.uptime_ns or 0)):
         times = told.moments.get((row.signature, row.code), ())

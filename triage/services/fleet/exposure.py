@@ -15,12 +15,12 @@ from triage.store.outages import FACTS, NewOutage, keep_facts, keep_outages
 from triage.store.runs import NewRun, keep_runs
 from triage.store.told_rows import Tally
 
-__all__ = ["Told"]
+__all__ = ["ExposureWriter"]
 
 MOST_SETS: Final = 1024
 
 
-class Told:
+class ExposureWriter:
     """Keeps rows within one session at a time; what names are which keys is remembered."""
 
     def __init__(self, now: datetime) -> None:

@@ -19,7 +19,7 @@ from triage.parsers.exposure.lines import Source
 from triage.parsers.exposure.read import read_exposure
 from triage.parsers.exposure.rows import Options, Passed, Unread
 from triage.services.context import Context, utc_now
-from triage.services.fleet.exposure import Told
+from triage.services.fleet.exposure import ExposureWriter
 from triage.services.uploads.body import DecodedReader, Growth, PeekedReader, body_of, unpacked
 from triage.services.uploads.streams import first_bytes
 from triage.store.told_rows import Tally
@@ -163,7 +163,7 @@ class Keeper:
     def __init__(self, ctx: Context, found: Imported, now: datetime) -> None:
         self.ctx = ctx
         self.found = found
-        self.told = Told(now)
+        self.told = ExposureWriter(now)
         self.batch: list[Row] = []
         self.num_names = 0
         self.clusters: set[str] = set()

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from triage.domain.exposure import Ending, NodeFacts, Run
 from triage.domain.fleet import Job, job_from_dict
 from triage.domain.job_states import JobState, state_of
-from triage.services.fleet.exposure import Told
+from triage.services.fleet.exposure import ExposureWriter
 from triage.services.hooks.times import moment
 from triage.store import jobs, runs
 
@@ -77,7 +77,7 @@ def tell_failure(
         return
     run = run_of_job(job_id, cluster, job, started_at=started_at, ended_at=failed_at, state=state)
     if run is not None:
-        Told(now).keep(session, [run], now)
+        ExposureWriter(now).keep(session, [run], now)
     elif failed_at is not None:
         key = jobs.cluster_key(session, cluster)
         runs.told_end(session, key, job_id, failed_at, state.ending)
@@ -91,4 +91,4 @@ def tell_places(session: Session, job: Job, cluster: str, now: datetime) -> None
         if leaf and 0 < len(node) <= 256
     ]
     if facts:
-        Told(now).keep(session, facts, now)
+        ExposureWriter(now).keep(session, facts, now)

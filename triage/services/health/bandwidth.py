@@ -44,7 +44,7 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
     wanted = {key_of(one.bandwidth) for one in results if one.bandwidth is not None}
     if not wanted:
         return 0
-    by_key: dict[Key, list[stored.Measured]] = {}
+    by_key: dict[Key, list[stored.NodeBandwidth]] = {}
     for row in stored.measured(session, cluster_id, CHECK, MOST_NODES):
         if (key := key_of(row.bandwidth)) in wanted:
             by_key.setdefault(key, []).append(row)

@@ -12,11 +12,11 @@ from triage.services.health.policy import (
     ASKS,
     LOOK_BACK,
     STRESS,
-    Asked,
+    CheckTrigger,
     Ran,
     due_of,
 )
-from triage.store import health, health_asked
+from triage.store import check_triggers, health
 from triage.store.health import KeptCheck
 
 __all__ = [
@@ -165,7 +165,7 @@ class DueChecks:
         self.now = now
         self.cluster = cluster
         self.in_use = health.in_use(session, cluster=cluster)
-        self.asked: dict[str, list[Asked]] = {}
+        self.asked: dict[str, list[CheckTrigger]] = {}
         for one in asked_for(session, now, cluster=cluster, node=node):
             self.asked.setdefault(one.node, []).append(one)
 
@@ -186,29 +186,33 @@ class DueChecks:
 
 def asked_for(
     session: Session, now: datetime, *, cluster: str | None, node: str | None
-) -> list[Asked]:
+) -> list[CheckTrigger]:
     """What evidence of the last 30 days asks for."""
     since = now - LOOK_BACK
     codes = sorted({code for ask in ASKS for code in ask.xids})
     categories = sorted({category for ask in ASKS for category in ask.categories})
-    found: list[Asked] = []
-    for seen in health_asked.xids(session, codes, since, cluster=cluster, node=node):
+    found: list[CheckTrigger] = []
+    for seen in check_triggers.xids(session, codes, since, cluster=cluster, node=node):
         code = int(seen.what.removeprefix("Xid "))
         found += [
-            Asked(seen.cluster, seen.node, ask, seen.at, f"{seen.what} at {iso_utc(seen.at)}")
+            CheckTrigger(
+                seen.cluster, seen.node, ask, seen.at, f"{seen.what} at {iso_utc(seen.at)}"
+            )
             for ask in ASKS
             if code in ask.xids
         ]
-    for seen in health_asked.errors(session, categories, since, cluster=cluster, node=node):
+    for seen in check_triggers.errors(session, categories, since, cluster=cluster, node=node):
         found += [
-            Asked(seen.cluster, seen.node, ask, seen.at, f"{seen.what} at {iso_utc(seen.at)}")
+            CheckTrigger(
+                seen.cluster, seen.node, ask, seen.at, f"{seen.what} at {iso_utc(seen.at)}"
+            )
             for ask in ASKS
             if seen.what in ask.categories
         ]
-    repaired = health_asked.repairs(session, since, cluster=cluster, node=node)
-    for seen in health_asked.convictions(session, since, cluster=cluster, node=node):
+    repaired = check_triggers.repairs(session, since, cluster=cluster, node=node)
+    for seen in check_triggers.convictions(session, since, cluster=cluster, node=node):
         back = repaired.get((seen.cluster, seen.node))
         if back is None or back < seen.at:
             words = f"the conviction for {seen.what} at {iso_utc(seen.at)}, without a repair since"
-            found.append(Asked(seen.cluster, seen.node, STRESS, seen.at, words))
+            found.append(CheckTrigger(seen.cluster, seen.node, STRESS, seen.at, words))
     return found

@@ -45,7 +45,7 @@ class TakenChecks:
     """What was read, and what of it was news."""
 
     checks: Checks
-    kept: health.Kept
+    kept: health.KeptResults
     num_nodes: int
     notes: tuple[str, ...]
 
@@ -117,7 +117,7 @@ def take_checks(
 
 def keep(
     ctx: Context, cluster: str, by_node: Mapping[str, Sequence[CheckResult]], now: datetime
-) -> health.Kept:
+) -> health.KeptResults:
     """Keep results, some nodes at a time, so that others have their turn to write in between.
 
     What was kept when it breaks off is known when it comes again.
@@ -125,7 +125,7 @@ def keep(
     with ctx.database.writing() as session:
         cluster_id = jobs.cluster_key(session, cluster)
     names = sorted(by_node)
-    kept = health.Kept(0, 0, 0)
+    kept = health.KeptResults(0, 0, 0)
     for start in range(0, len(names), NODES_AT_ONCE):
         part = names[start : start + NODES_AT_ONCE]
         results = [one for name in part for one in by_node[name]]

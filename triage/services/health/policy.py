@@ -13,7 +13,7 @@ from typing import Final
 
 from triage.domain.category import Category
 
-__all__ = ["ASKS", "EVERY", "LOOK_BACK", "STRESS", "Ask", "Asked", "Due", "Ran", "due_of"]
+__all__ = ["ASKS", "EVERY", "LOOK_BACK", "STRESS", "Ask", "CheckTrigger", "Due", "Ran", "due_of"]
 
 # What is older asks for nothing: the node has run jobs for a month since.
 LOOK_BACK: Final = timedelta(days=30)
@@ -65,7 +65,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CheckTrigger:
     """Something that was seen of a node at a time, and what it asks for; ``words`` say it."""
 
     cluster: str
@@ -88,7 +88,7 @@ class Due:
 
 def due_of(
     ran: Sequence[Ran],
-    asked: Iterable[Asked],
+    asked: Iterable[CheckTrigger],
     nodes: Iterable[tuple[str, str]],
     in_use: Mapping[tuple[str, str], datetime],
     now: datetime,

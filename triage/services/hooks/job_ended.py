@@ -17,7 +17,7 @@ from triage.domain.fleet import job_from_dict
 from triage.domain.job_states import JobState, state_of
 from triage.domain.report import iso_utc
 from triage.services.context import Context, utc_now
-from triage.services.fleet.exposure import Told
+from triage.services.fleet.exposure import ExposureWriter
 from triage.services.fleet.exposure_of_job import run_of_job
 from triage.services.hooks.job_failed import (
     OTHER_NAMES,
@@ -85,7 +85,7 @@ def ended(ctx: Context, end: End) -> dict[str, Any]:
 
     def write(session: Session) -> str:
         if end.run is not None:
-            tally = Told(now).keep(session, [end.run], now)
+            tally = ExposureWriter(now).keep(session, [end.run], now)
             return "new" if tally.added else "changed" if tally.changed else "known"
         cluster = jobs.cluster_key(session, end.cluster)
         found = runs.told_end(session, cluster, end.job_id, end.ended_at, end.state.ending)

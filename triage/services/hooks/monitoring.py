@@ -19,14 +19,14 @@ from triage.services.uploads.ingest import Target, take_text
 from triage.store import incidents
 from triage.store.views import IncidentView
 
-__all__ = ["Heard", "hear"]
+__all__ = ["HookOutcome", "hear"]
 
 RECENT: Final = timedelta(days=1)
 OVERLOADED: Final = frozenset({429, 500, 503, 507})
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class HookOutcome:
     """What became of the notices of one request; ``incidents`` without repeats, in order."""
 
     accepted: int
@@ -35,7 +35,7 @@ class Heard:
     truncated: int = 0
 
 
-def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> Heard:
+def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> HookOutcome:
     """Announce the failures, then add the lines. The same notice again changes nothing.
 
     Raises :class:`Unavailable` and :class:`StorageFull`, upon which the sender tries again;
@@ -61,7 +61,7 @@ def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> Hear
             accepted += 1
         else:
             ignored.append(Ignored(line.ref, why))
-    return Heard(accepted, tuple(ignored), tuple(touched.values()), notices.truncated)
+    return HookOutcome(accepted, tuple(ignored), tuple(touched.values()), notices.truncated)
 
 
 def add_line(

@@ -17,7 +17,7 @@ from sqlalchemy.orm import Session
 from triage.domain.exact_json import from_exact_json
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound
-from triage.sandbox.pool import Extracted, Given, ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.pool import Extracted, FileToRead, ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.readers import Readers
 from triage.services.context import Context, utc_now
 from triage.services.done import Done
@@ -39,7 +39,7 @@ class Plain(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Read:
+class ParsedFile:
     """What became of one file; ``found`` is None where no reader got through it."""
 
     file: Stored
@@ -82,9 +82,9 @@ def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
 
 def read_all(
     ctx: Context, readers: Readers, uploads: Sequence[Sequence[Stored]], facts: bytes
-) -> list[Read]:
+) -> list[ParsedFile]:
     """What became of each file of these uploads."""
-    found: list[Read] = []
+    found: list[ParsedFile] = []
     with tempfile.TemporaryDirectory(prefix="triage-parse-") as folder:
         groups = []
         for number, files in enumerate(uploads):
@@ -114,7 +114,7 @@ def unpacked(ctx: Context, files: Sequence[Stored], folder: Path, prefix: str) -
 
 def read_groups(
     ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], facts: bytes
-) -> list[Read]:
+) -> list[ParsedFile]:
     """Read in one go; where a reader is lost over that, by upload; then one by one."""
     together = [one for group in groups for one in group]
     if not together:
@@ -131,15 +131,16 @@ def read_groups(
 
 def read_together(
     readers: Readers, plain: Sequence[Plain], facts: bytes, deadline_s: float
-) -> list[Read]:
-    given = [Given(path, file.name, path.stat().st_size, file.rank) for file, path in plain]
+) -> list[ParsedFile]:
+    given = [FileToRead(path, file.name, path.stat().st_size, file.rank) for file, path in plain]
     found = readers.extract(given, facts, deadline_s=deadline_s)
     return [
-        Read(file, one.state, one.reason, one) for (file, _), one in zip(plain, found, strict=True)
+        ParsedFile(file, one.state, one.reason, one)
+        for (file, _), one in zip(plain, found, strict=True)
     ]
 
 
-def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Read:
+def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> ParsedFile:
     """One file, as often as readers may be lost over it."""
     file = plain.file
     tries = file.tries
@@ -158,11 +159,11 @@ def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Re
     return gone(file, f"{why}, {tries} times")
 
 
-def gone(file: Stored, reason: str) -> Read:
-    return Read(file, ArtifactState.QUARANTINED, reason)
+def gone(file: Stored, reason: str) -> ParsedFile:
+    return ParsedFile(file, ArtifactState.QUARANTINED, reason)
 
 
-def keep(session: Session, incident_id: str, found: Sequence[Read]) -> None:
+def keep(session: Session, incident_id: str, found: Sequence[ParsedFile]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
     rows = {one.file.id: one.rows() for one in found}

@@ -14,7 +14,7 @@ from triage.services.telemetry.hours import hours_bytes
 from triage.services.telemetry.pack import SeriesName, pack, unpack
 from triage.services.telemetry.summary import NodeDay
 from triage.store import telemetry
-from triage.store.telemetry import Held
+from triage.store.telemetry import LockedDay
 
 __all__ = ["OneDay", "known_days", "write_days"]
 
@@ -78,11 +78,11 @@ def together(
 
 def stored(
     key: NodeDay,
-    held: Held,
+    held: LockedDay,
     whole: dict[NodeDay, tuple[list[SeriesName], Cells]],
     *,
     changed: bool,
-) -> tuple[Held, dict[str, Any], bytes]:
+) -> tuple[LockedDay, dict[str, Any], bytes]:
     """A day as its row and its packed hours."""
     names, cells = whole[key]
     node, day = key

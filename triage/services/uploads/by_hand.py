@@ -17,7 +17,7 @@ from triage.errors import Refusal, TooLarge
 from triage.parsers.archive import HEAD_BYTES, is_tar
 from triage.services.context import Context, utc_now
 from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.ingest import TakenBundle, Target, take_artifact, take_bundle
+from triage.services.uploads.ingest import IngestedBundle, Target, take_artifact, take_bundle
 from triage.services.uploads.streams import first_bytes
 from triage.store import settling
 
@@ -76,7 +76,7 @@ def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
         chosen.outcomes.append(Outcome(name, "refused", refusal.detail))
 
 
-def take_in(chosen: Chosen, bundle: TakenBundle) -> None:
+def take_in(chosen: Chosen, bundle: IngestedBundle) -> None:
     chosen.incident_id = bundle.incident_id
     words = {201: "taken", 200: "known"}
     chosen.outcomes += [

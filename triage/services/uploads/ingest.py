@@ -33,9 +33,9 @@ from triage.store.ids import new_id
 from triage.store.views import ArtifactView
 
 __all__ = [
-    "TakenBundle",
-    "TakenFile",
-    "TakenMember",
+    "IngestedArtifact",
+    "IngestedBundle",
+    "IngestedMember",
     "Target",
     "take_artifact",
     "take_bundle",
@@ -60,7 +60,7 @@ class Target:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenFile:
+class IngestedArtifact:
     """One file, and whether it was not there before."""
 
     artifact: ArtifactView
@@ -68,7 +68,7 @@ class TakenFile:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenMember:
+class IngestedMember:
     """What became of one member: ``status`` is 201, 200 for one that was there, 413 or 422."""
 
     member: str
@@ -84,16 +84,16 @@ class TakenMember:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBundle:
+class IngestedBundle:
     """What became of each member; ``new`` when anything was not there before."""
 
     incident_id: str
-    members: Sequence[TakenMember]
+    members: Sequence[IngestedMember]
     new: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Recorded:
+class RecordedUpload:
     """Rows that were written: identity -> artifact id of what is new, and of what was there."""
 
     incident_id: str
@@ -104,7 +104,9 @@ class Recorded:
     """Uploads of the job that wait to be read before this one."""
 
 
-def take_artifact(ctx: Context, target: Target, read: Read, encoding: str | None) -> TakenFile:
+def take_artifact(
+    ctx: Context, target: Target, read: Read, encoding: str | None
+) -> IngestedArtifact:
     """One file as the body of a request; durable when this returns.
 
     Raises :class:`Refusal` for what is not taken; then nothing of it is kept.
@@ -127,7 +129,7 @@ def take_artifact(ctx: Context, target: Target, read: Read, encoding: str | None
             with ctx.database.reading() as session:
                 there = artifacts.by_identity(session, incident_id, identity)
         if there is not None:
-            return TakenFile(there, new=False)
+            return IngestedArtifact(there, new=False)
         blob.commit()
         recorded = record(ctx, target, key, blob.tell(), [member])
     found = recorded.fresh.get(identity) or recorded.known[identity]
@@ -135,15 +137,15 @@ def take_artifact(ctx: Context, target: Target, read: Read, encoding: str | None
         view = artifacts.by_identity(session, recorded.incident_id, identity)
     if view is None:
         raise Unavailable(f"the file {found} went away", hint="send it again")
-    return TakenFile(view, new=identity in recorded.fresh)
+    return IngestedArtifact(view, new=identity in recorded.fresh)
 
 
-def take_text(ctx: Context, target: Target, text: bytes) -> TakenFile:
+def take_text(ctx: Context, target: Target, text: bytes) -> IngestedArtifact:
     """Lines that came by a hook, as a file of their own."""
     return take_artifact(ctx, target, io.BytesIO(text).read, None)
 
 
-def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) -> TakenBundle:
+def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) -> IngestedBundle:
     """A tar of files; durable when this returns.
 
     Raises :class:`Refusal` for what is not taken as a whole; then nothing of it is kept.
@@ -167,31 +169,31 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
         if recorded is None:
             blob.commit()
             recorded = record(ctx, target, key, blob.tell(), members)
-    return TakenBundle(
+    return IngestedBundle(
         recorded.incident_id,
         [taken(member, recorded) for member in members],
         new=bool(recorded.fresh),
     )
 
 
-def taken(member: Member, recorded: Recorded) -> TakenMember:
+def taken(member: Member, recorded: RecordedUpload) -> IngestedMember:
     identity = identity_of(member)
     if member.reason is not None:
-        return TakenMember(member.name, member.status, member.reason, None)
+        return IngestedMember(member.name, member.status, member.reason, None)
     if identity in recorded.fresh and not member.repeats:
-        return TakenMember(member.name, 201, member.note or None, recorded.fresh[identity])
+        return IngestedMember(member.name, 201, member.note or None, recorded.fresh[identity])
     there = recorded.known.get(identity) or recorded.fresh.get(identity)
-    return TakenMember(member.name, 200, None, there)
+    return IngestedMember(member.name, 200, None, there)
 
 
 def record(
     ctx: Context, target: Target, key: str, stored_bytes: int, members: Sequence[Member]
-) -> Recorded:
+) -> RecordedUpload:
     """The rows of an upload, committed; then the bell."""
     now = utc_now()
     settings = ctx.settings
 
-    def write(session: Session) -> Recorded:
+    def write(session: Session) -> RecordedUpload:
         incident_id = target.incident or incidents.for_upload(
             session,
             target.job_id,
@@ -207,7 +209,7 @@ def record(
             [new_artifact(i, m) for i, m in by_identity.items() if i not in known],
         )
         if not files:
-            return Recorded(incident_id, {}, known, None)
+            return RecordedUpload(incident_id, {}, known, None)
         upload_id, fresh = artifacts.add_upload(session, incident_id, key, stored_bytes, files, now)
         counted = sum(file.identity in fresh and not is_note(file) for file in files)
         job = incidents.arrived(session, incident_id, counted, settings.quiet_s, now)
@@ -217,7 +219,7 @@ def record(
         nodes = {member.node for member in members if member.node is not None}
         jobs.saw_nodes(session, job.cluster_id, nodes, now)
         work_id, ahead = stand_in_line(session, upload_id, job.id, now)
-        return Recorded(incident_id, fresh, known, work_id, ahead)
+        return RecordedUpload(incident_id, fresh, known, work_id, ahead)
 
     recorded = ctx.commit(write)
     if recorded.work_id is None:
@@ -319,14 +321,16 @@ def known_incident(ctx: Context, target: Target) -> str | None:
     return target.incident
 
 
-def all_there(ctx: Context, incident_id: str | None, members: Sequence[Member]) -> Recorded | None:
+def all_there(
+    ctx: Context, incident_id: str | None, members: Sequence[Member]
+) -> RecordedUpload | None:
     """What is on record, if the incident has every one of these files already."""
     if incident_id is None:
         return None
     wanted = {identity_of(member) for member in members}
     with ctx.database.reading() as session:
         known = artifacts.known_identities(session, incident_id, wanted)
-    return Recorded(incident_id, {}, known, None) if len(known) == len(wanted) else None
+    return RecordedUpload(incident_id, {}, known, None) if len(known) == len(wanted) else None
 
 
 def identity_of(member: Member) -> str:

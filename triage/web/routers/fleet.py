@@ -24,14 +24,14 @@ from triage.services.health.due_list import STATES, checks_of, to_be_seen_to
 from triage.store.fleet import clusters
 from triage.web.access import admit
 from triage.web.blanks import without_blanks
-from triage.web.fleet_asked import (
+from triage.web.fleet_period import (
     PERIOD,
     PRESETS,
-    Asked,
     Cluster,
     Days,
     First,
     Last,
+    Period,
     asked_of,
     shown_clusters,
 )  # fmt: skip
@@ -104,7 +104,7 @@ def fleet_standings(
     shown = rows[(number - 1) * ROWS : number * ROWS]
     return page(
         request, "fleet_nodes.html",
-        **about(Asked(cluster=cluster), names_of(request), None),
+        **about(Period(cluster=cluster), names_of(request), None),
         standings=standings,
         said=fleet_nodes.said(standings),
         keys=fleet_nodes.keys(standings),
@@ -184,7 +184,7 @@ def fleet_checks(
     asked = {"cluster": cluster, "node": node, "state": state}
     return page(
         request, "fleet_checks.html",
-        **about(Asked(cluster=cluster), names_of(request), None),
+        **about(Period(cluster=cluster), names_of(request), None),
         rows=rows[(number - 1) * ROWS : number * ROWS], num_rows=len(rows), number=number,
         rows_a_page=ROWS, states=STATES,
         filters={name: value or "" for name, value in asked.items()},
@@ -204,7 +204,7 @@ def options_of(
     return FleetOptions(**known)
 
 
-def about(asked: Asked, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
+def about(asked: Period, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
     """What the head of every fleet page is made of."""
     return {
         "asked": asked,

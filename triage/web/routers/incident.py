@@ -43,7 +43,7 @@ SETTLED = frozenset({IncidentState.READY, IncidentState.FAILED})
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class ShownIncident:
     """What a page about an incident shows. ``chosen`` is whether it is of an older revision."""
 
     incident: IncidentView
@@ -80,7 +80,7 @@ class Seen:
         return self.incident.state not in SETTLED and not self.chosen
 
 
-def seen(request: Request, incident_id: str, number: int | None) -> Seen:
+def seen(request: Request, incident_id: str, number: int | None) -> ShownIncident:
     with state_of(request).context.database.reading() as session:
         incident = incident_in(session, incident_id)
         history = revisions.history(session, incident.id)
@@ -93,7 +93,7 @@ def seen(request: Request, incident_id: str, number: int | None) -> Seen:
                     hint="leave revision= out",
                 )
         pictures = None if shown is None else drawn(request, session, incident.id, shown.number)
-        return Seen(
+        return ShownIncident(
             incident, shown, pictures, artifacts.num_in_states(session, incident.id), history,
             [] if shown is None else repeats_of(session, incident.id),
             chosen=number is not None and number != incident.revision,
@@ -112,7 +112,7 @@ def drawn(request: Request, session: Session, incident_id: str, number: int) -> 
     return pictures_of(request).of(incident_id, number, load)
 
 
-def answered(seen: Seen) -> dict[str, Any]:
+def answered(seen: ShownIncident) -> dict[str, Any]:
     """What the part of the page shows that is live."""
     answer = None if seen.pictures is None else seen.pictures.answer
     return {

@@ -12,7 +12,7 @@ from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.store.repeats import accused
 
-__all__ = ["Seen", "convictions", "errors", "repairs", "xids"]
+__all__ = ["Sighting", "convictions", "errors", "repairs", "xids"]
 
 # Kinds that a kernel or a driver says; what a job prints of a part is hearsay.
 OF_MACHINES: Final = (
@@ -21,7 +21,7 @@ OF_MACHINES: Final = (
 HEARD: Final = (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
 
 
-class Seen(NamedTuple):
+class Sighting(NamedTuple):
     """The newest time that ``what`` was seen of a node."""
 
     cluster: str
@@ -37,7 +37,7 @@ def xids(
     *,
     cluster: str | None = None,
     node: str | None = None,
-) -> list[Seen]:
+) -> list[Sighting]:
     """Xids of these codes in logs of incidents since then; ``what`` is the code."""
     newest = func.max(Evidence.at)
     found = (
@@ -53,7 +53,7 @@ def xids(
         .group_by(Cluster.name, Evidence.node, Evidence.code)
     )  # fmt: skip
     return [
-        Seen(name, host, f"Xid {code}", at)
+        Sighting(name, host, f"Xid {code}", at)
         for name, host, code, at in session.execute(found)
         if host is not None and at is not None
     ]
@@ -66,7 +66,7 @@ def errors(
     *,
     cluster: str | None = None,
     node: str | None = None,
-) -> list[Seen]:
+) -> list[Sighting]:
     """Roots of these categories that machines printed since then; ``what`` is the category."""
     newest = func.max(Evidence.at)
     found = (
@@ -84,7 +84,7 @@ def errors(
         .group_by(Cluster.name, Evidence.node, Evidence.category)
     )  # fmt: skip
     return [
-        Seen(name, host, category, at)
+        Sighting(name, host, category, at)
         for name, host, category, at in session.execute(found)
         if host is not None and category is not None and at is not None
     ]
@@ -92,7 +92,7 @@ def errors(
 
 def convictions(
     session: Session, since: datetime, *, cluster: str | None = None, node: str | None = None
-) -> list[Seen]:
+) -> list[Sighting]:
     """Nodes convicted of a hardware cause since then, whom nobody cleared; ``what`` it was."""
     newest = func.max(Incident.created_at)
     found = (
@@ -109,7 +109,7 @@ def convictions(
         .group_by(Cluster.name, Suspect.node, Suspect.category)
     )  # fmt: skip
     return [
-        Seen(name, host, category, at)
+        Sighting(name, host, category, at)
         for name, host, category, at in session.execute(found)
         if host is not None
     ]

@@ -18,11 +18,11 @@ from triage.services.fleet.answers import DEFAULT_DAYS, MAX_DAYS
 __all__ = [
     "PERIOD",
     "PRESETS",
-    "Asked",
     "Cluster",
     "Days",
     "First",
     "Last",
+    "Period",
     "asked_of",
     "shown_clusters",
 ]
@@ -58,7 +58,7 @@ Cluster = Annotated[Name | None, Query()]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Period:
     """Days of a cluster. Given days win over a number of days back."""
 
     days: int | None = None
@@ -101,19 +101,21 @@ class Asked:
         return {"days": str(days)} | ({"cluster": self.cluster} if self.cluster else {})
 
 
-def asked_of(days: int | None, first: date | None, last: date | None, cluster: str | None) -> Asked:
+def asked_of(
+    days: int | None, first: date | None, last: date | None, cluster: str | None
+) -> Period:
     """What the address says. Raises :class:`Unprocessable` for days that go backwards."""
     if first is not None and last is not None and last < first:
         raise Unprocessable(
             f"the days go backwards: from {first} to {last}", hint="let from come before to"
         )
-    return Asked(days, first, last, cluster)
+    return Period(days, first, last, cluster)
 
 
 def midnight(of: date) -> datetime:
     return datetime.combine(of, time(), UTC)
 
 
-def shown_clusters(names: Sequence[str], asked: Asked) -> list[str]:
+def shown_clusters(names: Sequence[str], asked: Period) -> list[str]:
     """The clusters to choose among; the one asked for among them, known or not."""
     return sorted({*names, *([asked.cluster] if asked.cluster else [])})

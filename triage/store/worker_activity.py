@@ -9,11 +9,11 @@ from sqlalchemy.orm import Session
 from models import Work
 from triage.domain.states import WorkState
 
-__all__ = ["Heard", "database_time", "heard"]
+__all__ = ["WorkerActivity", "database_time", "heard"]
 
 
 @dataclass(frozen=True, slots=True)
-class Heard:
+class WorkerActivity:
     """``running`` rows are held under a live lease; ``last_at`` is the newest act of anybody."""
 
     running: int
@@ -21,7 +21,7 @@ class Heard:
     last_at: datetime | None
 
 
-def heard(session: Session, now: datetime) -> Heard:
+def heard(session: Session, now: datetime) -> WorkerActivity:
     """Who holds work now, and when anybody last took or finished some."""
     held = list(
         session.execute(
@@ -33,7 +33,7 @@ def heard(session: Session, now: datetime) -> Heard:
     last = session.scalar(
         select(func.max(Work.updated_at)).where(Work.state.in_([WorkState.RUNNING, WorkState.DONE]))
     )
-    return Heard(
+    return WorkerActivity(
         sum(number for _, number in held), tuple(sorted(str(owner) for owner, _ in held)), last
     )
 
