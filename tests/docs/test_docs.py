@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
-from tests.docs.pages import FENCE, ROOT, TEXT, page
+from tests.docs.pages import FENCE, PAGES, ROOT, TEXT, page
 from triage.analysis.joining.features import NAMES as FEATURES
 from triage.analysis.registry import DETECTORS
 from triage.analysis.stop import When
@@ -257,3 +257,21 @@ def test_a_link_leads_somewhere(path: Path, link: str) -> None:
     assert found.exists(), f"{path.name}: {link}"
     if anchor:
         assert anchor in anchors(found.read_text("utf-8"))
+
+
+# `triage/store/work.py`, or `store/work.py` for short; NAME stands for a name to be chosen.
+A_PATH = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_0-9]+\.[a-z]+)?)`")
+ABOVE = ("", "triage", "triage/analysis", "triage/api", "triage/services")
+TOPS = {
+    child.name
+    for folder in ABOVE
+    for child in (ROOT / folder).iterdir()
+    if child.is_dir() and not child.name.startswith(".")
+}
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.name)
+def test_a_path_that_a_page_names_is_there(path: Path) -> None:
+    named = [found for found in A_PATH.findall(TEXT[path]) if found.partition("/")[0] in TOPS]
+    lost = [one for one in named if not any((ROOT / above / one).exists() for above in ABOVE)]
+    assert lost == []
