@@ -22,7 +22,7 @@ FIX: Final[list[Check]] = [
 ]
 # One more than the processors that CI has: many tests wait for processes that they started.
 PYTEST: Final = ["pytest", "-n", "3", "--dist", "worksteal"]
-# Their tests start no server and hardly a process.
+# The core: these tests start no server.
 QUICK: Final = ("analysis", "domain", "parsers", "perturb", "reliability", "render", "signatures")
 
 

@@ -16,7 +16,7 @@ usage: python3 run.py COMMAND
   demo [--once]         run the service on the bundled incident; --once prints and ends
   triage ARGUMENTS...   the command itself, for example: triage analyze DIR
   test [OPTIONS...]     all checks; the options go to pytest
-  test --quick          lint, types, and the tests that start no process and no server
+  test --quick          lint, types, and the tests of the core, which start no server
   lint                  format, lint and import contracts
   types                 mypy --strict
   fix                   mend what ruff can mend, and format

@@ -95,9 +95,9 @@ class Readiness:
 
     def broker(self) -> tuple[str, str]:
         """Whether the last wake-up went through."""
-        bell = self.ctx.wakeups
-        if isinstance(bell, CeleryWakeups):
-            if time.monotonic() < bell.rest_until:
+        wakeups = self.ctx.wakeups
+        if isinstance(wakeups, CeleryWakeups):
+            if time.monotonic() < wakeups.rest_until:
                 return "warn", "the broker did not answer; the sweeper wakes workers instead"
             return "ok", ""
         return "ok", "embedded"

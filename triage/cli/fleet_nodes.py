@@ -7,7 +7,7 @@ import typer
 
 from triage.cli.analyze import emit
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.fleet_source import Cluster, FleetUrl, Period, source
+from triage.cli.fleet_source import Cluster, FleetQuery, FleetUrl, source
 from triage.cli.incidents import Rows, columns, print_lines, since_time
 from triage.errors import UsageError
 
@@ -57,7 +57,7 @@ def nodes(
     """List the standings; the help stands in ``HELP``."""
     if limit < 1:
         raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
-    asked = Period(None, None if until is None else since_time(until), cluster)
+    asked = FleetQuery(None, None if until is None else since_time(until), cluster)
     wanted = None if standing is None else str(standing)
     with source(url, token_file, ca_file) as fleet:
         # A text tells how many there are of those that it does not name.

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 __all__ = [
     "Cluster",
     "Days",
+    "FleetQuery",
     "FleetSource",
     "FleetUrl",
-    "Period",
     "Since",
     "Until",
     "period",
@@ -55,28 +55,28 @@ MAX_DAYS = 3_660.0
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class FleetQuery:
     """The period and the cluster of a question; None is what the service takes by default."""
 
     since: datetime | None = None
     until: datetime | None = None
     cluster: str | None = None
 
-    def of(self, cluster: str | None) -> "Period":
+    def of(self, cluster: str | None) -> "FleetQuery":
         """The same of that cluster."""
-        return Period(self.since, self.until, cluster)
+        return FleetQuery(self.since, self.until, cluster)
 
 
 class FleetSource(Protocol):
     """Answers in their wire form; the knobs are the parameters of the routes."""
 
-    def report(self, asked: Period, top: int, knobs: Mapping[str, Any]) -> Facts:
+    def report(self, asked: FleetQuery, top: int, knobs: Mapping[str, Any]) -> Facts:
         """``GET /v1/fleet``."""
 
-    def nodes(self, asked: Period, standing: str | None, limit: int | None) -> list[Facts]:
+    def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
         """``GET /v1/fleet/nodes``, the worst first; all where ``limit`` is None."""
 
-    def plan(self, asked: Period, knobs: Mapping[str, Any]) -> Facts:
+    def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
         """``projection``, ``checkpoint`` and ``spares`` of one plan."""
 
 
@@ -99,16 +99,16 @@ def source(url: str, token_file: str | None, ca_file: str | None) -> Iterator[Fl
         ctx.close()
 
 
-def period(since: str | None, until: str | None, days: float) -> Period:
+def period(since: str | None, until: str | None, days: float) -> FleetQuery:
     """The period that the options name. Raises UsageError."""
     if not 0 < days <= MAX_DAYS:
         raise UsageError(f"--days {days:g}: give more than 0 and at most {MAX_DAYS:,.0f}")
     end = None if until is None else since_time(until)
     if since is not None:
-        return Period(since_time(since), end)
+        return FleetQuery(since_time(since), end)
     if end is None and days == 30:
-        return Period()
-    return Period((end or datetime.now(UTC)) - timedelta(days=days), end)
+        return FleetQuery()
+    return FleetQuery((end or datetime.now(UTC)) - timedelta(days=days), end)
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,16 +117,16 @@ class OfService:
 
     client: "Client"
 
-    def report(self, asked: Period, top: int, knobs: Mapping[str, Any]) -> Facts:
+    def report(self, asked: FleetQuery, top: int, knobs: Mapping[str, Any]) -> Facts:
         return self.fleet(asked, top=top, **knobs).to_dict()
 
-    def nodes(self, asked: Period, standing: str | None, limit: int | None) -> list[Facts]:
+    def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
         return self.fleet(asked).node_rows(standing)[:limit]
 
-    def plan(self, asked: Period, knobs: Mapping[str, Any]) -> Facts:
+    def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
         return self.fleet(asked).plan(**knobs)
 
-    def fleet(self, asked: Period, **knobs: Any) -> "Fleet":  # noqa: ANN401 - as the client has them
+    def fleet(self, asked: FleetQuery, **knobs: Any) -> "Fleet":  # noqa: ANN401 - as the client has them
         """The fleet of that period."""
         return self.client.fleet(
             since=asked.since, until=asked.until, cluster=asked.cluster, **knobs
@@ -139,7 +139,7 @@ class OfDatabase:
 
     ctx: "Context"
 
-    def report(self, asked: Period, top: int, knobs: Mapping[str, Any]) -> Facts:
+    def report(self, asked: FleetQuery, top: int, knobs: Mapping[str, Any]) -> Facts:
         from triage.services.fleet.answers import fleet_of, options_of
 
         answer = fleet_of(
@@ -148,14 +148,14 @@ class OfDatabase:
         )  # fmt: skip
         return answer.to_dict(top)
 
-    def nodes(self, asked: Period, standing: str | None, limit: int | None) -> list[Facts]:
+    def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:
         from triage.services.fleet.answers import standings_of
 
         found = standings_of(self.ctx, until=asked.until, cluster=asked.cluster)
         wanted = (one for one in found.nodes if standing in (None, str(one.grade)))
         return [one.to_dict() for one in islice(wanted, limit)]
 
-    def plan(self, asked: Period, knobs: Mapping[str, Any]) -> Facts:
+    def plan(self, asked: FleetQuery, knobs: Mapping[str, Any]) -> Facts:
         from triage.services.fleet.plans import plans_of
 
         return plans_of(self.ctx, asked.since, asked.until, asked.cluster, knobs)

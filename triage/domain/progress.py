@@ -153,8 +153,8 @@ class JobProgress:
     ``ended_how`` its words. ``until_ns`` is how far the collected job logs reach. ``step_s`` is the
     usual time of a step, ``gap_s`` that between two lines of progress; ``silent_s`` lies
     between the last of them and ``until_ns``. ``doing`` is what the job had begun after its
-    last step (``evaluation``, ``checkpoint``), ``doing_since`` the line that says it; ``failed``
-    that a traceback stands behind that step.
+    last step (``evaluation``, ``checkpoint``), ``doing_since`` the line that says it; ``traceback``
+    that one stands behind that step.
     ``slow_ranks`` are the slowest first. ``changes`` are all that was found, by time.
     ``pause_s`` is the longest silence that its own pace explains. ``left_s`` is how much longer
     the logs of nodes are, None where that says nothing.
@@ -176,7 +176,7 @@ class JobProgress:
     lines_between: float = 1.0
     doing: str | None = None
     doing_since: ProgressPoint | None = None
-    failed: bool = False
+    traceback: bool = False
     changes: tuple[Change, ...] = ()
     slow_ranks: tuple[SlowRank, ...] = ()
     curve: Curve = field(default_factory=Curve)

@@ -1,7 +1,8 @@
 """What one rank's dump comes down to: a few kilobytes instead of its entries.
 
 A *unit* is one operation: a plain entry of the record, or a coalesced block. The decoder writes
-tables of int64, one row a process group or unit; everybody else reads their columns by name.
+tables of int64, one row a process group or unit, and knows their columns by number; everybody
+else reads them by name.
 """
 
 from collections.abc import Iterator
@@ -33,41 +34,6 @@ COALESCED: Final = 8
 RETIRED_BIT: Final = 16
 UNEVEN: Final = 32  # member sizes may differ by right
 ROOTED_BIT: Final = 64
-
-
-# What the decoder writes where; the classes below say the same by name.
-# Columns of a stream.
-S_NAME: Final = 0
-S_DESC: Final = 1
-S_PG_ID: Final = 2
-S_FIRST: Final = 3  # first collective seq in the window, MISSING when it holds none
-S_LAST: Final = 4
-S_PENDING: Final = 5  # oldest unfinished collective seq, MISSING when none
-S_UNITS: Final = 6
-S_P2P: Final = 7  # p2p entries: then the group's counters mix two counts
-S_DONE: Final = 8  # highest finished seq of a collective that needs all members, or MISSING
-S_RATIO: Final = 9  # output over input elements of an all-gather: the group's size
-S_FINISHED: Final = 10  # highest finished collective seq of any kind, or MISSING
-STREAM_FIELDS: Final = 11
-
-# Columns of a unit.
-U_STREAM: Final = 0
-U_SEQ: Final = 1
-U_SIG: Final = 2
-U_CREATED: Final = 3
-U_FLAGS: Final = 4
-U_ENTRY: Final = 5
-U_STARTED: Final = 6
-U_COMPLETED: Final = 7
-UNIT_FIELDS: Final = 8
-
-# Columns of a p2p member of an unfinished unit.
-M_UNIT: Final = 0
-M_SEND: Final = 1
-M_OWN: Final = 2
-M_PEER: Final = 3
-M_SIG: Final = 4
-MEMBER_FIELDS: Final = 5
 
 
 class Column:
@@ -117,6 +83,13 @@ class Stream(NamedTuple):
     """Highest finished collective sequence number of any kind."""
 
 
+STREAM_FIELDS: Final = len(Stream._fields)
+(
+    S_NAME, S_DESC, S_PG_ID, S_FIRST, S_LAST, S_PENDING, S_UNITS, S_P2P, S_DONE, S_RATIO,
+    S_FINISHED,
+) = range(STREAM_FIELDS)  # fmt: skip
+
+
 class Streams(Table):
     """The process groups of one rank; the columns are those of :class:`Stream`."""
 
@@ -141,6 +114,12 @@ class Unit(NamedTuple):
     entry: int
     started: int
     completed: int
+
+
+UNIT_FIELDS: Final = len(Unit._fields)
+(
+    U_STREAM, U_SEQ, U_SIG, U_CREATED, U_FLAGS, U_ENTRY, U_STARTED, U_COMPLETED,
+) = range(UNIT_FIELDS)  # fmt: skip
 
 
 class Units(Table):
@@ -172,6 +151,10 @@ class Member(NamedTuple):
     own: int
     peer: int
     sig: int
+
+
+MEMBER_FIELDS: Final = len(Member._fields)
+M_UNIT, M_SEND, M_OWN, M_PEER, M_SIG = range(MEMBER_FIELDS)
 
 
 class Members(Table):

@@ -39,24 +39,11 @@ def xids(
     node: str | None = None,
 ) -> list[Sighting]:
     """Xids of these codes in logs of incidents since then; ``what`` is the code."""
-    newest = func.max(Evidence.at)
-    found = (
-        select(Cluster.name, Evidence.node, Evidence.code, newest)
-        .join(Incident, Evidence.incident_id == Incident.id)
-        .join(Job, Incident.job_fk == Job.id)
-        .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(
-            Evidence.role.in_(HEARD), Evidence.kind == Kind.XID, Evidence.at >= since,
-            Evidence.code.in_(codes), Evidence.node.is_not(None),
-            *of_whom(Evidence.node, cluster, node),
-        )
-        .group_by(Cluster.name, Evidence.node, Evidence.code)
+    found = newest_lines(
+        session, Evidence.code, since, cluster, node,
+        Evidence.role.in_(HEARD), Evidence.kind == Kind.XID, Evidence.code.in_(codes),
     )  # fmt: skip
-    return [
-        Sighting(name, host, f"Xid {code}", at)
-        for name, host, code, at in session.execute(found)
-        if host is not None and at is not None
-    ]
+    return [Sighting(name, host, f"Xid {code}", at) for name, host, code, at in found]
 
 
 def errors(
@@ -68,26 +55,39 @@ def errors(
     node: str | None = None,
 ) -> list[Sighting]:
     """Roots of these categories that machines printed since then; ``what`` is the category."""
-    newest = func.max(Evidence.at)
+    found = newest_lines(
+        session, Evidence.category, since, cluster, node,
+        Evidence.role == EvidenceRole.ROOT, Evidence.kind.in_(OF_MACHINES),
+        Evidence.category.in_(categories),
+        # A check that failed asks for no check.
+        Evidence.signature.not_like("check.%"),
+    )  # fmt: skip
+    return [Sighting(*row) for row in found]
+
+
+def newest_lines(
+    session: Session,
+    what: InstrumentedAttribute[Any],
+    since: datetime,
+    cluster: str | None,
+    node: str | None,
+    *wanted: ColumnElement[bool],
+) -> Iterator[tuple[str, str, Any, datetime]]:
+    """(cluster, node, what, newest time) of the lines since then that are wanted."""
     found = (
-        select(Cluster.name, Evidence.node, Evidence.category, newest)
+        select(Cluster.name, Evidence.node, what, func.max(Evidence.at))
         .join(Incident, Evidence.incident_id == Incident.id)
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
         .where(
-            Evidence.role == EvidenceRole.ROOT, Evidence.kind.in_(OF_MACHINES),
-            Evidence.category.in_(categories), Evidence.at >= since,
-            # A check that failed asks for no check.
-            Evidence.signature.not_like("check.%"), Evidence.node.is_not(None),
+            *wanted, Evidence.at >= since, Evidence.node.is_not(None),
             *of_whom(Evidence.node, cluster, node),
         )
-        .group_by(Cluster.name, Evidence.node, Evidence.category)
+        .group_by(Cluster.name, Evidence.node, what)
     )  # fmt: skip
-    return [
-        Sighting(name, host, category, at)
-        for name, host, category, at in session.execute(found)
-        if host is not None and category is not None and at is not None
-    ]
+    for name, host, value, at in session.execute(found):
+        if host is not None and value is not None and at is not None:
+            yield name, host, value, at
 
 
 def convictions(

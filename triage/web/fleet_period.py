@@ -21,8 +21,8 @@ __all__ = [
     "Cluster",
     "Days",
     "First",
+    "FleetDays",
     "Last",
-    "Period",
     "asked_of",
     "shown_clusters",
 ]
@@ -58,7 +58,7 @@ Cluster = Annotated[Name | None, Query()]
 
 
 @dataclass(frozen=True, slots=True)
-class Period:
+class FleetDays:
     """Days of a cluster. Given days win over a number of days back."""
 
     days: int | None = None
@@ -103,19 +103,19 @@ class Period:
 
 def asked_of(
     days: int | None, first: date | None, last: date | None, cluster: str | None
-) -> Period:
+) -> FleetDays:
     """What the address says. Raises :class:`Unprocessable` for days that go backwards."""
     if first is not None and last is not None and last < first:
         raise Unprocessable(
             f"the days go backwards: from {first} to {last}", hint="let from come before to"
         )
-    return Period(days, first, last, cluster)
+    return FleetDays(days, first, last, cluster)
 
 
 def midnight(of: date) -> datetime:
     return datetime.combine(of, time(), UTC)
 
 
-def shown_clusters(names: Sequence[str], asked: Period) -> list[str]:
+def shown_clusters(names: Sequence[str], asked: FleetDays) -> list[str]:
     """The clusters to choose among; the one asked for among them, known or not."""
     return sorted({*names, *([asked.cluster] if asked.cluster else [])})

@@ -10,7 +10,7 @@ from tests.services.fleet.small_fleet import LEMON, keep_fleet
 from tests.services.incidents.test_incident_life import find, upload, work_off
 from triage.domain.standing import FleetStandings, Grade, Prior, Standing
 from triage.services.context import Context
-from triage.services.fleet import standings_cache as standings_kept
+from triage.services.fleet import standings_cache
 from triage.services.fleet.standings import MAX_PRIORS, priors_among, standings_for
 from triage.services.fleet.standings_cache import kept_standings
 from triage.services.incidents.announce import Failure, announce
@@ -70,8 +70,8 @@ def history(report) -> list[str]:
 def planted(ctx: Context, monkeypatch, *lemons: str) -> None:
     """From now on these nodes are the lemons of the fleet."""
     rows = tuple(Standing(one, Grade.LEMON, ("r",), strikes=5, expected=0.1) for one in lemons)
-    monkeypatch.setattr(standings_kept, "standings_of", lambda ctx, cluster: FleetStandings(rows))
-    monkeypatch.setattr(standings_kept, "_of_now", standings_kept.StandingsCache(1))
+    monkeypatch.setattr(standings_cache, "standings_of", lambda ctx, cluster: FleetStandings(rows))
+    monkeypatch.setattr(standings_cache, "_of_now", standings_cache.StandingsCache(1))
 
 
 def test_without_a_record_a_tie_stays_a_tie(ctx, tools):
@@ -139,7 +139,7 @@ def test_an_answer_does_not_wait_for_history(ctx, tools, monkeypatch):
     def failing(ctx, cluster):
         raise RuntimeError("the record is damaged")
 
-    monkeypatch.setattr(standings_kept, "standings_of", failing)
+    monkeypatch.setattr(standings_cache, "standings_of", failing)
 
     _, report = answered(ctx, tools)
 
@@ -149,7 +149,7 @@ def test_an_answer_does_not_wait_for_history(ctx, tools, monkeypatch):
 def test_standings_are_worked_out_anew_when_they_are_old(ctx, monkeypatch):
     asked = []
     monkeypatch.setattr(
-        standings_kept,
+        standings_cache,
         "standings_of",
         lambda ctx, cluster: asked.append(cluster) or FleetStandings(()),
     )

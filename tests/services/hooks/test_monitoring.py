@@ -8,7 +8,7 @@ import pytest
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
 from triage.services.context import Context
-from triage.services.hooks import monitoring as hooks
+from triage.services.hooks import monitoring
 from triage.services.hooks.monitoring import as_log, hear
 from triage.services.hooks.notices import Line, Notices
 from triage.services.incidents.announce import Failure, announce
@@ -91,7 +91,7 @@ def test_an_outage_is_told_to_the_sender(ctx: Context, monkeypatch: pytest.Monke
     def away(*given: object, **more: object) -> None:
         raise Unavailable("the database does not answer")
 
-    monkeypatch.setattr(hooks, "announce", away)
+    monkeypatch.setattr(monitoring, "announce", away)
     with pytest.raises(Unavailable):
         hear(ctx, Notices(failures=[("f1", Failure("9"))]))
 

@@ -173,7 +173,8 @@ def of_logs(
     quiet = "No rank failed, none timed out and none was waited for"
     last = progress.last if progress is not None else None
     if health is Health.MOVING_TO_THE_END and last is not None and is_left(evidence, last):
-        health, sentence = Health.UNKNOWN, f"{sentence} Behind it, processes of the job leave."
+        health = Health.UNKNOWN
+        sentence += " After it, processes of the job close their connections."
     if health in WELL:
         return Verdict(
             VerdictKind.HEALTHY, Category.NONE, WELL[health], f"{quiet}. {sentence}", Action.NONE

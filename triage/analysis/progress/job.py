@@ -100,7 +100,7 @@ def of_course(
         lines_between=float(np.median(apart / indices)) if len(apart) else 1.0,
         doing=moved.doing,
         doing_since=moved.doing_since,
-        failed=moved.failed,
+        traceback=moved.traceback,
         changes=tuple(changes),
         slow_ranks=slow_ranks_of(files),
         curve=curve_of(course, times),
@@ -177,8 +177,8 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
         return Health.UNKNOWN, (
             f"The log ends in the {progress.doing} after {step}, whose end is not printed."
         )
-    if progress.failed:
-        return Health.UNKNOWN, f"The log ends in a traceback behind {step}."
+    if progress.traceback:
+        return Health.UNKNOWN, f"A traceback stands behind {step}, and no step behind that."
     if progress.left_s is not None:
         return Health.UNKNOWN, (
             f"The log of the job ends at {step} without saying why; the logs of its nodes go on for"

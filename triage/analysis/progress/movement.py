@@ -56,7 +56,7 @@ class Movement:
     """The longest silence that the pace of the job explains."""
     left_s: float | None
     """How much longer other logs of the nodes are, which say nothing of the job."""
-    failed: bool
+    traceback: bool
     """A traceback stands behind the last step, perhaps without its end."""
 
 

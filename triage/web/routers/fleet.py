@@ -30,8 +30,8 @@ from triage.web.fleet_period import (
     Cluster,
     Days,
     First,
+    FleetDays,
     Last,
-    Period,
     asked_of,
     shown_clusters,
 )  # fmt: skip
@@ -104,7 +104,7 @@ def fleet_standings(
     shown = rows[(number - 1) * ROWS : number * ROWS]
     return page(
         request, "fleet_nodes.html",
-        **about(Period(cluster=cluster), names_of(request), None),
+        **about(FleetDays(cluster=cluster), names_of(request), None),
         standings=standings,
         said=fleet_nodes.said(standings),
         keys=fleet_nodes.keys(standings),
@@ -184,7 +184,7 @@ def fleet_checks(
     asked = {"cluster": cluster, "node": node, "state": state}
     return page(
         request, "fleet_checks.html",
-        **about(Period(cluster=cluster), names_of(request), None),
+        **about(FleetDays(cluster=cluster), names_of(request), None),
         rows=rows[(number - 1) * ROWS : number * ROWS], num_rows=len(rows), number=number,
         rows_a_page=ROWS, states=STATES,
         filters={name: value or "" for name, value in asked.items()},
@@ -204,7 +204,7 @@ def options_of(
     return FleetOptions(**known)
 
 
-def about(asked: Period, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
+def about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
     """What the head of every fleet page is made of."""
     return {
         "asked": asked,
