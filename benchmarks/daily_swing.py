@@ -22,8 +22,8 @@ from scipy.signal import lfilter
 from scipy.stats import binom
 
 from benchmarks.table import aligned, machine, write_json
-from triage.reliability.cause_mix import share
-from triage.reliability.daily_cycle import FALSE_ALARM, amplitude_error, daily_cycle
+from triage.statistics.cause_mix import share
+from triage.statistics.daily_cycle import FALSE_ALARM, amplitude_error, daily_cycle
 
 NOISE: Final = 0.02
 WITHIN: Final = 0.2

@@ -31,9 +31,9 @@ COLUMNS = (
 PACK_CODE = """
 import sys, time
 from pathlib import Path
-from triage.parsers.extract import Extractor
-from triage.parsers.extract_wire import Interned, pack, unpack
-from triage.parsers.inputs import find_inputs
+from triage.parsers.extract.extract import Extractor
+from triage.parsers.extract.wire import Interned, pack, unpack
+from triage.parsers.files.inputs import find_inputs
 extractor, files = Extractor(), []
 for folder in sys.argv[2:]:
     name, _, most = folder.partition("=")

@@ -29,7 +29,7 @@ from benchmarks.pages import get, serving
 from benchmarks.service_rows import a_database
 from benchmarks.table import aligned, machine, write_json
 from triage.domain.report import iso_utc
-from triage.services.context import open_context
+from triage.server.context import open_context
 from triage.settings import load_settings
 
 __all__ = ["main"]

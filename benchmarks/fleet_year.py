@@ -27,16 +27,16 @@ from benchmarks.fleet_year_rows import Year, tables
 from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base, Run
-from triage.queue import NoWakeups
-from triage.reliability.fleet_report import fleet_report
-from triage.reliability.standing import fleet_standings
+from triage.fleet.report.report import fleet_report
+from triage.fleet.services.exposure_import import import_exposure
+from triage.fleet.services.record import record_of
+from triage.fleet.standings.standing import fleet_standings
+from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
-from triage.services.fleet.exposure_import import import_exposure
-from triage.services.fleet.record import record_of
 from triage.settings import load_settings
-from triage.store.blobs import blobs_from
-from triage.store.database import Database
-from triage.store.group_commit import GroupCommit
+from triage.store.blobs.choice import blobs_from
+from triage.store.database.engine import Database
+from triage.store.database.group_commit import GroupCommit
 
 LIMIT_S: Final = 2.0
 HEADER: Final = (

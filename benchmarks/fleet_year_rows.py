@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 
 from triage.domain.category import Category, Role
-from triage.store.node_sets import packed
+from triage.fleet.store.node_sets import packed
 
 __all__ = ["Year", "tables"]
 

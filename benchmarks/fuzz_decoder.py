@@ -28,11 +28,11 @@ from tests.hostile import damage, fields, json_texts, packed, payloads
 from tests.hostile.assembler import dump, entry, whole
 from tests.hostile.inputs import everything
 from triage.errors import ArtifactError
+from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.read import Reader
 from triage.parsers.flight_recorder.shared import Shared
-from triage.parsers.inputs import InputFile
 
 ROOT = Path(__file__).resolve().parent.parent
 

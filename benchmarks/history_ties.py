@@ -27,9 +27,9 @@ from triage.domain.category import Role
 from triage.domain.report import Answer
 from triage.domain.standing import Grade, Prior
 from triage.errors import TriageError
-from triage.parsers.gather import gather
+from triage.fleet.simulator.fleet import lemon_factor
+from triage.parsers.files.gather import gather
 from triage.simulator.campaign import draw
-from triage.simulator.fleet import lemon_factor
 
 __all__ = ["Pair", "main"]
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 from benchmarks.table import aligned, machine, write_json
 from triage.domain.standing import Grade, PartKind
-from triage.reliability.standing import StandingOptions, fleet_standings
-from triage.simulator.fleet import FleetWish, lemon_factor, simulate_fleet
+from triage.fleet.simulator.fleet import FleetWish, lemon_factor, simulate_fleet
+from triage.fleet.standings.standing import StandingOptions, fleet_standings
 
 __all__ = ["Outcome", "judged", "main"]
 

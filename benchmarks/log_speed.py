@@ -30,7 +30,7 @@ MONTHS_START: Final = 1_700_000_000
 READ_CODE: Final = """
 import sys, time
 from pathlib import Path
-from triage.parsers.inputs import find_inputs
+from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.read import Bounds, read_logs
 import tempfile
 bounds = Bounds(counted=1 << 40)

@@ -27,16 +27,18 @@ import structlog
 import uvicorn
 
 import triage
-from triage.api.app import create_app
+from triage.clock import utc_now
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.report import Answer
-from triage.render import wire
-from triage.services.context import Context, open_context, utc_now
+from triage.render.data import wire
+from triage.server.application import create_app
+from triage.server.context import open_context
+from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
 from triage.settings import load_settings
 from triage.simulator import simulate
-from triage.store import revisions, settling
-from triage.store.migrate import migrate
+from triage.store.database.migrate import migrate
+from triage.store.incidents import revisions, settling
 
 SEED = 7
 

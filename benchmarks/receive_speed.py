@@ -24,9 +24,9 @@ import zstandard
 
 from benchmarks.folders import made
 from benchmarks.table import aligned, machine, write_json
-from triage.parsers.redact import Redactor
+from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.receive import ReceiveLimits, receive_bundle
-from triage.store.blobs import blobs_from
+from triage.store.blobs.choice import blobs_from
 
 LOG_BYTES = 300_000
 DUMPS = 8

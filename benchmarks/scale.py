@@ -35,7 +35,7 @@ READ_CODE = """
 import sys, time
 from pathlib import Path
 from triage.parsers.flight_recorder.read import read_dumps
-from triage.parsers.inputs import find_inputs
+from triage.parsers.files.inputs import find_inputs
 files = find_inputs([Path(sys.argv[1])]).files
 read_dumps(files[:1])
 began = time.perf_counter()

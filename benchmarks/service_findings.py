@@ -14,7 +14,7 @@ from sqlalchemy.exc import DBAPIError
 
 from benchmarks.service_load import Load
 from benchmarks.service_receiver import Got, identity_faults
-from triage.store.blobs_folder import FolderBlobs
+from triage.store.blobs.folder import FolderBlobs
 
 __all__ = ["Rows", "faults_of", "open_rows"]
 

@@ -31,12 +31,15 @@ from benchmarks.table import aligned, machine, write_json
 from models import Base, Evidence, Suspect
 from triage.domain.states import WorkKind
 from triage.settings import load_settings
-from triage.store import artifacts, evidence, incidents, nodes, retention, suspects, work
-from triage.store.counts import counts
-from triage.store.database import Database, open_database
-from triage.store.fair_queue import stand_in_line
-from triage.store.migrate import migrate
-from triage.store.worker_activity import heard
+from triage.store import nodes
+from triage.store.database.engine import Database, open_database
+from triage.store.database.migrate import migrate
+from triage.store.incidents import incidents, retention, suspects
+from triage.store.uploads import artifacts, evidence
+from triage.store.work import table as work
+from triage.store.work.counts import counts
+from triage.store.work.fair_queue import enqueue_upload
+from triage.store.work.worker_activity import heard
 
 POSTGRES: Final = "postgresql://postgres@127.0.0.1:5432/postgres"
 # In PostgreSQL, at the 99th percentile.
@@ -184,8 +187,8 @@ def questions(database: Database, told: Told) -> dict[str, tuple[bool, Question]
         "work.claim analyse (commit included)": (
             True, lambda s, _: work.claim(s, WorkKind.ANALYSE, "bench", now, 60.0),
         ),
-        "line.stand_in_line (commit included)": (
-            True, lambda s, k: stand_in_line(s, f"upl_new_{k}", told.job(k), now),
+        "fair_queue.enqueue_upload (commit included)": (
+            True, lambda s, k: enqueue_upload(s, f"upl_new_{k}", told.job(k), now),
         ),
     }  # fmt: skip
 

@@ -37,16 +37,16 @@ import numpy as np
 from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base
+from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
+from triage.fleet.services.telemetry.rollups import hours_of_cluster, inlet_of_racks, node_telemetry
+from triage.fleet.services.telemetry.summary import Summary
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
-from triage.queue import NoWakeups
+from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
-from triage.services.telemetry.ingest import TelemetryTarget, take_telemetry
-from triage.services.telemetry.rollups import hours_of_cluster, inlet_of_racks, node_telemetry
-from triage.services.telemetry.summary import Summary
 from triage.settings import load_settings
-from triage.store.blobs import blobs_from
-from triage.store.group_commit import GroupCommit
+from triage.store.blobs.choice import blobs_from
+from triage.store.database.group_commit import GroupCommit
 
 NODES: Final = 2_048
 GPUS: Final = 8

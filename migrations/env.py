@@ -1,4 +1,4 @@
-"""What alembic runs: the address and the connection come from ``triage.store.migrate``."""
+"""What alembic runs: the address and the connection come from ``triage.store.database.migrate``."""
 
 from alembic import context
 

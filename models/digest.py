@@ -9,7 +9,7 @@ __all__ = ["Digest"]
 
 
 class Digest(Base):
-    """``extract`` is a packed ``triage.parsers.extract.Extract``."""
+    """``extract`` is a packed ``triage.parsers.extract.extract.Extract``."""
 
     __tablename__ = "digest"
     # For the database itself: an artifact that goes takes its digest along.

@@ -9,7 +9,7 @@ __all__ = ["NodeSet"]
 
 
 class NodeSet(Base):
-    """``spans`` are keys of ``node``, packed by ``triage.store.node_sets``; ``sha256`` is theirs.
+    """``spans``: keys of ``node``, packed by ``triage.fleet.store.node_sets``; ``sha256`` of them.
 
     A fleet's nodes were mostly first seen together, so 2,048 of them are a few hundred bytes.
     """

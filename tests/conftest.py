@@ -1,13 +1,10 @@
 """What tests of the service share: a context on each database, and readers in this process."""
 
 import logging
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import orjson
 import pytest
 import structlog
 from hypothesis import HealthCheck, settings
@@ -15,11 +12,8 @@ from hypothesis import HealthCheck, settings
 from tests.support.databases import drop_template, migrated_postgres, put_migrated_sqlite
 
 if TYPE_CHECKING:
-    from triage.domain.report import Refused
-    from triage.domain.standing import Prior
-    from triage.sandbox.pool import Analysis, Extracted, FileToRead
+    from tests.support.work import ReadersHere
     from triage.services.context import Context
-    from triage.services.perform import Tools
 
 
 # The same tree gives the same result, on a busy machine too; `--hypothesis-profile default` is
@@ -66,7 +60,7 @@ def database_url(request: pytest.FixtureRequest) -> Iterator[str]:
 @pytest.fixture
 def ctx(tmp_path: Path, database_url: str) -> Iterator["Context"]:
     """A context with an empty, migrated database."""
-    from triage.services.context import open_context
+    from triage.server.context import open_context
     from triage.settings import Settings
 
     settings = Settings(
@@ -80,65 +74,9 @@ def ctx(tmp_path: Path, database_url: str) -> Iterator["Context"]:
     found.close()
 
 
-class ReadersHere:
-    """What :class:`SandboxPool` does, in this process: quick, and nothing to kill."""
-
-    def extract(
-        self, files: Sequence["FileToRead"], facts_json: bytes = b"{}", *, deadline_s: float
-    ) -> list["Extracted"]:
-        from triage.domain.exact_json import to_exact_json
-        from triage.parsers.extract import Extractor
-        from triage.parsers.extract_wire import pack
-        from triage.parsers.inputs import InputFile
-        from triage.parsers.job_file import parse_job
-        from triage.report import evidence_rows
-        from triage.sandbox.child import state_of
-        from triage.sandbox.pool import Extracted
-
-        inputs = [InputFile(one.path, one.artifact, one.size_bytes) for one in files]
-        ranks = {one.artifact: one.rank for one in files if one.rank is not None}
-        facts, _ = parse_job(facts_json)
-        return [
-            Extracted(pack(one), to_exact_json(evidence_rows(one, facts)), *state_of(one))
-            for one in Extractor().extract(inputs, ranks)
-        ]
-
-    def analyse(
-        self,
-        packed: Iterable[bytes],
-        facts_json: bytes = b"{}",
-        refused: Iterable["Refused"] = (),
-        notes: Iterable[str] = (),
-        at: datetime | None = None,
-        *,
-        deadline_s: float,
-        standings: Mapping[str, "Prior"] | None = None,
-    ) -> "Analysis":
-        from triage.domain.answer_wire import answer_to_bytes
-        from triage.domain.fleet import job_from_dict
-        from triage.parsers.extract_wire import unpack
-        from triage.report import study_of
-        from triage.sandbox.pool import Analysis
-
-        facts = replace(job_from_dict(orjson.loads(facts_json)), standings=dict(standings or {}))
-        study = study_of(map(unpack, packed), facts, list(refused), list(notes), at)
-        return Analysis(
-            report=orjson.dumps(study.report.to_dict()),
-            timeline=b"[]",
-            answer=answer_to_bytes(study.report.answer),
-            dated=study.dated,
-            seconds=0.0,
-            peak_mib=0.0,
-        )
-
-    def close(self) -> None:
-        """Nothing to end."""
-
-
 @pytest.fixture
-def tools() -> "Tools":
-    """A worker's tools, with readers in this process."""
-    from triage.notify.guard import Guard
-    from triage.services.perform import Tools
+def readers() -> "ReadersHere":
+    """Readers in this process."""
+    from tests.support.work import ReadersHere
 
-    return Tools(ReadersHere(), Guard(("127.0.0.0/8",)), "test:1:w_1")
+    return ReadersHere()

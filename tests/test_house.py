@@ -48,7 +48,7 @@ def test_importing_triage_loads_neither_the_analysis_nor_a_service() -> None:
 
 def test_a_service_that_takes_files_in_holds_no_compiler() -> None:
     """Thousands of uploads wait in its memory; numba and scipy alone are 60 MB."""
-    code = "import sys, triage.api.app; print(*sys.modules)"
+    code = "import sys, triage.server.application; print(*sys.modules)"
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
     )

@@ -8,8 +8,9 @@ import pytest
 import triage
 from triage.domain.report_wire import answer_of_report
 from triage.errors import Corrupt
-from triage.render import frames, text
-from triage.render.tables import EVIDENCE, LATENESS
+from triage.render.data import frames
+from triage.render.data.tables import EVIDENCE, LATENESS
+from triage.render.terminal import text
 from triage.report import Report, read_rows
 
 INCIDENTS = Path(__file__).parent / "incidents"

@@ -23,7 +23,7 @@ FIX: Final[list[Check]] = [
 # One more than the processors that CI has: many tests wait for processes that they started.
 PYTEST: Final = ["pytest", "-n", "3", "--dist", "worksteal"]
 # The core: these tests start no server.
-QUICK: Final = ("analysis", "domain", "parsers", "perturb", "reliability", "render", "signatures")
+QUICK: Final = ("analysis", "domain", "parsers", "perturb", "render", "signatures", "statistics")
 
 
 def types() -> list[Check]:

@@ -10,14 +10,14 @@ pandas, is loaded when a name of it is first used.
 
 from typing import TYPE_CHECKING
 
+from triage.version import __version__
+
 if TYPE_CHECKING:
     from triage.client import Client
     from triage.render.comparison import compare, similar
     from triage.report import Report, analyze
 
 __all__ = ["Client", "Report", "__version__", "analyze", "compare", "similar"]
-
-__version__ = "0.1.0"
 
 _HOME = {
     "Client": "triage.client",

@@ -15,13 +15,13 @@ if TYPE_CHECKING:
     from triage.analysis.answer import Weighed
     from triage.analysis.explain import Explanation
     from triage.domain.evidence import Evidence
-    from triage.domain.fleet import Job
-    from triage.parsers.extract import Extract
+    from triage.domain.job import Job
+    from triage.parsers.extract.extract import Extract
+    from triage.parsers.files.gather import Paths
     from triage.parsers.flight_recorder.read import DumpSet
-    from triage.parsers.gather import Paths
     from triage.parsers.logs.logset import LogSet
-    from triage.render.perfetto import TraceFile
-    from triage.render.plots import Plots
+    from triage.render.data.perfetto import TraceFile
+    from triage.render.plots.figures import Plots
 
 __all__ = [
     "DatedRow", "Report", "Study", "analyze", "evidence_rows", "explain", "read_rows",
@@ -42,7 +42,7 @@ class Sources:
 class Report:
     """An answer, as a notebook and a script want it.
 
-    The tables are DataFrames: :mod:`triage.render.frames` and :mod:`triage.render.tables`
+    The tables are DataFrames: :mod:`triage.render.data.frames` and :mod:`triage.render.data.tables`
     say their columns. ``answer`` holds the plain values. A report without ``sources`` has no
     evidence, no lateness and no trace of its own.
     """
@@ -63,7 +63,7 @@ class Report:
     @property
     def suspects(self) -> "pd.DataFrame":
         """Suspects, best first."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.suspects(self.answer)
 
@@ -71,7 +71,7 @@ class Report:
     def evidence(self) -> "pd.DataFrame":
         """What was read out of each file, before any judgement, by file and line."""
         from triage.analysis.rows import rows_of
-        from triage.render.tables import EVIDENCE, table
+        from triage.render.data.tables import EVIDENCE, table
 
         read = self.sources
         if read is None:
@@ -81,28 +81,28 @@ class Report:
     @property
     def collectives(self) -> "pd.DataFrame":
         """One row per operation at the frontier."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.collectives(self.answer)
 
     @property
     def ranks(self) -> "pd.DataFrame":
         """One row per expected rank: its state, and where it waits."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.ranks(self.answer)
 
     @property
     def timeline(self) -> "pd.DataFrame":
         """The first error of each node beside the stop."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.timeline(self.answer)
 
     @property
     def coverage(self) -> "pd.DataFrame":
         """What was read and what was not."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.coverage(self.answer)
 
@@ -113,7 +113,7 @@ class Report:
         Empty where there are too few dumps or operations to tell.
         """
         from triage.analysis.rank_lateness import lateness_rows
-        from triage.render.tables import LATENESS, table
+        from triage.render.data.tables import LATENESS, table
 
         read = self.sources
         return table(lateness_rows(self.answer, read.weighed if read else None), LATENESS)
@@ -121,7 +121,7 @@ class Report:
     @property
     def plot(self) -> "Plots":
         """``ranks()``, ``timeline()``, ``waits()`` and ``lateness()``, drawn by matplotlib."""
-        from triage.render.plots import Plots
+        from triage.render.plots.figures import Plots
 
         return Plots(self.answer, lambda: self.lateness)
 
@@ -142,7 +142,7 @@ class Report:
         ``.gz``. Raises :class:`UsageError` where there is nothing to write.
         """
         from triage.analysis.trace import trace_of
-        from triage.render.perfetto import write
+        from triage.render.data.perfetto import write
 
         view = self.sources.weighed.view if self.sources else None
         if view is None:
@@ -150,7 +150,7 @@ class Report:
         return write(trace_of(view.case, self.answer, ranks, last_s, limit), Path(path))
 
     def _repr_html_(self) -> str:
-        from triage.render import notebook
+        from triage.render.page import notebook
 
         return notebook.fragment(self.answer)
 
@@ -177,7 +177,7 @@ def analyze(
     :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
     from triage.analysis.answer import answer_of, require_usable, weigh_up
-    from triage.parsers.gather import gather
+    from triage.parsers.files.gather import gather
 
     inputs, dumps, logs, facts, notes = gather(paths, job, progress)
     weighed = weigh_up(dumps, logs, facts, at)
@@ -240,8 +240,8 @@ def study_of(
     """:func:`report_of` with the dated evidence beside it."""
     from triage.analysis.answer import answer_of, nothing_usable, weigh_up
     from triage.analysis.nothing import answer_of_nothing
-    from triage.parsers.extract import join
-    from triage.parsers.job_file import filled
+    from triage.parsers.extract.extract import join
+    from triage.parsers.files.job_file import filled
 
     extracts = list(extracts)
     dumps, logs = join(extracts)
@@ -271,7 +271,7 @@ def explain(
 ) -> "Explanation":
     """Why each suspect of :func:`analyze` stands where it stands; same arguments and errors."""
     from triage.analysis.explain import explain_from
-    from triage.parsers.gather import gather
+    from triage.parsers.files.gather import gather
 
     _, dumps, logs, facts, _ = gather(paths, job, progress)
     return explain_from(dumps, logs, facts, at)
@@ -281,7 +281,7 @@ def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
     from triage.analysis.answer import look_at
     from triage.analysis.rows import undated_rows_of
-    from triage.parsers.gather import gather
+    from triage.parsers.files.gather import gather
 
     inputs, dumps, logs, facts, _ = gather(paths, None)
     view, _ = look_at(dumps, facts, None)
@@ -292,7 +292,7 @@ def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
 def evidence_rows(extract: "Extract", facts: "Job") -> list[dict[str, Any]]:
     """The rows of one file, as :func:`read_rows` gives them; dated by this file alone."""
     from triage.analysis.rows import undated_rows_of
-    from triage.parsers.extract import join
+    from triage.parsers.extract.extract import join
 
     dumps, logs = join([extract])
     return undated_rows_of(dumps, logs, facts, (), None)

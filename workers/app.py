@@ -1,4 +1,4 @@
-"""The Celery application: names, ids and wake-ups; the work stands in the database.
+"""The Celery application: names and wake-ups; the work stands in the database.
 
 ``celery -A workers.app worker`` works too; ``triage worker`` adds the bounded stop.
 """
@@ -7,13 +7,12 @@ from typing import Any, Final
 
 from celery import Celery  # type: ignore[import-untyped]
 
-from triage.domain.states import WorkKind
-from triage.queue import celery_settings
+from triage.queue.wakeups import celery_settings
 from triage.settings import Settings, load_settings
 
-__all__ = ["TASKS", "app", "make_app"]
+__all__ = ["app", "make_app"]
 
-TASKS: Final = tuple(f"workers.tasks.{kind}" for kind in WorkKind)
+TASKS: Final = "workers.tasks"
 
 
 def make_app(settings: Settings) -> Celery:
@@ -27,7 +26,7 @@ def make_app(settings: Settings) -> Celery:
 def worker_settings() -> dict[str, Any]:
     """What only the receiving side needs."""
     return {
-        "imports": TASKS,
+        "imports": [TASKS],
         # A wake-up whose worker died comes back; the row's lease decides whether it means anything.
         "task_acks_late": True,
         "task_reject_on_worker_lost": True,
@@ -37,8 +36,8 @@ def worker_settings() -> dict[str, Any]:
         "broker_connection_retry_on_startup": True,
         # A broker that is away for a day is waited for.
         "broker_connection_max_retries": None,
-        # No chatter between workers: fewer queues, and nothing that two names could fight over.
-        "worker_enable_remote_control": False,
+        # `celery inspect` and flower find each worker, and ask for its events when somebody looks.
+        "worker_enable_remote_control": True,
         "worker_send_task_events": False,
         "worker_hijack_root_logger": False,
         "worker_redirect_stdouts": False,

@@ -1,4 +1,4 @@
-"""A worker that hears nothing although there is something to hear starts itself anew.
+"""Restarts a Celery worker that receives no messages although work is due.
 
 After a broker was away, a Celery consumer may come back connected and yet take nothing
 any more, without an error (celery/celery#8030, #8091, #8990; seen here with Redis killed
@@ -22,7 +22,7 @@ from celery.worker import state  # type: ignore[import-untyped]
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.services.context import Context
-from triage.store import work
+from triage.store.work import table as work
 from workers.app import app
 
 __all__ = ["ConsumerWatchdog"]
@@ -30,43 +30,45 @@ __all__ = ["ConsumerWatchdog"]
 log = structlog.get_logger(__name__)
 
 # The sweeper wakes every second; a message is received in milliseconds.
-DEAF_AFTER_S: Final = 10.0
+STALLED_AFTER_S: Final = 10.0
 LOOK_EVERY_S: Final = 2.0
 CONNECT_S: Final = 2.0
 
 
 class ConsumerWatchdog:
-    """Watches one worker's ears, from a thread of its master."""
+    """Watches one worker from a thread of its master process."""
 
     def __init__(self, ctx: Context, kinds: Iterable[WorkKind]) -> None:
         self.ctx = ctx
         self.kinds = list(kinds)
-        self.heard_at = time.monotonic()
+        self.received_at = time.monotonic()
         self.celery: Any = None
-        signals.task_received.connect(self.heard, weak=False)
+        signals.task_received.connect(self.received, weak=False)
 
     def start(self, celery: Any, stopping: threading.Event) -> None:  # noqa: ANN401 - untyped
         """Watch until the worker stops."""
         self.celery = celery
-        watch = threading.Thread(target=self.run, args=[stopping], name="hearing", daemon=True)
+        watch = threading.Thread(
+            target=self.run, args=[stopping], name="consumer-watchdog", daemon=True
+        )
         watch.start()
 
-    def heard(self, **_: object) -> None:
+    def received(self, **_: object) -> None:
         """A message came."""
-        self.heard_at = time.monotonic()
+        self.received_at = time.monotonic()
 
     def run(self, stopping: threading.Event) -> None:
         """Look every two seconds."""
         while not stopping.wait(LOOK_EVERY_S):
-            if self.deaf() and not stopping.is_set():
-                log.warning("nothing is heard from the broker though work is due: starting anew")
-                self.start_anew()
+            if self.stalled() and not stopping.is_set():
+                log.warning("no message from the broker though work is due: restarting")
+                self.restart()
 
-    def deaf(self) -> bool:
-        """Whether something should have been heard by now."""
-        if state.active_requests or time.monotonic() - self.heard_at < DEAF_AFTER_S:
+    def stalled(self) -> bool:
+        """Whether a message should have been received by now."""
+        if state.active_requests or time.monotonic() - self.received_at < STALLED_AFTER_S:
             return False
-        before = datetime.now(UTC) - timedelta(seconds=DEAF_AFTER_S)
+        before = datetime.now(UTC) - timedelta(seconds=STALLED_AFTER_S)
         try:
             with self.ctx.database.reading() as session:
                 overdue = work.any_due(session, before, self.kinds)
@@ -74,7 +76,7 @@ class ConsumerWatchdog:
             return False
         return overdue and broker_answers()
 
-    def start_anew(self) -> None:
+    def restart(self) -> None:
         """The same command in the same process id; what the pool holds is let go first."""
         processes = getattr(getattr(self.celery.pool, "_pool", None), "_pool", None) or []
         for process in processes:
@@ -85,7 +87,7 @@ class ConsumerWatchdog:
 
 
 def broker_answers() -> bool:
-    """Whether a connection can be made; without one, starting anew would change nothing."""
+    """Whether a connection can be made; without one, a restart would change nothing."""
     try:
         with app.connection_for_read(connect_timeout=CONNECT_S) as connection:
             connection.ensure_connection(max_retries=1, timeout=CONNECT_S)

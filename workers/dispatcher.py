@@ -1,12 +1,14 @@
-"""Looks at the table of work and dispatches what is due, as far as the slots have room.
+"""The embedded worker's threads: as many for each kind of work as it may do at once.
 
-It looks when it is woken, when a place becomes free, and from time to time: often while
-there is something to do, seldom when there is not.
+One loop looks at the table and hands what is due to idle threads. It looks when it is woken, when
+a thread becomes idle, and from time to time: often while there is work, seldom otherwise.
 """
 
 import threading
 import time
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from typing import Final
 
@@ -14,78 +16,103 @@ import structlog
 
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
-from triage.services.context import Context
-from triage.services.periodic_jobs import PeriodicJobs
-from triage.store.work import due
-from workers.slots import Slots
+from triage.queue.runner import Runner
+from triage.queue.sweeper import Sweeper
+from triage.store.work.table import due
 
-__all__ = ["Dispatcher"]
+__all__ = ["Dispatcher", "slots_for"]
 
 log = structlog.get_logger(__name__)
 
 BUSY_EVERY_S: Final = 0.05
 IDLE_EVERY_S: Final = 0.5
-# So long after the last thing to do it counts as idle.
+# This long after the last row it counts as idle.
 BUSY_FOR_S: Final = 2.0
 SWEEP_EVERY_S: Final = 1.0
 
 
+def slots_for(num_parsers: int) -> dict[WorkKind, int]:
+    """Threads by kind. Receivers keep one waiting, so notifying has more of them."""
+    return {
+        WorkKind.PARSE: num_parsers,
+        WorkKind.ANALYSE: 1,
+        WorkKind.NOTIFY: 4,
+        WorkKind.RETENTION: 1,
+    }
+
+
 class Dispatcher:
-    """A loop for a thread of its own; ``wake`` wakes it, ``dispatch`` sends a row to the tasks."""
+    """``run`` is for a thread of its own; ``wake`` has it look at once."""
 
     def __init__(
         self,
-        ctx: Context,
-        slots: Slots,
+        runner: Runner,
+        sweeper: Sweeper,
+        slots: Mapping[WorkKind, int],
         wake: threading.Event,
-        dispatch: Callable[[WorkKind, int], None],
     ) -> None:
-        self.ctx = ctx
-        self.house = PeriodicJobs(ctx)
+        self.runner = runner
+        self.sweeper = sweeper
         self.slots = slots
-        self.dispatch = dispatch
         self.wake = wake
-        self.stopping = threading.Event()
+        self.threads = ThreadPoolExecutor(sum(slots.values()), thread_name_prefix="work")
+        self.taken: Counter[WorkKind] = Counter()
+        self.changed = threading.Condition()
         self.busy_until = 0.0
         self.sweep_at = 0.0
 
-    def done(self, kind: WorkKind) -> None:
-        """A row was done: its place is free, and something may have become due by it."""
-        self.slots.give(kind)
-        self.wake.set()
-
-    def stop(self) -> None:
-        """Dispatch nothing more."""
-        self.stopping.set()
-        self.wake.set()
-
     def run(self) -> None:
-        """Feed until :meth:`stop`; a database that is away is tried again."""
-        while not self.stopping.is_set():
+        """Dispatch until :meth:`stop`; a database that is away is tried again."""
+        while not self.runner.stopping.is_set():
             busy = time.monotonic() < self.busy_until
             if self.wake.wait(BUSY_EVERY_S if busy else IDLE_EVERY_S):
                 self.wake.clear()
             try:
-                self.look()
+                self._look()
             except Refusal as error:
                 log.warning("the table of work cannot be read", why=error.detail)
-                self.stopping.wait(1.0)
+                self.runner.stopping.wait(1.0)
 
-    def look(self) -> None:
-        """Sweep when it is time, then dispatch what is due."""
-        now = time.monotonic()
-        if now >= self.sweep_at:
-            self.sweep_at = now + SWEEP_EVERY_S
-            self.house.sweep()
-        free = self.slots.free()
+    def stop(self, timeout_s: float) -> bool:
+        """Start nothing more, and wait for what is being done; whether it ended in time."""
+        self.runner.stopping.set()
+        self.wake.set()
+        with self.changed:
+            return self.changed.wait_for(lambda: not self.taken.total(), timeout_s)
+
+    def _look(self) -> None:
+        """Sweep when it is time, then hand out what is due."""
+        if time.monotonic() >= self.sweep_at:
+            self.sweep_at = time.monotonic() + SWEEP_EVERY_S
+            self.sweeper.sweep()
+        with self.changed:
+            free = {kind: most - self.taken[kind] for kind, most in self.slots.items()}
+        free = {kind: number for kind, number in free.items() if number > 0}
         if not free:
             return
-        with self.ctx.database.reading() as session:
+        with self.runner.database.reading() as session:
             # So many of a kind that stands first in line leave no row for another: all of it
-            # is in the slots then, and the next look is at the others.
-            rows = due(session, datetime.now(UTC), list(free), sum(free.values()))
-        if rows:
+            # is being done then, and the next look is at the others.
+            kinds = due(session, datetime.now(UTC), list(free), sum(free.values()))
+        if kinds:
             self.busy_until = time.monotonic() + BUSY_FOR_S
-        for kind, row_id in rows:
-            if not self.stopping.is_set() and self.slots.take(kind):
-                self.dispatch(kind, row_id)
+        for kind, number in Counter(kinds).items():
+            for _ in range(min(number, free[kind])):
+                with self.changed:
+                    self.taken[kind] += 1
+                self.threads.submit(self._work_off, kind)
+
+    def _work_off(self, kind: WorkKind) -> None:
+        """Do rows of this kind until none is due; then the thread is idle again."""
+        try:
+            while self.runner.run_once(kind):
+                pass
+        except Refusal as error:
+            log.warning("not done now", kind=str(kind), why=error.detail)
+        except Exception:  # the edge: a fault of ours costs one row, and no thread
+            log.exception("not done now", kind=str(kind))
+        finally:
+            with self.changed:
+                self.taken[kind] -= 1
+                self.changed.notify_all()
+            self.wake.set()

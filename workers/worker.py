@@ -22,16 +22,16 @@ from celery import signals  # type: ignore[import-untyped]
 from triage.domain.states import WorkKind
 from triage.errors import TriageError, UsageError
 from triage.logging import configure_logging
-from triage.queue import CeleryWakeups, DedupWakeups, queue_name
-from triage.services.context import Context, open_context
-from triage.services.perform import open_tools
+from triage.queue.wakeups import CeleryWakeups, DedupWakeups, queue_name
+from triage.server.context import open_context
+from triage.server.work import open_readers, runner_of
 from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
-from workers.base import WorkerContext, set_worker_context, shut_down_on, worker_context
 from workers.consumer_watchdog import ConsumerWatchdog
 from workers.parent_death import end_with_parent
-from workers.schedule import run as sweep_until
+from workers.process import set_runner, shut_down_on
+from workers.scheduler import run as sweep_until
 
 __all__ = ["main"]
 
@@ -49,8 +49,12 @@ class Worker:
     def __init__(self, settings: Settings, arguments: argparse.Namespace) -> None:
         self.settings = settings
         self.is_child = bool(arguments.child)
-        self.threads = self.is_child or arguments.pool == "threads"
         self.concurrency = int(arguments.concurrency or max(1, len(os.sched_getaffinity(0))))
+        self.ctx = open_context(settings, CeleryWakeups(settings))
+        self.readers = open_readers(settings, self.concurrency)
+        # Threads share the runner of this process; each process of a pool makes its own.
+        threads = self.is_child or arguments.pool == "threads"
+        self.runner = runner_of(self.ctx, self.readers) if threads else None
         self.kinds = [WorkKind(kind) for kind in arguments.kind or list(WorkKind)]
         self.master = os.getpid()
         self.parent = os.getppid()
@@ -61,14 +65,13 @@ class Worker:
         """Work until told to stop; the exit status."""
         signals.setup_logging.connect(leave_logging, weak=False)
         signals.worker_shutting_down.connect(self.begin_stop, weak=False)
-        if self.threads:
-            ctx = open_context(self.settings, CeleryWakeups(self.settings))
-            set_worker_context(WorkerContext(ctx, open_tools(self.settings, self.concurrency)))
+        if self.runner is not None:
+            set_runner(self.runner)
         else:
             signals.worker_process_init.connect(self.begin_child, weak=False)
         self.celery = app.Worker(
             hostname=f"triage-{os.getpid()}@{socket.gethostname()}",
-            pool_cls="threads" if self.threads else "prefork",
+            pool_cls="prefork" if self.runner is None else "threads",
             concurrency=self.concurrency,
             queues=[queue_name(self.settings, kind) for kind in self.kinds],
             without_gossip=True,
@@ -77,14 +80,14 @@ class Worker:
             quiet=True,
         )
         if self.is_child:
-            self.begin_as_child(worker_context().ctx)
-        ctx = worker_context().ctx if self.threads else open_context(self.settings)
-        ConsumerWatchdog(ctx, self.kinds).start(self.celery, self.stopping)
+            self.begin_as_child()
+        ConsumerWatchdog(self.ctx, self.kinds).start(self.celery, self.stopping)
         log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
         self.celery.start()
-        if self.threads:
-            worker_context().release_all()
-            worker_context().close()
+        if self.runner is not None:
+            self.runner.release_all()
+        self.readers.close()
+        self.ctx.close()
         log.info("worker ended")
         return int(self.celery.exitcode or 0)
 
@@ -93,9 +96,9 @@ class Worker:
         shut_down_on(signal.SIGTERM)
         end_with_parent(signal.SIGTERM, self.master)
 
-    def begin_as_child(self, ctx: Context) -> None:
+    def begin_as_child(self) -> None:
         """There may be no scheduler beside, and the end of the pipe has to be heard."""
-        measured = replace(ctx, wakeups=DedupWakeups(ctx.wakeups, self.settings))
+        measured = replace(self.ctx, wakeups=DedupWakeups(self.ctx.wakeups, self.settings))
         for name, work in (
             ("scheduler", lambda: sweep_until(measured, self.stopping)),
             ("parent", self.listen),
@@ -111,8 +114,8 @@ class Worker:
     def begin_stop(self, **_: object) -> None:
         """Celery waits for what is being done, without end; this is the end."""
         self.stopping.set()
-        if self.threads:
-            worker_context().tools.stopping.set()
+        if self.runner is not None:
+            self.runner.stopping.set()
         orphan = self.is_child and os.getppid() != self.parent
         grace_s = ORPHAN_GRACE_S if orphan else GRACE_S
         for after_s, action in ((grace_s, self.stop_now), (grace_s + LAST_WORD_S, give_up)):
@@ -122,8 +125,8 @@ class Worker:
 
     def stop_now(self) -> None:
         """Time is up: what is held goes back."""
-        if self.threads:
-            worker_context().release_all()
+        if self.runner is not None:
+            self.runner.release_all()
             os._exit(0)
         for process in self.celery.pool._pool._pool:
             os.kill(process.pid, signal.SIGTERM)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from triage import analyze
-from triage.analysis.p2p import STEADY_SEQ
+from triage.analysis.snapshots.p2p import STEADY_SEQ
 
 START_NS = 1_795_000_000_000_000_000
 WORLD = 2

@@ -6,24 +6,24 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.weighing import STOP, Seats, claim, of, row, watchdog
+from tests.support.weighing import STOP, Placement, claim, of, row, watchdog
 from triage.analysis.answer import answer_of, weigh_up
+from triage.analysis.facts.part import named_by
+from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.belief import Belief, load_model
 from triage.analysis.joining.history import DETECTOR, in_order_of_history, with_history
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.join import join
 from triage.analysis.joining.place import AtNode, AtRank
-from triage.analysis.part import named_by
-from triage.analysis.stop import Stop
 from triage.domain.category import Action, Category, Role
 from triage.domain.evidence import Blame, EvidenceRole, Kind
-from triage.domain.fleet import Job, job_from_dict
+from triage.domain.job import Job, job_from_dict
 from triage.domain.report import Suspect
 from triage.domain.standing import Grade, Prior, Standing, prior_from
+from triage.fleet.standings.words import prior_of
+from triage.parsers.files.gather import gather
+from triage.parsers.files.job_file import filled
 from triage.parsers.flight_recorder.read import JobFile
-from triage.parsers.gather import gather
-from triage.parsers.job_file import filled
-from triage.reliability.standing_words import prior_of
 from triage.signatures.registry import match
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"
@@ -33,7 +33,7 @@ WATCH = Prior(Grade.WATCH, "before this incident the node was under watch")
 
 def fused(*rows, standings=None, findings=(), stop=STOP):
     return join(
-        None, findings, rows, Seats(), stop, load_model(), nodes=[f"n{k}" for k in range(8)],
+        None, findings, rows, Placement(), stop, load_model(), nodes=[f"n{k}" for k in range(8)],
         leaf_switch={}, standings=standings or {},
     ).decision  # fmt: skip
 

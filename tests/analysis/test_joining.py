@@ -4,13 +4,24 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from tests.support.weighing import STOP, Seats, T, answer, claim, culprits, of, retry, row, watchdog
+from tests.support.weighing import (
+    STOP,
+    Placement,
+    T,
+    answer,
+    claim,
+    culprits,
+    of,
+    retry,
+    row,
+    watchdog,
+)
+from triage.analysis.facts.stop import SECOND, Stop, When
 from triage.analysis.joining.causes import find_causes, is_quoted
 from triage.analysis.joining.claims import is_on_many
 from triage.analysis.joining.consequences import explained_by
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Outside
-from triage.analysis.stop import SECOND, Stop, When
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -140,7 +151,7 @@ def test_an_effect_long_before_its_cause_is_none():
 
 def test_all_gpus_lost_at_once_are_one_cause_under_them():
     rows = [row(gpu=f"0000:{k}0:00") for k in range(8)]
-    (one,) = find_causes(rows, Seats(), STOP, nodes=[f"n{k}" for k in range(8)], leaf_switch={})
+    (one,) = find_causes(rows, Placement(), STOP, nodes=[f"n{k}" for k in range(8)], leaf_switch={})
     assert one.category is Category.CHASSIS
     assert len(one.gpus) == 8
 
@@ -237,7 +248,7 @@ def test_a_chassis_takes_all_ranks_of_its_node():
 
 
 @dataclass
-class Unseated(Seats):
+class Unseated(Placement):
     """Nobody says where a rank sits."""
 
     def node_of(self, rank: int) -> str | None:
@@ -310,5 +321,5 @@ def test_what_all_ranks_of_the_only_node_say_is_in_no_node():
         of(Category.SOFTWARE_USER, Kind.PYTHON, "n0", k / 10, rank=k, text=f"KeyError: sample {k}")
         for k in range(8)
     ]
-    assert culprits(answer(*rows, seats=Seats(nodes=1))) == []
-    assert culprits(answer(rows[0], seats=Seats(nodes=1))) == ["n0"]
+    assert culprits(answer(*rows, seats=Placement(nodes=1))) == []
+    assert culprits(answer(rows[0], seats=Placement(nodes=1))) == ["n0"]

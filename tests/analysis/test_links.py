@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.weighing import Seats, T, answer, culprits, of, retry, stalled
-from triage.analysis.stop import SECOND
+from tests.support.weighing import Placement, T, answer, culprits, of, retry, stalled
+from triage.analysis.facts.stop import SECOND
 from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence, Kind
 
@@ -48,7 +48,7 @@ def test_an_address_that_all_but_one_complain_of_is_that_ones():
         for k in range(8)
         if k != 5
     ]
-    nowhere = Seats(addresses={"10.9.0.7<4791>": None})
+    nowhere = Placement(addresses={"10.9.0.7<4791>": None})
     assert culprits(answer(*rows, seats=nowhere)) == ["n5"]
     assert culprits(answer(*rows[:-1], seats=nowhere)) == []
 

@@ -7,7 +7,7 @@ import pytest
 
 from triage.analysis.detectors import order_cycle
 from triage.analysis.detectors.order_cycle import past_of
-from triage.analysis.snapshot import UNKNOWN
+from triage.analysis.snapshots.snapshot import UNKNOWN
 
 
 @pytest.mark.parametrize(

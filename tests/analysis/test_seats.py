@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from triage.analysis.answer import OF_ONE_RANK, look_at
-from triage.analysis.on_one_clock import with_world
-from triage.analysis.seats_by_order import sizes_that_fit
-from triage.domain.fleet import Job
-from triage.parsers.gather import gather
+from triage.analysis.facts.on_one_clock import with_world
+from triage.analysis.placement.seats_by_order import sizes_that_fit
+from triage.domain.job import Job
+from triage.parsers.files.gather import gather
 from triage.simulator import simulate
 
 

@@ -5,13 +5,13 @@ from dataclasses import replace
 import pytest
 
 from tests.spent import spent_s
-from tests.support.weighing import Seats, T, answer, culprits, row, watchdog
+from tests.support.weighing import Placement, T, answer, culprits, row, watchdog
+from triage.analysis.facts.stop import SECOND
 from triage.analysis.joining.silent_peer import silent_peer
-from triage.analysis.stop import SECOND
 from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind
 
-SEATS = Seats(nodes=2)
+SEATS = Placement(nodes=2)
 
 
 def lost(teller: str | None, peer: str, **more: object) -> Evidence:
@@ -23,7 +23,7 @@ def lost(teller: str | None, peer: str, **more: object) -> Evidence:
     return replace(base, **more)  # type: ignore[arg-type]
 
 
-def placed(*rows: Evidence, seats: Seats = SEATS) -> list[tuple[str | None, int | None]]:
+def placed(*rows: Evidence, seats: Placement = SEATS) -> list[tuple[str | None, int | None]]:
     return [(one.node, one.rank) for one in silent_peer(rows, seats)]
 
 
@@ -124,7 +124,7 @@ def test_a_rank_that_says_something_else_is_not_silent() -> None:
 
 
 def test_without_the_size_of_the_world_nobody_is_missing() -> None:
-    class Unknown(Seats):
+    class Unknown(Placement):
         @property
         def world_size(self) -> int | None:
             return None
@@ -134,6 +134,6 @@ def test_without_the_size_of_the_world_nobody_is_missing() -> None:
 
 def test_a_crash_of_many_ranks_is_read_in_one_pass() -> None:
     """Each of 20,000 nodes loses the next, which complains itself: half a second, not minutes."""
-    seats = Seats(nodes=20_000)
+    seats = Placement(nodes=20_000)
     rows = [lost(f"n{k}", f"n{k + 1}") for k in range(19_999)]
     assert spent_s(lambda: silent_peer(rows, seats), 2.0) < 2.0

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from triage.analysis.identity import Fleet
-from triage.analysis.of_the_job import strange_nodes
-from triage.analysis.on_one_clock import ALL_ROWS, Dated, thinned
+from triage.analysis.facts.of_the_job import strange_nodes
+from triage.analysis.facts.on_one_clock import ALL_ROWS, Dated, thinned
+from triage.analysis.placement.identity import Fleet
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.parsers.logs.logset import LogSet
 
 ROW = Evidence(

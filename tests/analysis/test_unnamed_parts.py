@@ -5,7 +5,7 @@ from dataclasses import replace
 from tests.support.weighing import (
     SECOND,
     STOP,
-    Seats,
+    Placement,
     T,
     answer,
     claim,
@@ -15,11 +15,11 @@ from tests.support.weighing import (
     stalled,
     watchdog,
 )
+from triage.analysis.facts.of_the_job import NEAR_PIDS, is_a_strangers
+from triage.analysis.facts.stop import When
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.open_parts import tell_unnamed_ones
 from triage.analysis.joining.place import AtNode
-from triage.analysis.of_the_job import NEAR_PIDS, is_a_strangers
-from triage.analysis.stop import When
 from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
@@ -88,7 +88,7 @@ def lost_gpu(gpu: str) -> Evidence:
 def of_the_board(*rows: Evidence) -> tuple[int, ...]:
     """The ranks that the board's hypothesis names."""
     board = of(Category.IO_BOARD, Kind.PCIE)
-    found = find_causes([board, *rows], Seats(), STOP, nodes=NODES, leaf_switch={})
+    found = find_causes([board, *rows], Placement(), STOP, nodes=NODES, leaf_switch={})
     [one] = [one for one in found if one.category is Category.IO_BOARD]
     return one.ranks
 
@@ -107,7 +107,7 @@ def test_a_device_error_that_names_no_part_is_of_the_part_told_of_its_gpu():
 
     def parts(*rows: Evidence) -> set[Category]:
         grouped = {one.category or Category.NONE: [one] for one in rows}
-        tell_unnamed_ones(grouped, AtNode("n3"), Seats())
+        tell_unnamed_ones(grouped, AtNode("n3"), Placement())
         return set(grouped)
 
     assert parts(unnamed, told) == {Category.NVLINK}

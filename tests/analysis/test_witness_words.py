@@ -2,10 +2,10 @@
 
 import pytest
 
+from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import AtNode
 from triage.analysis.joining.witness_words import witness_words
-from triage.analysis.stop import Stop
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 

@@ -14,8 +14,9 @@ import uvicorn
 
 from tests.support.databases import put_migrated_sqlite
 from tests.support.waiting import eventually
-from triage.api.app import create_app
-from triage.services.context import Context, open_context
+from triage.server.application import create_app
+from triage.server.context import open_context
+from triage.services.context import Context
 from triage.services.tokens import create_token
 from triage.settings import Settings
 

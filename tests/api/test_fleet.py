@@ -10,7 +10,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.api.service import Service, context_at, serving
-from tests.services.fleet.small_fleet import END, LEMON, NODES, keep_fleet
+from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.domain.report import iso_utc
 
 SINCE, UNTIL = (quote(iso_utc(at) or "") for at in (END - timedelta(days=60), END))
@@ -173,7 +173,7 @@ def test_a_list_does_not_change_under_its_reader(
     first = told(service, f"/nodes?until={UNTIL}&limit=3")
     # Whatever comes in meanwhile, and however long it takes to work it out anew.
     monkeypatch.setattr(
-        "triage.services.fleet.standings_cache.standings_of", lambda *_, **__: 1 / 0
+        "triage.fleet.services.standings_cache.standings_of", lambda *_, **__: 1 / 0
     )
     second = told(service, f"/nodes?limit=3&cursor={first['next_cursor']}")
 
@@ -184,7 +184,7 @@ def test_a_cursor_that_nobody_remembers_is_read_on_from(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = told(service, f"/nodes?until={UNTIL}&limit=3")
-    monkeypatch.setattr("triage.services.fleet.standings_cache.LISTED_S", 0.0)
+    monkeypatch.setattr("triage.fleet.services.standings_cache.LISTED_S", 0.0)
     second = told(service, f"/nodes?limit=3&cursor={first['next_cursor']}")
 
     assert len(second["items"]) == 3
@@ -248,8 +248,8 @@ def test_runs_are_filtered(service: Service, query: str, number: int) -> None:
 
 
 def test_a_name_of_a_node_is_no_formula_and_no_markup() -> None:
-    from triage.api.fleet_forms import as_csv, as_markdown
     from triage.domain.standing import Grade, Standing
+    from triage.fleet.api.forms import as_csv, as_markdown
 
     row = Standing("=cmd|'x'!A1", Grade.WATCH, ("a | <b> [x](http://e.example)",)).to_dict()
 

@@ -8,8 +8,8 @@ import pytest
 
 from tests.api.service import context_at, serving
 from tests.parsers.health import samples
-from triage.services.context import utc_now
-from triage.services.telemetry.rollups import node_telemetry
+from triage.clock import utc_now
+from triage.fleet.services.telemetry.rollups import node_telemetry
 
 ISO = "%Y-%m-%dT%H:%M:%SZ"
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 
 from tests.api.service import Service, context_at, serving
-from tests.services.fleet.small_fleet import END, keep_fleet
-from triage.api.fleet_metrics import AGE, FleetGauges
+from tests.fleet.services.small_fleet import END, keep_fleet
 from triage.api.metrics import Metrics
-from triage.services.context import utc_now
-from triage.services.fleet.answers import fleet_of
-from triage.services.fleet.gauges import GAUGES, Figure, figures_of
+from triage.clock import utc_now
+from triage.fleet.api.metrics import AGE, FleetGauges
+from triage.fleet.services.answers import fleet_of
+from triage.fleet.services.gauges import GAUGES, Figure, figures_of
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = json.loads((ROOT / "examples" / "grafana" / "fleet.json").read_text("utf-8"))
@@ -90,7 +90,7 @@ def test_nobody_waits_for_the_figures() -> None:
         go_on.wait(60)
         return [Figure("triage_fleet_runs", None, {"": 3.0})]
 
-    metrics = Metrics(dict, slow)
+    metrics = Metrics(dict, [FleetGauges(slow)])
     assert b"triage_fleet_runs" not in metrics.text()
     assert begun.wait(60)
     assert b"triage_fleet_runs" not in metrics.text()

@@ -4,39 +4,23 @@ import csv
 import io
 import json
 import threading
-from dataclasses import replace
 from urllib.parse import quote
 
 import pytest
 
 import triage
 from tests.api.service import Service
-from tests.conftest import ReadersHere
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
 from tests.support.waiting import eventually
+from tests.support.work import ReadersHere, do_all
 from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes
 from triage.domain.states import WorkKind
-from triage.notify.guard import Guard
-from triage.services.perform import Tools, perform
 
 JOB = files_of(GPU_LOST)
 
 
-class Readers(ReadersHere):
-    """With the time line, as the real reader gives it."""
-
-    def analyse(self, *given, **more):
-        from triage.domain.answer_wire import answer_from_bytes
-        from triage.sandbox.child import timeline
-
-        found = super().analyse(*given, **more)
-        return replace(found, timeline=timeline(answer_from_bytes(found.answer)))
-
-
 def analyse(service: Service) -> None:
-    tools = Tools(Readers(), Guard(()), "test:1:w_1")
-    while any(perform(service.ctx, tools, kind) for kind in (WorkKind.PARSE, WorkKind.ANALYSE)):
-        pass
+    do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
 
 
 @pytest.fixture(scope="module")
@@ -303,7 +287,7 @@ def test_the_history_of_a_node(service: Service, ready: str) -> None:
 
 
 def test_a_page_of_an_older_answer_says_so(service: Service, ready: str) -> None:
-    from triage.api.cursors import place_cursor
+    from triage.api.requests.cursors import place_cursor
 
     cursor = place_cursor("collectives", 99, 1)
     answer = service.get(f"/v1/incidents/{ready}/collectives?cursor={cursor}")

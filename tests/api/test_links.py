@@ -6,11 +6,9 @@ from urllib.parse import parse_qsl, urlsplit
 import pytest
 
 from tests.api.service import Answer, Service
-from tests.conftest import ReadersHere
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
+from tests.support.work import ReadersHere, do_all
 from triage.domain.states import WorkKind
-from triage.notify.guard import Guard
-from triage.services.perform import Tools, perform
 
 NEXT = re.compile(r'<([^<>"\s]+)>; rel="next"', re.ASCII)
 JOB = files_of(GPU_LOST)
@@ -22,9 +20,7 @@ def ready(service: Service) -> str:
     incident = service.opened("links", expected_artifacts=len(JOB))
     path = f"/v1/jobs/links/bundle?incident={incident}"
     assert service.post(path, tar_of(JOB), token="ingest").status == 201
-    tools = Tools(ReadersHere(), Guard(()), "test:1:w_1")
-    while any(perform(service.ctx, tools, kind) for kind in (WorkKind.PARSE, WorkKind.ANALYSE)):
-        pass
+    do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
     return incident
 
 

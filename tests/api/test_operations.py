@@ -12,10 +12,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api.service import Service, context_at, serving
 from tests.support.waiting import eventually
-from triage.api.openapi import described
 from triage.errors import Unavailable
-from triage.store.database import Database
-from triage.store.migrate import migrate
+from triage.store.database.engine import Database
+from triage.store.database.migrate import migrate
 
 ROOT = Path(__file__).parents[2]
 
@@ -178,14 +177,14 @@ def test_the_log_says_who_asked_what_and_no_secret(service: Service) -> None:
 def test_the_file_in_the_repository_is_what_is_served(service: Service) -> None:
     kept = json.loads((ROOT / "docs" / "openapi.json").read_text("utf-8"))
     assert service.get("/openapi.json", token=None).json() == kept, (
-        "python -m triage.api.openapi > docs/openapi.json"
+        "python -m triage.server.openapi > docs/openapi.json"
     )
 
 
 def test_the_description_is_a_valid_one(service: Service) -> None:
     from jsonschema import Draft202012Validator
 
-    found = described(service.app)
+    found = service.app.openapi()
     assert found["openapi"] == "3.1.0"
     for name, schema in found["components"]["schemas"].items():
         Draft202012Validator.check_schema(schema)
@@ -213,7 +212,7 @@ def test_the_page_needs_nothing_from_elsewhere(service: Service) -> None:
     assert not re.search(r"<script(?![^>]*\bsrc=)|\bon\w+=|style=", text)
     for path in re.findall(r'(?:src|href)="(/[^"#]+)"', text):
         assert service.get(path, token=None).status == 200
-    from triage.api.problems import KINDS, slug
+    from triage.api.answers.problems import KINDS, slug
 
     for kind in KINDS:
         assert f'id="problem-{slug(kind.title)}">{kind.status} ' in text

@@ -12,9 +12,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from triage.api.accept import chosen
+from triage.api.answers.suspect_forms import as_csv
 from triage.api.app import gate_of
-from triage.api.cursors import (
+from triage.api.limits.admission_gate import AdmissionGate
+from triage.api.limits.min_rate import MinRateTimeout
+from triage.api.limits.rate_limiter import RateLimiter
+from triage.api.requests.accept import chosen
+from triage.api.requests.cursors import (
     after_id,
     after_place,
     after_time,
@@ -24,17 +28,13 @@ from triage.api.cursors import (
     time_cursor,
     words_cursor,
 )
-from triage.api.gate import Gate
-from triage.api.pace import Pace
-from triage.api.paths import name_in_path, routed_path
-from triage.api.patience import Patience
-from triage.api.strict_json import object_from, value_from
-from triage.api.suspect_forms import as_csv
+from triage.api.requests.paths import name_in_path, routed_path
+from triage.api.requests.strict_json import object_from, value_from
 from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
-from triage.queue import NoWakeups, PipeWakeups, Wakeups
-from triage.services.context import open_context
-from triage.services.uploads.queue_length import Line
+from triage.queue.wakeups import NoWakeups, PipeWakeups, Wakeups
+from triage.server.context import open_context
+from triage.services.queue_length import Line
 from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
@@ -131,7 +131,7 @@ def test_any_text_is_a_cursor_or_refused(cursor: str) -> None:
 @unhurried
 @given(st.text(max_size=200))
 def test_any_accept_header_is_weighed(header: str) -> None:
-    from triage.api.refusals import NotAcceptable
+    from triage.api.answers.refusals import NotAcceptable
 
     offered = ("application/json", "text/csv")
     try:
@@ -173,7 +173,7 @@ def test_a_cell_holds_quotes_and_commas() -> None:
 
 def test_a_token_has_its_burst_then_its_pace() -> None:
     now = [0.0]
-    pace = Pace(60, clock=lambda: now[0])
+    pace = RateLimiter(60, clock=lambda: now[0])
     for _ in range(10):
         pace.take("a")
     with pytest.raises(TooMany) as caught:
@@ -188,7 +188,7 @@ def test_a_token_has_its_burst_then_its_pace() -> None:
 
 
 def test_the_pace_of_many_tokens_is_kept_in_little_room() -> None:
-    pace = Pace(60)
+    pace = RateLimiter(60)
     for number in range(20_000):
         pace.take(str(number))
     assert len(pace.buckets) == 10_000
@@ -202,7 +202,7 @@ async def as_far_as_they_go() -> None:
 
 def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
     async def story() -> list[str]:
-        gate, seen, go = Gate(2, 1), [], asyncio.Event()
+        gate, seen, go = AdmissionGate(2, 1), [], asyncio.Event()
 
         async def begun() -> None:
             return
@@ -234,7 +234,7 @@ def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
 def test_while_many_wait_to_be_read_one_place_serves_all() -> None:
     async def story() -> None:
         line = {"long": False}
-        gate, inside = Gate(3, 10, lambda: line["long"]), []
+        gate, inside = AdmissionGate(3, 10, lambda: line["long"]), []
         doors = [asyncio.Event() for _ in range(8)]
 
         async def begun() -> None:
@@ -271,7 +271,11 @@ def test_while_many_wait_to_be_read_one_place_serves_all() -> None:
 def test_places_open_again_although_who_is_inside_stays() -> None:
     async def story() -> None:
         line = {"long": True}
-        gate, inside, go = Gate(2, 10, lambda: line["long"]), asyncio.Semaphore(0), asyncio.Event()
+        gate, inside, go = (
+            AdmissionGate(2, 10, lambda: line["long"]),
+            asyncio.Semaphore(0),
+            asyncio.Event(),
+        )
 
         async def begun() -> None:
             return
@@ -297,7 +301,7 @@ def test_places_open_again_although_who_is_inside_stays() -> None:
 
 def test_nobody_waits_for_readers_until_it_would_be_refused() -> None:
     async def story() -> None:
-        gate, inside, go = Gate(3, 10, lambda: True), [], asyncio.Event()
+        gate, inside, go = AdmissionGate(3, 10, lambda: True), [], asyncio.Event()
 
         async def begun() -> None:
             return
@@ -340,7 +344,7 @@ def test_the_gate_minds_the_line_where_readers_need_the_processors(
 
 def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr("triage.services.uploads.queue_length.time.monotonic", lambda: now)
+    monkeypatch.setattr("triage.services.queue_length.time.monotonic", lambda: now)
     line = Line()
     assert not line.is_long()
     line.joined(63)
@@ -353,7 +357,7 @@ def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch)
 
 def test_who_has_hardly_begun_waits_and_holds_no_place() -> None:
     async def story() -> None:
-        gate, gone = Gate(1, 1), asyncio.Event()
+        gate, gone = AdmissionGate(1, 1), asyncio.Event()
 
         async def endless() -> None:
             try:
@@ -405,14 +409,14 @@ PATIENT = {"min_body_rate": 1000, "body_grace_s": 10, "body_idle_s": 30}
          "a pause", "too long a pause", "late"],
 )  # fmt: skip
 def test_patience_is_earned_by_bytes(pieces: list[tuple[float, int]], left_s: float) -> None:
-    patience = Patience(Settings(**PATIENT))
+    patience = MinRateTimeout(Settings(**PATIENT))
     for waited_s, num_bytes in pieces:
         patience.spend(waited_s, num_bytes)
     assert patience.left_s == pytest.approx(left_s)
 
 
 def test_without_a_rate_only_silence_counts() -> None:
-    patience = Patience(Settings(**PATIENT | {"min_body_rate": 0}))
+    patience = MinRateTimeout(Settings(**PATIENT | {"min_body_rate": 0}))
     for _ in range(100):
         patience.spend(29, 1)
     assert patience.left_s == 30

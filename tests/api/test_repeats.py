@@ -1,11 +1,9 @@
 """The same node again, over HTTP: two jobs that were really analysed."""
 
 from tests.api.service import Service
-from tests.conftest import ReadersHere
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
+from tests.support.work import ReadersHere, do_all
 from triage.domain.states import WorkKind
-from triage.notify.guard import Guard
-from triage.services.perform import Tools, perform
 
 JOB = files_of(GPU_LOST)
 
@@ -15,9 +13,7 @@ def answered(service: Service, job_id: str) -> str:
     incident = service.opened(job_id, cluster="a", expected_artifacts=len(JOB))
     path = f"/v1/jobs/{job_id}/bundle?incident={incident}"
     assert service.post(path, tar_of(JOB), token="ingest").status == 201
-    tools = Tools(ReadersHere(), Guard(()), "test:1:w_1")
-    while any(perform(service.ctx, tools, kind) for kind in (WorkKind.PARSE, WorkKind.ANALYSE)):
-        pass
+    do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
     return incident
 
 

@@ -6,8 +6,7 @@ from typing import Any
 import pytest
 
 from tests.api.service import Service
-from triage.api.app import create_app
-from triage.api.openapi import described
+from triage.server.application import create_app
 from triage.services.tokens import create_token, revoke_token
 
 WHO = ("nobody", "unknown", "read", "ingest", "admin")
@@ -15,7 +14,7 @@ WHO = ("nobody", "unknown", "read", "ingest", "admin")
 
 @pytest.fixture(scope="module")
 def routes(service: Service) -> list[tuple[str, str, dict[str, Any]]]:
-    paths = described(service.app)["paths"]
+    paths = service.app.openapi()["paths"]
     return [
         (method.upper(), path, operation)
         for path, operations in paths.items()

@@ -16,7 +16,9 @@ from triage.cli.analyze import parse_at
 from triage.cli.main import main
 from triage.domain.report import Coverage
 from triage.errors import NothingToAnalyze, UsageError
-from triage.render import html, text, wire
+from triage.render.data import wire
+from triage.render.page import html
+from triage.render.terminal import text
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ import pytest
 from tests.render import explanations
 from triage.cli.main import main
 from triage.errors import NothingToAnalyze
-from triage.render import explained
+from triage.render.terminal import explained
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import pytest
 
 from triage.cli.main import main
 from triage.cli.service import alone_on
-from triage.services.context import open_context
+from triage.server.context import open_context
 from triage.services.tokens import check_token
 from triage.settings import Settings
 
@@ -226,12 +226,12 @@ def test_the_doctor_says_that_nobody_works(run: Run, tmp_path: Path) -> None:
     from datetime import UTC, datetime, timedelta
 
     from triage.domain.states import WorkKind
-    from triage.store.work import arm
+    from triage.store.work.table import enqueue
 
     run("migrate")
     ctx = open_context(Settings(data_dir=tmp_path / "data"))
     with ctx.database.writing() as session:
-        arm(session, WorkKind.PARSE, "upl_1", datetime.now(UTC) - timedelta(hours=1))
+        enqueue(session, WorkKind.PARSE, "upl_1", datetime.now(UTC) - timedelta(hours=1))
     ctx.close()
     status, out, _ = run("doctor")
 

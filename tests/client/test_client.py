@@ -20,8 +20,10 @@ from triage.errors import (
     Unprocessable,
     UsageError,
 )
-from triage.render import frames, notebook, text
-from triage.render.tables import ARTIFACTS, EVIDENCE, INCIDENTS, SENT, SIMILAR
+from triage.render.data import frames
+from triage.render.data.tables import ARTIFACTS, EVIDENCE, INCIDENTS, SENT, SIMILAR
+from triage.render.page import notebook
+from triage.render.terminal import text
 
 
 @pytest.fixture(scope="module")

@@ -17,7 +17,7 @@ from tests.services.whole_jobs import GPU_LOST
 from tests.workers.running import ROOT, environment
 from triage.cli.main import main
 from triage.cli.watch import Changes
-from triage.render import text
+from triage.render.terminal import text
 
 
 @pytest.fixture

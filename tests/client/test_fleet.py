@@ -8,12 +8,12 @@ import matplotlib as mpl
 import pytest
 
 from tests.api.service import Service, context_at, serving
-from tests.services.fleet.small_fleet import END, LEMON, NODES, keep_fleet
+from tests.fleet.services.small_fleet import END, LEMON, NODES, keep_fleet
 from triage.cli.main import main
 from triage.client import Client
 from triage.domain.report import iso_utc
 from triage.errors import Unprocessable
-from triage.render import frames_of_fleet as frames
+from triage.fleet.render import frames
 
 SINCE = END - timedelta(days=60)
 PERIOD = ("--since", iso_utc(SINCE), "--until", iso_utc(END))

@@ -43,7 +43,8 @@ def test_the_deadline_holds_against_a_service_that_never_answers(node, tmp_path,
 def test_the_deadline_ends_a_call_that_nothing_else_ends(tmp_path) -> None:
     code = (
         "import time\n"
-        "from triage.collectors.deadline import Deadline, end_process_at\n"
+        "from triage.collectors.capture import end_process_at\n"
+        "from triage.collectors.deadline import Deadline\n"
         "end_process_at(Deadline(0.2), 7)\n"
         "time.sleep(600)\n"
     )

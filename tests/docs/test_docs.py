@@ -10,9 +10,9 @@ import pytest
 from typer.main import get_command
 
 from tests.docs.pages import FENCE, PAGES, ROOT, TEXT, page
+from triage.analysis.facts.stop import When
 from triage.analysis.joining.features import NAMES as FEATURES
 from triage.analysis.registry import DETECTORS
-from triage.analysis.stop import When
 from triage.cli.main import app, main
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Blame, EvidenceRole, Kind
@@ -259,7 +259,7 @@ def test_a_link_leads_somewhere(path: Path, link: str) -> None:
         assert anchor in anchors(found.read_text("utf-8"))
 
 
-# `triage/store/work.py`, or `store/work.py` for short; NAME stands for a name to be chosen.
+# `triage/store/work/table.py`, or `store/work.py` for short; NAME stands for a name to be chosen.
 A_PATH = re.compile(r"`((?:[a-z_]+/)+(?:[a-z_0-9]+\.[a-z]+)?)`")
 ABOVE = ("", "triage", "triage/analysis", "triage/api", "triage/services")
 TOPS = {

@@ -10,13 +10,14 @@ import triage
 from triage.analysis.likeness import WEIGHTS
 from triage.analysis.trace import MAX_RANKS
 from triage.client import Client
-from triage.client.fleet import MOST_RUNS, Fleet
 from triage.client.transport import TRIES
+from triage.fleet.client import MOST_RUNS, Fleet
+from triage.fleet.render import frames as frames_of_fleet
+from triage.fleet.render.notebook import FleetView
+from triage.fleet.render.plots.figures import FleetPlots
 from triage.parsers.flight_recorder.decoder import HISTORY_UNITS
-from triage.render import frames, frames_of_fleet, tables
-from triage.render.notebook_fleet import FleetView
-from triage.render.plots import Plots
-from triage.render.plots_of_fleet import FleetPlots
+from triage.render.data import frames, tables
+from triage.render.plots.figures import Plots
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "notebook.md").read_text("utf-8")
 TABLES = {

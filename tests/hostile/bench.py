@@ -17,10 +17,10 @@ from typing import Any
 from tests.hostile.assembler import dump, whole
 from tests.hostile.inputs import Hostile, everything
 from triage.domain.rank_digest import RankDigest
+from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.read import Reader
 from triage.parsers.flight_recorder.shared import Shared
-from triage.parsers.inputs import InputFile
 
 # By the clock: far more than the processor time that an input may take.
 KILLED_AFTER_S = 300

@@ -16,7 +16,7 @@ from tests.hostile.bench import outcomes
 from tests.hostile.folders import ODDITIES
 from tests.hostile.inputs import Hostile, everything
 from tests.spent import spent_s
-from triage.parsers.inputs import InputFile, find_inputs
+from triage.parsers.files.inputs import InputFile, find_inputs
 
 ROOT = Path(__file__).parents[2]
 GOOD = ROOT / "tests" / "data" / "nccl-healthy-w8"

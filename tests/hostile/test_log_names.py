@@ -8,7 +8,9 @@ import pytest
 import triage
 from tests.hostile.log_incident import NODES, good, job_json, write
 from triage.domain.report import Answer
-from triage.render import explained, html, next_step, text
+from triage.render.page import html
+from triage.render.terminal import explained, text
+from triage.render.words import next_step
 from triage.report import explain, read_rows
 
 HOSTILE = (

@@ -16,8 +16,8 @@ from tests.store.conftest import NOW
 from tests.support.servers import postgres_database
 from triage.errors import UsageError
 from triage.settings import Settings
-from triage.store.database import Database, open_database
-from triage.store.migrate import current_revision, head_revision, known_revisions, migrate
+from triage.store.database.engine import Database, open_database
+from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
 
 ROOT = Path(__file__).parents[2]
 TABLES = set(Base.metadata.tables)
@@ -26,8 +26,8 @@ KILLED = """
 import os, signal, sys
 from sqlalchemy import event
 from triage.settings import Settings
-from triage.store.database import open_database
-from triage.store.migrate import migrate
+from triage.store.database.engine import open_database
+from triage.store.database.migrate import migrate
 database = open_database(Settings(database_url=sys.argv[1]))
 left = int(sys.argv[2])
 @event.listens_for(database.engine, "after_cursor_execute")

@@ -11,18 +11,18 @@ from pathlib import Path
 
 import pytest
 
+from tests.fleet.records import example_record
 from tests.notify.messages import HOSTILE
 from tests.notify.test_golden import GOLDEN, TARGETS
-from tests.reliability.records import example_record
 from triage.domain.standing import FleetStandings, Grade, PartKind, RepeatedPart, Standing
 from triage.errors import Unprocessable
+from triage.fleet.render.weekly import headline, sentences
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.report import fleet_report
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event, check_events
 from triage.notify.registry import Kind, check_told, render_digest
 from triage.notify.slack import MAX_CHARS
-from triage.reliability.fleet_options import FleetOptions
-from triage.reliability.fleet_report import fleet_report
-from triage.render.digest_said import headline, sentences
 
 ROOT = Path(__file__).parents[2]
 PAGE = " ".join((ROOT / "docs" / "notifications.md").read_text("utf-8").split())

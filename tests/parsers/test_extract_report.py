@@ -6,11 +6,11 @@ from pathlib import Path
 import pytest
 
 import triage
-from tests.parsers.test_extract import XID, files_of, given
+from tests.parsers.extract.test_extract import XID, files_of, given
 from triage.domain.category import Action, Category, VerdictKind
-from triage.domain.fleet import Job, job_from_dict
+from triage.domain.job import Job, job_from_dict
 from triage.domain.report import Refused
-from triage.parsers.extract import Extractor
+from triage.parsers.extract.extract import Extractor
 from triage.report import evidence_rows, explain, read_rows, report_of, study_of
 from triage.simulator import simulate
 

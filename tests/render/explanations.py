@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from tests.render import answers
 from triage.analysis.explain import Explanation, Part, Place, Without
-from triage.analysis.hangs_on import Hang, Outcome, Source
-from triage.analysis.stop import Stop
+from triage.analysis.facts.stop import Stop
+from triage.analysis.joining.hangs_on import Hang, Outcome, Source
 from triage.domain.category import Category
 from triage.domain.report import Missing
 

@@ -18,8 +18,8 @@ from tests.support.waiting import eventually
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Refused
 from triage.domain.standing import Grade, Prior
-from triage.parsers.extract_wire import pack, unpack
-from triage.parsers.inputs import find_inputs
+from triage.parsers.extract.wire import pack, unpack
+from triage.parsers.files.inputs import find_inputs
 from triage.sandbox.first_compile import one_at_a_time
 from triage.sandbox.pool import (
     FileToRead,
@@ -445,8 +445,8 @@ sys.exit(status)
 
 
 def test_the_packed_extract_is_the_one_that_is_made_here(reader: Sandbox, log: FileToRead) -> None:
-    from triage.parsers.extract import Extractor
-    from triage.parsers.inputs import InputFile
+    from triage.parsers.extract.extract import Extractor
+    from triage.parsers.files.inputs import InputFile
 
     here = Extractor().extract([InputFile(log.path, log.artifact, log.size_bytes)])
     found = reader.extract([log], deadline_s=PATIENT_S)

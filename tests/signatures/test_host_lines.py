@@ -10,23 +10,23 @@ import pytest
 from tests.spent import spent_s
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
-from triage.signatures import (
+from triage.signatures import registry
+from triage.signatures.host import (
     boot,
     filesystem,
     ipmi_sel,
     lockup,
     memory_cpu,
     network_storage,
-    nic,
     node_lifecycle,
     nvme_storage,
     oom,
     power,
-    registry,
     segfault,
 )
-from triage.signatures.block_device import place
-from triage.signatures.machine_check import category_of, severity_of
+from triage.signatures.host.block_device import place
+from triage.signatures.host.machine_check import category_of, severity_of
+from triage.signatures.network import nic
 from triage.signatures.signature import Signature
 
 FAMILIES = (

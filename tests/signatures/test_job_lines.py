@@ -6,24 +6,19 @@ from tests.spent import spent_s
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole
 from triage.parsers.logs.envelope import read_envelope
-from triage.signatures import (
+from triage.signatures import registry
+from triage.signatures.gpu import cuda, gpu_tools
+from triage.signatures.network import c10d, gloo, nccl, nccl_identity
+from triage.signatures.program import (
     advice,
-    c10d,
-    cuda,
     data_loading,
-    gloo,
-    gpu_tools,
-    nccl,
-    nccl_identity,
     numerics,
     progress,
     python_errors,
-    registry,
-    scheduler,
     storage,
-    torchelastic,
 )
 from triage.signatures.registry import Match
+from triage.signatures.scheduler import scheduler, torchelastic
 from triage.signatures.signature import Signature
 
 FAMILIES = {

@@ -7,7 +7,7 @@ import pytest
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS
 from triage.errors import UsageError
-from triage.signatures.nccl_identity import gpu_of_bus
+from triage.signatures.network.nccl_identity import gpu_of_bus
 from triage.simulator.campaign import draw, leaves_for
 from triage.simulator.incidents.envelopes import FORMS, kernel_log
 from triage.simulator.incidents.job_voice import printed_bus

@@ -9,9 +9,10 @@ import pytest
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
 from triage.settings import Settings
-from triage.store import artifacts, incidents
-from triage.store.artifacts import NewArtifact
-from triage.store.database import Database, open_database
+from triage.store.database.engine import Database, open_database
+from triage.store.incidents import incidents
+from triage.store.uploads import artifacts
+from triage.store.uploads.artifacts import NewArtifact
 
 NOW = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
 COUNTER = itertools.count()

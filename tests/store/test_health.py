@@ -9,7 +9,8 @@ import pytest
 from tests.store.conftest import NOW
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
-from triage.store import health, jobs
+from triage.fleet.store import checks as health
+from triage.store import jobs
 
 HOUR = timedelta(hours=1)
 

@@ -9,8 +9,10 @@ from sqlalchemy import update
 
 from models import Incident
 from tests.store.conftest import NOW, suspect, uploaded
-from triage.store import artifacts, deliveries, evidence, incidents, revisions, subscriptions
-from triage.store.evidence import Reading
+from triage.store.incidents import incidents, revisions
+from triage.store.messages import deliveries, subscriptions
+from triage.store.uploads import artifacts, evidence
+from triage.store.uploads.evidence import Reading
 
 SOME = settings(
     max_examples=8, deadline=None,

@@ -8,9 +8,12 @@ from models import Artifact, Incident, Job, Node, Work
 from tests.store.conftest import NOW, new_file, uploaded
 from tests.store.racing import in_threads
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
-from triage.store import artifacts, evidence, incidents, jobs, revisions, settling, work
-from triage.store.evidence import Reading
-from triage.store.fair_queue import stand_in_line
+from triage.store import jobs
+from triage.store.incidents import incidents, revisions, settling
+from triage.store.uploads import artifacts, evidence
+from triage.store.uploads.evidence import Reading
+from triage.store.work import table as work
+from triage.store.work.fair_queue import enqueue_upload
 
 ROUNDS = 50
 GIVEN = {"within_s": 300.0, "quiet_s": 30.0, "now": NOW}
@@ -99,7 +102,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         incident_id = announce(session, unique, NOW)
     names = [f"{unique}-n{k}" for k in range(6)]
     with database.writing() as session:
-        work.arm(session, WorkKind.ANALYSE, incident_id, NOW)
+        work.enqueue(session, WorkKind.ANALYSE, incident_id, NOW)
 
     def hook(session, number):
         announce(session, unique, NOW)
@@ -114,7 +117,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         later = NOW + timedelta(seconds=number)
         seen = [f"{unique}-new-{number}", *names[:: 1 if k % 2 else -1]]
         jobs.saw_nodes(session, jobs.cluster_of(session, known), seen, later)
-        stand_in_line(session, upload_id, job_fk, NOW)
+        enqueue_upload(session, upload_id, job_fk, NOW)
 
     def read(session, k):
         owed = work.claim(session, WorkKind.PARSE, f"w{k}", NOW, 60.0)
@@ -129,7 +132,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
             artifacts.set_states(session, {file.id: (ArtifactState.ANALYSED, None)})
         settling.changed(session, incident_id, NOW)
         jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names, NOW)
-        work.arm(session, WorkKind.ANALYSE, incident_id, NOW)
+        work.enqueue(session, WorkKind.ANALYSE, incident_id, NOW)
 
     def analyse(session, k):
         owed = work.claim(session, WorkKind.ANALYSE, f"w{k}", NOW + timedelta(hours=1), 60.0)

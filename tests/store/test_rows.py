@@ -8,27 +8,23 @@ from sqlalchemy import func, select
 from models import Artifact, Base, Evidence, Incident, Work
 from tests.store.conftest import NOW, new_file, suspect, uploaded
 from triage.domain.states import ArtifactState, DeliveryState, IncidentState, WorkKind
-from triage.store import (
-    artifacts,
-    audit,
-    counts,
-    deliveries,
-    evidence,
+from triage.store import jobs, nodes
+from triage.store.access import audit, keys
+from triage.store.database.ids import new_id
+from triage.store.incidents import (
     incidents,
-    jobs,
-    keys,
-    nodes,
     resolutions,
     retention,
     revisions,
     settling,
-    subscriptions,
     suspects,
-    work,
-)  # fmt: skip
-from triage.store.evidence import Reading
-from triage.store.ids import new_id
-from triage.store.worker_activity import database_time, heard
+)
+from triage.store.messages import deliveries, subscriptions
+from triage.store.uploads import artifacts, evidence
+from triage.store.uploads.evidence import Reading
+from triage.store.work import counts
+from triage.store.work import table as work
+from triage.store.work.worker_activity import database_time, heard
 
 HOUR = timedelta(hours=1)
 
@@ -348,8 +344,8 @@ def test_counts_say_how_long_work_waits(database, unique, opened):
     with database.writing() as session:
         session.execute(Base.metadata.tables["work"].delete())
         assert counts.counts(session, NOW)["oldest_due_s"] == 0.0
-        work.arm(session, WorkKind.NOTIFY, "a", NOW)
-        work.arm(session, WorkKind.NOTIFY, "b", NOW + HOUR)
+        work.enqueue(session, WorkKind.NOTIFY, "a", NOW)
+        work.enqueue(session, WorkKind.NOTIFY, "b", NOW + HOUR)
         assert counts.counts(session, NOW - HOUR)["oldest_due_s"] == 0.0
         found = counts.counts(session, NOW + timedelta(seconds=7))
         assert (found["oldest_due_s"], found["work"]) == (7.0, {("notify", "waiting"): 2})
@@ -379,7 +375,7 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
             evidence.add_readings(session, incident_id, [Reading(made["x"], b"x")])
             answer(session, incident_id, 1, [suspect(1, "n")])
             send(session, incident_id, unique, incident_id)
-            work.arm(session, WorkKind.PARSE, upload_id, NOW)
+            work.enqueue(session, WorkKind.PARSE, upload_id, NOW)
     with database.writing() as session:
         settling.settle(session, old, NOW)
         if resolved:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from tests.support.cases import Case
 from triage.domain.evidence import EvidenceRole
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.errors import TriageError
-from triage.parsers.extract import Extract, Extractor
-from triage.parsers.inputs import InputFile
+from triage.parsers.extract.extract import Extract, Extractor
+from triage.parsers.files.inputs import InputFile
 from triage.perturb.incident import Incident, save
 from triage.report import report_of
 

@@ -12,8 +12,8 @@ from tempfile import TemporaryDirectory
 
 from tests.support.servers import postgres_database
 from triage.settings import Settings
-from triage.store.database import open_database
-from triage.store.migrate import migrate
+from triage.store.database.engine import open_database
+from triage.store.database.migrate import migrate
 
 __all__ = ["drop_template", "migrated_postgres", "put_migrated_sqlite"]
 

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field, replace
 
+from triage.analysis.facts.stop import SECOND, Stop
 from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.join import join
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.registry import DETECTORS
-from triage.analysis.stop import SECOND, Stop
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
@@ -16,7 +16,7 @@ T = 1_795_230_000 * SECOND
 
 
 @dataclass
-class Seats:
+class Placement:
     """Eight ranks a node, `n0`, `n1`, ...; GPU k of a node is 0000:k0:00."""
 
     nodes: int = 8
@@ -81,7 +81,7 @@ STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_s
 
 def answer(*rows, findings=(), stop=STOP, leaves=None, seats=None) -> Decision:
     joined = join(
-        None, findings, rows, seats or Seats(), stop, load_model(),
+        None, findings, rows, seats or Placement(), stop, load_model(),
         nodes=[f"n{k}" for k in range(8)],
         leaf_switch=leaves or {},
     )  # fmt: skip

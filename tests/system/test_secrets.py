@@ -19,7 +19,7 @@ import zstandard
 
 from tests.hostile.log_incident import good, job_json, kernel, steps, watchdog
 from tests.notify.receivers import OK, Receiver
-from tests.parsers.test_redact import HITS
+from tests.parsers.redact.test_redact import HITS
 from tests.support.waiting import eventually
 from tests.system.attacked import Attacked, attacked
 from tests.system.hostile_uploads import tar_of

@@ -6,7 +6,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from tests.api.service import Service, context_at, serving
-from tests.services.fleet.small_fleet import NODES, keep_fleet
+from tests.fleet.services.small_fleet import NODES, keep_fleet
 
 NOW = datetime.now(UTC).replace(microsecond=0)
 INVENTORY = "node,generation,rack,leaf_switch,cluster\n" + "\n".join(

@@ -3,39 +3,22 @@
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from html.parser import HTMLParser
-from typing import Any
 from urllib.parse import quote, urlencode
 
 from tests.api.service import Answer, Service
-from tests.conftest import ReadersHere
 from tests.services.whole_jobs import GPU_LOST, files_of, tar_of
+from tests.support.work import ReadersHere, do_all
 from triage.domain.states import WorkKind
-from triage.notify.guard import Guard
-from triage.services.perform import Tools, perform
 
 GOOD = files_of(GPU_LOST)
 BLOCKS = {"td", "th", "tr", "li", "p", "h1", "h2", "dt", "dd", "div", "section", "option", "pre"}
-KINDS = (WorkKind.PARSE, WorkKind.ANALYSE)
-
-
-class Readers(ReadersHere):
-    """With the time line, as the real reader gives it."""
-
-    def analyse(self, *given: Any, **more: Any) -> Any:
-        from triage.domain.answer_wire import answer_from_bytes
-        from triage.sandbox.child import timeline
-
-        found = super().analyse(*given, **more)
-        return replace(found, timeline=timeline(answer_from_bytes(found.answer)))
 
 
 def analyse(service: Service) -> None:
     """All work that is due."""
-    tools = Tools(Readers(), Guard(("127.0.0.0/8",)), "test:1:w_1")
-    while any(perform(service.ctx, tools, kind) for kind in KINDS):
-        pass
+    do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
 
 
 @contextmanager

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.services.fleet.small_fleet import LEMON
+from tests.fleet.services.small_fleet import LEMON
 from tests.web.browser import Browser, browsing
 from tests.web.fleet_site import fleet_service
 from tests.web.test_browser import AXE, SERIOUS

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from tests.api.service import Service
-from tests.services.fleet.small_fleet import LEMON, NODES
+from tests.fleet.services.small_fleet import LEMON, NODES
 from tests.web.fleet_site import NOW, fleet_service
 from tests.web.site import Reading, Visit
 from tests.web.test_pages import POLICY

@@ -8,22 +8,22 @@ import pytest
 
 from tests.api.service import Service
 from tests.web.site import Reading, Visit
+from triage.server.application import PAGES
 from triage.services import sessions
 from triage.services.tokens import create_token, revoke_token
-from triage.web.mount import ROUTERS
 from triage.web.routers.login import place_to_go
 
 OPEN_TO_ALL = {"/login"}
 GETS = sorted(
     {
         route.path
-        for router in ROUTERS
+        for router in PAGES
         for route in router.routes
         if "GET" in route.methods and route.path not in OPEN_TO_ALL
     }
 )
 POSTS = sorted(
-    {route.path for router in ROUTERS for route in router.routes if "POST" in route.methods}
+    {route.path for router in PAGES for route in router.routes if "POST" in route.methods}
 )
 
 

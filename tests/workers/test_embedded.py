@@ -24,7 +24,7 @@ from tests.workers.running import (
 )
 from triage.services.schema import prepare_schema
 from triage.settings import Settings
-from triage.store.database import open_database
+from triage.store.database.engine import open_database
 
 
 def worker_of(process: subprocess.Popen[str]) -> int:

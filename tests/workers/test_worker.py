@@ -1,8 +1,10 @@
 """API, worker and scheduler as processes of their own, on PostgreSQL with Redis and RabbitMQ."""
 
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -14,6 +16,7 @@ import pytest
 from tests.support.servers import postgres_database, rabbitmq_vhost, redis_prefix
 from tests.support.waiting import eventually
 from tests.workers.running import (
+    ROOT,
     alive,
     announce,
     children,
@@ -23,12 +26,12 @@ from tests.workers.running import (
     started,
     upload,
 )
-from triage import queue
 from triage.domain.states import WorkKind
-from triage.queue import waiting_messages
+from triage.queue import wakeups as queue
+from triage.queue.wakeups import waiting_messages
 from triage.settings import Settings
-from triage.store.database import open_database
-from triage.store.migrate import migrate
+from triage.store.database.engine import open_database
+from triage.store.database.migrate import migrate
 
 
 @pytest.fixture(params=["redis", "rabbitmq"])
@@ -64,6 +67,17 @@ def stopped(process: subprocess.Popen[str], log: Path) -> None:
     assert process.wait(120) == 0, log.read_text()
 
 
+def inspected(env: dict[str, str]) -> list[str]:
+    """The tasks of the one worker, as `celery inspect registered` lists them."""
+    command = ["-A", "workers.app", "inspect", "registered", "--json", "--timeout", "60"]
+    done = subprocess.run(
+        [sys.executable, "-m", "celery", *command],
+        env=env, cwd=ROOT, capture_output=True, text=True, check=True, timeout=180,
+    )  # fmt: skip
+    [tasks] = json.loads(done.stdout).values()
+    return list(tasks)
+
+
 def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
     settings: dict[str, str], tmp_path: Path
 ) -> None:
@@ -84,6 +98,8 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
         with ThreadPoolExecutor(8) as pool:
             assert set(pool.map(lambda rank: upload(address, "4711", rank), range(8))) == {201}
         assert first_suspect(address, first) == ("ready", "n1")
+
+        assert set(inspected(env)) == {f"triage.{kind}" for kind in WorkKind}
 
         family = children(worker.pid)
         second = announce(address, "4712", expected_artifacts=8)

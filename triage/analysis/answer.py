@@ -5,30 +5,30 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from triage.analysis import picture
-from triage.analysis.build_snapshot import build_snapshot
-from triage.analysis.case import Case, build_case
-from triage.analysis.consistency import set_apart
-from triage.analysis.groups import Membership, resolve_groups
+from triage.analysis.facts.live_beside_logs import with_logs
+from triage.analysis.facts.odd_node import odd_messages
+from triage.analysis.facts.of_the_job import of_its_processes, strange_nodes, without_teardown
+from triage.analysis.facts.on_one_clock import Dated, on_one_clock
+from triage.analysis.facts.stop import Stop, find_stop, parse_instant
 from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Joined, join
-from triage.analysis.live_beside_logs import with_logs
-from triage.analysis.missing import missing
-from triage.analysis.odd_node import odd_messages
-from triage.analysis.of_the_job import of_its_processes, strange_nodes, without_teardown
-from triage.analysis.on_one_clock import Dated, on_one_clock
+from triage.analysis.joining.missing import missing
+from triage.analysis.joining.timeline import timeline
+from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import hear
-from triage.analysis.selection import Selection, select
-from triage.analysis.stop import Stop, find_stop, parse_instant
+from triage.analysis.snapshots.build_snapshot import build_snapshot
+from triage.analysis.snapshots.consistency import set_apart
+from triage.analysis.snapshots.groups import Membership, resolve_groups
+from triage.analysis.snapshots.selection import Selection, select
 from triage.analysis.telemetry.evidence import telemetry_evidence
-from triage.analysis.timeline import timeline
-from triage.analysis.waits import wait_graph
-from triage.analysis.zones_of_roots import in_zone_of_the_stop
+from triage.analysis.waiting import picture
+from triage.analysis.waiting.case import Case, build_case
+from triage.analysis.waiting.waits import wait_graph
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.domain.progress import JobProgress
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits

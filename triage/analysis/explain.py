@@ -11,19 +11,19 @@ from datetime import datetime
 from typing import Any, Final
 
 from triage.analysis.answer import Weighed, missing_of, require_usable, weigh_up, weigh_view
-from triage.analysis.case import timestamp
-from triage.analysis.hangs_on import Hang, hangs_on
+from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop, begun_to_wait, parse_instant
 from triage.analysis.joining.belief import Belief, Model, load_model
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
+from triage.analysis.joining.hangs_on import Hang, hangs_on
 from triage.analysis.joining.join import Joined
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import witness_words
 from triage.analysis.joining.wording import because_of
-from triage.analysis.stop import FAILING, JOB_KINDS, Stop, begun_to_wait, parse_instant
+from triage.analysis.waiting.case import timestamp
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.domain.report import Because, Missing, Verdict, iso_utc
 from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from triage.analysis.answer import Weighed
-from triage.analysis.lateness import measure
+from triage.analysis.waiting.lateness import measure
 from triage.domain.report import Answer
 
 __all__ = ["lateness_rows"]

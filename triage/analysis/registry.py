@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Protocol
 
-from triage.analysis.case import Case
 from triage.analysis.detectors.device_stall import DeviceStall
 from triage.analysis.detectors.fabric_stall import FabricStall
 from triage.analysis.detectors.host_stall import HostStall
@@ -15,6 +14,7 @@ from triage.analysis.detectors.order_cycle import OrderCycle
 from triage.analysis.detectors.p2p import P2pMismatch
 from triage.analysis.detectors.setup_hang import SetupHang
 from triage.analysis.detectors.straggler import Straggler
+from triage.analysis.waiting.case import Case
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 

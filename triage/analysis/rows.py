@@ -6,10 +6,10 @@ A dump is one row, a refused file is one, and every line that a signature knows.
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from triage.analysis.case import Case, timestamp
-from triage.analysis.on_one_clock import on_one_clock
+from triage.analysis.facts.on_one_clock import on_one_clock
+from triage.analysis.waiting.case import Case, timestamp
 from triage.domain.evidence import Evidence
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused, iso_utc
 from triage.parsers.flight_recorder.naming import node_in_name

@@ -13,9 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from triage.analysis.case import Case
-from triage.analysis.lateness import node_clocks
-from triage.analysis.snapshot import Snapshot
+from triage.analysis.snapshots.snapshot import Snapshot
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.lateness import node_clocks
 from triage.domain.rank_digest import FINISHED, MISSING, P2P, STARTED_BIT
 from triage.domain.report import Answer
 from triage.errors import UsageError

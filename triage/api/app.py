@@ -1,73 +1,64 @@
-"""The application: routes, tokens, problems, and what holds for every answer."""
+"""The application: tokens, problems, and what holds for every answer, whatever its routes are."""
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
-from functools import partial
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import orjson
 from anyio import to_thread
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
+from prometheus_client.registry import Collector
+from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ExceptionHandler
 
-from triage.api import docs_page
-from triage.api.edge import Edge
-from triage.api.gate import Gate
-from triage.api.linger import Linger
+from triage.api.answers.problems import answer_refusal
+from triage.api.answers.refusals import MethodNotAllowed
+from triage.api.description import docs_page
+from triage.api.description.openapi import described
+from triage.api.limits.admission_gate import AdmissionGate
+from triage.api.limits.linger import Linger
+from triage.api.limits.rate_limiter import RateLimiter
 from triage.api.metrics import Metrics
-from triage.api.openapi import described
-from triage.api.pace import Pace
-from triage.api.problems import answer_refusal
 from triage.api.readiness import Readiness
-from triage.api.refusals import MethodNotAllowed
-from triage.api.routers import (
-    fleet,
-    fleet_checks,
-    fleet_import,
-    fleet_lists,
-    fleet_plans,
-    fleet_telemetry,
-    hooks,
-    incidents,
-    nodes,
-    operations,
-    subscriptions,
-    uploads,
-)
+from triage.api.request_middleware import RequestMiddleware
 from triage.api.state import ApiState
 from triage.api.watch import Watch
+from triage.clock import utc_now
 from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
-from triage.queue import PipeWakeups
-from triage.services.context import Context, utc_now
-from triage.services.fleet.gauges import read_figures
-from triage.store import incidents as stored_incidents
-from triage.store.counts import counts
-from triage.web import mount as pages
+from triage.queue.wakeups import PipeWakeups
+from triage.services.context import Context
+from triage.store.incidents import incidents as stored_incidents
+from triage.store.work.counts import counts
 
-__all__ = ["create_app"]
+__all__ = ["Parts", "build_app", "gate_of"]
 
 # Threads that answer reads and hooks; uploads have their own.
 THREADS: Final = 16
 # As many as readers are started at most: with more than these, some are left for uploads.
 FEW_PROCESSORS: Final = 4
-ROUTERS: Final = (
-    hooks.router, uploads.router, incidents.router, incidents.waiting, nodes.router,
-    subscriptions.router, operations.router, fleet_import.router,
-    fleet.router, fleet_plans.router, fleet_lists.router,
-    fleet_checks.router, fleet_checks.reading, fleet_telemetry.router,
-)  # fmt: skip
 NOT_FOUND: Final = 404
 NOT_ALLOWED: Final = 405
 
 
-def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What an application is made of: routes, the shapes that they answer with, and gauges."""
+
+    routers: Sequence[APIRouter]
+    pages: Sequence[APIRouter]
+    shapes: Sequence[type[BaseModel]]
+    gauges: Sequence[Collector] = ()
+
+
+def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastAPI:
     """The HTTP interface over a context. ``open_access`` needs no token (loopback alone).
 
     ``app.state.triage.watch.end()`` lets all long polls go, for a stop that is to be quick.
@@ -98,42 +89,42 @@ def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
         lifespan=lifespan,
         generate_unique_id_function=lambda route: route.name,
     )
-    metrics = Metrics(read_counts, partial(read_figures, ctx))
+    metrics = Metrics(read_counts, parts.gauges)
     app.state.triage = ApiState(
         context=ctx,
         open_access=open_access,
         metrics=metrics,
-        pace=Pace(ctx.settings.requests_per_minute),
+        pace=RateLimiter(ctx.settings.requests_per_minute),
         gate=gate_of(ctx),
         watch=Watch(settled),
         readiness=Readiness(ctx),
     )
-    for router in ROUTERS:
+    app.state.parts = parts
+    for router in (*parts.routers, *parts.pages):
         app.include_router(router)
     app.add_api_route("/openapi.json", openapi_file, methods=["GET"], include_in_schema=False)
     docs_page.add_to(app)
-    pages.add_to(app)
     app.add_exception_handler(Refusal, cast("ExceptionHandler", refused))
     app.add_exception_handler(RequestValidationError, cast("ExceptionHandler", invalid))
     app.add_exception_handler(HTTPException, cast("ExceptionHandler", unrouted))
-    app.openapi = lambda: described(app)  # type: ignore[method-assign]
+    app.openapi = lambda: described(app, parts.shapes)  # type: ignore[method-assign]
     app.add_middleware(Linger)
-    app.add_middleware(Edge, metrics=metrics)
+    app.add_middleware(RequestMiddleware, metrics=metrics)
     return app
 
 
-def gate_of(ctx: Context) -> Gate:
+def gate_of(ctx: Context) -> AdmissionGate:
     """The gate of uploads; it minds the line of unread ones where readers need the processors."""
     most = ctx.settings.max_uploads, ctx.settings.max_waiting
     beside = isinstance(ctx.wakeups, PipeWakeups)
     if beside and len(os.sched_getaffinity(0)) <= FEW_PROCESSORS:
-        return Gate(*most, ctx.line.is_long)
-    return Gate(*most)
+        return AdmissionGate(*most, ctx.line.is_long)
+    return AdmissionGate(*most)
 
 
 def openapi_file(request: Request) -> Response:
     """The OpenAPI description."""
-    return Response(orjson.dumps(described(request.app)), media_type="application/json")
+    return Response(orjson.dumps(request.app.openapi()), media_type="application/json")
 
 
 async def refused(request: Request, refusal: Refusal) -> Response:
@@ -181,6 +172,7 @@ def methods_at(request: Request) -> tuple[str, ...]:
 
 def every_route(app: FastAPI) -> list[APIRoute]:
     routes = [route for route in app.routes if isinstance(route, APIRoute)]
-    for router in (*ROUTERS, *pages.ROUTERS):
+    parts: Parts = app.state.parts
+    for router in (*parts.routers, *parts.pages):
         routes += [route for route in router.routes if isinstance(route, APIRoute)]
     return routes

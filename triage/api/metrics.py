@@ -12,9 +12,7 @@ from prometheus_client import CollectorRegistry, Counter, Histogram, generate_la
 from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
-from triage.api.fleet_metrics import FleetGauges
 from triage.errors import TriageError
-from triage.services.fleet.gauges import Figure
 
 __all__ = ["Metrics"]
 
@@ -25,13 +23,9 @@ Counts = Mapping[str, Any]
 
 
 class Metrics:
-    """The registry of one application; ``read_counts`` and ``read_fleet`` ask the database."""
+    """The registry of one application; ``read_counts`` asks the database."""
 
-    def __init__(
-        self,
-        read_counts: Callable[[], Counts],
-        read_fleet: Callable[[], Sequence[Figure]] | None = None,
-    ) -> None:
+    def __init__(self, read_counts: Callable[[], Counts], gauges: Sequence[Collector] = ()) -> None:
         self.registry = CollectorRegistry()
         self.requests = Counter(
             "triage_http_requests", "Requests answered.", ("route", "method", "status"),
@@ -58,8 +52,8 @@ class Metrics:
             registry=self.registry,
         )  # fmt: skip
         self.registry.register(Rows(read_counts))
-        if read_fleet is not None:
-            self.registry.register(FleetGauges(read_fleet))
+        for one in gauges:
+            self.registry.register(one)
 
     def answered(self, route: str, method: str, status: int, seconds: float) -> None:
         """Count one request."""

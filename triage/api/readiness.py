@@ -12,11 +12,12 @@ from typing import Final
 
 from anyio import CapacityLimiter, move_on_after, to_thread
 
+from triage.clock import utc_now
 from triage.errors import TriageError
-from triage.queue import CeleryWakeups
-from triage.services.context import Context, utc_now
-from triage.store.counts import counts
-from triage.store.migrate import current_revision, head_revision
+from triage.queue.wakeups import CeleryWakeups
+from triage.services.context import Context
+from triage.store.database.migrate import current_revision, head_revision
+from triage.store.work.counts import counts
 
 __all__ = ["Part", "Readiness"]
 

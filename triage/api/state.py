@@ -5,9 +5,9 @@ from typing import cast
 
 from starlette.requests import Request
 
-from triage.api.gate import Gate
+from triage.api.limits.admission_gate import AdmissionGate
+from triage.api.limits.rate_limiter import RateLimiter
 from triage.api.metrics import Metrics
-from triage.api.pace import Pace
 from triage.api.readiness import Readiness
 from triage.api.watch import Watch
 from triage.services.context import Context
@@ -22,8 +22,8 @@ class ApiState:
     context: Context
     open_access: bool
     metrics: Metrics
-    pace: Pace
-    gate: Gate
+    pace: RateLimiter
+    gate: AdmissionGate
     watch: Watch
     readiness: Readiness
 

@@ -194,14 +194,14 @@ def _check_folder(output: Path) -> None:
 def rendered(answer: "Answer", format_: Format, top: int | None, *, to_file: bool) -> bytes:
     """``answer`` in the form asked for; colours and width are those of stdout."""
     if format_ is Format.JSON:
-        from triage.render import wire
+        from triage.render.data import wire
 
         return wire.render(answer, top=top)
     if format_ is Format.HTML:
-        from triage.render import html
+        from triage.render.page import html
 
         return html.render(answer, top=top).encode("utf-8")
-    from triage.render import text
+    from triage.render.terminal import text
 
     terminal = sys.stdout.isatty() and not to_file
     shown = text.render(answer, colour=terminal and colours(), width=width(terminal), top=top)

@@ -42,15 +42,12 @@ class Shell(StrEnum):
 
 
 def completion(
+    context: typer.Context,
     shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")],
 ) -> None:
     """Print the script; the help stands in ``HELP``."""
-    from typer.main import get_command
-
-    from triage.cli.main import app
-
     write = {Shell.BASH: bash, Shell.ZSH: zsh, Shell.FISH: fish}[shell]
-    emit(write(list(tree(get_command(app)))).encode())
+    emit(write(list(tree(context.find_root().command))).encode())
 
 
 def tree(group: Any, path: tuple[str, ...] = ()) -> Iterator[Command]:  # noqa: ANN401

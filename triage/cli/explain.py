@@ -72,7 +72,7 @@ def explain(
     with reading() as progress:
         told = run(inputs, job=known, at=stopped_at, progress=progress)
 
-    from triage.render import explained
+    from triage.render.terminal import explained
 
     if format_ is Format.JSON:
         emit(explained.render_json(told, top=top))

@@ -12,7 +12,7 @@ from triage.cli.ask import CaFile, TokenFile, Url, asking
 from triage.errors import UsageError
 
 if TYPE_CHECKING:
-    from triage.render.text import Line
+    from triage.render.terminal.text import Line
 
 __all__ = ["HELP", "Rows", "incidents", "print_lines"]
 
@@ -73,11 +73,11 @@ def incidents(
         }  # fmt: skip
         found = client.incident_rows(asked, limit=limit + 1)
     if format_ is Rows.JSONL:
-        from triage.render.wire import encode_line
+        from triage.render.data.wire import encode_line
 
         emit(b"".join(map(encode_line, found[:limit])))
         return
-    from triage.render.listing import incident_lines
+    from triage.render.terminal.listing import incident_lines
 
     print_lines(incident_lines(found[:limit], more=len(found) > limit, width=columns()))
 
@@ -101,7 +101,7 @@ def columns() -> int:
 
 def print_lines(lines: "list[Line]") -> None:
     """Lines of text on stdout, in colour on a terminal that wants it."""
-    from triage.render.text import painted
+    from triage.render.terminal.text import painted
 
     colour = sys.stdout.isatty() and colours()
     shown = "".join(f"{painted(line, colour)}\n" for line in lines)

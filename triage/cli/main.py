@@ -11,7 +11,6 @@ from typing import Annotated
 
 import typer
 
-from triage import __version__
 from triage.cli.analyze import HELP as ANALYZE_HELP
 from triage.cli.analyze import analyze
 from triage.cli.collect import HELP as COLLECT_HELP
@@ -22,8 +21,6 @@ from triage.cli.doctor import HELP as DOCTOR_HELP
 from triage.cli.doctor import doctor
 from triage.cli.explain import HELP as EXPLAIN_HELP
 from triage.cli.explain import explain
-from triage.cli.fleet import HELP as FLEET_HELP
-from triage.cli.fleet import app as fleet
 from triage.cli.incidents import HELP as INCIDENTS_HELP
 from triage.cli.incidents import incidents
 from triage.cli.migrate import HELP as MIGRATE_HELP
@@ -44,7 +41,10 @@ from triage.cli.watch import HELP as WATCH_HELP
 from triage.cli.watch import watch
 from triage.cli.worker import SCHEDULER_HELP, WORKER_HELP, scheduler, worker
 from triage.errors import TriageError
-from triage.render.clean import one_line
+from triage.fleet.cli.commands import HELP as FLEET_HELP
+from triage.fleet.cli.commands import app as fleet
+from triage.render.words.clean import one_line
+from triage.version import __version__
 
 __all__ = ["app", "main"]
 

@@ -25,9 +25,9 @@ def migrate(
     with service_packages():
         from triage.logging import configure_logging
         from triage.settings import load_settings
-        from triage.store.database import open_database
-        from triage.store.migrate import current_revision
-        from triage.store.migrate import migrate as bring
+        from triage.store.database.engine import open_database
+        from triage.store.database.migrate import current_revision
+        from triage.store.database.migrate import migrate as bring
 
         settings = load_settings()
         configure_logging(settings)

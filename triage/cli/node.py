@@ -44,10 +44,10 @@ def node(
     with asking(url, token_file, ca_file) as client:
         history = client.node(name)
     if format_ is NodeFormat.JSON:
-        from triage.render.wire import encode
+        from triage.render.data.wire import encode
 
         emit(encode(history.to_dict()))
         return
-    from triage.render.listing import node_lines
+    from triage.render.terminal.listing import node_lines
 
     print_lines(node_lines(history.to_dict(), history.summary, columns()))

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from triage.cli.analyze import emit, existing
-from triage.render.clean import cells, encodable, one_line
+from triage.render.words.clean import cells, encodable, one_line
 
 __all__ = ["HELP", "RowFormat", "parse"]
 
@@ -77,7 +77,7 @@ def _emit_in_pieces(lines: Iterable[bytes]) -> None:
 
 
 def _json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    from triage.render.wire import encode_line
+    from triage.render.data.wire import encode_line
 
     return map(encode_line, rows)
 

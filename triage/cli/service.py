@@ -22,10 +22,11 @@ import structlog
 from triage.cli.http_server import HttpServer, bind, server_config
 from triage.errors import UsageError
 from triage.logging import configure_logging
-from triage.queue import CeleryWakeups, NoWakeups, PipeWakeups, Wakeups
-from triage.services.context import Context, open_context
+from triage.queue.wakeups import CeleryWakeups, NoWakeups, PipeWakeups, Wakeups
+from triage.server.context import open_context
+from triage.server.supervisor import Supervisor
+from triage.services.context import Context
 from triage.services.schema import prepare_schema
-from triage.services.supervise import Supervisor
 from triage.services.tokens import any_token
 from triage.settings import Settings, load_settings
 
@@ -82,7 +83,7 @@ def serve(
 ) -> None:
     """Answer on this socket, with the child beside, until a signal ends both."""
     # By name, as uvicorn loads any application: the command line knows no routes.
-    create_app = importlib.import_module("triage.api.app").create_app
+    create_app = importlib.import_module("triage.server.application").create_app
     app = create_app(ctx, open_access=options.open_access)
     end_child = threading.Thread(target=stop_child, args=[supervisor], name="end-child")
 

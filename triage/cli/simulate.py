@@ -272,7 +272,7 @@ def _show(done: int, total: int) -> None:
 
 def _list() -> None:
     """All that can be simulated."""
-    from triage.render.wrap import wrap
+    from triage.render.terminal.wrap import wrap
     from triage.simulator import KINDS
     from triage.simulator.incidents.scenarios import SCENARIOS
 

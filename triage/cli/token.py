@@ -40,7 +40,7 @@ def create(
 ) -> int:
     """Print a new token, alone on stdout; it is shown only here."""
     with service_packages():
-        from triage.services.context import utc_now
+        from triage.clock import utc_now
         from triage.services.tokens import create_token
 
         ctx = open_ready()
@@ -58,7 +58,7 @@ def create(
 def list_all() -> int:
     """Print all tokens, without what is secret of them."""
     with service_packages():
-        from triage.render.clean import one_line
+        from triage.render.words.clean import one_line
         from triage.services.tokens import list_tokens
 
         ctx = open_ready()
@@ -94,7 +94,7 @@ def revoke(
 def open_ready() -> "Context":
     """The context on a database that is at this release's revision."""
     from triage.logging import configure_logging
-    from triage.services.context import open_context
+    from triage.server.context import open_context
     from triage.services.schema import prepare_schema
     from triage.settings import load_settings
 

@@ -74,7 +74,7 @@ def followed(
     client: "Client", incident_id: str, timeout_s: float | None, shown: Screen
 ) -> "Incident | None":
     """The incident once its answer is final; None when the time is up before."""
-    from triage.render.listing import state_text
+    from triage.render.terminal.listing import state_text
 
     begun = time.monotonic()
     pause_s = SHORTEST_S
@@ -96,9 +96,9 @@ def followed(
 
 def state_lines(incident: "Incident", state: str) -> list[str]:
     """The state, and the answer so far."""
-    from triage.render.belief import belief
-    from triage.render.clean import cut, one_line
-    from triage.render.ranges import condense
+    from triage.render.words.belief import belief
+    from triage.render.words.clean import cut, one_line
+    from triage.render.words.ranges import condense
 
     lines = [f"{incident.id}, job {cut(one_line(incident.job_id), 30)}: {state}"]
     verdict = incident.verdict
@@ -137,7 +137,7 @@ class Changes:
 
     def show(self, lines: list[str]) -> None:
         """The state and the verdict, where they are not those of before."""
-        from triage.render.clean import cut
+        from triage.render.words.clean import cut
 
         said = "; ".join(line.strip() for line in lines[:2])
         if said != self.before:

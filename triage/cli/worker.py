@@ -48,4 +48,4 @@ def worker(
 def scheduler() -> int:
     """Run the scheduler; the help stands in ``SCHEDULER_HELP``."""
     with service_packages():
-        return int(importlib.import_module("workers.schedule").main())
+        return int(importlib.import_module("workers.scheduler").main())

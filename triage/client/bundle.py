@@ -14,7 +14,7 @@ from typing import IO, Final
 import zstandard
 
 from triage.errors import UsageError
-from triage.parsers.archive import PEEK_BYTES, compression_of, is_tar, peek
+from triage.parsers.files.archive import PEEK_BYTES, compression_of, is_tar, peek
 
 __all__ = ["Bundle", "bundle_of"]
 

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
 from triage.client.bundle import bundle_of
-from triage.client.fleet import Fleet
 from triage.client.incident import ENDED, Incident, path_of
 from triage.client.node import NodeHistory
 from triage.client.transport import Ask, Transport
 from triage.errors import Conflict, NotAllowed, NotYet, UsageError
+from triage.fleet.client import Fleet
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -88,9 +88,9 @@ class Client:
         """Incidents, newest first, at most ``limit`` (all when None).
 
         ``node`` is among the suspects, ``since`` is when it was opened (a ``datetime`` or
-        RFC 3339 text). Columns are ``triage.render.tables.INCIDENTS``.
+        RFC 3339 text). Columns are ``triage.render.data.tables.INCIDENTS``.
         """
-        from triage.render.tables import INCIDENTS, table
+        from triage.render.data.tables import INCIDENTS, table
 
         asked = {
             "job_id": job_id, "node": node, "category": category, "state": state, "since": since,
@@ -299,7 +299,7 @@ def flat(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 def sent_of(said: Mapping[str, Any]) -> "DataFrame":
     """The files of an upload; those that were refused are warned of."""
-    from triage.render.tables import SENT, table
+    from triage.render.data.tables import SENT, table
 
     refused = [one for one in said["artifacts"] if one["status"] >= 400]
     if refused:

@@ -15,7 +15,7 @@ from triage.errors import Conflict, Unavailable
 if TYPE_CHECKING:
     from pandas import DataFrame
 
-    from triage.render.plots import Plots
+    from triage.render.plots.figures import Plots
     from triage.report import Report
 
 __all__ = ["ENDED", "Incident", "path_of"]
@@ -36,7 +36,7 @@ class Incident:
 
     What it is stands in it; its tables are fetched when first asked for and kept, and
     :meth:`refresh` forgets them. They are empty before the first verdict. Columns are those
-    of :mod:`triage.render.frames` and :mod:`triage.render.tables`.
+    of :mod:`triage.render.data.frames` and :mod:`triage.render.data.tables`.
 
     ``sent`` is the table of the files of the upload that this came from, else None.
     """
@@ -119,56 +119,56 @@ class Incident:
     @property
     def suspects(self) -> "DataFrame":
         """Suspects, best first."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.suspects(self._answer_or_none)
 
     @property
     def collectives(self) -> "DataFrame":
         """One row per operation at the frontier."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.collectives(self._answer_or_none)
 
     @property
     def timeline(self) -> "DataFrame":
         """The first error of each node beside the stop."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.timeline(self._answer_or_none)
 
     @property
     def coverage(self) -> "DataFrame":
         """What was read and what was not."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.coverage(self._answer_or_none)
 
     @property
     def ranks(self) -> "DataFrame":
         """One row per expected rank: its state, and where it waits."""
-        from triage.render import frames
+        from triage.render.data import frames
 
         return frames.ranks(self._answer_or_none)
 
     @property
     def evidence(self) -> "DataFrame":
         """What was read out of each file, before any judgement, in the order read."""
-        from triage.render.tables import EVIDENCE
+        from triage.render.data.tables import EVIDENCE
 
         return self._rows("evidence", EVIDENCE)
 
     @property
     def artifacts(self) -> "DataFrame":
         """The files that came in, and what became of each."""
-        from triage.render.tables import ARTIFACTS
+        from triage.render.data.tables import ARTIFACTS
 
         return self._rows("artifacts", ARTIFACTS)
 
     @property
     def repeats(self) -> "DataFrame":
         """Earlier incidents that convicted the same node, newest first, and by which part."""
-        from triage.render.tables import REPEATS, table
+        from triage.render.data.tables import REPEATS, table
 
         return table(self._facts.get("repeats") or (), REPEATS)
 
@@ -211,7 +211,7 @@ class Incident:
         raise Unavailable("the answer is being revised again and again; ask again in a minute")
 
     def _rows(self, part: str, columns: Mapping[str, str]) -> "DataFrame":
-        from triage.render.tables import table
+        from triage.render.data.tables import table
 
         def fetch() -> "DataFrame":
             rows = list(self._transport.pages(path_of(self.id, part)))
@@ -225,8 +225,8 @@ class Incident:
         return cast("T", self._kept[name])
 
     def _repr_html_(self) -> str:
-        from triage.render.markup import el
-        from triage.render.notebook import fragment
+        from triage.render.page.notebook import fragment
+        from triage.render.pictures.markup import el
 
         where = f"Incident {self.id} of job {self.job_id}, {self.state}"
         where += ", may still change" if self.provisional else ""

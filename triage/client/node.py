@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from triage.render.clean import one_line
-from triage.render.tables import TIME
+from triage.render.data.tables import TIME
+from triage.render.words.clean import one_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -69,14 +69,14 @@ class NodeHistory:
     @property
     def incidents(self) -> "DataFrame":
         """The incidents that suspected it, with the columns of ``NODE_INCIDENTS``."""
-        from triage.render.tables import table
+        from triage.render.data.tables import table
 
         return table(self._facts["incidents"], NODE_INCIDENTS)
 
     @property
     def errors(self) -> "DataFrame":
         """The errors of its logs, with the columns of ``NODE_ERRORS``."""
-        from triage.render.tables import table
+        from triage.render.data.tables import table
 
         return table(self._facts["errors"], NODE_ERRORS)
 
@@ -95,8 +95,8 @@ class NodeHistory:
         return f"{one_line(self.node)}: {said}"
 
     def _repr_html_(self) -> str:
-        from triage.render.markup import el
-        from triage.render.notebook import html_table
+        from triage.render.page.notebook import html_table
+        from triage.render.pictures.markup import el
 
         head = ("when", "incident", "job", "role", "cause", "turned out to be")
         rows = [

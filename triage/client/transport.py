@@ -14,8 +14,8 @@ from typing import Any, Final, TypeVar
 
 import httpx2
 
-from triage import __version__
 from triage.errors import Place, Refusal, Unavailable, Unprocessable, UsageError
+from triage.version import __version__
 
 __all__ = ["Ask", "Body", "Said", "Transport"]
 

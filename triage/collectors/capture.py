@@ -10,6 +10,8 @@ import os
 import select
 import signal
 import subprocess
+import sys
+import threading
 from contextlib import suppress
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -18,9 +20,11 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Captured", "capture", "end_all"]
+__all__ = ["Captured", "capture", "end_process_at"]
 
 CHUNK = 1 << 18
+# After the deadline: time to close files and to say what was left.
+GRACE_S = 1.0
 # An epilogue has no search path.
 FOLDERS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
 
@@ -123,3 +127,23 @@ def _keep_end(scratch: IO[bytes], size: int) -> None:
         scratch.write(part)
         start, at = start + len(part), at + len(part)
     scratch.truncate()
+
+
+def end_process_at(deadline: Deadline, status: int) -> threading.Timer:
+    """End this process with ``status`` shortly after ``deadline``, whatever hangs.
+
+    A name server or a network file system may hold a call for minutes, and no time limit
+    of ours reaches it. What was found is in the spool by then, or never will be. The
+    timer that comes back is to be cancelled when the work is done.
+    """
+
+    def end() -> None:
+        end_all()
+        sys.stderr.write("triage collect: the deadline has passed and a call still hangs; ended\n")
+        sys.stderr.flush()
+        os._exit(status)
+
+    timer = threading.Timer(deadline.left_s() + GRACE_S, end)
+    timer.daemon = True
+    timer.start()
+    return timer

@@ -13,13 +13,13 @@ import sys
 from contextlib import suppress
 from typing import TYPE_CHECKING, NoReturn
 
-from triage import __version__
-from triage.collectors.capture import end_all
+from triage.collectors.capture import end_all, end_process_at
 from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
-from triage.collectors.deadline import Deadline, end_process_at
+from triage.collectors.deadline import Deadline
 from triage.collectors.options import SHARED, Misuse, Options, bytes_of, seconds_of
 from triage.collectors.summary import lines_of, list_lines, note_lines
+from triage.version import __version__
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

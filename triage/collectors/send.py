@@ -16,9 +16,9 @@ import time
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from triage import __version__
 from triage.collectors.bundle import one_line
 from triage.collectors.endpoint import path_of
+from triage.version import __version__
 
 if TYPE_CHECKING:
     from triage.collectors.credentials import Token

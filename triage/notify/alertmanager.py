@@ -21,8 +21,8 @@ from triage.notify.neutral import plain, web_link
 from triage.notify.request import JSON, Request, Target
 from triage.notify.severity import severity
 from triage.notify.told import Named, VerdictWords, in_front, suspects_told, verdict_told
-from triage.render.belief import belief
-from triage.render.ranges import condense
+from triage.render.words.belief import belief
+from triage.render.words.ranges import condense
 
 __all__ = ["STANDS_FOR", "alerts_url", "render"]
 

@@ -15,12 +15,12 @@ from functools import lru_cache
 import httpcore2
 import httpx2
 
-from triage import __version__
 from triage.errors import Unprocessable
 from triage.notify.guard import Checked, Guard
 from triage.notify.pinned import pool
 from triage.notify.request import Request
-from triage.render.clean import one_line
+from triage.render.words.clean import one_line
+from triage.version import __version__
 
 __all__ = ["MAX_RESPONSE_BYTES", "Attempt", "send"]
 

@@ -5,7 +5,7 @@ from triage.notify.digest import Digest
 from triage.notify.generic import inactive
 from triage.notify.message import Event
 from triage.notify.request import JSON, Request, Target
-from triage.render.wire import encode_line
+from triage.render.data.wire import encode_line
 
 __all__ = ["render"]
 

@@ -11,7 +11,7 @@ from triage.notify.neutral import plain, web_link
 from triage.notify.request import JSON, Request, Target
 from triage.notify.slack import MAX_CHARS
 from triage.notify.slack_blocks import Block, context, escaped, header, linked, section
-from triage.render.wire import encode_line
+from triage.render.data.wire import encode_line
 
 __all__ = ["render"]
 

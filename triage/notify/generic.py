@@ -10,7 +10,7 @@ import re
 from triage.domain.report import iso_utc
 from triage.notify.message import Message
 from triage.notify.request import JSON, Request, Target
-from triage.render.wire import encode_line
+from triage.render.data.wire import encode_line
 
 __all__ = ["inactive", "render"]
 

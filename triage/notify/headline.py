@@ -7,8 +7,8 @@ verdict that may still change is "provisional". Names in it are not neutralised 
 from triage.domain.category import Role, VerdictKind
 from triage.notify.message import Event, Message
 from triage.notify.told import Named, VerdictWords, in_front, told
-from triage.render.belief import belief
-from triage.render.ranges import condense
+from triage.render.words.belief import belief
+from triage.render.words.ranges import condense
 
 __all__ = ["headline", "where"]
 

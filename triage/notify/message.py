@@ -40,7 +40,7 @@ class Message:
 
     ``at`` is when it became so (aware). ``verdict`` and ``suspects`` are the report's wire
     form, None and empty before the first verdict. ``actions`` are commands to paste and
-    ``next_step`` the sentence before them, both of :mod:`triage.render.next_step`.
+    ``next_step`` the sentence before them, both of :mod:`triage.render.words.next_step`.
     ``resolution`` is what a person found it to be: ``{category, node?, note?}``; ``reason``
     says why triage itself failed. ``previous_verdict`` and ``previous_suspects`` are those
     of the revision before: a receiver that keeps alerts apart by node needs them to end

@@ -9,7 +9,7 @@ other control characters are written out (``\x07``).
 import re
 import unicodedata
 
-from triage.render.clean import one_line
+from triage.render.words.clean import one_line
 
 __all__ = ["ELLIPSIS", "cut_chars", "inert", "plain", "web_link"]
 

@@ -17,8 +17,8 @@ from triage.notify.neutral import plain, web_link
 from triage.notify.request import JSON, Request, Target
 from triage.notify.severity import severity
 from triage.notify.told import Named, VerdictWords, in_front, told
-from triage.render.belief import belief
-from triage.render.wire import encode_line
+from triage.render.data.wire import encode_line
+from triage.render.words.belief import belief
 
 __all__ = ["EVENTS_URL", "render"]
 

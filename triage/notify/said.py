@@ -6,7 +6,7 @@ They are made where the answer is at hand, next to the analysis, and kept as tex
 from dataclasses import dataclass
 
 from triage.domain.report import Answer, Coverage
-from triage.render.next_step import commands, looks, next_step
+from triage.render.words.next_step import commands, looks, next_step
 
 __all__ = ["NextSteps", "coverage_text", "said"]
 

@@ -19,9 +19,9 @@ from triage.notify.pasted import pasted
 from triage.notify.request import JSON, Request, Target
 from triage.notify.slack_blocks import Block, context, escaped, header, linked, section
 from triage.notify.told import Named, Reason, in_front, told
-from triage.render.belief import belief
-from triage.render.ranges import condense
-from triage.render.wire import encode_line
+from triage.render.data.wire import encode_line
+from triage.render.words.belief import belief
+from triage.render.words.ranges import condense
 
 __all__ = ["MAX_CHARS", "escaped", "render"]
 

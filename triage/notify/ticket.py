@@ -16,8 +16,8 @@ from triage.notify.message import Message
 from triage.notify.neutral import cut_chars, inert, plain, web_link
 from triage.notify.pasted import pasted
 from triage.notify.told import Named, in_front, told
-from triage.render.belief import belief
-from triage.render.ranges import condense
+from triage.render.words.belief import belief
+from triage.render.words.ranges import condense
 
 __all__ = ["MAX_CHARS", "as_markdown", "escaped"]
 

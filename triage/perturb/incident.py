@@ -16,7 +16,7 @@ from typing import Final
 
 import zstandard
 
-from triage.parsers.job_file import parse_job
+from triage.parsers.files.job_file import parse_job
 
 __all__ = ["Incident", "is_dump", "is_text", "load", "save"]
 

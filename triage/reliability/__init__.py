@@ -1,24 +1,37 @@
-"""What a record of interruptions says of a fleet: pure functions over counts and exposure."""
+"""What a record of interruptions says of a fleet: the names for a notebook.
 
-from triage.reliability.autocorrelation import Agreement, agreement
-from triage.reliability.cause_mix import CauseMix, cause_mix, rows_of
-from triage.reliability.checkpoint import CheckpointPlan, checkpoint_plan, daly_s, loss, young_s
-from triage.reliability.comparing import Comparison, compare_rates
-from triage.reliability.daily_cycle import DailyCycle, daily_cycle, samples_needed
-from triage.reliability.dispersion import Dispersion, dispersion, wider_mtti, wider_rate
-from triage.reliability.estimate import Estimate
-from triage.reliability.ettr import downtime_budget_min, expected_ettr, measured_ettr
-from triage.reliability.fleet_options import FleetOptions
-from triage.reliability.fleet_report import FleetReport, fleet_report
-from triage.reliability.hours_of_day import HoursOfDay, rayleigh
-from triage.reliability.lifetimes import Survival, WeibullShape, kaplan_meier, weibull_shape
-from triage.reliability.limits import Limits, gpu_limit, save_seconds, useful_limit
-from triage.reliability.projection import Projection, mtti_from_node_rate, project, survival
-from triage.reliability.rates import mtti, rate
-from triage.reliability.record import FleetRecord
-from triage.reliability.record_from_frames import record_from_frames
-from triage.reliability.silent_days import SilentDays, silent_days
-from triage.reliability.spares import Spares, spares_for_availability, spares_in_repair
+>>> from triage.reliability import fleet_report, record_from_frames
+
+All of them are pure functions over counts and exposure.
+"""
+
+from triage.fleet.record.columns import FleetRecord
+from triage.fleet.record.from_frames import record_from_frames
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.report import FleetReport, fleet_report
+from triage.fleet.report.what_if import checkpoints_for, projection_for, spares_for
+from triage.fleet.standings.standing import fleet_standings
+from triage.statistics.autocorrelation import Agreement, agreement
+from triage.statistics.cause_mix import CauseMix, cause_mix, rows_of
+from triage.statistics.checkpoint import (
+    CheckpointPlan,
+    checkpoint_plan,
+    daly_s,
+    loss,
+    young_s,
+)
+from triage.statistics.comparing import Comparison, compare_rates
+from triage.statistics.daily_cycle import DailyCycle, daily_cycle, samples_needed
+from triage.statistics.dispersion import Dispersion, dispersion, wider_mtti, wider_rate
+from triage.statistics.estimate import Estimate
+from triage.statistics.ettr import downtime_budget_min, expected_ettr, measured_ettr
+from triage.statistics.hours_of_day import HoursOfDay, rayleigh
+from triage.statistics.lifetimes import Survival, WeibullShape, kaplan_meier, weibull_shape
+from triage.statistics.limits import Limits, gpu_limit, save_seconds, useful_limit
+from triage.statistics.projection import Projection, mtti_from_node_rate, project, survival
+from triage.statistics.rates import mtti, rate
+from triage.statistics.silent_days import SilentDays, silent_days
+from triage.statistics.spares import Spares, spares_for_availability, spares_in_repair
 
 __all__ = [
     "Agreement",
@@ -41,6 +54,7 @@ __all__ = [
     "agreement",
     "cause_mix",
     "checkpoint_plan",
+    "checkpoints_for",
     "compare_rates",
     "daily_cycle",
     "daly_s",
@@ -48,6 +62,7 @@ __all__ = [
     "downtime_budget_min",
     "expected_ettr",
     "fleet_report",
+    "fleet_standings",
     "gpu_limit",
     "kaplan_meier",
     "loss",
@@ -55,6 +70,7 @@ __all__ = [
     "mtti",
     "mtti_from_node_rate",
     "project",
+    "projection_for",
     "rate",
     "rayleigh",
     "record_from_frames",
@@ -62,6 +78,7 @@ __all__ = [
     "samples_needed",
     "save_seconds",
     "silent_days",
+    "spares_for",
     "spares_for_availability",
     "spares_in_repair",
     "survival",

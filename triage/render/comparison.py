@@ -7,11 +7,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 from triage.analysis.likeness import Likeness, likeness
-from triage.render.belief import belief
-from triage.render.clean import cut, one_line
-from triage.render.markup import el
-from triage.render.notebook import html_table
-from triage.render.tables import SIMILAR, table
+from triage.render.data.tables import SIMILAR, table
+from triage.render.page.notebook import html_table
+from triage.render.pictures.markup import el
+from triage.render.words.belief import belief
+from triage.render.words.clean import cut, one_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -124,7 +124,7 @@ def similar(
     """Those of ``incidents`` that are like ``report``, most alike first, at most ``most``.
 
     A mapping gives each its name; else the place in the order is the name. Incidents below a
-    score of ``least`` are left out. Columns are ``triage.render.tables.SIMILAR``.
+    score of ``least`` are left out. Columns are ``triage.render.data.tables.SIMILAR``.
     """
     wanted = _report(report)
     if isinstance(incidents, Mapping):

@@ -28,18 +28,18 @@ from typing import Any, Final
 
 import orjson
 
-from triage.analysis.near import Near
+from triage.analysis.placement.job_excerpts import JobExcerpts
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import from_exact_json, to_exact_json
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.domain.report import Answer, Refused, iso_utc
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import ArtifactState
-from triage.parsers.extract import Extract, Extractor
-from triage.parsers.extract_wire import Interned, pack, unpack
-from triage.parsers.inputs import InputFile
-from triage.parsers.job_file import parse_job
-from triage.render import wire
+from triage.parsers.extract.extract import Extract, Extractor
+from triage.parsers.extract.wire import Interned, pack, unpack
+from triage.parsers.files.inputs import InputFile
+from triage.parsers.files.job_file import parse_job
+from triage.render.data import wire
 from triage.report import DatedRow, evidence_rows, study_of
 from triage.sandbox.crashes import asked_crashes
 from triage.sandbox.errors import OUT_OF_MEMORY
@@ -126,7 +126,7 @@ class Server:
         self.source = source
         self.sink = sink
         self.extractor = Extractor()
-        self.facts, self.job = b"", Near(Job())
+        self.facts, self.job = b"", JobExcerpts(Job())
         self.since_given_back = 0
         self.crashes = asked_crashes()
 
@@ -179,10 +179,10 @@ class Server:
             states.append(state_of(extract))
         return parts
 
-    def near(self, facts: bytes) -> Near:
+    def near(self, facts: bytes) -> JobExcerpts:
         """The job that these facts describe; mostly it is the one of the request before."""
         if facts != self.facts:
-            self.facts, self.job = facts, Near(parse_job(facts)[0])
+            self.facts, self.job = facts, JobExcerpts(parse_job(facts)[0])
         return self.job
 
     def analyse(

@@ -1,21 +1,60 @@
-"""What every use-case needs: settings, database, blobs, and wake-ups."""
+"""What every use-case needs: settings, database, blobs, wake-ups, and what the fleet adds."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import datetime
+from typing import Any, Protocol
 
-from triage.queue import NoWakeups, Wakeups
-from triage.services.uploads.queue_length import Line
+from sqlalchemy.orm import Session
+
+from triage.domain.standing import Prior
+from triage.queue.wakeups import NoWakeups, Wakeups
+from triage.services.queue_length import Line
 from triage.settings import Settings
-from triage.store.blobs import Blobs, blobs_from
-from triage.store.database import Database, open_database
-from triage.store.group_commit import GroupCommit
+from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.interface import Blobs
+from triage.store.database.engine import Database, open_database
+from triage.store.database.group_commit import GroupCommit
 
-__all__ = ["Context", "open_context", "utc_now"]
+__all__ = ["Context", "FleetHooks", "NoFleet", "open_context"]
 
 
-def utc_now() -> datetime:
-    """The time; tests put another in its place."""
-    return datetime.now(UTC)
+class FleetHooks(Protocol):
+    """What the fleet does beside an incident. The incident's services know no more of it."""
+
+    def job_failed(
+        self,
+        session: Session,
+        job_id: str,
+        facts: Mapping[str, Any],
+        *,
+        cluster: str,
+        failed_at: datetime | None,
+        now: datetime,
+    ) -> None:
+        """Keep the run of a job that failed, in the transaction that opens its incident."""
+
+    def subscribed(self, session: Session, settings: Settings, now: datetime) -> None:
+        """See to what a new receiver may be owed, in the transaction that adds it."""
+
+    def priors(
+        self, ctx: "Context", facts: Mapping[str, Any], cluster: str | None
+    ) -> Mapping[str, Prior]:
+        """What the record knows of the nodes of an incident, for its first answer."""
+
+
+class NoFleet:
+    """A context without a record of the fleet."""
+
+    def job_failed(self, *_: object, **__: object) -> None:
+        """Keep nothing."""
+
+    def subscribed(self, *_: object) -> None:
+        """Owe nothing."""
+
+    def priors(self, *_: object) -> Mapping[str, Prior]:
+        """Know nothing."""
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +67,7 @@ class Context:
     wakeups: Wakeups
     commit: GroupCommit
     line: Line = field(default_factory=Line)
+    fleet: FleetHooks = field(default_factory=NoFleet)
 
     def close(self) -> None:
         """End threads and connections."""
@@ -35,8 +75,12 @@ class Context:
         self.database.close()
 
 
-def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
+def open_context(
+    settings: Settings, wakeups: Wakeups | None = None, fleet: FleetHooks | None = None
+) -> Context:
     """The context of these settings; nothing is connected yet.
+
+    A commit that makes work due wakes a worker through ``wakeups``.
 
     Raises :class:`UsageError` for settings that cannot be.
     """
@@ -47,4 +91,7 @@ def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
         environ=settings.blob_options,
         min_free_bytes=settings.min_free_bytes,
     )
-    return Context(settings, database, blobs, wakeups or NoWakeups(), GroupCommit(database))
+    wakeups = wakeups or NoWakeups()
+    database.wake = wakeups.notify
+    commit = GroupCommit(database)
+    return Context(settings, database, blobs, wakeups, commit, fleet=fleet or NoFleet())

@@ -11,15 +11,16 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any, Final
 
+from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
-from triage.queue import waiting_messages
-from triage.services.context import Context, open_context, utc_now
+from triage.queue.wakeups import waiting_messages
+from triage.services.context import Context, open_context
 from triage.settings import Settings
-from triage.store import subscriptions
-from triage.store.counts import counts
-from triage.store.migrate import current_revision, head_revision, known_revisions
-from triage.store.worker_activity import database_time, heard
+from triage.store.database.migrate import current_revision, head_revision, known_revisions
+from triage.store.messages import subscriptions
+from triage.store.work.counts import counts
+from triage.store.work.worker_activity import database_time, heard
 
 __all__ = ["Finding", "Health", "examine"]
 

@@ -4,8 +4,8 @@ import structlog
 
 from triage.errors import UsageError
 from triage.settings import Settings
-from triage.store.database import Database, open_database
-from triage.store.migrate import current_revision, head_revision, known_revisions, migrate
+from triage.store.database.engine import Database, open_database
+from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
 
 __all__ = ["check_schema", "prepare_schema"]
 

@@ -8,9 +8,10 @@ import secrets
 from datetime import timedelta
 from typing import Final
 
-from triage.services.context import Context, utc_now
+from triage.clock import utc_now
+from triage.services.context import Context
 from triage.services.tokens import check_token, digest, is_good
-from triage.store import audit, sessions
+from triage.store.access import audit, sessions
 from triage.store.views import KeyView
 
 __all__ = ["LIFE", "log_in", "log_out", "who_is"]

@@ -11,10 +11,11 @@ from collections.abc import Iterable
 from datetime import datetime
 from typing import Final
 
+from triage.clock import utc_now
 from triage.errors import UsageError
-from triage.services.context import Context, utc_now
-from triage.store import audit, keys
-from triage.store.ids import new_id
+from triage.services.context import Context
+from triage.store.access import audit, keys
+from triage.store.database.ids import new_id
 from triage.store.views import KeyView
 
 __all__ = [

@@ -9,8 +9,8 @@ from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job, Node
 from models.base import stored_name
-from triage.store.row_locks import lock_rows
-from triage.store.upsert import insert_missing
+from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import insert_missing
 
 __all__ = ["cluster_key", "cluster_of", "lock_job", "node_keys", "saw_nodes"]
 

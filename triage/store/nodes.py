@@ -8,7 +8,7 @@ from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
 
 from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
-from triage.analysis.part import named_by
+from triage.analysis.facts.part import named_by
 from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole
 from triage.domain.report import iso_utc

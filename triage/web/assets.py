@@ -7,6 +7,7 @@ pages and ``--format html`` never differ in a colour.
 
 import gzip
 import hashlib
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -15,10 +16,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from triage.errors import NotFound
-from triage.render.fleet_style import FLEET_CSS
-from triage.render.style import CSS
+from triage.render.page.style import CSS
 
-__all__ = ["FILES", "address", "asset", "content_of"]
+__all__ = ["FILES", "add_sheets", "address", "asset", "content_of"]
 
 FOLDER: Final = Path(__file__).parent / "static"
 CSS_TYPE: Final = "text/css; charset=utf-8"
@@ -33,9 +33,14 @@ FILES: Final = {
     "htmx.js": JS_TYPE,
     "icon.svg": "image/svg+xml",
 }
-SHEETS: Final = {"report.css": CSS, "fleet.css": FLEET_CSS}
+SHEETS: Final = {"report.css": CSS}
 ELSEWHERE: Final = {"htmx.js": "vendor/htmx.min.js"}
 FOR_GOOD: Final = "public, max-age=31536000, immutable"
+
+
+def add_sheets(sheets: Mapping[str, str]) -> None:
+    """Serve these style sheets too; their names stand in :data:`FILES`."""
+    SHEETS.update(sheets)
 
 
 @cache

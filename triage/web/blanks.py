@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlencode
 
 from starlette.requests import Request
 
-from triage.api.values import known_query
+from triage.api.requests.values import known_query
 from triage.errors import Refusal, Unprocessable
 
 __all__ = ["Moved", "without_blanks"]

@@ -4,8 +4,8 @@ from urllib.parse import parse_qsl
 
 from starlette.requests import Request
 
-from triage.api.body import read_whole
-from triage.api.values import one_name
+from triage.api.requests.body import read_whole
+from triage.api.requests.values import one_name
 from triage.errors import BadRequest, Unsupported
 from triage.web.access import check_word
 

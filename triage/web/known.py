@@ -3,10 +3,10 @@
 from sqlalchemy.orm import Session
 from starlette.requests import Request
 
+from triage.api.requests.values import one_id
 from triage.api.state import state_of
-from triage.api.values import one_id
 from triage.errors import NotFound
-from triage.store import incidents
+from triage.store.incidents import incidents
 from triage.store.views import IncidentView
 
 __all__ = ["incident_in", "the_incident"]

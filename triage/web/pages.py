@@ -16,10 +16,10 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import Response
 
-from triage.api.answers import tagged
+from triage.api.answers.json import tagged
 from triage.api.state import state_of
-from triage.render.clean import encodable, one_line
-from triage.render.markup import Html
+from triage.render.pictures.markup import Html
+from triage.render.words.clean import encodable, one_line
 from triage.web import assets, words
 from triage.web.access import visitor_of
 
@@ -71,7 +71,7 @@ def shown(value: object) -> object:
     if isinstance(value, Markup):
         return value
     if isinstance(value, Html):
-        return Markup(value)  # built by `triage.render.markup`, which escapes
+        return Markup(value)  # built by `triage.render.pictures.markup`, which escapes
     if isinstance(value, str) and value:
         # Blanks at the ends keep words apart.
         before, after = " " * value[0].isspace(), " " * value[-1].isspace()

@@ -9,7 +9,7 @@ from fastapi.routing import APIRoute
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.problems import answer_refusal
+from triage.api.answers.problems import answer_refusal
 from triage.errors import NotFound, NoToken, Refusal, Unprocessable
 from triage.web.blanks import Moved
 from triage.web.pages import page

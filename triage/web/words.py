@@ -13,9 +13,9 @@ from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.evidence import EvidenceRole
 from triage.domain.report import iso_utc
 from triage.domain.states import ArtifactState, IncidentState
-from triage.render.belief import belief
-from triage.render.clean import cut, one_line
-from triage.render.ranges import condense, condense_names
+from triage.render.words.belief import belief
+from triage.render.words.clean import cut, one_line
+from triage.render.words.ranges import condense, condense_names
 
 __all__ = ["FILTERS", "GLOBALS", "family", "kept"]
 

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from triage.analysis.on_one_clock import on_one_clock
+from triage.analysis.facts.on_one_clock import on_one_clock
 from triage.analysis.progress import health_of, job_progress
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.domain.progress import Health, JobProgress
-from triage.parsers.gather import gather
+from triage.parsers.files.gather import gather
 
 BEGAN = datetime(2026, 3, 4, 5, 0, tzinfo=UTC)
 

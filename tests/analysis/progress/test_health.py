@@ -285,10 +285,10 @@ def test_no_progress_at_all_is_no_health(tmp_path: Path) -> None:
 
 
 def test_the_order_of_files_moves_nothing(tmp_path: Path) -> None:
-    from triage.analysis.on_one_clock import on_one_clock
+    from triage.analysis.facts.on_one_clock import on_one_clock
     from triage.analysis.progress import job_progress
-    from triage.domain.fleet import Job
-    from triage.parsers.gather import gather
+    from triage.domain.job import Job
+    from triage.parsers.files.gather import gather
 
     for name in "abc":
         (tmp_path / f"{name}.log").write_text("\n".join(training(noisy(5, 40))) + "\n")

@@ -8,11 +8,11 @@ import pytest
 
 import triage
 from triage.domain.category import Category, Role
-from triage.domain.fleet import Job
+from triage.domain.job import Job
 from triage.domain.report import Answer
-from triage.parsers.extract import Extractor, join
-from triage.parsers.extract_wire import pack, unpack
-from triage.parsers.inputs import find_inputs
+from triage.parsers.extract.extract import Extractor, join
+from triage.parsers.extract.wire import pack, unpack
+from triage.parsers.files.inputs import find_inputs
 from triage.report import report_of
 from triage.simulator.incidents.telemetry_files import FORMS
 from triage.simulator.incidents.truth import IncidentTruth

@@ -8,9 +8,9 @@ import pytest
 import triage
 from tests.parsers.health import samples
 from triage.domain.evidence import EvidenceRole
-from triage.parsers.extract import Extractor, join
-from triage.parsers.extract_wire import pack, unpack
-from triage.parsers.inputs import find_inputs
+from triage.parsers.extract.extract import Extractor, join
+from triage.parsers.extract.wire import pack, unpack
+from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.read import read_logs
 from triage.report import read_rows

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from triage.domain.evidence import Evidence, Trait
-from triage.parsers.inputs import InputFile
+from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.read import read_logs
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
-from triage.parsers.inputs import find_inputs
+from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.logset import LogKind, LogSet
 from triage.parsers.logs.read import Bounds, read_logs

@@ -6,7 +6,7 @@ import pytest
 
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Trait
-from triage.parsers.inputs import find_inputs
+from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.read import read_logs
 
 STAMP = "Nov 22 03:04:05 gpu-17 epilog[812]: "

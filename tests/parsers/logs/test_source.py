@@ -9,8 +9,8 @@ import pytest
 import zstandard
 
 from triage.domain.report import Refused
+from triage.parsers.files.inputs import find_inputs
 from triage.parsers.flight_recorder.read import read_dumps
-from triage.parsers.inputs import find_inputs
 from triage.parsers.logs.source import log_streams
 
 TEXT = b"".join(b"line %d of a log\n" % number for number in range(20_000))

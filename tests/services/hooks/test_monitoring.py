@@ -5,15 +5,16 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from tests.support.work import do_all
 from triage.domain.states import WorkKind
 from triage.errors import Unavailable
+from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.hooks import monitoring
 from triage.services.hooks.monitoring import as_log, hear
 from triage.services.hooks.notices import Line, Notices
 from triage.services.incidents.announce import Failure, announce
-from triage.services.perform import Tools, perform
-from triage.store import artifacts, evidence
+from triage.store.uploads import artifacts, evidence
 
 AT = datetime(2026, 11, 21, 3, 14, 15, tzinfo=UTC)
 XID = "NVRM: Xid (PCI:0000:5d:00.0): 79, GPU has fallen off the bus"
@@ -30,14 +31,13 @@ def files(ctx: Context, incident_id: str) -> list[tuple[str | None, str, str]]:
     return [(row.node, row.kind, row.filename) for row in rows]
 
 
-def test_a_line_joins_the_incident_of_a_job_on_its_node(ctx: Context, tools: Tools) -> None:
+def test_a_line_joins_the_incident_of_a_job_on_its_node(ctx: Context, readers: Readers) -> None:
     incident = announce(ctx, Failure("7", facts={"nodes": ["n2", "n3"]}))
     heard = hear(ctx, Notices(lines=[line()]))
     assert (heard.accepted, heard.ignored) == (1, ())
     assert [one.id for one in heard.incidents] == [incident.id]
     assert files(ctx, incident.id) == [("n3", "kernel_log", "nvsentinel.log")]
-    while perform(ctx, tools, WorkKind.PARSE):
-        pass
+    do_all(ctx, readers, WorkKind.PARSE)
     with ctx.database.reading() as session:
         rows = [row for _, row in evidence.of_incident(session, incident.id, role="root")]
     assert [(row["kind"], row["code"], row["node"], row["gpu"]) for row in rows] == [

@@ -8,7 +8,7 @@ import pytest
 from triage.domain.states import IncidentState
 from triage.services.incidents.analyse import Plan, plan
 from triage.settings import Settings
-from triage.store.settling import Standing
+from triage.store.incidents.settling import Standing
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SETTINGS = Settings(provisional_every_s=2.0)

@@ -7,37 +7,37 @@ import pytest
 
 import triage
 from tests.services.whole_jobs import GPU_LOST, INCIDENTS, body_of, files_of, tar_of
+from tests.support.work import do_all, do_one
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
 from triage.sandbox.errors import ReaderDied
+from triage.sandbox.readers import Readers
+from triage.server.work import sweeper_of
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.parse import parse_given_up
 from triage.services.incidents.resolve import resolve
-from triage.services.perform import Tools, perform
-from triage.services.sweep import sweep
 from triage.services.uploads import ingest as intake
 from triage.services.uploads.ingest import Target, take_artifact, take_bundle
-from triage.store import artifacts, deliveries, evidence, incidents, revisions, suspects, work
+from triage.store.incidents import incidents, revisions, suspects
+from triage.store.messages import deliveries
+from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
+from triage.store.work import table as work
 
-KINDS = (WorkKind.PARSE, WorkKind.ANALYSE)
 JOB = files_of(GPU_LOST)
 DUMPS = {name: data for name, data in JOB.items() if name.startswith("fr/")}
 
 
-def work_off(ctx: Context, tools: Tools) -> None:
+def work_off(ctx: Context, readers: Readers) -> None:
     """Everything that is due."""
-    while any(perform(ctx, tools, kind) for kind in KINDS):
-        pass
+    do_all(ctx, readers, WorkKind.PARSE, WorkKind.ANALYSE)
 
 
-def settle(ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch) -> None:
+def settle(ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch) -> None:
     """An hour passes, and everything due is done."""
-    for module in ("perform", "incidents.analyse", "sweep", "incidents.parse"):
-        monkeypatch.setattr(
-            f"triage.services.{module}.utc_now", lambda: datetime.now(UTC) + timedelta(hours=1)
-        )
-    work_off(ctx, tools)
+    monkeypatch.setattr("triage.clock.read", lambda: datetime.now(UTC) + timedelta(hours=1))
+    work_off(ctx, readers)
     monkeypatch.undo()
 
 
@@ -48,11 +48,11 @@ def find(ctx: Context, incident_id: str) -> IncidentView:
     return found
 
 
-def announce_and_settle(ctx: Context, tools: Tools, files: dict[str, bytes]) -> IncidentView:
+def announce_and_settle(ctx: Context, readers: Readers, files: dict[str, bytes]) -> IncidentView:
     """The incident of a job whose expected files are all in."""
     opened = announce(ctx, Failure("4711", "a", expected_artifacts=len(files)))
     upload(ctx, files, incident=opened.id)
-    work_off(ctx, tools)
+    work_off(ctx, readers)
     return find(ctx, opened.id)
 
 
@@ -61,13 +61,13 @@ def upload(ctx: Context, files: dict[str, bytes], job_id: str = "4711", **target
 
 
 def test_the_answer_is_that_of_the_command(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = announce(ctx, Failure("4711", "a", expected_artifacts=len(JOB)))
     taken = upload(ctx, JOB, incident=opened.id)
     assert taken.new
     assert {one.status for one in taken.members} == {201}
-    work_off(ctx, tools)
+    work_off(ctx, readers)
 
     found = find(ctx, opened.id)
     assert (found.state, found.provisional, found.revision) == (IncidentState.READY, False, 1)
@@ -89,13 +89,13 @@ def test_the_answer_is_that_of_the_command(
 
 
 def test_nothing_follows_a_hook(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = announce(ctx, Failure("1", None))
-    work_off(ctx, tools)
+    work_off(ctx, readers)
     assert find(ctx, opened.id).state is IncidentState.COLLECTING
 
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
 
     found = find(ctx, opened.id)
     assert (found.state, found.provisional) == (IncidentState.READY, False)
@@ -104,17 +104,17 @@ def test_nothing_follows_a_hook(
 
 
 def test_provisional_answers_are_revised_and_then_settle(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = announce(ctx, Failure("4711", "a", expected_artifacts=len(JOB)))
     half = dict(list(DUMPS.items())[:5])
     upload(ctx, half)
-    work_off(ctx, tools)
+    work_off(ctx, readers)
     first = find(ctx, opened.id)
     assert (first.state, first.provisional, first.revision) == (IncidentState.COLLECTING, True, 1)
 
     upload(ctx, {name: data for name, data in JOB.items() if name not in half})
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
 
     last = find(ctx, opened.id)
     assert (last.state, last.provisional, last.revision) == (IncidentState.READY, False, 2)
@@ -122,25 +122,25 @@ def test_provisional_answers_are_revised_and_then_settle(
 
 
 def test_a_late_file_revises_and_a_repeated_one_changes_nothing(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     opened = announce(ctx, Failure("4711", "a"))
     early = {name: data for name, data in JOB.items() if not name.startswith("nodes/")}
     upload(ctx, early)
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
     before = find(ctx, opened.id)
     assert before.state is IncidentState.READY
 
     again = upload(ctx, early)
     assert not again.new
     assert {one.status for one in again.members} == {200}
-    work_off(ctx, tools)
+    work_off(ctx, readers)
     assert find(ctx, opened.id) == before
 
     late = upload(ctx, {name: data for name, data in JOB.items() if name.startswith("nodes/")})
     assert late.incident_id == opened.id
     assert find(ctx, opened.id).state is IncidentState.ANALYSING
-    work_off(ctx, tools)
+    work_off(ctx, readers)
     after = find(ctx, opened.id)
     assert (after.state, after.revision) == (IncidentState.READY, before.revision + 1)
     assert after.verdict != before.verdict
@@ -158,10 +158,10 @@ def test_the_same_failure_is_the_same_incident(ctx: Context) -> None:
 
 
 def test_a_second_failure_of_a_settled_job_is_another_incident(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first = announce(ctx, Failure("7", "a"))
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
 
     assert announce(ctx, Failure("7", "a")).id != first.id
 
@@ -178,11 +178,11 @@ def test_uploads_nobody_announced_are_adopted(ctx: Context) -> None:
 
 @pytest.mark.parametrize("ago", [None, timedelta(hours=1)])
 def test_uploads_that_have_settled_are_adopted_by_a_late_report(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, ago: timedelta | None
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch, ago: timedelta | None
 ) -> None:
     failed_at = None if ago is None else datetime.now(UTC) - ago
     taken = upload(ctx, DUMPS, job_id="9")
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
     assert find(ctx, taken.incident_id).state is IncidentState.READY
 
     late = Failure("9", "a", failed_at, callback_url="http://127.0.0.1:9/told")
@@ -190,7 +190,7 @@ def test_uploads_that_have_settled_are_adopted_by_a_late_report(
 
     assert (told.id, told.state) == (taken.incident_id, IncidentState.COLLECTING)
     assert announce(ctx, late).id == told.id
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
     assert find(ctx, told.id).state is IncidentState.READY
     with ctx.database.reading() as session:
         waiting = deliveries.pending(session, f"sub_{told.id}")
@@ -199,11 +199,11 @@ def test_uploads_that_have_settled_are_adopted_by_a_late_report(
 
 @pytest.mark.parametrize("ahead", [timedelta(hours=3), timedelta(days=3)])
 def test_a_failure_after_the_uploads_settled_is_another(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch, ahead: timedelta
 ) -> None:
     failed_at = datetime.now(UTC) + ahead
     taken = upload(ctx, DUMPS, job_id="9")
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
 
     assert announce(ctx, Failure("9", "a", failed_at)).id != taken.incident_id
     assert find(ctx, taken.incident_id).state is IncidentState.READY
@@ -219,7 +219,7 @@ def test_an_upload_for_an_incident_that_is_not_there_is_refused(ctx: Context) ->
     assert list((ctx.settings.data_dir / "blobs").rglob("*blob*")) == []
 
 
-def test_one_file_twice_is_one_artifact(ctx: Context, tools: Tools) -> None:
+def test_one_file_twice_is_one_artifact(ctx: Context, readers: Readers) -> None:
     name, data = next(iter(DUMPS.items()))
     target = Target("7", node="n0", filename=name)
 
@@ -231,16 +231,16 @@ def test_one_file_twice_is_one_artifact(ctx: Context, tools: Tools) -> None:
     assert second.artifact.id == first.artifact.id
     assert other.artifact.id != first.artifact.id
     assert (first.artifact.kind, first.artifact.rank) == ("flight_recorder", 0)
-    work_off(ctx, tools)
+    work_off(ctx, readers)
 
 
 def test_a_bad_member_refuses_only_itself(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bad = {**DUMPS, "fr/trace_rank_9": b"\x80\x02garbage"}
     taken = upload(ctx, bad)
     assert {one.status for one in taken.members} == {201}
-    settle(ctx, tools, monkeypatch)
+    settle(ctx, readers, monkeypatch)
 
     found = find(ctx, taken.incident_id)
     assert [one["artifact"] for one in found.coverage["unreadable"]] == ["fr/trace_rank_9"]
@@ -253,7 +253,7 @@ def test_a_bad_member_refuses_only_itself(
     assert set(states.values()) == {ArtifactState.ANALYSED}
 
 
-def test_a_log_that_has_grown_comes_under_a_name_of_its_own(ctx: Context, tools: Tools) -> None:
+def test_a_log_that_has_grown_comes_under_a_name_of_its_own(ctx: Context, readers: Readers) -> None:
     first = upload(ctx, {"kernel.log": b"one\n"}, node="n0")
     upload(ctx, {"kernel.log": b"one\ntwo\n", "other/kernel.log": b"x\n"}, node="n0")
     upload(ctx, {"kernel.log": b"one\n"}, node="n1")
@@ -266,10 +266,10 @@ def test_a_log_that_has_grown_comes_under_a_name_of_its_own(ctx: Context, tools:
     assert all(name.endswith("kernel.log") for name in names)
 
 
-def test_the_note_of_a_collector_is_kept_and_not_counted(ctx: Context, tools: Tools) -> None:
+def test_the_note_of_a_collector_is_kept_and_not_counted(ctx: Context, readers: Readers) -> None:
     opened = announce(ctx, Failure("4711", "a", expected_artifacts=2))
     upload(ctx, {"kernel.log": b"one\n", "MANIFEST.txt": b"cut: job.log\n"}, node="n0")
-    work_off(ctx, tools)
+    work_off(ctx, readers)
 
     found = find(ctx, opened.id)
     assert (found.state, found.num_artifacts) == (IncidentState.COLLECTING, 1)
@@ -278,14 +278,14 @@ def test_the_note_of_a_collector_is_kept_and_not_counted(ctx: Context, tools: To
 
 
 def test_the_order_of_uploads_does_not_matter(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     reports = []
     for job_id, order in (("1", sorted(JOB)), ("2", sorted(JOB, reverse=True))):
         announce(ctx, Failure(job_id, "a", facts={"job_id": "same"}))
         for name in order:
             upload(ctx, {name: JOB[name]}, job_id=job_id)
-        settle(ctx, tools, monkeypatch)
+        settle(ctx, readers, monkeypatch)
         with ctx.database.reading() as session:
             [one] = incidents.listing(session, job_id=job_id)
             newest = revisions.newest(session, one.id)
@@ -293,16 +293,16 @@ def test_the_order_of_uploads_does_not_matter(
     assert reports[0] == reports[1]
 
 
-def test_an_hour_of_nothing_rings_for_what_is_due(ctx: Context, tools: Tools) -> None:
+def test_the_sweeper_wakes_for_what_is_due(ctx: Context, readers: Readers) -> None:
     announce(ctx, Failure("1", None, expected_artifacts=0))
 
-    assert sweep(ctx) == 1
-    work_off(ctx, tools)
-    assert sweep(ctx) == 0
+    assert sweeper_of(ctx).sweep() == 2, "the incident, and the daily round"
+    do_all(ctx, readers, *WorkKind)
+    assert sweeper_of(ctx).sweep() == 0
 
 
 def test_a_lost_worker_gives_its_work_back_three_times(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = upload(ctx, DUMPS)
     for number in range(3):
@@ -316,11 +316,9 @@ def test_a_lost_worker_gives_its_work_back_three_times(
             assert len(gone) == (number == 2)
             assert work.claim(session, WorkKind.ANALYSE, "x", now - timedelta(days=1), 60) is None
 
-    from triage.services.perform import give_up
-
     with ctx.database.writing() as session:
-        give_up(session, ctx.settings, gone[0], "3 workers were lost over it")
-    settle(ctx, tools, monkeypatch)
+        parse_given_up(session, gone[0].key, "3 workers were lost over it")
+    settle(ctx, readers, monkeypatch)
     found = find(ctx, taken.incident_id)
     assert found.state is IncidentState.READY
     assert len(found.coverage["unreadable"]) == len(DUMPS)
@@ -346,17 +344,16 @@ class BreaksOver:
 
 
 def test_of_uploads_read_together_only_the_file_that_kills_is_set_apart(
-    ctx: Context, tools: Tools
+    ctx: Context, readers: Readers
 ) -> None:
     opened = announce(ctx, Failure("4711", "a", expected_artifacts=7))
     for number in range(3):
         files = {f"n{number}/{k}.log": b"%d %d\n" % (number, k) for k in range(2)}
         upload(ctx, files | ({"n1/bad.log": b"x\n"} if number == 1 else {}), incident=opened.id)
-    breaks = BreaksOver(tools.readers, "bad.log")
-    tools.readers = breaks
+    breaks = BreaksOver(readers, "bad.log")
 
-    assert perform(ctx, tools, WorkKind.PARSE)
-    assert not perform(ctx, tools, WorkKind.PARSE)
+    assert do_one(ctx, breaks, WorkKind.PARSE)
+    assert not do_one(ctx, breaks, WorkKind.PARSE)
 
     # All together, then by upload, then the files of the one that kills, that one three times.
     assert sorted(breaks.asked) == [1, 1, 1, 1, 1, 2, 2, 3, 7]
@@ -371,12 +368,12 @@ def test_of_uploads_read_together_only_the_file_that_kills_is_set_apart(
 def test_work_asked_for_while_it_is_done_is_done_once_more(ctx: Context) -> None:
     now = datetime.now(UTC)
     with ctx.database.writing() as session:
-        row = work.arm(session, WorkKind.NOTIFY, "sub_1", now)
+        row = work.enqueue(session, WorkKind.NOTIFY, "sub_1", now)
     with ctx.database.writing() as session:
         owed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
     with ctx.database.writing() as session:
         assert work.claim(session, WorkKind.NOTIFY, "other", now, 60) is None
-        assert work.arm(session, WorkKind.NOTIFY, "sub_1", now) == row
+        assert work.enqueue(session, WorkKind.NOTIFY, "sub_1", now) == row
         assert work.finish(session, owed, "me", now)
     with ctx.database.writing() as session:
         owed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
@@ -388,7 +385,7 @@ def test_work_asked_for_while_it_is_done_is_done_once_more(ctx: Context) -> None
 def test_a_lease_that_was_lost_finishes_nothing(ctx: Context) -> None:
     now = datetime.now(UTC)
     with ctx.database.writing() as session:
-        work.arm(session, WorkKind.NOTIFY, "sub_1", now)
+        work.enqueue(session, WorkKind.NOTIFY, "sub_1", now)
         owed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
     later = now + timedelta(minutes=5)
     with ctx.database.writing() as session:
@@ -461,7 +458,7 @@ def test_several_incidents_are_listed_newest_first(ctx: Context) -> None:
 
 
 def test_incident_folders_of_every_kind_are_answered(
-    ctx: Context, tools: Tools, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not ctx.database.sqlite:
         pytest.skip("one database will do for the readers")
@@ -469,7 +466,7 @@ def test_incident_folders_of_every_kind_are_answered(
         folder = INCIDENTS / name
         folder = folder / "files" if (folder / "files").is_dir() else folder
         taken = upload(ctx, files_of(folder), job_id=name)
-        settle(ctx, tools, monkeypatch)
+        settle(ctx, readers, monkeypatch)
         wanted = triage.analyze(folder).to_dict()
         found = find(ctx, taken.incident_id)
         assert found.verdict["kind"] == wanted["verdict"]["kind"], name

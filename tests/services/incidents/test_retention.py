@@ -5,13 +5,14 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload
+from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents import retention
 from triage.services.incidents.resolve import resolve
 from triage.services.incidents.retention import prune
-from triage.services.perform import Tools
-from triage.store import artifacts, evidence, incidents
-from triage.store.ids import made_at, new_id
+from triage.store.database.ids import made_at, new_id
+from triage.store.incidents import incidents
+from triage.store.uploads import artifacts, evidence
 
 
 @pytest.fixture
@@ -20,8 +21,8 @@ def later(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(retention, "utc_now", lambda: datetime.now(UTC) + timedelta(days=10))
 
 
-def test_old_bytes_go_and_the_answer_stays(ctx: Context, tools: Tools, later: None) -> None:
-    found = announce_and_settle(ctx, tools, JOB)
+def test_old_bytes_go_and_the_answer_stays(ctx: Context, readers: Readers, later: None) -> None:
+    found = announce_and_settle(ctx, readers, JOB)
     assert len(list(ctx.blobs.keys())) == 1
 
     planned = prune(ctx, 90, 5, dry_run=True)
@@ -36,8 +37,10 @@ def test_old_bytes_go_and_the_answer_stays(ctx: Context, tools: Tools, later: No
         assert evidence.of_incident(session, found.id)
 
 
-def test_old_incidents_go_with_all_that_is_theirs(ctx: Context, tools: Tools, later: None) -> None:
-    found = announce_and_settle(ctx, tools, JOB)
+def test_old_incidents_go_with_all_that_is_theirs(
+    ctx: Context, readers: Readers, later: None
+) -> None:
+    found = announce_and_settle(ctx, readers, JOB)
 
     assert prune(ctx, 5, 90).num_incidents == 1
 
@@ -49,23 +52,23 @@ def test_old_incidents_go_with_all_that_is_theirs(ctx: Context, tools: Tools, la
     assert prune(ctx, 5, 5).num_incidents == 0
 
 
-def test_what_a_person_resolved_is_kept(ctx: Context, tools: Tools, later: None) -> None:
-    found = announce_and_settle(ctx, tools, JOB)
+def test_what_a_person_resolved_is_kept(ctx: Context, readers: Readers, later: None) -> None:
+    found = announce_and_settle(ctx, readers, JOB)
     resolve(ctx, found.id, "gpu", None, None, "key_1")
 
     assert prune(ctx, 5, 90).num_incidents == 0
 
 
-def test_what_is_new_or_not_settled_stays(ctx: Context, tools: Tools) -> None:
-    announce_and_settle(ctx, tools, JOB)
+def test_what_is_new_or_not_settled_stays(ctx: Context, readers: Readers) -> None:
+    announce_and_settle(ctx, readers, JOB)
     upload(ctx, {"a.log": b"x\n"}, job_id="other")
 
     assert prune(ctx, 1, 1) == retention.Pruned(0, 0, 0)
     assert len(list(ctx.blobs.keys())) == 2
 
 
-def test_blobs_without_rows_go_after_a_day(ctx: Context, tools: Tools, later: None) -> None:
-    announce_and_settle(ctx, tools, JOB)
+def test_blobs_without_rows_go_after_a_day(ctx: Context, readers: Readers, later: None) -> None:
+    announce_and_settle(ctx, readers, JOB)
     for at in (datetime.now(UTC), datetime.now(UTC) + timedelta(days=9.5)):
         blob = ctx.blobs.begin(new_id("blob", at))
         blob.write(b"bytes")

@@ -11,14 +11,15 @@ import pytest
 from standardwebhooks import Webhook
 
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle, upload, work_off
+from tests.support.work import do_all
 from triage.domain.states import DeliveryState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
+from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
 from triage.services.incidents.resolve import resolve
 from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
-from triage.services.perform import Tools, perform
-from triage.store import deliveries, subscriptions
+from triage.store.messages import deliveries, subscriptions
 
 
 class Receiver:
@@ -72,17 +73,13 @@ def receiver() -> Iterator[Receiver]:
         yield found
 
 
-def send_all(ctx: Context, tools: Tools) -> None:
-    while perform(ctx, tools, WorkKind.NOTIFY):
-        pass
+def send_all(ctx: Context, readers: Readers) -> None:
+    do_all(ctx, readers, WorkKind.NOTIFY)
 
 
 def later(monkeypatch: pytest.MonkeyPatch, **delta: float) -> None:
     """The services' clock is ahead by so much."""
-    for module in ("perform", "notifications.deliver"):
-        monkeypatch.setattr(
-            f"triage.services.{module}.utc_now", lambda: datetime.now(UTC) + timedelta(**delta)
-        )
+    monkeypatch.setattr("triage.clock.read", lambda: datetime.now(UTC) + timedelta(**delta))
 
 
 def states(ctx: Context, subscription_id: str) -> list[tuple[str, DeliveryState, int]]:
@@ -91,11 +88,13 @@ def states(ctx: Context, subscription_id: str) -> list[tuple[str, DeliveryState,
     return [(row.event, row.state, row.attempts) for row in rows[::-1]]
 
 
-def test_an_answer_is_told_once_and_signed(ctx: Context, tools: Tools, receiver: Receiver) -> None:
+def test_an_answer_is_told_once_and_signed(
+    ctx: Context, readers: Readers, receiver: Receiver
+) -> None:
     told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
-    found = announce_and_settle(ctx, tools, JOB)
-    send_all(ctx, tools)
-    send_all(ctx, tools)
+    found = announce_and_settle(ctx, readers, JOB)
+    send_all(ctx, readers)
+    send_all(ctx, readers)
 
     [(headers, body)] = receiver.came
     Webhook(told.secrets[0]).verify(body, headers)
@@ -108,27 +107,27 @@ def test_an_answer_is_told_once_and_signed(ctx: Context, tools: Tools, receiver:
 
 
 def test_provisional_answers_are_told_on_request_alone(
-    ctx: Context, tools: Tools, receiver: Receiver
+    ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
     subscribe(ctx, "generic", receiver.url, None, None, ["incident.provisional"], "key_1")
     announce(ctx, Failure("4711", None, expected_artifacts=99))
     upload(ctx, JOB)
-    work_off(ctx, tools)
-    send_all(ctx, tools)
+    work_off(ctx, readers)
+    send_all(ctx, readers)
 
     assert [one["type"] for one in receiver.bodies()] == ["incident.provisional"]
     assert receiver.bodies()[0]["data"]["provisional"] is True
 
 
 def test_a_receiver_that_was_away_is_served_when_it_is_back(
-    ctx: Context, tools: Tools, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
     receiver.status = 503
-    found = announce_and_settle(ctx, tools, JOB)
+    found = announce_and_settle(ctx, readers, JOB)
     for second in range(0, 601, 15):
         later(monkeypatch, seconds=second)
-        send_all(ctx, tools)
+        send_all(ctx, readers)
     tried = len(receiver.came)
     assert 10 <= tried <= 20
     assert states(ctx, told.id) == [("incident.ready", DeliveryState.PENDING, tried)]
@@ -136,7 +135,7 @@ def test_a_receiver_that_was_away_is_served_when_it_is_back(
 
     receiver.status = 204
     later(monkeypatch, seconds=660)
-    send_all(ctx, tools)
+    send_all(ctx, readers)
 
     ids = [headers["webhook-id"] for headers, _ in receiver.came]
     bodies = {body for headers, body in receiver.came if headers["webhook-id"] == ids[0]}
@@ -153,14 +152,14 @@ def test_a_receiver_that_was_away_is_served_when_it_is_back(
 
 
 def test_a_receiver_that_is_gone_is_left_alone(
-    ctx: Context, tools: Tools, receiver: Receiver
+    ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
     told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
     receiver.status = 410
-    found = announce_and_settle(ctx, tools, JOB)
-    send_all(ctx, tools)
+    found = announce_and_settle(ctx, readers, JOB)
+    send_all(ctx, readers)
     resolve(ctx, found.id, "gpu", None, None, "key_1")
-    send_all(ctx, tools)
+    send_all(ctx, readers)
 
     assert len(receiver.came) == 1
     [(_, state, _)] = states(ctx, told.id)
@@ -172,33 +171,33 @@ def test_a_receiver_that_is_gone_is_left_alone(
 
 
 def test_a_receiver_may_ask_for_time(
-    ctx: Context, tools: Tools, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
     receiver.status, receiver.headers = 429, {"Retry-After": "300"}
-    announce_and_settle(ctx, tools, JOB)
-    send_all(ctx, tools)
+    announce_and_settle(ctx, readers, JOB)
+    send_all(ctx, readers)
     later(monkeypatch, seconds=200)
-    send_all(ctx, tools)
+    send_all(ctx, readers)
     assert len(receiver.came) == 1
 
     receiver.status = 200
     later(monkeypatch, seconds=310)
-    send_all(ctx, tools)
+    send_all(ctx, readers)
     assert len(receiver.came) == 2
 
 
 def test_the_same_message_is_sent_once_more_on_request(
-    ctx: Context, tools: Tools, receiver: Receiver
+    ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
     told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
-    announce_and_settle(ctx, tools, JOB)
-    send_all(ctx, tools)
+    announce_and_settle(ctx, readers, JOB)
+    send_all(ctx, readers)
     with ctx.database.reading() as session:
         [row] = deliveries.of_subscription(session, told.id)
 
     resend(ctx, row.id, "key_1")
-    send_all(ctx, tools)
+    send_all(ctx, readers)
 
     (first, one), (second, other) = receiver.came
     assert first["webhook-id"] == second["webhook-id"] == row.id
@@ -208,12 +207,12 @@ def test_the_same_message_is_sent_once_more_on_request(
 
 
 def test_a_callback_is_told_of_its_incident_alone(
-    ctx: Context, tools: Tools, receiver: Receiver
+    ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
     mine = announce(ctx, Failure("1", None, expected_artifacts=0, callback_url=receiver.url))
     announce(ctx, Failure("2", None, expected_artifacts=0))
-    work_off(ctx, tools)
-    send_all(ctx, tools)
+    work_off(ctx, readers)
+    send_all(ctx, readers)
 
     assert [one["data"]["incident_id"] for one in receiver.bodies()] == [mine.id]
     with ctx.database.reading() as session:
@@ -229,12 +228,14 @@ def test_a_receiver_inside_is_refused_unless_it_is_allowed(ctx: Context) -> None
         subscribe(ctx, "carrier pigeon", "https://example.com/", None, None, None, "key_1")
 
 
-def test_nobody_is_told_after_unsubscribing(ctx: Context, tools: Tools, receiver: Receiver) -> None:
+def test_nobody_is_told_after_unsubscribing(
+    ctx: Context, readers: Readers, receiver: Receiver
+) -> None:
     told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
-    announce_and_settle(ctx, tools, JOB)
+    announce_and_settle(ctx, readers, JOB)
 
     unsubscribe(ctx, told.id, "key_1")
-    send_all(ctx, tools)
+    send_all(ctx, readers)
 
     assert receiver.came == []
     with pytest.raises(NotFound):
@@ -242,16 +243,16 @@ def test_nobody_is_told_after_unsubscribing(ctx: Context, tools: Tools, receiver
 
 
 def test_a_page_is_closed_by_the_resolution_and_not_opened_again(
-    ctx: Context, tools: Tools, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+    ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     subscribe(ctx, "pagerduty", receiver.url, "R" * 32, None, None, "key_1")
     receiver.status = 500
-    found = announce_and_settle(ctx, tools, JOB)
-    send_all(ctx, tools)
+    found = announce_and_settle(ctx, readers, JOB)
+    send_all(ctx, readers)
     resolve(ctx, found.id, "gpu", None, None, "key_1")
     receiver.status = 202
     later(monkeypatch, minutes=2)
-    send_all(ctx, tools)
+    send_all(ctx, readers)
 
     actions = [one["event_action"] for one in receiver.bodies()]
     assert actions == ["trigger", "resolve"]

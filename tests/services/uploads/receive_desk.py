@@ -15,7 +15,7 @@ from triage.services.uploads.receive import (
     receive_file,
     write_plain,
 )
-from triage.store.blobs import blobs_from
+from triage.store.blobs.choice import blobs_from
 
 STRAGGLER = Path(__file__).parents[2] / "incidents" / "nccl-straggler-w8" / "fr"
 DUMP = (STRAGGLER / "comm_lib_trace_rank_3").read_bytes()

@@ -9,7 +9,8 @@ import zstandard
 
 from triage.errors import Corrupt
 from triage.services.uploads.pack import ONE_CALL_BYTES, write_plain
-from triage.store.blobs import Blobs, blobs_from
+from triage.store.blobs.choice import blobs_from
+from triage.store.blobs.interface import Blobs
 
 NOISE = random.Random(5).randbytes(ONE_CALL_BYTES + 5)
 TEXT = b"step 1 loss 2.0\n" * 400

@@ -7,9 +7,9 @@ not reached it. Groups with send/recv are left out: there counters differ by rig
 
 from collections.abc import Iterator
 
-from triage.analysis.case import Case
-from triage.analysis.live import home, timed
-from triage.analysis.waits import Place, PlaceKind
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.live import home, timed
+from triage.analysis.waiting.waits import Place, PlaceKind
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import ROOTED_BIT, STARTED_BIT

@@ -6,8 +6,8 @@ itself, or a peer outside the dumps. Nobody is convicted.
 
 from collections.abc import Iterator
 
-from triage.analysis.case import Case, ranks_wait
-from triage.analysis.waits import PlaceKind
+from triage.analysis.waiting.case import Case, ranks_wait
+from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 

@@ -8,8 +8,8 @@ looks the same (see setup_hang.py).
 
 from collections.abc import Iterator
 
-from triage.analysis.case import Case, ranks_wait
-from triage.analysis.waits import Place, PlaceKind
+from triage.analysis.waiting.case import Case, ranks_wait
+from triage.analysis.waiting.waits import Place, PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import Counters

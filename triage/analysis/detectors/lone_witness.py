@@ -10,9 +10,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from triage.analysis.case import Case
-from triage.analysis.p2p import Channel
-from triage.analysis.siblings import (
+from triage.analysis.placement.siblings import (
     before,
     form_of,
     has_siblings,
@@ -21,7 +19,9 @@ from triage.analysis.siblings import (
     stands_in_p2p,
     unlike_siblings,
 )
-from triage.analysis.waits import Place, PlaceKind
+from triage.analysis.snapshots.p2p import Channel
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import P2P

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from triage.analysis.case import Case
-from triage.analysis.siblings import Form, form_of, sibling_signature
-from triage.analysis.waits import Place, PlaceKind
+from triage.analysis.placement.siblings import Form, form_of, sibling_signature
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.waits import Place, PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import UNEVEN

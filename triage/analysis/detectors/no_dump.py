@@ -9,9 +9,9 @@ and the rest of the group may be stuck with it.
 
 from collections.abc import Collection, Iterator, Sequence
 
-from triage.analysis.case import Case, ranks_wait
-from triage.analysis.live import home
-from triage.analysis.waits import Place, PlaceKind
+from triage.analysis.waiting.case import Case, ranks_wait
+from triage.analysis.waiting.live import home
+from triage.analysis.waiting.waits import Place, PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because

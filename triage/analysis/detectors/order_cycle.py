@@ -9,9 +9,9 @@ rank whose past differs from that of the others there is the suspect.
 from collections import Counter
 from collections.abc import Iterator
 
-from triage.analysis.case import Case
-from triage.analysis.snapshot import Stuck
-from triage.analysis.waits import Place, progress
+from triage.analysis.snapshots.snapshot import Stuck
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.waits import Place, progress
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 

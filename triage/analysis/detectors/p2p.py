@@ -11,10 +11,10 @@ nothing: it may wait itself.
 from collections import Counter
 from collections.abc import Iterator
 
-from triage.analysis.case import Case
-from triage.analysis.p2p import Channel
-from triage.analysis.siblings import novel_block, stands_in_p2p, unlike_siblings
-from triage.analysis.waits import PlaceKind
+from triage.analysis.placement.siblings import novel_block, stands_in_p2p, unlike_siblings
+from triage.analysis.snapshots.p2p import Channel
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 

@@ -8,8 +8,8 @@ set up a group of a kind that none of these has.
 
 from collections.abc import Iterator
 
-from triage.analysis.case import Case
-from triage.analysis.waits import PlaceKind
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 

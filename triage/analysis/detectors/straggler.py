@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import numpy as np
 from numpy.typing import NDArray
 
-from triage.analysis.case import Case
-from triage.analysis.lateness import Lateness, measure
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.lateness import Lateness, measure
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 

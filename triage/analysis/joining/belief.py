@@ -16,6 +16,7 @@ from typing import Final
 
 import orjson
 
+from triage.analysis.facts.stop import Stop, When, ends_its_log
 from triage.analysis.joining.bounds import (
     BOUNDS,
     NO_GUESS,
@@ -34,7 +35,6 @@ from triage.analysis.joining.claims import (
 from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Place
-from triage.analysis.stop import Stop, When, ends_its_log
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Evidence
 from triage.domain.finding import Finding

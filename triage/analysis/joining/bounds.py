@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from triage.analysis.facts.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
 from triage.analysis.joining.claims import (
     LINKS,
     convicts,
@@ -18,7 +19,6 @@ from triage.analysis.joining.claims import (
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, is_routine
 from triage.analysis.joining.place import Outside
-from triage.analysis.stop import Stop, When, at_its_own_stop, ends_its_log, of_a_process
 from triage.domain.category import SOFTWARE
 from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding

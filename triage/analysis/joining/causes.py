@@ -11,11 +11,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.stop import (
+    ABOUT_THE_STOP,
+    SECOND,
+    Stop,
+    When,
+    is_of_a_health_check,
+    of_a_process,
+)
 from triage.analysis.joining.connections import gather_connections, gather_switch
 from triage.analysis.joining.consequences import explained_by, is_lost_gpu
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
-    Seats,
+    Placement,
     by_time,
     in_time,
     is_sure,
@@ -36,14 +44,6 @@ from triage.analysis.joining.shared import (
     printed_everywhere,
     unsure_where_one_is_heard,
 )
-from triage.analysis.stop import (
-    ABOUT_THE_STOP,
-    SECOND,
-    Stop,
-    When,
-    is_of_a_health_check,
-    of_a_process,
-)
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -59,7 +59,7 @@ NEAREST: Final = (
 
 def find_causes(
     evidence: Iterable[Evidence],
-    seats: Seats,
+    seats: Placement,
     stop: Stop,
     *,
     nodes: Collection[str],
@@ -166,7 +166,7 @@ def nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
 
 
 def at_one_place(
-    place: Place, rows: Sequence[Evidence], seats: Seats, stop: Stop
+    place: Place, rows: Sequence[Evidence], seats: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """The roots of one node (or of one rank without a node), by category."""
     parents = explained_by(rows, lambda row: stop.of(row) in EARLIER)
@@ -220,7 +220,7 @@ def of_rows(
     place: Place,
     rows: Sequence[Evidence],
     followers: int,
-    seats: Seats,
+    seats: Placement,
     stop: Stop,
 ) -> Hypothesis:
     """One hypothesis, with the GPUs and ranks that its rows about the stop name, else all rows."""
@@ -260,7 +260,7 @@ def reached_by(row: Evidence) -> list[str]:
     return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
 
 
-def with_unplaced(found: Sequence[Hypothesis], seats: Seats, stop: Stop) -> list[Hypothesis]:
+def with_unplaced(found: Sequence[Hypothesis], seats: Placement, stop: Stop) -> list[Hypothesis]:
     """Lines that name no node go to the one node that shows the same, where there is only one."""
     sure: dict[Category, list[int]] = defaultdict(list)
     weak: dict[Category, list[int]] = defaultdict(list)
@@ -297,7 +297,7 @@ def with_unplaced(found: Sequence[Hypothesis], seats: Seats, stop: Stop) -> list
     return [one for k, one in enumerate(kept) if k not in gone]
 
 
-def is_lost(one: Hypothesis, seats: Seats) -> bool:
+def is_lost(one: Hypothesis, seats: Placement) -> bool:
     """Whether nobody says on which node it is."""
     if isinstance(one.place, AtRank):
         return bool(one.rows) and seats.node_of(one.place.rank) is None

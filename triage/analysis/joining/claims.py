@@ -11,9 +11,7 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
-from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Seats
-from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
-from triage.analysis.stop import (
+from triage.analysis.facts.stop import (
     ABOUT_THE_STOP,
     SECOND,
     Stop,
@@ -22,6 +20,8 @@ from triage.analysis.stop import (
     ends_its_log,
     of_a_process,
 )
+from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Placement
+from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
 from triage.domain.category import SOFTWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
 from triage.domain.finding import Finding
@@ -62,7 +62,7 @@ def proves(claim: Finding) -> bool:
 
 
 def join_claims(
-    causes: Sequence[Hypothesis], claims: Iterable[Finding], seats: Seats, stop: Stop
+    causes: Sequence[Hypothesis], claims: Iterable[Finding], seats: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
     claims = list(claims)
@@ -110,7 +110,7 @@ def join_claims(
 
 
 def at_the_one_place_claimed(
-    causes: Sequence[Hypothesis], claims: Sequence[Finding], seats: Seats, stop: Stop
+    causes: Sequence[Hypothesis], claims: Sequence[Finding], seats: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes``; what one process says and no line places is at the one place that claims name,
     where nothing else fails there.
@@ -135,7 +135,7 @@ def home_of_the_lost(
     claims: Iterable[Finding],
     at: Mapping[Place, Sequence[int]],
     found: Sequence[Hypothesis],
-    seats: Seats,
+    seats: Placement,
     stop: Stop,
 ) -> AtNode | None:
     """The one node that fails at the stop and of which nobody says who sits there, where claims
@@ -191,7 +191,7 @@ def is_on_many(one: Hypothesis, stop: Stop) -> bool:
     )
 
 
-def seat_of(rank: int, seats: Seats) -> Place:
+def seat_of(rank: int, seats: Placement) -> Place:
     """The node of a rank, else the rank itself."""
     node = seats.node_of(rank)
     return AtRank(rank) if node is None else AtNode(node)
@@ -275,7 +275,7 @@ def reaches(one: Hypothesis, place: Place) -> bool:
     return not one.reached or (isinstance(place, AtNode) and place.node in one.reached)
 
 
-def is_about(one: Hypothesis, rank: int, seats: Seats) -> bool:
+def is_about(one: Hypothesis, rank: int, seats: Placement) -> bool:
     """Whether what failed on the node of a rank can be why that rank is waited for."""
     if one.category not in OF_ONE_GPU or rank in one.ranks:
         return True

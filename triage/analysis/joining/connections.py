@@ -10,9 +10,10 @@ from dataclasses import replace
 from itertools import pairwise
 from typing import Final
 
+from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When, ends_its_log
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
-    Seats,
+    Placement,
     by_time,
     in_time,
     is_sure,
@@ -22,7 +23,6 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, ends_its_log
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind
 
@@ -40,7 +40,7 @@ def names_two_ends(row: Evidence) -> bool:
 
 def gather_connections(
     found: Sequence[Hypothesis],
-    seats: Seats,
+    seats: Placement,
     leaf_switch: Mapping[str, str],
     nodes: Collection[str],
     ends: Mapping[str, Evidence],
@@ -144,7 +144,7 @@ def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis 
 
 
 def without_lost_peers(
-    found: Sequence[Hypothesis], naming: Sequence[Evidence], seats: Seats
+    found: Sequence[Hypothesis], naming: Sequence[Evidence], seats: Placement
 ) -> tuple[list[Hypothesis], list[Evidence]]:
     """Errors of connections to a node, or of one, that failed first for a reason of its own."""
     firsts: dict[str, tuple[int, int]] = {}

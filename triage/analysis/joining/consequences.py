@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from triage.analysis.stop import SECOND
+from triage.analysis.facts.stop import SECOND
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from triage.analysis.facts.stop import SECOND, Stop, When
 from triage.analysis.joining.claims import convicts
 from triage.analysis.joining.hypothesis import Hypothesis, is_routine
 from triage.analysis.joining.place import Domain, Place, Unplaced
-from triage.analysis.stop import SECOND, Stop, When
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding

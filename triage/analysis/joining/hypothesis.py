@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Protocol
 
+from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
-from triage.analysis.stop import ABOUT_THE_STOP, Stop, When
 from triage.domain.category import SOFTWARE, Category, Role
 from triage.domain.evidence import Blame, Evidence
 from triage.domain.finding import Finding
@@ -13,7 +13,7 @@ from triage.domain.finding import Finding
 __all__ = [
     "MANY_VOTES",
     "Hypothesis",
-    "Seats",
+    "Placement",
     "by_time",
     "in_time",
     "is_routine",
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-class Seats(Protocol):
+class Placement(Protocol):
     """Who sits where, as far as it is known."""
 
     def node_of(self, rank: int) -> str | None:

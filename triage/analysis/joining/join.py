@@ -4,17 +4,17 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from triage.analysis.case import Case
+from triage.analysis.facts.stop import JOB_KINDS, SECOND, Stop, When, is_failing
 from triage.analysis.joining.belief import CONVICTED, Belief, Model, believe
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import in_order_of_history
-from triage.analysis.joining.hypothesis import Hypothesis, Seats
+from triage.analysis.joining.hypothesis import Hypothesis, Placement
 from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.silent_peer import silent_peer
 from triage.analysis.joining.verdict import Decision, build, role_alone, worth_naming
 from triage.analysis.progress import health_of
-from triage.analysis.stop import JOB_KINDS, SECOND, Stop, When, is_failing
+from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
@@ -40,7 +40,7 @@ def join(
     case: Case | None,
     findings: Sequence[Finding],
     evidence: Iterable[Evidence],
-    seats: Seats,
+    seats: Placement,
     stop: Stop,
     model: Model,
     *,
@@ -122,7 +122,7 @@ def coverage_of(case: Case | None) -> float:
 def hypotheses_of(
     findings: Sequence[Finding],
     evidence: Sequence[Evidence],
-    seats: Seats,
+    seats: Placement,
     stop: Stop,
     nodes: Collection[str],
     leaf_switch: Mapping[str, str],

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.stop import SECOND
 from triage.analysis.joining.hypothesis import Hypothesis, in_time
-from triage.analysis.stop import SECOND
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, Kind
 

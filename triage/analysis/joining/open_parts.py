@@ -7,9 +7,9 @@ What a machine or a tool says of the same GPU, or that one rank alone has it, cl
 from collections.abc import Sequence
 from dataclasses import replace
 
-from triage.analysis.joining.hypothesis import Hypothesis, Seats, by_time
+from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, of_a_process
+from triage.analysis.joining.hypothesis import Hypothesis, Placement, by_time
 from triage.analysis.joining.place import AtNode, Place
-from triage.analysis.stop import ABOUT_THE_STOP, Stop, of_a_process
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind
 
@@ -33,7 +33,9 @@ def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
             grouped[named[0]] = sorted([*grouped[named[0]], *grouped.pop(category)], key=by_time)
 
 
-def tell_unnamed_ones(grouped: dict[Category, list[Evidence]], place: Place, seats: Seats) -> None:
+def tell_unnamed_ones(
+    grouped: dict[Category, list[Evidence]], place: Place, seats: Placement
+) -> None:
     """A device error that names no part is of the GPU of its rank, where one part is told of it."""
     unnamed = grouped.get(Category.NCCL_TIMEOUT, [])
     ranks = {row.rank for row in unnamed}

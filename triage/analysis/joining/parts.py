@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.analysis.joining.consequences import is_lost_gpu
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, Kind
 

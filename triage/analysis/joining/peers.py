@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from triage.analysis.joining.hypothesis import Seats
+from triage.analysis.joining.hypothesis import Placement
 from triage.domain.evidence import Blame, Evidence
 
 __all__ = ["Complaints", "common_leaf", "complaints"]
@@ -35,7 +35,9 @@ class Complaints:
         return tuple(node for node in tied if node not in complaining) or tuple(tied)
 
 
-def complaints(rows: Iterable[Evidence], seats: Seats, nodes: Collection[str] = ()) -> Complaints:
+def complaints(
+    rows: Iterable[Evidence], seats: Placement, nodes: Collection[str] = ()
+) -> Complaints:
     """The pairs that ``rows`` name; rows whose other end is on no known node are left out.
 
     An address that all ``nodes`` but one complain of is that one's.
@@ -57,7 +59,7 @@ def complaints(rows: Iterable[Evidence], seats: Seats, nodes: Collection[str] = 
 
 
 def by_elimination(
-    rows: Iterable[Evidence], seats: Seats, nodes: Collection[str]
+    rows: Iterable[Evidence], seats: Placement, nodes: Collection[str]
 ) -> dict[str, str]:
     """Address on no known node -> the only node that does not complain of it."""
     reporters: dict[str, set[str]] = defaultdict(set)
@@ -77,7 +79,7 @@ def host_of(peer: str | None) -> str:
     return (peer or "").partition("<")[0]
 
 
-def named_node(row: Evidence, seats: Seats) -> str | None:
+def named_node(row: Evidence, seats: Placement) -> str | None:
     """The node of the other end that a row names."""
     if row.peer is None:
         return None

@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from triage.analysis.case import Case, timestamp
-from triage.analysis.joining.hypothesis import Seats
+from triage.analysis.facts.of_the_job import is_behind
+from triage.analysis.facts.stop import JOB_KINDS, Stop
+from triage.analysis.joining.hypothesis import Placement
 from triage.analysis.joining.verdict import Decision, timed_out
-from triage.analysis.of_the_job import is_behind
 from triage.analysis.progress import health_of
-from triage.analysis.stop import JOB_KINDS, Stop
+from triage.analysis.waiting.case import Case, timestamp
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
 from triage.domain.progress import Health, JobProgress, ProgressPoint, SlowRank
@@ -30,7 +30,7 @@ def nothing_named(
     evidence: Sequence[Evidence],
     stop: Stop,
     progress: JobProgress | None,
-    seats: Seats,
+    seats: Placement,
     *,
     coverage: float,
 ) -> Decision:
@@ -89,7 +89,7 @@ def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> 
     )  # fmt: skip
 
 
-def slow_places(progress: JobProgress, seats: Seats) -> dict[str | int, list[SlowRank]]:
+def slow_places(progress: JobProgress, seats: Placement) -> dict[str | int, list[SlowRank]]:
     """Node (or rank) -> its ranks that are slower than their peers; empty where many are."""
     found: dict[str | int, list[SlowRank]] = {}
     for one in progress.slow_ranks:

@@ -6,9 +6,10 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
+from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
-    Seats,
+    Placement,
     in_time,
     is_routine,
     is_sure,
@@ -18,7 +19,6 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
-from triage.analysis.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind
 
@@ -144,7 +144,7 @@ def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def printed_everywhere(
-    found: Sequence[Hypothesis], nodes: Collection[str], seats: Seats
+    found: Sequence[Hypothesis], nodes: Collection[str], seats: Placement
 ) -> list[Hypothesis]:
     """A line of software that half of all ranks print is in no node."""
     told = [len(seats.ranks_on(node)) for node in nodes]

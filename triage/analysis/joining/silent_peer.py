@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.exits import ranks_that_left
-from triage.analysis.joining.hypothesis import Seats
+from triage.analysis.facts.exits import ranks_that_left
+from triage.analysis.facts.stop import FAILING, of_a_process
+from triage.analysis.joining.hypothesis import Placement
 from triage.analysis.joining.place import AtNode, AtRank, Place
-from triage.analysis.stop import FAILING, of_a_process
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Trait
 
@@ -31,7 +31,7 @@ ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE
 OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
 
 
-def silent_peer(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
+def silent_peer(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
     """What is said of the one place that others name and of which no process complains, as rows
     of that place, which need another source; nothing where more than one is named. Its launcher
     may say which of its ranks ended.
@@ -39,7 +39,7 @@ def silent_peer(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
     return named_by_others(rows, seats) or did_not_wait(rows, seats)
 
 
-def named_by_others(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
+def named_by_others(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
     """The one that others lost, or that the report of a desync says did not join."""
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
@@ -62,7 +62,7 @@ def says_lost(row: Evidence) -> bool:
     return row.role is EvidenceRole.CONSEQUENCE and "stuck" not in row.fields
 
 
-def peer_of(text: str, seats: Seats) -> Place | None:
+def peer_of(text: str, seats: Placement) -> Place | None:
     """The node, or the rank, that a line names; None for several, and for nobody's address."""
     if text.startswith(RANK):
         rank = text.removeprefix(RANK)
@@ -82,7 +82,7 @@ def places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
     return found
 
 
-def did_not_wait(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
+def did_not_wait(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
     """The one rank that does not say that it waited, where nearly all others do."""
     waited = {row.rank: row for row in rows if Trait.TIMEOUT in row.traits and row.rank is not None}
     world = seats.world_size
@@ -98,7 +98,7 @@ def did_not_wait(rows: Sequence[Evidence], seats: Seats) -> list[Evidence]:
     return [replace(accusing(told, AtRank(missing[0]), seats, {}), text=text, count=1)]
 
 
-def accusing(row: Evidence, place: Place, seats: Seats, left: Mapping[str, int]) -> Evidence:
+def accusing(row: Evidence, place: Place, seats: Placement, left: Mapping[str, int]) -> Evidence:
     """``row`` as a root of a node, or of a rank; ``left`` is node -> the one rank that ended."""
     node, rank = None, None
     if isinstance(place, AtRank):

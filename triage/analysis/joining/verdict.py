@@ -4,11 +4,11 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from triage.analysis.case import Case, timestamp
+from triage.analysis.facts.stop import JOB_KINDS, Stop
 from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief
 from triage.analysis.joining.bounds import Bound
 from triage.analysis.joining.claims import convicts
-from triage.analysis.joining.hypothesis import Hypothesis, Seats
+from triage.analysis.joining.hypothesis import Hypothesis, Placement
 from triage.analysis.joining.place import Domain
 from triage.analysis.joining.wording import (
     action_of,
@@ -16,8 +16,8 @@ from triage.analysis.joining.wording import (
     summary_of,
     summary_of_claims,
 )
-from triage.analysis.stop import JOB_KINDS, Stop
-from triage.analysis.waits import PlaceKind
+from triage.analysis.waiting.case import Case, timestamp
+from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
 from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
@@ -75,7 +75,7 @@ def build(
     heard: Sequence[Finding],
     case: Case | None,
     evidence: Sequence[Evidence],
-    seats: Seats,
+    seats: Placement,
     stop: Stop,
 ) -> Decision:
     """The answer that ``named`` beliefs make, best first; at least one."""
@@ -98,7 +98,7 @@ def build(
     return Decision(verdict, suspects, victims, still)
 
 
-def suspects_of(named: Sequence[Belief], seats: Seats) -> tuple[Suspect, ...]:
+def suspects_of(named: Sequence[Belief], seats: Placement) -> tuple[Suspect, ...]:
     """One row per node (or rank without one), best first, then what the cause reached."""
     best: dict[object, Belief] = {}
     for one in named:
@@ -180,13 +180,13 @@ def ranks_of(one: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
 OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
 
 
-def all_ranks_of(one: Hypothesis, seats: Seats) -> tuple[int, ...]:
+def all_ranks_of(one: Hypothesis, seats: Placement) -> tuple[int, ...]:
     """The ranks of a node that fails as a whole."""
     whole = one.category in OF_ALL_RANKS and one.node is not None
     return tuple(seats.ranks_on(one.node or "")) if whole else ()
 
 
-def gpus_of(one: Hypothesis, ranks: Sequence[int], seats: Seats) -> tuple[str, ...]:
+def gpus_of(one: Hypothesis, ranks: Sequence[int], seats: Placement) -> tuple[str, ...]:
     if one.gpus:
         return one.gpus
     return tuple(dict.fromkeys(gpu for rank in ranks[:MAX_RANKS] if (gpu := seats.gpu_of(rank))))
@@ -303,7 +303,7 @@ def timed_out(evidence: Iterable[Evidence]) -> bool:
 
 
 def victims_of(
-    case: Case, accused: Collection[int], accused_nodes: Collection[str | None], seats: Seats
+    case: Case, accused: Collection[int], accused_nodes: Collection[str | None], seats: Placement
 ) -> Victims:
     """Everybody stuck who is not accused, and the nodes that hold only such."""
     if case.in_flight:
@@ -321,7 +321,7 @@ def printed_victims(
     evidence: Iterable[Evidence],
     accused: Collection[int],
     accused_nodes: Collection[str | None],
-    seats: Seats,
+    seats: Placement,
 ) -> Victims:
     """Ranks whose watchdog gave up: they waited."""
     waited = {
@@ -333,7 +333,7 @@ def printed_victims(
 
 
 def with_homes(
-    ranks: Iterable[int], accused_nodes: Collection[str | None], seats: Seats
+    ranks: Iterable[int], accused_nodes: Collection[str | None], seats: Placement
 ) -> Victims:
     ordered = tuple(sorted(ranks))
     homes = {node for rank in ordered if (node := seats.node_of(rank)) is not None}

@@ -8,9 +8,9 @@ machines.
 from collections.abc import Sequence
 from typing import Final
 
+from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.features import witness_of
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.analysis.stop import Stop
 from triage.domain.evidence import Evidence
 from triage.parsers.health.evidence import SIGNATURE_PREFIX
 

@@ -11,16 +11,16 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.case import Case
-from triage.analysis.identity import Fleet
-from triage.analysis.lateness import measure
-from triage.analysis.stop import Stop
+from triage.analysis.facts.stop import Stop
+from triage.analysis.placement.identity import Fleet
 from triage.analysis.telemetry.growth import CounterGrowth
 from triage.analysis.telemetry.inlet import InletRise
 from triage.analysis.telemetry.last_xid import last_xids
 from triage.analysis.telemetry.panels import Panels, Places, panels_of
 from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.analysis.telemetry.throttle import Throttle, throttling
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.lateness import measure
 from triage.domain.category import Role
 from triage.domain.evidence import LASTING, Blame, Evidence, EvidenceRole, Stamp
 from triage.domain.finding import Finding

@@ -13,7 +13,7 @@ from triage.analysis.telemetry.panels import Places, part_of
 from triage.domain.evidence import Evidence, Kind, Stamp, Trait
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.metrics import Metric
-from triage.signatures.catalogue import xid
+from triage.signatures.gpu.catalogue import xid
 
 __all__ = ["last_xids"]
 

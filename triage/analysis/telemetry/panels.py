@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from triage.domain.fleet import bus_id
+from triage.domain.job import bus_id
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.grid import Grid, coarser
 from triage.parsers.telemetry.metrics import COUNTERS, Metric

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.metrics import Metric
-from triage.reliability.autocorrelation import Agreement, agreement
-from triage.reliability.daily_cycle import DailyCycle, daily_cycle
+from triage.statistics.autocorrelation import Agreement, agreement
+from triage.statistics.daily_cycle import DailyCycle, daily_cycle
 
 __all__ = ["Swing", "daily_swing"]
 

@@ -10,22 +10,11 @@ from fastapi import APIRouter, Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api import suspect_forms
-from triage.api.accept import chosen
 from triage.api.access import Scope, actor_of, admitted
-from triage.api.answers import JSON, as_json, page, tagged
-from triage.api.body import read_whole
-from triage.api.cursors import (
-    after_id,
-    after_place,
-    after_time,
-    id_cursor,
-    place_cursor,
-    time_cursor,
-)
-from triage.api.described import answers, json_body, scoped
-from triage.api.idempotency import Keeper, once
-from triage.api.schemas import (
+from triage.api.answers import suspect_forms
+from triage.api.answers.json import JSON, as_json, page, tagged
+from triage.api.description.described import answers, json_body, scoped
+from triage.api.description.schemas import (
     ArtifactPage,
     CollectivePage,
     EvidencePage,
@@ -36,10 +25,20 @@ from triage.api.schemas import (
     Suspects,
     TimelinePage,
 )
-from triage.api.shapes import only, text_in
-from triage.api.state import state_of
-from triage.api.strict_json import object_from
-from triage.api.values import (
+from triage.api.requests.accept import chosen
+from triage.api.requests.body import read_whole
+from triage.api.requests.cursors import (
+    after_id,
+    after_place,
+    after_time,
+    id_cursor,
+    place_cursor,
+    time_cursor,
+)
+from triage.api.requests.idempotency import Keeper, once
+from triage.api.requests.shapes import only, text_in
+from triage.api.requests.strict_json import object_from
+from triage.api.requests.values import (
     CategoryName,
     Cursor,
     Limit,
@@ -53,6 +52,7 @@ from triage.api.values import (
     one_id,
     one_name,
 )
+from triage.api.state import state_of
 from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
 from triage.domain.states import IncidentState
 from triage.errors import Conflict, NotFound
@@ -62,7 +62,8 @@ from triage.services.context import Context
 from triage.services.incidents.repeats import repeats_of
 from triage.services.incidents.resolve import resolve
 from triage.services.notifications.outbox import message_of
-from triage.store import artifacts, evidence, incidents, revisions, suspects
+from triage.store.incidents import incidents, revisions, suspects
+from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView, ResolutionView, RevisionView
 
 __all__ = ["router", "waiting"]

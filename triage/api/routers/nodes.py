@@ -4,12 +4,12 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, admitted
-from triage.api.answers import as_json
-from triage.api.described import answers, scoped
-from triage.api.paths import name_in_path
-from triage.api.schemas import Node
+from triage.api.answers.json import as_json
+from triage.api.description.described import answers, scoped
+from triage.api.description.schemas import Node
+from triage.api.requests.paths import name_in_path
+from triage.api.requests.values import PathName, known_query
 from triage.api.state import state_of
-from triage.api.values import PathName, known_query
 from triage.errors import NotFound
 from triage.store import nodes
 

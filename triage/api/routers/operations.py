@@ -3,9 +3,9 @@
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
-from triage.api.answers import as_json
-from triage.api.described import answers
-from triage.api.schemas import Health, Ready
+from triage.api.answers.json import as_json
+from triage.api.description.described import answers
+from triage.api.description.schemas import Health, Ready
 from triage.api.state import state_of
 
 __all__ = ["router"]

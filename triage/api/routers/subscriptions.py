@@ -6,19 +6,19 @@ from sqlalchemy.orm import Session
 from starlette.responses import Response
 
 from triage.api.access import Scope, actor_of, admitted
-from triage.api.answers import as_json, page
-from triage.api.body import read_whole
-from triage.api.cursors import after_time, time_cursor
-from triage.api.described import answers, json_body, scoped
-from triage.api.idempotency import Keeper, once
-from triage.api.schemas import Delivery, DeliveryPage, NewSubscription, SubscriptionPage
-from triage.api.shapes import only, text_in, texts_in
+from triage.api.answers.json import as_json, page
+from triage.api.description.described import answers, json_body, scoped
+from triage.api.description.schemas import Delivery, DeliveryPage, NewSubscription, SubscriptionPage
+from triage.api.requests.body import read_whole
+from triage.api.requests.cursors import after_time, time_cursor
+from triage.api.requests.idempotency import Keeper, once
+from triage.api.requests.shapes import only, text_in, texts_in
+from triage.api.requests.strict_json import object_from
+from triage.api.requests.values import Cursor, Limit, known_query, one_id
 from triage.api.state import state_of
-from triage.api.strict_json import object_from
-from triage.api.values import Cursor, Limit, known_query, one_id
 from triage.errors import NotFound
 from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
-from triage.store import deliveries, subscriptions
+from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView
 
 __all__ = ["router"]

@@ -10,13 +10,12 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from triage.api.access import Scope, admitted
-from triage.api.answers import as_json
-from triage.api.body import UploadBody
-from triage.api.described import BINARY, answers, binary_body, scoped
-from triage.api.paths import name_in_path
-from triage.api.schemas import Artifact, Bundle
-from triage.api.state import ApiState, state_of
-from triage.api.values import (
+from triage.api.answers.json import as_json
+from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.description.schemas import Artifact, Bundle
+from triage.api.requests.body import UploadBody
+from triage.api.requests.paths import name_in_path
+from triage.api.requests.values import (
     FileKind,
     FileName,
     IncidentRef,
@@ -26,6 +25,7 @@ from triage.api.values import (
     known_query,
     one_id,
 )
+from triage.api.state import ApiState, state_of
 from triage.errors import Place, TooLarge, Unprocessable
 from triage.services.uploads.ingest import Target, take_artifact, take_bundle
 

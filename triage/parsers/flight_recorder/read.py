@@ -17,7 +17,7 @@ from typing import Final
 from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.parsers.archive import (
+from triage.parsers.files.archive import (
     HEAD_BYTES,
     PEEK_BYTES,
     Expansion,
@@ -27,6 +27,7 @@ from triage.parsers.archive import (
     peek,
     tar_members,
 )
+from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import rank_in_name
@@ -37,7 +38,6 @@ from triage.parsers.flight_recorder.recognise import (
     what_instead,
 )
 from triage.parsers.flight_recorder.shared import Shared
-from triage.parsers.inputs import InputFile
 
 __all__ = ["DumpSet", "list_alike", "read_dumps"]
 

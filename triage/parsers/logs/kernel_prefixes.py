@@ -13,7 +13,7 @@ from triage.parsers.logs.stamps import (
     wall,
 )
 from triage.parsers.logs.state import Strip
-from triage.signatures.process_names import Whose, whose
+from triage.signatures.program.process_names import Whose, whose
 
 __all__ = ["RULES"]
 

@@ -20,9 +20,9 @@ import numpy as np
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
+from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.health.beside_logs import checks_in, with_checks
-from triage.parsers.inputs import InputFile
 from triage.parsers.logs import scan
 from triage.parsers.logs.catalogue import Catalogue, standard
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Final, TypeVar
 
 from triage.domain.evidence import Evidence, Trait
-from triage.signatures.gpu_names import NAMES
+from triage.signatures.gpu.gpu_names import NAMES
 
 __all__ = ["under_their_headings"]
 

@@ -11,9 +11,9 @@ from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, read_envelope
 from triage.parsers.logs.stamps import read_time
 from triage.signatures.pci import bus_id
-from triage.signatures.process_names import Whose, serves_jobs, whose
+from triage.signatures.program.process_names import Whose, serves_jobs, whose
 from triage.signatures.registry import Match
-from triage.signatures.said_of_nodes import of_an_event
+from triage.signatures.scheduler.said_of_nodes import of_an_event
 from triage.signatures.signature import Scope
 
 __all__ = ["MAX_TEXT", "merged", "rows_of_line"]

@@ -14,9 +14,9 @@ from typing import IO, Final, cast
 
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.parsers.archive import BROKEN, compression_of, is_tar, opened, peek, tar_entries
+from triage.parsers.files.archive import BROKEN, compression_of, is_tar, opened, peek, tar_entries
+from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.recognise import claimed
-from triage.parsers.inputs import InputFile
 from triage.parsers.telemetry.recognise import is_parquet
 
 __all__ = ["LogStream", "ReadAhead", "log_streams", "why_no_text"]

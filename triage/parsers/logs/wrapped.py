@@ -11,7 +11,7 @@ from typing import Any, Final
 from triage.domain.evidence import Stamp
 from triage.parsers.logs.stamps import epoch, read_time
 from triage.parsers.logs.state import Strip
-from triage.signatures.process_names import Whose, whose
+from triage.signatures.program.process_names import Whose, whose
 
 __all__ = ["RULES", "ungluable"]
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from triage.domain.fleet import bus_id
+from triage.domain.job import bus_id
 from triage.parsers.telemetry.metrics import Source, metric_named
 from triage.parsers.telemetry.samples import SeriesKey
 

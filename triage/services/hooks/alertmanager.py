@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from triage.errors import Place, Unprocessable
-from triage.render.clean import one_line
+from triage.render.words.clean import one_line
 from triage.services.hooks.job_failed import name_in
 from triage.services.hooks.notices import Line, Notices
 from triage.services.hooks.times import moment

@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final
 
+from triage.clock import utc_now
 from triage.domain.report import iso_utc
 from triage.errors import Refusal
-from triage.render.clean import one_line
-from triage.services.context import Context, utc_now
+from triage.render.words.clean import one_line
+from triage.services.context import Context
 from triage.services.hooks.notices import Ignored, Line, Notices
 from triage.services.incidents.announce import announce
 from triage.services.uploads.ingest import Target, take_text
-from triage.store import incidents
+from triage.store.incidents import incidents
 from triage.store.views import IncidentView
 
 __all__ = ["HookOutcome", "hear"]

@@ -14,21 +14,22 @@ import orjson
 import structlog
 from sqlalchemy.orm import Session
 
+from triage.clock import utc_now
 from triage.domain.report import Refused
-from triage.domain.standing import Prior
-from triage.domain.states import IncidentState, WorkKind
+from triage.domain.standing import Prior, prior_from
+from triage.domain.states import IncidentState
 from triage.notify.message import Event
+from triage.queue.claim import Claim
 from triage.sandbox.pool import Analysis
 from triage.sandbox.readers import Readers
-from triage.services.context import Context, utc_now
-from triage.services.done import Done
-from triage.services.fleet.standings import standings_for
-from triage.services.notifications.outbox import tell, wake_for
+from triage.services.context import Context
+from triage.services.notifications.outbox import tell
 from triage.settings import Settings
-from triage.store import artifacts, evidence, incidents, revisions, settling
-from triage.store.incidents import STANDINGS
-from triage.store.settling import Standing
-from triage.store.views import WorkView
+from triage.store.incidents import incidents, revisions, settling
+from triage.store.incidents.incidents import STANDINGS
+from triage.store.incidents.settling import Standing
+from triage.store.uploads import artifacts, evidence
+from triage.store.views import IncidentView
 
 __all__ = ["analyse", "analyse_given_up"]
 
@@ -94,25 +95,48 @@ def end_is_near(st: Standing, now: datetime) -> bool:
     return left_s < AS_LONG * st.analyse_s
 
 
-def analyse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
+def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Answer one incident, if it is time to."""
     now = utc_now()
+    incident_id = claim.rows[0].key
     with ctx.database.reading() as session:
-        st = settling.standing(session, owed.key)
-        if st is None:
-            return Done()
-        todo = plan(st, ctx.settings, now)
-        if not todo.answer:
-            return Done(again_at=todo.again_at)
-        incident = incidents.find(session, owed.key)
-        if incident is None:
-            return Done()
-    if todo.final and st.inputs <= st.answered_inputs and st.revision:
-        return settled(ctx, st, None)
-    if todo.final:
-        with ctx.database.writing() as session:
-            settling.begin_final(session, st.id, now)
-    standings = standings_for(ctx, st.facts, incident.cluster, answered=st.revision > 0)
+        st = settling.standing(session, incident_id)
+        incident = incidents.find(session, incident_id)
+    if st is None or incident is None:
+        return
+    todo = plan(st, ctx.settings, now)
+    if not todo.answer:
+        claim.finish(again_at=todo.again_at)
+        return
+    made = None
+    if not todo.final or st.inputs > st.answered_inputs or not st.revision:
+        if todo.final:
+            with ctx.database.writing() as session:
+                settling.begin_final(session, st.id, now)
+        made = answer(ctx, readers, st, incident, final=todo.final)
+    if made is not None and not todo.final:
+        with claim.finishing(again_at=todo.again_at) as session:
+            if keep(session, st, made, utc_now(), provisional=True):
+                tell(session, ctx.settings, st.id, Event.PROVISIONAL, utc_now())
+        return
+    with claim.finishing() as session:
+        settle(session, ctx.settings, st, made)
+
+
+@dataclass(frozen=True, slots=True)
+class Made:
+    """An answer that was made, how long it took, and with which priors."""
+
+    found: Analysis
+    seconds: float
+    standings: Mapping[str, Prior]
+
+
+def answer(
+    ctx: Context, readers: Readers, st: Standing, incident: IncidentView, *, final: bool
+) -> Made:
+    """Make an answer of what is in by now."""
+    standings = priors_of(ctx, st, incident.cluster)
     began = time.monotonic()
     facts = {"job_id": incident.job_id, **st.facts}
     facts.pop(STANDINGS, None)
@@ -128,66 +152,48 @@ def analyse(ctx: Context, readers: Readers, owed: WorkView) -> Done:
         )
     seconds = time.monotonic() - began
     log.info(
-        "incident answered", incident_id=st.id, final=todo.final, seconds=round(seconds, 3),
+        "incident answered",
+        incident_id=st.id,
+        final=final,
+        seconds=round(seconds, 3),
         num_artifacts=st.num_artifacts,
-    )  # fmt: skip
-    made = Made(found, seconds, standings)
-    if todo.final:
-        return settled(ctx, st, made)
-    return provisional(ctx, st, made, todo.again_at)
+    )
+    return Made(found, seconds, standings)
 
 
-@dataclass(frozen=True, slots=True)
-class Made:
-    """An answer that was made, how long it took, and with which priors."""
+def priors_of(ctx: Context, st: Standing, cluster: str | None) -> Mapping[str, Prior]:
+    """What an answer is told of the incident's nodes: for all revisions what the first was told.
 
-    found: Analysis
-    seconds: float
-    standings: Mapping[str, Prior]
-
-
-def provisional(ctx: Context, st: Standing, made: Made, again_at: datetime | None) -> Done:
-    """Keep an answer of an incident that is still collecting."""
-    rows: list[int] = []
-
-    def write(session: Session) -> None:
-        now = utc_now()
-        if keep(session, st, made, now, provisional=True):
-            rows.extend(tell(session, ctx.settings, st.id, Event.PROVISIONAL, now))
-
-    return Done(write=write, after=lambda: wake_for(ctx, rows), again_at=again_at)
+    By the time of a later one the incident is part of the record itself.
+    """
+    stored = st.facts.get(STANDINGS)
+    if isinstance(stored, dict):
+        told = {node: prior_from(one) for node, one in stored.items() if isinstance(one, dict)}
+        return {node: prior for node, prior in told.items() if prior is not None}
+    return {} if st.revision else ctx.fleet.priors(ctx, st.facts, cluster)
 
 
-def settled(ctx: Context, st: Standing, made: Made | None) -> Done:
+def settle(session: Session, settings: Settings, st: Standing, made: Made | None) -> None:
     """Keep the final answer, unless something came while it was made."""
-    rows: list[int] = []
-
-    def write(session: Session) -> None:
-        now = utc_now()
-        present = settling.standing(session, st.id)
-        if present is None:
-            return
-        previous = revisions.newest(session, st.id)
-        more = present.inputs != st.inputs or present.num_unread > 0
-        more = more or (present.settled_at is None and present.settle_at > now)
-        changed = made is not None and keep(
-            session, st, made, now, provisional=more and st.settled_at is None
-        )
-        if more:  # what came has asked for another answer
-            settling.go_on_collecting(session, st.id)
-            return
-        if made is not None:
-            evidence.redate(session, st.id, made.found.dated)
-        first = settling.settle(session, st.id, now)
+    now = utc_now()
+    present = settling.standing(session, st.id)
+    if present is None:
+        return
+    previous = revisions.newest(session, st.id)
+    more = present.inputs != st.inputs or present.num_unread > 0
+    more = more or (present.settled_at is None and present.settle_at > now)
+    changed = made is not None and keep(
+        session, st, made, now, provisional=more and st.settled_at is None
+    )
+    if more:  # what came has asked for another answer
+        settling.go_on_collecting(session, st.id)
+        return
+    if made is not None:
+        evidence.redate(session, st.id, made.found.dated)
+    first = settling.settle(session, st.id, now)
+    if first or changed:
         event = Event.READY if first else Event.REVISED
-        if first or changed:
-            rows.extend(tell(session, ctx.settings, st.id, event, now, previous))
-
-    def after() -> None:
-        wake_for(ctx, rows)
-        ctx.wakeups.notify(WorkKind.ANALYSE, ())
-
-    return Done(write=write, after=after)
+        tell(session, settings, st.id, event, now, previous)
 
 
 def keep(session: Session, st: Standing, made: Made, now: datetime, *, provisional: bool) -> bool:
@@ -227,10 +233,9 @@ def keep(session: Session, st: Standing, made: Made, now: datetime, *, provision
     return changed
 
 
-def analyse_given_up(session: Session, settings: Settings, incident_id: str, why: str) -> list[int]:
-    """We failed over an incident: said so, and told; the rows of work that tell it."""
+def analyse_given_up(settings: Settings, session: Session, incident_id: str, why: str) -> None:
+    """We failed over an incident: said so, and told."""
     now = utc_now()
-    if settling.standing(session, incident_id) is None:
-        return []
-    settling.failed(session, incident_id, f"triage failed over it: {why}", now)
-    return tell(session, settings, incident_id, Event.FAILED, now)
+    if settling.standing(session, incident_id) is not None:
+        settling.failed(session, incident_id, f"triage failed over it: {why}", now)
+        tell(session, settings, incident_id, Event.FAILED, now)

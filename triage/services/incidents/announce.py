@@ -7,15 +7,16 @@ from typing import Any
 
 from sqlalchemy.orm import Session
 
-from triage.domain.fleet import job_from_dict
-from triage.domain.states import WorkKind
+from triage.clock import utc_now
+from triage.domain.job import job_from_dict
 from triage.errors import Unavailable
 from triage.notify.guard import Guard
 from triage.notify.message import DEFAULT_EVENTS
-from triage.services.context import Context, utc_now
-from triage.services.fleet.exposure_of_job import tell_failure
-from triage.services.incidents.facts import without_secrets
-from triage.store import incidents, jobs, subscriptions
+from triage.services.context import Context
+from triage.services.uploads.facts import without_secrets
+from triage.store import jobs
+from triage.store.incidents import incidents
+from triage.store.messages import subscriptions
 from triage.store.views import IncidentView
 
 __all__ = ["Failure", "announce"]
@@ -66,7 +67,7 @@ def announce(
         job = job_from_dict(facts)
         names = {*job.nodes, *job.rank_to_node.values()}
         jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names, now)
-        tell_failure(
+        ctx.fleet.job_failed(
             session,
             failure.job_id,
             facts,
@@ -94,6 +95,4 @@ def announce(
             also(session, found)
         return found
 
-    incident = ctx.commit(write)
-    ctx.wakeups.notify(WorkKind.ANALYSE, ())
-    return incident
+    return ctx.commit(write)

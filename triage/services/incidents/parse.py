@@ -14,17 +14,21 @@ from typing import Any, NamedTuple
 import structlog
 from sqlalchemy.orm import Session
 
+from triage.clock import utc_now
 from triage.domain.exact_json import from_exact_json
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound
+from triage.queue.claim import Claim
 from triage.sandbox.pool import Extracted, FileToRead, ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.readers import Readers
-from triage.services.context import Context, utc_now
-from triage.services.done import Done
+from triage.services.context import Context
 from triage.services.uploads.pack import write_plain
-from triage.store import artifacts, evidence, incidents, jobs, settling, work
-from triage.store.artifacts import Stored
-from triage.store.evidence import Reading
+from triage.store import jobs
+from triage.store.incidents import incidents, settling
+from triage.store.uploads import artifacts, evidence
+from triage.store.uploads.artifacts import Stored
+from triage.store.uploads.evidence import Reading
+from triage.store.work import table as work
 
 __all__ = ["parse", "parse_given_up"]
 
@@ -52,23 +56,20 @@ class ParsedFile:
         return [] if self.found is None else from_exact_json(self.found.rows)
 
 
-def parse(ctx: Context, readers: Readers, upload_ids: Sequence[str]) -> Done:
+def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Read what is not read yet of these uploads."""
     with ctx.database.reading() as session:
         uploads: dict[str, list[list[Stored]]] = {}
-        for files in artifacts.unread(session, upload_ids).values():
+        for files in artifacts.unread(session, claim.keys).values():
             uploads.setdefault(files[0].incident_id, []).append(files)
         facts = {one: incidents.facts_json(session, one) for one in uploads}
     if not uploads:
-        return Done()
+        return
     found = {one: read_all(ctx, readers, uploads[one], facts[one]) for one in uploads}
-
-    def write(session: Session) -> None:
+    with claim.finishing() as session:
         # In one order everywhere: two that hold one and want the other wait for ever.
         for incident_id, read in sorted(found.items()):
             keep(session, incident_id, read)
-
-    return Done(write=write, after=lambda: ctx.wakeups.notify(WorkKind.ANALYSE, ()))
 
 
 def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
@@ -77,7 +78,7 @@ def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
     upload = artifacts.upload_of(session, upload_id)
     if upload is not None and artifacts.quarantine_upload(session, upload_id, reason):
         settling.changed(session, upload[0], now)
-        work.arm(session, WorkKind.ANALYSE, upload[0], now)
+        work.enqueue(session, WorkKind.ANALYSE, upload[0], now)
 
 
 def read_all(
@@ -181,4 +182,4 @@ def keep(session: Session, incident_id: str, found: Sequence[ParsedFile]) -> Non
     settling.changed(session, incident_id, now)
     nodes = {str(row["node"]) for some in rows.values() for row in some if row.get("node")}
     jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), nodes, now)
-    work.arm(session, WorkKind.ANALYSE, incident_id, now)
+    work.enqueue(session, WorkKind.ANALYSE, incident_id, now)

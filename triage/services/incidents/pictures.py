@@ -19,12 +19,12 @@ import orjson
 
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Answer, RankState
-from triage.render import graph, grid_svg, progress_svg, timeline_svg
-from triage.render.clean import cut, one_line
-from triage.render.grid import STATES, arrange, ranks_by_state, state_of, summary
-from triage.render.markup import Html
-from triage.render.moments import days, lines
-from triage.render.ranges import condense
+from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
+from triage.render.pictures.grid import STATES, arrange, ranks_by_state, state_of, summary
+from triage.render.pictures.markup import Html
+from triage.render.words.clean import cut, one_line
+from triage.render.words.moments import days, lines
+from triage.render.words.ranges import condense
 
 __all__ = ["MEANING", "PictureStore", "Pictures", "draw", "grid_bytes"]
 

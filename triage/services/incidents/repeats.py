@@ -12,10 +12,10 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.analysis.part import Named, named_by
+from triage.analysis.facts.part import Named, named_by
 from triage.domain.report import iso_utc
-from triage.store import repeats
-from triage.store.repeats import MAX_READ, Conviction
+from triage.store.incidents import repeats
+from triage.store.incidents.repeats import MAX_READ, Conviction
 
 __all__ = ["MAX_REPEATS", "Repeat", "repeats_of"]
 

@@ -4,12 +4,14 @@ from collections.abc import Callable
 
 from sqlalchemy.orm import Session
 
+from triage.clock import utc_now
 from triage.domain.category import Category
 from triage.errors import NotFound, Place, Unprocessable
 from triage.notify.message import Event
-from triage.services.context import Context, utc_now
-from triage.services.notifications.outbox import tell, wake_for
-from triage.store import audit, incidents, resolutions
+from triage.services.context import Context
+from triage.services.notifications.outbox import tell
+from triage.store.access import audit
+from triage.store.incidents import incidents, resolutions
 from triage.store.views import ResolutionView
 
 __all__ = ["resolve"]
@@ -52,8 +54,7 @@ def resolve(
             session, incident_id, category=category, node=node, note=note, said_by=actor, now=now
         )
         audit.note(session, actor, "resolve", incident_id, now, {"category": category})
-        rows = tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
+        tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
         if also is not None:
             also(session, found)
-    wake_for(ctx, rows)
     return found

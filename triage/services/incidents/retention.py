@@ -7,12 +7,14 @@ from typing import Final
 
 import structlog
 
-from triage.services.context import Context, utc_now
-from triage.services.done import Done
-from triage.store import audit, deliveries, idempotency, retention, telemetry
-from triage.store.ids import made_at
+from triage.clock import utc_now
+from triage.services.context import Context
+from triage.store.access import audit, idempotency
+from triage.store.database.ids import made_at
+from triage.store.incidents import retention
+from triage.store.messages import deliveries
 
-__all__ = ["Pruned", "prune", "prune_by_settings", "prune_telemetry"]
+__all__ = ["Pruned", "prune"]
 
 log = structlog.get_logger(__name__)
 DAY: Final = timedelta(days=1)
@@ -95,22 +97,3 @@ def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
             group = []
     if group:
         yield group
-
-
-def prune_telemetry(ctx: Context, older_than_days: float) -> int:
-    """Remove days of telemetry older than that; how many days of nodes were removed."""
-    before = utc_now() - timedelta(days=older_than_days)
-    removed = 0
-    while True:
-        with ctx.database.writing() as session:
-            some = telemetry.drop_before(session, before)
-        removed += some
-        if not some:
-            return removed
-
-
-def prune_by_settings(ctx: Context) -> Done:
-    """The daily round."""
-    prune(ctx, ctx.settings.keep_days, ctx.settings.keep_blobs_days)
-    prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
-    return Done(again_at=utc_now() + DAY)

@@ -6,6 +6,7 @@ from typing import Final
 
 import structlog
 
+from triage.clock import utc_now
 from triage.domain.states import DeliveryState
 from triage.notify import schedule
 from triage.notify.deliver import Attempt, send
@@ -13,10 +14,10 @@ from triage.notify.guard import Guard
 from triage.notify.registry import receiver
 from triage.notify.request import Kind, Request
 from triage.notify.signing import sign
-from triage.services.context import Context, utc_now
-from triage.services.done import Done
-from triage.store import deliveries, subscriptions
-from triage.store.views import DeliveryView, SubscriptionView, WorkView
+from triage.queue.claim import Claim
+from triage.services.context import Context
+from triage.store.messages import deliveries, subscriptions
+from triage.store.views import DeliveryView, SubscriptionView
 
 __all__ = ["deliver"]
 
@@ -26,16 +27,17 @@ BUDGET_S: Final = 20.0
 SUPERSEDED: Final = "not sent: a later message of the incident says more"
 
 
-def deliver(ctx: Context, guard: Guard, work: WorkView) -> Done:
+def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
     """Send what is due to the receiver of one subscription."""
+    subscription_id = claim.rows[0].key
     ends_at = time.monotonic() + BUDGET_S
     while True:
         with ctx.database.reading() as session:
-            receiving = subscriptions.find(session, work.key)
-            not_before = subscriptions.not_before(session, work.key)
-            waiting = deliveries.pending(session, work.key)
+            receiving = subscriptions.find(session, subscription_id)
+            not_before = subscriptions.not_before(session, subscription_id)
+            waiting = deliveries.pending(session, subscription_id)
         if receiving is None or receiving.disabled_at is not None or not waiting:
-            return Done()
+            return
         now = utc_now()
         state = schedule.Receiving(
             failing=receiving.failing_since is not None,
@@ -52,9 +54,11 @@ def deliver(ctx: Context, guard: Guard, work: WorkView) -> Done:
             again_at = min(
                 schedule.due_at(one, state, now, oldest=one.delivery_id == 0) for one in pending
             )
-            return Done(again_at=again_at)
+            claim.finish(again_at)
+            return
         if time.monotonic() > ends_at:
-            return Done(again_at=now)
+            claim.finish(again_at=now)
+            return
         one = by_number[due[0].delivery_id]
         if receiver(Kind(receiving.kind)).latest_only and superseded(one, waiting):
             drop(ctx, one)

@@ -1,6 +1,5 @@
 """The outbox: messages are written in the transaction that makes what they tell of."""
 
-from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -13,12 +12,13 @@ from triage.notify.message import Event, Message, message_id
 from triage.notify.registry import Target, render
 from triage.notify.request import Kind
 from triage.notify.said import said
-from triage.services.context import Context
 from triage.settings import Settings
-from triage.store import deliveries, incidents, revisions, subscriptions, work
+from triage.store.incidents import incidents, revisions
+from triage.store.messages import deliveries, subscriptions
 from triage.store.views import IncidentView, RevisionView
+from triage.store.work import table as work
 
-__all__ = ["message_of", "tell", "wake_for"]
+__all__ = ["message_of", "tell"]
 
 
 def tell(
@@ -28,19 +28,18 @@ def tell(
     event: Event,
     now: datetime,
     previous: RevisionView | None = None,
-) -> list[int]:
-    """Write a message to everybody who wants to know; the rows of work that send them.
+) -> None:
+    """Write a message to everybody who wants to know.
 
     ``previous`` is the answer before, for receivers that keep a state.
     """
     wanting = subscriptions.wanting(session, incident_id, str(event))
     incident = incidents.find(session, incident_id)
     if not wanting or incident is None:
-        return []
+        return
     message = message_of(
         incident, revisions.newest(session, incident_id), settings, event, now, previous
     )
-    rows = []
     for one in wanting:
         target = Target(Kind(one.kind), one.url, one.routing_key)
         request = render(message, target)
@@ -59,8 +58,7 @@ def tell(
             body=request.body,
             now=now,
         )
-        rows.append(work.arm(session, WorkKind.NOTIFY, one.id, now))
-    return rows
+        work.enqueue(session, WorkKind.NOTIFY, one.id, now)
 
 
 def identity(incident: IncidentView, event: Event, subscription_id: str, now: datetime) -> str:
@@ -68,12 +66,6 @@ def identity(incident: IncidentView, event: Event, subscription_id: str, now: da
     if event is Event.RESOLVED:
         subscription_id = f"{subscription_id}/{now.isoformat()}"
     return message_id(incident.id, incident.revision, event, subscription_id)
-
-
-def wake_for(ctx: Context, rows: Sequence[int]) -> None:
-    """Wake workers for messages that were written, after the commit."""
-    if rows:
-        ctx.wakeups.notify(WorkKind.NOTIFY, rows)
 
 
 def message_of(

@@ -4,18 +4,19 @@ from collections.abc import Callable, Iterable
 
 from sqlalchemy.orm import Session
 
+from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound
 from triage.notify.guard import Guard
 from triage.notify.message import check_events
 from triage.notify.registry import check_told, receiver, validate
 from triage.notify.signing import check_secret, new_secret
-from triage.services.context import Context, utc_now
-from triage.services.notifications.outbox import wake_for
-from triage.services.notifications.weekly_due import arm_digest
-from triage.store import audit, deliveries, subscriptions, work
-from triage.store.ids import new_id
+from triage.services.context import Context
+from triage.store.access import audit
+from triage.store.database.ids import new_id
+from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView
+from triage.store.work import table as work
 
 __all__ = ["resend", "subscribe", "unsubscribe"]
 
@@ -56,7 +57,7 @@ def subscribe(
             now=now,
         )
         audit.note(session, actor, "subscribe", found.id, now, {"kind": kind})
-        arm_digest(session, ctx.settings, now)
+        ctx.fleet.subscribed(session, ctx.settings, now)
         if also is not None:
             also(session, found)
     return found
@@ -97,9 +98,8 @@ def resend(
                 "the receiver has answered 410: it wants no more",
                 hint="subscribe it again, if it does",
             )
-        row = work.arm(session, WorkKind.NOTIFY, found.subscription_id, now)
+        work.enqueue(session, WorkKind.NOTIFY, found.subscription_id, now)
         audit.note(session, actor, "resend", delivery_id, now)
         if also is not None:
             also(session, found)
-    wake_for(ctx, [row])
     return found

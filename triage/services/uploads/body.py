@@ -21,7 +21,7 @@ from triage.errors import (
     Unprocessable,
     Unsupported,
 )
-from triage.parsers.archive import GZIP
+from triage.parsers.files.archive import GZIP
 from triage.services.uploads.zstd_frames import FrameEnds
 
 __all__ = ["DecodedReader", "Growth", "PeekedReader", "Truncated", "body_of", "unpacked"]

@@ -11,15 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
+from triage.clock import utc_now
 from triage.domain.body import Body
-from triage.domain.states import WorkKind
 from triage.errors import Refusal, TooLarge
-from triage.parsers.archive import HEAD_BYTES, is_tar
-from triage.services.context import Context, utc_now
+from triage.parsers.files.archive import HEAD_BYTES, is_tar
+from triage.services.context import Context
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.ingest import IngestedBundle, Target, take_artifact, take_bundle
 from triage.services.uploads.streams import first_bytes
-from triage.store import settling
+from triage.store.incidents import settling
 
 __all__ = ["Chosen", "Outcome", "new_job_id", "settle_now", "take_chosen"]
 
@@ -108,4 +108,3 @@ def settle_now(ctx: Context, incident_id: str) -> None:
     """All is there. An incident that somebody reported goes on waiting for what it expects."""
     with ctx.database.writing() as session:
         settling.hurry(session, incident_id, utc_now())
-    ctx.wakeups.notify(WorkKind.ANALYSE, ())

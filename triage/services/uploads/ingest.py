@@ -17,20 +17,23 @@ import orjson
 import structlog
 from sqlalchemy.orm import Session
 
+from triage.clock import utc_now
 from triage.collectors.bundle import MANIFEST
-from triage.domain.fleet import job_from_dict
-from triage.domain.states import ArtifactState, WorkKind
+from triage.domain.job import job_from_dict
+from triage.domain.states import ArtifactState
 from triage.errors import Conflict, NotFound, Place, Unavailable, Unprocessable
-from triage.services.context import Context, utc_now
-from triage.services.incidents.facts import without_secrets
+from triage.services.context import Context
+from triage.services.uploads.facts import without_secrets
 from triage.services.uploads.receive import Member, ReceiveLimits, receive_bundle, receive_file
 from triage.settings import Settings
-from triage.store import artifacts, incidents, jobs
-from triage.store.artifacts import NewArtifact
-from triage.store.blobs import BlobWriter
-from triage.store.fair_queue import stand_in_line
-from triage.store.ids import new_id
+from triage.store import jobs
+from triage.store.blobs.interface import BlobWriter
+from triage.store.database.ids import new_id
+from triage.store.incidents import incidents
+from triage.store.uploads import artifacts
+from triage.store.uploads.artifacts import NewArtifact
 from triage.store.views import ArtifactView
+from triage.store.work.fair_queue import enqueue_upload
 
 __all__ = [
     "IngestedArtifact",
@@ -99,9 +102,8 @@ class RecordedUpload:
     incident_id: str
     fresh: Mapping[str, str]
     known: Mapping[str, str]
-    work_id: int | None
-    ahead: int = 0
-    """Uploads of the job that wait to be read before this one."""
+    ahead: int | None
+    """Uploads of the job that wait to be read before this one; None where nothing is to be read."""
 
 
 def take_artifact(
@@ -189,7 +191,7 @@ def taken(member: Member, recorded: RecordedUpload) -> IngestedMember:
 def record(
     ctx: Context, target: Target, key: str, stored_bytes: int, members: Sequence[Member]
 ) -> RecordedUpload:
-    """The rows of an upload, committed; then the bell."""
+    """The rows of an upload, committed."""
     now = utc_now()
     settings = ctx.settings
 
@@ -218,15 +220,14 @@ def record(
                 add_job_json(session, incident_id, member.data)
         nodes = {member.node for member in members if member.node is not None}
         jobs.saw_nodes(session, job.cluster_id, nodes, now)
-        work_id, ahead = stand_in_line(session, upload_id, job.id, now)
-        return RecordedUpload(incident_id, fresh, known, work_id, ahead)
+        ahead = enqueue_upload(session, upload_id, job.id, now)
+        return RecordedUpload(incident_id, fresh, known, ahead)
 
     recorded = ctx.commit(write)
-    if recorded.work_id is None:
+    if recorded.ahead is None:
         ctx.blobs.delete(key)
     else:
         ctx.line.joined(recorded.ahead)
-        ctx.wakeups.notify(WorkKind.PARSE, [recorded.work_id])
     return recorded
 
 

@@ -9,7 +9,7 @@ from typing import IO, Final, Protocol, cast
 import zstandard
 
 from triage.errors import Corrupt
-from triage.store.blobs import Blobs, BlobWriter
+from triage.store.blobs.interface import Blobs, BlobWriter
 
 __all__ = ["FrameWriter", "Stored", "write_plain"]
 

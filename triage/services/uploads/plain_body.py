@@ -8,8 +8,8 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import Place, Unprocessable
-from triage.parsers.archive import HEAD_BYTES, compression_of, is_tar
-from triage.parsers.packings import packing_of
+from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
+from triage.parsers.files.packings import packing_of
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
 from triage.services.uploads.streams import first_bytes, in_utf8
 from triage.services.uploads.take import ReceiveLimits

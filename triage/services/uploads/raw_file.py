@@ -17,8 +17,8 @@ from triage.errors import NotFound, Unprocessable
 from triage.parsers.logs.source import LogStream, of_source
 from triage.services.context import Context
 from triage.services.uploads.pack import Span
-from triage.store import artifacts
-from triage.store.artifacts import Stored
+from triage.store.uploads import artifacts
+from triage.store.uploads.artifacts import Stored
 
 __all__ = ["Lines", "lines_around", "pieces_of", "stored_file"]
 

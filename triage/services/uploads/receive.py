@@ -15,9 +15,9 @@ from typing import IO, Final, NamedTuple, cast
 
 from triage.domain.body import Body
 from triage.errors import Forbidden, TooLarge, Unprocessable
-from triage.parsers.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
+from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
+from triage.parsers.files.packings import packing_of
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
-from triage.parsers.packings import packing_of
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
 from triage.services.uploads.kind import FLIGHT_RECORDER, JOB_JSON
 from triage.services.uploads.pack import Stored, write_plain
@@ -29,7 +29,7 @@ from triage.services.uploads.take import (
     PackedFurther,
     ReceiveLimits,
 )
-from triage.store.blobs import BlobWriter
+from triage.store.blobs.interface import BlobWriter
 
 __all__ = [
     "Identity", "Member", "ReceiveLimits", "Stored", "receive_bundle", "receive_file",

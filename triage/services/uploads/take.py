@@ -5,9 +5,9 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
-from triage.parsers.archive import HEAD_BYTES, compression_of, is_tar
-from triage.parsers.packings import packing_of
-from triage.parsers.redact import Redactor
+from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
+from triage.parsers.files.packings import packing_of
+from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import Growth, PeekedReader, unpacked
 from triage.services.uploads.kind import LOOK_BYTES, Kind, kind_of
 from triage.services.uploads.pack import FrameWriter, Packer
@@ -17,7 +17,7 @@ from triage.services.uploads.streams import (
     first_bytes,
     in_utf8,
 )
-from triage.store.blobs import BlobWriter
+from triage.store.blobs.interface import BlobWriter
 
 __all__ = ["Archived", "FileIngest", "IngestedFile", "PackedFurther", "ReceiveLimits"]
 

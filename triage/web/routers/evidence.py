@@ -8,12 +8,12 @@ from pydantic import BeforeValidator
 from starlette.responses import Response
 
 from triage.api.access import Scope
-from triage.api.cursors import after_id, after_time, id_cursor, time_cursor
+from triage.api.requests.cursors import after_id, after_time, id_cursor, time_cursor
+from triage.api.requests.values import Cursor, Name, RowKind, known_query
 from triage.api.state import state_of
-from triage.api.values import Cursor, Name, RowKind, known_query
 from triage.domain.evidence import EvidenceRole as Role
 from triage.domain.evidence import Kind
-from triage.store import artifacts, evidence
+from triage.store.uploads import artifacts, evidence
 from triage.web.access import admit
 from triage.web.blanks import without_blanks
 from triage.web.known import the_incident

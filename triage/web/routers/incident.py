@@ -11,18 +11,19 @@ from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, actor_of
-from triage.api.answers import tagged
-from triage.api.described import BINARY
+from triage.api.answers.json import tagged
+from triage.api.description.described import BINARY
+from triage.api.requests.values import Cursor, Name, known_query, one_id
 from triage.api.state import state_of
-from triage.api.values import Cursor, Name, known_query, one_id
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
-from triage.render.next_step import commands, looks, next_step
+from triage.render.words.next_step import commands, looks, next_step
 from triage.services.incidents.pictures import Pictures
 from triage.services.incidents.repeats import Repeat, repeats_of
 from triage.services.incidents.resolve import resolve
-from triage.store import artifacts, revisions
-from triage.store.revisions import Made
+from triage.store.incidents import revisions
+from triage.store.incidents.revisions import Made
+from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
 from triage.web.access import admit
 from triage.web.blanks import without_blanks

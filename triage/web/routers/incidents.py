@@ -6,10 +6,10 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope
-from triage.api.cursors import after_time, time_cursor
+from triage.api.requests.cursors import after_time, time_cursor
+from triage.api.requests.values import CategoryName, Cursor, Name, StateName
 from triage.api.state import state_of
-from triage.api.values import CategoryName, Cursor, Name, StateName
-from triage.store import incidents
+from triage.store.incidents import incidents
 from triage.web.access import admit
 from triage.web.blanks import without_blanks
 from triage.web.pages import page

@@ -9,13 +9,14 @@ from fastapi import APIRouter, Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, actor_of
+from triage.api.requests.values import known_query, one_id
 from triage.api.state import state_of
-from triage.api.values import known_query, one_id
+from triage.clock import utc_now
 from triage.domain.states import WorkKind
-from triage.services.context import utc_now
 from triage.services.notifications.subscribe import resend
-from triage.store import artifacts, backlog
+from triage.store.uploads import artifacts
 from triage.store.views import WorkView
+from triage.store.work import backlog
 from triage.web.access import admit, visitor_of
 from triage.web.forms import read_form
 from triage.web.pages import page

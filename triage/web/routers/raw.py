@@ -7,12 +7,12 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from triage.api.access import Scope
-from triage.api.described import BINARY
+from triage.api.description.described import BINARY
+from triage.api.requests.values import FileName, known_query
 from triage.api.state import state_of
-from triage.api.values import FileName, known_query
 from triage.services.uploads.kind import FLIGHT_RECORDER
 from triage.services.uploads.raw_file import lines_around, pieces_of, stored_file
-from triage.store import evidence
+from triage.store.uploads import evidence
 from triage.web.access import admit
 from triage.web.known import the_incident
 from triage.web.pages import page

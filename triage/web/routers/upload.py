@@ -13,13 +13,13 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope
-from triage.api.answers import as_json
-from triage.api.body import UploadBody
-from triage.api.problems import answer_refusal
+from triage.api.answers.json import as_json
+from triage.api.answers.problems import answer_refusal
+from triage.api.requests.body import UploadBody
+from triage.api.requests.values import Name, known_query
+from triage.api.requests.values import name as checked_name
 from triage.api.routers.uploads import within
 from triage.api.state import state_of
-from triage.api.values import Name, known_query
-from triage.api.values import name as checked_name
 from triage.errors import Refusal, Unprocessable
 from triage.services.context import Context
 from triage.services.uploads.by_hand import Chosen, new_job_id, settle_now, take_chosen

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from triage.parsers.extract import Extractor
-from triage.parsers.extract_wire import pack, unpack
-from triage.parsers.inputs import find_inputs
+from triage.parsers.extract.extract import Extractor
+from triage.parsers.extract.wire import pack, unpack
+from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.forms import KEPT_OF_A_FORM
 from triage.parsers.logs.progress.series import JobSteps, MarkKind, Quantity

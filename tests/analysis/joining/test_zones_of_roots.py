@@ -1,0 +1,75 @@
+"""A log whose zone nothing tells is placed by the grave error that would be the stop's."""
+
+from dataclasses import replace
+
+import pytest
+
+from triage.analysis.facts.stop import SECOND, Stop
+from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
+from triage.domain.category import Category
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+
+T = 1_795_230_000 * SECOND
+STOP = Stop(T, T + 600 * SECOND, known=True, trouble=True, job_seen=True)
+HOUR = 3600
+UNKNOWN = 14 * HOUR * SECOND
+
+
+def xid(node: str, at_s: float, *, error_ns: int = UNKNOWN) -> Evidence:
+    at = T + int(at_s * SECOND)
+    return Evidence(
+        artifact=f"nodes/{node}/kernel.log", line=3, signature="nvidia.xid", kind=Kind.XID,
+        role=EvidenceRole.ROOT, text="NVRM: Xid", category=Category.GPU, code=79, node=node,
+        at_ns=at, last_at_ns=at, error_ns=error_ns, fields={"severity": "fatal"},
+    )  # fmt: skip
+
+
+def shift_s(rows: list[Evidence]) -> list[float]:
+    moved, _ = in_zone_of_the_stop(rows, STOP)
+    return [(now.at_ns - was.at_ns) / SECOND for now, was in zip(moved, rows, strict=True)]
+
+
+@pytest.mark.parametrize("hours", [-8, 1, 5.5, 9, 12.75])
+def test_an_error_a_whole_zone_away_is_the_stops(hours):
+    moved, notes = in_zone_of_the_stop([xid("n3", hours * HOUR - 1)], STOP)
+    assert moved[0].at_ns == T - SECOND
+    assert "nodes/n3/kernel.log" in notes[0]
+
+
+def test_the_whole_log_moves_with_it():
+    before = replace(xid("n3", 8 * HOUR - 500), category=None, role=EvidenceRole.NOISE)
+    assert shift_s([before, xid("n3", 8 * HOUR)]) == [-8 * HOUR, -8 * HOUR]
+
+
+def test_the_logs_of_the_job_itself_move_however_many_they_are():
+    rows = [
+        replace(
+            xid(f"n{k}", 8 * HOUR), kind=Kind.PYTHON, category=Category.NUMERICAL,
+            signature="numerics.nan_found", code=None,
+        )
+        for k in range(6)
+    ]  # fmt: skip
+    assert shift_s(rows) == [-8 * HOUR] * 6
+
+
+NEAR_MISSES = {
+    "ten minutes beside a zone": [xid("n3", 8 * HOUR + 600)],
+    "yesterday": [xid("n3", -24 * HOUR)],
+    "an error at the stop is there already": [xid("n1", 0), xid("n3", 8 * HOUR)],
+    "a line that needs another source": [replace(xid("n3", 8 * HOUR), weak=True)],
+    "what the machine mended": [replace(xid("n3", 8 * HOUR), fields={"severity": "corrected"})],
+    "two logs that ask for different zones": [xid("n3", 8 * HOUR), xid("n4", 5 * HOUR)],
+    "many logs by chance": [xid(f"n{k}", 8 * HOUR) for k in range(5)],
+    "a known zone, not close": [xid("n3", 8 * HOUR - 60, error_ns=SECOND)],
+}
+
+
+@pytest.mark.parametrize("rows", NEAR_MISSES.values(), ids=NEAR_MISSES)
+def test_nothing_moves_for(rows):
+    assert shift_s(rows) == [0.0] * len(rows)
+
+
+def test_nothing_moves_where_no_stop_was_seen():
+    guessed = replace(STOP, known=False)
+    rows = [xid("n3", 8 * HOUR)]
+    assert in_zone_of_the_stop(rows, guessed) == (rows, [])

@@ -1,0 +1,147 @@
+"""A record out of a notebook's own tables: the same answers, and what cannot be is refused."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from tests.fleet.records import one_job
+from triage.domain.category import Category
+from triage.errors import UsageError
+from triage.fleet.standings.standing import fleet_standings
+from triage.reliability import fleet_report, record_from_frames
+
+DAY = pd.Timestamp("2026-03-02", tz="UTC")
+
+
+def table(stops=(30.0, 55.0, 90.0), hours=120.0, **columns):
+    """One job of 64 GPUs that stops at these hours and begins again at once."""
+    starts = [0.0, *stops]
+    frame = pd.DataFrame(
+        {
+            "job_id": [f"j{k}" for k in range(len(starts))],
+            "started_at": [DAY + pd.Timedelta(hours=one) for one in starts],
+            "ended_at": [DAY + pd.Timedelta(hours=one) for one in [*stops, hours]],
+            "ending": ["unexpected"] * len(stops) + ["completed"],
+            "num_gpus": 64,
+            "nodes": "n[0-7]",
+        }
+    )
+    return frame.assign(**columns)
+
+
+def test_it_answers_as_a_record_of_the_service_does():
+    ours = fleet_report(record_from_frames(table()))
+    theirs = fleet_report(one_job(120, [30, 55, 90]))
+
+    assert ours.rates.mtti == theirs.rates.mtti
+    assert ours.rates.per_thousand_node_days == theirs.rates.per_thousand_node_days
+    assert ours.exposure.gpu_hours == theirs.exposure.gpu_hours
+
+
+def test_the_order_of_rows_does_not_matter():
+    frame = table()
+    mixed = frame.sample(frac=1, random_state=3)
+
+    assert fleet_report(record_from_frames(mixed)) == fleet_report(record_from_frames(frame))
+
+
+def test_interruptions_of_a_table_join_the_runs_of_their_jobs():
+    stops = pd.DataFrame(
+        {
+            "at": [DAY + pd.Timedelta(hours=one) for one in (30.001, 55, 99)],
+            "job_id": ["j0", "j1", "another"],
+            "cause": ["gpu_hbm", None, "network"],
+            "node": ["n3", "n3", None],
+        }
+    )
+    record = record_from_frames(table(), stops)
+
+    assert record.interruptions.run.tolist() == [0, 1, -1]
+    assert record.interruptions.cause == (Category.GPU_HBM, None, Category.NETWORK)
+    assert record.accusations.interruption.tolist() == [0, 1]
+    assert fleet_report(record).stops.without_run == 1
+
+
+def test_who_is_blamed_again_and_again_stands_out():
+    hours = np.linspace(5, 1400, 60)
+    stops = pd.DataFrame(
+        {
+            "at": [DAY + pd.Timedelta(hours=one) for one in hours],
+            "job_id": [f"j{k}" for k in range(60)],
+            "cause": "gpu",
+            "node": ["n3" if k % 4 == 0 else f"n{k % 64}" for k in range(60)],
+        }
+    )
+    record = record_from_frames(table(hours, 1440, nodes="n[0-63]", num_gpus=512), stops)
+
+    assert fleet_standings(record).nodes[0].node == "n3"
+    assert str(fleet_standings(record).nodes[0].grade) == "lemon"
+
+
+def test_a_planned_end_is_in_no_rate():
+    report = fleet_report(record_from_frames(table(ending="planned")))
+
+    assert (report.stops.unexpected, report.stops.planned) == (0, 3)
+
+
+def test_what_still_runs_counts_until_the_end():
+    frame = table()
+    frame.loc[3, ["ended_at", "ending"]] = [pd.NaT, "running"]
+    record = record_from_frames(frame, until=DAY + pd.Timedelta(hours=200))
+
+    assert fleet_report(record).exposure.job_hours == pytest.approx(200)
+
+
+def test_runs_are_cut_to_the_period():
+    record = record_from_frames(
+        table(), since=DAY + pd.Timedelta(hours=24), until="2026-03-05T00:00:00"
+    )
+
+    report = fleet_report(record)
+    assert report.exposure.job_hours == pytest.approx(48)
+    assert report.stops.unexpected == 2
+
+
+def test_outages_are_counted_and_those_that_last():
+    out = pd.DataFrame(
+        {"node": ["n1", "n2"], "from_at": [DAY, DAY], "to_at": [DAY + pd.Timedelta(days=2), pd.NaT]}
+    )
+    repairs = fleet_report(record_from_frames(table(), outages=out)).repairs
+
+    assert (repairs.outages, repairs.still_out) == (2, 1)
+
+
+def test_an_empty_table_is_an_empty_record():
+    record = record_from_frames(table().iloc[:0])
+
+    assert fleet_report(record).stops.unexpected == 0
+    assert record.nodes == ()
+
+
+@pytest.mark.parametrize(
+    ("columns", "said"),
+    [
+        ({"ended_at": DAY - pd.Timedelta(hours=1)}, "runs, row 0: it ends before it begins"),
+        ({"started_at": "soon"}, "runs, row 0: started_at: 'soon' is no time"),
+        ({"started_at": pd.NaT}, "runs, row 0: started_at is missing"),
+        ({"num_gpus": -1}, "runs, row 0: num_gpus cannot be -1"),
+        ({"num_gpus": "many"}, "runs, row 0: num_gpus 'many' is no number"),
+        ({"cause": "gremlins"}, "runs, row 0: cause 'gremlins' is none of"),
+        ({"nodes": "n[0-"}, "runs, row 0: nodes: the host list"),
+    ],
+)
+def test_what_cannot_be_is_said_with_its_row(columns, said):
+    with pytest.raises(UsageError) as refused:
+        record_from_frames(table(**columns))
+
+    assert said in str(refused.value)
+
+
+def test_a_column_that_is_needed_is_named():
+    with pytest.raises(UsageError, match="no column started_at"):
+        record_from_frames(table().drop(columns="started_at"))
+
+
+def test_a_record_does_not_end_before_it_begins():
+    with pytest.raises(UsageError, match="since has to be before until"):
+        record_from_frames(table(), since=DAY, until=DAY - pd.Timedelta(days=1))

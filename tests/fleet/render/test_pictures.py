@@ -1,0 +1,137 @@
+"""Each picture of a fleet: titled, described, drawn within its frame, silent on too little."""
+
+import re
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.fleet.render import fleets
+from triage.fleet.render.charts import causes as fleet_causes
+from triage.fleet.render.charts import hours as fleet_hours
+from triage.fleet.render.charts import leaves as fleet_leaves
+from triage.fleet.render.charts import lifetime as fleet_lifetime
+from triage.fleet.render.charts import over_time as fleet_over_time
+from triage.fleet.render.charts import projection as fleet_projection
+
+FLEETS = ["llama3", "with_lemons", "one_stop", "hostile"]
+PICTURES = [fleet_causes, fleet_over_time, fleet_projection, fleet_lifetime, fleet_hours]
+NAMES = [one.__name__.rpartition(".")[2] for one in PICTURES]
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
+
+
+def drawn(name):
+    report, standings = getattr(fleets, name)()
+    found = [one.as_svg(report) for one in PICTURES]
+    found.append(fleet_leaves.as_svg(fleet_leaves.leaves_of(standings)))
+    return [ElementTree.fromstring(svg) for svg in found if svg]
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_every_picture_says_what_it_is(name):
+    for svg in drawn(name):
+        assert svg.get("role") == "img"
+        assert svg.get("aria-label")
+        assert svg.find("title").text == svg.get("aria-label")
+        assert svg.find("desc").text
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_nothing_is_drawn_outside_its_frame(name):
+    for svg in drawn(name):
+        width, height = float(svg.get("width")), float(svg.get("height"))
+        for one in svg.iter():
+            for key, most in (("x", width), ("cx", width), ("y", height), ("cy", height)):
+                assert -1 <= float(one.get(key, 0)) <= most + 1, (svg.get("aria-label"), one.attrib)
+
+
+@pytest.mark.parametrize("name", FLEETS)
+def test_no_figure_of_a_picture_is_broken(name):
+    for svg in drawn(name):
+        assert not re.search(r"\b(nan|inf|None)\b", ElementTree.tostring(svg, "unicode"))
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=NAMES)
+def test_nothing_known_is_nothing_drawn(picture):
+    assert picture.as_svg(fleets.nothing()[0]) == ""
+
+
+@pytest.mark.parametrize("picture", PICTURES, ids=NAMES)
+def test_the_same_report_is_the_same_picture(picture):
+    report, _ = fleets.llama3()
+
+    assert picture.as_svg(report) == picture.as_svg(report)
+    assert picture.as_svg(report)
+
+
+def test_causes_are_beside_those_of_llama_3():
+    report, _ = fleets.llama3()
+
+    assert len(fleet_causes.shown_rows(report)) == 18
+    svg = fleet_causes.as_svg(report)
+    assert svg.count('class="bar theirs"') == 18
+    table = fleet_causes.as_table(report)
+    assert "Faulty GPU" in table
+    assert "35.3 %" in table
+
+
+def test_a_row_that_differs_is_marked_by_a_sign_too():
+    report, _ = fleets.hostile()  # nine of nine are of one row
+
+    assert "Faulty GPU *" in fleet_causes.as_svg(report)
+    assert "differs" in fleet_causes.as_table(report)
+    assert "Faulty GPU *" not in fleet_causes.as_svg(fleets.llama3()[0])
+
+
+def test_windows_without_a_stop_are_hollow():
+    hollow = 'class="dot none"'
+
+    assert fleet_over_time.as_svg(fleets.one_stop()[0]).count(hollow) == 7
+    assert hollow not in fleet_over_time.as_svg(fleets.llama3()[0])
+
+
+def test_time_is_that_of_one_job_where_jobs_are_of_many_sizes():
+    report, _ = fleets.with_lemons()
+    window = report["over_time"][0]
+    size = report["exposure"]["reference_gpus"]
+
+    value = fleet_over_time.job_mtti(report, window)["value"]
+    assert value == pytest.approx(window["gpu_hours_between"]["value"] / size)
+
+
+def test_a_projection_marks_what_was_measured_and_what_lies_far_beyond():
+    svg = fleet_projection.as_svg(fleets.llama3()[0])
+
+    assert svg.count('class="measured"') == 1
+    assert svg.count('class="beyond"') == 2
+    assert "16,384 GPUs: 3.1 h" in svg
+    table = fleet_projection.as_table(fleets.llama3()[0])
+    assert "131,072" in table
+    assert "times outside the sizes seen" in table
+
+
+def test_an_hour_is_named_where_stops_gather_at_it():
+    report, _ = fleets.llama3()
+    assert fleet_hours.said(report).startswith("No hour of the day stands out")
+    peak = {**report["hours_of_day"]["peak_hour"], "value": 13.5, "low": 12.25, "high": 14.75}
+    noon = {**report["hours_of_day"], "p_value": 1e-5, "peak_hour": peak}
+
+    said = fleet_hours.said({**report, "hours_of_day": noon})
+    assert said.startswith("Interruptions gather around 13:30 (12:15 to 14:45), UTC")
+
+
+def test_the_survival_curve_tells_its_median():
+    said = fleet_lifetime.said(fleets.llama3()[0])
+
+    assert said[0].startswith("Half of the times between two stops are over after 2.")
+    assert "as likely at any time" in said[1]
+
+
+def test_the_rows_that_differ_are_named_the_most_frequent_first():
+    report, _ = fleets.llama3()
+    rows = [{**one, "differs": True} for one in report["mix"]["rows"]]
+    many = {**report, "mix": {**report["mix"], "rows": rows}}
+
+    assert fleet_causes.said(many) == (
+        "Other than in the Llama 3 run: Faulty GPU, GPU HBM3 Memory, Software Bug,"
+        " Network Switch/Cable and 14 more."
+    )

@@ -1,0 +1,63 @@
+"""Spares: the fewest that suffice, by simulation too."""
+
+import numpy as np
+import pytest
+from scipy.stats import binom
+
+from triage.errors import UsageError
+from triage.statistics.spares import (
+    availability_for,
+    spares_for_availability,
+    spares_in_repair,
+    up_at_least,
+)
+
+
+def test_a_simulated_repair_shop_needs_as_many() -> None:
+    chance = np.random.default_rng(5)
+    arrivals = np.sort(chance.uniform(0, 20_000, chance.poisson(20_000 * 0.5)))
+    back = np.sort(arrivals + chance.exponential(7, len(arrivals)))
+    at = np.linspace(100, 19_900, 20_000)
+    down = np.searchsorted(arrivals, at) - np.searchsorted(back, at)
+    spares = spares_in_repair(100, 0.005, 7)
+
+    assert down.mean() == pytest.approx(spares.mean_down, rel=0.05)
+    assert np.mean(down <= spares.at_95) > 0.94
+    assert np.mean(down <= spares.at_95 - 1) < 0.96
+
+
+def test_no_failures_need_no_spares() -> None:
+    assert spares_in_repair(100, 0.0, 7).at_999 == 0
+    assert spares_for_availability(100, 1.0) == 0
+
+
+@pytest.mark.parametrize("nodes", [1, 3, 50, 511])
+@pytest.mark.parametrize("availability", [0.9, 0.99, 0.9999])
+def test_one_spare_fewer_would_not_do(nodes: int, availability: float) -> None:
+    spares = spares_for_availability(nodes, availability)
+
+    assert binom.cdf(spares, nodes + spares, 1 - availability) >= 0.99
+    if spares:
+        assert binom.cdf(spares - 1, nodes + spares - 1, 1 - availability) < 0.99
+
+
+def test_nodes_that_are_never_up_cannot_be_helped() -> None:
+    assert spares_for_availability(10, 0.0) is None
+
+
+def test_an_availability_and_its_probability_are_each_other_s_inverse() -> None:
+    assert up_at_least(130, 144, availability_for(130, 144)) == pytest.approx(0.95)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: spares_in_repair(0, 0.1, 1),
+        lambda: spares_in_repair(1, -0.1, 1),
+        lambda: spares_for_availability(1, 1.1),
+        lambda: availability_for(5, 4),
+    ],
+)
+def test_nonsense_is_refused(wrong) -> None:
+    with pytest.raises(UsageError):
+        wrong()

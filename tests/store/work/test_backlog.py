@@ -1,0 +1,96 @@
+"""What people see of the queue and of logins, on both databases."""
+
+from datetime import UTC, datetime, timedelta
+
+from triage.domain.states import DeliveryState, WorkKind, WorkState
+from triage.services.context import Context
+from triage.services.sessions import log_in, log_out, who_is
+from triage.services.tokens import create_token
+from triage.store.access import sessions
+from triage.store.incidents import incidents
+from triage.store.messages import deliveries, subscriptions
+from triage.store.views import KeyView
+from triage.store.work import backlog
+from triage.store.work import table as work
+
+NOW = datetime(2026, 11, 21, 3, 4, 5, tzinfo=UTC)
+
+
+def test_what_was_given_up_stands_before_what_waits_and_done_work_is_gone(ctx: Context) -> None:
+    with ctx.database.writing() as session:
+        for number, key in enumerate(("later", "runs", "given up", "done")):
+            work.enqueue(session, WorkKind.PARSE, key, NOW + timedelta(seconds=number - 9))
+    for end in ("later", "runs", "given up", "done"):
+        with ctx.database.writing() as session:
+            row = work.claim(session, WorkKind.PARSE, "w", NOW, 60)
+            assert row is not None
+            assert row.key == end
+            if end == "later":
+                work.fail(session, row, "w", NOW, "broken", max_tries=9)
+            elif end == "given up":
+                work.fail(session, row, "w", NOW, "poison", max_tries=1)
+            elif end == "done":
+                work.finish(session, row, "w", NOW)
+    with ctx.database.reading() as session:
+        rows = backlog.owed(session)
+        assert [row.key for row in rows] == ["given up", "runs", "later"]
+        assert [row.last_error for row in rows] == ["poison", None, "broken"]
+        assert backlog.owed(session, 1) == rows[:1]
+        assert backlog.num_owed(session) == {
+            WorkState.WAITING: 1, WorkState.RUNNING: 1, WorkState.QUARANTINED: 1
+        }  # fmt: skip
+
+
+def test_messages_that_did_not_arrive_stand_first(ctx: Context) -> None:
+    with ctx.database.writing() as session:
+        incident = incidents.for_upload(session, "1", within_s=9, quiet_s=9, now=NOW)
+        subscriptions.add(
+            session, "sub_1", kind="generic", url="https://a.example/", routing_key=None,
+            secrets=[], events=[], now=NOW,
+        )  # fmt: skip
+        for number, state in enumerate(("delivered", "failed", "delivered", "pending")):
+            deliveries.add(
+                session, f"msg_{number}", subscription_id="sub_1", incident_id=incident,
+                revision=number, event="incident.ready", method="POST", url="https://a.example/",
+                headers={}, body=b"", now=NOW + timedelta(seconds=number),
+            )  # fmt: skip
+            deliveries.record(
+                session, f"msg_{number}", state=DeliveryState(state), next_at=None, status=500,
+                error=None, latency_ms=1, tried_at=NOW, now=NOW,
+            )  # fmt: skip
+    with ctx.database.reading() as session:
+        found = backlog.messages(session)
+        assert [sent.id for sent, _ in found] == ["msg_3", "msg_1", "msg_2", "msg_0"]
+        assert {receiver.id for _, receiver in found} == {"sub_1"}
+        assert backlog.num_messages(session) == {
+            DeliveryState.PENDING: 1, DeliveryState.DELIVERED: 2, DeliveryState.FAILED: 1
+        }  # fmt: skip
+
+
+def test_a_login_is_good_for_its_time_and_until_it_is_ended(ctx: Context) -> None:
+    key, token = create_token(ctx, "Ada", ["read"], "test")
+    secret, other = log_in(ctx, token), log_in(ctx, token)
+    assert secret is not None
+    assert other is not None
+    assert secret != other
+    found = who_is(ctx, secret)
+    assert isinstance(found, KeyView)
+    assert found.id == key.id
+    log_out(ctx, secret)
+    assert who_is(ctx, secret) is None
+    assert who_is(ctx, other) is not None
+    assert log_in(ctx, token + "x") is None
+
+
+def test_logins_that_are_over_go_when_the_next_one_comes(ctx: Context) -> None:
+    key, _ = create_token(ctx, "Ada", ["read"], "test")
+    later = NOW + timedelta(hours=1)
+    with ctx.database.writing() as session:
+        sessions.add(session, "a", key.id, NOW, later)
+    with ctx.database.reading() as session:
+        assert sessions.key_of(session, "a", NOW) is not None
+        assert sessions.key_of(session, "a", later) is None
+    with ctx.database.writing() as session:
+        sessions.add(session, "b", key.id, later, later + timedelta(hours=1))
+    with ctx.database.reading() as session:
+        assert sessions.key_of(session, "a", NOW) is None

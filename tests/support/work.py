@@ -1,0 +1,78 @@
+"""Work that is due, done in this process."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+
+import orjson
+
+from triage.domain.answer_wire import answer_to_bytes
+from triage.domain.exact_json import to_exact_json
+from triage.domain.job import job_from_dict
+from triage.domain.report import Refused
+from triage.domain.standing import Prior
+from triage.domain.states import WorkKind
+from triage.parsers.extract.extract import Extractor
+from triage.parsers.extract.wire import pack, unpack
+from triage.parsers.files.inputs import InputFile
+from triage.parsers.files.job_file import parse_job
+from triage.report import evidence_rows, study_of
+from triage.sandbox.child import state_of, timeline
+from triage.sandbox.pool import Analysis, Extracted, FileToRead
+from triage.sandbox.readers import Readers
+from triage.server.work import runner_of
+from triage.services.context import Context
+
+__all__ = ["ReadersHere", "do_all", "do_one"]
+
+
+class ReadersHere:
+    """What :class:`SandboxPool` does, in this process: quick, and nothing to kill."""
+
+    def extract(
+        self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
+    ) -> list[Extracted]:
+        inputs = [InputFile(one.path, one.artifact, one.size_bytes) for one in files]
+        ranks = {one.artifact: one.rank for one in files if one.rank is not None}
+        facts, _ = parse_job(facts_json)
+        return [
+            Extracted(pack(one), to_exact_json(evidence_rows(one, facts)), *state_of(one))
+            for one in Extractor().extract(inputs, ranks)
+        ]
+
+    def analyse(
+        self,
+        packed: Iterable[bytes],
+        facts_json: bytes = b"{}",
+        refused: Iterable[Refused] = (),
+        notes: Iterable[str] = (),
+        at: datetime | None = None,
+        *,
+        deadline_s: float,
+        standings: Mapping[str, Prior] | None = None,
+    ) -> Analysis:
+        facts = replace(job_from_dict(orjson.loads(facts_json)), standings=dict(standings or {}))
+        study = study_of(map(unpack, packed), facts, list(refused), list(notes), at)
+        return Analysis(
+            report=orjson.dumps(study.report.to_dict()),
+            timeline=timeline(study.report.answer),
+            answer=answer_to_bytes(study.report.answer),
+            dated=study.dated,
+            seconds=0.0,
+            peak_mib=0.0,
+        )
+
+    def close(self) -> None:
+        """Nothing to end."""
+
+
+def do_one(ctx: Context, readers: Readers, kind: WorkKind) -> bool:
+    """Do the next row of this kind; whether there was one."""
+    return runner_of(ctx, readers).run_once(kind)
+
+
+def do_all(ctx: Context, readers: Readers, *kinds: WorkKind) -> None:
+    """Do everything of these kinds that is due, and what becomes due by it."""
+    runner = runner_of(ctx, readers)
+    while any(runner.run_once(kind) for kind in kinds):
+        pass

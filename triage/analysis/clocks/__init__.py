@@ -1,0 +1,1 @@
+"""Times of different nodes on one clock."""

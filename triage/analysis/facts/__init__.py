@@ -1,0 +1,1 @@
+"""Evidence beside the stop: whose it is, and what it is about."""

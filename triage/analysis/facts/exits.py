@@ -1,0 +1,168 @@
+"""Which process raised an error: the one whose exit its launcher reports below it.
+
+A traceback names no rank. The launcher's next line does: which local rank ended with an exit
+code of its own, and its process number, by which a kernel's log may name the node.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.placement.identity import Fleet
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+
+__all__ = ["ranks_that_left", "with_ranks_that_exit"]
+
+# A traceback ends so few lines above what the launcher says of it, also among other ranks' lines.
+MOST_LINES: Final = 40
+OF_PROCESSES: Final = frozenset({Kind.PYTHON, Kind.CUDA, Kind.NCCL})
+# How elastic writes that it sent SIGTERM.
+TERMINATED: Final = "-15"
+MINUTE_NS: Final = 60 * 1_000_000_000
+
+
+def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
+    """``rows`` in their order, roots of processes with the rank that exits below them."""
+    found = list(rows)
+    homes = nodes_of_processes(rows, fleet)
+    alone = only_task_that_left(rows)
+    by_file: dict[str, list[int]] = defaultdict(list)
+    for k, row in enumerate(found):
+        if row.line is not None and (ends_by_itself(row) or is_nobodys(row)):
+            by_file[row.artifact].append(k)
+    for places in by_file.values():
+        # The next exit below, of any node and of each.
+        below: dict[str | None, Evidence] = {}
+        for k in sorted(places, key=lambda k: -(found[k].line or 0)):
+            row = found[k]
+            if ends_by_itself(row):
+                if row.kind is Kind.ELASTIC or row.node == alone:
+                    found[k] = below[None] = seated(row, homes, fleet)
+                    below[found[k].node] = found[k]
+                continue
+            last = below.get(row.node, below.get(None))
+            if (
+                last is not None
+                and (last.line or 0) - (row.line or 0) <= MOST_LINES
+                and row.local_rank in (None, last.local_rank)
+                and (row.node is None or last.node in (None, row.node))
+            ):
+                found[k] = replace(
+                    row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
+                )
+    return the_only_one_that_left(faults_of_who_left(found))
+
+
+def faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; what a driver says of a process, in a log that names no node, is of the node and
+    rank whose launcher says that this process ended.
+    """
+    ended: dict[int, list[Evidence]] = defaultdict(list)
+    for row in rows:
+        if row.kind is Kind.ELASTIC and row.pid is not None and row.node is not None:
+            ended[row.pid].append(row)
+    found = []
+    for row in rows:
+        lost = row.kind is Kind.XID and row.node is None and row.pid is not None
+        homes = ended.get(row.pid or 0, []) if lost else []
+        if len({one.node for one in homes}) == 1:
+            row = replace(row, node=homes[0].node, rank=homes[0].rank)
+        found.append(row)
+    return found
+
+
+def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
+    """``rows``; what the one process says that left by itself, while launchers ended all others
+    or tell of none, needs no other source, and is of when it left.
+    """
+    exits = [row for row in rows if ends_by_itself(row) and row.rank is not None]
+    left = {row.rank for row in exits}
+    ended = {
+        row.rank
+        for row in rows
+        if row.kind is Kind.ELASTIC and row.fields.get("exit_code") == TERMINATED
+    }
+    nodes = {row.node for row in rows if row.kind is Kind.ELASTIC and row.node is not None}
+    if len(left) != 1 or not (ended - left or len(nodes) > 1):
+        return list(rows)
+    (rank,) = left
+    at_ns = min((row.at_ns for row in exits if row.at_ns is not None), default=None)
+    return [
+        dated(replace(row, weak=False), at_ns)
+        if row.rank == rank and row.role is EvidenceRole.ROOT and row.kind in OF_PROCESSES
+        else row
+        for row in rows
+    ]
+
+
+def only_task_that_left(rows: Iterable[Evidence]) -> str | None:
+    """The node of the one task that left by itself while the scheduler ended all others: its
+    report stands behind the lines of any task.
+    """
+    tasks = [row for row in rows if row.kind is Kind.SCHEDULER and "exit_code" in row.fields]
+    left = {row.node for row in tasks if ends_by_itself(row)}
+    others = {row.node for row in tasks if row.fields["exit_code"] == TERMINATED}
+    return left.pop() if len(left) == 1 and others - left else None
+
+
+def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
+    """Node -> its one rank of which a launcher says that it ended, by a signal too, and not that
+    the launcher ended it.
+    """
+    left: dict[str, set[int | None]] = defaultdict(set)
+    for row in rows:
+        ended = row.fields.get("exit_code", "0") not in ("0", TERMINATED)
+        if row.kind is Kind.ELASTIC and row.node is not None and ended:
+            left[row.node].add(row.rank)
+    found = {}
+    for node, ranks in left.items():
+        (rank, *others) = ranks
+        if rank is not None and not others:
+            found[node] = rank
+    return found
+
+
+def dated(row: Evidence, at_ns: int | None) -> Evidence:
+    if row.at_ns is not None or at_ns is None:
+        return row
+    return row.dated(at_ns, at_ns, MINUTE_NS)
+
+
+def ends_by_itself(row: Evidence) -> bool:
+    """Whether a launcher says that a process ended with an exit code of its own."""
+    code = row.fields.get("exit_code", "")
+    told = row.kind in (Kind.ELASTIC, Kind.SCHEDULER)
+    return told and code.isdecimal() and code != "0"
+
+
+def is_nobodys(row: Evidence) -> bool:
+    """Whether a process accuses without saying which one it is, or of which node it is the n-th."""
+    return (
+        row.kind in OF_PROCESSES
+        and row.role is EvidenceRole.ROOT
+        and row.rank is None
+        and (row.local_rank is None or row.node is None)
+        and row.count == 1
+    )
+
+
+def nodes_of_processes(rows: Iterable[Evidence], fleet: Fleet) -> dict[int, set[str]]:
+    """Process number -> the nodes whose kernels name it, or on which a rank has it."""
+    found: dict[int, set[str]] = defaultdict(set)
+    for node, pid in fleet.rank_by_pid:
+        found[pid].add(node)
+    for row in rows:
+        if row.kind is Kind.XID and row.pid is not None and row.node is not None:
+            found[row.pid].add(row.node)
+    return found
+
+
+def seated(row: Evidence, homes: dict[int, set[str]], fleet: Fleet) -> Evidence:
+    """An exit with the node of its process and its rank there, as far as they are known."""
+    if row.node is None and row.pid is not None and len(homes.get(row.pid, ())) == 1:
+        (node,) = homes[row.pid]
+        row = replace(row, node=node)
+    if row.rank is None and row.node is not None and row.local_rank is not None:
+        return replace(row, rank=fleet.rank_of_local(row.node, row.local_rank))
+    return row

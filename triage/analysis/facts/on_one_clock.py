@@ -1,0 +1,174 @@
+"""All evidence on one clock, and each row with its node, rank and GPU.
+
+The lines' own times are placed in years and zones first; then the clocks of the
+nodes are compared by what all nodes print together and by the flight recorder.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Final
+
+from triage.analysis.clocks.clock_offsets import align
+from triage.analysis.facts.exits import with_ranks_that_exit
+from triage.analysis.facts.monitor_lines import held_against_peers
+from triage.analysis.facts.other_jobs import without_other_jobs
+from triage.analysis.facts.spread_of_nan import with_spread
+from triage.analysis.facts.stop import parse_instant
+from triage.analysis.placement.attribution import attribute
+from triage.analysis.placement.host_names import NamesInPaths
+from triage.analysis.placement.identity import Fleet, resolve
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.lateness import node_clocks
+from triage.domain.evidence import Evidence, EvidenceRole, Kind
+from triage.domain.job import Job
+from triage.parsers.logs.clocks import Anchors, place
+from triage.parsers.logs.logset import LogFile, LogKind, LogSet
+
+__all__ = ["Dated", "on_one_clock"]
+
+
+@dataclass(frozen=True, slots=True)
+class Dated:
+    """Evidence whose times may be compared, who sits where, and what was assumed for it.
+
+    ``ahead_ns`` is by how much the clock of a node was ahead, where it was corrected.
+    """
+
+    evidence: tuple[Evidence, ...]
+    logs: LogSet
+    fleet: Fleet
+    notes: tuple[str, ...]
+    ahead_ns: Mapping[str, int]
+
+    def ahead_of_rank(self, rank: int) -> int:
+        """By how many nanoseconds the clock of a rank's node was ahead."""
+        return self.ahead_ns.get(self.fleet.node_of(rank) or "", 0)
+
+
+def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> Dated:
+    """Date, attribute and align the evidence of ``logs``."""
+    before = len(logs.notes)
+    facts = with_world(facts, case)
+    logs, left_out = without_other_jobs(logs, facts, dump_nodes(case))
+    logs = replace(logs, evidence=thinned(logs.evidence))
+    placed = place(logs, anchors_of(case, facts, at))
+    fleet = resolve(placed.evidence, facts, dump_nodes(case))
+    seated = with_ranks_that_exit(attribute(with_age(placed), fleet), fleet)
+    rows = held_against_peers(with_spread(seated))
+    placed = replace(placed, files=named_files(placed.files, fleet))
+    aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
+    told = (*left_out, *placed.notes[before:], *fleet.notes, *notes)
+    return Dated(tuple(aligned), placed, fleet, told, ahead_ns)
+
+
+def named_files(files: Sequence[LogFile], fleet: Fleet) -> list[LogFile]:
+    """The files, each with its node by the name that the job uses."""
+    homes = NamesInPaths(fleet.seated)
+    found = []
+    for file in files:
+        node = fleet.node_of_address(file.node) if file.node is not None else None
+        if node not in fleet.seated and file.kind is not LogKind.JOB:
+            node = homes.of(file.artifact) or node
+        found.append(file if node in (None, file.node) else replace(file, node=node))
+    return found
+
+
+# Up to this many rows are all weighed; a large job's teardown alone prints millions of lines.
+ALL_ROWS: Final = 60_000
+# Of what only follows, so many rows of one signature and node say all that the rest says.
+FOLLOWING: Final = 3
+
+
+def thinned(evidence: Sequence[Evidence]) -> list[Evidence]:
+    """Every root and every seat, and of the rest a few of each sort and one of each rank."""
+    if len(evidence) <= ALL_ROWS:
+        return list(evidence)
+    seen: Counter[tuple[str, str | None, str]] = Counter()
+    ranks: set[int] = set()
+    kept = []
+    for row in evidence:
+        if row.role is not EvidenceRole.ROOT and row.kind not in SEATS:
+            key = (row.signature, row.node, row.artifact)
+            seen[key] += 1
+            known = row.rank is None or row.rank in ranks
+            if seen[key] > FOLLOWING and known:
+                continue
+            if row.rank is not None:
+                ranks.add(row.rank)
+        kept.append(row)
+    return kept
+
+
+SEATS: Final = frozenset({Kind.IDENTITY, Kind.BOOT})
+
+
+def with_age(logs: LogSet) -> list[Evidence]:
+    """Rows of logs that count from boot alone, with how long before the end of the log they
+    stand (``age_s``) and how long it is (``log_s``): a log is taken soon after a stop, so what is
+    a day older is of another day. In a log of several nodes each counts from its own boot.
+    """
+    nodes: dict[str, set[str | None]] = defaultdict(set)
+    for row in logs.evidence:
+        if row.stamp.uptime_ns is not None:
+            nodes[row.artifact].add(row.node)
+    spans = {
+        file.artifact: (file.first_stamp.uptime_ns or 0, file.last_stamp.uptime_ns)
+        for file in logs.files
+        if file.last_stamp.uptime_ns is not None and len(nodes[file.artifact]) < 2
+    }
+    rows = []
+    for row in logs.evidence:
+        begin, end = spans.get(row.artifact, (0, None))
+        up = row.last_stamp.uptime_ns
+        if row.at_ns is None and end is not None and up is not None and end >= up:
+            told = {
+                "age_s": str((end - up) // 1_000_000_000),
+                "log_s": str(max(end - begin, 0) // 1_000_000_000),
+            }
+            row = replace(row, fields={**row.fields, **told})
+        rows.append(row)
+    return rows
+
+
+def anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
+    """The times that are known for certain: of the dumps, and of ``job.json``."""
+    last: list[int] = []
+    by_node: dict[str, int] = {}
+    for one in case.snapshot.digests if case is not None else ():
+        if one.last_created_ns is None:
+            continue
+        last.append(one.last_created_ns)
+        node = case.snapshot.node_of(one.rank) if case is not None else None
+        if node is not None:
+            by_node[node] = max(by_node.get(node, 0), one.last_created_ns)
+    return Anchors(
+        failed_at_ns=parse_instant(facts.failed_at),
+        dump_last_ns=max(last, default=None),
+        dump_by_node=by_node,
+        at_ns=None if at is None else int(at.timestamp() * 1e9),
+    )
+
+
+def with_world(facts: Job, case: Case | None) -> Job:
+    """``facts`` with the size of the world, as the groups in the dumps show it."""
+    world = case.snapshot.world if case is not None else ()
+    if facts.world_size or not world or world != tuple(range(len(world))):
+        return facts
+    return replace(facts, world_size=len(world))
+
+
+def dump_nodes(case: Case | None) -> dict[int, str]:
+    """Rank -> node, as folders and names of dumps say."""
+    if case is None:
+        return {}
+    found = {rank: case.snapshot.node_of(rank) for rank in case.snapshot.world}
+    return {rank: node for rank, node in found.items() if node is not None}
+
+
+def dump_offsets(case: Case | None, fleet: Fleet) -> Mapping[str, int]:
+    """Node -> how far its clock is ahead of the others, ns, as the flight recorder shows it."""
+    if case is None or len(fleet.nodes) < 2:
+        return {}
+    return node_clocks(case.snapshot, fleet.node_of)

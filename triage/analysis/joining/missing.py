@@ -1,0 +1,75 @@
+"""What was not there to be read: the places to look before somebody is blamed."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from triage.analysis.joining.hypothesis import Placement
+from triage.analysis.waiting.case import Case
+from triage.domain.category import HARDWARE, Category, Role
+from triage.domain.evidence import KERNEL_KINDS, Evidence
+from triage.domain.report import Missing, Suspect
+from triage.parsers.health.evidence import SIGNATURE_PREFIX
+from triage.parsers.logs.logset import LogFile, LogKind
+
+__all__ = ["missing"]
+
+# The best of a long list: more would be the whole job.
+MAX_NODES: Final = 4
+# Suspicions that a kernel log can settle.
+SETTLED_BY_KERNEL: Final = HARDWARE | {
+    Category.HOST_STALL, Category.NCCL_TIMEOUT, Category.STRAGGLER, Category.HOST_OOM,
+}  # fmt: skip
+
+
+def missing(
+    case: Case | None,
+    files: Sequence[LogFile],
+    evidence: Iterable[Evidence],
+    suspects: Sequence[Suspect],
+    seats: Placement,
+) -> Missing:
+    """What could be brought; ``evidence`` has its nodes already."""
+    read = [file for file in files if file.lines]
+    world = case.snapshot.world if case is not None else ()
+    return Missing(
+        kernel_logs_of=unheard(read, evidence, suspects, seats),
+        dumps_of=tuple(
+            rank for rank in world if case is not None and rank not in case.snapshot.index_of
+        ),
+        dumps=case is None,
+        kernel_logs=not any(file.kind is LogKind.KERNEL for file in read),
+        job_logs=not any(file.kind is LogKind.JOB for file in read),
+        places=case is not None and seats.node_of(int(case.snapshot.ranks[0])) is None,
+    )
+
+
+def unheard(
+    files: Sequence[LogFile],
+    evidence: Iterable[Evidence],
+    suspects: Sequence[Suspect],
+    seats: Placement,
+) -> tuple[str, ...]:
+    """Nodes of suspects without a line of a kernel log.
+
+    One kernel log of many nodes may hold any of them, so that nothing is missed then.
+    """
+    kernel = [file for file in files if file.kind is LogKind.KERNEL]
+    if any(file.node is None for file in kernel):
+        return ()
+    names = {file.node for file in kernel if file.node is not None}
+    heard = names | {seats.node_of_address(name) for name in names}
+    heard |= {
+        row.node
+        for row in evidence
+        if row.kind in KERNEL_KINDS
+        and not row.signature.startswith((SIGNATURE_PREFIX, "telemetry."))
+    }
+    wanted = (
+        one.node
+        for one in suspects
+        if one.node is not None
+        and one.role is not Role.AFFECTED
+        and one.category in SETTLED_BY_KERNEL
+        and one.node not in heard
+    )
+    return tuple(dict.fromkeys(wanted))[:MAX_NODES]

@@ -1,0 +1,52 @@
+"""What happened when: the first root of each node beside the stop."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from triage.analysis.facts.stop import SECOND, Stop, When
+from triage.analysis.joining.causes import is_quoted
+from triage.analysis.waiting.case import timestamp
+from triage.domain.evidence import Evidence, EvidenceRole
+from triage.domain.report import Moment, Suspect
+
+__all__ = ["timeline"]
+
+MAX_MOMENTS: Final = 24
+SHOWN: Final = frozenset({When.AT, When.BEFORE, When.AFTER})
+
+
+def timeline(
+    evidence: Iterable[Evidence], suspects: Sequence[Suspect], stop: Stop
+) -> tuple[Moment, ...]:
+    """Moments in the order of time: suspects' first, then other nodes' until there is no room."""
+    first: dict[str, Evidence] = {}
+    for row in evidence:
+        if row.role is not EvidenceRole.ROOT or row.at_ns is None or row.node is None:
+            continue
+        if is_quoted(row):
+            continue
+        if stop.of(row) not in SHOWN:
+            continue
+        known = first.get(row.node)
+        if known is None or order(row) < order(known):
+            first[row.node] = row
+    accused = [node for one in suspects if (node := one.node or "") in first]
+    others = sorted(set(first) - set(accused), key=lambda node: order(first[node]))
+    kept = [first[node] for node in [*accused, *others][:MAX_MOMENTS]]
+    found = [
+        Moment(
+            row.at, row.node, row.rank, str(row.kind), row.category, row.text, row.error_ns / 1e9
+        )
+        for row in kept
+    ]
+    if found and stop.start_ns is not None and stop.known:
+        found.append(Moment(timestamp(stop.start_ns), None, None, "stop", None, "the job stops"))
+    if found and stop.end_ns is not None and (stop.end_ns - (stop.start_ns or 0)) > SECOND:
+        text = "the job is given up"
+        found.append(Moment(timestamp(stop.end_ns), None, None, "end", None, text))
+    return tuple(sorted(found, key=lambda one: (one.at is None, one.at, one.node or "")))
+
+
+def order(row: Evidence) -> tuple[bool, int, str, int]:
+    """Grave before mended, then by time."""
+    return (row.is_mild, row.at_ns or 0, row.artifact, row.line or 0)

@@ -1,0 +1,106 @@
+"""Logs whose zone nothing tells, placed by the one error that would then be the stop's.
+
+A log without a zone is read as UTC. Where the stop is known, nothing at it was
+found, and a grave error lies a whole zone's offset away from it to within the
+minute, the log is of that zone. With many nodes such an error is found by chance,
+so one or two nodes alone may be moved like this, or as many as agree.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.facts.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, of_a_process
+from triage.analysis.joining.claims import LINKS
+from triage.domain.category import HARDWARE
+from triage.domain.evidence import Evidence, EvidenceRole
+
+__all__ = ["in_zone_of_the_stop"]
+
+# Offsets from UTC that are in use, in minutes; two logs may differ by any of them.
+OFFSETS: Final = (
+    *(60 * hours for hours in range(1, 15)), 210, 270, 330, 345, 390, 525, 570, 630, 765,
+)  # fmt: skip
+UNKNOWN_NS: Final = 1800 * SECOND
+MOST_NODES: Final = 2
+CLOSE_S: Final = 30
+
+
+def in_zone_of_the_stop(
+    evidence: Sequence[Evidence], stop: Stop
+) -> tuple[list[Evidence], list[str]]:
+    """Rows with whole artifacts moved by a zone, and a note of each; as they are otherwise."""
+    rows = list(evidence)
+    grave = [row for row in rows if is_grave(row)]
+    if not stop.known or any(stop.of(row) is When.AT for row in grave):
+        return rows, []
+    by_offset = matches(grave, stop, sure=False) or matches(grave, stop, sure=True)
+    if not by_offset:
+        return rows, []
+    of_the_job = {row.artifact for row in grave if of_a_process(row)}
+    most = max(len(artifacts) for artifacts in by_offset.values())
+    best = sorted(offset for offset, found in by_offset.items() if len(found) == most)
+    others = sum(len(found) for offset, found in by_offset.items() if offset != best[0])
+    moved = by_offset[best[0]]
+    # The job's own log tells of this job and of no other day: there chance plays no part.
+    enough = most <= MOST_NODES + others or moved <= of_the_job
+    if len(best) > 1 or not enough or others > most:
+        return rows, []
+    shift = best[0] * 60 * SECOND
+    notes = [
+        f"{artifact}: its zone is not told; its times are taken to be {best[0] / 60:+g} h off,"
+        " since its gravest error is then at the stop"
+        for artifact in sorted(moved)
+    ]
+    return [shifted(row, shift) if row.artifact in moved else row for row in rows], notes
+
+
+def matches(grave: Sequence[Evidence], stop: Stop, *, sure: bool) -> dict[int, set[str]]:
+    """Offset in minutes -> the artifacts that it brings to the stop.
+
+    With ``sure``, also logs whose zone seemed known: the one that tells of the stop may be
+    the wrong one. Then a single artifact has to fit, and closely.
+    """
+    found: dict[int, set[str]] = defaultdict(set)
+    for row in grave:
+        offset = offset_of(row, stop, sure=sure)
+        if offset is not None and (row.node is not None or of_a_process(row)):
+            found[offset].add(row.artifact)
+    if sure and len({artifact for artifacts in found.values() for artifact in artifacts}) != 1:
+        return {}
+    return found
+
+
+def is_grave(row: Evidence) -> bool:
+    return (
+        row.role is EvidenceRole.ROOT
+        and (row.category in HARDWARE or of_a_process(row))
+        and not row.weak
+        and not row.is_mild
+        and row.category not in LINKS  # they flap on any day, also at this hour of another zone
+        and row.at_ns is not None
+    )
+
+
+def offset_of(row: Evidence, stop: Stop, *, sure: bool) -> int | None:
+    """The zone's offset in minutes that brings a row to the stop, None where none does."""
+    if row.at_ns is None or stop.start_ns is None:
+        return None
+    if not sure and max(row.error_ns, stop.error_ns) < UNKNOWN_NS:
+        return None
+    late_s = (row.at_ns - stop.start_ns) / SECOND
+    for minutes in (*OFFSETS, *(-one for one in OFFSETS)):
+        least, most = (-CLOSE_S, CLOSE_S / 3) if sure else (-BEFORE_S, AFTER_S)
+        if least <= late_s - 60 * minutes <= most:
+            return minutes
+    return None
+
+
+def shifted(row: Evidence, shift_ns: int) -> Evidence:
+    if row.at_ns is None:
+        return row
+    last = None if row.last_at_ns is None else row.last_at_ns - shift_ns
+    return replace(
+        row, at_ns=row.at_ns - shift_ns, last_at_ns=last, error_ns=min(row.error_ns, 60 * SECOND)
+    )

@@ -1,0 +1,1 @@
+"""Who sits where: ranks, nodes, GPUs and their names."""

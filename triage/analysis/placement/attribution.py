@@ -1,0 +1,301 @@
+"""Whose each line is: its node, rank and GPU, from the part of them that it carries.
+
+A prefix, a task's label, a process number, a GPU's address, the file it stands in, and the host
+whose name a collector put in front of it; held against who sits where (`identity.py`).
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.placement.gpu_names import JOINED, GpuNames, gpu_names
+from triage.analysis.placement.host_names import NamesInPaths
+from triage.analysis.placement.identity import Fleet, completed, small
+from triage.domain.evidence import Evidence, Kind
+from triage.domain.natural import natural
+from triage.signatures.gpu.gpu_names import NAMES
+
+__all__ = ["attribute"]
+
+
+def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
+    """Rows with the node, rank and GPU that follow from the part they carry.
+
+    A line without any prefix in the file of one rank is that rank's.
+    """
+    rows = rehomed(evidence, fleet)
+    launchers = node_labels(rows, fleet, NamesInPaths(fleet.nodes))
+    rows = [relabelled(row, launchers) for row in rows]
+    names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
+    speakers = homes_of_speakers(rows, fleet)
+    rows = [attributed(with_gpu(row, names, fleet), fleet, speakers) for row in rows]
+    owners = owners_of(rows, fleet)
+    return [
+        replace(row, rank=owner, node=row.node or fleet.node_of(owner))
+        if row.rank is None
+        and row.gpu is None
+        and row.kind in OF_PROCESSES
+        and (owner := owners.get(row.artifact)) is not None
+        else row
+        for row in rows
+    ]
+
+
+def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
+    """Rows of files that a node of the job gave its name to, as that node's.
+
+    A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
+    another node than the one that prints it stays with the node it speaks of.
+    """
+    rows = list(evidence)
+    homes = NamesInPaths(fleet.seated)
+    said: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        node = fleet.node_of_address(row.node) if row.node is not None else None
+        if node is None and row.rank is not None:
+            node = fleet.node_of(row.rank)
+        if node in fleet.seated and "said_of" not in row.fields:
+            said[row.artifact].add(node or "")
+    rows = [of_its_file(row, fleet, homes) for row in rows]
+    return [
+        replace(row, node=home)
+        if (row.node is None or fleet.node_of_address(row.node) not in fleet.seated)
+        and not is_about_another(row)
+        and (home := homes.of(row.artifact)) is not None
+        and said[row.artifact] <= {home}
+        else row
+        for row in rows
+    ]
+
+
+def is_about_another(row: Evidence) -> bool:
+    """Whether a line speaks of another node or rank than the one that prints it."""
+    return bool({"said_of", "of_rank", "nodes"} & row.fields.keys())
+
+
+def of_its_file(row: Evidence, fleet: Fleet, homes: NamesInPaths) -> Evidence:
+    """A monitor's reading is of the node whose file it is in, whichever label its launcher gave."""
+    if row.kind is not Kind.THERMAL or row.node is not None or row.rank is None:
+        return row
+    home = homes.of(row.artifact)
+    if home is None or fleet.node_of(row.rank) in (None, home):
+        return row
+    return replace(row, node=home, rank=None)
+
+
+def node_labels(
+    rows: Iterable[Evidence], fleet: Fleet, paths: NamesInPaths
+) -> dict[str, dict[int, str]]:
+    """Artifact -> label -> node, for logs whose task labels number nodes and not ranks.
+
+    One launcher a node makes as many tasks as nodes; a rank's own prefix behind the
+    label, or an agent's line with one, tells it from one task a rank. The labels of a log in a
+    node's folder that are all ranks of that node are ranks.
+    """
+    labels_of: dict[str, set[int]] = defaultdict(set)
+    homes: dict[str, dict[int, Counter[str]]] = defaultdict(lambda: defaultdict(Counter))
+    agents: set[str] = set()
+    of_nodes: set[str] = set()
+    for row in rows:
+        task = small(row.fields.get("task"))
+        if task is None:
+            continue
+        labels_of[row.artifact].add(task)
+        if row.kind is Kind.ELASTIC:
+            agents.add(row.artifact)
+        home = home_told_by(row, task, fleet)
+        if home is not None:
+            homes[row.artifact][task][home] += 1
+            if row.rank is not None and row.rank != task:
+                of_nodes.add(row.artifact)
+    found: dict[str, dict[int, str]] = {}
+    nodes = nodes_in_order(fleet)
+    for artifact in sorted(agents | of_nodes):
+        if max(labels_of[artifact]) >= len(nodes):
+            continue  # more tasks than nodes: one task a rank
+        home = paths.of(artifact)
+        if home is not None and {fleet.node_of(one) for one in labels_of[artifact]} == {home}:
+            continue
+        labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
+        found[artifact] = in_order(labels, nodes) if artifact in agents else labels
+    return found
+
+
+def home_told_by(row: Evidence, task: int, fleet: Fleet) -> str | None:
+    """The node that a line behind a label was printed on, where it names its host or its rank.
+
+    NCCL's own lines name their host; their ranks are those of any communicator.
+    """
+    if names_its_host(row) and row.node is not None:
+        return fleet.node_of_address(row.node)
+    if row.signature == JOINED or row.rank is None or row.rank == task:
+        return None
+    return fleet.node_of(row.rank)
+
+
+def names_its_host(row: Evidence) -> bool:
+    """Whether the node of a row is the host that NCCL printed it on."""
+    own = row.kind is Kind.NCCL or (row.kind is Kind.IDENTITY and row.pid is not None)
+    return own and not is_about_another(row)
+
+
+def in_order(told: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
+    """Label -> node: ``told``, and the others in an order of nodes that agrees with it.
+
+    Launchers count nodes by their ranks or, as Slurm does, by their names.
+    """
+    for order in (nodes, sorted(nodes, key=natural)):
+        numbered = dict(enumerate(order))
+        if all(numbered.get(task) == node for task, node in told.items()):
+            return numbered
+    return dict(told)
+
+
+def nodes_in_order(fleet: Fleet) -> list[str]:
+    """Nodes by their lowest rank, as a launcher numbers them."""
+    return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
+
+
+def relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evidence:
+    """A row whose rank is only the label of its node's launcher, as that node's."""
+    task = small(row.fields.get("task"))
+    labels = launchers.get(row.artifact)
+    if task is None or labels is None or row.rank != task:
+        return row
+    return replace(row, rank=None, node=labels.get(task, row.node))
+
+
+# What a process prints itself; an agent's or a kernel's line is not a rank's.
+OF_PROCESSES: Final = frozenset(
+    {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.NUMERICS, Kind.DATA, Kind.DEPENDENCY, Kind.STORAGE,
+     Kind.PROGRESS, Kind.OOM}
+)  # fmt: skip
+# rank62.log, rank_3.out, stdout.13.log, worker-5.err
+OF_RANK = re.compile(
+    r"(?:^|[/_.-])(?P<word>rank|global_rank|local_rank|stdout|stderr|worker|task)[._-]?"
+    r"(?P<number>\d{1,7})(?=[._-]|$)",
+    re.IGNORECASE,
+)
+# <log dir>/<run>/attempt_0/3/stderr.log, as torchrun writes with --log-dir
+OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
+
+
+def owners_of(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, int]:
+    """Artifact -> the one rank whose file it is, where its name or its identity lines say so."""
+    ranks: dict[str, set[int]] = defaultdict(set)
+    nodes: dict[str, str] = {}
+    known: set[str] = set()
+    for row in rows:
+        ranks[row.artifact] |= set() if row.rank is None else {row.rank}
+        if row.node is not None:
+            nodes.setdefault(row.artifact, row.node)
+        if row.signature == JOINED and row.rank is not None:
+            known.add(row.artifact)
+    found: dict[str, int] = {}
+    for artifact, said in ranks.items():
+        named = rank_of_name(artifact, nodes.get(artifact), fleet)
+        if len(said) == 1:
+            (only,) = said
+            if artifact in known or only == named or fleet.local_by_rank.get(only) == named:
+                found[artifact] = only
+        elif not said and named is not None and named < (fleet.world_size or 1 << 30):
+            found[artifact] = named
+    return found
+
+
+def rank_of_name(artifact: str, node: str | None, fleet: Fleet) -> int | None:
+    """The rank that the name of a job log claims; None where it is none."""
+    local = OF_LOCAL_RANK.search(artifact)
+    if local is not None:
+        return fleet.rank_of_local(node, int(local["number"])) if node is not None else None
+    match = OF_RANK.search(artifact.rpartition("/")[2])
+    if match is None:
+        return None
+    number = int(match["number"])
+    if match["word"].lower() == "local_rank":
+        return fleet.rank_of_local(node, number) if node is not None else None
+    if node is not None and fleet.node_of(number) not in (node, None):
+        # The number counts on the node.
+        return fleet.rank_of_local(node, number)
+    return number
+
+
+def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
+    """A row with the address of the GPU that it names otherwise, where that is known.
+
+    The number of nvidia-smi alone is a local rank where nothing says otherwise.
+    """
+    if row.gpu is not None or not any(name in row.fields for name in NAMES):
+        return row
+    uuid = row.fields.get("gpu_uuid")
+    node = row.node
+    if node is None and row.rank is None and uuid is not None:
+        node = names.home_of(("gpu_uuid", uuid))
+    if node is None:
+        return row
+    gpu = names.gpu_of(row, fleet.node_of_address(node) or node)
+    if gpu is not None:
+        return replace(row, node=node, gpu=gpu)
+    index = small(row.fields.get("gpu_index"))
+    if index is not None and row.cuda_device is None and "gpu_uuid" not in row.fields:
+        return replace(row, node=node, cuda_device=index)
+    return row if node == row.node else replace(row, node=node)
+
+
+# "q9n14 task 158 E ...", "[gpu-17] ...", "gpu-17: ..."
+FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
+
+
+def homes_of_speakers(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, str]:
+    """Name in front of lines, as of a pod, -> the one node that NCCL names behind it."""
+    homes: dict[str, set[str]] = defaultdict(set)
+    for row in rows:
+        name = row.fields.get("printed_by")
+        if name is not None and row.node is not None and names_its_host(row):
+            homes[name].add(fleet.node_of_address(row.node) or row.node)
+    return {name: home for name, (home, *others) in homes.items() if not others}
+
+
+def printed_on(row: Evidence, fleet: Fleet, speakers: Mapping[str, str]) -> str | None:
+    """The node of a process by the address that Ray prints, or by the name in front of its line,
+    where that is a node of the job, or NCCL's lines behind it name one.
+    """
+    if row.fields.get("printed_by") in speakers:
+        return speakers[row.fields["printed_by"]]
+    if "address" in row.fields:
+        return fleet.node_of_address(row.fields["address"])
+    first = FIRST_WORD.match(row.text)
+    for name in (row.fields.get("printed_by"), first[1] if first is not None else None):
+        node = fleet.node_of_address(name) if name is not None else None
+        if node is not None:
+            return node
+    return None
+
+
+def attributed(row: Evidence, fleet: Fleet, speakers: Mapping[str, str]) -> Evidence:
+    row = completed(row)
+    node, rank, gpu = row.node, row.rank, row.gpu
+    if node is not None:
+        node = fleet.node_of_address(node) or node
+    elif row.kind in OF_PROCESSES and not is_about_another(row):
+        node = printed_on(row, fleet, speakers)
+    if row.signature == JOINED and row.fields.get("nranks") != str(fleet.world_size):
+        rank = None
+    if rank is not None and fleet.world_size is not None and rank >= fleet.world_size:
+        rank = None
+    if rank is None and node is not None:
+        if gpu is not None:
+            rank = fleet.rank_of_gpu(node, gpu)
+        if rank is None and row.local_rank is not None:
+            rank = fleet.rank_of_local(node, row.local_rank)
+        if rank is None and row.pid is not None:
+            rank = fleet.rank_of_pid(node, row.pid)
+        if rank is None and row.cuda_device is not None:
+            rank = fleet.rank_of_local(node, row.cuda_device)
+    if node is None and rank is not None:
+        node = fleet.node_of(rank)
+    if (node, rank, gpu) == (row.node, row.rank, row.gpu):
+        return row
+    return replace(row, node=node, rank=rank, gpu=gpu)

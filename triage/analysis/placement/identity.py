@@ -1,0 +1,298 @@
+"""Who sits where: rank -> node -> GPU, from everything that says so.
+
+Sources in the order of trust: ``job.json``, the init lines of NCCL's world
+communicator, torchelastic's tables and events, prefixes of lines in files of one
+node, and the folders that dumps lie in. Where two sources disagree the better
+one is believed and the disagreement is told.
+"""
+
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from triage.analysis.placement.gpu_layouts import layout_of
+from triage.analysis.placement.gpu_names import JOINED
+from triage.analysis.placement.host_names import canonical, name_in, plain_host, with_pods
+from triage.analysis.placement.seats_by_order import fill_by_names, fill_by_order, told_per_node
+from triage.domain.evidence import Evidence, Kind
+from triage.domain.job import Job
+
+__all__ = ["Fleet", "completed", "resolve", "small"]
+
+MAX_NOTES: Final = 6
+# Lines in which an address is a GPU's; other drivers' devices have addresses too.
+OF_GPUS: Final = ("nvidia.", "amdgpu.", "gpu_monitor.")
+# One node of a map that DeepSpeed prints.
+MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
+
+
+@dataclass(slots=True)
+class Fleet:
+    """Seats of a job. Methods give None where nothing says it."""
+
+    node_by_rank: dict[int, str] = field(default_factory=dict)
+    gpu_by_rank: dict[int, str] = field(default_factory=dict)
+    local_by_rank: dict[int, int] = field(default_factory=dict)
+    rank_by_pid: dict[tuple[str, int], int] = field(default_factory=dict)
+    aliases: dict[str, str] = field(default_factory=dict)
+    nodes: tuple[str, ...] = ()
+    world_size: int | None = None
+    notes: tuple[str, ...] = ()
+    rank_by_gpu: dict[tuple[str, str], int] = field(default_factory=dict)
+    rank_by_local: dict[tuple[str, int], int] = field(default_factory=dict)
+    seated: frozenset[str] = frozenset()
+    """The nodes that the job's map or a rank's seat names: no other word for a node."""
+
+    def node_of(self, rank: int) -> str | None:
+        """The node of a rank."""
+        return self.node_by_rank.get(rank)
+
+    def gpu_of(self, rank: int) -> str | None:
+        """The GPU of a rank, ``dddd:bb:dd``."""
+        return self.gpu_by_rank.get(rank)
+
+    def rank_of_gpu(self, node: str, gpu: str) -> int | None:
+        """The rank on a GPU of a node."""
+        return self.rank_by_gpu.get((node, gpu))
+
+    def rank_of_local(self, node: str, local_rank: int) -> int | None:
+        """The rank with a local rank on a node."""
+        return self.rank_by_local.get((node, local_rank))
+
+    def rank_of_pid(self, node: str, pid: int) -> int | None:
+        """The rank of a process."""
+        return self.rank_by_pid.get((node, pid))
+
+    def ranks_on(self, node: str) -> list[int]:
+        """The ranks of a node, ascending."""
+        return sorted(rank for rank, home in self.node_by_rank.items() if home == node)
+
+    def node_of_address(self, text: str) -> str | None:
+        """The node that a host name, an alias or an address with or without port means."""
+        return name_in(self.aliases, text)
+
+
+class Claims:
+    """What each source says, the first to say it believed."""
+
+    def __init__(self) -> None:
+        self.value: dict[int, str] = {}
+        self.source: dict[int, str] = {}
+        self.contradicted: Counter[tuple[str, str]] = Counter()
+        self.example: dict[tuple[str, str], str] = {}
+
+    def add(self, rank: int, value: str, source: str) -> None:
+        known = self.value.setdefault(rank, value)
+        first = self.source.setdefault(rank, source)
+        if known != value and first != source:
+            self.contradicted[first, source] += 1
+            self.example.setdefault(
+                (first, source), f"rank {rank} is on {known}, {source} put it on {value}"
+            )
+
+    def notes(self) -> list[str]:
+        return [
+            f"{first}: {self.example[first, other]} ({count} ranks; {first} is believed)"
+            for (first, other), count in sorted(self.contradicted.items())
+        ]
+
+
+def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, str]) -> Fleet:
+    """The seats, from all sources. ``dump_node_of`` is what folders and names of dumps say."""
+    rows = [
+        completed(row)
+        for row in evidence
+        if row.node is not None or row.kind in (Kind.IDENTITY, Kind.ELASTIC)
+    ]
+    sure = [*job.nodes, *job.rank_to_node.values(), *dump_node_of.values()]
+    names = canonical(sure, rows)
+    inits = {row.node for row in rows if row.signature == JOINED and row.node}
+    with_pods(names, [*sure, *inits], rows)
+    world = job.world_size or world_of(rows, dump_node_of)
+    seats, gpus = Claims(), Claims()
+    places = len(job.nodes) * (job.gpus_per_node or 0)
+    for rank in {*range(min(places, world or places)), *job.rank_to_node}:
+        node = job.node_of(rank)
+        if node is not None:
+            seats.add(rank, (name_in(names, node) or node), "job.json")
+        gpu = job.gpu_of(rank)
+        if gpu is not None:
+            gpus.add(rank, gpu, "job.json")
+    listed = {plain_host(one) for one in sure}
+    for row in rows:
+        address = row.fields.get("address")
+        if address is not None and row.node is not None:
+            host = plain_host(address)
+            # A log may call its node by the address alone, which then stands for itself.
+            if names.get(host, host) == host and host not in listed:
+                names[host] = name_in(names, row.node) or row.node
+    pids: dict[tuple[str, int], int] = {}
+    locals_: dict[int, int] = {}
+    for source, row, rank in claimed(rows, world):
+        if world is not None and rank >= world:
+            continue
+        node = (name_in(names, row.node) or row.node) if row.node is not None else None
+        if node is not None:
+            seats.add(rank, node, source)
+            if row.pid is not None:
+                pids.setdefault((node, row.pid), rank)
+        if row.gpu is not None and row.kind is Kind.IDENTITY:
+            gpus.add(rank, row.gpu, source)
+        if row.local_rank is not None:
+            locals_.setdefault(rank, row.local_rank)
+        elif row.kind is Kind.IDENTITY and row.cuda_device is not None:
+            locals_.setdefault(rank, row.cuda_device)
+    for rank, node in dump_node_of.items():
+        seats.add(rank, (name_in(names, node) or node), "the dumps' folders")
+    fill_by_order(seats.value, job, world)
+    notes = fill_by_names(seats.value, job, world, speakers(rows, names))
+    gpus.value = told_apart(gpus.value, seats.value)
+    per_node = told_per_node(seats.value, job, world)
+    layout = common_layout(rows, gpus.value, locals_, per_node) if per_node else ()
+    fleet = build(seats, gpus, pids, locals_, names, job, world, layout)
+    fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
+    return fleet
+
+
+def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
+    """(source, row, global rank), the more trusted sources first."""
+    by_source: dict[str, list[tuple[str, Evidence, int]]] = defaultdict(list)
+    for row in rows:
+        nranks = row.fields.get("nranks", "")
+        for mapped in by_map(row):
+            by_source["launcher"].append(("the launcher's map", mapped, mapped.rank or 0))
+        if row.signature == JOINED:
+            if world is not None and nranks == str(world) and row.rank is not None:
+                by_source["NCCL"].append(("NCCL's init lines", row, row.rank))
+        elif row.rank is not None and row.kind is Kind.ELASTIC:
+            by_source["elastic"].append(("torchelastic", row, row.rank))
+        elif row.rank is not None and row.count < 1_000_000:
+            by_source["prefix"].append(("the lines' own prefixes", row, row.rank))
+    return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
+
+
+def completed(row: Evidence) -> Evidence:
+    """A row of torchelastic or a framework with what its fields say of the failed worker.
+
+    The prefix of such a line is the agent's own, so that the fields count more; a task's label
+    before it is never the worker's rank.
+    """
+    if row.kind not in (Kind.ELASTIC, Kind.IDENTITY) or "nranks" in row.fields:
+        return row
+    told = {name: small(row.fields.get(name)) for name in ("rank", "local_rank", "pid")}
+    if told["pid"] is None:
+        told["pid"] = small(row.fields.get("worker_pid"))
+    known = {name: value for name, value in told.items() if value is not None}
+    node = row.fields.get("node")
+    label = small(row.fields.get("task"))
+    if row.kind is Kind.ELASTIC and label is not None and row.rank == label:
+        row = replace(row, rank=None)
+    if not known and node is None:
+        return row
+    return replace(row, node=node or row.node, **known)  # type: ignore[arg-type]
+
+
+def small(text: str | None) -> int | None:
+    """The number that a field is; None for any other text, and for numbers of many digits."""
+    return int(text) if text and len(text) <= 10 and text.isascii() and text.isdecimal() else None
+
+
+def by_map(row: Evidence) -> list[Evidence]:
+    """One row per rank of a map that a launcher prints."""
+    if row.signature == "identity.elastic_ranks" and row.node is not None:
+        parts = [(row.node, row.fields.get("global_ranks", ""))]
+    elif row.signature == "identity.deepspeed_map":
+        parts = MAPPED.findall(row.fields.get("mapping", ""))
+    else:
+        return []
+    found = []
+    for node, listed in parts:
+        ranks = [small(one.strip()) for one in listed.split(",")]
+        for local_rank, rank in enumerate(ranks):
+            if rank is not None:
+                found.append(replace(row, node=node, rank=rank, local_rank=local_rank, pid=None))
+    return found
+
+
+def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
+    """The largest communicator is the world's, unless more ranks than its are known."""
+    sizes = [
+        int(nranks)
+        for row in rows
+        if (nranks := row.fields.get("nranks", "")).isdecimal() and len(nranks) <= 7
+    ]
+    largest = max(sizes, default=None)
+    return largest if largest is not None and largest > max(dumps, default=-1) else None
+
+
+def speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
+    """The nodes that print lines themselves; a node that others speak of may be any machine."""
+    return {
+        name_in(names, row.node) or row.node
+        for row in rows
+        if row.node is not None and "said_of" not in row.fields
+    }
+
+
+def told_apart(gpus: Mapping[int, str], seats: Mapping[int, str]) -> dict[int, str]:
+    """``gpus`` without those of nodes where one address is given to several ranks: what lost a
+    part of the addresses maps nobody.
+    """
+    taken = Counter((seats.get(rank), gpu) for rank, gpu in gpus.items())
+    shared = {node for (node, _), count in taken.items() if count > 1 and node is not None}
+    return {rank: gpu for rank, gpu in gpus.items() if seats.get(rank) not in shared}
+
+
+def common_layout(
+    rows: Iterable[Evidence], gpus: Mapping[int, str], locals_: Mapping[int, int], per_node: int
+) -> tuple[str, ...]:
+    """The addresses of a node's GPUs by local rank; empty where that is not known, or where a
+    rank that is told sits elsewhere.
+    """
+    seen = {row.gpu for row in rows if row.gpu is not None and row.signature.startswith(OF_GPUS)}
+    layout = layout_of(seen | set(gpus.values()), per_node)
+    told = ((locals_.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout)
+    if any(place >= per_node or layout[place] != gpu for place, gpu in told):
+        return ()
+    return layout
+
+
+def build(
+    seats: Claims,
+    gpus: Claims,
+    pids: dict[tuple[str, int], int],
+    locals_: dict[int, int],
+    names: Mapping[str, str],
+    job: Job,
+    world: int | None,
+    layout: Sequence[str],
+) -> Fleet:
+    fleet = Fleet(
+        node_by_rank=dict(sorted(seats.value.items())),
+        rank_by_pid=pids,
+        aliases=dict(names),
+        world_size=world,
+    )
+    on_node: dict[str, list[int]] = defaultdict(list)
+    for rank, node in fleet.node_by_rank.items():
+        on_node[node].append(rank)
+    for node, ranks in on_node.items():
+        # The order of addresses is that of ranks where none of the node's is missing.
+        buses = job.gpu_bus_ids.get(node, layout if len(ranks) == len(layout) else ())
+        for place, rank in enumerate(ranks):
+            local = locals_.get(rank, place)
+            fleet.local_by_rank[rank] = local
+            fleet.rank_by_local.setdefault((node, local), rank)
+            gpu = gpus.value.get(rank) or (buses[local] if local < len(buses) else None)
+            if gpu is not None:
+                fleet.gpu_by_rank[rank] = gpu
+                fleet.rank_by_gpu.setdefault((node, gpu), rank)
+    fleet.nodes = tuple(sorted({*job.nodes, *on_node, *filter(None, names.values())}))
+    fleet.seated = frozenset({*job.nodes, *on_node})
+    notes = [*seats.notes(), *gpus.notes()]
+    if len(notes) > MAX_NOTES:
+        notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more disagreements about seats"]
+    fleet.notes = tuple(notes)
+    return fleet

@@ -1,0 +1,197 @@
+"""What ranks side by side do: groups of one kind run one program, stage by stage.
+
+Of two that disagree the odd one is told by what the same member of other groups of the
+kind issued there, and by what it issued itself before.
+"""
+
+from collections import Counter
+
+import numpy as np
+
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.waits import Place
+from triage.domain.rank_digest import FINISHED, P2P, OpDescription
+
+__all__ = [
+    "Form",
+    "before",
+    "form_of",
+    "has_siblings",
+    "novel_block",
+    "sibling_signature",
+    "stands_in_p2p",
+    "unlike_siblings",
+]
+
+# Members of other groups that are asked for one collective, and for one send/recv.
+MAX_SIBLINGS = 64
+MAX_STAGES = 32
+# Operations before the difference that siblings must share.
+PAST = 6
+# How many of a rank's last blocks are held against its siblings'.
+NEWEST = 6
+
+Form = tuple[str, ...]
+
+
+def form_of(described: OpDescription | None) -> Form | None:
+    """What must agree between members: operation, dtypes, sizes."""
+    if described is None:
+        return None
+    sizes = "" if described.uneven else f"{described.sizes} -> {described.output_sizes}"
+    return described.op, described.dtypes, sizes
+
+
+def sibling_signature(case: Case, place: Place, witness: int | None = None) -> int | None:
+    """What most members of other groups of this kind issued at this number.
+
+    ``witness``: the rank whose past they are held against, the first that waits by default.
+    """
+    group = case.snapshot.groups[place.group]
+    # Numbers of another stage of a pipeline mean other operations: only groups that
+    # did the same right before are compared.
+    past = before(case, place.waiting[0] if witness is None else witness, place.group, place.seq)
+    if past.count(None) > PAST // 2:
+        return None
+    seen: Counter[int] = Counter()
+    for other in case.snapshot.groups:
+        if other.index == group.index or other.desc != group.desc or not group.desc:
+            continue
+        if len(other.ranks) != len(group.ranks):
+            continue
+        for rank in other.ranks[:2]:
+            sig = case.snapshot.signature(rank, other.index, place.seq)
+            if sig is not None and before(case, rank, other.index, place.seq) == past:
+                seen[sig] += 1
+        if seen.total() >= MAX_SIBLINGS:
+            break
+    if not seen:
+        return None
+    usual, count = seen.most_common(1)[0]
+    return usual if 2 * count > seen.total() else None
+
+
+def before(case: Case, rank: int, group: int, seq: int) -> tuple[int | None, ...]:
+    """The signatures of the operations right before a number."""
+    return tuple(case.snapshot.signature(rank, group, seq - k) for k in range(1, PAST + 1))
+
+
+def has_siblings(case: Case, number: int) -> bool:
+    """Whether there are other groups of this kind and size: pipelines side by side."""
+    group = case.snapshot.groups[number]
+    return bool(group.desc) and any(
+        other.index != number and other.desc == group.desc and len(other.ranks) == len(group.ranks)
+        for other in case.snapshot.groups
+    )
+
+
+def unlike_siblings(case: Case, rank: int, number: int) -> bool:
+    """Whether a rank's newest blocks differ from those of the same member of other groups
+    of this kind: pipelines side by side do the same.
+    """
+    snapshot = case.snapshot
+    group = snapshot.groups[number]
+    member = group.ranks.index(rank) if rank in group.ranks else None
+    digest = snapshot.digest_of(rank)
+    if member is None or not group.desc or digest is None or digest.partial is not None:
+        return False
+    if unlike_count(case, rank, number, member):
+        return True
+    mine = newest_blocks(case, rank, number)
+    for seq in sorted(mine):
+        theirs: Counter[int] = Counter()
+        for other in snapshot.groups:
+            if other.index == number or other.desc != group.desc:
+                continue
+            if len(other.ranks) != len(group.ranks):
+                continue
+            block = block_at(case, other.ranks[member], other.index, seq)
+            if block is not None:
+                theirs[block] += 1
+            if theirs.total() >= MAX_STAGES:
+                break
+        if theirs:
+            usual, count = theirs.most_common(1)[0]
+            if usual != mine[seq] and 2 * count > theirs.total():
+                return True
+    return False
+
+
+def unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
+    """Whether a rank came to the collective it is stuck in after fewer or more send/recvs
+    than the same stage of the other pipelines.
+    """
+    stuck = case.snapshot.stuck_of(rank)
+    if stuck is None or stuck.p2p:
+        return False
+    group = case.snapshot.groups[number]
+    place = (case.snapshot.groups[stuck.group].desc, stuck.seq)
+    counts: Counter[int] = Counter()
+    for other in case.snapshot.groups:
+        if other.index == number or other.desc != group.desc:
+            continue
+        if len(other.ranks) != len(group.ranks):
+            continue
+        sibling = case.snapshot.stuck_of(other.ranks[member])
+        if sibling is None or sibling.p2p:
+            continue
+        if (case.snapshot.groups[sibling.group].desc, sibling.seq) == place:
+            counts[last_finished(case, other.ranks[member], other.index)] += 1
+        if counts.total() >= MAX_STAGES:
+            break
+    if not counts:
+        return False
+    usual, count = counts.most_common(1)[0]
+    return 2 * count > counts.total() and usual != last_finished(case, rank, number)
+
+
+def last_finished(case: Case, rank: int, number: int) -> int:
+    """The number of a rank's last finished send/recv: all before the one it is stuck in."""
+    digest = case.snapshot.digests[case.snapshot.index_of[rank]]
+    streams = case.snapshot.group_streams(case.snapshot.index_of[rank], number)
+    done = P2P | FINISHED
+    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & done) == done)
+    return int(digest.unit_seq[ours].max(initial=-1))
+
+
+def newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
+    """p2p sequence number -> signature of the newest send/recv of a rank in one group."""
+    index = case.snapshot.index_of[rank]
+    digest = case.snapshot.digests[index]
+    streams = case.snapshot.group_streams(index, number)
+    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & P2P) != 0)
+    seqs, sigs = digest.unit_seq[ours][-NEWEST:], digest.unit_sig[ours][-NEWEST:]
+    return dict(zip(seqs.tolist(), sigs.tolist(), strict=True))
+
+
+def block_at(case: Case, rank: int, number: int, seq: int) -> int | None:
+    """Signature of a rank's send/recv with this p2p sequence number."""
+    index = case.snapshot.index_of.get(rank)
+    if index is None:
+        return None
+    digest = case.snapshot.digests[index]
+    streams = case.snapshot.group_streams(index, number)
+    hit = np.isin(digest.unit_stream, streams) & (digest.unit_seq == seq)
+    hit &= (digest.unit_flags & P2P) != 0
+    return int(digest.unit_sig[np.argmax(hit)]) if hit.any() else None
+
+
+def novel_block(case: Case, rank: int) -> bool:
+    """Whether the block a rank is stuck in differs from every block in its record."""
+    digest = case.snapshot.digest_of(rank)
+    stuck = case.snapshot.stuck_of(rank)
+    if digest is None or stuck is None or not stuck.p2p or stuck.row is None:
+        return False
+    if digest.partial is not None:
+        return False
+    unit = digest.pending[stuck.row]
+    past = (digest.unit_stream == unit.stream) & ((digest.unit_flags & P2P) != 0)
+    past &= (digest.unit_flags & FINISHED) != 0
+    earlier = digest.unit_sig[past]
+    return len(earlier) >= 2 and not bool((earlier == unit.sig).any())
+
+
+def stands_in_p2p(case: Case, rank: int) -> bool:
+    """Whether a send/recv is what a rank is stuck in."""
+    stuck = case.snapshot.stuck_of(rank)
+    return stuck is not None and stuck.p2p

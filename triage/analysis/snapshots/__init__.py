@@ -1,0 +1,1 @@
+"""The job at the moment of its dumps."""

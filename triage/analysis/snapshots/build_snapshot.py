@@ -1,0 +1,277 @@
+"""The tables of a snapshot, filled from entries, and from counters where entries are missing."""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.analysis.snapshots.groups import Membership
+from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot
+from triage.analysis.snapshots.stuck import break_gloo, prefer_shared_places, stuck_in
+from triage.domain.job import Job
+from triage.domain.rank_digest import (
+    FINISHED,
+    MISSING,
+    Counters,
+    OpDescription,
+    RankDigest,
+    Stream,
+)
+
+__all__ = ["build_snapshot"]
+
+# Nobody keeps a ring of fewer entries than this.
+LEAST_RING: Final = 10
+
+
+def build_snapshot(
+    digests: Sequence[RankDigest],
+    ranks: Sequence[int],
+    membership: Membership,
+    operations: dict[int, OpDescription],
+    job: Job,
+    node_of: Callable[[int], str | None],
+) -> Snapshot:
+    """Fill the tables from the digests, which are one per rank and ascending."""
+    size = sum(len(group.ranks) for group in membership.groups)
+    member_rank = np.empty(size, np.int64)
+    for group in membership.groups:
+        member_rank[group.first : group.first + len(group.ranks)] = group.ranks
+    index_of = {rank: index for index, rank in enumerate(ranks)}
+    count = membership.world_size or job.world_size or 0
+    listed = set(ranks).union(*(group.ranks for group in membership.groups))
+    world = tuple(sorted(listed | set(range(count))))
+    snapshot = Snapshot(
+        digests=digests,
+        ranks=np.array(ranks, np.int64),
+        membership=membership,
+        operations=operations,
+        job=job,
+        node_of=node_of,
+        world=world,
+        member_rank=member_rank,
+        member_digest=np.full(size, -1, np.int64),
+        issued=np.full(size, UNKNOWN, np.int64),
+        pending=np.full(size, NOTHING, np.int64),
+        done=np.full(size, UNKNOWN, np.int64),
+        started=np.full(size, UNKNOWN, np.int64),
+        has_p2p=np.zeros(size, np.bool_),
+        stuck=[],
+        index_of=index_of,
+        row_of=[
+            {rank: group.first + place for place, rank in enumerate(group.ranks)}
+            for group in membership.groups
+        ],
+        only_active=leave_out_finished(digests),
+        notes=list(membership.notes),
+    )
+    for group in membership.groups:
+        places = [index_of.get(rank, -1) for rank in group.ranks]
+        snapshot.member_digest[snapshot.rows(group.index)] = places
+    snapshot.has_p2p[:] = groups_with_p2p(snapshot)
+    inferred = 0
+    for index, digest in enumerate(digests):
+        inferred += fill(snapshot, index, digest)
+    forget_p2p_counters(snapshot)
+    never_entered(snapshot)
+    if inferred:
+        snapshot.notes.append(
+            f"{inferred} dumps hold no entry that names a group of their counters: which group a"
+            " counter belongs to was inferred from the order of both tables"
+        )
+    capacity = 0 if snapshot.only_active else ring_size(digests)
+    snapshot.stuck = [stuck_in(snapshot, index, capacity) for index in range(len(digests))]
+    prefer_shared_places(snapshot)
+    break_gloo(snapshot)
+    return snapshot
+
+
+def groups_with_p2p(snapshot: Snapshot) -> NDArray[np.bool_]:
+    """Rows of groups that carry send/recv on any rank: their counters mix two counts.
+
+    An only-active dump of one stage may show none, so groups of the same kind count.
+    """
+    descs = set()
+    found = set()
+    for digest, groups in zip(snapshot.digests, snapshot.membership.stream_groups, strict=True):
+        for k in np.flatnonzero(digest.streams.num_p2p > 0).tolist():
+            if groups[k] >= 0:
+                found.add(groups[k])
+                descs.add(snapshot.groups[groups[k]].desc)
+    mixed = np.zeros(len(snapshot.issued), np.bool_)
+    for group in snapshot.groups:
+        if group.index in found or (group.desc and group.desc in descs):
+            mixed[snapshot.rows(group.index)] = True
+    return mixed
+
+
+def forget_p2p_counters(snapshot: Snapshot) -> None:
+    """Groups that are known by counters alone, which contradict each other: send/recv.
+
+    Of collectives nobody finishes one that another member has not issued.
+    """
+    shown = {group for groups in snapshot.membership.stream_groups for group in groups}
+    for group in snapshot.groups:
+        rows = snapshot.rows(group.index)
+        known = snapshot.issued[rows] != UNKNOWN
+        if group.index in shown or not known.any():
+            continue
+        if snapshot.done[rows].max() > snapshot.issued[rows][known].min():
+            snapshot.has_p2p[rows] = True
+            snapshot.issued[rows] = UNKNOWN
+            snapshot.pending[rows] = NOTHING
+            snapshot.done[rows] = UNKNOWN
+
+
+def fill(snapshot: Snapshot, index: int, digest: RankDigest) -> bool:
+    """One digest's rows of the flat tables; True when counters were paired by order."""
+    rank = int(snapshot.ranks[index])
+    counters = {row.key: row for row in digest.counters}
+    groups = snapshot.membership.stream_groups[index]
+    filled = set()
+    for stream, group in zip(digest.streams, groups, strict=True):
+        if group < 0:
+            continue
+        row = snapshot.row(group, rank)
+        if row < 0:
+            continue
+        filled.add(group)
+        counter = counters.pop(str(stream.pg_id), None)
+        mixed = bool(snapshot.has_p2p[row])
+        issued = int(snapshot.issued[row])
+        if counter is not None and not mixed:
+            issued = max(issued, stream.last, counter.enqueued or 0)
+            if counter.started is not None:
+                snapshot.started[row] = counter.started
+        elif digest.partial is None:
+            # Where a record that was cut ends, it tells nothing of its rank.
+            issued = max(issued, stream.last)
+        snapshot.issued[row] = issued
+        if stream.pending != MISSING:
+            snapshot.pending[row] = min(snapshot.pending[row], stream.pending)
+        snapshot.done[row] = max(snapshot.done[row], stream.done, UNKNOWN)
+        if digest.eventless and stream.finished != MISSING and digest.last_unit is not None:
+            # Retired may mean "failed" for the last operation of all.
+            last = digest.last_unit
+            if last.stream < len(groups) and groups[last.stream] == group:
+                snapshot.done[row] = min(snapshot.done[row], last.seq - 1)
+        if counter is not None and not mixed and not digest.eventless:
+            snapshot.done[row] = max(snapshot.done[row], counter.completed or 0)
+            if out_of_ring(snapshot, digest, stream) and counter.completed is not None:
+                snapshot.pending[row] = min(snapshot.pending[row], max(counter.completed, 0) + 1)
+            if entries_lost(snapshot, digest) and counter.enqueued is not None:
+                open_from_counters(snapshot, row, counter)
+    return fill_from_counters(snapshot, index, digest, counters, filled)
+
+
+def out_of_ring(snapshot: Snapshot, digest: RankDigest, stream: Stream) -> bool:
+    """Whether the ring may have lost this group's oldest unfinished operation: it has
+    wrapped, and nothing that it still holds of the group is finished.
+    """
+    if digest.first_record_id == 0 or snapshot.only_active or digest.partial is not None:
+        return False
+    return stream.pending != MISSING and stream.pending == stream.first
+
+
+def never_entered(snapshot: Snapshot) -> None:
+    """Members whose dump would know of the group and does not: they never entered it.
+
+    A group stands in a rank's table once its communicator exists, and in its
+    entries unless the ring has wrapped.
+    """
+    for group in snapshot.groups:
+        rows = snapshot.rows(group.index)
+        silent = (snapshot.issued[rows] == UNKNOWN) & (snapshot.member_digest[rows] >= 0)
+        for row in (np.flatnonzero(silent) + group.first).tolist():
+            index = int(snapshot.member_digest[row])
+            digest = snapshot.digests[index]
+            if digest.partial is not None:
+                continue
+            unlisted = bool(digest.groups) and group.index not in (
+                snapshot.membership.listed[index].values()
+            )
+            whole = digest.num_entries > 0 and digest.first_record_id == 0
+            if (unlisted and not group.inferred) or whole:
+                snapshot.issued[row] = 0
+
+
+def open_from_counters(snapshot: Snapshot, row: int, counter: Counters) -> None:
+    """Where entries were lost, the counters say what is unfinished."""
+    enqueued, completed = counter.enqueued or 0, counter.completed
+    if completed is None:
+        return
+    snapshot.done[row] = max(snapshot.done[row], completed)
+    if enqueued > max(completed, 0) and snapshot.pending[row] == NOTHING:
+        snapshot.pending[row] = max(completed, 0) + 1
+
+
+def fill_from_counters(
+    snapshot: Snapshot,
+    index: int,
+    digest: RankDigest,
+    counters: dict[str, Counters],
+    filled: set[int],
+) -> bool:
+    """Groups without entries: paired with the counters that are left, in numeric order."""
+    rank = int(snapshot.ranks[index])
+    listed = snapshot.membership.listed[index]
+    open_groups = [(name, group) for name, group in listed.items() if group not in filled]
+    if not open_groups:
+        return False
+    rest = sorted(counters.values(), key=lambda row: numeric(row.key))
+    open_groups.sort(key=lambda pair: numeric(pair[0]))
+    paired = len(rest) == len(open_groups) and (filled or len(rest) > 0)
+    for position, (_, group) in enumerate(open_groups):
+        row = snapshot.row(group, rank)
+        if row < 0 or snapshot.has_p2p[row]:
+            continue
+        if not paired:
+            # Entries in the ring, none of them of this group, and no counter:
+            # the group may have left the window long ago.
+            continue
+        counter = rest[position]
+        if counter.enqueued is None:
+            continue
+        snapshot.issued[row] = max(counter.enqueued, 0)
+        if counter.started is not None:
+            snapshot.started[row] = counter.started
+        if not digest.eventless and not (snapshot.only_active and digest.partial is None):
+            open_from_counters(snapshot, row, counter)
+    return bool(paired) and not digest.num_entries and len(rest) > 1
+
+
+def numeric(key: str) -> tuple[int, int, str]:
+    return (0, int(key), "") if key.isascii() and key.isdigit() else (1, 0, key)
+
+
+def leave_out_finished(digests: Sequence[RankDigest]) -> bool:
+    """Whether the dumps hold unfinished operations only.
+
+    Then records are missing in between, or the oldest ones although the ring cannot have
+    been full: it holds more elsewhere, or so few as no ring does.
+    """
+    whole = [digest for digest in digests if digest.partial is None and digest.num_entries]
+    if any(digest.gaps for digest in whole):
+        return True
+    begun = {digest.num_entries for digest in whole if digest.first_record_id > 0}
+    if not begun or any(((digest.unit_flags & FINISHED) != 0).any() for digest in whole):
+        return False
+    most = max(digest.num_entries for digest in whole)
+    return min(begun) < most or most < LEAST_RING
+
+
+def ring_size(digests: Sequence[RankDigest]) -> int:
+    """How many entries a ring that has wrapped holds; 0 where nothing says it.
+
+    A ring that has wrapped is full, and all are of one size.
+    """
+    full = {digest.num_entries for digest in digests if digest.first_record_id > 0}
+    return full.pop() if len(full) == 1 else 0
+
+
+def entries_lost(snapshot: Snapshot, digest: RankDigest) -> bool:
+    """Whether a record lacks operations that are not finished."""
+    if digest.partial is not None:
+        return True
+    return not digest.has_entries and not snapshot.only_active

@@ -1,0 +1,133 @@
+"""Send and receive, matched by channel and order.
+
+A channel is (source, destination) within a group. Sequence numbers of p2p
+operations are local to a rank, so ends are matched by who names whom: the
+unfinished sends of one rank against the unfinished receives of its peer.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from triage.analysis.snapshots.snapshot import Snapshot, Stuck
+
+__all__ = ["Channel", "channels"]
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One end of a transfer in the block that ``rank`` is stuck in.
+
+    ``matched``: the peer's present block holds the other end. ``later``: the peer
+    issued the other end, behind what it is stuck in. ``same_size`` compares
+    sizes and dtypes of both ends, None when there is no other end.
+    """
+
+    rank: int
+    peer: int
+    group: int
+    send: bool
+    matched: bool
+    later: bool
+    peer_has_dump: bool
+    same_size: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    unit: int
+    send: bool
+    peer: int
+    sig: int
+
+
+def channels(snapshot: Snapshot) -> list[Channel]:
+    """Every end of the p2p blocks that ranks are stuck in."""
+    ends: dict[int, list[End]] = {}
+    for index, stuck in enumerate(snapshot.stuck):
+        rank = int(snapshot.ranks[index])
+        if stuck is not None and stuck.p2p and rank not in snapshot.apart:
+            ends[rank] = list(ends_of(snapshot, index, stuck.group))
+    found = []
+    for rank in sorted(ends):  # a copy: peers are added on the way
+        stuck = snapshot.stuck_of(rank)
+        if stuck is None or stuck.row is None:
+            continue
+        order: dict[tuple[bool, int], int] = defaultdict(int)
+        for end in ends[rank]:
+            if end.unit != stuck.row:
+                continue
+            place = order[end.send, end.peer]
+            order[end.send, end.peer] += 1
+            theirs = ends.get(end.peer)
+            if theirs is None:
+                theirs = ends[end.peer] = elsewhere(snapshot, end.peer, stuck.group)
+            found.append(match(snapshot, rank, stuck, end, place, theirs))
+    return found
+
+
+def elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[End]:
+    """Ends of a rank that is not stuck in p2p, but may have issued some behind."""
+    if snapshot.digest_of(rank) is None:
+        return []
+    return list(ends_of(snapshot, snapshot.index_of[rank], group))
+
+
+def ends_of(snapshot: Snapshot, index: int, number: int) -> Iterator[End]:
+    """All unfinished ends of one rank in one group, in the order issued."""
+    digest = snapshot.digests[index]
+    group = snapshot.groups[number]
+    groups = snapshot.membership.stream_groups[index]
+    for member in sorted(digest.members, key=lambda member: member.unit):
+        if groups[int(digest.pending.stream[member.unit])] != number:
+            continue
+        peer = group.global_rank(member.peer)
+        own = group.global_rank(member.own)
+        if peer is None or (own is not None and own != int(snapshot.ranks[index])):
+            continue
+        yield End(member.unit, bool(member.send), peer, member.sig)
+
+
+# A pair that sent so often in this order does not stand still for the order.
+STEADY_SEQ: Final = 16
+
+
+def crosses(snapshot: Snapshot, rank: int, peer: int, receive: End, theirs: list[End]) -> bool:
+    """Whether two ranks send to each other at once, and each receives right behind that.
+
+    ``batch_isend_irecv`` records it so, as transfers one behind the other that go together; and
+    a pair that has long done so is not held up by it.
+    """
+    stuck, peer_stuck = snapshot.stuck_of(rank), snapshot.stuck_of(peer)
+    if stuck is None or peer_stuck is None or peer_stuck.row is None:
+        return False
+    if not peer_stuck.p2p or peer_stuck.group != stuck.group:
+        return False
+    if min(stuck.seq, peer_stuck.seq) < STEADY_SEQ:
+        return False
+    sends = any(one.unit == peer_stuck.row and one.send and one.peer == rank for one in theirs)
+    pending = snapshot.digests[snapshot.index_of[peer]].pending
+    return sends and int(pending.entry[receive.unit] - pending.entry[peer_stuck.row]) == 1
+
+
+def match(
+    snapshot: Snapshot, rank: int, stuck: Stuck, end: End, place: int, theirs: list[End]
+) -> Channel:
+    """The ``place``-th end of this direction against the peer's ends of the other direction."""
+    other_side = [one for one in theirs if one.peer == rank and one.send != end.send]
+    peer_stuck = snapshot.stuck_of(end.peer)
+    here = place < len(other_side)
+    now = here and peer_stuck is not None and other_side[place].unit == peer_stuck.row
+    if here and not now and end.send:
+        now = crosses(snapshot, rank, end.peer, other_side[place], theirs)
+    return Channel(
+        rank=rank,
+        peer=end.peer,
+        group=stuck.group,
+        send=end.send,
+        matched=now,
+        later=here and not now,
+        peer_has_dump=end.peer in snapshot.index_of,
+        same_size=other_side[place].sig == end.sig if here else None,
+    )

@@ -1,0 +1,1 @@
+"""Who waits for whom, since when, and whether the job still moved."""

@@ -1,0 +1,205 @@
+"""The wait-for graph condensed for people: a few boxes, also at 16,384 ranks.
+
+Places of the same kind of group at the same number are one box; culprits are
+boxes of their own.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from triage.analysis.waiting.case import Case
+from triage.analysis.waiting.waits import Place, PlaceKind
+from triage.domain.category import Role
+from triage.domain.finding import Finding
+from triage.domain.report import CollectiveAtFrontier, RankState, WaitEdge, WaitNode, Waits
+
+__all__ = ["collectives_at_frontier", "condense", "rank_states"]
+
+MAX_BOXES = 36
+MAX_SINGLE_CULPRITS = 12
+MAX_ROWS = 64
+
+
+def box_key(case: Case, place: Place, roles: Mapping[int, str]) -> str:
+    if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
+        desc = case.snapshot.groups[place.group].desc
+        seq = place.seq if place.kind is PlaceKind.COLLECTIVE else "p2p"
+        return f"{desc}/{seq}"
+    rank = place.waiting[0]
+    if len(roles) > MAX_SINGLE_CULPRITS:
+        return roles.get(rank, str(place.kind))
+    return f"rank {rank}"
+
+
+def condense(case: Case, heard: Sequence[Finding]) -> Waits:
+    """Boxes and arrows; the ends first, then by how many ranks a box holds."""
+    if case.in_flight:
+        return Waits()
+    roles = roles_of(heard)
+    members: dict[str, list[Place]] = {}
+    keys = []
+    for place in case.graph.places:
+        key = box_key(case, place, roles)
+        keys.append(key)
+        members.setdefault(key, []).append(place)
+    arrows: dict[tuple[str, str], int] = {}
+    for source, targets in enumerate(case.graph.waits_for):
+        # A rank waits at one place, which may wait for many of a box: it counts once.
+        for key in {keys[target] for target in targets} - {keys[source]}:
+            pair = (keys[source], key)
+            arrows[pair] = arrows.get(pair, 0) + len(case.graph.places[source].waiting)
+    boxes = {key: box(case, key, places, roles) for key, places in members.items()}
+    for place, key in zip(case.graph.places, keys, strict=True):
+        if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
+            for rank in [r for r in place.waiting if roles.get(r) == "culprit"][:4]:
+                if boxes[key].ranks == (rank,):  # alone in there, it is the box
+                    boxes[key] = replace(boxes[key], kind="culprit")
+                    continue
+                inner = f"rank {rank}"
+                boxes.setdefault(
+                    inner, WaitNode(inner, "culprit", inner, "stands out in it", (rank,))
+                )
+                if len(place.waiting) > 1:
+                    arrows[key, inner] = len(place.waiting) - 1
+    shown = sorted(boxes.values(), key=lambda one: (rank_of_kind(one), -len(one.ranks), one.key))
+    kept = {one.key for one in shown[:MAX_BOXES]}
+    edges = tuple(
+        WaitEdge(source, target, count)
+        for (source, target), count in sorted(arrows.items())
+        if source in kept and target in kept
+    )
+    return Waits(tuple(shown[:MAX_BOXES]), edges, max(0, len(shown) - MAX_BOXES))
+
+
+def rank_of_kind(node: WaitNode) -> int:
+    return 1 if node.kind == "collective" else 0
+
+
+def box(case: Case, key: str, places: Sequence[Place], roles: Mapping[int, str]) -> WaitNode:
+    ranks = tuple(sorted(rank for place in places for rank in place.waiting))
+    first = places[0]
+    if first.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
+        desc = (
+            case.snapshot.groups[first.group].desc or f"pg {case.snapshot.groups[first.group].name}"
+        )
+        seq = f" {first.seq}" if first.kind is PlaceKind.COLLECTIVE else ""
+        op = case.op_name(first) if first.kind is PlaceKind.COLLECTIVE else "send/recv"
+        detail = f"{numbered(len(ranks), 'rank')}, {numbered(len(places), 'group')}"
+        return WaitNode(key, "collective", f"{desc} {op}{seq}", detail, ranks)
+    role = roles.get(ranks[0], "no_dump" if first.kind is PlaceKind.NO_DUMP else "possible")
+    detail = {
+        PlaceKind.IDLE: "all done, issues nothing",
+        PlaceKind.NO_DUMP: "left no dump",
+        PlaceKind.APART: "dump of another moment",
+    }[first.kind]
+    label = f"rank {ranks[0]}" if len(ranks) == 1 else f"{len(ranks)} ranks"
+    return WaitNode(key, role, label, detail, ranks)
+
+
+def numbered(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def roles_of(heard: Iterable[Finding]) -> dict[int, str]:
+    """How each named rank is drawn; a conviction wins."""
+    roles: dict[int, str] = {}
+    for finding in heard:
+        for rank in finding.ranks:
+            if finding.role is Role.CULPRIT or rank not in roles:
+                roles[rank] = str(finding.role)
+    return roles
+
+
+def rank_states(case: Case, heard: Sequence[Finding]) -> tuple[RankState, ...]:
+    """One row per expected rank."""
+    roles = roles_of(heard)
+    late = {rank: f.late_ms for f in heard if f.late_ms is not None for rank in f.ranks}
+    states = []
+    ops: dict[int, str] = {}
+    for rank in case.snapshot.world:
+        place_index = case.graph.place_of.get(rank)
+        place = None if place_index is None else case.graph.places[place_index]
+        if place is not None and place.index not in ops:
+            ops[place.index] = (
+                case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else "send/recv"
+            )
+        group = case.snapshot.groups[place.group] if place is not None else None
+        if rank in roles:
+            state = roles[rank]
+        elif rank in case.snapshot.apart:
+            state = "unknown"
+        elif rank not in case.snapshot.index_of:
+            state = "no_dump"
+        else:
+            state = "idle" if place is None or case.in_flight else "waiting"
+        states.append(
+            RankState(
+                rank=rank,
+                node=case.snapshot.node_of(rank),
+                state=state,
+                pg=group.name if group else None,
+                desc=group.desc if group else None,
+                seq_id=place.seq if place else None,
+                op=ops[place.index] if place else None,
+                late_ms=late.get(rank),
+                artifact=case.artifact(rank),
+            )
+        )
+    return tuple(states)
+
+
+def collectives_at_frontier(
+    case: Case, heard: Sequence[Finding]
+) -> tuple[CollectiveAtFrontier, ...]:
+    """The operations in question: those that name a suspect first, the largest next."""
+    if case.in_flight:
+        return ()
+    accused = roles_of(heard)
+    odd = {
+        rank
+        for finding in heard
+        if finding.detector in ("fr.mismatch", "fr.p2p_mismatch")
+        for rank in finding.ranks
+    }
+    rows = []
+    for place in case.graph.places:
+        if place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
+            continue
+        missing = sorted({*place.missing, *(r for r in place.absent if r in accused)})
+        mismatched = [rank for rank in place.waiting if rank in odd]
+        direct = bool(mismatched) or any(rank in accused for rank in missing)
+        group = case.snapshot.groups[place.group]
+        op = case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else p2p_name(case, place)
+        rows.append(
+            (
+                (
+                    not direct,
+                    -len(place.waiting),
+                    group.desc,
+                    group.name,
+                    place.seq,
+                    place.waiting[:1],
+                ),
+                CollectiveAtFrontier(
+                    pg=group.name,
+                    desc=group.desc,
+                    seq_id=place.seq,
+                    op=op,
+                    waiting=tuple(sorted(place.waiting)),
+                    missing=tuple(missing),
+                    mismatched=tuple(mismatched),
+                ),
+            )
+        )
+    return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0])[:MAX_ROWS])
+
+
+def p2p_name(case: Case, place: Place) -> str:
+    for rank in place.waiting[:4]:
+        digest = case.snapshot.digest_of(rank)
+        stuck = case.snapshot.stuck_of(rank)
+        if digest is not None and stuck is not None and stuck.row is not None:
+            described = case.snapshot.describe(digest.pending[stuck.row].sig)
+            if described is not None:
+                return described.op
+    return "send/recv"

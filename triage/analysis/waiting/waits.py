@@ -1,0 +1,301 @@
+"""Who waits for whom.
+
+A rank is stuck in its oldest unfinished operation. Ranks stuck in the same one
+are a *place*: a collective, or send/recv blocks whose ends match. A place waits
+for the members of its group that have not got there: for another place, where
+such a member is stuck in turn, or for a rank that is idle (everything it issued
+is done, and it issues nothing more) or left no dump. The culprits are where
+these chains end; everybody on the way is a victim.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+import numpy as np
+
+from triage.analysis.snapshots.p2p import Channel, channels
+from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot
+from triage.domain.rank_digest import MISSING
+
+__all__ = ["Place", "PlaceKind", "WaitGraph", "progress", "wait_graph"]
+
+
+class PlaceKind(StrEnum):
+    """What a node of the graph is."""
+
+    COLLECTIVE = "collective"
+    P2P = "p2p"
+    IDLE = "idle"
+    NO_DUMP = "no_dump"
+    APART = "apart"
+
+
+@dataclass(slots=True)
+class Place:
+    """A node of the wait-for graph. Ranks are global and ascend.
+
+    ``waiting`` are stuck here; ``missing`` have a dump and never issued it,
+    ``held`` issued it but are stuck elsewhere, ``through`` have finished it,
+    ``absent`` left no dump, ``unknown`` may be anywhere.
+    """
+
+    index: int
+    kind: PlaceKind
+    group: int
+    seq: int
+    waiting: list[int] = field(default_factory=list)
+    missing: list[int] = field(default_factory=list)
+    held: list[int] = field(default_factory=list)
+    through: list[int] = field(default_factory=list)
+    absent: list[int] = field(default_factory=list)
+    unknown: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class WaitGraph:
+    """Places and who waits for whom.
+
+    ``waits_for[a][b]`` are the ranks through which place ``a`` waits for ``b``.
+    ``components`` are the strongly connected parts, ends first; ``ends`` those
+    that wait for nobody. ``reach[c]`` is a bit set of the ends that component
+    ``c`` leads to. ``waited_by`` are the edges turned round.
+    """
+
+    places: list[Place]
+    place_of: dict[int, int]
+    waits_for: list[dict[int, list[int]]]
+    channels: list[Channel]
+    component_of: list[int]
+    components: list[list[int]]
+    ends: list[int]
+    reach: list[int]
+    waited_by: list[list[int]]
+
+
+def progress(snapshot: Snapshot, rank: int, group: int) -> int:
+    """How many collectives of ``group`` a rank issued before the one it is stuck in."""
+    row = snapshot.row(group, rank)
+    if row < 0:
+        return UNKNOWN
+    stuck = snapshot.stuck_of(rank)
+    index = snapshot.index_of.get(rank)
+    if stuck is None or index is None:
+        return int(snapshot.issued[row])
+    if stuck.group == group and not stuck.p2p:
+        return stuck.seq - 1
+    # Everything before the oldest unfinished operation is finished.
+    pending = [
+        int(snapshot.digests[index].streams.pending[k])
+        for k in snapshot.group_streams(index, group)
+    ]
+    pending = [seq for seq in pending if seq != MISSING]
+    if pending:
+        return min(pending) - 1
+    if snapshot.pending[row] != NOTHING:
+        return int(snapshot.pending[row]) - 1
+    return int(snapshot.issued[row])
+
+
+def wait_graph(snapshot: Snapshot) -> WaitGraph:
+    """Build the graph over all ranks."""
+    places: list[Place] = []
+    place_of: dict[int, int] = {}
+    found = channels(snapshot)
+    blocks = p2p_places(snapshot, found, places, place_of)
+    collective_places(snapshot, places, place_of)
+    edges = edges_between(snapshot, places, place_of, found, blocks)
+    component_of, components = strong_components(edges)
+    ends, reach = ends_and_reach(edges, component_of, components)
+    waited_by: list[list[int]] = [[] for _ in places]
+    for source, targets in enumerate(edges):
+        for place_index in targets:
+            waited_by[place_index].append(source)
+    return WaitGraph(
+        places, place_of, edges, found, component_of, components, ends, reach, waited_by
+    )
+
+
+def collective_places(snapshot: Snapshot, places: list[Place], place_of: dict[int, int]) -> None:
+    """Add a place for each collective in which a rank is stuck."""
+    collectives: dict[tuple[int, int], int] = {}
+    for index, stuck in enumerate(snapshot.stuck):
+        rank = int(snapshot.ranks[index])
+        if stuck is None or rank in snapshot.apart or stuck.p2p:
+            continue
+        key = (stuck.group, stuck.seq)
+        if key not in collectives:
+            collectives[key] = add(places, PlaceKind.COLLECTIVE, *key)
+        place = places[collectives[key]]
+        place.waiting.append(rank)
+        place_of[rank] = place.index
+    for number in collectives.values():
+        sort_members(snapshot, places[number])
+
+
+def edges_between(
+    snapshot: Snapshot,
+    places: list[Place],
+    place_of: dict[int, int],
+    found: Sequence[Channel],
+    blocks: dict[int, int],
+) -> list[dict[int, list[int]]]:
+    """For each place, the places that it waits for, and by which ranks. Who waits in nothing gets
+    a place of its own behind the others.
+    """
+    edges: list[dict[int, list[int]]] = [{} for _ in places]
+    sinks: dict[int, int] = {}
+
+    def target(rank: int) -> int:
+        if rank in place_of:
+            return place_of[rank]
+        if rank not in sinks:
+            sinks[rank] = add(places, sink_kind(snapshot, rank), -1, 0)
+            places[sinks[rank]].waiting.append(rank)
+            edges.append({})
+        return sinks[rank]
+
+    for place in places[: len(edges)]:
+        for rank in (*place.missing, *place.held, *place.absent):
+            other = target(rank)
+            if other != place.index:
+                edges[place.index].setdefault(other, []).append(rank)
+    for channel in found:
+        if channel.matched:
+            continue
+        source = blocks[channel.rank]
+        other = target(channel.peer)
+        if other != source:
+            edges[source].setdefault(other, []).append(channel.peer)
+            ranks = places[source].missing if channel.peer_has_dump else places[source].absent
+            if channel.peer not in ranks:
+                ranks.append(channel.peer)
+    return edges
+
+
+def add(places: list[Place], kind: PlaceKind, group: int, seq: int) -> int:
+    places.append(Place(len(places), kind, group, seq))
+    return len(places) - 1
+
+
+def sink_kind(snapshot: Snapshot, rank: int) -> PlaceKind:
+    if rank in snapshot.apart:
+        return PlaceKind.APART
+    return PlaceKind.IDLE if rank in snapshot.index_of else PlaceKind.NO_DUMP
+
+
+def sort_members(snapshot: Snapshot, place: Place) -> None:
+    """Where each member of a collective's group stands towards it."""
+    rows = snapshot.rows(place.group)
+    ranks = snapshot.member_rank[rows]
+    digest = snapshot.member_digest[rows]
+    issued = snapshot.issued[rows]
+    pending = snapshot.pending[rows]
+    stuck_here = np.isin(ranks, place.waiting)
+    apart = np.isin(ranks, list(snapshot.apart)) if snapshot.apart else np.zeros(len(ranks), bool)
+    absent = (digest < 0) | apart
+    known = ~absent & ~stuck_here
+    unknown = known & (issued == UNKNOWN)
+    missing = known & ~unknown & (issued < place.seq)
+    through = known & ~unknown & ~missing & (pending > place.seq)
+    held = known & ~unknown & ~missing & ~through
+    place.missing = np.sort(ranks[missing]).tolist()
+    place.held = np.sort(ranks[held]).tolist()
+    place.through = np.sort(ranks[through]).tolist()
+    # Of a collective that needs everybody, one member's end proves that all have come.
+    if int(snapshot.done[rows].max(initial=UNKNOWN)) < place.seq:
+        place.absent = np.sort(ranks[absent]).tolist()
+    place.unknown = np.sort(ranks[unknown]).tolist()
+
+
+def p2p_places(
+    snapshot: Snapshot, found: Iterable[Channel], places: list[Place], place_of: dict[int, int]
+) -> dict[int, int]:
+    """Blocks whose ends match are one place: they finish together or not at all."""
+    parent: dict[int, int] = {}
+
+    def root(rank: int) -> int:
+        while parent[rank] != rank:
+            parent[rank] = parent[parent[rank]]
+            rank = parent[rank]
+        return rank
+
+    for index, stuck in enumerate(snapshot.stuck):
+        rank = int(snapshot.ranks[index])
+        if stuck is not None and stuck.p2p and rank not in snapshot.apart:
+            parent[rank] = rank
+    for channel in found:
+        if channel.matched and channel.peer in parent:
+            low, high = sorted((root(channel.rank), root(channel.peer)))
+            parent[high] = low
+    by_root: dict[int, int] = {}
+    for rank in sorted(parent):
+        top = root(rank)
+        if top not in by_root:
+            stuck = snapshot.stuck_of(top)
+            group, seq = (stuck.group, stuck.seq) if stuck else (-1, 0)
+            by_root[top] = add(places, PlaceKind.P2P, group, seq)
+        places[by_root[top]].waiting.append(rank)
+        place_of[rank] = by_root[top]
+    return place_of
+
+
+def strong_components(edges: list[dict[int, list[int]]]) -> tuple[list[int], list[list[int]]]:
+    """Tarjan's strongly connected components without recursion; ends come first."""
+    number = [-1] * len(edges)
+    low = [0] * len(edges)
+    component_of = [-1] * len(edges)
+    components: list[list[int]] = []
+    stack: list[int] = []
+    counter = 0
+    for start in range(len(edges)):
+        if number[start] >= 0:
+            continue
+        work: list[tuple[int, Iterator[int]]] = [(start, iter(edges[start]))]
+        number[start] = low[start] = counter
+        counter += 1
+        stack.append(start)
+        while work:
+            node, targets = work[-1]
+            for target in targets:
+                if number[target] < 0:
+                    number[target] = low[target] = counter
+                    counter += 1
+                    stack.append(target)
+                    work.append((target, iter(edges[target])))
+                    break
+                if component_of[target] < 0:
+                    low[node] = min(low[node], number[target])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[node])
+                if low[node] == number[node]:
+                    members = []
+                    while True:
+                        member = stack.pop()
+                        component_of[member] = len(components)
+                        members.append(member)
+                        if member == node:
+                            break
+                    components.append(sorted(members))
+    return component_of, components
+
+
+def ends_and_reach(
+    edges: list[dict[int, list[int]]], component_of: list[int], components: list[list[int]]
+) -> tuple[list[int], list[int]]:
+    """Components without a way out, and per component the set of ends it leads to (bits)."""
+    ends: list[int] = []
+    reach: list[int] = []
+    for number, members in enumerate(components):
+        bits = 0
+        for member in members:
+            for target in edges[member]:
+                if component_of[target] != number:
+                    bits |= reach[component_of[target]]
+        if not bits:
+            bits = 1 << len(ends)
+            ends.append(number)
+        reach.append(bits)
+    return ends, reach

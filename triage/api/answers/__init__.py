@@ -1,0 +1,1 @@
+"""What goes out: JSON, problem documents, tables."""

@@ -1,0 +1,105 @@
+"""Problem documents (RFC 9457): every answer that says no.
+
+``type`` is a place on our own ``/docs`` page, so that it can be looked up offline.
+"""
+
+from collections.abc import Iterable, Mapping
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import quote
+
+import orjson
+from starlette.requests import Request
+from starlette.responses import Response
+
+from triage import errors
+from triage.api.answers import refusals
+from triage.errors import Place, Refusal
+
+__all__ = ["KINDS", "MEDIA_TYPE", "answer_refusal", "problem", "slug"]
+
+MEDIA_TYPE: Final = "application/problem+json"
+INTERNAL_TITLE: Final = "Internal error"
+# Where the refusal itself knows nothing better.
+HINT: Final = "/docs says what this route takes"
+
+KINDS: Final[tuple[type[Refusal], ...]] = (
+    errors.BadRequest, errors.NoToken, errors.NotAllowed, errors.NotFound,
+    refusals.MethodNotAllowed, refusals.NotAcceptable, refusals.BodyTooSlow, errors.Conflict,
+    errors.TooLarge, errors.Unsupported, errors.Unprocessable, errors.TooMany,
+    errors.Unavailable, errors.StorageFull,
+)  # fmt: skip
+
+
+def slug(title: str) -> str:
+    """``Cannot be processed`` as ``cannot-be-processed``."""
+    return title.lower().replace(" ", "-")
+
+
+def problem(
+    request: Request,
+    status: int,
+    title: str,
+    detail: str,
+    *,
+    hint: str = "",
+    places: Iterable[Place] = (),
+    headers: Mapping[str, str] | None = None,
+) -> Response:
+    """A problem document about this request."""
+    body: dict[str, Any] = {
+        "type": f"/docs#problem-{slug(title)}",
+        "title": title,
+        "status": status,
+        "detail": sound(detail),
+        "instance": quote(request.scope.get("raw_path", b"") or request.url.path.encode(), "/%"),
+        "errors": [error_at(place) for place in places],
+    }
+    if hint:
+        body["hint"] = sound(hint)
+    request_id = request.scope.get("triage.request_id")
+    if request_id:
+        body["request_id"] = request_id
+    return Response(
+        orjson.dumps(body), status, media_type=MEDIA_TYPE,
+        headers={"Cache-Control": "no-store", **(headers or {})},
+    )  # fmt: skip
+
+
+def error_at(place: Place) -> dict[str, str]:
+    """``body/3/name`` as a JSON pointer, ``query/rank`` as the name of a parameter."""
+    source, _, name = sound(place.where).partition("/")
+    message = sound(place.message)
+    if source == "body":
+        return {"pointer": f"#/{name}" if name else "#", "message": message}
+    if source in {"query", "path", "header"}:
+        return {"parameter": name, "in": source, "message": message}
+    return {"place": place.where, "message": message}
+
+
+def answer_refusal(request: Request, refusal: Refusal) -> Response:
+    """The problem document of a refusal, with the headers that belong to its status."""
+    headers: dict[str, str] = {}
+    if refusal.retry_after_s is not None:
+        headers["Retry-After"] = str(refusal.retry_after_s)
+    if isinstance(refusal, refusals.MethodNotAllowed):
+        headers["Allow"] = ", ".join(refusal.allowed)
+    if isinstance(refusal, refusals.BodyTooSlow):
+        # Else the rest of its body would go on dripping, to nobody.
+        headers["Connection"] = "close"
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
+        sent = "authorization" in request.headers
+        headers["WWW-Authenticate"] = (
+            'Bearer realm="triage", error="invalid_token"' if sent else 'Bearer realm="triage"'
+        )
+    if refusal.status == HTTPStatus.FORBIDDEN:
+        headers["WWW-Authenticate"] = 'Bearer realm="triage", error="insufficient_scope"'
+    return problem(
+        request, refusal.status, refusal.title, refusal.detail,
+        hint=refusal.hint or HINT, places=refusal.places, headers=headers,
+    )  # fmt: skip
+
+
+def sound(text: str) -> str:
+    """Text that UTF-8 can hold: half of a surrogate pair becomes a question mark."""
+    return text.encode("utf-8", "replace").decode("utf-8")

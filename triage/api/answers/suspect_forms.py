@@ -1,0 +1,73 @@
+"""The suspects as a table for a spreadsheet and as lines for a script.
+
+Names and reasons come from logs of machines that may be compromised: a cell that a
+spreadsheet would take for a formula gets a quote in front. The Markdown for a ticket is
+:mod:`triage.notify.ticket`.
+"""
+
+import csv
+import io
+from collections.abc import Sequence
+from typing import Any, Final
+
+import orjson
+
+from triage.render.words.clean import one_line
+
+__all__ = ["CSV", "JSON", "MARKDOWN", "NDJSON", "as_csv", "as_ndjson"]
+
+JSON: Final = "application/json"
+CSV: Final = "text/csv"
+NDJSON: Final = "application/x-ndjson"
+MARKDOWN: Final = "text/markdown"
+
+COLUMNS: Final = (
+    "position", "node", "ranks", "gpus", "category", "score", "role", "action", "because",
+)  # fmt: skip
+# Full-width forms count for spreadsheets of East Asia.
+FORMULA: Final = ("=", "+", "-", "@", "|", "%", "\t", "\r", "\n", "＝", "＋", "－", "＠")
+
+Suspect = dict[str, Any]
+
+
+def as_csv(suspects: Sequence[Suspect]) -> bytes:
+    """One row a suspect under a row of names; several values in a cell are parted by blanks."""
+    out = io.StringIO(newline="")
+    table = csv.writer(out, lineterminator="\r\n")
+    table.writerow(COLUMNS)
+    for suspect in suspects:
+        table.writerow([safe_cell(text) for text in cells(suspect)])
+    return out.getvalue().encode("utf-8", "replace")
+
+
+def as_ndjson(suspects: Sequence[Suspect]) -> bytes:
+    """One JSON object a line."""
+    return b"".join(orjson.dumps(suspect) + b"\n" for suspect in suspects)
+
+
+def cells(suspect: Suspect) -> list[str]:
+    because = " / ".join(place_of(reason) for reason in suspect.get("because", []))
+    return [
+        str(suspect.get("position", "")),
+        one_line(str(suspect.get("node") or "")),
+        " ".join(str(rank) for rank in suspect.get("ranks", [])),
+        " ".join(one_line(str(gpu)) for gpu in suspect.get("gpus", [])),
+        str(suspect.get("category", "")),
+        str(suspect.get("score", "")),
+        str(suspect.get("role", "")),
+        str(suspect.get("action", "")),
+        because,
+    ]
+
+
+def place_of(reason: dict[str, Any]) -> str:
+    text = one_line(str(reason.get("text", "")))
+    artifact, line = reason.get("artifact"), reason.get("line")
+    if not artifact:
+        return text
+    where = one_line(str(artifact)) + (f":{line}" if line is not None else "")
+    return f"{text} ({where})"
+
+
+def safe_cell(text: str) -> str:
+    return "'" + text if text.startswith(FORMULA) else text

@@ -1,0 +1,1 @@
+"""The OpenAPI description and the page that shows it."""

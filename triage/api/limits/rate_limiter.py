@@ -1,0 +1,41 @@
+"""How often one token may ask: a bucket of tries that fills up again, kept in this process."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from math import ceil
+from typing import Final
+
+from triage.errors import TooMany
+
+__all__ = ["RateLimiter"]
+
+MAX_KEYS: Final = 10_000
+# A burst of a sixth of a minute's tries may come at once.
+BURST_SHARE: Final = 6
+
+
+class RateLimiter:
+    """``per_minute`` tries for each key, a sixth of them at once. Used by the event loop alone."""
+
+    def __init__(self, per_minute: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_s = per_minute / 60
+        self.size = max(1.0, per_minute / BURST_SHARE)
+        self.clock = clock
+        self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
+
+    def take(self, key: str) -> None:
+        """Use one try. Raises :class:`TooMany` when none is left, with the wait until the next."""
+        now = self.clock()
+        left, since = self.buckets.pop(key, (self.size, now))
+        left = min(self.size, left + (now - since) * self.per_s)
+        if left < 1:
+            self.buckets[key] = (left, now)
+            raise TooMany(
+                "this token asks too often",
+                hint="ask again after Retry-After seconds; `wait_s` waits without asking again",
+                retry_after_s=max(1, ceil((1 - left) / self.per_s)),
+            )
+        self.buckets[key] = (left - 1, now)
+        if len(self.buckets) > MAX_KEYS:
+            self.buckets.popitem(last=False)

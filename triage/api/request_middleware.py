@@ -1,0 +1,159 @@
+"""The outermost layer: what holds for every answer, whichever route gives it.
+
+A request gets its id and its path parts; HEAD is answered as GET without the body; the
+answer gets its headers, is counted and stands in the log. What nobody caught becomes a
+problem document here, and nothing of it is told to the client.
+"""
+
+import re
+import secrets
+import time
+from typing import Any, Final
+
+import structlog
+from starlette.requests import Request
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from triage.api.answers.problems import INTERNAL_TITLE, problem
+from triage.api.answers.refusals import ClientGone
+from triage.api.metrics import Metrics
+from triage.api.requests.paths import host_and_path, routed_path
+from triage.errors import BadRequest, Place
+
+__all__ = ["RequestMiddleware"]
+
+log = structlog.get_logger("triage.api")
+
+REQUEST_ID: Final = re.compile(r"[A-Za-z0-9._-]{1,64}", re.ASCII)
+HEADERS: Final = (
+    ("x-content-type-options", "nosniff"),
+    ("content-security-policy", "default-src 'none'; frame-ancestors 'none'"),
+    ("referrer-policy", "no-referrer"),
+    ("x-frame-options", "DENY"),
+    ("cross-origin-resource-policy", "same-origin"),
+)
+CLIENT_GONE: Final = 499
+QUIET: Final = frozenset({"/healthz", "/readyz", "/metrics"})
+
+
+class RequestMiddleware:
+    """Wraps the whole application."""
+
+    def __init__(self, app: ASGIApp, metrics: Metrics) -> None:
+        self.app = app
+        self.metrics = metrics
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """One request, or the lifespan of the application."""
+        if scope["type"] != "http":
+            await self.app(scope, receive, send)
+            return
+        inner = prepared(scope)
+        # For what others log on the way; each request is a task, and a context, of its own.
+        structlog.contextvars.bind_contextvars(request_id=inner["triage.request_id"])
+        answer = Answer(send, inner["triage.request_id"], head=scope["method"] == "HEAD")
+        started = time.perf_counter()
+        try:
+            await (smuggled if says_two_lengths(scope) else self.app)(inner, receive, answer)
+        except ClientGone:
+            answer.status = answer.status or CLIENT_GONE
+        except Exception:
+            log.exception("request failed", request_id=inner["triage.request_id"])
+            if answer.status:
+                raise
+            failed = problem(
+                Request(inner), 500, INTERNAL_TITLE, "the service failed at this request",
+                hint="send it again; its request_id stands in the service's log",
+            )  # fmt: skip
+            await failed(inner, receive, answer)
+        finally:
+            self.tell(scope, inner, answer, time.perf_counter() - started)
+
+    def tell(self, scope: Scope, inner: Scope, answer: "Answer", seconds: float) -> None:
+        """Count the request and write its line of the log: no query, no token, no body."""
+        route = getattr(inner.get("route"), "path", None) or "unmatched"
+        method = scope["method"] if scope["method"] in METHODS else "other"
+        self.metrics.answered(route, method, answer.status or 500, seconds)
+        client = scope.get("client")
+        write = log.debug if inner["path"] in QUIET and answer.status < 400 else log.info
+        write(
+            "request answered",
+            method=method,
+            path=inner["raw_path"].partition(b"?")[0].decode("ascii", "replace")[:512],
+            status=answer.status,
+            seconds=round(seconds, 4),
+            bytes=answer.num_bytes,
+            request_id=inner["triage.request_id"],
+            token=inner.get("triage.key_id"),
+            client=client[0] if client else None,
+        )
+
+
+def says_two_lengths(scope: Scope) -> bool:
+    """Whether its body is framed by a length and by chunks, of which a proxy may take the other."""
+    return {b"content-length", b"transfer-encoding"} <= {name for name, _ in scope["headers"]}
+
+
+async def smuggled(scope: Scope, receive: Receive, send: Send) -> None:
+    """The refusal of a request that ends in two places; what follows it is not read."""
+    refused = problem(
+        Request(scope), 400, BadRequest.title,
+        "the request has a Content-Length and comes in chunks",
+        hint="send one of the two headers", headers={"Connection": "close"},
+        places=(Place("header/Transfer-Encoding", "stands beside Content-Length"),),
+    )  # fmt: skip
+    await refused(scope, receive, send)
+
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"})
+
+
+class Answer:
+    """The answer on its way out: gets its headers, loses its body for HEAD, is measured."""
+
+    def __init__(self, send: Send, request_id: str, *, head: bool) -> None:
+        self.send = send
+        self.request_id = request_id
+        self.head = head
+        self.status = 0
+        self.num_bytes = 0
+
+    async def __call__(self, message: Message) -> None:
+        """Pass one message on."""
+        if message["type"] == "http.response.start":
+            self.status = message["status"]
+            given = list(message.get("headers", ()))
+            names = {name.lower() for name, _ in given}
+            more = [*HEADERS, ("x-request-id", self.request_id), ("cache-control", "no-store")]
+            given += [
+                (name.encode(), value.encode())
+                for name, value in more
+                if name.encode() not in names
+            ]
+            message = {**message, "headers": given}
+        elif message["type"] == "http.response.body":
+            self.num_bytes += len(message.get("body", b""))
+            if self.head:
+                message = {**message, "body": b""}
+        await self.send(message)
+
+
+def prepared(scope: Scope) -> dict[str, Any]:
+    """The scope with what the routes need; the server keeps its own."""
+    target = scope.get("raw_path") or scope["path"].encode("utf-8", "surrogateescape")
+    host, raw = host_and_path(target)
+    headers = scope["headers"]
+    if host is not None:  # then it counts, and not the header
+        headers = [(b"host", host), *(one for one in headers if one[0] != b"host")]
+    given = next((value for name, value in scope["headers"] if name == b"x-request-id"), b"")
+    request_id = given.decode("latin-1")
+    return {
+        **scope,
+        "method": "GET" if scope["method"] == "HEAD" else scope["method"],
+        "path": routed_path(raw),
+        "raw_path": raw,
+        "headers": headers,
+        "triage.request_id": request_id
+        if REQUEST_ID.fullmatch(request_id)
+        else secrets.token_hex(8),
+    }

@@ -1,0 +1,205 @@
+"""Bodies of requests: small ones read whole, uploads pulled piece by piece by their thread.
+
+A body that is longer than its limit by its own account is refused before any of it is
+read; one that ends before its account, or comes too slowly, leaves nothing behind.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from typing import TYPE_CHECKING, Final
+
+import anyio
+from anyio import from_thread
+from starlette.requests import Request
+
+from triage.api.answers.refusals import BodyTooSlow, ClientGone
+from triage.api.limits.min_rate import MinRateTimeout
+from triage.api.state import state_of
+from triage.errors import BadRequest, Place, TooLarge, Unsupported
+
+if TYPE_CHECKING:
+    from hashlib import _Hash
+
+__all__ = ["UploadBody", "announced_length", "read_whole"]
+
+# An upload that has not come so far takes no place from those that have.
+FIRST_BYTES: Final = 16 << 10
+ENOUGH: Final = 256 << 10
+DIGITS: Final = re.compile(r"[0-9]{1,18}", re.ASCII)
+DIGEST: Final = re.compile(r"\s*([a-z0-9-]+)=:([A-Za-z0-9+/=]{1,128}):\s*", re.ASCII)
+
+
+def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
+    """What ``Content-Length`` says; None when the body comes in chunks.
+
+    Raises :class:`TooLarge` beyond the limit, so that nothing of it is read.
+    """
+    said = request.headers.getlist("content-length")
+    if not said:
+        return None
+    if len(said) > 1 or not DIGITS.fullmatch(said[0]):
+        raise BadRequest(
+            "Content-Length is no number of bytes",
+            hint="send the length of the body, once, or the body in chunks",
+            places=(Place("header/Content-Length", "not a number of bytes"),),
+        )
+    length = int(said[0])
+    if length > max_bytes:
+        raise too_large(name, max_bytes)
+    return length
+
+
+async def read_whole(request: Request, max_bytes: int) -> bytes:
+    """A small body. Raises :class:`TooLarge`, :class:`BodyTooSlow`, :class:`Unsupported`."""
+    coding = request.headers.get("content-encoding", "identity").strip().lower()
+    if coding not in {"", "identity"}:
+        raise Unsupported(
+            "a JSON body is read only as it is",
+            hint="send it without Content-Encoding",
+            places=(Place("header/Content-Encoding", "is not read here"),),
+        )
+    length = announced_length(request, max_bytes, "a JSON body")
+    pieces = Pieces(request)
+    found = bytearray()
+    while piece := await pieces.next():
+        found += piece
+        if len(found) > max_bytes:
+            raise too_large("a JSON body", max_bytes)
+    check_length(len(found), length)
+    return bytes(found)
+
+
+class Pieces:
+    """The messages of a body, one after the other."""
+
+    def __init__(self, request: Request) -> None:
+        self.request = request
+        self.patience = MinRateTimeout(state_of(request).context.settings)
+        self.more = True
+
+    async def next(self) -> bytes:
+        """The next bytes, never none before the end."""
+        while self.more:
+            began = anyio.current_time()
+            try:
+                with anyio.fail_after(self.patience.left_s):
+                    message = await self.request.receive()
+            except TimeoutError as error:
+                raise BodyTooSlow(
+                    self.patience.why_lost(anyio.current_time() - began),
+                    hint="nothing was kept; send it again",
+                ) from error
+            if message["type"] == "http.disconnect":
+                raise ClientGone("the client went away before its body ended")
+            self.more = message.get("more_body", False)
+            body: bytes = message.get("body", b"")
+            self.patience.spend(anyio.current_time() - began, len(body))
+            if body:
+                return body
+        return b""
+
+
+class UploadBody:
+    """``read`` for the thread that takes the upload in; ``num_bytes`` is what has come."""
+
+    def __init__(self, request: Request, max_bytes: int) -> None:
+        self.max_bytes = max_bytes
+        self.length = announced_length(request, max_bytes, "an upload")
+        self.digests = digests_of(request)
+        self.pieces = Pieces(request)
+        self.ahead = memoryview(b"")
+        self.num_bytes = 0
+
+    async def begin(self) -> None:
+        """Have the first bytes here, or all of a short body, before it takes anybody's place.
+
+        Raises as :meth:`read` does.
+        """
+        first: list[bytes] = []
+        while self.num_bytes < FIRST_BYTES and (piece := await self.pieces.next()):
+            self.count(piece)
+            first.append(piece)
+        self.ahead = memoryview(first[0] if len(first) == 1 else b"".join(first))
+
+    def read(self, size: int) -> bytes:
+        """Up to ``size`` bytes of the body; none at its end. Called outside the event loop.
+
+        Raises :class:`ClientGone`, :class:`BodyTooSlow`, and :class:`BadRequest` for a body
+        that is not as long, or not the one, that its headers say.
+        """
+        if not self.ahead:
+            piece = from_thread.run(self.gathered) if self.pieces.more else b""
+            if not piece:
+                self.check_end()
+                return b""
+            self.ahead = memoryview(piece)
+        part = bytes(self.ahead[:size]) if size < len(self.ahead) else bytes(self.ahead)
+        self.ahead = self.ahead[size:]
+        return part
+
+    async def gathered(self) -> bytes:
+        """The next bytes, some pieces of them: each way to the event loop and back costs."""
+        found = await self.pieces.next()
+        self.count(found)
+        while len(found) < ENOUGH and self.pieces.more and (piece := await self.pieces.next()):
+            self.count(piece)
+            found += piece
+        return found
+
+    def count(self, piece: bytes) -> None:
+        """Raises :class:`TooLarge` beyond the limit."""
+        self.num_bytes += len(piece)
+        if self.num_bytes > self.max_bytes:
+            raise too_large("an upload", self.max_bytes)
+        for _name, digest, _wanted in self.digests:
+            digest.update(piece)
+
+    def check_end(self) -> None:
+        """Raises :class:`BadRequest` for a body that its headers do not fit."""
+        check_length(self.num_bytes, self.length)
+        for name, digest, wanted in self.digests:
+            if digest.digest() != wanted:
+                raise BadRequest(
+                    f"the body is not the one that Content-Digest ({name}) names",
+                    hint="nothing was kept; send it again",
+                    places=(Place("header/Content-Digest", "does not fit the body"),),
+                )
+
+
+def check_length(num_bytes: int, length: int | None) -> None:
+    if length is not None and num_bytes != length:
+        raise BadRequest(
+            f"the body has {num_bytes:,} bytes, Content-Length says {length:,}",
+            hint="nothing was kept; send it again",
+            places=(Place("header/Content-Length", "does not fit the body"),),
+        )
+
+
+def digests_of(request: Request) -> list[tuple[str, "_Hash", bytes]]:
+    """What ``Content-Digest`` (RFC 9530) says; algorithms that we do not know say nothing."""
+    found: list[tuple[str, _Hash, bytes]] = []
+    for part in ",".join(request.headers.getlist("content-digest")).split(","):
+        match = DIGEST.fullmatch(part)
+        if match is None or match[1] not in {"sha-256", "sha-512"}:
+            continue
+        try:
+            wanted = base64.b64decode(match[2], validate=True)
+        except (binascii.Error, ValueError) as error:
+            raise BadRequest(
+                "Content-Digest is not Base64",
+                hint="give the digest as RFC 9530 says, or leave the header out",
+                places=(Place("header/Content-Digest", "not Base64"),),
+            ) from error
+        found.append((match[1], hashlib.new(match[1].replace("-", "")), wanted))
+    return found
+
+
+def too_large(name: str, max_bytes: int) -> TooLarge:
+    return TooLarge(
+        f"{name} may have {max_bytes:,} bytes",
+        hint="send less at once; TRIAGE_MAX_ARTIFACT_BYTES, TRIAGE_MAX_BUNDLE_BYTES and"
+        " TRIAGE_MAX_HOOK_BYTES set the limits",
+        places=(Place("body", f"has more than {max_bytes:,} bytes"),),
+    )

@@ -1,0 +1,183 @@
+"""The values that queries hold, read strictly: what is not understood is refused, with its name."""
+
+import re
+from datetime import datetime
+from typing import Annotated, Any, Final
+from urllib.parse import parse_qsl
+
+from fastapi import Path, Query, Request
+from pydantic import BeforeValidator, WithJsonSchema
+
+from triage.api.requests.paths import MAX_NAME, control_character
+from triage.domain.category import Category
+from triage.domain.evidence import EvidenceRole, Kind
+from triage.domain.states import IncidentState
+from triage.errors import NotFound, Place, Unprocessable
+from triage.services.hooks.times import rfc3339
+
+__all__ = [
+    "NAME_SCHEMA", "CategoryName", "Cursor", "FileKind", "FileName", "IncidentRef", "Limit", "Name",
+    "PathName", "Rank", "Role", "RowKind", "Since", "StateName", "Wait", "known_query", "one_id",
+    "one_name",
+]  # fmt: skip
+
+MAX_LIMIT: Final = 500
+MAX_WAIT_S: Final = 60.0
+MAX_FILENAME: Final = 4096
+FILE_KINDS: Final = ("flight_recorder", "kernel_log", "job_log", "telemetry")
+ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
+RANK: Final = re.compile(r"[0-9]{1,7}", re.ASCII)
+COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
+NUMBER: Final = re.compile(
+    r"[+-]?(?:[0-9]{1,400}(?:\.[0-9]{0,400})?|\.[0-9]{1,400})(?:[eE][+-]?[0-9]{1,4})?"
+)
+NAME_SCHEMA: Final = {
+    "type": "string", "minLength": 1, "maxLength": MAX_NAME,
+    "pattern": "^[^\\u0000-\\u001f\\u007f-\\u009f]+$",
+}  # fmt: skip
+
+
+def name(text: str) -> str:
+    if not 1 <= len(text) <= MAX_NAME:
+        raise ValueError(f"give 1 to {MAX_NAME} characters")
+    if control_character(text):
+        raise ValueError("holds a control character")
+    return text
+
+
+def file_name(text: str) -> str:
+    if not 1 <= len(text) <= MAX_FILENAME:
+        raise ValueError(f"give 1 to {MAX_FILENAME} characters")
+    return text
+
+
+def rank(text: str) -> int:
+    if not RANK.fullmatch(text):
+        raise ValueError("give 1 to 7 digits")
+    return int(text)
+
+
+def limit(text: Any) -> int:  # noqa: ANN401 - the default comes as a number
+    if isinstance(text, int):
+        return text
+    if not COUNT.fullmatch(text) or not 1 <= int(text) <= MAX_LIMIT:
+        raise ValueError(f"give a whole number from 1 to {MAX_LIMIT}")
+    return int(text)
+
+
+def wait(text: Any) -> float:  # noqa: ANN401
+    if isinstance(text, float):
+        return text
+    if not NUMBER.fullmatch(text):
+        raise ValueError("give a number of seconds")
+    seconds = float(text)
+    if seconds < 0:
+        raise ValueError("give 0 seconds or more")
+    return min(seconds, MAX_WAIT_S)
+
+
+def at_from(text: str) -> datetime:
+    at = rfc3339(text)
+    if at is None:
+        raise ValueError("give an RFC 3339 time with its zone, such as 2026-11-21T03:14:15Z")
+    return at
+
+
+def one_of(*known: str) -> BeforeValidator:
+    def check(text: str) -> str:
+        if text not in known:
+            raise ValueError(f"give one of {', '.join(known)}")
+        return text
+
+    return BeforeValidator(check)
+
+
+def listed(*known: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "enum": list(known)})
+
+
+Name = Annotated[str, BeforeValidator(name), WithJsonSchema(NAME_SCHEMA)]
+# The path's own control characters are told apart by `name_in_path`.
+PathName = Annotated[
+    str, Path(description="As the scheduler says it; a slash as %2F."), WithJsonSchema(NAME_SCHEMA)
+]
+FileName = Annotated[
+    str, BeforeValidator(file_name),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": MAX_FILENAME}),
+]  # fmt: skip
+Rank = Annotated[
+    int, BeforeValidator(rank), WithJsonSchema({"type": "string", "pattern": "^[0-9]{1,7}$"})
+]
+FileKind = Annotated[str, one_of(*FILE_KINDS), listed(*FILE_KINDS)]
+CategoryName = Annotated[str, one_of(*Category), listed(*Category)]
+StateName = Annotated[str, one_of(*IncidentState), listed(*IncidentState)]
+Role = Annotated[str, one_of(*EvidenceRole), listed(*EvidenceRole)]
+# Dumps, files of telemetry, and files that could not be read have rows of their own.
+RowKind = Annotated[str, one_of(*Kind, "fr", "telemetry"), listed(*Kind, "fr", "telemetry")]
+Since = Annotated[
+    datetime, BeforeValidator(at_from), WithJsonSchema({"type": "string", "format": "date-time"})
+]
+IncidentRef = Annotated[str, WithJsonSchema({"type": "string"})]
+Limit = Annotated[
+    int, Query(description="Rows of one page."), BeforeValidator(limit),
+    WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": 50}),
+]  # fmt: skip
+Cursor = Annotated[
+    str | None, Query(description="`next_cursor` of the page before; left out for the first.")
+]
+Wait = Annotated[
+    float,
+    Query(description="Seconds to wait for the incident to settle; more than 60 is 60."),
+    BeforeValidator(wait),
+    WithJsonSchema({"type": "number", "minimum": 0, "default": 0}),
+]
+
+
+def one_id(value: str, what: str, hint: str) -> str:
+    """An id as ours look; :class:`NotFound` for a text that cannot be one."""
+    if not ID.fullmatch(value):
+        raise NotFound(f"there is no such {what}", hint=hint)
+    return value
+
+
+def one_name(text: str, where: str) -> str:
+    """A node's name out of a body. Raises :class:`Unprocessable` with its place."""
+    try:
+        return name(text)
+    except ValueError as error:
+        raise Unprocessable(
+            f"{where.rpartition('/')[2]}: {error}", places=(Place(where, str(error)),)
+        ) from error
+
+
+def known_query(*known: str) -> Any:  # noqa: ANN401 - a dependency
+    """A dependency that refuses a query that says one thing twice, or what nobody reads.
+
+    A filter with a slip in its name would otherwise be no filter at all.
+    """
+
+    async def check(request: Request) -> None:
+        raw = request.scope.get("query_string", b"").decode("latin-1")
+        try:
+            pairs = parse_qsl(raw, keep_blank_values=True, errors="strict")
+        except UnicodeDecodeError as error:
+            raise Unprocessable(
+                "the query is not UTF-8", places=(Place("query/", "not UTF-8"),)
+            ) from error
+        places = []
+        seen: set[str] = set()
+        for key, _ in pairs:
+            shown = key[:80]
+            if key not in known:
+                places.append(Place(f"query/{shown}", "is not known here"))
+            elif key in seen:
+                places.append(Place(f"query/{shown}", "is said twice"))
+            seen.add(key)
+        if places:
+            raise Unprocessable(
+                "the query is not one of this route",
+                hint=f"it takes {', '.join(known)}, each once" if known else "it takes no query",
+                places=tuple(places[:20]),
+            )
+
+    return check

@@ -1,0 +1,103 @@
+"""Checks of nodes: their results come in, and what is due or failing is told."""
+
+from functools import partial
+from itertools import islice
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, admitted
+from triage.api.answers.json import as_json, page
+from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.requests.body import UploadBody
+from triage.api.requests.cursors import after_words, words_cursor
+from triage.api.requests.values import Cursor, Limit, Name, Since, known_query
+from triage.api.routers.uploads import coding, within
+from triage.api.state import state_of
+from triage.clock import utc_now
+from triage.fleet.api.check_schemas import NodeCheckPage, TakenChecks
+from triage.fleet.api.check_values import BusBandwidth, CheckState, NodeName, OfCluster
+from triage.fleet.api.values import ClusterName
+from triage.fleet.services.health.due_list import Position, checks_from, place_of
+from triage.fleet.services.health.ingest import CheckTarget, take_checks
+from triage.parsers.health.read import MAX_BYTES
+
+__all__ = ["reading", "router"]
+
+# As uploads are: bounded by the gate, not counted as questions.
+router = APIRouter(
+    prefix="/v1/fleet",
+    tags=["fleet"],
+    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
+)
+reading = APIRouter(
+    prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))]
+)
+REFUSALS: Final = (400, 401, 403, 408, 413, 415, 422, 507)
+
+
+@router.post(
+    "/checks",
+    summary="Send results of checks of nodes",
+    dependencies=[Depends(known_query("node", "at", "cluster", "busbw_gbps"))],
+    responses=answers(*REFUSALS, ok={200: ("What was read, and what was news.", TakenChecks)}),
+    openapi_extra=scoped(
+        Scope.INGEST,
+        binary_body(
+            "What the tool printed, byte for byte. Content-Encoding gzip or zstd, .gz and .zst"
+            " are fine.",
+            (BINARY, "text/plain", "application/json"),
+        ),
+    ),
+)
+async def send_checks(
+    request: Request,
+    node: NodeName = None,
+    at: Annotated[
+        Since | None, Query(description="When they were taken; left out: now, as far as known.")
+    ] = None,
+    cluster: OfCluster = None,
+    busbw_gbps: BusBandwidth = None,
+) -> Response:
+    """`dcgmi diag -j`, `nvidia-smi -q [-x]`, NCCL tests, `ibstat`, `perfquery`,
+    `ibqueryerrors`, `sinfo -R`, `scontrol show node`, or host checks of one's own. Known by its
+    content; the same results again change nothing.
+    """
+    state = state_of(request)
+    target = CheckTarget(node=node, at=at, cluster=cluster or "", busbw_gbps=busbw_gbps)
+    body = UploadBody(request, MAX_BYTES)
+    taken = await within(
+        state, body, partial(take_checks, state.context, target, body.read, coding(request))
+    )
+    return as_json(taken.to_dict(), 200)
+
+
+@reading.get(
+    "/checks",
+    summary="List checks of nodes",
+    dependencies=[Depends(known_query("node", "state", "cluster", "cursor", "limit"))],
+    responses=answers(401, 403, 422, 429, ok={200: ("By node and check.", NodeCheckPage)}),
+    openapi_extra=scoped(Scope.READ),
+)
+def list_checks(
+    request: Request,
+    node: Annotated[Name | None, Query()] = None,
+    state: CheckState = None,
+    cluster: ClusterName = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """The newest result of each check of each part, and what is due: by its age, or because
+    evidence asks for it.
+    """
+    words = after_words("checks", cursor, len(Position._fields))
+    after = None if words is None else Position(*words)
+    with state_of(request).context.database.reading() as session:
+        found = checks_from(
+            session, utc_now(), cluster=cluster, node=node, state=state, after=after
+        )
+        rows = list(islice(found, limit + 1))
+    shown = rows[:limit]
+    more = words_cursor("checks", place_of(shown[-1])) if len(rows) > limit else None
+    return page(request, shown, more)

@@ -1,0 +1,147 @@
+"""The fleet: what its whole record says of one period."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import orjson
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, admitted
+from triage.api.answers.json import JSON, tagged
+from triage.api.description.described import answers, scoped
+from triage.api.requests.values import known_query
+from triage.api.state import state_of
+from triage.domain.report import iso_utc
+from triage.fleet.api.schemas import Fleet, FleetCauses, FleetMtti, FleetParts
+from triage.fleet.api.values import (
+    ClusterName,
+    CompareDays,
+    Cost,
+    From,
+    Gpus,
+    Restart,
+    Top,
+    Until,
+    UtcOffset,
+)
+from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of, standings_of
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))])
+
+PERIOD: Final = ("since", "until", "cluster")
+REFUSALS: Final = (401, 403, 422, 429)
+UNCHANGED: Final = ("Unchanged since the answer with this ETag.", None)
+
+
+@router.get(
+    "",
+    summary="The fleet's report",
+    dependencies=[
+        Depends(known_query(*PERIOD, "gpus", "cost_s", "restart_s", "compare_days",
+                            "utc_offset_hours", "top"))
+    ],
+    responses=answers(*REFUSALS, ok={200: ("`triage.fleet/1`.", Fleet), 304: UNCHANGED}),
+    openapi_extra=scoped(Scope.READ),
+)  # fmt: skip
+def fleet_report(
+    request: Request,
+    since: From = None,
+    until: Until = None,
+    cluster: ClusterName = None,
+    gpus: Gpus = None,
+    cost_s: Cost = None,
+    restart_s: Restart = None,
+    compare_days: CompareDays = None,
+    utc_offset_hours: UtcOffset = None,
+    top: Top = 50,
+) -> Response:
+    """Rates, causes beside Llama 3's, projection, checkpoints, spares, and the worst nodes.
+
+    Planned interruptions are counted apart and are in no rate.
+    """
+    found = fleet_of(
+        state_of(request).context,
+        since=since,
+        until=until,
+        cluster=cluster,
+        options=options_of(
+            gpus=gpus, cost_s=cost_s, restart_s=restart_s, compare_days=compare_days,
+            utc_offset_hours=utc_offset_hours,
+        ),
+    )  # fmt: skip
+    return as_answer(request, found.to_dict(top))
+
+
+@router.get(
+    "/causes",
+    summary="What stopped the jobs",
+    dependencies=[Depends(known_query(*PERIOD))],
+    responses=answers(*REFUSALS, ok={200: ("Counts, shares, rates.", FleetCauses), 304: UNCHANGED}),
+    openapi_extra=scoped(Scope.READ),
+)
+def fleet_causes(
+    request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
+) -> Response:
+    """By leaf, by origin, and by row of the Llama 3 table beside Llama 3's own counts."""
+    report = report_of(
+        state_of(request).context, since=since, until=until, cluster=cluster
+    ).to_dict()
+    return as_answer(request, part_of(report, "stops", "causes", "origins", "mix", "notes"))
+
+
+@router.get(
+    "/mtti",
+    summary="How often jobs stop",
+    dependencies=[Depends(known_query(*PERIOD))],
+    responses=answers(*REFUSALS, ok={200: ("Rates, over time.", FleetMtti), 304: UNCHANGED}),
+    openapi_extra=scoped(Scope.READ),
+)
+def fleet_mtti(
+    request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
+) -> Response:
+    """The time between unexpected interruptions with its interval: in all, by size of job, by
+    generation of node, and over time by day, week or four weeks.
+    """
+    report = report_of(
+        state_of(request).context, since=since, until=until, cluster=cluster
+    ).to_dict()
+    keys = (
+        "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test", "by_generation",
+        "over_time", "dispersion", "comparison", "hours_of_day", "silent_days", "notes",
+    )  # fmt: skip
+    return as_answer(request, part_of(report, *keys))
+
+
+@router.get(
+    "/parts",
+    summary="What is named again and again",
+    dependencies=[Depends(known_query("until", "cluster"))],
+    responses=answers(*REFUSALS, ok={200: ("The parts.", FleetParts), 304: UNCHANGED}),
+    openapi_extra=scoped(Scope.READ),
+)
+def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
+    """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
+    end = period_of(None, until).until
+    found = standings_of(state_of(request).context, until=end, cluster=cluster)
+    return as_answer(
+        request,
+        {
+            "until": iso_utc(end),
+            "cluster": cluster,
+            "parts": [part.to_dict() for part in found.parts],
+            "notes": list(found.notes),
+        },
+    )
+
+
+def part_of(report: Mapping[str, Any], *keys: str) -> dict[str, Any]:
+    """Some answers of a report."""
+    return {key: report[key] for key in ("since", "until", "cluster", *keys)}
+
+
+def as_answer(request: Request, value: Mapping[str, Any]) -> Response:
+    """JSON with an ETag: the same question is often asked again."""
+    return tagged(request, orjson.dumps(value), JSON)

@@ -1,0 +1,71 @@
+"""What schedulers, inventories and public traces export, as the raw body of a request."""
+
+from functools import partial
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, admitted
+from triage.api.answers.json import as_json
+from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.description.schemas import ImportedRows
+from triage.api.requests.body import UploadBody
+from triage.api.requests.values import Name, known_query
+from triage.api.routers.uploads import coding, within
+from triage.api.state import state_of
+from triage.errors import Place, Unprocessable, UsageError
+from triage.fleet.services.exposure_import import MOST_ROWS, import_upload, zone_of
+
+__all__ = ["router"]
+
+# As uploads are: bounded by the gate, not counted as questions.
+router = APIRouter(
+    prefix="/v1/fleet",
+    tags=["fleet"],
+    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
+)
+
+REFUSALS = (400, 401, 403, 408, 413, 415, 422, 507)
+
+
+@router.post(
+    "/import",
+    summary="Send runs, outages or an inventory",
+    dependencies=[Depends(known_query("zone", "cluster"))],
+    responses=answers(*REFUSALS, ok={200: ("What became of its rows.", ImportedRows)}),
+    openapi_extra=scoped(
+        Scope.INGEST,
+        binary_body(
+            "The export, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
+            (BINARY, "text/csv", "application/json"),
+        ),
+    ),
+)
+async def import_rows(
+    request: Request,
+    zone: Annotated[
+        Name | None, Query(description="Of times that name none, such as Europe/Berlin; else UTC.")
+    ] = None,
+    cluster: Annotated[Name | None, Query(description="Of rows that name none.")] = None,
+) -> Response:
+    """`sacct --parsable2`, `kubectl get jobs,pods -o json`, AcmeTrace, or a table of runs, of
+    nodes or of outages. Known by its content; rows that are there already add nothing, and one
+    that cannot be read stops no other.
+    """
+    state = state_of(request)
+    try:
+        known = zone_of(zone or "UTC")
+    except UsageError as error:
+        raise Unprocessable(
+            str(error), hint="leave zone out for UTC", places=(Place("query/zone", "is not known"),)
+        ) from error
+    body = UploadBody(request, state.context.settings.max_artifact_bytes)
+    taken = await within(
+        state, body,
+        partial(
+            import_upload, state.context, body.read, coding(request),
+            zone=known, cluster=cluster or "", most_rows=MOST_ROWS,
+        ),
+    )  # fmt: skip
+    return as_json(taken.to_dict(), 200)

@@ -1,0 +1,139 @@
+"""Lists of the fleet: how its nodes stand, and the runs that rates rest on."""
+
+import hashlib
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, admitted
+from triage.api.answers import suspect_forms
+from triage.api.answers.json import JSON, page, tagged
+from triage.api.description.described import answers, scoped
+from triage.api.requests.accept import chosen
+from triage.api.requests.cursors import after_time, foreign, time_cursor
+from triage.api.requests.values import Cursor, Limit, Name, known_query
+from triage.api.state import state_of
+from triage.domain.standing import Standing
+from triage.errors import Conflict
+from triage.fleet.api import forms as fleet_forms
+from triage.fleet.api.schemas import FleetRunPage, NodeStandingPage
+from triage.fleet.api.values import ClusterName, EndingName, From, StandingName, Until
+from triage.fleet.services.answers import period_of
+from triage.fleet.services.standings_cache import listed_standings
+from triage.fleet.store import run_list
+
+__all__ = ["router"]
+
+router = APIRouter(prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))])
+
+MAX_DIGITS: Final = 18
+FORMS: Final = (suspect_forms.CSV, suspect_forms.NDJSON, suspect_forms.MARKDOWN)
+
+
+@router.get(
+    "/nodes",
+    summary="How the nodes stand",
+    dependencies=[Depends(known_query("standing", "until", "cluster", "cursor", "limit"))],
+    responses=answers(
+        401, 403, 406, 409, 422, 429,
+        ok={200: ("The worst first.", NodeStandingPage)},
+        content={media: {"schema": {"type": "string"}} for media in FORMS},
+    ),
+    openapi_extra=scoped(Scope.READ),
+)  # fmt: skip
+def fleet_nodes(
+    request: Request,
+    standing: StandingName = None,
+    until: Until = None,
+    cluster: ClusterName = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """`golden`, `normal`, `watch`, `lemon` or `unknown`, with figures and reasons, as of `until`.
+
+    As `text/csv`, `application/x-ndjson` and `text/markdown` it is the whole list, without pages.
+    """
+    form = chosen(", ".join(request.headers.getlist("accept")), (JSON, *FORMS))
+    seen = after_time("standings", cursor)
+    end = period_of(None, until).until if seen is None else seen[0]
+    ctx = state_of(request).context
+    found = listed_standings(ctx, end, cluster, following=seen is not None)
+    rows = [one for one in found.nodes if standing is None or one.grade == standing]
+    if form != JSON:
+        return tagged(request, shown(form, [one.to_dict() for one in rows]), form, vary=True)
+    start = 0 if seen is None else behind(rows, seen[1])
+    kept = rows[start : start + limit]
+    more = rows[start + limit :]
+    following = time_cursor("standings", end, name_of(kept[-1])) if more else None
+    return page(request, [one.to_dict() for one in kept], following)
+
+
+def name_of(one: Standing) -> str:
+    """A node in a cursor: of bounded length, whatever its name."""
+    return hashlib.sha256(one.node.encode("utf-8", "backslashreplace")).hexdigest()[:32]
+
+
+def behind(rows: Sequence[Standing], seen: str) -> int:
+    """Where the list goes on. Raises :class:`Conflict` where the row before is gone."""
+    for place, one in enumerate(rows):
+        if name_of(one) == seen:
+            return place + 1
+    raise Conflict(
+        "the list has changed since the page before", hint="start again without a cursor"
+    )
+
+
+def shown(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
+    if form == suspect_forms.CSV:
+        return fleet_forms.as_csv(rows)
+    if form == suspect_forms.MARKDOWN:
+        return fleet_forms.as_markdown(rows)
+    return suspect_forms.as_ndjson(rows)
+
+
+@router.get(
+    "/runs",
+    summary="List runs",
+    dependencies=[
+        Depends(known_query("job_id", "ending", "since", "until", "cluster", "cursor", "limit"))
+    ],
+    responses=answers(401, 403, 422, 429, ok={200: ("Newest first.", FleetRunPage)}),
+    openapi_extra=scoped(Scope.READ),
+)
+def fleet_runs(
+    request: Request,
+    job_id: Annotated[Name | None, Query()] = None,
+    ending: EndingName = None,
+    since: From = None,
+    until: Until = None,
+    cluster: ClusterName = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """Runs that lie within the time at least in part, the newest start first; all of them where
+    no time is given.
+    """
+    seen = after_time("runs", cursor)
+    with state_of(request).context.database.reading() as session:
+        rows = run_list.listing(
+            session,
+            job_id=job_id,
+            cluster=cluster,
+            ending=ending,
+            since=since,
+            until=until,
+            before=None if seen is None else (seen[0], number_in(seen[1])),
+            limit=limit + 1,
+        )
+    kept = rows[:limit]
+    more = time_cursor("runs", kept[-1].started_at, str(kept[-1].id)) if rows[limit:] else None
+    return page(request, [one.to_dict() for one in kept], more)
+
+
+def number_in(row_id: str) -> int:
+    """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
+    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > MAX_DIGITS:
+        raise foreign()
+    return int(row_id)

@@ -1,0 +1,57 @@
+"""Telemetry of nodes, as the raw body of a request: summarised on arrival."""
+
+from functools import partial
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope, admitted
+from triage.api.answers.json import as_json
+from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.requests.body import UploadBody
+from triage.api.requests.values import known_query
+from triage.api.routers.uploads import coding, within
+from triage.api.state import state_of
+from triage.fleet.api.check_schemas import TakenTelemetry
+from triage.fleet.api.check_values import NodeName, OfCluster
+from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
+
+__all__ = ["router"]
+
+# As uploads are: bounded by the gate, not counted as questions.
+router = APIRouter(
+    prefix="/v1/fleet",
+    tags=["fleet"],
+    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
+)
+REFUSALS = (400, 401, 403, 408, 413, 415, 422, 507)
+
+
+@router.post(
+    "/telemetry",
+    summary="Send telemetry of nodes",
+    dependencies=[Depends(known_query("node", "cluster"))],
+    responses=answers(*REFUSALS, ok={200: ("What was read, and what was news.", TakenTelemetry)}),
+    openapi_extra=scoped(
+        Scope.INGEST,
+        binary_body(
+            "The samples, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
+            (BINARY, "text/plain", "text/csv", "application/json"),
+        ),
+    ),
+)
+async def send_telemetry(
+    request: Request,
+    node: NodeName = None,
+    cluster: OfCluster = None,
+) -> Response:
+    """A scrape of an exporter, an answer of the Prometheus API, `nvidia-smi --query-gpu` as CSV,
+    a table, or Parquet. Known by its content; the same samples again change nothing.
+    """
+    state = state_of(request)
+    target = TelemetryTarget(node=node, cluster=cluster or "")
+    body = UploadBody(request, state.context.settings.max_artifact_bytes)
+    taken = await within(
+        state, body, partial(take_telemetry, state.context, target, body.read, coding(request))
+    )
+    return as_json(taken.to_dict(), 200)

@@ -1,0 +1,1 @@
+"""``triage fleet`` and its commands."""

@@ -1,0 +1,119 @@
+"""``triage fleet import``: what schedulers, inventories and public traces export."""
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Annotated, Any
+
+import typer
+
+from triage.cli.ask import CaFile, TokenFile, asking
+from triage.cli.extras import service_packages
+from triage.errors import Refusal, UsageError
+from triage.fleet.cli.source import FleetUrl
+from triage.render.words.clean import one_line
+
+__all__ = ["HELP", "import_files"]
+
+HELP = """
+Take in runs, outages and an inventory: what a rate rests on.
+
+\b
+    sacct -aXPD -S now-30days -o JobIDRaw,Cluster,State,Start,End,NNodes,\\
+        AllocTRES,NodeList | triage fleet import - --zone Europe/Berlin
+    triage fleet import inventory.csv outages.csv --cluster a
+    triage fleet import trace_seren.csv --cluster seren
+
+Files are known by their content: sacct --parsable2, kubectl get -o json, a job
+table of AcmeTrace, or a table of runs, nodes or outages; .gz and .zst are fine.
+A file that was imported before changes nothing. Goes into the configured
+database, or to a service with --url.
+"""
+STDIN = "-"
+LISTED = 5
+
+Take = Callable[[str], Mapping[str, Any]]
+
+
+def import_files(
+    files: Annotated[list[str], typer.Argument(metavar="FILE...", help="Exports; - is stdin.")],
+    zone: Annotated[
+        str, typer.Option("--zone", metavar="NAME", help="Of times that name none.")
+    ] = "UTC",
+    cluster: Annotated[
+        str, typer.Option("--cluster", metavar="NAME", help="Of rows that name none.")
+    ] = "",
+    url: FleetUrl = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> int:
+    """Import; the help stands in ``HELP``."""
+    refused = 0
+    with taking(zone, cluster, url, token_file, ca_file) as take:
+        for name in files:
+            try:
+                print_result(name, take(name))
+            except (Refusal, OSError) as error:
+                refused += 1
+                why = error.strerror if isinstance(error, OSError) else str(error)
+                typer.echo(f"triage: {one_line(f'{name}: {why}')}", err=True)
+    return 2 if refused == len(files) else 0
+
+
+@contextmanager
+def taking(
+    zone: str, cluster: str, url: str, token_file: str | None, ca_file: str | None
+) -> Iterator[Take]:
+    """What takes one file in: the service that is named, else the configured database."""
+    if url or os.environ.get("TRIAGE_URL"):
+        with asking(url, token_file, ca_file) as client:
+            yield lambda name: client.import_exposure(
+                sys.stdin.buffer.read() if name == STDIN else Path(name),
+                zone=zone, cluster=cluster or None,
+            )  # fmt: skip
+        return
+    with service_packages():
+        from triage.cli.token import open_ready
+        from triage.fleet.services.exposure_import import import_upload, zone_of
+
+        known = zone_of(zone)
+        ctx = open_ready()
+
+        def take(name: str) -> Mapping[str, Any]:
+            with opened(name) as file:
+                found = import_upload(ctx, file.read, None, zone=known, cluster=cluster)
+                return found.to_dict()
+
+        try:
+            yield take
+        finally:
+            ctx.close()
+
+
+@contextmanager
+def opened(name: str) -> Iterator[IO[bytes]]:
+    if name == STDIN:
+        yield sys.stdin.buffer
+        return
+    if Path(name).is_dir():
+        raise UsageError(f"{name} is a folder: name the files in it")
+    with Path(name).open("rb") as file:
+        yield file
+
+
+def print_result(name: str, found: Mapping[str, Any]) -> None:
+    """One line for each file on stdout; what was left out of it on stderr."""
+    typer.echo(
+        f"{one_line(name)}: {found['format']}, {found['rows']:,} rows: {found['added']:,} added,"
+        f" {found['changed']:,} changed, {found['unchanged']:,} known,"
+        f" {found['num_skipped']:,} not read"
+    )
+    for one in found["skipped"][:LISTED]:
+        typer.echo(f"  line {one['line']}: {one_line(one['why'])}", err=True)
+    more = found["num_skipped"] - LISTED
+    if more > 0:
+        typer.echo(f"  and {more:,} more", err=True)
+    for note in found["notes"]:
+        typer.echo(f"  {one_line(note)}", err=True)

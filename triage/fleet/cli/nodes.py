@@ -1,0 +1,72 @@
+"""``triage fleet nodes``: how the nodes stand, the worst first."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from triage.cli.analyze import emit
+from triage.cli.ask import CaFile, TokenFile
+from triage.cli.incidents import Rows, columns, print_lines, since_time
+from triage.errors import UsageError
+from triage.fleet.cli.source import Cluster, FleetQuery, FleetUrl, source
+
+__all__ = ["HELP", "nodes"]
+
+HELP = """
+Say which nodes interrupt jobs more than chance explains, and why.
+
+\b
+Examples:
+  triage fleet nodes --standing lemon
+  triage fleet nodes --cluster a --format jsonl | jq -r .node
+
+The worst come first; without --standing a text names lemons and nodes under
+watch. A standing looks back over 112 days.
+"""
+
+
+class Standing(StrEnum):
+    """The grades of ``triage.domain.standing``, which is not imported for a help."""
+
+    GOLDEN = "golden"
+    NORMAL = "normal"
+    WATCH = "watch"
+    LEMON = "lemon"
+    UNKNOWN = "unknown"
+
+
+def nodes(
+    standing: Annotated[
+        Standing | None,
+        typer.Option("--standing", metavar="NAME", help="golden, normal, watch, lemon or unknown."),
+    ] = None,
+    until: Annotated[
+        str | None,
+        typer.Option("--until", metavar="TIME", help="As they stood then; now if left out."),
+    ] = None,
+    cluster: Cluster = None,
+    limit: Annotated[int, typer.Option("--limit", metavar="N", help="At most so many.")] = 50,
+    format_: Annotated[
+        Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
+    ] = Rows.TEXT,
+    url: FleetUrl = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """List the standings; the help stands in ``HELP``."""
+    if limit < 1:
+        raise UsageError(f"--limit {limit} shows nothing; give 1 or more")
+    asked = FleetQuery(None, None if until is None else since_time(until), cluster)
+    wanted = None if standing is None else str(standing)
+    with source(url, token_file, ca_file) as fleet:
+        # A text tells how many there are of those that it does not name.
+        found = fleet.nodes(asked, wanted, limit if format_ is Rows.JSONL else None)
+    if format_ is Rows.JSONL:
+        from triage.render.data.wire import encode_line
+
+        emit(b"".join(map(encode_line, found)))
+        return
+    from triage.fleet.render.terminal.standings import standing_lines
+
+    print_lines(standing_lines(found, columns(), wanted=wanted, most=limit))

@@ -1,0 +1,90 @@
+"""``triage fleet report``: the answers of one period on one page."""
+
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from triage.cli.analyze import Format, Output, ReportFormat, colours, emit, width
+from triage.cli.ask import CaFile, TokenFile
+from triage.errors import UsageError
+from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
+
+__all__ = ["HELP", "Knob", "report"]
+
+HELP = """
+Say how often jobs stop, why, on which nodes, and what to plan with.
+
+\b
+Examples:
+  triage fleet report --days 90 --cluster a
+  triage fleet report --gpus 16384 --format html -o fleet.html
+  triage fleet report --format json | jq .mtti
+
+`triage fleet import` takes in what a rate rests on: who ran where, how long.
+"""
+
+Gpus = Annotated[
+    int | None,
+    typer.Option("--gpus", metavar="N", help="GPUs of the job to plan for; else the usual one."),
+]
+Cost = Annotated[
+    float | None, typer.Option("--cost-s", metavar="S", help="Seconds a checkpoint stops the job.")
+]
+Restart = Annotated[
+    float | None,
+    typer.Option("--restart-s", metavar="S", help="Seconds from a stop to the next step."),
+]
+Knob = dict[str, float | int | None]
+
+
+def report(
+    since: Since = None,
+    until: Until = None,
+    days: Days = 30,
+    cluster: Cluster = None,
+    gpus: Gpus = None,
+    cost_s: Cost = None,
+    restart_s: Restart = None,
+    format_: ReportFormat = Format.TEXT,
+    output: Output = None,
+    top: Annotated[
+        int, typer.Option("--top", metavar="N", help="Name at most so many nodes.")
+    ] = 20,
+    url: FleetUrl = "",
+    token_file: TokenFile = None,
+    ca_file: CaFile = None,
+) -> None:
+    """Print the report; the help stands in ``HELP``."""
+    if not 1 <= top <= 2_000:
+        raise UsageError(f"--top {top}: give 1 to 2,000")
+    asked = period(since, until, days)
+    knobs: Knob = {"gpus": gpus, "cost_s": cost_s, "restart_s": restart_s}
+    with source(url, token_file, ca_file) as fleet:
+        facts = fleet.report(asked.of(cluster), top, knobs)
+        if format_ is Format.HTML:
+            # The map of leaf switches shows every node.
+            facts["standings"]["nodes"] = fleet.nodes(asked.of(cluster), None, None)
+    emit(rendered(facts, format_, top, to_file=output is not None), output)
+
+
+def rendered(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool) -> bytes:
+    """The answer in the form asked for; colours and width are those of stdout."""
+    from triage.render.data.wire import encode
+
+    if format_ is Format.JSON:
+        return encode(facts)
+    standings, num_checks = facts["standings"], facts["num_checks"]
+    if format_ is Format.HTML:
+        from triage.fleet.render.page import html as fleet_html
+
+        return fleet_html.render(facts, standings, num_checks=num_checks).encode("utf-8")
+    from triage.fleet.render.terminal import report as fleet_text
+
+    terminal = sys.stdout.isatty() and not to_file
+    shown = fleet_text.render(
+        facts, standings, colour=terminal and colours(),
+        width=width(terminal), top=top, num_checks=num_checks,
+    )  # fmt: skip
+    encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
+    return shown.encode(encoding, "backslashreplace")

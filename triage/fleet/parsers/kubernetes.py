@@ -1,0 +1,286 @@
+"""Jobs of Kubernetes, as ``kubectl get jobs,jobsets,pytorchjobs,pods -A -o json`` lists them.
+
+::
+
+    {"kind": "List", "items": [{"kind": "Job", "metadata": {"namespace": "research", "name": ...},
+      "status": {"startTime": "2026-11-21T01:00:00Z", "conditions": [{"type": "Failed", ...}]}}]}
+
+A run is what was submitted: a JobSet, a PyTorchJob, a Job that belongs to neither, or pods of one
+job of which only they are listed. Its job is ``NAMESPACE/NAME``, as hooks and collectors say it;
+nodes and GPUs come from its pods, GPUs of a job without pods from its templates. Kubernetes
+forgets: a Job that was deleted, and pods that were replaced, are not in the list.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Final
+
+import orjson
+
+from triage.domain.category import Category
+from triage.errors import Corrupt, Forbidden, UnknownFormat
+from triage.fleet.domain.exposure import Ending, Run
+from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.parsers.lines import Source
+from triage.fleet.parsers.rows import (
+    MAX_GPUS,
+    Options,
+    Passed,
+    Row,
+    RowError,
+    Unread,
+    how_it_ended,
+    name_in,
+    short,
+    time_in,
+)
+
+__all__ = ["kubernetes_rows"]
+
+# Read whole: objects take ten times as much memory as their text.
+MAX_BYTES: Final = 128 << 20
+SPARING_BYTES: Final = 32 << 20
+# A pod of 10 KB has a hundred; each takes a quarter of a kilobyte once it is read.
+SPARING_OBJECTS: Final = 500_000
+PIECE: Final = 1 << 20
+GPU: Final = "nvidia.com/gpu"
+# What is submitted, by kind; the first of these that a pod's labels name is its run.
+OWNERS: Final[Mapping[str, tuple[str, ...]]] = {
+    "JobSet": ("jobset.sigs.k8s.io/jobset-name",),
+    "PyTorchJob": ("training.kubeflow.org/job-name", "pytorch-job-name"),
+    "Job": ("batch.kubernetes.io/job-name", "job-name"),
+}
+# Kubernetes writes all times in UTC.
+ANY_TIME: Final = Options()
+NEVER_STARTED: Final = Passed("jobs that never started")
+NO_JOB: Final = Passed("objects that are no job and no pod of one")
+PARTS: Final = Passed("jobs that are part of another")
+# Conditions of jobs that say how they ended.
+ENDED: Final = ("Complete", "Completed", "Succeeded", "Failed")
+
+Json = Mapping[str, Any]
+
+
+@dataclass(slots=True)
+class JobObjects:
+    """One job, gathered from its object and its pods."""
+
+    place: int
+    job: Json | None = None
+    pods: list[Json] = field(default_factory=list)
+    parts: list[Json] = field(default_factory=list)
+    """Jobs that it is made of."""
+
+
+def kubernetes_rows(source: Source, options: Options) -> Iterator[Row]:
+    """The runs of a list. Raises :class:`Corrupt`, :class:`Forbidden`, :class:`UnknownFormat`."""
+    found: dict[tuple[str, str, str], JobObjects] = {}
+    for place, item in enumerate(items_of(read_all(source, sparing=options.sparing)), 1):
+        if not isinstance(item, dict):
+            yield Unread(place, "it is no object")
+            continue
+        owner = owner_of(item)
+        if owner is None:
+            yield NO_JOB
+        elif item.get("kind") == "Pod":
+            found.setdefault(owner, JobObjects(place)).pods.append(item)
+        elif owner[0] == item.get("kind"):
+            found.setdefault(owner, JobObjects(place)).job = item
+        else:
+            found.setdefault(owner, JobObjects(place)).parts.append(item)
+            yield PARTS
+    for (_, namespace, name), one in found.items():
+        try:
+            yield run_of(f"{namespace}/{name}" if namespace else name, one, options)
+        except RowError as error:
+            yield Unread(one.place, f"{short(name)}: {error}")
+
+
+def read_all(source: Source, *, sparing: bool) -> bytes:
+    pieces, total, objects = [], 0, 0
+    most = SPARING_BYTES if sparing else MAX_BYTES
+    while piece := source.read(PIECE):
+        total += len(piece)
+        objects += piece.count(b"{") + piece.count(b"[") if sparing else 0
+        if total > most:
+            raise Forbidden(
+                f"a Kubernetes list of more than {most:,} bytes; list each namespace alone"
+            )
+        if objects > SPARING_OBJECTS:
+            raise Forbidden(
+                f"a Kubernetes list of more than {SPARING_OBJECTS:,} objects;"
+                " list each namespace alone"
+            )
+        pieces.append(piece)
+    return b"".join(pieces).removeprefix(b"\xef\xbb\xbf")
+
+
+def items_of(data: bytes) -> Sequence[Any]:
+    try:
+        value = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        raise Corrupt(f"it begins as JSON and is none: {error}") from error
+    if isinstance(value, dict) and isinstance(value.get("items"), list):
+        items: Sequence[Any] = value["items"]
+        return items
+    if isinstance(value, dict) and value.get("kind") in {*OWNERS, "Pod"}:
+        return [value]
+    raise UnknownFormat("it is JSON, and no list of Kubernetes objects: kubectl get ... -o json")
+
+
+def owner_of(item: Json) -> tuple[str, str, str] | None:
+    """(kind, namespace, name) of the run that an object is of; None for what is of none."""
+    metadata = of(item, "metadata")
+    namespace = text(metadata.get("namespace"))
+    labels = of(metadata, "labels")
+    for kind, names in OWNERS.items():
+        if item.get("kind") == kind and text(metadata.get("name")):
+            return kind, namespace, text(metadata.get("name"))
+        for name in names:
+            if item.get("kind") != kind and text(labels.get(name)):
+                return kind, namespace, text(labels.get(name))
+    return None
+
+
+def run_of(job_id: str, found: JobObjects, options: Options) -> Row:
+    """The run. Raises :class:`RowError`."""
+    status = of(found.job or {}, "status")
+    pods = [of(pod, "status") for pod in found.pods]
+    started = [*pods, *(of(part, "status") for part in found.parts)]
+    # A JobSet does not say when it started; what it is made of does.
+    start = at(status.get("startTime"), "startTime") or min(
+        (when for one in started if (when := at(one.get("startTime"), "startTime"))), default=None
+    )
+    word, state, end = ending_of(found.job, status, pods)
+    if start is None:
+        return NEVER_STARTED
+    if options.last is not None and max(start, end or start) > options.last:
+        raise RowError("it started or ended in the future")
+    if end is not None and end < start:
+        raise RowError("it ended before it started")
+    nodes = sorted(
+        {
+            name_in(node, "a node")
+            for pod in found.pods
+            if (node := text(of(pod, "spec").get("nodeName")))
+        }
+    )
+    gpus = sum(gpus_of(of(pod, "spec")) for pod in found.pods)
+    return Run(
+        job_id=name_in(job_id, "the job"),
+        started_at=start,
+        ended_at=end,
+        ending=how_it_ended(state, word, end),
+        num_nodes=len(nodes),
+        num_gpus=min(gpus or gpus_wanted(of(found.job or {}, "spec")), MAX_GPUS),
+        nodes=tuple(nodes),
+        cluster=options.cluster,
+        cause=state.cause,
+        source="kubernetes",
+    )
+
+
+def ending_of(
+    job: Json | None, status: Json, pods: Sequence[Json]
+) -> tuple[str, JobState, datetime | None]:
+    """How and when it ended: what the job says, else what all of its pods say."""
+    for condition in listed(status, "conditions"):
+        if condition.get("status") == "True" and condition.get("type") in ENDED:
+            word = text(condition.get("type"))
+            reason = state_of(text(condition.get("reason")))
+            state = reason or state_of(word) or JobState(Ending.UNKNOWN)
+            end = at(status.get("completionTime"), "completionTime")
+            return (
+                word,
+                with_pods(state, pods),
+                end or at(condition.get("lastTransitionTime"), "lastTransitionTime"),
+            )
+    if job is not None:
+        return "running", JobState(Ending.RUNNING), None
+    ends = [end_of_pod(pod) for pod in pods]
+    last = max((end for end in ends if end is not None), default=None)
+    if None in ends or last is None:
+        return "running", JobState(Ending.RUNNING), None
+    failed = [pod for pod in pods if pod.get("phase") == "Failed"]
+    word = "failed" if failed else "succeeded"
+    return word, with_pods(state_of(word) or JobState(Ending.UNKNOWN), pods), last
+
+
+def with_pods(state: JobState, pods: Sequence[Json]) -> JobState:
+    """A failure as the pods explain it: preempted ones were planned, others out of memory."""
+    if state.ending != Ending.UNEXPECTED:
+        return state
+    said = {word for pod in pods for word in words_of(pod)}
+    if Ending.PLANNED in {known.ending for word in said if (known := state_of(word))}:
+        return JobState(Ending.PLANNED)
+    if "OOMKilled" in said:
+        return JobState(Ending.UNEXPECTED, Category.HOST_OOM)
+    return state
+
+
+def words_of(pod: Json) -> Iterator[str]:
+    yield text(pod.get("reason"))
+    for condition in listed(pod, "conditions"):
+        if condition.get("type") == "DisruptionTarget":
+            yield text(condition.get("reason"))
+    for container in listed(pod, "containerStatuses"):
+        yield text(of(of(container, "state"), "terminated").get("reason"))
+
+
+def end_of_pod(pod: Json) -> datetime | None:
+    """When the last container of a pod that is over ended."""
+    if pod.get("phase") not in ("Succeeded", "Failed"):
+        return None
+    ends = [
+        at(of(of(one, "state"), "terminated").get("finishedAt"), "finishedAt")
+        for one in listed(pod, "containerStatuses")
+    ]
+    return max((end for end in ends if end is not None), default=None)
+
+
+def gpus_of(pod_spec: Json) -> int:
+    """GPUs of all containers of a pod."""
+    total = 0
+    for container in listed(pod_spec, "containers"):
+        resources = of(container, "resources")
+        total += number(of(resources, "limits").get(GPU) or of(resources, "requests").get(GPU))
+    return total
+
+
+def gpus_wanted(spec: Json) -> int:
+    """GPUs that the templates of a job ask for."""
+    total = number(spec.get("parallelism", 1)) * gpus_of(of(of(spec, "template"), "spec"))
+    for replica in of(spec, "pytorchReplicaSpecs").values():
+        if isinstance(replica, dict):
+            pods = number(replica.get("replicas", 1))
+            total += pods * gpus_of(of(of(replica, "template"), "spec"))
+    for replicated in listed(spec, "replicatedJobs"):
+        jobs = number(replicated.get("replicas", 1))
+        total += jobs * gpus_wanted(of(of(replicated, "template"), "spec"))
+    return total
+
+
+def of(value: Json, key: str) -> Json:
+    found = value.get(key)
+    return found if isinstance(found, dict) else {}
+
+
+def listed(value: Json, key: str) -> list[Json]:
+    found = value.get(key)
+    return [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
+
+
+def text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def number(value: object) -> int:
+    if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) < 10:
+        return int(value)
+    return value if isinstance(value, int) and 0 <= value <= MAX_GPUS else 0
+
+
+def at(value: object, what: str, options: Options = ANY_TIME) -> datetime | None:
+
+    return time_in(value, what, options) if isinstance(value, str) else None

@@ -1,0 +1,74 @@
+"""Text from outside as lines and fields, one at a time: a trace may be larger than memory.
+
+A quote that is never closed ends with its line: a field with a line break in it is a row that
+cannot be read, and not the end of the file.
+"""
+
+import codecs
+import csv
+from collections.abc import Iterator
+from typing import Final, Protocol
+
+from triage.errors import UnknownFormat
+from triage.fleet.parsers.rows import RowError
+
+__all__ = ["MAX_LINE", "Line", "Source", "delimiter_of", "fields_in", "lines_of"]
+
+PIECE: Final = 1 << 18
+# A host list of 20,000 nodes is shorter.
+MAX_LINE: Final = 1 << 20
+DELIMITERS: Final = ("|", ",", "\t", ";")
+UTF16: Final = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+Line = tuple[int, str | None]
+"""(number from 1, text); None for a line that is longer than ``MAX_LINE``."""
+
+
+class Source(Protocol):
+    """Bytes to be read once."""
+
+    def read(self, size: int, /) -> bytes:
+        """Up to ``size`` bytes; none at the end."""
+        ...
+
+
+def lines_of(source: Source) -> Iterator[Line]:
+    """All lines without their ends, in UTF-8 or in UTF-16 with its mark.
+
+    Raises :class:`UnknownFormat` where the bytes are no text.
+    """
+    piece = source.read(PIECE)
+    encoding = "utf-16" if piece.startswith(UTF16) else "utf-8-sig"
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    rest, number, too_long = "", 0, False
+    while piece:
+        if encoding == "utf-8-sig" and b"\0" in piece:
+            raise UnknownFormat("it is no text: it holds zero bytes")
+        *whole, rest = (rest + decoder.decode(piece)).split("\n")
+        for text in whole:
+            number += 1
+            yield number, None if too_long or len(text) > MAX_LINE else text.rstrip("\r")
+            too_long = False
+        if len(rest) > MAX_LINE:
+            rest, too_long = "", True
+        piece = source.read(PIECE)
+    rest += decoder.decode(b"", final=True)
+    if rest or too_long:
+        yield number + 1, None if too_long else rest.rstrip("\r")
+
+
+def delimiter_of(header: str) -> str | None:
+    """What parts the fields of a header; None where nothing does."""
+    found = max(DELIMITERS, key=header.count)
+    return found if found in header else None
+
+
+def fields_in(text: str, delimiter: str) -> list[str]:
+    """The fields of a row. Raises :class:`RowError` for a quote that is not closed."""
+    # Slurm quotes nothing: what stands between two bars is the field.
+    if '"' not in text or delimiter == "|":
+        return text.split(delimiter)
+    try:
+        return next(csv.reader([text], delimiter=delimiter, strict=True))
+    except (csv.Error, StopIteration) as error:
+        raise RowError(f"its quotes do not fit ({error})") from error

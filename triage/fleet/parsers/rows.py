@@ -1,0 +1,158 @@
+"""What a reader of exposure yields, and how it reads a name, a number and a time.
+
+A reader takes text from outside row by row. A row that cannot be read is an :class:`Unread`
+with its line and the reason, and the next one is read as if it had not been there. A row that
+is none of a run (a step, a job that waits) is :class:`Passed`.
+"""
+
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from typing import Final
+
+from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, Run
+from triage.fleet.domain.job_states import JobState
+
+__all__ = [
+    "MAX_GPUS", "Options", "Passed", "Row", "RowError", "Unread", "both_times",
+    "cluster_in", "count_in",
+    "name_in", "short", "time_in",
+]  # fmt: skip
+
+MAX_NAME: Final = 256
+MAX_NODES: Final = 1_000_000
+MAX_GPUS: Final = 10_000_000
+# Nobody trained on GPUs before; Slurm prints 1970 for a job that never started.
+FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+CONTROL: Final = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
+WHOLE: Final = re.compile(r"\d{1,12}(?:\.0+)?", re.ASCII)
+# 1763694855, 1763694855.25
+EPOCH: Final = re.compile(r"\d{9,11}(?:\.\d{1,9})?", re.ASCII)
+# 2026-11-21T03:14:15, with a fraction and a zone or without: "Z", "+08:00", "+0800"
+TIME: Final = re.compile(
+    r"\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d{1,9})?\s?(?:[Zz]|UTC|[+-]\d\d:?\d\d)?",
+    re.ASCII,
+)
+NOTHING: Final = frozenset({"", "unknown", "none", "n/a", "na", "nan", "null", "nat", "-"})
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """``zone`` is that of times which name none; ``cluster`` is that of rows which name none.
+
+    Times beyond ``last`` cannot be: whoever wrote them has a wrong clock, or a wrong zone.
+    ``sparing`` is for a process that has other things to do: JSON, which is held whole, may be
+    a quarter as long.
+    """
+
+    zone: tzinfo = UTC
+    cluster: str = ""
+    last: datetime | None = None
+    sparing: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """A row that is left out; ``line`` counts from 1, of a list of objects it is the place."""
+
+    line: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """A row that is well, and is not what we count; ``what`` names its kind in the plural."""
+
+    what: str
+
+
+Row = Run | Outage | NodeFacts | Unread | Passed
+
+
+class RowError(ValueError):
+    """A row cannot be read; the message is a clause that says what is wrong with which field."""
+
+
+def name_in(text: str, what: str) -> str:
+    """A name of a job, node or cluster. Raises :class:`RowError`."""
+    name = text.strip()
+    if not name:
+        raise RowError(f"{what} is empty")
+    if len(name) > MAX_NAME:
+        raise RowError(f"{what} has more than {MAX_NAME} characters")
+    if CONTROL.search(name):
+        raise RowError(f"{what} holds a control character")
+    return name
+
+
+def cluster_in(text: str, options: Options) -> str:
+    """The cluster that a row names, else the one that the options do. Raises :class:`RowError`."""
+    return name_in(text, "the cluster") if text.strip() else options.cluster
+
+
+def count_in(text: str, what: str, most: int = MAX_NODES) -> int | None:
+    """A whole number, None where there is nothing. Raises :class:`RowError`."""
+    text = text.strip()
+    if text.lower() in NOTHING:
+        return None
+    if not WHOLE.fullmatch(text):
+        raise RowError(f"{what} {short(text)} is no whole number")
+    number = int(text.partition(".")[0])
+    if number > most:
+        raise RowError(f"{what} {number:,} is more than {most:,}")
+    return number
+
+
+def time_in(text: str, what: str, options: Options, *, later: bool = False) -> datetime | None:
+    """A time in UTC, None where there is nothing. Raises :class:`RowError`.
+
+    The zone of the options is taken where the text names none. ``later`` is the second of two
+    hours that an end of summer time gives the same name.
+    """
+    text = text.strip()
+    if text.lower() in NOTHING:
+        return None
+    try:
+        if EPOCH.fullmatch(text):
+            at = datetime.fromtimestamp(float(text), UTC)
+        elif TIME.fullmatch(text):
+            at = datetime.fromisoformat(text.replace(",", ".").replace("UTC", "Z"))
+        else:
+            raise ValueError
+        if at.tzinfo is None:
+            at = at.replace(tzinfo=options.zone, fold=int(later))
+        at = at.astimezone(UTC)
+    except (ValueError, OverflowError) as error:
+        raise RowError(f"{what} {short(text)} is no time such as 2026-11-21T03:14:15") from error
+    if at < FIRST:
+        raise RowError(f"{what} {short(text)} is before {FIRST:%Y}")
+    if options.last is not None and at > options.last:
+        raise RowError(f"{what} {short(text)} is in the future")
+    return at
+
+
+def both_times(
+    start: str, end: str, options: Options, start_name: str = "start", end_name: str = "end"
+) -> tuple[datetime | None, datetime | None]:
+    """Start and end, in their order. Raises :class:`RowError` where the end is before."""
+    from_at, to_at = time_in(start, start_name, options), time_in(end, end_name, options)
+    if from_at is not None and to_at is not None and to_at < from_at:
+        to_at = time_in(end, end_name, options, later=True)
+        if to_at is not None and to_at < from_at:
+            raise RowError(f"{end_name} {short(end)} is before {start_name} {short(start)}")
+    return from_at, to_at
+
+
+def how_it_ended(state: JobState, word: str, ended_at: datetime | None) -> Ending:
+    """The ending of a run in this state. Raises :class:`RowError` for an end without its time."""
+    if ended_at is not None:
+        return Ending.UNKNOWN if state.ending == Ending.RUNNING else state.ending
+    if state.ending in (Ending.RUNNING, Ending.UNKNOWN):
+        return Ending.RUNNING
+    raise RowError(f"it ended ({short(word)}), and no field says when")
+
+
+def short(text: str) -> str:
+    """A foreign text as a reason may quote it."""
+    clean = CONTROL.sub("\ufffd", text.strip())
+    return repr(clean if len(clean) <= 60 else clean[:59] + "…")

@@ -1,0 +1,114 @@
+"""Runs as a plain table of our own, for every scheduler that has no reader.
+
+::
+
+    job_id,started_at,ended_at,ending,num_nodes,num_gpus,nodes,cluster,cause
+    4711,2026-11-21T01:00:00Z,2026-11-21T03:14:15Z,failed,2,16,gpu[001-002],a,gpu_hbm
+
+``job_id`` and ``started_at`` are needed, the others as far as they are known. ``nodes`` is a host
+list, or names with blanks between them; ``ending`` a scheduler's state or one of completed,
+unexpected, planned, running, unknown; ``cause`` a category, where somebody has found it.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.domain.category import Category
+from triage.domain.hosts import expand
+from triage.fleet.domain.exposure import Ending, Run
+from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.parsers.columns import Columns
+from triage.fleet.parsers.rows import (
+    MAX_GPUS,
+    Options,
+    Passed,
+    Row,
+    RowError,
+    both_times,
+    cluster_in,
+    count_in,
+    how_it_ended,
+    name_in,
+    short,
+)
+
+__all__ = ["RunReader", "hosts_in"]
+
+NEVER_STARTED: Final = Passed("jobs that never started")
+
+
+class RunReader:
+    """Claims a table that has ``job_id`` and ``started_at`` (or ``start``)."""
+
+    name = "csv"
+
+    def __init__(self, columns: Columns, options: Options) -> None:
+        self.options = options
+        first = columns.first
+        self.job = first("job_id")
+        self.start, self.end = first("started_at", "start"), first("ended_at", "end")
+        self.ending = first("ending", "state")
+        self.num_nodes, self.num_gpus = first("num_nodes"), first("num_gpus")
+        self.nodes, self.cluster = first("nodes", "nodelist"), first("cluster")
+        self.cause = first("cause", "category")
+
+    @staticmethod
+    def claims(columns: Columns, delimiter: str) -> bool:  # noqa: ARG004 - any will do
+        """By the names in the header."""
+        return "job_id" in columns and columns.first("started_at", "start") is not None
+
+    def rows(self, fields: Sequence[str]) -> Iterator[Row]:
+        """The run of a row. Raises :class:`RowError`."""
+
+        def at(place: int | None) -> str:
+            return "" if place is None else fields[place]
+
+        job_id = name_in(at(self.job), "job_id")
+        start, end = both_times(
+            at(self.start), at(self.end), self.options, "started_at", "ended_at"
+        )
+        state = ending_in(at(self.ending))
+        if start is None or not state.started:
+            yield NEVER_STARTED
+            return
+        nodes = hosts_in(at(self.nodes))
+        yield Run(
+            job_id=job_id,
+            started_at=start,
+            ended_at=end,
+            ending=how_it_ended(state, at(self.ending), end),
+            num_nodes=len(nodes) or count_in(at(self.num_nodes), "num_nodes") or 0,
+            num_gpus=count_in(at(self.num_gpus), "num_gpus", MAX_GPUS) or 0,
+            nodes=nodes,
+            cluster=cluster_in(at(self.cluster), self.options),
+            cause=cause_in(at(self.cause)) or state.cause,
+            source=self.name,
+        )
+
+
+def ending_in(text: str) -> JobState:
+    if not text.strip():
+        return JobState(Ending.UNKNOWN)
+    state = state_of(text)
+    if state is None:
+        raise RowError(f"ending {short(text)} is not known")
+    return state
+
+
+def cause_in(text: str) -> Category | None:
+    text = text.strip()
+    if not text:
+        return None
+    if text not in set(Category):
+        raise RowError(f"cause {short(text)} is no category")
+    return Category(text)
+
+
+def hosts_in(text: str) -> tuple[str, ...]:
+    """The names of a host list, blanks between them or commas. Raises :class:`RowError`."""
+    try:
+        return tuple(name_in(name, "a node") for name in expand(",".join(text.split())))
+    except RowError:
+        raise
+    except ValueError as error:
+        raise RowError(f"nodes: {error}") from error

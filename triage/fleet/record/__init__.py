@@ -1,0 +1,1 @@
+"""The record of a fleet as columns: runs, interruptions, suspects, outages."""

@@ -1,0 +1,125 @@
+"""The record of a fleet, as columns: what every question of this package is answered from.
+
+It is plain arrays, so that a year of 2,048 nodes (3,000 runs of all nodes, six million
+memberships) is summed in milliseconds. Times are ns since the epoch in UTC.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.domain.category import Category
+from triage.domain.health import CheckResult
+
+__all__ = ["Accusations", "FleetRecord", "Interruptions", "NodeSignals", "Outages", "Runs"]
+
+Ints = npt.NDArray[np.int64]
+Small = npt.NDArray[np.int32]
+Flags = npt.NDArray[np.bool_]
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Runs:
+    """Runs, by start, cut to the time of the record.
+
+    ``end_ns`` of a run that has no end yet is when it was last heard of.
+
+    ``node_at[i]:node_at[i + 1]`` is the part of ``node`` (indices into the record's nodes) that
+    run ``i`` was on; empty where only ``num_nodes`` is known.
+    """
+
+    start_ns: Ints
+    end_ns: Ints
+    num_nodes: Small
+    num_gpus: Small
+    interrupted: Flags  # ended unexpectedly
+    planned: Flags
+    node_at: Ints  # shape (runs + 1,)
+    node: Small
+
+
+@dataclass(frozen=True, slots=True)
+class Interruptions:
+    """Stops of runs, by time: those that were triaged, and those only a scheduler knows of.
+
+    ``run`` is -1 where no run is known; ``num_gpus`` is 0 where nobody said how large it was.
+    ``cause`` is what a person resolved it as, else the verdict; None where it was not triaged.
+    ``resolved`` tells the two apart. ``planned`` ones are never counted into a rate.
+    """
+
+    at_ns: Ints
+    cause: tuple[Category | None, ...]
+    resolved: Flags
+    planned: Flags
+    run: Small
+    num_gpus: Small
+    incident_id: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accusations:
+    """Who stood as a suspect in which interruption: blame is shared by ``score`` among them.
+
+    Culprits and possible ones; never who was only ``affected``, and nobody whom a person cleared.
+    ``position`` counts from 1. ``convicted`` is the role culprit. ``part`` is the repeated part
+    as ``triage.analysis.facts.part`` words it (a GPU, a NIC, a link), None for the node alone.
+    """
+
+    interruption: Small
+    node: Small
+    position: Small
+    score: Floats
+    convicted: Flags
+    category: tuple[Category, ...]
+    part: tuple[str | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Outages:
+    """Nodes out of service; ``end_ns`` of one that still is, is the end of the record."""
+
+    node: Small
+    start_ns: Ints
+    end_ns: Ints
+    reason: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NodeSignals:
+    """What else is known of one node within the record."""
+
+    distinct_xids: tuple[int, ...] = ()
+    jobs_that_excluded_it: int = 0
+    straggler_hits: int = 0
+    checks: tuple[CheckResult, ...] = ()
+    """The newest result of each check and part."""
+    telemetry: Mapping[str, float] = field(default_factory=dict)
+    """Over the last 28 days: ``throttled_hours``, ``ecc_growth``, ``remap_growth`` ..."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRecord:
+    """Everything known of a fleet between two times.
+
+    ``nodes`` are sorted names; ``generation``, ``rack`` and ``leaf_switch`` are parallel to
+    them. ``gpus_per_node`` is what most runs had, None where no run says it. ``notes`` say what
+    is missing (incidents without a run, runs without nodes).
+    """
+
+    since_ns: int
+    until_ns: int
+    nodes: tuple[str, ...]
+    generation: tuple[str | None, ...]
+    rack: tuple[str | None, ...]
+    leaf_switch: tuple[str | None, ...]
+    runs: Runs
+    interruptions: Interruptions
+    accusations: Accusations
+    outages: Outages
+    signals: Mapping[str, NodeSignals] = field(default_factory=dict)
+    gpus_per_node: int | None = None
+    cluster: str | None = None
+    notes: tuple[str, ...] = ()

@@ -1,0 +1,137 @@
+"""A record made ready to be counted: hours since its start, sizes, and which stops count.
+
+Only what lies between the two times of the record is exposure. A stop of which no run is known
+has no exposure either: it is shown among the causes, and kept out of every rate.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.fleet.record.columns import FleetRecord
+
+__all__ = ["HOUR_NS", "Exposed", "exposed", "hours_before"]
+
+HOUR_NS: Final = 3_600 * 1_000_000_000
+
+Floats = npt.NDArray[np.float64]
+Ints = npt.NDArray[np.int64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Exposed:
+    """Columns of runs (``start_h``, ``end_h``, ``gpus``, ``num_nodes``) and of stops.
+
+    Hours count from the start of the record. ``at_h``, ``run`` and ``size`` are of unexpected
+    stops within the record, by time; ``counted`` marks those that rates count, and ``index``
+    is their place among the record's interruptions. ``by_calendar`` is True where not one run
+    is known: then the time of the record itself is the exposure, as of one job.
+    """
+
+    period_h: float
+    start_h: Floats
+    end_h: Floats
+    gpus: Floats
+    num_nodes: Floats
+    at_h: Floats
+    run: Ints
+    size: Ints
+    index: Ints
+    counted: Flags
+    num_planned: int
+    by_calendar: bool
+
+    @property
+    def hours(self) -> Floats:
+        """How long each run lasted within the record."""
+        return self.end_h - self.start_h
+
+    @property
+    def events(self) -> int:
+        """Unexpected stops that rates count."""
+        return int(self.counted.sum())
+
+    @property
+    def job_hours(self) -> float:
+        """Hours of runs, or of the record where no run is known."""
+        return self.period_h if self.by_calendar else float(self.hours.sum())
+
+    @property
+    def gpu_hours(self) -> float:
+        """Hours of runs times their GPUs."""
+        return float(self.hours @ self.gpus)
+
+    @property
+    def node_days(self) -> float:
+        """Days of runs times their nodes."""
+        return float(self.hours @ self.num_nodes) / 24
+
+    def job_hours_before(self, edges_h: Floats) -> Floats:
+        """Job-hours from the start of the record to each edge."""
+        if self.by_calendar:
+            return np.clip(edges_h, 0.0, self.period_h)
+        return hours_before(edges_h, self.start_h, self.end_h, np.ones(len(self.start_h)))
+
+    def gpu_hours_before(self, edges_h: Floats) -> Floats:
+        """GPU-hours from the start of the record to each edge."""
+        return hours_before(edges_h, self.start_h, self.end_h, self.gpus)
+
+    def exposure_before(self, edges_h: Floats) -> Floats:
+        """GPU-hours where sizes are known, else job-hours: what stops are in proportion to."""
+        return self.gpu_hours_before(edges_h) if self.gpu_hours else self.job_hours_before(edges_h)
+
+    def events_between(self, edges_h: Floats) -> Ints:
+        """Counted stops in each of the windows between neighbouring edges; the last is closed."""
+        return np.histogram(self.at_h[self.counted], edges_h)[0].astype(np.int64)
+
+
+def exposed(record: FleetRecord) -> Exposed:
+    """The record's columns, clipped to its times; an end before its start is no exposure."""
+    runs, stops = record.runs, record.interruptions
+    period_h = max(0.0, (record.until_ns - record.since_ns) / HOUR_NS)
+    start_h = np.clip((runs.start_ns - record.since_ns) / HOUR_NS, 0.0, period_h)
+    end_h = np.clip((runs.end_ns - record.since_ns) / HOUR_NS, start_h, period_h)
+    gpus, num_nodes = _sizes(record)
+    within = (stops.at_ns >= record.since_ns) & (stops.at_ns <= record.until_ns)
+    index = np.flatnonzero(within & ~stops.planned)
+    index = index[np.argsort(stops.at_ns[index], kind="stable")]
+    run = stops.run[index].astype(np.int64)
+    known = (run >= 0) & (run < len(gpus))
+    by_calendar = not float((end_h - start_h).sum())
+    size = np.maximum(stops.num_gpus[index].astype(np.int64), 0)
+    size[known] = np.where(gpus[run[known]] > 0, gpus[run[known]], size[known])
+    return Exposed(
+        period_h, start_h, end_h, gpus, num_nodes,
+        (stops.at_ns[index] - record.since_ns) / HOUR_NS, np.where(known, run, -1), size, index,
+        np.ones(len(index), np.bool_) if by_calendar else known,
+        int((within & stops.planned).sum()), by_calendar,
+    )  # fmt: skip
+
+
+def hours_before(edges_h: Floats, start_h: Floats, end_h: Floats, weight: Floats) -> Floats:
+    """Weighted hours of all runs up to each edge: O((runs + edges) log runs), any overlap."""
+    return _grown(edges_h, start_h, weight) - _grown(edges_h, end_h, weight)
+
+
+def _grown(edges_h: Floats, since_h: Floats, weight: Floats) -> Floats:
+    """Sum over runs of weight x (edge - since), for those that began before the edge."""
+    order = np.argsort(since_h, kind="stable")
+    begun = np.searchsorted(since_h[order], edges_h)
+    heavy = np.concatenate([[0.0], np.cumsum(weight[order])])
+    moved = np.concatenate([[0.0], np.cumsum(weight[order] * since_h[order])])
+    return np.asarray(heavy[begun] * edges_h - moved[begun], np.float64)
+
+
+def _sizes(record: FleetRecord) -> tuple[Floats, Floats]:
+    """GPUs and nodes of each run; one is taken from the other where a source left it out."""
+    gpus = np.maximum(record.runs.num_gpus.astype(np.float64), 0)
+    nodes = np.maximum(record.runs.num_nodes.astype(np.float64), 0)
+    nodes = np.where(nodes > 0, nodes, np.diff(record.runs.node_at))
+    each = record.gpus_per_node
+    if each:
+        gpus = np.where(gpus > 0, gpus, nodes * each)
+        nodes = np.where(nodes > 0, nodes, gpus / each)
+    return gpus, nodes

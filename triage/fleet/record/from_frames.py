@@ -1,0 +1,229 @@
+"""A record out of DataFrames: a trace, an export or a table of one's own becomes a fleet's record.
+
+For notebooks: what the service joins out of its database is here said by two or three tables.
+Times that name no zone are in UTC.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.domain.category import Category
+from triage.errors import UsageError
+from triage.fleet.domain.exposure import Ending
+from triage.fleet.record.columns import Accusations, FleetRecord, Interruptions, Outages, Runs
+from triage.fleet.record.frame_columns import (
+    NONE_NS,
+    causes,
+    flags,
+    given,
+    instant,
+    members,
+    numbers,
+    times,
+)
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = ["record_from_frames"]
+
+Ints = npt.NDArray[np.int64]
+# A failure is told a little before or after the end of its run, by another clock.
+SLACK_NS: Final = 60 * 1_000_000_000
+
+
+def record_from_frames(
+    runs: "DataFrame",
+    interruptions: "DataFrame | None" = None,
+    outages: "DataFrame | None" = None,
+    *,
+    since: object = None,
+    until: object = None,
+    leaf_switch: Mapping[str, str] | None = None,
+    cluster: str | None = None,
+) -> FleetRecord:
+    """``runs``: one row per attempt of a job: ``started_at``, ``ended_at`` (missing: it still
+    runs) and ``num_gpus``; where known ``num_nodes``, ``nodes`` (names, or a Slurm host list),
+    ``job_id``, ``ending`` (``completed``, ``unexpected``, ``planned`` ...) and ``cause``.
+
+    ``interruptions``: ``at``; where known ``cause``, ``planned``, ``resolved``, ``job_id`` (joins
+    it to the run of that job at that time), ``node`` (who is to blame) and ``score``. Without
+    this table each run that ended unexpectedly, or as planned, is one. ``outages``: ``node``,
+    ``from_at``, ``to_at`` (missing: still out). ``since`` and ``until`` are the first start and
+    the last time that is told, where not given; runs are cut to them.
+
+    Raises :class:`UsageError` with the table, the row and the column that cannot be.
+    """
+    start = times(runs, "runs", "started_at")
+    end = times(runs, "runs", "ended_at", needed=False)
+    at = (
+        np.zeros(0, np.int64)
+        if interruptions is None
+        else times(interruptions, "interruptions", "at")
+    )
+    first, last = period(since, until, start, np.concatenate([end[end != NONE_NS], start, at]))
+    end = np.where(end == NONE_NS, np.maximum(last, start), end)
+    if len(backwards := np.flatnonzero(end < start)):
+        raise UsageError(f"runs, row {int(backwards[0])}: it ends before it begins")
+    order = np.flatnonzero((start < last) & (end >= first))
+    order = order[np.argsort(start[order], kind="stable")]
+    kept = runs.iloc[order]
+    of_runs = members(kept, "runs")
+    blamed = [] if interruptions is None else given(interruptions, "node")
+    out = [] if outages is None else given(outages, "node")
+    told = {str(one) for one in (*blamed, *out) if one is not None}
+    nodes = tuple(sorted(told.union(*of_runs)))
+    place = {name: number for number, name in enumerate(nodes)}
+    ran = runs_of(
+        kept, np.maximum(start[order], first), np.minimum(end[order], last), of_runs, place
+    )
+    over = end[order] < last
+    if interruptions is None:
+        stops = stops_of_runs(kept, ran, over)
+    else:
+        within = (at >= first) & (at <= last)
+        interruptions, at = interruptions[within], at[within]
+        stops = stops_of_table(interruptions, at, kept, ran)
+    return FleetRecord(
+        since_ns=first,
+        until_ns=last,
+        nodes=nodes,
+        generation=(None,) * len(nodes),
+        rack=(None,) * len(nodes),
+        leaf_switch=tuple((leaf_switch or {}).get(name) for name in nodes),
+        runs=ran,
+        interruptions=stops,
+        accusations=accusations_of(interruptions, stops, place),
+        outages=outages_of(outages, place, first, last),
+        gpus_per_node=usual_gpus_per_node(ran),
+        cluster=cluster,
+    )
+
+
+def period(since: object, until: object, start: Ints, told: Ints) -> tuple[int, int]:
+    first = int(start.min()) if len(start) else 0
+    last = int(told.max()) if len(told) else first
+    first = first if since is None else instant(since, "since")
+    last = last if until is None else instant(until, "until")
+    if last < first:
+        raise UsageError("the record ends before it begins: since has to be before until")
+    return first, last
+
+
+def runs_of(
+    kept: "DataFrame",
+    start: Ints,
+    end: Ints,
+    of_runs: Sequence[tuple[str, ...]],
+    place: Mapping[str, int],
+) -> Runs:
+    ending = [str(one or "") for one in given(kept, "ending")]
+    sizes = [len(one) for one in of_runs]
+    told = numbers(kept, "runs", "num_nodes")
+    return Runs(
+        start_ns=start,
+        end_ns=end,
+        num_nodes=np.where(told > 0, told, sizes).astype(np.int32),
+        num_gpus=numbers(kept, "runs", "num_gpus").astype(np.int32),
+        interrupted=np.array([one == Ending.UNEXPECTED for one in ending], np.bool_),
+        planned=np.array([one == Ending.PLANNED for one in ending], np.bool_),
+        node_at=np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).astype(np.int64),
+        node=np.array([place[name] for one in of_runs for name in one], np.int32),
+    )
+
+
+def stops_of_runs(kept: "DataFrame", ran: Runs, over: npt.NDArray[np.bool_]) -> Interruptions:
+    """Each run that was stopped within the record, at its end."""
+    run = np.flatnonzero((ran.interrupted | ran.planned) & over)
+    run = run[np.argsort(ran.end_ns[run], kind="stable")]
+    why = causes(kept, "runs")
+    return Interruptions(
+        at_ns=ran.end_ns[run],
+        cause=tuple(why[one] for one in run),
+        resolved=np.zeros(len(run), np.bool_),
+        planned=ran.planned[run],
+        run=run.astype(np.int32),
+        num_gpus=ran.num_gpus[run],
+        incident_id=(None,) * len(run),
+    )
+
+
+def stops_of_table(
+    interruptions: "DataFrame", at: Ints, kept: "DataFrame", ran: Runs
+) -> Interruptions:
+    """The table's rows, in its order; each with the run of its job at its time."""
+    of_job: dict[str, list[int]] = {}
+    for number, job in enumerate(given(kept, "job_id")):
+        if job is not None:
+            of_job.setdefault(str(job), []).append(number)
+    run = np.full(len(at), -1, np.int32)
+    for row, job in enumerate(given(interruptions, "job_id")):
+        for number in of_job.get(str(job), ()) if job is not None else ():
+            begins, ends = ran.start_ns[number] - SLACK_NS, ran.end_ns[number] + SLACK_NS
+            if begins <= at[row] <= ends:
+                run[row] = number
+                break  # the earlier one: a stop ends a run, and the next begins at once
+    return Interruptions(
+        at_ns=at,
+        cause=causes(interruptions, "interruptions"),
+        resolved=flags(interruptions, "resolved"),
+        planned=flags(interruptions, "planned"),
+        run=run,
+        num_gpus=np.where(run >= 0, ran.num_gpus[run] if len(ran.num_gpus) else 0, 0).astype(
+            np.int32
+        ),
+        incident_id=(None,) * len(at),
+    )
+
+
+def accusations_of(
+    interruptions: "DataFrame | None", stops: Interruptions, place: Mapping[str, int]
+) -> Accusations:
+    """The node that a row names, where its cause is one that a node can have."""
+    rows: list[tuple[int, int, float, Category]] = []
+    if interruptions is not None:
+        scores: list[Any] = given(interruptions, "score")
+        for row, node in enumerate(given(interruptions, "node")):
+            if node is not None and not stops.planned[row]:
+                score = 1.0 if scores[row] is None else float(scores[row])
+                rows.append((row, place[str(node)], score, stops.cause[row] or Category.GPU))
+    return Accusations(
+        interruption=np.array([row for row, *_ in rows], np.int32),
+        node=np.array([node for _, node, _, _ in rows], np.int32),
+        position=np.ones(len(rows), np.int32),
+        score=np.array([score for *_, score, _ in rows], np.float64),
+        convicted=np.ones(len(rows), np.bool_),
+        category=tuple(category for *_, category in rows),
+        part=(None,) * len(rows),
+    )
+
+
+def outages_of(
+    outages: "DataFrame | None", place: Mapping[str, int], first: int, last: int
+) -> Outages:
+    none = np.zeros(0, np.int64)
+    if outages is None:
+        return Outages(none.astype(np.int32), none, none, ())
+    start = times(outages, "outages", "from_at")
+    end = times(outages, "outages", "to_at", needed=False)
+    end = np.where(end == NONE_NS, last, end)
+    within = np.flatnonzero((start < last) & (end >= first))
+    names, reasons = given(outages, "node"), given(outages, "reason")
+    return Outages(
+        node=np.array([place[str(names[row])] for row in within], np.int32),
+        start_ns=np.maximum(start[within], first),
+        end_ns=np.maximum(np.minimum(end[within], last), np.maximum(start[within], first)),
+        reason=tuple(str(reasons[row] or "") for row in within),
+    )
+
+
+def usual_gpus_per_node(ran: Runs) -> int | None:
+    """What most runs had; None where no run says both."""
+    both = (ran.num_nodes > 0) & (ran.num_gpus > 0)
+    if not both.any():
+        return None
+    each, counts = np.unique(ran.num_gpus[both] // ran.num_nodes[both], return_counts=True)
+    return int(each[counts.argmax()]) or None

@@ -1,0 +1,1 @@
+"""Charts of a fleet as inline SVG, each with its table."""

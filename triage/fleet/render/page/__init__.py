@@ -1,0 +1,1 @@
+"""The fleet report as one page."""

@@ -1,0 +1,1 @@
+"""Pictures of a fleet for a notebook, drawn by matplotlib."""

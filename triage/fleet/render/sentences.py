@@ -1,0 +1,254 @@
+"""The answers of a fleet report in sentences, in the order in which they are needed.
+
+Whom to take out, how long a job runs, what fails, how often to save, how many spares: each
+with its interval and, below it, what it rests on. The same sentences head the page, the text
+on a terminal and a message.
+"""
+
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from triage.fleet.render.charts.over_time import what
+from triage.fleet.render.charts.plan import BASIS
+from triage.fleet.render.page.nodes import names_of
+from triage.fleet.render.words import (
+    by_unit,
+    count,
+    duration,
+    figure,
+    hours,
+    mark,
+    per_cent,
+    seconds,
+    share,
+    told,
+)
+
+__all__ = ["EMPTY", "TO_BEGIN", "Headline", "answers", "is_empty", "period_text", "plan_answers"]
+
+Wire = Mapping[str, Any]
+
+EMPTY: Final = (
+    "Nothing is known of this fleet in this time: no run and no interruption. Import what your"
+    " scheduler knows of its jobs, or let its hooks tell."
+)
+TO_BEGIN: Final = (
+    "sacct -aXPD -S now-30days \\",
+    "  -o JobIDRaw,Cluster,State,Start,End,NNodes,AllocTRES,NodeList > jobs.txt",
+    "triage fleet import jobs.txt",
+)
+"""Commands that give a Slurm fleet its first month."""
+_DAY_H: Final = 24.0
+# More names than fill a line are in the table.
+_NAMES: Final = 110
+
+
+class Headline(NamedTuple):
+    """One answer. ``key`` is the section that has the rest, ``tone`` how it is marked.
+
+    ``tone`` is ``bad``, ``may``, ``good`` or nothing: a colour beside the words.
+    """
+
+    key: str
+    text: str
+    why: str = ""
+    tone: str = ""
+
+
+def is_empty(report: Wire, standings: Wire | None = None) -> bool:
+    """Whether there is nothing to show: neither a run nor an interruption."""
+    nothing = not report["exposure"]["runs"] and not report["stops"]["unexpected"]
+    return nothing and not report["stops"]["planned"] and not (standings or {}).get("parts")
+
+
+def period_text(report: Wire) -> str:
+    """``1 Oct to 31 Oct 2026 (30 days), cluster a``."""
+    since, until = (datetime.fromisoformat(report[key]) for key in ("since", "until"))
+    days = mark(round((until - since).total_seconds() / 3600))
+    cluster = f", cluster {report['cluster']}" if report["cluster"] else ""
+    return f"{_day(since)} to {_day(until)} UTC ({days}){cluster}"
+
+
+def answers(report: Wire, standings: Wire, num_checks: int = 0) -> list[Headline]:
+    """All sentences that the record bears; those that need what it lacks are left out."""
+    found: list[Headline] = []
+    if is_empty(report, standings):
+        return found
+    for part in (_rate, _nodes_of(standings), _causes, _trend, _checkpoint, _spares, _silence):
+        found.extend(part(report))
+    if num_checks:
+        found.append(
+            Headline("checks", f"{count(num_checks, 'check')} due or failing.", tone="may")
+        )
+    return found
+
+
+def plan_answers(report: Wire, spares: Wire) -> list[Headline]:
+    """The sentences of one plan; ``spares`` is ``what_if.SparesAnswer`` on the wire."""
+    return [
+        *_rate(report),
+        *_beware(report),
+        *_chance(report),
+        *_checkpoint(report),
+        *_spares_for(spares),
+    ]
+
+
+def _beware(report: Wire) -> Iterator[Headline]:
+    """What speaks against the figure of just this size."""
+    size = report["exposure"]["reference_gpus"]
+    row = next((one for one in report["projection"] if one["num_gpus"] == size), None)
+    for text in row["warnings"] if row else ():
+        yield Headline("projection", f"Beware: {text}.", tone="may")
+
+
+def _chance(report: Wire) -> Iterator[Headline]:
+    day = next((one for one in report["survival"] if one["hours"] == _DAY_H), None)
+    if day is not None and day["probability"]["value"] is not None:
+        text = (
+            f"It runs a whole day undisturbed with a probability of {by_unit(day['probability'])}."
+        )
+        yield Headline("lifetime", text)
+
+
+def _spares_for(answer: Wire) -> Iterator[Headline]:
+    rows = answer["rows"]
+    row = next((one for one in rows if one["basis"] == "outages"), rows[0] if rows else None)
+    if row is None or row["spares"]["value"] is None:
+        return
+    nodes = count(answer["num_nodes"], "node")
+    spares = told(row["spares"], lambda value: count(value, "spare"))
+    text = f"With {spares}, {nodes} are there {per_cent(answer['confidence'])} of the time."
+    away = mark(answer["repair_days"] * _DAY_H)
+    yield Headline(
+        "spares", text, f"Where {BASIS.get(row['basis'], row['basis'])}, for {away} each."
+    )
+
+
+def _rate(report: Wire) -> Iterator[Headline]:
+    mtti, stops, exposure = report["reference_mtti"], report["stops"], report["exposure"]
+    counted = count(stops["counted"], "unexpected interruption")
+    rests = f"{counted} in {mark(round(exposure['days'] * _DAY_H))}"
+    if exposure["gpu_hours"]:
+        rests += f" and {_many(exposure['gpu_hours'])} GPU-hours"
+    if stops["planned"]:
+        rests += f"; {stops['planned']:,} planned ones are not counted"
+    between = report["rates"]["gpu_hours_between"]
+    if between["value"]:
+        rests += f". One for every {figure(between['value'], 3)} GPU-hours"
+    job = f"A{what(report)[1:]}"
+    if mtti["value"]:
+        yield Headline("rate", f"{job} stops every {duration(mtti)}.", f"{rests}.")
+    elif mtti["low"]:
+        text = f"No unexpected interruption yet: {what(report)} runs {duration(mtti)} on average."
+        yield Headline("rate", text, f"{rests}.", "good")
+
+
+def _nodes_of(standings: Wire) -> Any:  # noqa: ANN401 - a part of the list, as its likes
+    def tell(report: Wire) -> Iterator[Headline]:
+        stops = report["stops"]
+        counts = standings["counts"]
+        lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
+        leaves = [one["name"] for one in standings["parts"] if one["kind"] == "leaf_switch"]
+        also = f"{count(watched, 'node')} under watch: {names_of(standings, 'watch', _NAMES)}."
+        if lemons:
+            text = f"{count(lemons, 'lemon')} to take out: {names_of(standings, 'lemon', _NAMES)}."
+            yield Headline("nodes", text, also if watched else "", "bad")
+        elif watched:
+            yield Headline("nodes", f"No lemon. {also}", tone="may")
+        elif stops["counted"] and not stops["triaged"]:
+            text = f"None of {count(stops['counted'], 'interruption')} was triaged: whether a node"
+            yield Headline("nodes", f"{text} is to blame, the record does not say.", tone="may")
+        elif standings["num_tested"]:
+            text = f"No node of {standings['num_tested']:,} interrupts jobs more than chance does."
+            yield Headline("nodes", text, tone="good")
+        for leaf in leaves[:3]:
+            text = next(one["text"] for one in standings["parts"] if one["name"] == leaf)
+            yield Headline("leaves", f"{text[:1].upper()}{text[1:]}.", tone="bad")
+
+    return tell
+
+
+def _causes(report: Wire) -> Iterator[Headline]:
+    mix = report["mix"]
+    rows = sorted(mix["rows"], key=lambda one: -one["count"])
+    if not mix["count"]:
+        return
+    first = rows[0]
+    text = (
+        f"{first['row']} fails most: {first['count']:,} of {mix['count']:,}"
+        f" ({share(first['share']['value'])}; {share(first['llama3_share'])} in Llama 3)."
+    )
+    origins = {one["origin"]: one for one in report["origins"]}
+    parts = [
+        f"{name} {share(origins[name]['share']['value'])}"
+        for name in ("hardware", "software", "maintenance", "unknown")
+        if origins.get(name, {}).get("count")
+    ]
+    yield Headline("causes", text, f"By origin: {', '.join(parts)}." if parts else "")
+
+
+def _trend(report: Wire) -> Iterator[Headline]:
+    comparison = report["comparison"]
+    ratio = comparison["ratio"]
+    if not comparison["differs"] or comparison["split"] is None:
+        return
+    since = _day(datetime.fromisoformat(comparison["split"]))
+    times = "more" if (ratio["value"] or 2) > 1 else "less"
+    how = by_unit(ratio) if ratio["value"] else ""
+    text = f"Since {since} jobs stop {times} often than before: {how} times as often."
+    why = f"{comparison['first']:,} interruptions against {comparison['second']:,} before."
+    yield Headline("time", text, why, "bad" if times == "more" else "good")
+
+
+def _checkpoint(report: Wire) -> Iterator[Headline]:
+    if not report["checkpoints"] or not report["checkpoints"][0]["young"]["value"]:
+        return
+    plan = report["checkpoints"][0]
+    text = (
+        f"Checkpoint every {seconds(plan['young']['value'])}: checkpoints, lost work and restarts"
+        f" then take {by_unit(plan['loss'])}."
+    )
+    why = (
+        f"For {what(report)}, {mark(plan['cost_s'] / 3600)} for a checkpoint and"
+        f" {mark(plan['restart_s'] / 3600)} for a restart."
+    )
+    yield Headline("checkpoint", text, why)
+
+
+def _spares(report: Wire) -> Iterator[Headline]:
+    rows = report["spares"]
+    if not rows:
+        return
+    row = next((one for one in rows if one["basis"] == "outages"), rows[0])
+    spares = row["spares"]
+    text = (
+        f"With {count(spares['at_99'], 'spare')}, {count(spares['num_nodes'], 'node')} are there"
+        f" {per_cent(0.99)} of the time."
+    )
+    away = row["repair_days"] * _DAY_H
+    why = f"Where {BASIS.get(row['basis'], row['basis'])}, for {mark(away)}."
+    if row["basis"] == "outages":
+        why = f"By the outages on record, {hours(away)} each on average."
+    yield Headline("spares", text, why)
+
+
+def _silence(report: Wire) -> Iterator[Headline]:
+    days = report["silent_days"]["days"]
+    if days:
+        told = ", ".join(days[:4]) + (" ..." if len(days) > 4 else "")
+        text = f"{count(len(days), 'day')} without a record, where some are certain: {told}."
+        yield Headline("time", text, "Look at the collector before the fleet.", "may")
+
+
+def _many(number: float) -> str:
+    for least, word in ((1e9, " billion"), (1e6, " million")):
+        if number >= least:
+            return f"{number / least:,.1f}{word}"
+    return f"{number:,.0f}"
+
+
+def _day(at: datetime) -> str:
+    moment = at.astimezone(UTC)
+    return f"{moment.day} {moment:%b %Y}"

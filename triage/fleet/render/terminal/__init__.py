@@ -1,0 +1,1 @@
+"""The fleet on a terminal."""

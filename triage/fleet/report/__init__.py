@@ -1,0 +1,1 @@
+"""The fleet report: every answer that a record of interruptions gives."""

@@ -1,0 +1,234 @@
+"""What the fleet's own rate says of what is planned: larger jobs, checkpoints, limits."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.fleet.record.exposed import Exposed
+from triage.fleet.report.causes import Origin, OriginCount
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.rates import Rates, SizeTest
+from triage.statistics.checkpoint import CheckpointPlan, checkpoint_plan, young_s
+from triage.statistics.dispersion import Dispersion
+from triage.statistics.estimate import Estimate
+from triage.statistics.ettr import (
+    MeasuredEttr,
+    downtime_budget_min,
+    expected_ettr,
+    longest_restart_s,
+    measured_ettr,
+)
+from triage.statistics.limits import Limits, gpu_limit, useful_limit
+from triage.statistics.projection import Projection, mtti_at, project, survival
+
+__all__ = [
+    "EttrPlan",
+    "LimitRow",
+    "SurvivalPoint",
+    "checkpoints",
+    "ettr_plan",
+    "limit_rows",
+    "projections",
+    "reference_mtti",
+    "survival_points",
+    "usual_sizes",
+]
+
+# The sizes of jobs that a rate is from: those that hold the middle nine tenths of GPU-hours.
+MIDDLE: Final = (0.05, 0.95)
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalPoint:
+    """Probability that a job of the reference size runs ``hours`` undisturbed."""
+
+    num_gpus: int
+    hours: float
+    probability: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class EttrPlan:
+    """Effective training time of the reference job, and what stands in the way of more.
+
+    ``expected`` is the closed form at Young's interval; ``valid`` False says that it is outside
+    its validity. ``measured`` is of all runs, GPU-hour by GPU-hour, without the time between
+    runs. ``budget_min`` is what one interruption may cost at ``wanted``; ``longest_restart_s``
+    the restart that still gives it, None where none does.
+    """
+
+    wanted: float
+    interval_s: float | None
+    expected: Estimate
+    valid: bool | None
+    longest_restart_s: float | None
+    measured: MeasuredEttr
+    budget_min: float | None
+    stall_minute_gpu_hours: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class LimitRow:
+    """Where growth ends: GPUs at which saving takes all time, and up to which it is useful."""
+
+    name: str
+    growth: float
+    storage_growth: float
+    transfers: int
+    num_gpus: Estimate
+    useful_gpus: Estimate
+
+
+def usual_sizes(seen: Exposed) -> tuple[int, tuple[int, int]] | None:
+    """GPUs of the usual job (median by GPU-hours), and the range that the rate is from."""
+    weight = seen.hours * seen.gpus
+    if not weight.sum():
+        return None
+    order = np.argsort(seen.gpus, kind="stable")
+    reached = np.cumsum(weight[order]) / weight.sum()
+    low, middle, high = (
+        int(seen.gpus[order][np.searchsorted(reached, share)])
+        for share in (MIDDLE[0], 0.5, MIDDLE[1])
+    )
+    return max(1, middle), (max(1, low), max(1, high))
+
+
+def reference_mtti(figures: Rates, num_gpus: int | None) -> Estimate:
+    """Hours between stops of the reference job; the record's own MTTI where no size is known."""
+    per_million = figures.per_million_gpu_hours
+    if num_gpus is None or per_million.high is None:
+        return figures.mtti
+    return mtti_at(_per_gpu_hour(figures), num_gpus)
+
+
+def projections(
+    seen: Exposed,
+    figures: Rates,
+    origins: tuple[OriginCount, ...],
+    size_test: SizeTest,
+    spread: Dispersion,
+    options: FleetOptions,
+) -> tuple[Projection, ...]:
+    """The curve over ``options.sizes``; empty where no GPU-hours are known.
+
+    Software keeps the rate that it has in a job of the usual size: there the two figures meet.
+    """
+    sizes = usual_sizes(seen)
+    if sizes is None:
+        return ()
+    warnings = _warnings(size_test, spread)
+    software = sum(one.count for one in origins if one.origin is Origin.SOFTWARE)
+    told = any(one.count for one in origins if one.origin is not Origin.UNKNOWN)
+    return tuple(
+        project(
+            _per_gpu_hour(figures),
+            size,
+            seen_gpus=sizes[1],
+            hardware_per_gpu_hour=(seen.events - software) / seen.gpu_hours if told else None,
+            software_per_job_hour=software / seen.gpu_hours * sizes[0] if told else None,
+            warnings=warnings,
+        )
+        for size in options.sizes
+    )
+
+
+def survival_points(
+    figures: Rates, num_gpus: int | None, options: FleetOptions
+) -> tuple[SurvivalPoint, ...]:
+    """The reference job over ``options.survival_hours``."""
+    if num_gpus is None or figures.per_million_gpu_hours.high is None:
+        return ()
+    one = _per_gpu_hour(figures)
+    return tuple(
+        SurvivalPoint(num_gpus, hours, survival(one, num_gpus, hours))
+        for hours in options.survival_hours
+    )
+
+
+def checkpoints(mtti: Estimate, options: FleetOptions) -> tuple[CheckpointPlan, ...]:
+    """A plan for each cost, with ``options.checkpoint_cost_s`` first."""
+    costs = dict.fromkeys((options.checkpoint_cost_s, *options.checkpoint_costs_s))
+    return tuple(checkpoint_plan(cost, mtti, restart_s=options.restart_s) for cost in costs)
+
+
+def ettr_plan(
+    seen: Exposed, mtti: Estimate, num_gpus: int | None, options: FleetOptions
+) -> EttrPlan:
+    """Expected at the reference size, measured over all runs."""
+    cost, restart = options.checkpoint_cost_s, options.restart_s
+
+    def closed(hours: float) -> float:
+        interval = young_s(cost, hours * 3600)
+        return expected_ettr(24 / hours, restart_s=restart, interval_s=interval, write_s=cost).share
+
+    usual = mtti.value if mtti.value is not None else mtti.low
+    interval = None if not usual else young_s(cost, usual * 3600)
+    valid = longest = None
+    if usual and interval:
+        form = expected_ettr(24 / usual, restart_s=restart, interval_s=interval, write_s=cost)
+        valid = form.valid
+        longest = longest_restart_s(
+            options.wanted_ettr, 24 / usual, interval_s=interval, write_s=cost
+        )
+    stopped = np.zeros(len(seen.start_h), np.bool_)
+    stopped[seen.run[seen.run >= 0]] = True
+    measured = measured_ettr(
+        seen.start_h, seen.end_h, stopped, weight=seen.gpus if seen.gpu_hours else None,
+        checkpoint_s=interval or 0.0, write_s=cost if interval else 0.0, restart_s=restart,
+    )  # fmt: skip
+    return EttrPlan(
+        options.wanted_ettr,
+        interval,
+        mtti.growing(closed, "share"),
+        valid,
+        longest,
+        measured,
+        downtime_budget_min(seen.job_hours, seen.events, wanted=options.wanted_ettr),
+        None if num_gpus is None else num_gpus / 60,
+    )
+
+
+def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> tuple[LimitRow, ...]:
+    """The limits of Epoch AI from this fleet's own rate; empty where it has none."""
+    between = figures.gpu_hours_between
+    if num_gpus is None or between.low is None:
+        return ()
+    save = options.save_s or options.checkpoint_cost_s
+    settings: tuple[tuple[str, float, float, int], ...] = (
+        ("one model, save", 0.0, 0.0, 1),
+        ("one model, save and load", 0.0, 0.0, 2),
+        ("model grows with compute, save", 0.5, 0.0, 1),
+        ("model grows with compute, save and load", 0.5, 0.0, 2),
+        ("model and storage grow, save", 0.5, 0.5, 1),
+    )
+
+    def knobs(gpu_hours: float, a: float, b: float, transfers: int) -> Limits:
+        return Limits(gpu_hours, save, num_gpus or 1, a, b, transfers, options.wanted_ettr)
+
+    def row(name: str, a: float, b: float, transfers: int) -> LimitRow:
+        return LimitRow(
+            name, a, b, transfers,
+            between.growing(lambda m: gpu_limit(knobs(m, a, b, transfers)) or np.inf, "GPUs"),
+            between.growing(lambda m: useful_limit(knobs(m, a, b, transfers)) or np.inf, "GPUs"),
+        )  # fmt: skip
+
+    return tuple(row(*setting) for setting in settings)
+
+
+def _per_gpu_hour(figures: Rates) -> Estimate:
+    return figures.per_million_gpu_hours.growing(lambda one: one / 1e6, "per GPU-h")
+
+
+def _warnings(size_test: SizeTest, spread: Dispersion) -> tuple[str, ...]:
+    said: list[str] = []
+    if size_test.differs:
+        said.append(
+            "the rate per GPU-hour is not the same at all sizes seen "
+            f"(p = {size_test.p_value:.2g}): one over N is not the whole story here"
+        )
+    if spread.clustered:
+        said.append(
+            f"stops come in clusters (variance {spread.factor:.1f} x mean): the band is widened"
+        )
+    return tuple(said)

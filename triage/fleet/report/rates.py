@@ -1,0 +1,260 @@
+"""How often the fleet's jobs stop: in all, by size of job, by generation of node, over time."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.fleet.record.columns import FleetRecord
+from triage.fleet.record.exposed import HOUR_NS, Exposed
+from triage.fleet.report.causes import thinned
+from triage.statistics.comparing import Comparison, compare_rates
+from triage.statistics.dispersion import Dispersion, dispersion, wider_mtti, wider_rate
+from triage.statistics.estimate import Estimate
+
+__all__ = [
+    "ByGeneration",
+    "BySize",
+    "Periods",
+    "Rates",
+    "SizeTest",
+    "Window",
+    "by_generation",
+    "by_size",
+    "clusters",
+    "compare_periods",
+    "day_edges",
+    "over_time",
+    "rates",
+    "size_test",
+]
+
+# A picture of at most so many windows: days, weeks, or four weeks.
+DAILY_UP_TO_DAYS: Final = 21
+WEEKLY_UP_TO_DAYS: Final = 750
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """The rate in each of its units; all say the same of the same stops.
+
+    ``calendar_mtti`` is hours of the record between any two unexpected stops, with a run or
+    without; the others count only stops whose run is known.
+    """
+
+    mtti: Estimate
+    calendar_mtti: Estimate
+    gpu_hours_between: Estimate
+    per_million_gpu_hours: Estimate
+    per_thousand_node_days: Estimate
+    per_day: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class BySize:
+    """Jobs of ``from_gpus`` to ``to_gpus``; the sizes are powers of two."""
+
+    from_gpus: int
+    to_gpus: int
+    runs: int
+    job_hours: float
+    gpu_hours: float
+    events: int
+    mtti: Estimate
+    gpu_hours_between: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class SizeTest:
+    """Whether the rate per GPU-hour is one at all sizes; None where too little was seen."""
+
+    p_value: float | None
+    differs: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class ByGeneration:
+    """Nodes of one generation (None: not in the inventory).
+
+    ``events`` are stops for which a node of it was convicted.
+    """
+
+    generation: str | None
+    num_nodes: int
+    node_days: float
+    events: int
+    rate: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """One stretch of the record; hours count from its start."""
+
+    from_h: float
+    to_h: float
+    events: int
+    job_hours: float
+    gpu_hours: float
+    mtti: Estimate
+    gpu_hours_between: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Periods:
+    """The record's end against what was before; the ratio is later over earlier."""
+
+    split_h: float
+    comparison: Comparison
+
+
+def rates(seen: Exposed, factor: float) -> Rates:
+    """Rates of the whole record; ``factor`` is that of clustered events."""
+    events = seen.events
+    return Rates(
+        wider_mtti(events, seen.job_hours, factor),
+        wider_mtti(len(seen.index), seen.period_h, factor),
+        wider_mtti(events, seen.gpu_hours, factor, unit="GPU-h"),
+        wider_rate(events, seen.gpu_hours, factor, unit="per 1e6 GPU-h", per=1e6),
+        wider_rate(events, seen.node_days, factor, unit="per 1,000 node-days", per=1e3),
+        wider_rate(events, seen.job_hours, factor, unit="per day of a job", per=24),
+    )
+
+
+def clusters(seen: Exposed, edges_h: Floats) -> Dispersion:
+    """Over-dispersion of the days between ``edges_h``."""
+    return dispersion(seen.events_between(edges_h), np.diff(seen.exposure_before(edges_h)))
+
+
+def day_edges(record: FleetRecord, seen: Exposed) -> Floats:
+    """The record's start, each midnight in UTC within it, and its end; in its hours."""
+    day_ns = 24 * HOUR_NS
+    first = -(-(record.since_ns + 1) // day_ns) * day_ns
+    midnights = np.arange(first, record.until_ns, day_ns, dtype=np.int64)
+    return np.concatenate([[0.0], (midnights - record.since_ns) / HOUR_NS, [seen.period_h]])
+
+
+def by_size(seen: Exposed, factor: float) -> tuple[BySize, ...]:
+    """Rates by powers of two of GPUs, smallest first; runs of unknown size are left out."""
+    known = seen.gpus > 0
+    if not known.any():
+        return ()
+    power = np.zeros(len(seen.gpus), np.int64)
+    power[known] = _power(seen.gpus[known])
+    at = np.zeros(len(seen.index), np.int64)
+    at[seen.size > 0] = _power(seen.size[seen.size > 0].astype(np.float64))
+    rows = []
+    for one in np.unique(power[known]):
+        runs = known & (power == one)
+        job_hours = float(seen.hours[runs].sum())
+        gpu_hours = float(seen.hours[runs] @ seen.gpus[runs])
+        events = int((seen.counted & (seen.size > 0) & (at == one)).sum())
+        wide = thinned(factor, events, seen.events)
+        rows.append(
+            BySize(
+                int(2 ** (one - 1)) + 1 if one else 1,
+                int(2**one),
+                int(runs.sum()),
+                job_hours,
+                gpu_hours,
+                events,
+                wider_mtti(events, job_hours, wide),
+                wider_mtti(events, gpu_hours, wide, unit="GPU-h"),
+            )
+        )
+    return tuple(rows)
+
+
+def size_test(rows: tuple[BySize, ...], factor: float) -> SizeTest:
+    """Chi-square of events by size against one rate per GPU-hour, sizes that expect five."""
+    from scipy.stats import chi2
+
+    exposure = np.array([row.gpu_hours for row in rows])
+    events = np.array([row.events for row in rows], np.float64)
+    if not events.sum() or not exposure.sum():
+        return SizeTest(None, None)
+    enough = events.sum() * exposure / exposure.sum() >= 5
+    if enough.sum() < 2 or not events[enough].sum():
+        return SizeTest(None, None)
+    expected = events[enough].sum() * exposure[enough] / exposure[enough].sum()
+    statistic = float(((events[enough] - expected) ** 2 / expected).sum()) / factor
+    p_value = float(chi2.sf(statistic, int(enough.sum()) - 1))
+    return SizeTest(p_value, p_value < 0.05)
+
+
+def by_generation(record: FleetRecord, seen: Exposed, factor: float) -> tuple[ByGeneration, ...]:
+    """Rates by generation of node, most node-days first; empty where no generation is known."""
+    if not any(record.generation):
+        return ()
+    runs = record.runs
+    members = np.diff(runs.node_at)
+    hours = np.repeat(seen.hours, members)
+    node_h = np.bincount(runs.node, weights=hours, minlength=len(record.nodes))
+    guilty = _convicted(record, seen)
+    rows = []
+    for generation in {*record.generation}:
+        of_it = np.array([one == generation for one in record.generation])
+        events = int(of_it[guilty].sum())
+        days = float(node_h[of_it].sum()) / 24
+        wide = thinned(factor, events, seen.events)
+        figure = wider_rate(events, days, wide, unit="per 1,000 node-days", per=1e3)
+        rows.append(ByGeneration(generation, int(of_it.sum()), days, events, figure))
+    return tuple(sorted(rows, key=lambda row: (-row.node_days, row.generation or "")))
+
+
+def over_time(seen: Exposed, factor: float) -> tuple[Window, ...]:
+    """The record in windows of a day, a week or four weeks, by its length."""
+    if not seen.period_h:
+        return ()
+    days = seen.period_h / 24
+    step_h = 24.0 * (1 if days <= DAILY_UP_TO_DAYS else 7 if days <= WEEKLY_UP_TO_DAYS else 28)
+    edges = np.append(np.arange(0.0, seen.period_h - 1e-9, step_h), seen.period_h)
+    events = seen.events_between(edges)
+    job_hours = np.diff(seen.job_hours_before(edges))
+    gpu_hours = np.diff(seen.gpu_hours_before(edges))
+    return tuple(
+        Window(
+            float(edges[i]),
+            float(edges[i + 1]),
+            int(events[i]),
+            max(0.0, float(job_hours[i])),
+            max(0.0, float(gpu_hours[i])),
+            wider_mtti(int(events[i]), _cleaned(job_hours[i]), factor),
+            wider_mtti(int(events[i]), _cleaned(gpu_hours[i]), factor, unit="GPU-h"),
+        )
+        for i in range(len(events))
+    )
+
+
+def compare_periods(seen: Exposed, last_days: float | None, factor: float) -> Periods:
+    """The last days (half of the record where None) against all before."""
+    last_h = seen.period_h / 2 if last_days is None else last_days * 24
+    split = min(max(0.0, seen.period_h - last_h), seen.period_h)
+    edges = np.array([0.0, split, seen.period_h])
+    before, after = (_cleaned(one) for one in np.diff(seen.exposure_before(edges)))
+    at = seen.at_h[seen.counted]
+    later = int((at >= split).sum())
+    return Periods(split, compare_rates(later, after, len(at) - later, before, factor=factor))
+
+
+def _cleaned(hours: float) -> float:
+    """Exposure between two edges, without what is left of rounding in a difference of sums."""
+    return float(hours) if hours > 1e-3 else 0.0
+
+
+def _power(gpus: Floats) -> npt.NDArray[np.int64]:
+    """The k of the smallest 2^k that holds a job; for sizes of 1 and more."""
+    return np.ceil(np.log2(np.maximum(gpus, 1.0)) - 1e-9).astype(np.int64)
+
+
+def _convicted(record: FleetRecord, seen: Exposed) -> npt.NDArray[np.int64]:
+    """The foremost convicted node of each counted stop that has one."""
+    blamed = record.accusations
+    counts = np.zeros(len(record.interruptions.at_ns), np.bool_)
+    counts[seen.index[seen.counted]] = True
+    rows = np.flatnonzero(blamed.convicted & counts[blamed.interruption])
+    rows = rows[np.lexsort((blamed.position[rows], blamed.interruption[rows]))]
+    first = np.unique(blamed.interruption[rows], return_index=True)[1]
+    return blamed.node[rows[first]].astype(np.int64)

@@ -1,0 +1,359 @@
+"""The fleet report: every answer that a record of interruptions gives, in one value.
+
+Pure: the same record and options give the same report. Which nodes stand out is another
+question (``standing``). What the record lacks is said in ``notes``, and the answers that need
+it are empty.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import numpy as np
+
+from triage.domain.report import iso_utc
+from triage.fleet.record.columns import FleetRecord
+from triage.fleet.record.exposed import HOUR_NS, Exposed, exposed
+from triage.fleet.report.causes import CauseCount, OriginCount, by_cause, by_origin
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.plan import (
+    EttrPlan,
+    LimitRow,
+    SurvivalPoint,
+    checkpoints,
+    ettr_plan,
+    limit_rows,
+    projections,
+    reference_mtti,
+    survival_points,
+    usual_sizes,
+)
+from triage.fleet.report.rates import (
+    ByGeneration,
+    BySize,
+    Periods,
+    Rates,
+    SizeTest,
+    Window,
+    by_generation,
+    by_size,
+    clusters,
+    compare_periods,
+    day_edges,
+    over_time,
+    rates,
+    size_test,
+)
+from triage.fleet.report.spares import (
+    AvailabilitySpares,
+    Repairs,
+    SpareRow,
+    repairs,
+    spare_rows,
+)
+from triage.statistics.cause_mix import CauseMix, cause_mix, rows_of
+from triage.statistics.checkpoint import CheckpointPlan
+from triage.statistics.dispersion import Dispersion
+from triage.statistics.estimate import Estimate
+from triage.statistics.hours_of_day import HoursOfDay, rayleigh
+from triage.statistics.lifetimes import Survival, WeibullShape, kaplan_meier, weibull_shape
+from triage.statistics.projection import Projection
+from triage.statistics.silent_days import SilentDays, silent_days
+from triage.statistics.wire import as_wire
+
+__all__ = ["SCHEMA", "Exposure", "FleetReport", "Gaps", "Stops", "fleet_report"]
+
+SCHEMA: Final = "triage.fleet/1"
+# Steps of the curve of gaps that are kept for a picture.
+CURVE_POINTS: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """What the rates rest on.
+
+    ``basis`` is ``runs``, or ``calendar`` where not one run is known: then ``job_hours`` are
+    those of the record, as of one job. ``seen_gpus`` are the sizes that hold the middle nine
+    tenths of GPU-hours; ``reference_gpus`` is the job that plans are worked out for.
+    """
+
+    basis: str
+    days: float
+    job_hours: float
+    gpu_hours: float
+    node_days: float
+    runs: int
+    runs_without_nodes: int
+    num_nodes: int
+    gpus_per_node: int | None
+    seen_gpus: tuple[int, int] | None
+    reference_gpus: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Stops:
+    """Interruptions by how they count; planned ones are in no rate.
+
+    ``unexpected`` = ``counted`` (with a run: rates count them) + ``without_run``. ``triaged``
+    have a cause, ``resolved`` have it from a person.
+    """
+
+    unexpected: int
+    counted: int
+    without_run: int
+    planned: int
+    triaged: int
+    resolved: int
+
+
+@dataclass(frozen=True, slots=True)
+class Gaps:
+    """Hours from one unexpected stop to the next, the last one cut by the end of the record."""
+
+    curve: Survival
+    weibull: WeibullShape
+
+
+@dataclass(frozen=True, slots=True)
+class FleetReport:
+    """All answers; ``to_dict`` is the wire form ``triage.fleet/1``.
+
+    Every :class:`Estimate` is ``{value, low, high, n, unit, level, notes}``, where ``value`` is
+    null after no event and bounds are null where there is none. Keys beside ``schema``,
+    ``cluster``, ``since``, ``until`` (RFC 3339) and ``notes``:
+
+    ==================  =========================================================================
+    ``exposure``        :class:`Exposure`: days, job_hours, gpu_hours, node_days, runs, sizes
+    ``stops``           :class:`Stops`: unexpected, counted, without_run, planned, triaged
+    ``rates``           :class:`Rates`: ``mtti`` (h, of a job) and the same in other units
+    ``reference_mtti``  Estimate in h: MTTI of a job of ``exposure.reference_gpus``
+    ``causes``          list of :class:`CauseCount` by leaf: category, row, count, share, rate
+    ``origins``         list of :class:`OriginCount`: hardware, software, maintenance, unknown
+    ``mix``             :class:`CauseMix`: ``rows`` beside Llama 3's count and share, chi_square
+    ``by_size``         list of :class:`BySize`: from_gpus, to_gpus, events, mtti
+    ``size_test``       :class:`SizeTest`: whether the rate per GPU-hour differs between sizes
+    ``by_generation``   list of :class:`ByGeneration`
+    ``over_time``       list of :class:`Window`: ``from``, ``to`` (RFC 3339), events, mtti
+    ``dispersion``      :class:`Dispersion`: index (variance over mean), p_value, clustered
+    ``comparison``      :class:`Comparison`, later over earlier, and ``split`` (RFC 3339)
+    ``projection``      list of :class:`Projection`: num_gpus, mtti, software_fixed, warnings
+    ``survival``        list of :class:`SurvivalPoint`: num_gpus, hours, probability
+    ``checkpoints``     list of :class:`CheckpointPlan`, that of the options first
+    ``ettr``            :class:`EttrPlan`: expected, valid, measured, budget_min
+    ``repairs``         :class:`Repairs`: outages, mean_days, availability
+    ``spares``          list of :class:`SpareRow`: basis, repair_days, spares at 95/99/99.9 %
+    ``availability``    :class:`AvailabilitySpares`, null without outages
+    ``limits``          list of :class:`LimitRow`: GPUs at which saving takes all the time
+    ``hours_of_day``    :class:`HoursOfDay`: counts (24), strength, peak_hour, p_value
+    ``gaps``            :class:`Gaps`: ``curve`` (Kaplan-Meier) and ``weibull``
+    ``silent_days``     :class:`SilentDays`: observed, expected, ``days`` (dates), likelihood
+    ``options``         :class:`FleetOptions` as used
+    ==================  =========================================================================
+    """
+
+    cluster: str | None
+    since: datetime
+    until: datetime
+    options: FleetOptions
+    exposure: Exposure
+    stops: Stops
+    rates: Rates
+    reference_mtti: Estimate
+    causes: tuple[CauseCount, ...]
+    origins: tuple[OriginCount, ...]
+    mix: CauseMix
+    by_size: tuple[BySize, ...]
+    size_test: SizeTest
+    by_generation: tuple[ByGeneration, ...]
+    over_time: tuple[Window, ...]
+    dispersion: Dispersion
+    comparison: Periods
+    projection: tuple[Projection, ...]
+    survival: tuple[SurvivalPoint, ...]
+    checkpoints: tuple[CheckpointPlan, ...]
+    ettr: EttrPlan
+    repairs: Repairs
+    spares: tuple[SpareRow, ...]
+    availability: AvailabilitySpares | None
+    limits: tuple[LimitRow, ...]
+    hours_of_day: HoursOfDay
+    gaps: Gaps
+    silent_days: SilentDays
+    silent_dates: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form, of plain values; hours of the record become times."""
+        wire: dict[str, Any] = {"schema": SCHEMA, **as_wire(self)}
+        wire["since"], wire["until"] = iso_utc(self.since), iso_utc(self.until)
+        for window in wire["over_time"]:
+            window["from"] = self._time(window.pop("from_h"))
+            window["to"] = self._time(window.pop("to_h"))
+        wire["comparison"] = {
+            "split": self._time(self.comparison.split_h),
+            **wire["comparison"]["comparison"],
+        }
+        wire["silent_days"]["days"] = wire.pop("silent_dates")
+        return wire
+
+    def at(self, hours: float) -> datetime:
+        """The time that lies so many hours after the record's start."""
+        return datetime.fromtimestamp(self.since.timestamp() + hours * 3600, UTC)
+
+    def _time(self, hours: float) -> str | None:
+        return iso_utc(self.at(hours))
+
+
+def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) -> FleetReport:
+    """Answer everything from a record; an empty one gives an empty report with its notes."""
+    options = options or FleetOptions()
+    seen = exposed(record)
+    edges = day_edges(record, seen)
+    spread = clusters(seen, edges)
+    factor = spread.factor
+    figures = rates(seen, factor)
+    sizes = usual_sizes(seen)
+    reference = options.reference_gpus or (sizes[0] if sizes else None)
+    mtti = reference_mtti(figures, reference)
+    causes = [record.interruptions.cause[i] for i in seen.index]
+    counts, without_row = rows_of(causes)
+    origins = by_origin(record, seen, factor)
+    table = by_size(seen, factor)
+    same = size_test(table, factor)
+    mending = repairs(record, seen)
+    num_nodes = _fleet_size(record, reference)
+    spares, availability = spare_rows(seen, origins, mending, num_nodes, options)
+    exposure = _exposure(record, seen, sizes, reference)
+    quiet = silent_days(
+        seen.events_between(edges), np.diff(seen.exposure_before(edges)), factor=factor
+    )
+    return FleetReport(
+        cluster=record.cluster,
+        since=_moment(record.since_ns),
+        until=_moment(record.until_ns),
+        options=options,
+        exposure=exposure,
+        stops=_stops(record, seen),
+        rates=figures,
+        reference_mtti=mtti,
+        causes=by_cause(record, seen, factor),
+        origins=origins,
+        mix=cause_mix(counts, without_row=without_row),
+        by_size=table,
+        size_test=same,
+        by_generation=by_generation(record, seen, factor),
+        over_time=over_time(seen, factor),
+        dispersion=spread,
+        comparison=compare_periods(seen, options.compare_last_days, factor),
+        projection=projections(seen, figures, origins, same, spread, options),
+        survival=survival_points(figures, reference, options),
+        checkpoints=checkpoints(mtti, options),
+        ettr=ettr_plan(seen, mtti, reference, options),
+        repairs=mending,
+        spares=spares,
+        availability=availability,
+        limits=limit_rows(figures, reference, options),
+        hours_of_day=_hours_of_day(record, seen, options, spread),
+        gaps=_gaps(seen),
+        silent_days=quiet,
+        silent_dates=tuple(_date(record, edges[day]) for day in quiet.days),
+        notes=(*record.notes, *_notes(record, seen, exposure)),
+    )
+
+
+def _exposure(
+    record: FleetRecord,
+    seen: Exposed,
+    sizes: tuple[int, tuple[int, int]] | None,
+    reference: int | None,
+) -> Exposure:
+    return Exposure(
+        "calendar" if seen.by_calendar else "runs",
+        seen.period_h / 24,
+        seen.job_hours,
+        seen.gpu_hours,
+        seen.node_days,
+        int((seen.hours > 0).sum()),
+        int(((np.diff(record.runs.node_at) == 0) & (seen.hours > 0)).sum()),
+        len(record.nodes),
+        record.gpus_per_node,
+        sizes[1] if sizes else None,
+        reference,
+    )
+
+
+def _stops(record: FleetRecord, seen: Exposed) -> Stops:
+    with_run = int((seen.run >= 0).sum())
+    return Stops(
+        len(seen.index),
+        seen.events,
+        len(seen.index) - with_run,
+        seen.num_planned,
+        sum(record.interruptions.cause[i] is not None for i in seen.index),
+        int(record.interruptions.resolved[seen.index].sum()),
+    )
+
+
+def _gaps(seen: Exposed) -> Gaps:
+    between = np.diff(seen.at_h)
+    last = seen.period_h - seen.at_h[-1:]
+    times = np.maximum(np.concatenate([between, last]), 0.0)
+    failed = np.arange(len(times)) < len(between)
+    return Gaps(kaplan_meier(times, failed, points=CURVE_POINTS), weibull_shape(times, failed))
+
+
+def _hours_of_day(
+    record: FleetRecord, seen: Exposed, options: FleetOptions, spread: Dispersion
+) -> HoursOfDay:
+    at = record.interruptions.at_ns[seen.index] % (24 * HOUR_NS) / HOUR_NS
+    hours = rayleigh(at + options.utc_offset_hours)
+    if not spread.clustered or hours.p_value is None:
+        return hours
+    said = "stops come in clusters, and each counts: the p-value says too much"
+    return replace(hours, notes=(*hours.notes, said))
+
+
+def _fleet_size(record: FleetRecord, reference: int | None) -> int:
+    if record.nodes or not reference or not record.gpus_per_node:
+        return len(record.nodes)
+    return max(1, reference // record.gpus_per_node)
+
+
+def _notes(record: FleetRecord, seen: Exposed, exposure: Exposure) -> tuple[str, ...]:
+    said = []
+    if seen.by_calendar:
+        said.append(
+            "no run is known: rates count the hours of the record, as if one job ran through; "
+            "import runs (triage fleet import) for rates per GPU and by size"
+        )
+    elif (without := int((seen.run < 0).sum())) > 0:
+        said.append(
+            f"{without:,} of {len(seen.index):,} interruptions have no run: they are among the "
+            "causes, and in no rate; import what the scheduler knows of their jobs"
+        )
+    if not seen.by_calendar and not seen.gpu_hours:
+        said.append("no run says how many GPUs it had: nothing can be projected")
+    if exposure.runs_without_nodes:
+        said.append(
+            f"{_many(exposure.runs_without_nodes, 'run does', 'runs do')} not say on which nodes:"
+            " they count for the fleet, and for no node"
+        )
+    causes = record.interruptions.cause
+    if unknown := sum(causes[i] is None for i in seen.index):
+        said.append(
+            f"{_many(unknown, 'interruption was', 'interruptions were')} not triaged, of "
+            f"{len(seen.index):,}: no cause is known"
+        )
+    return tuple(said)
+
+
+def _many(number: int, one: str, more: str) -> str:
+    return f"{number:,} {one if number == 1 else more}"
+
+
+def _moment(ns: int) -> datetime:
+    return datetime.fromtimestamp(ns / 1e9, UTC)
+
+
+def _date(record: FleetRecord, hours: float) -> str:
+    return _moment(record.since_ns + int(hours * HOUR_NS)).date().isoformat()

@@ -1,0 +1,263 @@
+"""What a fleet's record says of one plan: a larger job, an interval of checkpoints, spare nodes.
+
+Each is worked out from the rate that the report holds, and from its bounds: a plan has an
+interval too. Assumes that the nodes to come fail as those of the record did.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from triage.errors import UsageError
+from triage.fleet.report.causes import Origin, thinned
+from triage.fleet.report.report import FleetReport
+from triage.statistics.checkpoint import CheckpointPlan, checkpoint_plan
+from triage.statistics.dispersion import wider_rate
+from triage.statistics.estimate import NO_EXPOSURE, Estimate
+from triage.statistics.projection import Projection, project, survival
+from triage.statistics.rates import rate as plain_rate
+from triage.statistics.wire import as_wire
+
+__all__ = [
+    "DEFAULT_CONFIDENCE",
+    "DEFAULT_REPAIR_DAYS",
+    "CheckpointAnswer",
+    "ProjectionAnswer",
+    "SparesAnswer",
+    "SparesBy",
+    "checkpoints_for",
+    "projection_for",
+    "spares_for",
+]
+
+DEFAULT_CONFIDENCE: Final = 0.99
+DEFAULT_REPAIR_DAYS: Final = 7.0
+
+
+@dataclass(frozen=True, slots=True)
+class SurvivalAt:
+    """Probability that the job runs ``hours`` without an unexpected stop."""
+
+    hours: float
+    probability: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectionAnswer:
+    """A job of ``num_gpus``: ``mtti`` in hours, and how likely it is to last.
+
+    ``software_fixed`` (h) is the MTTI where software does not fail more often on more GPUs;
+    ``seen_gpus`` are the sizes that the rate is from. ``warnings`` say why not to take it at
+    its word.
+    """
+
+    num_gpus: int
+    mtti: Estimate
+    software_fixed: float | None
+    survival: tuple[SurvivalAt, ...]
+    seen_gpus: tuple[int, int] | None
+    per_million_gpu_hours: Estimate
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        wire: dict[str, Any] = as_wire(self)
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class CheckpointAnswer:
+    """How often to checkpoint a job of ``num_gpus`` (None: of no known size), and what is lost.
+
+    ``young`` and ``daly`` are seconds of work between two checkpoints; ``loss`` is the share of
+    time that checkpoints, lost work and restarts take at Young's.
+    """
+
+    num_gpus: int | None
+    mtti: Estimate
+    cost_s: float
+    restart_s: float
+    young: Estimate
+    daly: Estimate
+    loss: Estimate
+    loss_without_restart: Estimate
+    warnings: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        wire: dict[str, Any] = as_wire(self)
+        return wire
+
+
+@dataclass(frozen=True, slots=True)
+class SparesBy:
+    """Spares when nodes go away as often as ``basis`` says.
+
+    ``every stop`` counts each unexpected stop as a node that is away, ``hardware`` those with a
+    cause in hardware, ``outages`` the nodes that were out of service. ``mean_down`` is how many
+    are away at once on average; ``spares`` has the bounds of the rate.
+    """
+
+    basis: str
+    per_thousand_node_days: Estimate
+    mean_down: float | None
+    spares: Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class SparesAnswer:
+    """Spares for ``num_nodes`` that are away for ``repair_days`` each, at ``confidence``.
+
+    ``measured_repair_days`` is what the outages of the record took.
+    """
+
+    num_nodes: int
+    repair_days: float
+    confidence: float
+    rows: tuple[SparesBy, ...]
+    measured_repair_days: Estimate
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        wire: dict[str, Any] = as_wire(self)
+        return wire
+
+
+def projection_for(
+    report: FleetReport, num_gpus: int, hours: tuple[float, ...] = (1.0, 3.0, 8.0, 24.0, 168.0)
+) -> ProjectionAnswer:
+    """A job of ``num_gpus`` at the fleet's rate; estimates without figures where it has none."""
+    rate = per_gpu_hour(report)
+    if rate is None:
+        nothing = unknown("h")
+        warnings = ("no run says how many GPUs it had: nothing can be projected",)
+        return ProjectionAnswer(
+            num_gpus, nothing, None, (), None, report.rates.per_million_gpu_hours, warnings
+        )
+    one = projected(report, num_gpus, rate)
+    lasts = tuple(SurvivalAt(each, survival(rate, num_gpus, each)) for each in hours)
+    return ProjectionAnswer(
+        num_gpus,
+        one.mtti,
+        one.software_fixed,
+        lasts,
+        report.exposure.seen_gpus,
+        report.rates.per_million_gpu_hours,
+        one.warnings,
+    )
+
+
+def checkpoints_for(
+    report: FleetReport, num_gpus: int | None, *, cost_s: float, restart_s: float
+) -> CheckpointAnswer:
+    """Checkpoints of a job of ``num_gpus``; of the record's usual job where None."""
+    size = num_gpus or report.exposure.reference_gpus
+    rate = per_gpu_hour(report)
+    if size is None or rate is None:
+        known = report.stops.unexpected or report.exposure.basis != "calendar"
+        mtti = report.rates.mtti if known else unknown("h")
+        size = None
+        warnings: tuple[str, ...] = ("the size of the jobs is not known: it is for any of them",)
+    else:
+        one = projected(report, size, rate)
+        mtti, warnings = one.mtti, one.warnings
+    plan: CheckpointPlan = checkpoint_plan(cost_s, mtti, restart_s=restart_s)
+    return CheckpointAnswer(
+        size, mtti, cost_s, restart_s, plan.young, plan.daly, plan.loss,
+        plan.loss_without_restart, warnings,
+    )  # fmt: skip
+
+
+def spares_for(
+    report: FleetReport,
+    num_nodes: int | None = None,
+    *,
+    repair_days: float | None = None,
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> SparesAnswer:
+    """Spares for ``num_nodes`` (those of the record where None).
+
+    ``repair_days`` is what the outages of the record took on average where None, else a week.
+    Raises UsageError for a confidence that is none.
+    """
+    if not 0 < confidence < 1:
+        raise UsageError(f"a confidence lies between 0 and 1, not at {confidence:g}")
+    nodes = report.exposure.num_nodes if num_nodes is None else num_nodes
+    measured = report.repairs.mean_days
+    notes = []
+    days = repair_days if repair_days is not None else measured.value
+    if days is None:
+        days = DEFAULT_REPAIR_DAYS
+        notes.append("no outage has ended in the record: a repair is taken to be 7 days")
+    if nodes < 1:
+        notes.append("no node is known: say for how many nodes")
+        return SparesAnswer(nodes, days, confidence, (), measured, tuple(notes))
+    rows = tuple(
+        spares_by(basis, rate, nodes * days / 1e3, confidence)
+        for basis, rate in node_rates(report)
+        if rate.high is not None
+    )
+    if not rows:
+        notes.append("no run with nodes and no outage is known: no rate to plan spares by")
+    return SparesAnswer(nodes, days, confidence, rows, measured, tuple(notes))
+
+
+def spares_by(basis: str, rate: Estimate, per_rate: float, confidence: float) -> SparesBy:
+    """``per_rate`` turns a rate into the mean number of nodes that are away."""
+    spares = rate.growing(lambda one: quantile(per_rate * one, confidence), "nodes")
+    down = None if rate.value is None else per_rate * rate.value
+    return SparesBy(basis, rate, down, spares)
+
+
+def per_gpu_hour(report: FleetReport) -> Estimate | None:
+    per_million = report.rates.per_million_gpu_hours
+    if per_million.high is None:
+        return None
+    return per_million.growing(lambda one: one / 1e6, "per GPU-h")
+
+
+def projected(report: FleetReport, num_gpus: int, rate: Estimate) -> Projection:
+    """One size with the warnings that hold for all sizes of the report."""
+    counts = {one.origin: one.count for one in report.origins}
+    software = counts.get(Origin.SOFTWARE, 0)
+    told = any(number for origin, number in counts.items() if origin is not Origin.UNKNOWN)
+    seen = report.exposure
+    hardware_rate = (report.stops.counted - software) / seen.gpu_hours if told else None
+    found = project(
+        rate,
+        num_gpus,
+        seen_gpus=seen.seen_gpus,
+        hardware_per_gpu_hour=hardware_rate,
+        software_per_job_hour=software / seen.job_hours if told else None,
+    )
+    common = set[str]()
+    if report.projection:
+        common = set.intersection(*(set(one.warnings) for one in report.projection))
+    general = [text for text in sorted(common) if text not in found.warnings]
+    return replace(found, warnings=(*general, *found.warnings))
+
+
+def node_rates(report: FleetReport) -> list[tuple[str, Estimate]]:
+    """How often nodes go away, per 1,000 node-days, by what takes them away."""
+    every = report.rates.per_thousand_node_days
+    rows = [("every stop", every)]
+    counted = report.stops.counted
+    hardware = next((one.count for one in report.origins if one.origin is Origin.HARDWARE), 0)
+    if counted:
+        wide = thinned(report.dispersion.factor, hardware, counted)
+        days = report.exposure.node_days
+        rows.append(("hardware", wider_rate(hardware, days, wide, unit=every.unit, per=1e3)))
+    if report.repairs.outages:
+        days = report.exposure.num_nodes * report.exposure.days
+        rows.append(("outages", plain_rate(report.repairs.outages, days, unit=every.unit, per=1e3)))
+    return rows
+
+
+def quantile(mean: float, confidence: float) -> float:
+    from scipy.stats import poisson
+
+    return float(poisson.ppf(confidence, mean))
+
+
+def unknown(unit: str) -> Estimate:
+    return Estimate(None, None, None, 0, unit, notes=(NO_EXPOSURE,))

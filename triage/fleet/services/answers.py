@@ -1,0 +1,210 @@
+"""The fleet as it stands: what its record answers, how its nodes stand, what is to be checked.
+
+Reads only. The same database and the same times give the same answer.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from triage.clock import utc_now
+from triage.domain.standing import FleetStandings, Grade
+from triage.errors import Place, Unprocessable
+from triage.fleet.record.columns import FleetRecord
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.report import FleetReport, fleet_report
+from triage.fleet.services.health.due_list import newest_results, to_be_seen_to
+from triage.fleet.services.record import record_of
+from triage.fleet.services.signals import with_signals
+from triage.fleet.services.telemetry.of_fleet import FleetTelemetry, telemetry_of
+from triage.fleet.services.telemetry.rollups import node_telemetry
+from triage.fleet.standings.standing import fleet_standings
+from triage.fleet.store import record as stored
+from triage.services.context import Context
+
+__all__ = [
+    "DEFAULT_DAYS", "MAX_DAYS", "FleetAnswer", "Period",
+    "fleet_of", "options_of", "period_of", "report_of", "standings_of",
+]  # fmt: skip
+
+DAY: Final = timedelta(days=1)
+MINUTE: Final = timedelta(minutes=1)
+DEFAULT_DAYS: Final = 30.0
+MAX_DAYS: Final = 3_660.0
+# Beyond, ns since the epoch do not fit, nor do ten years before it.
+EARLIEST: Final = datetime(1990, 1, 1, tzinfo=UTC)
+LATEST: Final = datetime(2200, 1, 1, tzinfo=UTC)
+# Four half-lives of a standing: what is older weighs less than a sixteenth. So a node stands
+# the same whatever period is looked at.
+STANDING_DAYS: Final = 112
+
+
+@dataclass(frozen=True, slots=True)
+class Period:
+    """From ``since`` until before ``until``; both aware."""
+
+    since: datetime
+    until: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAnswer:
+    """One look at a fleet.
+
+    ``report`` is of the period; ``standings`` are as of its end, whatever its length (they look
+    back over 112 days at least). ``checks`` are the rows of ``GET /v1/fleet/checks`` that are
+    due or failing; ``telemetry`` is what the last 28 days before the end measured: each node's
+    roll-up (``throttled_hours``, ``ecc_growth`` ...), the racks, the daily swing. ``clusters``
+    are the names to choose among.
+    """
+
+    period: Period
+    cluster: str | None
+    report: FleetReport
+    standings: FleetStandings
+    checks: tuple[Mapping[str, Any], ...] = ()
+    telemetry: FleetTelemetry = field(default_factory=lambda: FleetTelemetry({}, (), None))
+    clusters: tuple[str, ...] = ()
+
+    def to_dict(self, top: int = 50) -> dict[str, Any]:
+        """The wire form ``triage.fleet/1``: the report, beside it the ``top`` worst standings.
+
+        Nodes of grade ``normal`` and ``unknown`` are in ``standings.counts`` alone.
+        """
+        standings = self.standings.to_dict()
+        report = self.report.to_dict()
+        told = {str(Grade.LEMON), str(Grade.WATCH), str(Grade.GOLDEN)}
+        standings["nodes"] = [one for one in standings["nodes"] if one["grade"] in told][:top]
+        return {
+            **report,
+            "mtti": report["rates"]["mtti"],
+            "standings": standings,
+            "checks": [dict(one) for one in self.checks[:top]],
+            "num_checks": len(self.checks),
+            "telemetry": self.telemetry.to_dict(top),
+            "clusters": list(self.clusters),
+        }
+
+
+def period_of(since: datetime | None = None, until: datetime | None = None) -> Period:
+    """The period that is asked for: by default the 30 days that end with this minute.
+
+    Raises :class:`Unprocessable` for one that ends before it begins, or of more than ten years.
+    """
+    if until is None:
+        # The same answer, and the same ETag, to all who ask within a minute.
+        until = utc_now().replace(second=0, microsecond=0) + MINUTE
+    if not EARLIEST <= until <= LATEST:
+        raise refused("until", f"until lies outside {EARLIEST:%Y} to {LATEST:%Y}")
+    if since is None:
+        since = until - DEFAULT_DAYS * DAY
+    if since >= until:
+        raise refused("since", "the period ends before it begins: since has to be before until")
+    if until - since > MAX_DAYS * DAY:
+        raise refused("since", f"the period is longer than {MAX_DAYS:,.0f} days")
+    return Period(since, until)
+
+
+def refused(name: str, why: str) -> Unprocessable:
+    return Unprocessable(
+        why,
+        hint="give since and until as RFC 3339 times, at most ten years apart",
+        places=(Place(f"query/{name}", why),),
+    )
+
+
+def fleet_of(
+    ctx: Context,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    cluster: str | None = None,
+    options: FleetOptions | None = None,
+) -> FleetAnswer:
+    """Look at a cluster, or at all of them; see :class:`FleetAnswer`.
+
+    A cluster that nobody named gives an empty report. Raises :class:`Unprocessable` for a
+    period that is none.
+    """
+    period = period_of(since, until)
+    with ctx.database.reading() as session:
+        record = record_of(session, since=period.since, until=period.until, cluster=cluster)
+        telemetry = telemetry_of(session, period.until, cluster)
+        lately = for_standings(session, period, cluster, telemetry.nodes, record)
+        checks = to_be_seen_to(session, min(period.until, utc_now()), cluster=cluster)
+        names = sorted(name for name in stored.clusters(session) if name)
+    return FleetAnswer(
+        period=period,
+        cluster=cluster,
+        report=fleet_report(record, options=options),
+        standings=fleet_standings(lately),
+        checks=tuple(checks),
+        telemetry=telemetry,
+        clusters=tuple(names),
+    )
+
+
+def standings_of(
+    ctx: Context, *, until: datetime | None = None, cluster: str | None = None
+) -> FleetStandings:
+    """How the nodes stand at ``until``, by default now; see :class:`FleetAnswer`."""
+    period = period_of(None, until)
+    with ctx.database.reading() as session:
+        telemetry = node_telemetry(session, period.until, cluster=cluster)
+        lately = for_standings(session, period, cluster, telemetry)
+    return fleet_standings(lately)
+
+
+def for_standings(
+    session: Session,
+    period: Period,
+    cluster: str | None,
+    telemetry: Mapping[str, Mapping[str, float]],
+    record: FleetRecord | None = None,
+) -> FleetRecord:
+    """The record that standings rest on: ``record`` itself where it reaches back far enough."""
+    since = period.until - STANDING_DAYS * DAY
+    if record is None or period.since > since:
+        record = record_of(session, since=since, until=period.until, cluster=cluster)
+    return with_signals(record, newest_results(session, cluster=cluster), telemetry)
+
+
+def report_of(
+    ctx: Context,
+    *,
+    since: datetime | None = None,
+    until: datetime | None = None,
+    cluster: str | None = None,
+    options: FleetOptions | None = None,
+) -> FleetReport:
+    """The report alone, as :func:`fleet_of` gives it."""
+    period = period_of(since, until)
+    with ctx.database.reading() as session:
+        record = record_of(session, since=period.since, until=period.until, cluster=cluster)
+    return fleet_report(record, options=options)
+
+
+def options_of(
+    *,
+    gpus: int | None = None,
+    cost_s: float | None = None,
+    restart_s: float | None = None,
+    compare_days: float | None = None,
+    utc_offset_hours: float | None = None,
+) -> FleetOptions:
+    """The options of a report from the parameters that people give; what is None is usual.
+
+    Raises :class:`UsageError` for a number that cannot be.
+    """
+    given = {
+        "reference_gpus": gpus,
+        "checkpoint_cost_s": cost_s,
+        "restart_s": restart_s,
+        "compare_last_days": compare_days,
+        "utc_offset_hours": utc_offset_hours,
+    }
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    return FleetOptions(**known)

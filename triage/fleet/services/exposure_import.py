@@ -1,0 +1,214 @@
+"""An export of exposure is taken in: read as it comes, kept batch by batch.
+
+What was kept before a body broke off stays; sent again, it changes nothing. Runs without an end
+are kept last: they were last seen to run at the latest time that the export holds.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from triage.clock import utc_now
+from triage.domain.body import Body
+from triage.errors import ArtifactError, Forbidden, TooLarge, Unprocessable, UsageError
+from triage.fleet.domain.exposure import NodeFacts, Outage, Run
+from triage.fleet.parsers.lines import Source
+from triage.fleet.parsers.read import read_exposure
+from triage.fleet.parsers.rows import Options, Passed, Unread
+from triage.fleet.services.exposure import ExposureWriter
+from triage.fleet.store.told_rows import Tally
+from triage.parsers.files.archive import compression_of
+from triage.services.context import Context
+from triage.services.uploads.body import DecodedReader, Growth, PeekedReader, body_of, unpacked
+from triage.services.uploads.streams import first_bytes
+
+__all__ = ["MOST_ROWS", "Imported", "import_exposure", "import_upload", "zone_of"]
+
+BATCH: Final = 2_000
+# Rows that hold a host list of a large fleet are kept sooner: so many names at once.
+MOST_NAMES: Final = 200_000
+MOST_OPEN: Final = 50_000
+MOST_LISTED: Final = 100
+# What names a cluster a row has its columns mixed up.
+MOST_CLUSTERS: Final = 100
+# Of one request: some kilobytes can hold ten million rows, which are minutes of work.
+MOST_ROWS: Final = 2_000_000
+HEAD: Final = 512
+RATIO: Final = 200
+RATIO_FLOOR: Final = 8 << 20
+# A clock that is ahead of ours by more is wrong, and so is what it says.
+AHEAD: Final = timedelta(days=1)
+HINT: Final = "docs/fleet.md says what is read"
+
+Row = Run | Outage | NodeFacts
+
+
+@dataclass(slots=True)
+class Imported:
+    """What became of an export. ``rows`` are those that told something; ``skipped`` the first
+    hundred of the ``num_skipped`` that could not be read.
+    """
+
+    format: str
+    rows: int = 0
+    tally: Tally = field(default_factory=Tally)
+    num_skipped: int = 0
+    skipped: list[Unread] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def to_dict(self) -> dict[str, Any]:
+        """As the service answers."""
+        return {
+            "format": self.format,
+            "rows": self.rows,
+            **self.tally._asdict(),
+            "num_skipped": self.num_skipped,
+            "skipped": [{"line": one.line, "why": one.why} for one in self.skipped],
+            "notes": self.notes,
+        }
+
+
+def zone_of(name: str) -> tzinfo:
+    """A zone by its name. Raises :class:`UsageError` for one that is not known."""
+    if name.upper() == "UTC":
+        return UTC
+    try:
+        return ZoneInfo(name)
+    except (KeyError, ValueError, OSError) as error:
+        raise UsageError(
+            f"{name[:80]!r} is no zone that is known here: try UTC or Europe/Berlin"
+        ) from error
+
+
+def import_upload(
+    ctx: Context,
+    read: Callable[[int], bytes],
+    encoding: str | None,
+    *,
+    zone: tzinfo,
+    cluster: str,
+    most_rows: int | None = None,
+) -> Imported:
+    """What a request brings, behind its Content-Encoding and one layer of gzip or zstd.
+
+    Raises :class:`Unsupported`, :class:`TooLarge`, :class:`Unprocessable`, and what the body
+    and the database raise.
+    """
+    growth = Growth(ctx.settings.max_artifact_bytes, RATIO, RATIO_FLOOR)
+    try:
+        source = plain(body_of(read, encoding, growth), growth)
+        return import_exposure(ctx, source, zone=zone, cluster=cluster, most_rows=most_rows)
+    except Forbidden as error:
+        raise TooLarge(str(error), hint="send it in parts; each adds to what is there") from error
+    except ArtifactError as error:
+        raise Unprocessable(str(error), hint=HINT) from error
+
+
+def plain(body: Body, growth: Growth) -> Body:
+    head = first_bytes(body, HEAD)
+    whole: Body = PeekedReader(head, body)
+    compression = compression_of(head)
+    return (
+        whole
+        if compression is None
+        else DecodedReader(unpacked(whole, compression, growth), "body")
+    )
+
+
+def import_exposure(
+    ctx: Context,
+    source: Source,
+    *,
+    zone: tzinfo = UTC,
+    cluster: str = "",
+    most_rows: int | None = None,
+) -> Imported:
+    """Keep what an export tells. ``cluster`` is that of rows which name none.
+
+    ``most_rows`` is for a process that has other things to do. Raises :class:`ArtifactError` for
+    what is no export or, once those before are kept, has more rows, and what the database raises.
+    """
+    now = utc_now()
+    sparing = most_rows is not None
+    reading = read_exposure(source, Options(zone, cluster, now + AHEAD, sparing))
+    found = Imported(reading.format)
+    keeper = Keeper(ctx, found, now)
+    passed: Counter[str] = Counter()
+    for number, row in enumerate(reading.rows):
+        if number == most_rows:
+            keeper.finish()
+            raise Forbidden(f"more than {most_rows:,} rows in one request")
+        if isinstance(row, Unread):
+            found.num_skipped += 1
+            if len(found.skipped) < MOST_LISTED:
+                found.skipped.append(row)
+        elif isinstance(row, Passed):
+            passed[row.what] += 1
+        else:
+            keeper.add(row)
+    keeper.finish()
+    found.notes += [f"{what} left out: {number:,}" for what, number in sorted(passed.items())]
+    if found.num_skipped > len(found.skipped):
+        found.notes.append(
+            f"of {found.num_skipped:,} rows that were not read the first {MOST_LISTED} are listed"
+        )
+    return found
+
+
+class Keeper:
+    """Gathers rows, and keeps them some thousand at a time."""
+
+    def __init__(self, ctx: Context, found: Imported, now: datetime) -> None:
+        self.ctx = ctx
+        self.found = found
+        self.told = ExposureWriter(now)
+        self.batch: list[Row] = []
+        self.num_names = 0
+        self.clusters: set[str] = set()
+        self.open: list[Row] = []
+        self.latest: datetime | None = None
+
+    def add(self, row: Row) -> None:
+        """Keep a row, now or with others. Raises :class:`Forbidden` for a cluster too many."""
+        self.clusters.add(row.cluster)
+        if len(self.clusters) > MOST_CLUSTERS:
+            raise Forbidden(f"more than {MOST_CLUSTERS} clusters in one export")
+        self.found.rows += 1
+        if isinstance(row, Run):
+            last = row.ended_at or row.started_at
+            self.latest = last if self.latest is None else max(self.latest, last)
+            self.num_names += len(row.nodes)
+            if row.ended_at is None:
+                self.open.append(row)
+            else:
+                self.batch.append(row)
+        else:
+            self.batch.append(row)
+        if len(self.batch) >= BATCH or self.num_names >= MOST_NAMES:
+            self.flush()
+        if len(self.open) >= MOST_OPEN:
+            self.flush_open()
+
+    def finish(self) -> None:
+        """Keep what is left."""
+        self.flush()
+        self.flush_open()
+
+    def flush(self) -> None:
+        self.keep(self.batch)
+        self.batch, self.num_names = [], 0
+
+    def flush_open(self) -> None:
+        for start in range(0, len(self.open), BATCH):
+            self.keep(self.open[start : start + BATCH])
+        self.open = []
+
+    def keep(self, rows: Sequence[Row]) -> None:
+        if not rows:
+            return
+        with self.ctx.database.writing() as session:
+            tally = self.told.keep(session, rows, self.latest or self.told.now)
+        self.found.tally = self.found.tally.plus(tally)

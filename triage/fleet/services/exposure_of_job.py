@@ -1,0 +1,95 @@
+"""The run that a hook tells of: a job with its start, its end, and what is known of its nodes."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from triage.domain.job import Job, job_from_dict
+from triage.fleet.domain.exposure import Ending, NodeFacts, Run
+from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.services.exposure import ExposureWriter
+from triage.fleet.store import runs
+from triage.services.hooks.times import moment
+from triage.store import jobs
+
+__all__ = ["run_of_job", "tell_failure", "tell_places"]
+
+FAILED: Final = JobState(Ending.UNEXPECTED)
+CLOCKS_APART: Final = timedelta(minutes=5)
+# A clock that is ahead of ours by more is wrong, and so is what it says.
+AHEAD: Final = timedelta(days=1)
+FIRST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+MAX_GPUS: Final = 10_000_000
+
+
+def run_of_job(
+    job_id: str,
+    cluster: str,
+    job: Job,
+    *,
+    started_at: datetime | None,
+    ended_at: datetime | None,
+    state: JobState,
+) -> Run | None:
+    """The run; None where its start is not known, cannot be, or lies behind its end."""
+    if started_at is None or started_at < FIRST or not state.started:
+        return None
+    if ended_at is not None and ended_at < started_at:
+        if started_at - ended_at > CLOCKS_APART:
+            return None
+        ended_at = started_at
+    nodes = tuple(dict.fromkeys(job.nodes or job.rank_to_node.values()))
+    return Run(
+        job_id=job_id,
+        started_at=started_at,
+        ended_at=ended_at,
+        ending=state.ending if ended_at is not None else Ending.RUNNING,
+        num_nodes=len(nodes),
+        num_gpus=min(job.world_size or len(nodes) * (job.gpus_per_node or 0), MAX_GPUS),
+        nodes=nodes,
+        cluster=cluster,
+        cause=state.cause,
+        source="hook",
+    )
+
+
+def tell_failure(
+    session: Session,
+    job_id: str,
+    facts: Mapping[str, Any],
+    *,
+    cluster: str,
+    failed_at: datetime | None,
+    now: datetime,
+) -> None:
+    """Keep the run that failed, as far as the facts of its incident tell it.
+
+    A scheduler's word in ``state`` stands above our calling it a failure. Where the start is
+    not told, the run of the job that was going on has ended.
+    """
+    job = job_from_dict(dict(facts))
+    tell_places(session, job, cluster, now)
+    said = facts.get("state")
+    state = (state_of(said) if isinstance(said, str) else None) or FAILED
+    started_at = moment(facts.get("started_at"))
+    if max(started_at or now, failed_at or now) > now + AHEAD:
+        return
+    run = run_of_job(job_id, cluster, job, started_at=started_at, ended_at=failed_at, state=state)
+    if run is not None:
+        ExposureWriter(now).keep(session, [run], now)
+    elif failed_at is not None:
+        key = jobs.cluster_key(session, cluster)
+        runs.told_end(session, key, job_id, failed_at, state.ending)
+
+
+def tell_places(session: Session, job: Job, cluster: str, now: datetime) -> None:
+    """Keep which leaf switch each node hangs on, where the job says it."""
+    facts = [
+        NodeFacts(node, leaf_switch=leaf[:256], cluster=cluster)
+        for node, leaf in job.leaf_switch.items()
+        if leaf and 0 < len(node) <= 256
+    ]
+    if facts:
+        ExposureWriter(now).keep(session, facts, now)

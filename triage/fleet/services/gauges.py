@@ -1,0 +1,115 @@
+"""A few figures of the fleet for Prometheus: numbers by name, with labels of few values.
+
+No node, job or token ever becomes a label: who wants to know which node asks the service.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from triage.domain.standing import PartKind
+from triage.fleet.services.answers import FleetAnswer, fleet_of
+from triage.services.context import Context
+from triage.statistics.estimate import Estimate
+
+__all__ = ["GAUGES", "Figure", "figures_of", "read_figures"]
+
+HOUR_S: Final = 3600.0
+DAY_S: Final = 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One gauge. ``values`` are by the value of ``label``, by the empty text where it has none."""
+
+    name: str
+    label: str | None = None
+    values: Mapping[str, float] = field(default_factory=dict)
+
+
+GAUGES: Final[Mapping[str, str]] = {
+    "triage_fleet_window_seconds": "Length of the period that the other gauges look back on.",
+    "triage_fleet_mtti_seconds": "Mean time between unexpected interruptions of a job: value,"
+    " low and high of the 95 % interval; a bound where nothing was seen.",
+    "triage_fleet_reference_mtti_seconds": "The same of a job of the usual size.",
+    "triage_fleet_reference_gpus": "GPUs of the job of the usual size.",
+    "triage_fleet_gpu_hours_between": "GPU-hours between unexpected interruptions.",
+    "triage_fleet_interruptions": "Unexpected interruptions in the period, by Llama 3 row.",
+    "triage_fleet_planned_interruptions": "Planned interruptions in the period; in no rate.",
+    "triage_fleet_untriaged": "Unexpected interruptions in the period whose cause is not known.",
+    "triage_fleet_runs": "Runs of jobs in the period.",
+    "triage_fleet_gpu_hours": "GPU-hours of runs in the period.",
+    "triage_fleet_node_days": "Node-days of runs in the period.",
+    "triage_fleet_nodes": "Nodes by how they stand.",
+    "triage_fleet_repeated_parts": "Parts and leaf switches that several interruptions name.",
+    "triage_fleet_checks": "Checks of nodes that fail or are due.",
+    "triage_fleet_nodes_out": "Nodes that are out of service at the end of the period.",
+    "triage_fleet_availability": "Share of node-time in service.",
+    "triage_fleet_ettr": "Share of GPU-hours that made progress, at 10 s for a checkpoint and 300 s"
+    " for a restart.",
+    "triage_fleet_silent_days": "Days without a record where some are certain.",
+    "triage_fleet_throttled_gpu_hours": "GPU-hours with a slowed clock, of the last 28 days.",
+}
+"""Every gauge by name, with its help. A figure that is not known is left out."""
+
+
+def read_figures(ctx: Context) -> list[Figure]:
+    """The figures of all clusters, over the last 30 days."""
+    return figures_of(fleet_of(ctx))
+
+
+def figures_of(answer: FleetAnswer) -> list[Figure]:
+    """The gauges of one look at the fleet."""
+    report, stops = answer.report, answer.report.stops
+    failing = sum(one["state"] == "failing" for one in answer.checks)
+    throttled = sum(node.get("throttled_hours", 0.0) for node in answer.telemetry.nodes.values())
+    parts = answer.standings.parts
+    # Without a run and without a stop the hours of the calendar would bound a rate of nothing.
+    known = bool(stops.unexpected or report.exposure.runs)
+    mtti, reference, between = (
+        (report.rates.mtti, report.reference_mtti, report.rates.gpu_hours_between)
+        if known
+        else (None, None, None)
+    )
+    found = [
+        plain("triage_fleet_window_seconds", report.exposure.days * DAY_S),
+        bounds("triage_fleet_mtti_seconds", mtti, HOUR_S),
+        bounds("triage_fleet_reference_mtti_seconds", reference, HOUR_S),
+        plain("triage_fleet_reference_gpus", report.exposure.reference_gpus),
+        bounds("triage_fleet_gpu_hours_between", between),
+        Figure(
+            "triage_fleet_interruptions", "row", {row.row: row.count for row in report.mix.rows}
+        ),
+        plain("triage_fleet_planned_interruptions", stops.planned),
+        plain("triage_fleet_untriaged", stops.unexpected - stops.triaged),
+        plain("triage_fleet_runs", report.exposure.runs),
+        plain("triage_fleet_gpu_hours", report.exposure.gpu_hours),
+        plain("triage_fleet_node_days", report.exposure.node_days),
+        Figure("triage_fleet_nodes", "standing", dict(answer.standings.counts())),
+        Figure(
+            "triage_fleet_repeated_parts", "kind",
+            {str(kind): sum(part.kind is kind for part in parts) for kind in PartKind},
+        ),
+        Figure(
+            "triage_fleet_checks", "state",
+            {"failing": failing, "due": len(answer.checks) - failing},
+        ),
+        plain("triage_fleet_nodes_out", report.repairs.still_out),
+        plain("triage_fleet_availability", report.repairs.availability),
+        plain("triage_fleet_ettr", report.ettr.measured.share.value),
+        plain("triage_fleet_silent_days", len(report.silent_days.days)),
+        plain("triage_fleet_throttled_gpu_hours", throttled if answer.telemetry.nodes else None),
+    ]  # fmt: skip
+    return [one for one in found if one.values]
+
+
+def plain(name: str, value: float | None) -> Figure:
+    return Figure(name, None, {} if value is None else {"": float(value)})
+
+
+def bounds(name: str, estimate: Estimate | None, unit: float = 1.0) -> Figure:
+    if estimate is None:
+        return Figure(name)
+    told = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    known = {key: value * unit for key, value in told.items() if value is not None}
+    return Figure(name, "bound", known)

@@ -1,0 +1,100 @@
+"""A node's bandwidth beside that of other nodes: weak evidence, a warning at most.
+
+NCCL tests say nothing of what is right. Nodes with the same model of GPU that ran the same test
+with the same size on as many ranks should measure about the same; one that is clearly below the
+median of the others has a link or a GPU that is not as theirs. What else differs (versions of
+NCCL, settings, a job beside it) is not in the output, so nobody fails by it.
+"""
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from statistics import median
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from triage.domain.category import Category
+from triage.domain.health import Bandwidth, CheckResult, Outcome
+from triage.fleet.store import bandwidth as stored
+
+__all__ = ["hold_against_others", "slow_ones"]
+
+CHECK: Final = "nccl.busbw"
+# A median of fewer says little of what is usual.
+LEAST_OTHERS: Final = 5
+# Runs on one node differ by some per cent; a missing NVLink of eighteen costs as much.
+BELOW: Final = 0.9
+# Beyond what the others scatter by: five median absolute deviations.
+DEVIATIONS: Final = 5.0
+# Where more are as slow, there are two kinds of nodes, or of settings, and no odd one.
+MOST_SLOW: Final = 0.2
+MOST_NODES: Final = 5_000
+GIB: Final = 1 << 30
+
+Key = tuple[str, str, int, int]
+
+
+def hold_against_others(session: Session, cluster_id: int, results: Iterable[CheckResult]) -> int:
+    """Say of each node of the cluster whether it is slower than the others, for the tests that
+    ``results`` are of; how many rows say something else than before.
+
+    All are looked at again, so that the order in which results come does not matter. Of a node
+    that its own report calls slow, nothing else is said.
+    """
+    wanted = {key_of(one.bandwidth) for one in results if one.bandwidth is not None}
+    if not wanted:
+        return 0
+    by_key: dict[Key, list[stored.NodeBandwidth]] = {}
+    for row in stored.measured(session, cluster_id, CHECK, MOST_NODES):
+        if (key := key_of(row.bandwidth)) in wanted:
+            by_key.setdefault(key, []).append(row)
+    changed = 0
+    for rows in by_key.values():
+        usual = slow_ones({row.node: row.bandwidth.gbps for row in rows})
+        for row in rows:
+            outcome, detail, category = row.outcome, row.detail, row.category
+            if row.node in usual and outcome is Outcome.PASS:
+                outcome, category = Outcome.WARN, str(Category.NVLINK)
+                detail = words(row.bandwidth, usual[row.node], len(rows) - 1)
+            if (str(outcome), detail) != row.said:
+                stored.say(session, row.row_id, outcome, detail, category)
+                changed += 1
+    return changed
+
+
+def slow_ones(gbps: Mapping[str, float]) -> dict[str, float]:
+    """Node -> the median of the others, in GB/s, for those that are clearly below it."""
+    if len(gbps) <= LEAST_OTHERS:
+        return {}
+    ordered = sorted(gbps.values())
+    found: dict[str, float] = {}
+    for node, own in gbps.items():
+        middle = median_without(ordered, bisect_left(ordered, own))
+        if own >= BELOW * middle:
+            continue
+        scatter = median(abs(value - middle) for name, value in gbps.items() if name != node)
+        if own < middle - DEVIATIONS * scatter:
+            found[node] = middle
+    return found if len(found) <= MOST_SLOW * len(gbps) else {}
+
+
+def median_without(ordered: Sequence[float], place: int) -> float:
+    """The median of ordered values, but for the one at ``place``."""
+    count = len(ordered) - 1
+    low, high = (count - 1) // 2, count // 2
+    return (ordered[low + (low >= place)] + ordered[high + (high >= place)]) / 2
+
+
+def words(own: Bandwidth, usual: float, num_others: int) -> str:
+    return (
+        f"bus bandwidth {own.gbps:.1f} GB/s, the median of {num_others} other nodes is"
+        f" {usual:.1f} GB/s ({own.test}, {size_in(own.size_bytes)}, {own.num_ranks} ranks)"
+    )
+
+
+def size_in(num_bytes: int) -> str:
+    return f"{num_bytes / GIB:g} GiB" if num_bytes >= GIB else f"{num_bytes / (1 << 20):g} MiB"
+
+
+def key_of(one: Bandwidth) -> Key:
+    return one.test, one.gpu, one.size_bytes, one.num_ranks

@@ -1,0 +1,168 @@
+"""Results of checks come in: read by content, and kept for each part of a node."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from triage.clock import utc_now
+from triage.domain.health import CheckResult
+from triage.errors import Corrupt, Place, Unprocessable
+from triage.fleet.services.health.bandwidth import hold_against_others
+from triage.fleet.services.health.long_body import checks_in
+from triage.fleet.store import checks as health
+from triage.parsers.health.read import FORMATS, MAX_BYTES
+from triage.parsers.health.reading import Checks, NotUnderstood
+from triage.services.context import Context
+from triage.services.uploads.plain_body import plain_text
+from triage.store import jobs
+
+__all__ = ["CheckTarget", "TakenChecks", "take_checks"]
+
+# A clock that is ahead by less is a clock; a result from further ahead is dated when it came.
+AHEAD: Final = timedelta(hours=1)
+MAX_NODE: Final = 256
+MAX_LISTED: Final = 50
+# A fabric's counters name some thousand.
+MOST_NODES: Final = 5_000
+NODES_AT_ONCE: Final = 50
+
+
+@dataclass(frozen=True, slots=True)
+class CheckTarget:
+    """What a request says of the results it brings.
+
+    ``node`` is whose they are where they do not say; ``at`` is when they were taken.
+    ``busbw_gbps`` is the bus bandwidth in GB/s that NCCL tests are held against.
+    """
+
+    node: str | None = None
+    at: datetime | None = None
+    cluster: str = ""
+    busbw_gbps: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TakenChecks:
+    """What was read, and what of it was news."""
+
+    checks: Checks
+    kept: health.KeptResults
+    num_nodes: int
+    notes: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form."""
+        outcomes: dict[str, int] = {}
+        for one in self.checks.results:
+            outcomes[str(one.outcome)] = outcomes.get(str(one.outcome), 0) + 1
+        return {
+            "format": self.checks.format,
+            "results": len(self.checks.results),
+            "outcomes": outcomes,
+            "nodes": self.num_nodes,
+            "added": self.kept.added,
+            "changed": self.kept.changed,
+            "unchanged": self.kept.unchanged,
+            "skipped": [
+                {"line": one.line, "why": one.why}
+                for one in self.checks.not_understood[:MAX_LISTED]
+            ],
+            "num_skipped": self.checks.num_not_understood,
+            "notes": list(self.notes),
+        }
+
+
+def take_checks(
+    ctx: Context, target: CheckTarget, read: Callable[[int], bytes], encoding: str | None
+) -> TakenChecks:
+    """Read a body of results and keep them; the same again changes nothing.
+
+    Raises :class:`Unprocessable` for what is no result of a check that is known, or of a node
+    that nobody names.
+    """
+    try:
+        checks = checks_in(
+            plain_text(read, encoding, MAX_BYTES), node=target.node, busbw_gbps=target.busbw_gbps
+        )
+    except Corrupt as error:
+        raise refused(
+            f"cannot be read: {error}", "send the results of fewer nodes at once"
+        ) from error
+    if checks is None:
+        raise refused(
+            "is no result of a check that is known here",
+            "it may be one of: " + ", ".join(one.name for one in FORMATS),
+        )
+    if not checks.results:
+        first = checks.not_understood[0].why if checks.not_understood else "nothing in it"
+        raise refused(
+            f"holds no result ({checks.format}): {first}", "send all that the tool prints"
+        )
+    now = utc_now()
+    checks, notes = usable(checks, target.at, now)
+    by_node: dict[str, list[CheckResult]] = {}
+    for one in checks.results:
+        by_node.setdefault(one.node or "", []).append(one)
+    if not by_node:
+        raise refused("does not say which node it is of", "add ?node= with the node's name")
+    if len(by_node) > MOST_NODES:
+        raise refused(f"names more than {MOST_NODES:,} nodes", "send less at once")
+    kept = keep(ctx, target.cluster, by_node, now)
+    if kept.left_out:
+        notes.append(
+            f"{kept.left_out:,} new checks were left out:"
+            f" a node has {health.MOST_OF_NODE:,} at most"
+        )
+    return TakenChecks(checks, kept, len(by_node), tuple(notes))
+
+
+def keep(
+    ctx: Context, cluster: str, by_node: Mapping[str, Sequence[CheckResult]], now: datetime
+) -> health.KeptResults:
+    """Keep results, some nodes at a time, so that others have their turn to write in between.
+
+    What was kept when it breaks off is known when it comes again.
+    """
+    with ctx.database.writing() as session:
+        cluster_id = jobs.cluster_key(session, cluster)
+    names = sorted(by_node)
+    kept = health.KeptResults(0, 0, 0)
+    for start in range(0, len(names), NODES_AT_ONCE):
+        part = names[start : start + NODES_AT_ONCE]
+        results = [one for name in part for one in by_node[name]]
+        with ctx.database.writing() as session:
+            jobs.saw_nodes(session, cluster_id, part, now)
+            kept = kept.plus(health.keep(session, cluster_id, results, now))
+    with ctx.database.writing() as session:
+        results = [one for found in by_node.values() for one in found]
+        hold_against_others(session, cluster_id, results)
+    return kept
+
+
+def usable(checks: Checks, at: datetime | None, now: datetime) -> tuple[Checks, list[str]]:
+    """The results of nodes that can be, each with its time or that of the request."""
+    notes: list[str] = []
+    kept: list[CheckResult] = []
+    nameless = ahead = 0
+    for one in checks.results:
+        node = one.node or ""
+        if not node or len(node) > MAX_NODE or not node.isprintable():
+            nameless += 1
+            continue
+        when = one.at or at
+        if when is not None and when > now + AHEAD:
+            ahead, when = ahead + 1, None
+        kept.append(replace(one, at=when))
+    if nameless and kept:
+        notes.append(f"{nameless:,} results name no node: add ?node= with the node's name")
+    if ahead:
+        notes.append(f"{ahead:,} results are of a time to come: taken for now")
+    listed = checks.not_understood
+    if nameless:
+        listed = (*listed, NotUnderstood(None, f"{nameless:,} results of no node"))
+    return replace(checks, results=tuple(kept), not_understood=listed), notes
+
+
+def refused(why: str, hint: str) -> Unprocessable:
+    return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

@@ -1,0 +1,94 @@
+"""Results of checks in a body: a short one is read here, a long one in a process of its own.
+
+A report of one node has some kilobytes. What is longer may be many reports in one, or made to
+hurt: 15 MB of empty JSON lists are 400 MB of objects, built while nothing else of this process
+runs.
+"""
+
+import json
+from datetime import datetime
+from typing import Any, Final
+
+from triage.domain.body import Body
+from triage.domain.category import Category
+from triage.domain.health import Bandwidth, CheckResult, Outcome
+from triage.errors import Corrupt
+from triage.parsers.health.read import format_of, read_checks
+from triage.parsers.health.reading import Checks, NotUnderstood
+from triage.sandbox.one_shot import Output, run_child
+from triage.services.uploads.body import PeekedReader
+from triage.services.uploads.streams import first_bytes
+
+__all__ = ["checks_in", "packed_result"]
+
+# `nvidia-smi -q` of sixteen GPUs has 150 KB; at worst this is some MB of objects.
+SHORT_BYTES: Final = 256 << 10
+MEMORY_BYTES: Final = 1 << 30
+DEADLINE_S: Final = 60.0
+DIED: Final = "it takes more memory or time than such a report does: send fewer at once"
+CHILD: Final = "triage.fleet.services.health.long_body_child"
+ARTIFACT: Final = "body"
+
+
+def checks_in(body: Body, *, node: str | None, busbw_gbps: float | None) -> Checks | None:
+    """The results in a body of bounded length; None where no format claims it.
+
+    ``node`` is whose they are where the text does not say; ``busbw_gbps`` is the bus bandwidth
+    in GB/s that NCCL tests are held against. Raises :class:`Corrupt` for a long one that takes
+    too much, and as the body does.
+    """
+    head = first_bytes(body, SHORT_BYTES + 1)
+    if len(head) <= SHORT_BYTES:
+        return read_checks(head, ARTIFACT, node=node, busbw_gbps=busbw_gbps)
+    if format_of(head) is None:
+        return None
+    asked = json.dumps({"node": node, "busbw_gbps": busbw_gbps})
+    with run_child(
+        CHILD, PeekedReader(head, body), arguments=[str(MEMORY_BYTES), asked],
+        deadline_s=DEADLINE_S, died=DIED,
+    ) as output:  # fmt: skip
+        return unpacked(output)
+
+
+def unpacked(output: Output) -> Checks:
+    """What the child answers: what is known of the report, then a result a line."""
+    lines = output.lines()
+    try:
+        told = json.loads(next(lines, b""))
+        return Checks(
+            artifact=ARTIFACT,
+            format=told["format"],
+            results=tuple(result_of(json.loads(line)) for line in lines),
+            not_understood=tuple(NotUnderstood(*one) for one in told["not_understood"]),
+            num_not_understood=told["num_not_understood"],
+            first_line=told["first_line"],
+            last_line=told["last_line"],
+        )
+    except (ValueError, KeyError, TypeError) as error:
+        raise Corrupt(DIED) from error
+
+
+def packed_result(one: CheckResult) -> list[Any]:
+    """A result as JSON holds it; see :func:`result_of`."""
+    rate = one.bandwidth
+    return [
+        one.node, one.check, one.outcome, None if one.at is None else one.at.isoformat(), one.part,
+        one.detail, one.category, one.line,
+        None if rate is None else [rate.test, rate.gpu, rate.size_bytes, rate.num_ranks, rate.gbps],
+    ]  # fmt: skip
+
+
+def result_of(packed: list[Any]) -> CheckResult:
+    node, check, outcome, at, part, detail, category, line, rate = packed
+    return CheckResult(
+        node=node,
+        check=check,
+        outcome=Outcome(outcome),
+        at=None if at is None else datetime.fromisoformat(at),
+        part=part,
+        detail=detail,
+        category=None if category is None else Category(category),
+        artifact=ARTIFACT,
+        line=line,
+        bandwidth=None if rate is None else Bandwidth(*rate),
+    )

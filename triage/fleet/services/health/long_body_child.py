@@ -1,0 +1,41 @@
+"""The child that reads a long body of check results: what swells there takes nothing else along.
+
+The body comes whole on stdin; stdout gets one line of JSON on the report, then one a result.
+"""
+
+import json
+import sys
+from itertools import chain
+from typing import Any
+
+from triage.fleet.services.health.long_body import ARTIFACT, packed_result
+from triage.parsers.health.read import read_checks
+from triage.sandbox.limits import restrict
+
+__all__ = ["main"]
+
+
+def main() -> int:
+    """``python -m triage.fleet.services.health.long_body_child MEMORY_BYTES ASKED``.
+
+    ``ASKED`` is a JSON object.
+    """
+    restrict(int(sys.argv[1]))
+    asked: dict[str, Any] = json.loads(sys.argv[2])
+    found = read_checks(sys.stdin.buffer.read(), ARTIFACT, **asked)
+    if found is None:
+        return 1
+    about = {
+        "format": found.format,
+        "not_understood": [[one.line, one.why] for one in found.not_understood],
+        "num_not_understood": found.num_not_understood,
+        "first_line": found.first_line,
+        "last_line": found.last_line,
+    }
+    for one in chain([about], map(packed_result, found.results)):
+        sys.stdout.write(json.dumps(one) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

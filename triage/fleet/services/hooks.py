@@ -1,0 +1,43 @@
+"""What the fleet does beside an incident: keeps its run, knows its nodes, owes its digest."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy.orm import Session
+
+from triage.domain.standing import Prior
+from triage.fleet.services.exposure_of_job import tell_failure
+from triage.fleet.services.standings import priors_for
+from triage.fleet.services.weekly_due import enqueue_digest
+from triage.services.context import Context
+from triage.settings import Settings
+
+__all__ = ["RecordedFleet"]
+
+
+class RecordedFleet:
+    """:class:`triage.services.context.FleetHooks` over the record in the database."""
+
+    def job_failed(
+        self,
+        session: Session,
+        job_id: str,
+        facts: Mapping[str, Any],
+        *,
+        cluster: str,
+        failed_at: datetime | None,
+        now: datetime,
+    ) -> None:
+        """Keep the run of the job as far as the facts of its incident tell it."""
+        tell_failure(session, job_id, facts, cluster=cluster, failed_at=failed_at, now=now)
+
+    def subscribed(self, session: Session, settings: Settings, now: datetime) -> None:
+        """Enqueue the weekly digest where the receiver wants it."""
+        enqueue_digest(session, settings, now)
+
+    def priors(
+        self, ctx: Context, facts: Mapping[str, Any], cluster: str | None
+    ) -> Mapping[str, Prior]:
+        """The standings of the incident's nodes, as of now."""
+        return priors_for(ctx, facts, cluster)

@@ -1,0 +1,123 @@
+"""The job-ended hook: how a job ended, whatever the end. It opens no incident.
+
+The body is that of the job-failed hook with ``ended_at`` and ``state``, or what Slurm's epilogue
+of the controller has in its environment. Without a state the exit code decides: 0 is completed;
+a job that was sent SIGTERM may have been cancelled or not, so nothing is said of it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy.orm import Session
+
+from triage.clock import utc_now
+from triage.domain.job import job_from_dict
+from triage.domain.report import iso_utc
+from triage.fleet.domain.exposure import Ending, Run
+from triage.fleet.domain.job_states import JobState, state_of
+from triage.fleet.services.exposure import ExposureWriter
+from triage.fleet.services.exposure_of_job import run_of_job
+from triage.fleet.store import runs
+from triage.services.context import Context
+from triage.services.hooks.job_failed import (
+    OTHER_NAMES,
+    Reader,
+    exit_code_from,
+    name_from,
+    nodes_from,
+    renamed,
+    time_from,
+)
+from triage.store import jobs
+
+__all__ = ["End", "end_from", "ended"]
+
+NAMES: Final[Mapping[str, tuple[str, ...]]] = {
+    **OTHER_NAMES,
+    "ended_at": ("SLURM_JOB_END_TIME", "END", "failed_at"),
+    "state": ("SLURM_JOB_STATE", "JOBSTATE", "JobState", "ending"),
+}
+SIGTERM: Final = 128 + 15
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """What a job-ended hook says; ``run`` is None where nobody told when it started."""
+
+    job_id: str
+    cluster: str
+    ended_at: datetime
+    state: JobState
+    run: Run | None
+
+
+def end_from(raw: Mapping[str, Any], now: datetime) -> End:
+    """The end that a body reports; one without a time is of now.
+
+    Raises :class:`Unprocessable` with each wrong place.
+    """
+    body = renamed(raw, NAMES)
+    reader = Reader(body)
+    if body.get("job_id") is None:
+        reader.missing("job_id")
+    job_id = reader.read("job_id", name_from)
+    cluster = reader.read("cluster", name_from)
+    started_at = reader.read("started_at", time_from)
+    ended_at = reader.read("ended_at", time_from)
+    nodes = reader.read("nodelist", nodes_from)
+    state = reader.read("state", known_state)
+    reader.finish()
+    ended_at = min(ended_at or now, now)
+    state = state or by_exit_code(exit_code_from(body.get("exit_code")))
+    facts = job_from_dict({**body, "nodes": body.get("nodes") or nodes or []})
+    run = run_of_job(
+        job_id, cluster or "", facts, started_at=started_at, ended_at=ended_at, state=state
+    )
+    return End(job_id, cluster or "", ended_at, state, run)
+
+
+def ended(ctx: Context, end: End) -> dict[str, Any]:
+    """Keep the end of a job: of the run that it names, else of the one that was going on.
+
+    Said twice it is the same. The answer says what became of it.
+    """
+    now = utc_now()
+
+    def write(session: Session) -> str:
+        if end.run is not None:
+            tally = ExposureWriter(now).keep(session, [end.run], now)
+            return "new" if tally.added else "changed" if tally.changed else "known"
+        cluster = jobs.cluster_key(session, end.cluster)
+        found = runs.told_end(session, cluster, end.job_id, end.ended_at, end.state.ending)
+        return "changed" if found else "unknown"
+
+    result = ctx.commit(write)
+    answer: dict[str, Any] = {
+        "job_id": end.job_id,
+        "cluster": end.cluster or None,
+        "ended_at": iso_utc(end.ended_at),
+        "ending": end.state.ending,
+        "run": result,
+        "note": None,
+    }
+    if result == "unknown":
+        answer["note"] = (
+            "nobody told when this job started, so it is no exposure: send started_at"
+            " (SLURM_JOB_START_TIME), or import what the scheduler keeps"
+        )
+    return answer
+
+
+def known_state(value: object) -> JobState:
+    state = state_of(value) if isinstance(value, str) else None
+    if state is None or state.ending == Ending.RUNNING:
+        raise ValueError("is no state of a job that has ended, such as COMPLETED or NODE_FAIL")
+    return state
+
+
+def by_exit_code(code: int | None) -> JobState:
+    if code is None or code == SIGTERM:
+        return JobState(Ending.UNKNOWN)
+    return JobState(Ending.COMPLETED if code == 0 else Ending.UNEXPECTED)

@@ -1,0 +1,87 @@
+"""Plans for a larger job, for checkpoints and for spares, from the record of one period."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any, Final
+
+from triage.domain.report import iso_utc
+from triage.fleet.report.report import FleetReport
+from triage.fleet.report.what_if import (
+    DEFAULT_CONFIDENCE,
+    checkpoints_for,
+    projection_for,
+    spares_for,
+)
+from triage.fleet.services.answers import report_of
+from triage.services.context import Context
+
+__all__ = [
+    "COST_S", "RESTART_S", "checkpoint_facts", "plans_of", "projection_facts", "spares_facts",
+]  # fmt: skip
+
+COST_S: Final = 10.0
+RESTART_S: Final = 300.0
+
+
+def plans_of(
+    ctx: Context,
+    since: datetime | None,
+    until: datetime | None,
+    cluster: str | None,
+    knobs: Mapping[str, Any],
+) -> dict[str, Any]:
+    """All three as ``{projection, checkpoint, spares}``; ``knobs`` are the routes' parameters."""
+    report = report_of(ctx, since=since, until=until, cluster=cluster)
+    return {
+        "projection": projection_facts(report, knobs["gpus"], knobs.get("hours")),
+        "checkpoint": checkpoint_facts(
+            report, knobs["gpus"], knobs.get("cost_s"), knobs.get("restart_s")
+        ),
+        "spares": spares_facts(
+            report, knobs.get("nodes"), knobs.get("repair_days"), knobs.get("confidence")
+        ),
+    }
+
+
+def projection_facts(report: FleetReport, gpus: int, hours: float | None) -> dict[str, Any]:
+    """``GET /v1/fleet/projection``."""
+    found = (
+        projection_for(report, gpus) if hours is None else projection_for(report, gpus, (hours,))
+    )
+    return {**head(report, "projection"), **found.to_dict()}
+
+
+def checkpoint_facts(
+    report: FleetReport, gpus: int | None, cost_s: float | None, restart_s: float | None
+) -> dict[str, Any]:
+    """``GET /v1/fleet/checkpoint``."""
+    found = checkpoints_for(
+        report,
+        gpus,
+        cost_s=COST_S if cost_s is None else cost_s,
+        restart_s=RESTART_S if restart_s is None else restart_s,
+    )
+    return {**head(report, "checkpoint"), **found.to_dict()}
+
+
+def spares_facts(
+    report: FleetReport, nodes: int | None, repair_days: float | None, confidence: float | None
+) -> dict[str, Any]:
+    """``GET /v1/fleet/spares``."""
+    found = spares_for(
+        report,
+        nodes,
+        repair_days=repair_days,
+        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+    )
+    return {**head(report, "spares"), **found.to_dict()}
+
+
+def head(report: FleetReport, name: str) -> dict[str, Any]:
+    """What every part of a fleet's answer begins with."""
+    return {
+        "schema": f"triage.fleet.{name}/1",
+        "since": iso_utc(report.since),
+        "until": iso_utc(report.until),
+        "cluster": report.cluster,
+    }

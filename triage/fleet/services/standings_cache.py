@@ -1,0 +1,96 @@
+"""Standings that are asked for again and again: worked out once, and kept in memory for a while.
+
+Working them out reads the record of 112 days. Pages and analyses want those of now
+(:func:`kept_standings`); a list that is read page by page wants those that its first page was
+of, so that it does not change under its reader (:func:`listed_standings`).
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from datetime import datetime
+from typing import Final
+from weakref import WeakKeyDictionary
+
+import structlog
+
+from triage.domain.standing import FleetStandings
+from triage.fleet.services.answers import standings_of
+from triage.services.context import Context
+from triage.store.database.engine import Database
+
+__all__ = ["kept_standings", "listed_standings"]
+
+log = structlog.get_logger(__name__)
+# Whoever reads on after a longer pause gets them worked out anew, as of the same time.
+LISTED_S: Final = 300.0
+# How many of each kind are kept. A list may be of the whole fleet, a few MB; those of now are
+# one for each cluster.
+MOST_LISTED: Final = 8
+MOST_OF_NOW: Final = 32
+
+# The end of the period (None: now), and the cluster (None: all of them).
+Look = tuple[datetime | None, str | None]
+
+
+class StandingsCache:
+    """The newest ``most`` looks at each database; safe among threads."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.turn = threading.Lock()
+        self.looks: WeakKeyDictionary[Database, OrderedDict[Look, tuple[float, FleetStandings]]] = (
+            WeakKeyDictionary()
+        )
+
+    def find(self, database: Database, look: Look, *, within_s: float) -> FleetStandings | None:
+        """What was kept no longer ago than that."""
+        with self.turn:
+            kept = self.looks.get(database, OrderedDict()).get(look)
+        if kept is None or time.monotonic() - kept[0] > within_s:
+            return None
+        return kept[1]
+
+    def keep(self, database: Database, look: Look, found: FleetStandings) -> None:
+        with self.turn:
+            kept = self.looks.setdefault(database, OrderedDict())
+            kept[look] = (time.monotonic(), found)
+            kept.move_to_end(look)
+            while len(kept) > self.most:
+                kept.popitem(last=False)
+
+
+_of_now = StandingsCache(MOST_OF_NOW)
+_listed = StandingsCache(MOST_LISTED)
+_working_out = threading.Lock()
+
+
+def kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
+    """The standings of now, of a cluster or of all.
+
+    Worked out anew when they are older than ``TRIAGE_STANDINGS_EVERY_S``.
+    """
+    look = (None, cluster)
+    with _working_out:  # whoever comes meanwhile has use for the same ones
+        found = _of_now.find(ctx.database, look, within_s=ctx.settings.standings_every_s)
+        if found is None:
+            began = time.monotonic()
+            found = standings_of(ctx, cluster=cluster)
+            _of_now.keep(ctx.database, look, found)
+            log.info(
+                "standings worked out", cluster=cluster, num_nodes=len(found.nodes),
+                seconds=round(time.monotonic() - began, 3),
+            )  # fmt: skip
+        return found
+
+
+def listed_standings(
+    ctx: Context, until: datetime, cluster: str | None, *, following: bool
+) -> FleetStandings:
+    """The standings as of ``until``; ``following`` asks for those that a page before was of."""
+    look = (until, cluster)
+    found = _listed.find(ctx.database, look, within_s=LISTED_S) if following else None
+    if found is None:
+        found = standings_of(ctx, until=until, cluster=cluster)
+        _listed.keep(ctx.database, look, found)
+    return found

@@ -1,0 +1,194 @@
+"""Telemetry comes in: read as a stream, summarised by the hour, and never kept as it came."""
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from triage.clock import utc_now
+from triage.domain.body import Body
+from triage.domain.report import iso_utc
+from triage.errors import ArtifactError, Place, Unprocessable
+from triage.fleet.services.telemetry.parquet import as_text
+from triage.fleet.services.telemetry.summary import Summary
+from triage.fleet.services.telemetry.write import known_days, write_days
+from triage.fleet.store import telemetry
+from triage.parsers.telemetry.recognise import Form, form_of
+from triage.parsers.telemetry.samples import Samples
+from triage.parsers.telemetry.tally import Tally
+from triage.services.context import Context
+from triage.services.uploads.plain_body import looked_at
+from triage.store import jobs
+
+__all__ = ["TakenTelemetry", "TelemetryTarget", "summarise", "take_telemetry"]
+
+# Clocks that are ahead by more are wrong.
+AHEAD: Final = timedelta(hours=1)
+MOST_NODES: Final = 50_000
+MAX_LISTED: Final = 50
+PIECE: Final = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class TelemetryTarget:
+    """What a request says of the samples it brings; ``node`` is whose they are where they do
+    not say.
+    """
+
+    node: str | None = None
+    cluster: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TakenTelemetry:
+    """What was read, and what of it was new."""
+
+    form: str
+    tally: Tally
+    summary: Summary
+    num_nodes: int
+    num_days: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form. Samples are counted once the throttle reasons of a time are one."""
+        summary = self.summary
+        return {
+            "format": self.form,
+            "samples": self.tally.samples,
+            "kept": summary.kept,
+            "repeated": summary.repeated,
+            "outside": summary.outside,
+            "nameless": summary.nameless,
+            "nodes": self.num_nodes,
+            "series": len(summary.names),
+            "node_days": self.num_days,
+            "first_at": iso_utc(moment(summary.first_us)),
+            "last_at": iso_utc(moment(summary.last_us)),
+            "skipped": [
+                {"line": line, "lines": count, "why": why}
+                for why, (count, line) in sorted(self.tally.skipped.items())
+            ][:MAX_LISTED],
+            "notes": notes_of(self.tally, summary),
+        }
+
+
+def take_telemetry(
+    ctx: Context, target: TelemetryTarget, read: Callable[[int], bytes], encoding: str | None
+) -> TakenTelemetry:
+    """Read a body of samples and keep their hours; the same samples again change nothing.
+
+    Memory grows with the number of series, not with that of samples. What was written stays
+    when the body breaks off later: sent again, it is known. Raises :class:`Unprocessable` for
+    what is no telemetry, and for samples of which not one can be used.
+    """
+    # Compiled loops, which a service that takes no telemetry in does not need to hold.
+    from triage.parsers.telemetry.read import READERS
+
+    settings = ctx.settings
+    head, body = looked_at(read, encoding, settings.max_artifact_bytes)
+    form = form_of(head)
+    if form is None:
+        raise refused(
+            "is no telemetry that is known here",
+            "send a scrape of an exporter, an answer of the Prometheus API, nvidia-smi's CSV, a"
+            " table with a column of times, or Parquet",
+        )
+    tally = Tally()
+    try:
+        with ExitStack() as stack:
+            if form is Form.PARQUET:
+                body = stack.enter_context(
+                    as_text(body, settings.parse_memory_bytes, settings.parse_deadline_s)
+                )
+            reader = READERS[Form.TABLE if form is Form.PARQUET else form]
+            batches = reader(Filled(body), tally, target.node)
+            summary, num_days = summarise(ctx, target.cluster, batches)
+    except ArtifactError as error:
+        raise refused(f"cannot be read: {error}", "check the file, and send it again") from error
+    if not summary.kept and not summary.repeated:
+        raise refused(why_none(tally, summary), "nothing of it was kept")
+    nodes = [node for node in summary.node_numbers if node]
+    return TakenTelemetry(str(form), tally, summary, len(nodes), num_days)
+
+
+def summarise(ctx: Context, cluster: str, batches: Iterator[Samples]) -> tuple[Summary, int]:
+    """Take all batches in and write their days; how many days of nodes were written."""
+    now = utc_now()
+    with ctx.database.writing() as session:
+        cluster_id = jobs.cluster_key(session, cluster)
+    since = now - timedelta(days=ctx.settings.keep_telemetry_days)
+    summary = Summary(
+        since_us=int(since.timestamp() * 1e6),
+        until_us=int((now + AHEAD).timestamp() * 1e6),
+        known=lambda wanted: known_days(ctx, cluster_id, wanted),
+    )
+    written: set[tuple[str, int]] = set()
+    for batch in batches:
+        summary.add(batch)
+        if len(summary.node_numbers) > MOST_NODES:
+            raise refused(f"names more than {MOST_NODES:,} nodes", "send less at once")
+        if summary.full:
+            written |= put(ctx, cluster_id, summary, end=False)
+    written |= put(ctx, cluster_id, summary, end=True)
+    with ctx.database.writing() as session:
+        jobs.saw_nodes(session, cluster_id, summary.node_numbers, now)
+        telemetry.set_racks(session, cluster_id, summary.racks)
+    return summary, len(written)
+
+
+def put(ctx: Context, cluster_id: int, summary: Summary, *, end: bool) -> set[tuple[str, int]]:
+    days = summary.take(end=end)
+    write_days(ctx, cluster_id, days)
+    return {key for key, _, _ in days}
+
+
+class Filled:
+    """A body as the readers of telemetry take it: whole pieces, fewer bytes at the end alone."""
+
+    def __init__(self, body: Body) -> None:
+        self.body = body
+        self.rest = b""
+
+    def fill(self, view: memoryview) -> int:
+        """Fill ``view`` as far as the body goes."""
+        filled = 0
+        while filled < len(view):
+            part = self.rest or self.body.read(min(len(view) - filled, PIECE))
+            if not part:
+                break
+            took = min(len(part), len(view) - filled)
+            view[filled : filled + took] = part[:took]
+            self.rest = part[took:]
+            filled += took
+        return filled
+
+
+def notes_of(tally: Tally, summary: Summary) -> list[str]:
+    found = list(tally.notes)
+    if tally.zoneless:
+        found.append(f"{tally.zoneless:,} times name no zone: taken for UTC")
+    if summary.outside:
+        found.append(f"{summary.outside:,} samples of times, or with values, that are not kept")
+    if summary.nameless:
+        found.append(f"{summary.nameless:,} samples name no node: add ?node= with its name")
+    return found
+
+
+def why_none(tally: Tally, summary: Summary) -> str:
+    if summary.outside:
+        return f"has samples of times that are not kept alone ({summary.outside:,})"
+    if summary.nameless:
+        return "does not say which node it is of: add ?node= with the node's name"
+    if tally.skipped:
+        why, (count, line) = min(tally.skipped.items(), key=lambda one: one[1][1])
+        return f"holds no sample: {count:,} lines, the first is {line}: {why}"
+    return "holds no sample of a metric that is read"
+
+
+def moment(us: int | None) -> datetime | None:
+    return None if us is None else datetime.fromtimestamp(us / 1e6, UTC)
+
+
+def refused(why: str, hint: str) -> Unprocessable:
+    return Unprocessable(f"the body {why}", hint=hint, places=(Place("body", why),))

@@ -1,0 +1,54 @@
+"""When the digest of a week is due, and whom it is owed to."""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final, get_args
+
+from sqlalchemy.orm import Session
+
+from triage.notify.digest import digest_id
+from triage.notify.message import Event
+from triage.settings import Settings, Weekday
+from triage.store.messages import deliveries, subscriptions
+from triage.store.views import SubscriptionView
+from triage.store.work.clockwork import enqueue_by
+
+__all__ = ["DIGEST", "WEEK", "due_before", "enqueue_digest", "owed_to", "week_of"]
+
+DIGEST: Final = "digest"
+WEEK: Final = timedelta(days=7)
+WEEKDAYS: Final = get_args(Weekday)
+
+
+def due_before(now: datetime, settings: Settings) -> datetime:
+    """When the last week ended: the settings' weekday and hour in UTC, at or before ``now``."""
+    end = now.replace(hour=settings.digest_hour_utc, minute=0, second=0, microsecond=0)
+    end -= timedelta(days=(end.weekday() - WEEKDAYS.index(settings.digest_weekday)) % 7)
+    return end if end <= now else end - WEEK
+
+
+def week_of(end: datetime) -> str:
+    """The name of the week that ends then."""
+    return end.date().isoformat()
+
+
+def enqueue_digest(session: Session, settings: Settings, now: datetime) -> bool:
+    """Put the next digest in line where somebody wants one; whether something was put there."""
+    if not wanting(session):
+        return False
+    end = due_before(now, settings)
+    return enqueue_by(session, DIGEST, now if owed_to(session, end) else end + WEEK, now)
+
+
+def owed_to(session: Session, end: datetime) -> list[SubscriptionView]:
+    """Who wanted the digest of that week before it ended, and has not been told."""
+    return [
+        one
+        for one in wanting(session)
+        if one.created_at <= end
+        and deliveries.find(session, digest_id(week_of(end), one.id)) is None
+    ]
+
+
+def wanting(session: Session) -> Sequence[SubscriptionView]:
+    return subscriptions.of_event(session, str(Event.FLEET_DIGEST))

@@ -1,0 +1,142 @@
+"""The weekly digest: worked out once a week where somebody wants it, and told once to each.
+
+It stands in the table of work like everything that must not get lost. A scheduler that was away
+sends the digest of the last week that ended, and none of those before it.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+from urllib.parse import urlencode
+
+import structlog
+from sqlalchemy.orm import Session
+
+from triage.clock import utc_now
+from triage.domain.standing import FleetStandings, Grade
+from triage.domain.states import WorkKind
+from triage.fleet.render.weekly import headline, sentences
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.services.answers import FleetAnswer, fleet_of, report_of, standings_of
+from triage.fleet.services.weekly_due import WEEK, due_before, owed_to, week_of
+from triage.notify.digest import Digest, digest_id
+from triage.notify.message import Event
+from triage.notify.registry import Target, render_digest
+from triage.notify.request import Kind
+from triage.queue.claim import Claim
+from triage.services.context import Context
+from triage.settings import Settings
+from triage.store.messages import deliveries
+from triage.store.views import SubscriptionView
+from triage.store.work import table as work
+
+__all__ = ["digest_of", "send_digest"]
+
+log = structlog.get_logger(__name__)
+# The week is held against the four before it.
+AROUND: Final = 5 * WEEK
+MAX_TOLD: Final = 50
+
+
+def send_digest(ctx: Context, claim: Claim) -> None:
+    """Write the digest of the last week to all who want it and have not got it."""
+    now = utc_now()
+    end = due_before(now, ctx.settings)
+    with ctx.database.reading() as session:
+        waiting = owed_to(session, end)
+    if waiting:
+        digest = digest_of(ctx, end)
+        with ctx.database.writing() as session:
+            for one in waiting:
+                write(session, digest, one, now)
+        log.info("digest written", week=digest.week, receivers=len(waiting))
+    claim.finish(again_at=end + WEEK)
+
+
+def digest_of(ctx: Context, end: datetime, cluster: str | None = None) -> Digest:
+    """The digest of the week that ended then."""
+    week = fleet_of(ctx, since=end - WEEK, until=end, cluster=cluster)
+    options = FleetOptions(compare_last_days=7.0)
+    trend = report_of(ctx, since=end - AROUND, until=end, cluster=cluster, options=options)
+    before = grades(standings_of(ctx, until=end - WEEK, cluster=cluster))
+    told_week, told_trend = week.report.to_dict(), trend.to_dict()
+    standings = week.standings.to_dict()
+    return Digest(
+        week=week_of(end),
+        since=end - WEEK,
+        until=end,
+        headline=headline(told_week, standings),
+        sentences=tuple(sentences(told_week, told_trend, standings, before, week.checks)),
+        data=data_of(week, told_week, told_trend, before),
+        notes=tuple(dict.fromkeys([*trend.notes, *week.standings.notes])),
+        url=address_of(ctx.settings, end, cluster),
+    )
+
+
+def address_of(settings: Settings, end: datetime, cluster: str | None) -> str:
+    """The page of the week, whose days are whole ones; nothing where nobody said how to get
+    there.
+    """
+    if not settings.public_url:
+        return ""
+    days = {"from": f"{end - WEEK:%Y-%m-%d}", "to": f"{end - timedelta(seconds=1):%Y-%m-%d}"}
+    named = {} if cluster is None else {"cluster": cluster}
+    return f"{settings.public_url.rstrip('/')}/fleet?{urlencode({**days, **named})}"
+
+
+def data_of(
+    answer: FleetAnswer, week: dict[str, Any], trend: dict[str, Any], before: dict[str, str]
+) -> dict[str, Any]:
+    """The figures: of the week, of the weeks around it, and the nodes that stand out."""
+    outstanding = [
+        {"node": one.node, "grade": str(one.grade), "before": before.get(one.node),
+         "strikes": one.strikes, "reasons": list(one.reasons)}
+        for one in answer.standings.nodes
+        if one.grade in (Grade.LEMON, Grade.WATCH)
+    ]  # fmt: skip
+    failing = sum(one["state"] == "failing" for one in answer.checks)
+    return {
+        "cluster": answer.cluster,
+        "stops": week["stops"],
+        "mtti": week["rates"]["mtti"],
+        "reference_mtti": week["reference_mtti"],
+        "reference_gpus": week["exposure"]["reference_gpus"],
+        "gpu_hours": week["exposure"]["gpu_hours"],
+        "comparison": trend["comparison"],
+        "causes": [
+            {"row": row["row"], "count": row["count"]}
+            for row in week["mix"]["rows"]
+            if row["count"]
+        ],
+        "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:MAX_TOLD]},
+        "parts": [one.to_dict() for one in answer.standings.parts[:MAX_TOLD]],
+        "checks": {"failing": failing, "due": len(answer.checks) - failing},
+    }  # fmt: skip
+
+
+def grades(standings: FleetStandings) -> dict[str, str]:
+    """Grade by node, of those that stand out."""
+    return {
+        one.node: str(one.grade)
+        for one in standings.nodes
+        if one.grade in (Grade.LEMON, Grade.WATCH)
+    }
+
+
+def write(session: Session, digest: Digest, one: SubscriptionView, now: datetime) -> None:
+    """One message, and the work of sending it."""
+    request = render_digest(digest, Target(Kind(one.kind), one.url, one.routing_key))
+    if request is not None:
+        deliveries.add(
+            session,
+            digest_id(digest.week, one.id),
+            subscription_id=one.id,
+            incident_id=None,
+            revision=0,
+            event=str(Event.FLEET_DIGEST),
+            method=request.method,
+            url=request.url,
+            headers=request.headers,
+            body=request.body,
+            now=now,
+        )
+    work.enqueue(session, WorkKind.NOTIFY, one.id, now)

@@ -1,0 +1,1 @@
+"""Simulated records of fleets with known faults."""

@@ -1,0 +1,126 @@
+"""The columns of a simulated record while they are filled; times come in days."""
+
+from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.domain.category import Category
+from triage.fleet.record.columns import Accusations, Interruptions, Outages, Runs
+
+__all__ = ["Columns"]
+
+DAY_NS: Final = 86_400 * 10**9
+GPUS_PER_NODE: Final = 8
+Ints = npt.NDArray[np.int64]
+
+
+class Columns:
+    """Rows as they happen, in no order of time; :meth:`arrays` sorts them."""
+
+    def __init__(self) -> None:
+        self.start: list[float] = []
+        self.end: list[float] = []
+        self.nodes: list[Ints] = []
+        self.interrupted: list[bool] = []
+        self.stops: list[tuple[float, int, Category, int | None]] = []
+        self.told: list[tuple[int, int, int, float, bool, Category, str | None]] = []
+        self.outages: list[tuple[int, float, float]] = []
+
+    def add_run(self, start: float, end: float, nodes: Ints, *, interrupted: bool) -> int:
+        """A run; its number."""
+        self.start.append(start)
+        self.end.append(end)
+        self.nodes.append(nodes)
+        self.interrupted.append(interrupted)
+        return len(self.start) - 1
+
+    def add_stop(self, at: float, run: int, category: Category, culprit: int | None) -> None:
+        """An interruption; what is accused next is accused of this one."""
+        self.stops.append((at, run, category, culprit))
+
+    def accuse(
+        self,
+        node: int,
+        position: int,
+        score: float,
+        category: Category,
+        *,
+        convicted: bool = False,
+        part: str | None = None,
+    ) -> None:
+        """A suspect of the newest interruption."""
+        stop = len(self.stops) - 1
+        self.told.append((stop, node, position, score, convicted, category, part))
+
+    def accuse_all(self, nodes: Ints, score: float, category: Category) -> None:
+        """A tie, in the order given."""
+        for position, node in enumerate(nodes.tolist(), start=1):
+            self.accuse(node, position, score, category)
+
+    def add_outage(self, node: int, start: float, end: float) -> None:
+        """A node out of service."""
+        self.outages.append((node, start, end))
+
+    def arrays(
+        self, days: float, since_ns: int
+    ) -> tuple[Runs, Interruptions, Accusations, Outages, list[int | None]]:
+        """The columns by time, and the culprit of each interruption."""
+
+        def ns(values: list[float]) -> Ints:
+            clipped = np.minimum(np.array(values, dtype=np.float64), days)
+            return since_ns + np.round(clipped * DAY_NS).astype(np.int64)
+
+        by_start = np.argsort(self.start, kind="stable")
+        place_of_run = np.empty(len(self.start), dtype=np.int32)
+        place_of_run[by_start] = np.arange(len(self.start))
+        nodes = [self.nodes[run] for run in by_start.tolist()]
+        num_nodes = np.array([len(one) for one in nodes], dtype=np.int32)
+        interrupted = np.array(self.interrupted, dtype=bool)[by_start]
+        runs = Runs(
+            start_ns=ns(self.start)[by_start],
+            end_ns=ns(self.end)[by_start],
+            num_nodes=num_nodes,
+            num_gpus=num_nodes * GPUS_PER_NODE,
+            interrupted=interrupted,
+            planned=np.zeros(len(nodes), dtype=bool),
+            node_at=np.concatenate(([0], np.cumsum(num_nodes, dtype=np.int64))),
+            node=np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int32),
+        )
+        order = sorted(range(len(self.stops)), key=lambda one: self.stops[one][0])
+        stops = [self.stops[one] for one in order]
+        run_of = place_of_run[[run for _, run, _, _ in stops]] if stops else place_of_run[:0]
+        return (
+            runs,
+            Interruptions(
+                at_ns=ns([at for at, _, _, _ in stops]),
+                cause=tuple(category for _, _, category, _ in stops),
+                resolved=np.zeros(len(stops), dtype=bool),
+                planned=np.zeros(len(stops), dtype=bool),
+                run=run_of,
+                num_gpus=runs.num_gpus[run_of],
+                incident_id=tuple(f"inc{number:06d}" for number in range(len(stops))),
+            ),
+            self.accusations(order),
+            Outages(
+                node=np.array([node for node, _, _ in self.outages], dtype=np.int32),
+                start_ns=ns([start for _, start, _ in self.outages]),
+                end_ns=ns([end for _, _, end in self.outages]),
+                reason=("drained after an interruption",) * len(self.outages),
+            ),
+            [culprit for _, _, _, culprit in stops],
+        )
+
+    def accusations(self, order: list[int]) -> Accusations:
+        """The suspects, by interruption and position."""
+        place = {stop: at for at, stop in enumerate(order)}
+        told = sorted(self.told, key=lambda row: (place[row[0]], row[2]))
+        return Accusations(
+            interruption=np.array([place[row[0]] for row in told], dtype=np.int32),
+            node=np.array([row[1] for row in told], dtype=np.int32),
+            position=np.array([row[2] for row in told], dtype=np.int32),
+            score=np.array([row[3] for row in told], dtype=np.float64),
+            convicted=np.array([row[4] for row in told], dtype=bool),
+            category=tuple(row[5] for row in told),
+            part=tuple(row[6] for row in told),
+        )

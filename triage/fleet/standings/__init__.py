@@ -1,0 +1,1 @@
+"""Standings: which nodes interrupt jobs more than chance explains."""

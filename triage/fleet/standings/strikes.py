@@ -1,0 +1,125 @@
+"""Strikes: interruptions in which a node stood as a suspect, and its share of the blame.
+
+What counts is an unplanned interruption of a known run that the node was in, of a cause that a
+node can have. Without the run there is no exposure that it could be held against. The blame of
+an interruption is 1 in all, shared by score among its suspects: a tie of two is a half each.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from triage.domain.category import OF_THE_NODE, Category
+from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints, Small
+
+__all__ = ["NS_PER_HOUR", "Strikes", "episodes", "strikes_of", "summed"]
+
+NS_PER_HOUR: Final = 3_600 * 10**9
+# What a switch or its cables can do to the nodes behind it.
+OF_THE_FABRIC: Final = frozenset({Category.NETWORK, Category.NIC, Category.NCCL_TIMEOUT})
+
+
+@dataclass(frozen=True, slots=True)
+class Strikes:
+    """One row per accusation that counts, in the order of the record.
+
+    ``row`` is its row in the record's accusations. ``fabric`` says that a leaf switch could be
+    behind it. ``num_left_out`` accusations had no run with the node in it.
+    """
+
+    row: Ints
+    node: Small
+    at_ns: Ints
+    blame: Floats
+    fabric: Flags
+    num_left_out: int = 0
+
+    def where(self, kept: Flags) -> "Strikes":
+        """Only the rows for which ``kept`` is true."""
+        return Strikes(
+            self.row[kept], self.node[kept], self.at_ns[kept], self.blame[kept],
+            self.fabric[kept], self.num_left_out,
+        )  # fmt: skip
+
+
+def strikes_of(record: FleetRecord) -> Strikes:
+    """The strikes of a record."""
+    told, stops = record.accusations, record.interruptions
+    which = told.interruption
+    of_cause = np.array(
+        [cause is None or cause in OF_THE_NODE for cause in stops.cause], dtype=bool
+    )
+    of_node = np.array([one in OF_THE_NODE for one in told.category], dtype=bool)
+    inside = (stops.at_ns >= record.since_ns) & (stops.at_ns <= record.until_ns)
+    counts = of_node & (of_cause & inside & ~stops.planned)[which] if len(which) else of_node
+    placed = in_its_run(record)
+    rows = np.flatnonzero(counts & placed)
+    fabric = np.array([told.category[row] in OF_THE_FABRIC for row in rows.tolist()], dtype=bool)
+    return Strikes(
+        row=rows,
+        node=told.node[rows],
+        at_ns=stops.at_ns[which[rows]],
+        blame=shares(record)[rows],
+        fabric=fabric,
+        num_left_out=int(np.count_nonzero(counts & ~placed)),
+    )
+
+
+def shares(record: FleetRecord) -> Floats:
+    """The share of each accusation in its interruption; equal ones where no score says more."""
+    told = record.accusations
+    score = np.clip(np.nan_to_num(told.score), 0.0, 1.0)
+    size = len(record.interruptions.at_ns)
+    total = np.bincount(told.interruption, weights=score, minlength=size)[told.interruption]
+    num = np.bincount(told.interruption, minlength=size)[told.interruption]
+    with np.errstate(invalid="ignore", divide="ignore"):
+        share: Floats = np.where(total > 0, score / total, 1.0 / num)
+    return share
+
+
+def in_its_run(record: FleetRecord) -> Flags:
+    """Whether the accused node was in the run that the interruption ended."""
+    told, runs = record.accusations, record.runs
+    run_of = record.interruptions.run[told.interruption]
+    found = np.zeros(len(told.node), dtype=bool)
+    present = np.zeros(len(record.nodes), dtype=bool)
+    order = np.argsort(run_of, kind="stable")
+    edges = np.flatnonzero(np.diff(run_of[order])) + 1
+    for rows in np.split(order, edges):
+        if not rows.size or run_of[rows[0]] < 0:
+            continue
+        run = int(run_of[rows[0]])
+        nodes = runs.node[runs.node_at[run] : runs.node_at[run + 1]]
+        present[nodes] = True
+        found[rows] = present[told.node[rows]]
+        present[nodes] = False
+    return found
+
+
+def episodes(strikes: Strikes, within_ns: int) -> Strikes:
+    """One strike for those of one node that follow each other within ``within_ns``.
+
+    A job that starts again on the same broken node fails again at once: that is one fault. The
+    first row stands for them, with the largest blame of all.
+    """
+    if not strikes.node.size:
+        return strikes
+    order = np.lexsort((strikes.row, strikes.at_ns, strikes.node))
+    node, at_ns = strikes.node[order], strikes.at_ns[order]
+    new = np.concatenate(([True], (np.diff(node) != 0) | (np.diff(at_ns) > within_ns)))
+    first = np.flatnonzero(new)
+    kept = order[first]
+    return Strikes(
+        row=strikes.row[kept],
+        node=strikes.node[kept],
+        at_ns=strikes.at_ns[kept],
+        blame=np.maximum.reduceat(strikes.blame[order], first),
+        fabric=strikes.fabric[kept],
+        num_left_out=strikes.num_left_out,
+    )
+
+
+def summed(of: Ints | Small, values: Floats, size: int) -> Floats:
+    """The sum of ``values`` for each of ``size`` members; ``of`` says whose each value is."""
+    return np.bincount(of, weights=values, minlength=size).astype(np.float64)

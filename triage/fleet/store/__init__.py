@@ -1,0 +1,1 @@
+"""Rows of the fleet: runs, outages, checks, telemetry."""

@@ -1,0 +1,359 @@
+"""Results of checks: the newest of each check and part, with the ones before it.
+
+The key is (cluster, node, check, part). The same result twice adds nothing, and the order in
+which results come does not matter: what is kept are the newest ones by the time they ran.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import ColumnElement, func, select, union, update
+from sqlalchemy.orm import InstrumentedAttribute, Session
+
+from models import Cluster, HealthCheck, Node
+from models.base import stored_name
+from triage.domain.category import Category
+from triage.domain.health import CheckResult, Outcome
+from triage.domain.report import iso_utc
+from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import insert_missing
+
+__all__ = [
+    "MAX_HISTORY",
+    "MOST_OF_NODE",
+    "Entry",
+    "KeptCheck",
+    "KeptResults",
+    "LastRun",
+    "in_use",
+    "keep",
+    "last_runs",
+    "newest",
+    "nodes_from",
+    "seen_since",
+    "told_last",
+]  # fmt: skip
+
+MAX_HISTORY: Final = 20
+SHORT: Final = 160
+# Thirty checks of sixteen GPUs, and the ports of a large switch.
+MOST_OF_NODE: Final = 1_000
+NODES_AT_ONCE: Final = 50
+# Of results of one moment the worse one is the newest; what was left out says nothing.
+SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
+# [at, outcome, detail, category, whether somebody said when it ran], and what was measured
+# ([test, gpu, size_bytes, num_ranks, gbps]) where that may be held against other nodes.
+Entry = list[Any]
+PLAIN: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class KeptResults:
+    """How many results were of a check that is new, news of a known one, or no news; ``left_out``
+    are new checks of nodes that have :data:`MOST_OF_NODE` already.
+    """
+
+    added: int
+    changed: int
+    unchanged: int
+    left_out: int = 0
+
+    def plus(self, more: "KeptResults") -> "KeptResults":
+        """Both together."""
+        return KeptResults(
+            self.added + more.added,
+            self.changed + more.changed,
+            self.unchanged + more.unchanged,
+            self.left_out + more.left_out,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KeptCheck:
+    """One check of one part of a node; ``part`` is None for the node as a whole.
+
+    ``history`` is newest first: ``{at, outcome, detail}``.
+    """
+
+    cluster: str
+    node: str
+    check: str
+    part: str | None
+    outcome: Outcome
+    at: datetime
+    detail: str
+    category: Category | None
+    history: tuple[dict[str, Any], ...] = ()
+
+    def to_result(self) -> CheckResult:
+        """The newest result alone, as the pure core takes it."""
+        return CheckResult(
+            self.node, self.check, self.outcome, self.at, self.part, self.detail, self.category
+        )
+
+
+class LastRun(NamedTuple):
+    """When a check of a node was last run, on any of its parts."""
+
+    cluster: str
+    node: str
+    check: str
+    at: datetime
+
+
+def keep(
+    session: Session, cluster_id: int, results: Iterable[CheckResult], now: datetime
+) -> KeptResults:
+    """Keep the results that name a node; one without a time ran ``now``, as far as is known."""
+    by_key: dict[tuple[str, str, str], list[Entry]] = {}
+    for one in results:
+        if one.node:
+            key = (stored_name(one.node), stored_name(one.check), stored_name(one.part or ""))
+            by_key.setdefault(key, []).append(entry_of(one, now))
+    nodes = sorted({key[0] for key in by_key})
+    kept = KeptResults(0, 0, 0)
+    for start in range(0, len(nodes), NODES_AT_ONCE):
+        part = set(nodes[start : start + NODES_AT_ONCE])
+        mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in part}
+        kept = kept.plus(of_nodes(session, cluster_id, mine))
+    return kept
+
+
+def of_nodes(
+    session: Session, cluster_id: int, by_key: dict[tuple[str, str, str], list[Entry]]
+) -> KeptResults:
+    """What became of the results of some nodes."""
+    known = held(session, cluster_id, by_key)
+    fresh = with_room(session, cluster_id, [key for key in by_key if key not in known])
+    rows = [row_of(cluster_id, key, merged([], by_key[key])) for key in fresh]
+    if not insert_missing(session, HealthCheck, rows):
+        known = held(session, cluster_id, by_key)  # somebody else was quicker with some of them
+    changed = unchanged = 0
+    for key, entries in by_key.items():
+        row = known.get(key)
+        if row is None:
+            continue
+        history = merged(row.history, entries)
+        news = history != row.history
+        if news:
+            values = row_of(cluster_id, key, history)
+            session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
+        changed += news and key not in fresh
+        unchanged += not news and key not in fresh
+    left_out = len(by_key) - len(fresh) - changed - unchanged
+    return KeptResults(len(fresh), changed, unchanged, left_out)
+
+
+def with_room(
+    session: Session, cluster_id: int, keys: Sequence[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], None]:
+    """Those of the new checks that their nodes have room for, in their order."""
+    found = (
+        select(HealthCheck.node, func.count())
+        .where(HealthCheck.cluster_id == cluster_id)
+        .where(HealthCheck.node.in_({key[0] for key in keys}))
+        .group_by(HealthCheck.node)
+    )
+    counts: Counter[str] = Counter()
+    for node, number in session.execute(found):
+        counts[node] = number
+    room: dict[tuple[str, str, str], None] = {}
+    for key in keys:
+        counts[key[0]] += 1
+        if counts[key[0]] <= MOST_OF_NODE:
+            room[key] = None
+    return room
+
+
+def held(
+    session: Session, cluster_id: int, keys: Iterable[tuple[str, str, str]]
+) -> dict[tuple[str, str, str], HealthCheck]:
+    """The rows of these checks that are there, held until the session ends."""
+    wanted = set(keys)
+    nodes = sorted({key[0] for key in wanted})
+    found = (
+        select(HealthCheck)
+        .where(HealthCheck.cluster_id == cluster_id, HealthCheck.node.in_(nodes))
+        .order_by(HealthCheck.id)
+    )
+    rows = {(row.node, row.check, row.part): row for row in lock_rows(session, found)}
+    return {key: row for key, row in rows.items() if key in wanted}
+
+
+def entry_of(result: CheckResult, now: datetime) -> Entry:
+    at = (result.at or now).astimezone(UTC)
+    category = None if result.category is None else str(result.category)
+    detail = result.detail[:SHORT]
+    entry = [iso_utc(at), str(result.outcome), detail, category, result.at is not None]
+    return entry if result.bandwidth is None else [*entry, list(astuple(result.bandwidth))]
+
+
+def order(entry: Entry) -> tuple[str, int, str, str]:
+    return entry[0], SEVERITY[Outcome(entry[1])], entry[2], entry[3] or ""
+
+
+def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
+    """Both, newest first, each moment once, and no more than :data:`MAX_HISTORY`.
+
+    A result that nobody dated, and that says what the newest undated one says, is the same
+    result again: it only moves its time.
+    """
+    found: dict[tuple[str, str, str, str | None], Entry] = {}
+    undated: dict[tuple[str, str, str | None], Entry] = {}
+    for entry in sorted([*history, *more], key=order):
+        at, outcome, detail, category, dated = entry[:PLAIN]
+        if not dated:
+            again = undated.pop((outcome, detail, category), None)
+            if again is not None:
+                found.pop(tuple(again[:4]), None)
+            undated.clear()
+            undated[outcome, detail, category] = entry
+        found[at, outcome, detail, category] = entry
+    return sorted(found.values(), key=order, reverse=True)[:MAX_HISTORY]
+
+
+def row_of(cluster_id: int, key: tuple[str, str, str], history: list[Entry]) -> dict[str, Any]:
+    """The columns of a row: its newest result is the newest that says anything."""
+    at, outcome, detail, category = told_last(history)[: PLAIN - 1]
+    node, check, part = key
+    return {
+        "cluster_id": cluster_id, "node": node, "check": check, "part": part,
+        "outcome": outcome, "at": datetime.fromisoformat(at), "detail": detail,
+        "category": category, "history": history,
+    }  # fmt: skip
+
+
+def told_last(history: Sequence[Entry]) -> Entry:
+    """The newest entry that says anything, else the newest."""
+    return next((entry for entry in history if entry[1] != Outcome.SKIPPED), history[0])
+
+
+def newest(
+    session: Session,
+    *,
+    cluster: str | None = None,
+    nodes: Collection[str] | None = None,
+    outcomes: Collection[Outcome] = tuple(Outcome),
+) -> list[KeptCheck]:
+    """The newest result of each check, by node, check and part, where it is one of ``outcomes``.
+
+    Of these ``nodes`` alone, where they are named: some hundreds at most.
+    """
+    row = HealthCheck
+    found = (
+        select(
+            Cluster.name, row.node, row.check, row.part, row.outcome, row.at, row.detail,
+            row.category, row.history,
+        )
+        .join(Cluster, row.cluster_id == Cluster.id)
+        .where(*of_whom(cluster, nodes))
+        .order_by(row.node, row.check, row.part, Cluster.name)
+    )  # fmt: skip
+    if len(outcomes) < len(Outcome):
+        found = found.where(row.outcome.in_(outcomes))
+    return [
+        KeptCheck(
+            cluster=name,
+            node=of,
+            check=check,
+            part=part or None,
+            outcome=Outcome(outcome),
+            at=at,
+            detail=detail,
+            category=None if category is None else Category(category),
+            history=tuple(
+                {"at": entry[0], "outcome": entry[1], "detail": entry[2]} for entry in history
+            ),
+        )
+        for name, of, check, part, outcome, at, detail, category, history in session.execute(found)
+    ]
+
+
+def last_runs(
+    session: Session, *, cluster: str | None = None, nodes: Collection[str] | None = None
+) -> list[LastRun]:
+    """When each check of each node last ran; one that was left out did not run."""
+    row = HealthCheck
+    found = (
+        select(Cluster.name, row.node, row.check, func.max(row.at))
+        .join(Cluster, row.cluster_id == Cluster.id)
+        .where(row.outcome != Outcome.SKIPPED, *of_whom(cluster, nodes))
+        .group_by(Cluster.name, row.node, row.check)
+    )
+    return [LastRun._make(one) for one in session.execute(found)]
+
+
+def in_use(session: Session, *, cluster: str | None = None) -> dict[tuple[str, str], datetime]:
+    """(cluster, check) -> when it last ran on any node of the cluster."""
+    row = HealthCheck
+    found = (
+        select(Cluster.name, row.check, func.max(row.at))
+        .join(Cluster, row.cluster_id == Cluster.id)
+        .where(row.outcome != Outcome.SKIPPED, *of_whom(cluster, None))
+        .group_by(Cluster.name, row.check)
+    )
+    return {(name, check): at for name, check, at in session.execute(found)}
+
+
+def nodes_from(
+    session: Session,
+    first: str | None,
+    limit: int,
+    *,
+    cluster: str | None = None,
+    outcomes: Collection[Outcome] | None = None,
+) -> list[str]:
+    """Names of nodes from ``first`` on, in the database's order of names; each name once.
+
+    Those with a newest result that is one of ``outcomes``; without it, all nodes that are known.
+    """
+    row = HealthCheck
+    results = select(row.node.label("name")).where(*from_name(row.node, first))
+    if cluster is not None:
+        results = results.join(Cluster, row.cluster_id == Cluster.id)
+        results = results.where(Cluster.name == cluster)
+    if outcomes is not None:
+        wanted = results.where(row.outcome.in_(outcomes)).distinct()
+        return list(session.scalars(wanted.order_by(row.node).limit(limit)))
+    # Both in the order of their index, so that no more is read than is wanted.
+    known = select(Node.name.label("name")).where(*from_name(Node.name, first))
+    if cluster is not None:
+        known = known.join(Cluster, Node.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    halves = (
+        select(results.distinct().order_by(row.node).limit(limit).subquery().c.name),
+        select(known.distinct().order_by(Node.name).limit(limit).subquery().c.name),
+    )
+    both = union(*halves).subquery()
+    return list(session.scalars(select(both.c.name).order_by(both.c.name).limit(limit)))
+
+
+def seen_since(
+    session: Session, since: datetime, nodes: Collection[str], *, cluster: str | None = None
+) -> list[tuple[str, str]]:
+    """Those of the nodes that anything has named since then, as (cluster, node)."""
+    found = (
+        select(Cluster.name, Node.name)
+        .join(Cluster, Node.cluster_id == Cluster.id)
+        .where(Node.name.in_(nodes), Node.last_seen_at >= since)
+    )
+    if cluster is not None:
+        found = found.where(Cluster.name == cluster)
+    return [(name, node) for name, node in session.execute(found)]
+
+
+def from_name(
+    column: InstrumentedAttribute[str], first: str | None
+) -> Iterator[ColumnElement[bool]]:
+    if first is not None:
+        yield column >= first
+
+
+def of_whom(cluster: str | None, nodes: Collection[str] | None) -> Iterator[ColumnElement[bool]]:
+    """Of this cluster and these nodes alone, where they are named."""
+    if cluster is not None:
+        yield Cluster.name == cluster
+    if nodes is not None:
+        yield HealthCheck.node.in_(nodes)

@@ -1,0 +1,226 @@
+"""What the record of a fleet is made of, each kind of row in one query.
+
+All take the clusters they are about as keys; a year of 2,048 nodes is some thousand rows each.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import case, func, or_, select, type_coerce
+from sqlalchemy.orm import Session
+
+from models import (
+    Cluster,
+    Evidence,
+    Incident,
+    Job,
+    Node,
+    NodeSet,
+    Outage,
+    Resolution,
+    Run,
+    Suspect,
+)
+from models.base import Json
+from triage.domain.category import Role
+from triage.domain.evidence import EvidenceRole, Kind
+from triage.domain.states import IncidentState
+from triage.store.incidents.past import past_stops, past_suspects
+from triage.store.incidents.repeats import accused
+
+__all__ = [
+    "NodeRow", "OutageRow", "RunRow", "StopRow", "SuspectRow",
+    "clusters", "nodes", "outages", "runs", "stops", "suspects", "xids",
+]  # fmt: skip
+
+CHUNK: Final = 1000
+
+
+class NodeRow(NamedTuple):
+    """A node, and what an inventory says of it."""
+
+    key: int
+    cluster: int
+    name: str
+    generation: str | None
+    rack: str | None
+    leaf_switch: str | None
+    last_seen_at: datetime
+
+
+class RunRow(NamedTuple):
+    """A run; ``spans`` are its packed nodes, None where nobody named them."""
+
+    cluster: int
+    job_id: str
+    started_at: datetime
+    ended_at: datetime | None
+    seen_at: datetime
+    ending: str
+    cause: str | None
+    num_nodes: int
+    num_gpus: int
+    spans: bytes | None
+
+
+class StopRow(NamedTuple):
+    """A settled incident: ``key`` is the time of its failure where somebody said it."""
+
+    incident_id: str
+    cluster: int
+    job_id: str
+    key: str
+    created_at: datetime
+    verdict: dict[str, Any] | None
+    resolved_as: str | None
+    resolved_node: str | None
+
+
+class SuspectRow(NamedTuple):
+    """A suspect whom nobody has cleared.
+
+    ``part`` is empty where none is named; where it is None, ``row`` is the suspect as the report
+    prints it, to be looked at.
+    """
+
+    incident_id: str
+    position: int
+    node: str
+    category: str
+    role: str
+    score: float
+    part: str | None
+    row: dict[str, Any] | None
+
+
+class OutageRow(NamedTuple):
+    """A node out of service."""
+
+    node: int
+    from_at: datetime
+    to_at: datetime | None
+    reason: str
+
+
+def clusters(session: Session) -> dict[str, int]:
+    """Name to key; the name of the one that nobody named is empty."""
+    return {row.name: row.id for row in session.execute(select(Cluster.name, Cluster.id))}
+
+
+def nodes(session: Session, of: Sequence[int]) -> list[NodeRow]:
+    """All nodes of these clusters."""
+    rows = session.execute(
+        select(
+            Node.id, Node.cluster_id, Node.name, Node.generation, Node.rack, Node.leaf_switch,
+            Node.last_seen_at,
+        )
+        .where(Node.cluster_id.in_(of))
+        .order_by(Node.name, Node.id)
+    )  # fmt: skip
+    return [NodeRow(*row) for row in rows]
+
+
+def runs(session: Session, of: Sequence[int], since: datetime, until: datetime) -> list[RunRow]:
+    """Runs that lie within the time at least in part, by job and start."""
+    rows = session.execute(
+        select(
+            Run.cluster_id, Run.job_id, Run.started_at, Run.ended_at, Run.seen_at, Run.ending,
+            Run.cause, Run.num_nodes, Run.num_gpus, NodeSet.spans,
+        )
+        .outerjoin(NodeSet, Run.node_set_id == NodeSet.id)
+        .where(
+            Run.cluster_id.in_(of),
+            Run.started_at < until,
+            func.coalesce(Run.ended_at, Run.seen_at) >= since,
+        )
+        .order_by(Run.cluster_id, Run.job_id, Run.started_at)
+    )  # fmt: skip
+    return [RunRow._make(row) for row in rows]
+
+
+def stops(session: Session, of: Sequence[int], since: datetime) -> list[StopRow]:
+    """Incidents that were opened since then and are settled, by when they were opened.
+
+    With them those that were removed for their age, as far as they are remembered. A failure
+    is before its incident, so those of a time are among those opened since then.
+    """
+    rows = session.execute(
+        select(
+            Incident.id, Job.cluster_id, Job.job_id, Incident.key, Incident.created_at,
+            Incident.verdict, Resolution.category, Resolution.node,
+        )
+        .join(Job, Incident.job_fk == Job.id)
+        .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+        .where(Job.cluster_id.in_(of), settled(), Incident.created_at >= since)
+    )  # fmt: skip
+    found = [StopRow(*row) for row in rows]
+    found += [StopRow(*row, None, None) for row in past_stops(session, of, since)]
+    return sorted(found, key=lambda one: (one.created_at, one.incident_id))
+
+
+def suspects(session: Session, of: Sequence[int], since: datetime) -> list[SuspectRow]:
+    """Who is suspected in the incidents that :func:`stops` gives, best first.
+
+    Not those whom the cause only affects, and not those whom a person has cleared.
+    """
+    row = type_coerce(case((Suspect.part.is_(None), Suspect.row)), Json)
+    rows = session.execute(
+        select(
+            Suspect.incident_id, Suspect.position, Suspect.node, Suspect.category, Suspect.role,
+            Suspect.score, Suspect.part, row,
+        )
+        .join(Incident, Suspect.incident_id == Incident.id)
+        .join(Job, Incident.job_fk == Job.id)
+        .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+        .where(
+            Job.cluster_id.in_(of),
+            settled(),
+            Incident.created_at >= since,
+            Suspect.node.is_not(None),
+            Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)),
+            or_(Resolution.incident_id.is_(None), accused()),
+        )
+    )  # fmt: skip
+    found = [SuspectRow(*row) for row in rows]
+    found += [SuspectRow(*row, None) for row in past_suspects(session, of, since)]
+    return sorted(found, key=lambda one: (one.incident_id, one.position))
+
+
+def outages(
+    session: Session, of: Sequence[int], since: datetime, until: datetime
+) -> list[OutageRow]:
+    """Outages that lie within the time at least in part."""
+    rows = session.execute(
+        select(Outage.node_id, Outage.from_at, Outage.to_at, Outage.reason)
+        .join(Node, Outage.node_id == Node.id)
+        .where(
+            Node.cluster_id.in_(of),
+            Outage.from_at < until,
+            or_(Outage.to_at.is_(None), Outage.to_at > since),
+        )
+        .order_by(Outage.node_id, Outage.from_at)
+    )
+    return [OutageRow(*row) for row in rows]
+
+
+def xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, int]]:
+    """(node, code) of each Xid that a node said on its own account, once each."""
+    rows = session.execute(
+        select(Evidence.node, Evidence.code)
+        .where(
+            Evidence.kind == Kind.XID,
+            Evidence.role == EvidenceRole.ROOT,
+            Evidence.at >= since,
+            Evidence.at < until,
+            Evidence.node.is_not(None),
+            Evidence.code.is_not(None),
+        )
+        .distinct()
+    )
+    return sorted((str(node), int(code or 0)) for node, code in rows)
+
+
+def settled() -> Any:  # noqa: ANN401 - a condition of SQL
+    """What has an answer, and what we could not answer: the job has failed all the same."""
+    return or_(Incident.settled_at.is_not(None), Incident.state == IncidentState.FAILED)

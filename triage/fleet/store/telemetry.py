@@ -1,0 +1,212 @@
+"""Telemetry by node and day: numbers that reports sum up, and beside them the packed hours."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final, NamedTuple
+
+from sqlalchemy import delete, func, insert, select, tuple_, update
+from sqlalchemy.orm import Session
+
+from models import Cluster, Node, TelemetryDay, TelemetryPack
+from models.base import stored_name
+from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import insert_missing
+
+__all__ = [
+    "LockedDay", "NodeSums", "drop_before", "hold_days", "hours_since", "inlets", "packs",
+    "set_racks", "store_days", "sums",
+]  # fmt: skip
+
+# Node and day: a node's name, and days since the epoch.
+NodeDay = tuple[str, int]
+KEYS_AT_ONCE: Final = 400
+NO_DAY: Final[Mapping[str, Any]] = {
+    "num_samples": 0, "throttled_minutes": 0.0, "brake_minutes": 0.0, "ecc_growth": 0.0,
+    "ecc_corrected_growth": 0.0, "remap_growth": 0.0, "nvlink_growth": 0.0, "ib_growth": 0.0,
+}  # fmt: skip
+
+
+class NodeSums(NamedTuple):
+    """What the days of one node come to. ``num_days`` have telemetry."""
+
+    node: str
+    num_days: int
+    throttled_minutes: float
+    brake_minutes: float
+    gpu_temp_max_c: float | None
+    inlet_mean_c: float | None
+    ecc_growth: float
+    ecc_corrected_growth: float
+    remap_growth: float
+    nvlink_growth: float
+    ib_growth: float
+
+
+@dataclass(frozen=True, slots=True)
+class LockedDay:
+    """A day of a node that nobody else writes now; ``cells`` is None for a new one."""
+
+    id: int
+    cells: bytes | None
+
+
+def packs(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> dict[NodeDay, bytes]:
+    """The packed hours of those days of nodes that are stored; names as they were given."""
+    found: dict[NodeDay, bytes] = {}
+    given = {(stored_name(node), day): (node, day) for node, day in wanted}
+    keys = sorted(given)
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        rows = session.execute(
+            select(TelemetryDay.node, TelemetryDay.day, TelemetryPack.cells)
+            .join(TelemetryPack, TelemetryPack.day_id == TelemetryDay.id)
+            .where(
+                TelemetryDay.cluster_id == cluster_id,
+                tuple_(TelemetryDay.node, TelemetryDay.day).in_(keys[start : start + KEYS_AT_ONCE]),
+            )
+        )
+        found |= {given[node, day]: cells for node, day, cells in rows}
+    return found
+
+
+def hold_days(
+    session: Session, cluster_id: int, wanted: Sequence[NodeDay]
+) -> dict[NodeDay, LockedDay]:
+    """The rows of these days of nodes, made where they are not there, held until the end.
+
+    In one order for all writers, so that no two wait for each other.
+    """
+    given = {(stored_name(node), day): (node, day) for node, day in wanted}
+    keys = sorted(given)
+    found: dict[NodeDay, LockedDay] = {}
+    for start in range(0, len(keys), KEYS_AT_ONCE):
+        part = keys[start : start + KEYS_AT_ONCE]
+        mine = tuple_(TelemetryDay.node, TelemetryDay.day).in_(part)
+        there = select(TelemetryDay.node, TelemetryDay.day).where(
+            TelemetryDay.cluster_id == cluster_id, mine
+        )
+        known = {(node, day) for node, day in session.execute(there)}
+        new = [
+            {"cluster_id": cluster_id, "node": node, "day": day, **NO_DAY}
+            for node, day in part
+            if (node, day) not in known
+        ]
+        insert_missing(session, TelemetryDay, new)
+        rows = lock_rows(
+            session,
+            select(TelemetryDay)
+            .where(TelemetryDay.cluster_id == cluster_id, mine)
+            .order_by(TelemetryDay.node, TelemetryDay.day),
+        ).all()
+        of_row = {row.id: given[row.node, row.day] for row in rows}
+        packed = select(TelemetryPack.day_id, TelemetryPack.cells)
+        cells = dict(session.execute(packed.where(TelemetryPack.day_id.in_(of_row))).all())
+        found |= {key: LockedDay(row_id, cells.get(row_id)) for row_id, key in of_row.items()}
+    return found
+
+
+def store_days(
+    session: Session, days: Iterable[tuple[LockedDay, Mapping[str, Any], bytes]]
+) -> None:
+    """Write held days: the columns of each, and its packed hours."""
+    rows = list(days)
+    if not rows:
+        return
+    session.execute(update(TelemetryDay), [{"id": held.id, **row} for held, row, _ in rows])
+    known = [{"day_id": held.id, "cells": data} for held, _, data in rows if held.cells is not None]
+    new = [{"day_id": held.id, "cells": data} for held, _, data in rows if held.cells is None]
+    if known:
+        session.execute(update(TelemetryPack), known)
+    if new:
+        session.execute(insert(TelemetryPack), new)
+
+
+def set_racks(session: Session, cluster_id: int, racks: Mapping[str, str]) -> None:
+    """Where nodes stand, for those of which nothing said it yet."""
+    for node, rack in sorted(racks.items()):
+        session.execute(
+            update(Node)
+            .where(Node.cluster_id == cluster_id, Node.name == node, Node.rack.is_(None))
+            .values(rack=rack)
+        )
+
+
+def sums(
+    session: Session,
+    since_day: int,
+    until_day: int,
+    *,
+    cluster: str | None = None,
+    node: str | None = None,
+) -> list[NodeSums]:
+    """Each node's days from ``since_day`` until before ``until_day``, by name; or one node's.
+
+    Nodes of one name in several clusters are added up where no cluster is given.
+    """
+    day = TelemetryDay
+    found = (
+        select(
+            day.node, func.count(day.day.distinct()), func.sum(day.throttled_minutes),
+            func.sum(day.brake_minutes), func.max(day.gpu_temp_max_c), func.avg(day.inlet_mean_c),
+            func.sum(day.ecc_growth), func.sum(day.ecc_corrected_growth),
+            func.sum(day.remap_growth), func.sum(day.nvlink_growth), func.sum(day.ib_growth),
+        )
+        .where(day.day >= since_day, day.day < until_day, day.node != "")
+        .group_by(day.node)
+        .order_by(day.node)
+    )  # fmt: skip
+    if cluster is not None:
+        found = found.join(Cluster, day.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    if node is not None:
+        found = found.where(day.node == stored_name(node))
+    return [NodeSums._make(row) for row in session.execute(found)]
+
+
+def inlets(
+    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
+) -> list[tuple[str, int, float, int]]:
+    """(rack, day, mean inlet temperature in C over its nodes, how many nodes) by rack and day."""
+    day = TelemetryDay
+    found = (
+        select(Node.rack, day.day, func.avg(day.inlet_mean_c), func.count())
+        .join(Node, (Node.cluster_id == day.cluster_id) & (Node.name == day.node))
+        .where(
+            day.day >= since_day, day.day < until_day, day.inlet_mean_c.is_not(None),
+            Node.rack.is_not(None),
+        )
+        .group_by(Node.rack, day.day)
+        .order_by(Node.rack, day.day)
+    )  # fmt: skip
+    if cluster is not None:
+        found = found.join(Cluster, day.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    return [
+        (rack, number, float(mean), count)
+        for rack, number, mean, count in session.execute(found)
+        if rack is not None and mean is not None
+    ]
+
+
+def hours_since(
+    session: Session, since_day: int, until_day: int, *, cluster: str | None = None
+) -> list[tuple[int, bytes]]:
+    """(day, hours) of all nodes that have step time or inlet temperature."""
+    day = TelemetryDay
+    found = select(day.day, day.hours).where(
+        day.day >= since_day, day.day < until_day, day.hours.is_not(None)
+    )
+    if cluster is not None:
+        found = found.join(Cluster, day.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    found = found.order_by(day.day, day.id)
+    return [(number, data) for number, data in session.execute(found) if data is not None]
+
+
+def drop_before(session: Session, at: datetime, limit: int = 5_000) -> int:
+    """Remove days that ended before ``at``, at most ``limit``; how many were removed."""
+    day = int(at.timestamp() // 86_400)
+    old = select(TelemetryDay.id).where(TelemetryDay.day < day).limit(limit)
+    ids = session.scalars(old).all()
+    for start in range(0, len(ids), KEYS_AT_ONCE):
+        part = ids[start : start + KEYS_AT_ONCE]
+        session.execute(delete(TelemetryPack).where(TelemetryPack.day_id.in_(part)))
+        session.execute(delete(TelemetryDay).where(TelemetryDay.id.in_(part)))
+    return len(ids)

@@ -1,0 +1,228 @@
+"""The fleet: what its record says, how its nodes stand, what to plan with, what to check."""
+
+from typing import Annotated, Any, Final
+from urllib.parse import urlencode
+
+from fastapi import APIRouter, Depends, Query, Request
+from pydantic import BeforeValidator
+from starlette.responses import Response
+
+from triage.api.access import Scope
+from triage.api.requests.values import Name, one_of
+from triage.api.state import state_of
+from triage.clock import utc_now
+from triage.fleet.api.values import Confidence, Cost, Gpus, Nodes, RepairDays, Restart, StandingName
+from triage.fleet.render.page import nodes as fleet_nodes
+from triage.fleet.render.page import sections as fleet_sections
+from triage.fleet.render.sentences import TO_BEGIN, is_empty, period_text, plan_answers
+from triage.fleet.report.options import FleetOptions
+from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
+from triage.fleet.services.answers import fleet_of, report_of
+from triage.fleet.services.health.due_list import STATES, checks_of, to_be_seen_to
+from triage.fleet.services.standings_cache import kept_standings
+from triage.fleet.store.record import clusters
+from triage.fleet.web.period import (
+    PERIOD,
+    PRESETS,
+    Cluster,
+    Days,
+    First,
+    FleetDays,
+    Last,
+    asked_of,
+    shown_clusters,
+)  # fmt: skip
+from triage.render.pictures.markup import Html, constant, el
+from triage.statistics.projection import SIZES
+from triage.web.access import admit
+from triage.web.blanks import without_blanks
+from triage.web.pages import page
+from triage.web.route import PageRoute
+from triage.web.words import node_address
+
+__all__ = ["router"]
+
+router = APIRouter(
+    prefix="/fleet", route_class=PageRoute, include_in_schema=False,
+    dependencies=[Depends(admit(Scope.READ))],
+)  # fmt: skip
+ROWS: Final = 50
+MAX_HOT: Final = 50
+MOST_PAGES: Final = 10_000
+KNOBS: Final = ("gpus", "nodes", "cost_s", "restart_s", "repair_days", "confidence")
+USUAL_REPAIR_DAYS: Final = 7.0
+
+
+def page_number(text: Any) -> int:  # noqa: ANN401
+    """Which page of a list."""
+    if isinstance(text, int):
+        return text
+    if not (text.isascii() and text.isdigit() and len(text) < 6 and 1 <= int(text) <= MOST_PAGES):
+        raise ValueError(f"give a whole number from 1 to {MOST_PAGES:,}")
+    return int(text)
+
+
+@router.get("", name="page_fleet", dependencies=[Depends(without_blanks(*PERIOD))])
+def fleet(
+    request: Request,
+    days: Days = None,
+    first: First = None,
+    last: Last = None,
+    cluster: Cluster = None,
+) -> Response:
+    """The answers in sentences, then what they rest on."""
+    asked = asked_of(days, first, last, cluster)
+    found = fleet_of(
+        state_of(request).context, since=asked.since(utc_now()), until=asked.until, cluster=cluster
+    )
+    report, standings = found.report.to_dict(), found.standings.to_dict()
+    nothing = is_empty(report, standings)
+    return page(
+        request, "fleet.html",
+        **about(asked, list(found.clusters), report),
+        nothing=nothing,
+        answers=fleet_sections.answer_list(report, standings, len(found.checks)),
+        overview=None if nothing else fleet_sections.overview(
+            report, standings, linked, found.telemetry.to_dict(MAX_HOT)
+        ),
+    )  # fmt: skip
+
+
+@router.get(
+    "/nodes", name="page_fleet_nodes",
+    dependencies=[Depends(without_blanks("cluster", "standing", "page"))],
+)  # fmt: skip
+def fleet_standings(
+    request: Request,
+    cluster: Cluster = None,
+    standing: StandingName = None,
+    number: Annotated[int, BeforeValidator(page_number), Query(alias="page")] = 1,
+) -> Response:
+    """How each node stands now, with its reasons; the worst first."""
+    ctx = state_of(request).context
+    standings = kept_standings(ctx, cluster).to_dict()
+    rows = [one for one in standings["nodes"] if standing in (None, one["grade"])]
+    shown = rows[(number - 1) * ROWS : number * ROWS]
+    return page(
+        request, "fleet_nodes.html",
+        **about(FleetDays(cluster=cluster), names_of(request), None),
+        standings=standings,
+        said=fleet_nodes.said(standings),
+        keys=fleet_nodes.keys(standings),
+        parts=fleet_nodes.parts_list(standings),
+        table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], linked),
+        leaves=fleet_sections.leaf_section(standings) if number == 1 and not standing else None,
+        num_rows=len(rows), shown=len(shown), number=number, rows_a_page=ROWS, standing=standing,
+        grades=[one for one in fleet_nodes.GRADES if standings["counts"].get(one)],
+    )  # fmt: skip
+
+
+@router.get(
+    "/plan", name="page_fleet_plan", dependencies=[Depends(without_blanks(*PERIOD, *KNOBS))]
+)
+def fleet_plans(
+    request: Request,
+    days: Days = None,
+    first: First = None,
+    last: Last = None,
+    cluster: Cluster = None,
+    gpus: Gpus = None,
+    nodes: Nodes = None,
+    cost_s: Cost = None,
+    restart_s: Restart = None,
+    repair_days: RepairDays = None,
+    confidence: Confidence = None,
+) -> Response:
+    """What if: another job, another checkpoint, other repairs, at the fleet's own rate."""
+    asked = asked_of(days, first, last, cluster)
+    knobs = {
+        "gpus": gpus, "nodes": nodes, "cost_s": cost_s, "restart_s": restart_s,
+        "repair_days": repair_days, "confidence": confidence,
+    }  # fmt: skip
+    found = report_of(
+        state_of(request).context, since=asked.since(utc_now()), until=asked.until,
+        cluster=cluster, options=options_of(gpus, cost_s, restart_s, repair_days),
+    )  # fmt: skip
+    each = found.exposure.gpus_per_node
+    spares = spares_for(
+        found,
+        nodes or (-(-gpus // each) if gpus and each else None),
+        repair_days=repair_days,
+        confidence=DEFAULT_CONFIDENCE if confidence is None else confidence,
+    ).to_dict()
+    report = found.to_dict()
+    nothing = is_empty(report)
+    return page(
+        request, "fleet_plan.html",
+        **about(asked, names_of(request), report),
+        nothing=nothing,
+        knobs={name: "" if value is None else f"{value:.9g}" for name, value in knobs.items()},
+        usual={"gpus": report["exposure"]["reference_gpus"], "nodes": spares["num_nodes"],
+               "repair_days": f"{spares['repair_days']:g}"},
+        answers=fleet_sections.sentences(plan_answers(report, spares)),
+        plan=None if nothing else fleet_sections.plan(report, spares),
+    )  # fmt: skip
+
+
+@router.get(
+    "/checks", name="page_fleet_checks",
+    dependencies=[Depends(without_blanks("cluster", "node", "state", "page"))],
+)  # fmt: skip
+def fleet_checks(
+    request: Request,
+    cluster: Cluster = None,
+    node: Annotated[Name | None, Query()] = None,
+    state: Annotated[str | None, one_of(*STATES), Query()] = None,
+    number: Annotated[int, BeforeValidator(page_number), Query(alias="page")] = 1,
+) -> Response:
+    """Checks that fail or are due; all others by their state."""
+    now = utc_now()
+    with state_of(request).context.database.reading() as session:
+        if node is None and state is None:
+            rows = to_be_seen_to(session, now, cluster=cluster)
+        else:
+            rows = checks_of(session, now, cluster=cluster, node=node, state=state)
+    asked = {"cluster": cluster, "node": node, "state": state}
+    return page(
+        request, "fleet_checks.html",
+        **about(FleetDays(cluster=cluster), names_of(request), None),
+        rows=rows[(number - 1) * ROWS : number * ROWS], num_rows=len(rows), number=number,
+        rows_a_page=ROWS, states=STATES,
+        filters={name: value or "" for name, value in asked.items()},
+    )  # fmt: skip
+
+
+def options_of(
+    gpus: int | None, cost_s: float | None, restart_s: float | None, repair_days: float | None
+) -> FleetOptions:
+    """The options of a report, with the size that is asked for among those of its curve."""
+    given = {"reference_gpus": gpus, "checkpoint_cost_s": cost_s, "restart_s": restart_s}
+    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    if gpus is not None:
+        known["sizes"] = tuple(sorted({*SIZES, gpus}))
+    if repair_days is not None:
+        known["repair_days"] = tuple(sorted({repair_days, 1.0, USUAL_REPAIR_DAYS}))
+    return FleetOptions(**known)
+
+
+def about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:
+    """What the head of every fleet page is made of."""
+    return {
+        "asked": asked,
+        "to_begin": TO_BEGIN,
+        "clusters": shown_clusters(names, asked),
+        "presets": [(number, word, urlencode(asked.ago(number))) for number, word in PRESETS],
+        "period": None if report is None else period_text(report),
+        "query": urlencode(asked.query()),
+        "cluster_query": urlencode({"cluster": asked.cluster}) if asked.cluster else "",
+    }
+
+
+def names_of(request: Request) -> list[str]:
+    with state_of(request).context.database.reading() as session:
+        return sorted(name for name in clusters(session) if name)
+
+
+def linked(node: str) -> Html:
+    """A node's name as a link to its page."""
+    return el("a", {"href": constant(node_address(node))}, node)

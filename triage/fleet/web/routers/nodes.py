@@ -1,0 +1,65 @@
+"""Nodes: the history of one."""
+
+from typing import Any, Final
+from urllib.parse import quote
+
+from fastapi import APIRouter, Depends, Request
+from starlette.responses import RedirectResponse, Response
+
+from triage.api.access import Scope
+from triage.api.requests.paths import name_in_path
+from triage.api.requests.values import PathName, known_query
+from triage.api.state import state_of
+from triage.clock import utc_now
+from triage.errors import NotFound
+from triage.fleet.render.charts.grades import grade_word
+from triage.fleet.services.health.due_list import checks_of
+from triage.fleet.services.standings_cache import kept_standings
+from triage.fleet.services.telemetry.rollups import node_telemetry
+from triage.render.pictures.markup import Html
+from triage.store import nodes
+from triage.web.access import admit
+from triage.web.pages import page
+from triage.web.route import PageRoute
+
+__all__ = ["router"]
+
+router = APIRouter(
+    prefix="/nodes", route_class=PageRoute, include_in_schema=False,
+    dependencies=[Depends(admit(Scope.READ))],
+)  # fmt: skip
+MAX_CHECKS: Final = 200
+
+
+@router.get("", name="page_find_node", dependencies=[Depends(known_query("name"))])
+def find_node(name: str = "") -> Response:
+    """To the page of the node that was typed."""
+    if name.strip():
+        return RedirectResponse(f"/nodes/{quote(name.strip()[:256], safe='')}", 303)
+    return RedirectResponse("/incidents", 303)
+
+
+@router.get("/{node}", name="page_node", dependencies=[Depends(known_query())])
+def node_history(request: Request, node: PathName) -> Response:
+    """How it stands in the fleet and why; its incidents, its distinct errors, its checks."""
+    name, now = name_in_path("node", node), utc_now()
+    with state_of(request).context.database.reading() as session:
+        found = nodes.history(session, name)
+        checks = [] if found is None else checks_of(session, now, node=name)
+        measured = node_telemetry(session, now, node=name).get(name)
+    if found is None:
+        raise NotFound(
+            f"nothing has named the node {name} yet", hint="give its name as the scheduler does"
+        )
+    standings = kept_standings(state_of(request).context)
+    standing = next((one.to_dict() for one in standings.nodes if one.node == name), None)
+    return page(
+        request, "node.html", history=found, standing=standing, grade=grade_of(standing),
+        standings=standings, checks=checks[:MAX_CHECKS], num_checks=len(checks),
+        measured=measured,
+    )  # fmt: skip
+
+
+def grade_of(standing: dict[str, Any] | None) -> Html | None:
+    """The word of a standing with its sign."""
+    return None if standing is None else grade_word(standing["grade"])

@@ -1,0 +1,1 @@
+"""What an artifact came down to, as it is stored."""

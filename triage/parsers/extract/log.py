@@ -1,0 +1,173 @@
+"""What one log gave as plain values for a stored extract, and back."""
+
+from typing import Any, Final
+
+from triage.domain.category import Category
+from triage.domain.evidence import NO_STAMP, Blame, Evidence, EvidenceRole, Kind, Stamp, Trait
+from triage.parsers.extract.digest import Interned
+from triage.parsers.extract.progress import progress_from, progress_values
+from triage.parsers.logs.join import Mask, Outcome
+from triage.parsers.logs.logset import LogFile, LogKind
+
+__all__ = ["log_from", "log_values", "mask_bytes"]
+
+KINDS: Final = {str(one): one for one in Kind}
+ROLES: Final = {str(one): one for one in EvidenceRole}
+BLAMES: Final = {str(one): one for one in Blame}
+CATEGORIES: Final = {str(one): one for one in Category}
+TRAITS: Final = {str(one): one for one in Trait}
+LOG_KINDS: Final = {str(one): one for one in LogKind}
+
+
+def log_values(log: Outcome) -> list[Any]:
+    """The log's file, rows and masks; the text of the masks goes beside it, see
+    :func:`mask_bytes`.
+    """
+    file = log.file
+    return [
+        file.artifact,
+        str(file.kind),
+        file.node,
+        file.lines,
+        file.not_understood,
+        list(file.notes),
+        stamp_values(file.first_stamp),
+        stamp_values(file.last_stamp),
+        log.size_bytes,
+        log.uncounted,
+        [row_values(row, file.artifact) for row in log.rows],
+        [[len(text), lines, first, last] for text, lines, first, last in log.masks],
+        *later_values(file),
+    ]
+
+
+def later_values(file: LogFile) -> list[Any]:
+    """What extracts of earlier releases do not have; nothing where there is none of it."""
+    progress = None if file.progress is None else progress_values(file.progress)
+    if file.harmless:
+        return [progress, sorted(file.harmless)]
+    return [] if progress is None else [progress]
+
+
+def mask_bytes(log: Outcome) -> bytes:
+    """The text of all masks, one behind the other; it need not be UTF-8."""
+    return b"".join(text for text, *_ in log.masks)
+
+
+def stamp_values(stamp: Stamp) -> list[Any] | None:
+    if stamp == NO_STAMP:
+        return None
+    return [stamp.wall_ns, stamp.uptime_ns, stamp.has_year, stamp.zone_s, stamp.error_ns]
+
+
+def row_values(row: Evidence, artifact: str) -> list[Any]:
+    return [
+        None if row.artifact == artifact else row.artifact,
+        row.line,
+        row.signature,
+        str(row.kind),
+        str(row.role),
+        row.text,
+        None if row.category is None else str(row.category),
+        [str(one) for one in row.also],
+        row.code,
+        row.parent_code,
+        str(row.blame),
+        row.weak,
+        row.node,
+        row.rank,
+        row.local_rank,
+        row.cuda_device,
+        row.pid,
+        row.gpu,
+        row.peer,
+        row.count,
+        stamp_values(row.stamp),
+        0 if row.last_stamp == row.stamp else stamp_values(row.last_stamp),
+        row.at_ns,
+        row.last_at_ns,
+        row.error_ns,
+        dict(row.fields),
+        *([sorted(row.traits)] if row.traits else []),
+    ]
+
+
+def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
+    """The log of :func:`log_values`. ValueError, TypeError and KeyError mean damage."""
+    (
+        artifact, kind, node, lines, not_understood, notes, first, last,
+        size_bytes, uncounted, rows, marks, *later,
+    ) = values  # fmt: skip
+    file = LogFile(
+        artifact=artifact,
+        kind=LOG_KINDS[kind],
+        node=node,
+        lines=lines,
+        not_understood=not_understood,
+        notes=tuple(notes),
+        first_stamp=stamp_from(first),
+        last_stamp=stamp_from(last),
+        progress=progress_from(later[0]) if later and later[0] is not None else None,
+        harmless=frozenset(map(int, later[1])) if len(later) > 1 else frozenset(),
+    )
+    return Outcome(
+        file,
+        [row_from(row, artifact, interned) for row in rows],
+        masks_from(marks, masks, interned),
+        size_bytes,
+        uncounted,
+    )
+
+
+def stamp_from(values: Any) -> Stamp:
+    return NO_STAMP if values is None else Stamp(*values)
+
+
+def row_from(values: Any, artifact: str, interned: Interned) -> Evidence:
+    (
+        own, line, signature, kind, role, text, category, also, code, parent_code, blame,
+        weak, node, rank, local_rank, cuda_device, pid, gpu, peer, count, stamp, last,
+        at_ns, last_at_ns, error_ns, fields, *traits,
+    ) = values  # fmt: skip
+    at = stamp_from(stamp)
+    return Evidence(
+        artifact if own is None else own,
+        line,
+        interned.text(signature),
+        KINDS[kind],
+        ROLES[role],
+        interned.text(text),
+        None if category is None else CATEGORIES[category],
+        tuple([CATEGORIES[one] for one in also]) if also else (),
+        code,
+        parent_code,
+        BLAMES[blame],
+        weak,
+        interned.text(node),
+        rank,
+        local_rank,
+        cuda_device,
+        pid,
+        gpu,
+        peer,
+        count,
+        at,
+        at if last == 0 else stamp_from(last),
+        at_ns,
+        last_at_ns,
+        error_ns,
+        fields,
+        frozenset(TRAITS[one] for one in traits[0]) if traits else frozenset(),
+    )
+
+
+def masks_from(marks: Any, texts: bytes, interned: Interned) -> list[Mask]:
+    found: list[Mask] = []
+    offset = 0
+    for length, lines, first, last in marks:
+        text = texts[offset : offset + length]
+        offset += length
+        found.append((interned.text(text), lines, first, last))
+    if offset != len(texts):
+        raise ValueError("the masks are longer than their lengths say")
+    return found

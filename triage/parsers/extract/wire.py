@@ -1,0 +1,129 @@
+"""An extract as bytes: what is stored of an artifact once it has been read.
+
+::
+
+    magic and version, 4 bytes
+    one zstd frame with its size and a checksum:
+        length of the header, 4 bytes, little-endian
+        the header: JSON
+        the arrays of the digests, then the masks of the logs, then the cells of telemetry
+
+Version 1 knows no telemetry; what holds none is still written so. The checksum finds damage;
+the reader checks every index all the same, because compiled code that trusts them comes
+behind it.
+"""
+
+from typing import Any, Final
+
+import zstandard
+
+from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.report import Refused
+from triage.errors import ArtifactError, Corrupt
+from triage.parsers.extract.digest import (
+    Arrays,
+    Interned,
+    arrays_of,
+    digest_from,
+    digest_header,
+    operations_from,
+    operations_text,
+)
+from triage.parsers.extract.extract import Extract
+from triage.parsers.extract.log import log_from, log_values, mask_bytes
+from triage.parsers.extract.telemetry import cell_bytes, telemetry_from, telemetry_values
+from triage.parsers.flight_recorder.read import JobFile
+
+__all__ = ["Interned", "pack", "unpack"]
+
+MAGIC: Final = b"TRX\x01"
+WITH_TELEMETRY: Final = b"TRX\x02"
+LEVEL: Final = 1
+# A log of 256 MiB that is evidence line by line comes down to a fraction of this.
+MAX_BYTES: Final = 1 << 30
+
+
+def pack(extract: Extract) -> bytes:
+    """The extract as bytes, compressed; the same extract gives the same bytes."""
+    masks = [mask_bytes(log) for log in extract.logs]
+    values = [
+        extract.artifact,
+        extract.size_bytes,
+        [digest_header(one) for one in extract.digests],
+        operations_text(extract.operations),
+        [log_values(one) for one in extract.logs],
+        [len(one) for one in masks],
+        [[one.artifact, one.why] for one in extract.refused],
+        [[one.artifact, one.why] for one in extract.refused_logs],
+        [[one.artifact, one.data.decode("latin-1")] for one in extract.job_files],
+        list(extract.foreign),
+    ]
+    cells = [cell_bytes(log.telemetry) for log in extract.logs]
+    magic = MAGIC
+    if any(log.telemetry is not None for log in extract.logs):
+        magic = WITH_TELEMETRY
+        values.append([telemetry_values(log.telemetry) for log in extract.logs])
+        values.append([len(one) for one in cells])
+    header = to_exact_json(values)
+    arrays = [part for digest in extract.digests for part in arrays_of(digest)]
+    plain = b"".join([len(header).to_bytes(4, "little"), header, *arrays, *masks, *cells])
+    return magic + zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(plain)
+
+
+def unpack(data: bytes, interned: Interned | None = None) -> Extract:
+    """The extract again.
+
+    ``interned`` is shared by the extracts of one incident, so that what they repeat is kept
+    once. Raises :class:`Corrupt` for damaged bytes and versions that are not known.
+    """
+    if data[:4] not in (MAGIC, WITH_TELEMETRY):
+        raise Corrupt("not a stored extract of a known version")
+    try:
+        interned = interned or Interned()
+        return extract_from(plain_of(data, interned), interned)
+    except ArtifactError:
+        raise
+    except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
+        raise Corrupt(f"a stored extract is damaged: {error}") from error
+
+
+def plain_of(data: bytes, interned: Interned) -> bytes:
+    try:
+        if not 0 <= zstandard.frame_content_size(data[4:]) <= MAX_BYTES:
+            raise Corrupt("a stored extract is larger than any that is written")
+        return interned.zstd.decompress(data[4:])
+    except zstandard.ZstdError as error:
+        raise Corrupt(f"a stored extract cannot be unpacked: {error}") from error
+
+
+def extract_from(plain: bytes, interned: Interned) -> Extract:
+    begin = 4 + int.from_bytes(plain[:4], "little")
+    (
+        artifact, size_bytes, digests, operations, logs, masks, refused, refused_logs,
+        job_files, foreign, *telemetry,
+    ) = from_exact_json(plain[4:begin])  # fmt: skip
+    arrays = Arrays(plain, begin)
+    read = [digest_from(one, arrays, interned) for one in digests]
+    read_logs = [
+        log_from(one, arrays.bytes(length), interned)
+        for one, length in zip(logs, masks, strict=True)
+    ]
+    if telemetry:
+        files, lengths = telemetry
+        for log, one, length in zip(read_logs, files, lengths, strict=True):
+            log.telemetry = telemetry_from(one, arrays.bytes(length), interned)
+    return Extract(
+        artifact=artifact,
+        size_bytes=size_bytes,
+        digests=tuple(read),
+        operations=interned.get("operations", operations, lambda: operations_from(operations)),
+        logs=tuple(read_logs),
+        refused=refused_from(refused),
+        refused_logs=refused_from(refused_logs),
+        job_files=tuple(JobFile(name, text.encode("latin-1")) for name, text in job_files),
+        foreign=tuple(foreign),
+    )
+
+
+def refused_from(values: Any) -> tuple[Refused, ...]:
+    return tuple(Refused(artifact, why) for artifact, why in values)

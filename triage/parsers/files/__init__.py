@@ -1,0 +1,1 @@
+"""Files, folders and archives as streams of bytes."""

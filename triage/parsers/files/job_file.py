@@ -1,0 +1,79 @@
+"""``job.json``: what is known of the job, from beside the artifacts or out of an archive."""
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Final
+
+import orjson
+
+from triage.domain.job import Job, job_from_dict
+from triage.errors import UsageError
+from triage.parsers.files.inputs import Inputs
+from triage.parsers.flight_recorder.read import JobFile
+
+__all__ = ["filled", "job_of_archive", "load_job", "parse_job"]
+
+MAX_JOB_BYTES: Final = 64 << 20
+
+
+def load_job(inputs: Inputs, given: Path | None) -> tuple[Job, list[str], Path | None]:
+    """The job's facts from the file given, else from a ``job.json`` nearest to the top."""
+    if given is not None:
+        try:
+            raw = given.read_bytes()
+        except OSError as error:
+            raise UsageError(f"--job {given} cannot be read: {error.strerror}") from error
+        facts, problem = parse_job(raw)
+        if problem:
+            raise UsageError(f"--job {given} {problem}")
+        return facts, list(facts.problems), given.absolute()
+    found = [file for file in inputs.files if file.path.name == "job.json"]
+    if not found:
+        return Job(), [], None
+    first = min(found, key=lambda file: (file.artifact.count("/"), file.artifact))
+    if first.size_bytes > MAX_JOB_BYTES:
+        return (
+            Job(),
+            [f"{first.artifact} is too large to be a job.json and is not used"],
+            first.path,
+        )
+    try:
+        facts, problem = parse_job(first.path.read_bytes())
+    except OSError as error:
+        return Job(), [f"{first.artifact} cannot be read: {error.strerror}"], first.path
+    notes = [f"{first.artifact} {problem}; it is not used"] if problem else list(facts.problems)
+    if len(found) > 1:
+        notes.append(f"{len(found)} files are called job.json; {first.artifact} is used")
+    return facts, notes, first.path
+
+
+def job_of_archive(files: Sequence[JobFile]) -> tuple[Job, list[str]]:
+    """The job's facts from the ``job.json`` nearest to the top of an archive."""
+    first = min(files, key=lambda one: (one.artifact.count("/"), one.artifact))
+    facts, problem = parse_job(first.data[:MAX_JOB_BYTES])
+    return facts, [f"{first.artifact} {problem}; it is not used"] if problem else [*facts.problems]
+
+
+def filled(facts: Job, files: Sequence[JobFile]) -> tuple[Job, list[str]]:
+    """``facts`` with what they lack taken from the ``job.json`` nearest to the top, and notes."""
+    if not files:
+        return facts, []
+    found, notes = job_of_archive(files)
+    lacking = {
+        one.name: getattr(found, one.name)
+        for one in fields(Job)
+        if one.init and getattr(facts, one.name) in (None, (), {})
+    }
+    return replace(facts, **lacking), notes
+
+
+def parse_job(raw: bytes) -> tuple[Job, str | None]:
+    """The facts in the bytes of a ``job.json``, and what is wrong with them, if anything."""
+    try:
+        value = orjson.loads(raw)
+    except orjson.JSONDecodeError as error:
+        return Job(), f"is not valid JSON ({error})"
+    if not isinstance(value, dict):
+        return Job(), "is no JSON object"
+    return job_from_dict(value), None

@@ -1,0 +1,276 @@
+"""Secrets in the text of logs, replaced before the text is written anywhere.
+
+Text goes in and comes out in pieces; lines stay lines, so that line numbers are true.
+What is found does not depend on where the pieces were cut, and escape sequences within
+a secret do not hide it. Dumps are never given here. The kinds are in
+:mod:`triage.parsers.redact.kinds`.
+"""
+
+import re
+from bisect import bisect_right
+from typing import Final
+
+import numpy as np
+
+from triage.parsers.redact.gate import Gate
+from triage.parsers.redact.kinds import LONGEST, PEM_BEGIN, SECRETS
+from triage.parsers.redact.pem import PemBlock
+
+__all__ = ["Redactor"]
+
+# Looked through at once.
+BLOCK: Final = 1 << 18
+# A line is looked through as a whole up to this, and beyond it in windows that overlap.
+WINDOW: Final = 1 << 17
+CONTEXT: Final = 64
+ESCAPE: Final = b"\x1b"
+ANSI: Final = re.compile(
+    rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])"
+)
+# (start, end, number of the secret, where its match begins): what names a secret stands before it.
+Span = tuple[int, int, int, int]
+
+
+def gate_of_all() -> Gate:
+    gates: dict[str, int] = {}
+    at_bits = 0
+    for number, one in enumerate(SECRETS):
+        if not one.gates:
+            at_bits |= 1 << number
+        for gate in one.gates:
+            gates[gate] = gates.get(gate, 0) | 1 << number
+    return Gate(gates, at_bits)
+
+
+GATE: Final = gate_of_all()
+
+
+class Redactor:
+    """Replaces secrets in one text by ``[redacted:kind]``; ``counts`` says how many of each."""
+
+    def __init__(self) -> None:
+        self.counts: dict[str, int] = {}
+        self.pending: list[bytes] = []
+        self.pending_bytes = 0
+        self.pem: PemBlock | None = None
+        # The end of what was let out of a line that is too long to wait for; else nothing.
+        self.left = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """Takes the next bytes; gives those of which nothing more can be said."""
+        self.pending.append(data)
+        self.pending_bytes += len(data)
+        if self.pending_bytes < BLOCK:
+            return b""
+        text = b"".join(self.pending)
+        end = text.rfind(b"\n") + 1
+        out = [self.lines(text[:end])] if end else []
+        start = end
+        while len(text) - start > WINDOW:
+            part, start = self.window(text, start, len(text) + 1)
+            out.append(part)
+        rest = text[start:]
+        self.pending = [rest]
+        self.pending_bytes = len(rest)
+        return b"".join(out)
+
+    def finish(self) -> bytes:
+        """The last bytes."""
+        text = b"".join(self.pending)
+        self.pending = []
+        self.pending_bytes = 0
+        return self.lines(text)
+
+    def lines(self, text: bytes) -> bytes:
+        """Whole lines, of which the first may be the rest of a long one."""
+        if not self.left:
+            return self.from_start(text)
+        end = text.find(b"\n")
+        end = len(text) if end < 0 else end
+        return self.long(text, 0, end) + self.from_start(text[end:])
+
+    def from_start(self, text: bytes) -> bytes:
+        """Whole lines."""
+        bits: dict[int, int] = {}
+        GATE.lines(text, bits)
+        if ESCAPE in text:
+            GATE.lines(ANSI.sub(b"", text), bits)
+        if not bits and self.pem is None:
+            return text
+        feeds = np.flatnonzero(np.frombuffer(text, dtype=np.uint8) == 10)
+        ends: list[int] = feeds.tolist()
+        if not text.endswith(b"\n"):
+            ends.append(len(text))
+        out: list[bytes] = []
+        done = 0
+        line = 0
+        waiting = sorted(bits, reverse=True)
+        while True:
+            if self.pem is None:
+                while waiting and waiting[-1] < line:
+                    waiting.pop()
+                if not waiting:
+                    break
+                line = waiting.pop()
+            if line >= len(ends):
+                break
+            start = ends[line - 1] + 1 if line else 0
+            out.append(text[done:start])
+            out.append(self.line(text, start, ends[line], bits.get(line, 0)))
+            done = ends[line]
+            line += 1
+        out.append(text[done:])
+        return b"".join(out)
+
+    def line(self, text: bytes, start: int, end: int, bits: int) -> bytes:
+        """One line without its end."""
+        if end - start > WINDOW:
+            return self.long(text, start, end)
+        line = text[start:end]
+        spans = spans_in(line, 0, bits)
+        if self.pem is None:
+            self.begin_key(line)
+        else:
+            spans.extend(self.key_span(line))
+        return self.replaced(line, merged(spans), 0, len(line))
+
+    def begin_key(self, line: bytes) -> None:
+        """Notes where a key begins that the line does not end."""
+        plain = ANSI.sub(b"", line)
+        for found in PEM_BEGIN.finditer(plain):
+            if found["end"] is None and not plain[found.end() :].strip():
+                self.pem = PemBlock(found.start())
+
+    def key_span(self, line: bytes) -> list[Span]:
+        """What of a line belongs to the key that began above it."""
+        pem = self.pem
+        if pem is None:
+            return []
+        plain = Plain(line)
+        span = pem.span(plain.text)
+        if not pem.open:
+            self.pem = None
+        if span is None:
+            return []
+        first, last = plain.back(*span)
+        return [(first, last, 0, first)]
+
+    def long(self, text: bytes, start: int, end: int) -> bytes:
+        """The rest of a line that is, or was, longer than a window."""
+        out: list[bytes] = []
+        while start < end:
+            part, start = self.window(text, start, end)
+            out.append(part)
+        self.left = b""
+        return b"".join(out)
+
+    def window(self, text: bytes, start: int, end: int) -> tuple[bytes, int]:
+        """What can be let out of the line from ``start`` on, and where the next window begins.
+
+        The line has more than a window's bytes, or ends at ``end``.
+        """
+        view = self.left + text[start : min(end, start + WINDOW)]
+        behind = len(self.left)
+        last = end - start <= WINDOW
+        cut = len(view) if last else behind + WINDOW - LONGEST
+        done = cut
+        spans: list[Span] = []
+        for one in sorted(spans_in(view, behind, GATE.whole(view)), key=lambda span: span[3]):
+            # What begins behind that is found again in the next window.
+            if one[3] < done:
+                spans.append(one)
+                done = max(done, one[1])
+        out = self.replaced(view, merged(spans), behind, done)
+        self.left = view[max(0, done - CONTEXT) : done]
+        return out, start + done - behind
+
+    def replaced(self, line: bytes, spans: list[Span], start: int, end: int) -> bytes:
+        """The line's bytes from ``start`` to ``end``, counted and replaced."""
+        if not spans:
+            return line[start:end]
+        out: list[bytes] = []
+        for first, last, number, _ in spans:
+            kind = SECRETS[number].kind
+            self.counts[kind] = self.counts.get(kind, 0) + 1
+            out.append(line[start:first])
+            out.append(b"[redacted:%b]" % kind.encode())
+            start = last
+        out.append(line[start:end])
+        return b"".join(out)
+
+
+def spans_in(line: bytes, start: int, bits: int) -> list[Span]:
+    """Those of which the match begins at ``start`` or behind it."""
+    if not bits:
+        return []
+    spans = matches(line, start, bits)
+    if ESCAPE in line:
+        plain = Plain(line)
+        spans.extend(
+            (*plain.back(first, last), number, plain.place(begin))
+            for first, last, number, begin in matches(plain.text, plain.forward(start), bits)
+        )
+    return spans
+
+
+def matches(line: bytes, start: int, bits: int) -> list[Span]:
+    spans: list[Span] = []
+    number = 0
+    while bits:
+        if bits & 1:
+            for found in SECRETS[number].pattern.finditer(line, start):
+                group = found.lastgroup
+                first, last = found.span(group) if group in ("s", "q") else found.span()
+                spans.append((first, last, number, found.start()))
+        bits >>= 1
+        number += 1
+    return spans
+
+
+def merged(spans: list[Span]) -> list[Span]:
+    """In their order, those that overlap as one, of the kind that is listed first."""
+    if len(spans) < 2:
+        return spans
+    spans.sort()
+    whole = [spans[0]]
+    for first, last, number, begin in spans[1:]:
+        before = whole[-1]
+        if first < before[1]:
+            whole[-1] = (before[0], max(before[1], last), min(before[2], number), before[3])
+        else:
+            whole.append((first, last, number, begin))
+    return whole
+
+
+class Plain:
+    """A line without its escape sequences, and the way back."""
+
+    def __init__(self, line: bytes) -> None:
+        # Where each stretch of text begins, without the escapes and with them.
+        self.places = [0]
+        self.raw = [0]
+        parts: list[bytes] = []
+        done = length = 0
+        for found in ANSI.finditer(line):
+            if found.start() > done:
+                parts.append(line[done : found.start()])
+                length += found.start() - done
+            done = found.end()
+            self.places.append(length)
+            self.raw.append(done)
+        parts.append(line[done:])
+        self.text = b"".join(parts)
+
+    def back(self, first: int, last: int) -> tuple[int, int]:
+        """A span of the text as one of the line."""
+        return self.place(first), self.place(last - 1) + 1
+
+    def place(self, at: int) -> int:
+        k = bisect_right(self.places, at) - 1
+        return self.raw[k] + at - self.places[k]
+
+    def forward(self, raw: int) -> int:
+        """Where in the text the line's byte ``raw`` is, or what follows it."""
+        k = bisect_right(self.raw, raw) - 1
+        end = self.places[k + 1] if k + 1 < len(self.places) else len(self.text)
+        return min(self.places[k] + raw - self.raw[k], end)

@@ -1,0 +1,94 @@
+"""A claim: rows of work that one worker holds until it finishes them, or its lease ends."""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Final
+
+import structlog
+from sqlalchemy.orm import Session
+
+from triage.clock import utc_now
+from triage.errors import TriageError
+from triage.store.database.engine import Database
+from triage.store.views import WorkView
+from triage.store.work import table
+
+__all__ = ["Claim", "Lease", "LeaseLost"]
+
+log = structlog.get_logger(__name__)
+RENEWALS: Final = 4
+
+
+class LeaseLost(Exception):
+    """Another worker was given the rows; nothing of this one's result was written."""
+
+
+class Claim:
+    """What a handler is given: the rows to do, and the transaction that ends them."""
+
+    def __init__(self, database: Database, owner: str, rows: Sequence[WorkView]) -> None:
+        self.database = database
+        self.owner = owner
+        self.rows = rows
+        self.finished = False
+
+    @property
+    def keys(self) -> list[str]:
+        """What the rows are about: ids of uploads, of an incident, of a subscription."""
+        return [row.key for row in self.rows]
+
+    @contextmanager
+    def finishing(self, again_at: datetime | None = None) -> Iterator[Session]:
+        """The session in which the result is written; its commit ends the rows as well.
+
+        With ``again_at`` they are due again then. Raises :class:`LeaseLost` before anything is
+        written when another worker holds a row by now.
+        """
+        with self.database.writing() as session:
+            if not table.finish_all(session, self.rows, self.owner, utc_now(), again_at=again_at):
+                raise LeaseLost
+            yield session
+        self.finished = True
+
+    def finish(self, again_at: datetime | None = None) -> None:
+        """End the rows without a result; as :meth:`finishing`."""
+        with self.finishing(again_at):
+            pass
+
+
+class Lease:
+    """Renews a claim while its rows are done: a dead worker, or a dead machine, renews nothing."""
+
+    def __init__(self, claim: Claim, lease_s: float) -> None:
+        self.claim = claim
+        self.lease_s = lease_s
+        self.ended = threading.Event()
+        self.thread = threading.Thread(target=self._renew, name="lease", daemon=True)
+
+    def __enter__(self) -> None:
+        self.thread.start()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.ended.set()
+
+    def _renew(self) -> None:
+        while not self.ended.wait(self.lease_s / RENEWALS):
+            until = utc_now() + timedelta(seconds=self.lease_s)
+            try:
+                with self.claim.database.writing() as session:
+                    kept = [
+                        table.renew(session, row.id, self.claim.owner, until)
+                        for row in self.claim.rows
+                    ]
+                if not any(kept):
+                    return
+            except TriageError as error:
+                log.warning("lease not renewed", why=str(error))

@@ -1,0 +1,1 @@
+"""An Answer as JSON, DataFrames and a trace."""

@@ -1,0 +1,177 @@
+"""Frames: an Answer as pandas DataFrames, named after their rows.
+
+Lists of ranks are tuples of ints; the rest is as :mod:`triage.render.data.tables` says.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from triage.domain.report import Answer, Because, Coverage, RankState
+from triage.render.data.tables import TIME, table
+from triage.render.words.moments import lines
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = [
+    "COLLECTIVES", "COVERAGE", "RANKS", "SUSPECTS", "TIMELINE", "collectives", "coverage",
+    "ranks", "suspects", "timeline",
+]  # fmt: skip
+
+SUSPECTS: Mapping[str, str] = {
+    "position": "int64",
+    "node": "string",
+    "ranks": "object",
+    "gpus": "object",
+    "category": "string",
+    "score": "float64",
+    "role": "string",
+    "action": "string",
+    "because": "string",
+    "num_because": "int64",
+}
+"""One row per suspect. ``because`` holds its reasons, one a line, each with its place."""
+
+RANKS: Mapping[str, str] = {
+    "rank": "int64",
+    "node": "string",
+    "state": "string",
+    "pg": "string",
+    "desc": "string",
+    "seq_id": "Int64",
+    "op": "string",
+    "late_ms": "float64",
+    "artifact": "string",
+}
+"""One row per rank at the moment of the dumps; ``state`` as in ``RankState``."""
+
+COLLECTIVES: Mapping[str, str] = {
+    "pg": "string",
+    "desc": "string",
+    "seq_id": "Int64",
+    "op": "string",
+    "waiting": "object",
+    "missing": "object",
+    "mismatched": "object",
+    "num_waiting": "int64",
+    "num_missing": "int64",
+    "num_mismatched": "int64",
+}
+"""One row per collective at a frontier; the three lists hold global ranks, ascending."""
+
+TIMELINE: Mapping[str, str] = {
+    "at": TIME,
+    "from_stop_s": "Float64",
+    "node": "string",
+    "rank": "Int64",
+    "kind": "string",
+    "category": "string",
+    "text": "string",
+}
+"""One row per first root evidence of a node, and the stop itself, in the order of time."""
+
+COVERAGE: Mapping[str, str] = {
+    "what": "string",
+    "count": "Int64",
+    "rank": "Int64",
+    "artifact": "string",
+    "text": "string",
+}
+"""The four counts first (``ranks_expected``, ``dumps_read``, ``lines_read``,
+``lines_not_understood``), then a row per ``rank_without_dump``, ``partial`` and ``unreadable``
+artifact with its reason, and ``note``."""
+
+_STATE_ORDER = ("culprit", "possible", "no_dump", "waiting", "unknown", "idle")
+
+
+def suspects(answer: Answer) -> "DataFrame":
+    """The suspects, best first, with the columns of ``SUSPECTS``."""
+    rows = (
+        {
+            "position": suspect.position,
+            "node": suspect.node,
+            "ranks": suspect.ranks,
+            "gpus": suspect.gpus,
+            "category": str(suspect.category),
+            "score": suspect.score,
+            "role": str(suspect.role),
+            "action": str(suspect.action),
+            "because": "\n".join(map(_reason, suspect.because)),
+            "num_because": len(suspect.because),
+        }
+        for suspect in answer.suspects
+    )
+    return table(rows, SUSPECTS)
+
+
+def ranks(answer: Answer) -> "DataFrame":
+    """The ranks, most suspicious first, with the columns of ``RANKS``."""
+    rows = (
+        {column: getattr(state, column) for column in RANKS}
+        for state in sorted(answer.ranks, key=_suspicion)
+    )
+    return table(rows, RANKS)
+
+
+def collectives(answer: Answer) -> "DataFrame":
+    """The collectives in question, in the order of the answer, with those of ``COLLECTIVES``."""
+    rows = (
+        {
+            "pg": one.pg,
+            "desc": one.desc,
+            "seq_id": one.seq_id,
+            "op": one.op,
+            "waiting": one.waiting,
+            "missing": one.missing,
+            "mismatched": one.mismatched,
+            "num_waiting": len(one.waiting),
+            "num_missing": len(one.missing),
+            "num_mismatched": len(one.mismatched),
+        }
+        for one in answer.collectives
+    )
+    return table(rows, COLLECTIVES)
+
+
+def timeline(answer: Answer) -> "DataFrame":
+    """The first error of each node beside the stop, with the columns of ``TIMELINE``."""
+    rows = (
+        {
+            "at": line.moment.at,
+            "from_stop_s": line.from_stop_s,
+            "node": line.moment.node,
+            "rank": line.moment.rank,
+            "kind": line.moment.kind,
+            "category": line.moment.category,
+            "text": line.moment.text,
+        }
+        for line in lines(answer)
+    )
+    return table(rows, TIMELINE)
+
+
+def coverage(answer: Answer) -> "DataFrame":
+    """What was read and what was not, with the columns of ``COVERAGE``."""
+    return table(_seen(answer.coverage), COVERAGE)
+
+
+def _seen(seen: Coverage) -> Iterator[dict[str, Any]]:
+    for what in ("ranks_expected", "dumps_read", "lines_read", "lines_not_understood"):
+        yield {"what": what, "count": getattr(seen, what)}
+    yield from ({"what": "rank_without_dump", "rank": rank} for rank in seen.ranks_without_dump)
+    for what, files in (("partial", seen.partial), ("unreadable", seen.unreadable)):
+        yield from ({"what": what, "artifact": one.artifact, "text": one.why} for one in files)
+    yield from ({"what": "note", "text": note} for note in seen.notes)
+
+
+def _suspicion(state: RankState) -> tuple[int, float, int]:
+    known = state.state in _STATE_ORDER
+    place = _STATE_ORDER.index(state.state) if known else len(_STATE_ORDER)
+    return place, -(state.late_ms or 0.0), state.rank
+
+
+def _reason(reason: Because) -> str:
+    if reason.artifact is None:
+        return reason.text
+    place = reason.artifact if reason.line is None else f"{reason.artifact}:{reason.line}"
+    return f"{reason.text} [{place}]"

@@ -1,0 +1,200 @@
+"""Perfetto: a Trace as Chrome's JSON, which Perfetto and chrome://tracing open.
+
+A process is a node, a thread is one process group of one rank, a slice is an operation.
+Arrows join the members of a collective that did not end on all of them. The file carries
+what was left out, so that it can be handed on by itself.
+"""
+
+import gzip
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, Final, cast
+
+import orjson
+
+from triage.analysis.trace import Operation, Trace
+from triage.domain.report import iso_utc
+from triage.render.words.clean import cut, one_line
+
+__all__ = ["TraceFile", "write"]
+
+Event = dict[str, Any]
+NO_NODE: Final = "node unknown"
+# Node clocks are told apart to about this much: the watchdog looks every 100 ms.
+UNCERTAIN_MS: Final = 100.0
+MAX_TEXT: Final = 400
+MAX_FLOWS: Final = 64
+BATCH: Final = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFile:
+    """What stands in a trace file, and what does not."""
+
+    path: Path
+    num_events: int
+    num_ranks: int
+    left_out: tuple[str, ...]
+
+    def __str__(self) -> str:
+        said = f"{self.path}: {self.num_events:,} operations of {self.num_ranks:,} ranks"
+        return f"{said}; left out: {'; '.join(self.left_out)}" if self.left_out else said
+
+    __repr__ = __str__
+
+
+def write(trace: Trace, path: Path) -> TraceFile:
+    """Write ``trace`` to ``path``, gzip where the name ends in ``.gz``; the same bytes each time.
+
+    Raises OSError where it cannot be written.
+    """
+    with path.open("wb") as file:
+        if path.suffix != ".gz":
+            dump(trace, file)
+        else:
+            # No name and no time of writing in the header: the same trace, the same bytes.
+            with gzip.GzipFile("", "wb", 6, file, 0) as packed:
+                dump(trace, cast("IO[bytes]", packed))
+    return TraceFile(path, len(trace.operations), len(trace.nodes), trace.left_out)
+
+
+def dump(trace: Trace, file: IO[bytes]) -> None:
+    """The whole object, a batch of events at a time."""
+    about = {
+        "tool": "nccl-triage",
+        "start": iso_utc_ns(trace.start_ns),
+        "times": "UTC, from when the host issued an operation until its end was noticed or the "
+        "next one of its group was issued; an instant where nothing says how long it took",
+        "left_out": list(trace.left_out),
+    }
+    file.write(b'{"displayTimeUnit":"ms","otherData":' + orjson.dumps(about))
+    file.write(b',"traceEvents":[')
+    first = True
+    batch: list[Event] = []
+    for event in events(trace):
+        batch.append(event)
+        if len(batch) == BATCH:
+            first = flush(batch, file, first=first)
+    flush(batch, file, first=first)
+    file.write(b"]}\n")
+
+
+def flush(batch: list[Event], file: IO[bytes], *, first: bool) -> bool:
+    if not batch:
+        return first
+    file.write((b"" if first else b",") + orjson.dumps(batch)[1:-1])
+    batch.clear()
+    return False
+
+
+def events(trace: Trace) -> Iterator[Event]:
+    """Names of tracks, then operations, arrows and how far clocks may be off."""
+    nodes = sorted({trace.nodes[rank] or NO_NODE for rank in trace.nodes})
+    pid_of = {node: number for number, node in enumerate(nodes, start=1)}
+    pid_of_rank = {rank: pid_of[node or NO_NODE] for rank, node in trace.nodes.items()}
+    threads = {place: number for number, place in enumerate(sorted(trace.streams), start=1)}
+    yield from tracks(trace, pid_of, pid_of_rank, threads)
+    for one in trace.operations:
+        yield slice_of(trace, one, pid_of_rank[one.rank], threads[one.rank, one.stream])
+    yield from arrows(trace, pid_of_rank, threads)
+    if len(nodes) > 1:
+        for pid in pid_of.values():
+            for ns in (trace.start_ns, trace.dumped_ns):
+                yield {
+                    "ph": "C", "name": "clock uncertainty (ms)", "pid": pid,
+                    "ts": microseconds(trace, ns), "args": {"ms": UNCERTAIN_MS},
+                }  # fmt: skip
+
+
+def tracks(
+    trace: Trace,
+    pid_of: dict[str, int],
+    pid_of_rank: dict[int, int],
+    threads: dict[tuple[int, int], int],
+) -> Iterator[Event]:
+    for node, pid in pid_of.items():
+        yield named("process_name", pid, 0, name=shown(node))
+        yield named("process_sort_index", pid, 0, sort_index=pid)
+        ahead = trace.ahead_ms.get(node)
+        if ahead:
+            label = f"clock {abs(ahead):,.0f} ms {'ahead' if ahead > 0 else 'behind'}, corrected"
+            yield named("process_labels", pid, 0, labels=label)
+    for (rank, stream), tid in threads.items():
+        role = trace.roles.get(rank)
+        who = f"rank {rank}{f' ({role})' if role else ''}: {trace.streams[rank, stream]}"
+        yield named("thread_name", pid_of_rank[rank], tid, name=shown(who))
+        yield named("thread_sort_index", pid_of_rank[rank], tid, sort_index=tid)
+
+
+def named(what: str, pid: int, tid: int, **args: str | int) -> Event:
+    return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
+
+
+def slice_of(trace: Trace, one: Operation, pid: int, tid: int) -> Event:
+    args: Event = {"rank": one.rank, "seq_id": one.seq_id, "state": one.state}
+    if one.sizes:
+        args["sizes"] = shown(one.sizes)
+    if one.stack:
+        args["stack"] = shown(one.stack)
+    event: Event = {
+        "ph": "X",
+        "name": shown(f"{one.name} #{one.seq_id}"),
+        "cat": "send/recv" if one.p2p else "collective",
+        "pid": pid,
+        "tid": tid,
+        "ts": microseconds(trace, one.start_ns),
+        "args": args,
+    }
+    if one.state != "completed":
+        event["name"] += " (never completed)"
+        event["dur"] = (one.end_ns - one.start_ns) / 1e3
+    elif one.lasted_ms is None:
+        args["time"] = "when the host issued it; nothing says how long it took"
+        event |= {"ph": "i", "s": "t"}
+    else:
+        args["end_noticed_after_ms"] = round(one.lasted_ms, 3)
+        event["dur"] = (one.end_ns - one.start_ns) / 1e3
+    return event
+
+
+def arrows(
+    trace: Trace, pid_of_rank: dict[int, int], threads: dict[tuple[int, int], int]
+) -> Iterator[Event]:
+    """From the first member that waits in a collective to each of the others."""
+    members: dict[tuple[int, int], list[Operation]] = defaultdict(list)
+    for one in trace.operations:
+        if one.key is not None and one.state != "completed":
+            members[one.key].append(one)
+    number = 0
+    for key in sorted(members):
+        for early, late in pairs(members[key]):
+            number += 1
+            for phase, one in (("s", early), ("f", late)):
+                yield {
+                    "ph": phase, "id": number, "name": "same collective", "cat": "collective",
+                    "pid": pid_of_rank[one.rank], "tid": threads[one.rank, one.stream],
+                    "ts": microseconds(trace, max(one.start_ns, early.start_ns)),
+                    **({"bp": "e"} if phase == "f" else {}),
+                }  # fmt: skip
+
+
+def pairs(members: Sequence[Operation]) -> Iterator[tuple[Operation, Operation]]:
+    ordered = sorted(members, key=lambda one: (one.start_ns, one.rank))
+    return ((ordered[0], late) for late in ordered[1 : MAX_FLOWS + 1])
+
+
+def microseconds(trace: Trace, ns: int) -> float:
+    return (ns - trace.start_ns) / 1e3
+
+
+def iso_utc_ns(ns: int) -> str | None:
+    from triage.analysis.waiting.case import timestamp
+
+    return iso_utc(timestamp(ns))
+
+
+def shown(text: str) -> str:
+    """Foreign text: on one line, bounded, without what drives a terminal."""
+    return cut(one_line(text), MAX_TEXT)

@@ -1,0 +1,148 @@
+"""Tables: rows as pandas DataFrames whose columns and dtypes are written down.
+
+A table has the same columns and dtypes when it is empty. Text is ``string``, whole numbers
+that may be missing are ``Int64``, times are aware UTC, lists are tuples.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from triage.render.words.clean import encodable
+
+if TYPE_CHECKING:
+    from pandas import DataFrame
+
+__all__ = [
+    "ARTIFACTS", "EVIDENCE", "INCIDENTS", "LATENESS", "REPEATS", "SENT", "SIMILAR", "TIME", "table",
+]  # fmt: skip
+
+# Microseconds reach every year that a log can print; nanoseconds end in 2262.
+TIME = "datetime64[us, UTC]"
+
+EVIDENCE: Mapping[str, str] = {
+    "artifact": "string",
+    "line": "Int64",
+    "at": TIME,
+    "clock": "string",
+    "node": "string",
+    "rank": "Int64",
+    "kind": "string",
+    "code": "Int64",
+    "gpu": "string",
+    "category": "string",
+    "role": "string",
+    "signature": "string",
+    "text": "string",
+    "count": "int64",
+}
+"""One row per dated fact, as ``triage parse`` prints it; ``count`` lines said the same."""
+
+LATENESS: Mapping[str, str] = {
+    "rank": "int64",
+    "node": "string",
+    "late_ms": "float64",
+    "held_share": "float64",
+    "num_matched": "int64",
+}
+"""One row per rank, latest first. ``late_ms`` is the delay it causes per operation,
+``held_share`` the share of operations that it holds up, over ``num_matched`` compared ones."""
+
+INCIDENTS: Mapping[str, str] = {
+    "id": "string",
+    "job_id": "string",
+    "cluster": "string",
+    "state": "string",
+    "kind": "string",
+    "category": "string",
+    "confidence": "Float64",
+    "summary": "string",
+    "cordon": "object",
+    "revision": "int64",
+    "provisional": "bool",
+    "resolved_as": "string",
+    "created_at": TIME,
+    "settled_at": TIME,
+}
+"""One row per incident, newest first; what the verdict says is missing before there is one."""
+
+ARTIFACTS: Mapping[str, str] = {
+    "id": "string",
+    "node": "string",
+    "rank": "Int64",
+    "kind": "string",
+    "filename": "string",
+    "bytes": "int64",
+    "state": "string",
+    "reason": "string",
+    "sha256": "string",
+    "created_at": TIME,
+}
+"""One row per uploaded file, in the order they came."""
+
+SENT: Mapping[str, str] = {
+    "member": "string",
+    "status": "int64",
+    "reason": "string",
+    "id": "string",
+}
+"""One row per file of an upload; ``status`` 200 was there already, 201 is new, 4xx is refused."""
+
+REPEATS: Mapping[str, str] = {
+    "incident_id": "string",
+    "job_id": "string",
+    "at": TIME,
+    "node": "string",
+    "part": "string",
+    "why": "string",
+}
+"""One row per earlier incident that convicted the same node, newest first."""
+
+SIMILAR: Mapping[str, str] = {
+    "name": "string",
+    "score": "float64",
+    "why": "string",
+    "job_id": "string",
+    "at": TIME,
+    "category": "string",
+    "node": "string",
+    "summary": "string",
+}
+"""One row per earlier incident, most similar first; ``why`` adds up to ``score``."""
+
+
+def table(rows: Iterable[Mapping[str, Any]], columns: Mapping[str, str]) -> "DataFrame":
+    """A DataFrame of exactly ``columns``; a key that a row lacks is missing in it.
+
+    Times may be ``datetime`` or RFC 3339 text; other keys of a row are passed over.
+    """
+    import pandas as pd
+
+    held = list(rows)
+    return pd.DataFrame(
+        {
+            name: pd.Series([cell(row.get(name), dtype) for row in held], dtype=dtype)
+            for name, dtype in columns.items()
+        }
+    )
+
+
+def cell(value: object, dtype: str) -> object:
+    if value is None:
+        return None
+    if dtype == TIME:
+        return moment(value)
+    if dtype == "string":
+        return encodable(str(value))
+    if dtype == "Int64" and isinstance(value, int) and not -(1 << 63) <= value < 1 << 63:
+        return None  # a number of a hostile dump that no table can hold
+    return tuple(value) if dtype == "object" and isinstance(value, list) else value
+
+
+def moment(value: object) -> datetime | None:
+    """An aware UTC time, None for what is no time at all."""
+    try:
+        at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
+        return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None

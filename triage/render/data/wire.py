@@ -1,0 +1,68 @@
+"""Wire: an Answer or a row as canonical JSON bytes.
+
+The same values give the same bytes. Control characters beyond ASCII and bidi
+overrides stay escaped, so that JSON on a terminal cannot drive it either.
+"""
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from triage.domain.report import Answer
+from triage.render.words.clean import encodable, escape_json
+
+__all__ = ["encode", "encode_line", "render"]
+
+
+def render(answer: Answer, *, top: int | None = None) -> bytes:
+    """What ``--format json`` prints: two blanks of indent, a newline at the end.
+
+    ``top`` keeps the best N suspects.
+    """
+    report = answer.to_dict()
+    if top is not None:
+        report["suspects"] = report["suspects"][:top]
+    return encode(report)
+
+
+def encode(value: Mapping[str, Any]) -> bytes:
+    """One JSON object, indented, with a newline at the end."""
+    return _dump(value, orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE)
+
+
+def encode_line(value: Mapping[str, Any]) -> bytes:
+    """One JSON object on one line, with a newline at the end."""
+    return _dump(value, orjson.OPT_APPEND_NEWLINE)
+
+
+def _dump(value: Mapping[str, Any], option: int) -> bytes:
+    try:
+        encoded = orjson.dumps(value, option=option)
+    except TypeError:  # a lone surrogate, or an integer past 64 bits: both come from dumps
+        encoded = _dump_plainly(value, indented=bool(option & orjson.OPT_INDENT_2))
+    return escape_json(encoded)
+
+
+def _dump_plainly(value: Mapping[str, Any], *, indented: bool) -> bytes:
+    text = json.dumps(
+        _plain(value),
+        ensure_ascii=False,
+        indent=2 if indented else None,
+        separators=(",", ": ") if indented else (",", ":"),
+    )
+    return text.encode("utf-8") + b"\n"
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, str):
+        return encodable(value)
+    if isinstance(value, Mapping):
+        return {encodable(str(key)): _plain(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

@@ -1,0 +1,1 @@
+"""An Answer as HTML."""

@@ -1,0 +1,125 @@
+"""HTML: an Answer as one page that needs nothing else.
+
+The page loads nothing: no address of another place stands in it, and its policy allows
+only its own style sheet and its own script. Without the script it loses a hover line.
+"""
+
+from collections.abc import Sequence
+
+from triage.domain.report import Answer, RankState, Waits
+from triage.render.page.sections import (
+    collectives,
+    coverage,
+    next_steps,
+    suspects,
+    verdict,
+    victims,
+)
+from triage.render.page.style import CSS, POLICY, SCRIPT
+from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
+from triage.render.pictures.markup import Html, constant, el
+from triage.render.words.clean import cut, one_line
+from triage.render.words.moments import days, lines
+
+__all__ = ["render"]
+
+_HINT = "Point at a square to see its rank; the table above has them all."
+
+
+def render(answer: Answer, *, top: int | None = None) -> str:
+    """One self-contained page, with a newline at the end.
+
+    Order: verdict, suspects with their reasons, coverage, next step, then the pictures,
+    the time line first.
+    ``top`` is the number of suspects shown (50 when None).
+    """
+    title = cut(one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}"), 120)
+    head = el(
+        "head",
+        None,
+        el("meta", {"charset": "utf-8"}),
+        el("meta", {"http-equiv": "Content-Security-Policy", "content": constant(POLICY)}),
+        el("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        el("meta", {"name": "referrer", "content": "no-referrer"}),
+        el("title", None, title),
+        el("style", None, constant(CSS)),
+    )
+    body = el(
+        "body",
+        None,
+        el(
+            "main",
+            None,
+            el("header", None, verdict(answer)),
+            suspects(answer.suspects, top),
+            victims(answer.victims),
+            coverage(answer.coverage),
+            next_steps(answer),
+            _timeline(answer),
+            _progress(answer),
+            _waits(answer.waits),
+            _ranks(answer.ranks),
+            collectives(answer.collectives),
+        ),
+        el("script", None, constant(SCRIPT)),
+    )
+    return f"<!DOCTYPE html>\n{el('html', {'lang': 'en'}, head, body)}\n"
+
+
+def _timeline(answer: Answer) -> Html:
+    shown = lines(answer)
+    if not shown:
+        return constant("")
+    when = days(shown)
+    day = f" on {when[0]}" if len(when) == 1 else ""
+    return el(
+        "section",
+        None,
+        el("h2", None, "What happened when"),
+        el("p", {"class": "soft"}, f"The first error of each node beside the stop{day}, in UTC."),
+        el("div", {"class": "scroll", "tabindex": 0}, timeline_svg.as_svg(shown)),
+        el("div", {"class": "scroll"}, timeline_svg.as_table(shown, with_day=len(when) > 1)),
+    )
+
+
+def _progress(answer: Answer) -> Html:
+    picture, table = progress_svg.as_svg(answer.progress), progress_svg.as_table(answer.progress)
+    if answer.progress is None or not (picture or table):
+        return constant("")
+    return el(
+        "section",
+        None,
+        el("h2", None, "How the job moved"),
+        el("p", {"class": "soft"}, answer.progress.said),
+        el("div", {"class": "scroll", "tabindex": 0}, picture),
+        el("div", {"class": "scroll"}, table),
+    )
+
+
+def _waits(waits: Waits) -> Html:
+    shown, omitted = graph.boxes(waits)
+    if not shown:
+        return constant("")
+    note = f"{omitted:,} smaller boxes are not drawn." if omitted else ""
+    return el(
+        "section",
+        None,
+        el("h2", None, "Who waits for whom"),
+        el("p", {"class": "soft"}, f"An arrow means \u201cwaits for\u201d. {note}"),
+        el("div", {"class": "scroll", "tabindex": 0}, graph.as_svg(waits)),
+        el("details", None, el("summary", None, "The same as text"), graph.as_list(waits)),
+    )
+
+
+def _ranks(ranks: Sequence[RankState]) -> Html:
+    if not ranks:
+        return constant("")
+    return el(
+        "section",
+        None,
+        el("h2", None, "Ranks"),
+        el("div", {"class": "scroll"}, grid_svg.legend(ranks)),
+        el("div", {"class": "scroll", "tabindex": 0}, grid_svg.as_svg(ranks)),
+        el("p", {"id": "tip", "class": "soft"}, _HINT),
+        grid_svg.late_table(ranks),
+    )

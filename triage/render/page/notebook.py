@@ -1,0 +1,92 @@
+"""Notebook: an Answer as a fragment that a saved notebook still shows.
+
+No script and no style sheet: viewers of notebooks remove both. What they leave alone are
+tables, and SVG that carries its own colours; without the SVG nothing is lost but the picture.
+"""
+
+from collections.abc import Sequence
+
+from triage.domain.report import Answer, Suspect
+from triage.render.pictures import graph, timeline_svg
+from triage.render.pictures.markup import Html, constant, el, join
+from triage.render.words.belief import belief
+from triage.render.words.clean import cut, one_line
+from triage.render.words.moments import lines
+from triage.render.words.next_step import next_step
+from triage.render.words.ranges import condense, condense_names
+
+__all__ = ["fragment", "html_table"]
+
+MAX_SUSPECTS = 10
+# More boxes or rows than this are no small picture; `.plot` draws them.
+_MAX_BOXES, _MAX_MOMENTS = 12, 12
+_HEAD = ("#", "node", "ranks", "cause", "score", "role", "because")
+
+
+def fragment(answer: Answer, *notes: str) -> str:
+    """Verdict, suspects, next step and one small picture, for ``_repr_html_``.
+
+    ``notes`` are sentences shown below the verdict.
+    """
+    said = answer.verdict
+    shown = answer.suspects[:MAX_SUSPECTS]
+    left = len(answer.suspects) - len(shown)
+    return str(
+        el(
+            "div",
+            {"class": "triage-report"},
+            el("p", None, el("b", None, said.summary)),
+            el("p", None, _facts(answer)),
+            *(el("p", None, note) for note in notes),
+            _suspects(shown) if shown else el("p", None, "No suspects."),
+            el("p", None, f"and {left:,} more in .suspects") if left > 0 else None,
+            el("p", None, el("b", None, "Next step: "), next_step(answer)),
+            _picture(answer),
+        )
+    )
+
+
+def html_table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Html:
+    """A plain table; a ``str`` is foreign text and escaped."""
+    shown = (el("tr", None, join(el("td", None, cell) for cell in row)) for row in rows)
+    names = join(el("th", {"scope": "col"}, name) for name in head)
+    return el("table", None, el("thead", None, el("tr", None, names)), el("tbody", None, *shown))
+
+
+def _facts(answer: Answer) -> str:
+    said, seen = answer.verdict, answer.coverage
+    of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
+    facts = [str(said.kind), str(said.category), f"confidence {belief(said.confidence)}"]
+    facts.append(f"action {said.action}")
+    if said.cordon:
+        facts.append(f"cordon {condense_names(map(one_line, said.cordon), max_chars=80)}")
+    seen_of = f"dumps read: {seen.dumps_read:,}{of_all}, log lines read: {seen.lines_read:,}"
+    return f"{', '.join(facts)}; {seen_of}"
+
+
+def _suspects(shown: Sequence[Suspect]) -> Html:
+    rows = [
+        (
+            str(one.position),
+            one.node or "unknown",
+            condense(one.ranks, max_chars=40),
+            str(one.category),
+            belief(one.score),
+            str(one.role),
+            cut(one_line(one.because[0].text), 160) if one.because else "",
+        )
+        for one in shown
+    ]
+    return html_table(_HEAD, rows)
+
+
+def _picture(answer: Answer) -> Html:
+    """Who waits for whom; without that, the first errors beside the stop."""
+    nodes, _ = graph.boxes(answer.waits)
+    moments = lines(answer)
+    if 0 < len(nodes) <= _MAX_BOXES:
+        return graph.as_svg(answer.waits)
+    if not nodes and len(moments) <= _MAX_MOMENTS:
+        return timeline_svg.as_svg(moments)
+    what = ".plot.waits()" if nodes else ".plot.timeline()"
+    return el("p", None, f"{what} draws the picture.") if nodes or moments else constant("")

@@ -1,0 +1,237 @@
+"""Grid picture: all ranks as inline SVG, one path per state, with its legend as a table.
+
+16,384 squares as elements would be a megabyte; joined runs in one path a state are a
+tenth of it at most. State is told by pattern, ring and table, never by colour alone.
+"""
+
+from collections.abc import Sequence
+from itertools import groupby
+
+import orjson
+
+from triage.domain.report import RankState
+from triage.render.pictures.grid import (
+    MAX_CELLS,
+    STATES,
+    Cell,
+    Grid,
+    arrange,
+    ranks_by_state,
+    spans,
+    state_of,
+    summary,
+)
+from triage.render.pictures.markup import Html, constant, el, join
+from triage.render.words.clean import cut, one_line
+from triage.render.words.ranges import condense
+
+__all__ = ["MEANING", "as_svg", "late_table", "legend"]
+
+MEANING = {
+    "culprit": "the others wait for it",
+    "possible": "may be the one; not convicted",
+    "no_dump": "left no dump",
+    "waiting": "waits for another rank",
+    "idle": "everything it issued is done",
+    "unknown": "nothing is known of it",
+}
+_MAX_RINGS = 64
+# Below this a square is too small for a sign of its own.
+_SIGN_SIZE = 14
+_SIGN = {"culprit": "\N{MULTIPLICATION SIGN}", "possible": "?", "no_dump": "\N{EN DASH}"}
+_MAX_LATE = 20
+# More places than this would make the page heavy; the tip then says rank, node and state.
+_MAX_PLACES = 4096
+_MAX_RANK_CHARS = 300
+
+_PATTERNS = constant(
+    '<defs><pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse">'
+    '<path class="hatch-ground" d="M0 0h6v6h-6z"/>'
+    '<path class="hatch-line" d="M-1 1L1 -1M0 6L6 0M5 7L7 5"/></pattern>'
+    '<pattern id="dots" width="4" height="4" patternUnits="userSpaceOnUse">'
+    '<path class="hatch-ground" d="M0 0h4v4h-4z"/>'
+    '<path class="dot" d="M1 1h1v1h-1z"/></pattern></defs>'
+)
+
+
+def as_svg(ranks: Sequence[RankState]) -> Html:
+    """The picture; a sentence instead when there are too many ranks, nothing without any."""
+    if len(ranks) > MAX_CELLS:
+        return el("p", None, f"{len(ranks):,} ranks are too many to draw; the table has them.")
+    grid = arrange(ranks)
+    if grid is None:
+        return constant("")
+    # A ring around a small square at the edge needs room.
+    edge = 1 if grid.size >= _SIGN_SIZE else 12
+    order = "a column a node, local rank 0 on top" if not grid.columns else "in rows, rank 0 first"
+    title = f"{len(ranks):,} ranks, {order}"
+    return el(
+        "svg",
+        {
+            "id": "grid",
+            "class": "grid",
+            "role": "img",
+            "aria-label": title,
+            "viewBox": f"-{edge} 0 {grid.width + 2 * edge} {grid.height + edge}",
+            "width": grid.width + 2 * edge,
+            "height": grid.height + edge,
+            "data-cells": _hover(grid),
+        },
+        el("title", None, title),
+        el("desc", None, summary(ranks)),
+        _PATTERNS,
+        join(el("text", {"class": "name", "x": x, "y": y}, text) for x, y, text in grid.labels),
+        join(_states(grid)),
+        _lines(grid),
+        join(_marks(grid)),
+    )
+
+
+def legend(ranks: Sequence[RankState]) -> Html:
+    """Legend and text twin of the picture: state, meaning, count, ranks."""
+    rows = [
+        el(
+            "tr",
+            None,
+            el("th", {"scope": "row"}, _swatch(name), " ", name.replace("_", " ")),
+            el("td", None, MEANING[name]),
+            el("td", {"class": "count"}, f"{len(members):,}"),
+            el("td", {"class": "mono"}, condense(members, max_chars=_MAX_RANK_CHARS)),
+        )
+        for name, members in ranks_by_state(ranks)
+    ]
+    head = join(el("th", {"scope": "col"}, word) for word in ("State", "Meaning", "Count", "Ranks"))
+    return el(
+        "table",
+        {"class": "legend"},
+        el("caption", None, "The ranks by state"),
+        el("thead", None, el("tr", None, head)),
+        el("tbody", None, join(rows)),
+    )
+
+
+def late_table(ranks: Sequence[RankState]) -> Html:
+    """The ranks that delay the others most, of a job that does not hang; else nothing."""
+    late = [state for state in ranks if state.late_ms]
+    late.sort(key=lambda state: (-(state.late_ms or 0.0), state.rank))
+    if not late:
+        return constant("")
+    rows = (
+        el(
+            "tr",
+            None,
+            el("th", {"scope": "row"}, str(state.rank)),
+            el("td", None, state.node or "unknown"),
+            el("td", {"class": "count"}, f"{state.late_ms:,.1f}"),
+        )
+        for state in late[:_MAX_LATE]
+    )
+    names = ("Rank", "Node", "Delay per operation in ms")
+    head = join(el("th", {"scope": "col"}, name) for name in names)
+    return el(
+        "table",
+        None,
+        el("caption", None, "The latest ranks"),
+        el("thead", None, el("tr", None, head)),
+        el("tbody", None, join(rows)),
+    )
+
+
+def _swatch(name: str) -> Html:
+    return el(
+        "svg",
+        {"class": "grid", "width": 14, "height": 14, "aria-hidden": "true"},
+        el("path", {"class": f"state {name}", "d": "M1 1h12v12h-12z"}),
+        el("text", {"class": f"sign {name}", "x": 7, "y": 11}, _SIGN.get(name)),
+    )
+
+
+def _states(grid: Grid) -> list[Html]:
+    by_state: dict[str, list[Cell]] = {name: [] for name in STATES}
+    for cell in grid.cells:
+        by_state[state_of(cell.state)].append(cell)
+    return [
+        el("path", {"class": f"state {name}", "d": _squares(cells, grid.size)})
+        for name, cells in reversed(by_state.items())
+        if cells
+    ]
+
+
+def _squares(cells: Sequence[Cell], size: int) -> str:
+    return "".join(f"M{x} {y}h{w}v{size}h-{w}z" for x, y, w in spans(cells, size))
+
+
+def _lines(grid: Grid) -> Html:
+    """Lines of the page's colour between the squares, so that joined runs read as cells."""
+    size = grid.size
+    seen = {(cell.x, cell.y) for cell in grid.cells}
+    upright: list[str] = []
+    columns: dict[int, list[int]] = {}
+    for x, y in sorted(seen):
+        columns.setdefault(x, []).append(y)
+    for x, ys in columns.items():
+        start = previous = ys[0]
+        for y in [*ys[1:], -1]:
+            if y != previous + size:
+                upright.append(f"M{x} {start}v{previous + size - start}")
+                start = y
+            previous = y
+    level = (f"M{x} {y}h{w}" for x, y, w in spans(grid.cells, size))
+    return el("path", {"class": "lines", "d": "".join(upright) + "".join(level)})
+
+
+def _marks(grid: Grid) -> list[Html]:
+    marked = [cell for cell in grid.cells if state_of(cell.state) in _SIGN]
+    if grid.size >= _SIGN_SIZE:
+        half = grid.size // 2
+        return [
+            el(
+                "text",
+                {
+                    "class": f"sign {state_of(cell.state)}",
+                    "x": cell.x + half,
+                    "y": cell.y + half + 4,
+                },
+                _SIGN[state_of(cell.state)],
+            )
+            for cell in marked
+        ]
+    ringed = [cell for cell in marked if state_of(cell.state) != "no_dump"]
+    if len(ringed) > _MAX_RINGS:
+        return []
+    middle = grid.size / 2
+    return [
+        el(
+            "circle",
+            {
+                "class": f"ring {state_of(cell.state)}",
+                "cx": cell.x + middle,
+                "cy": cell.y + middle,
+                "r": max(9, grid.size),
+            },
+        )
+        for cell in ringed
+    ]
+
+
+def _hover(grid: Grid) -> str:
+    """What the line under the picture says of each cell, as JSON: see ``style.SCRIPT``."""
+    places: dict[str, int] = {}
+    numbers = [places.setdefault(_place(cell.state), len(places)) for cell in grid.cells]
+    told = {
+        "size": grid.size,
+        "columns": grid.columns,
+        "states": "".join(str(STATES.index(state_of(cell.state))) for cell in grid.cells),
+        "names": [name.replace("_", " ") for name in STATES],
+        "strips": [(x, y, one_line(node), ranks) for x, y, node, ranks in grid.strips()],
+        "places": list(places) if len(places) <= _MAX_PLACES else [],
+        "at": [(number, len(list(run))) for number, run in groupby(numbers)],
+    }
+    return orjson.dumps(told).decode("utf-8")
+
+
+def _place(state: RankState) -> str:
+    """``mesh_tp all_reduce #812``, as far as it is known."""
+    words = [cut(one_line(word), 40) for word in (state.desc or state.pg, state.op) if word]
+    words += [f"#{state.seq_id}"] if state.seq_id is not None else []
+    return " ".join(words)

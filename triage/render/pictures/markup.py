@@ -1,0 +1,66 @@
+"""Markup: HTML and SVG elements that escape what they are given.
+
+A plain ``str`` is foreign text: it is cleaned and escaped. Only what ``el`` built is
+``Html`` and passes as it is, so that forgetting to escape is not possible.
+"""
+
+from collections.abc import Iterable, Mapping
+from html import escape
+
+from triage.render.words.clean import cut, one_line
+
+__all__ = ["Attributes", "Html", "constant", "el", "join"]
+
+# One text of the input never makes the page; the whole of it is in the JSON.
+MAX_TEXT_CELLS = 2000
+
+_VOID = frozenset({"br", "meta"})
+
+Attributes = Mapping[str, str | int | float | bool | None]
+
+
+class Html(str):
+    """Markup that is already safe."""
+
+    __slots__ = ()
+
+
+def el(tag: str, attributes: Attributes | None = None, /, *children: str | None) -> Html:
+    """``<tag ...>children</tag>``; a ``str`` child is escaped, an ``Html`` child is not.
+
+    An attribute of None or False is left out, True stands without a value. ``tag`` and
+    attribute names are ours, never the input's.
+    """
+    head = tag + "".join(_attribute(name, value) for name, value in (attributes or {}).items())
+    if tag in _VOID:
+        return Html(f"<{head}>")
+    return Html(f"<{head}>{join(children)}</{tag}>")
+
+
+def join(children: Iterable[str | None], between: str = "") -> Html:
+    """The children one after the other, each escaped unless it is ``Html``."""
+    return Html(between.join(_safe(child) for child in children if child is not None))
+
+
+def constant(markup: str) -> Html:
+    """Markup written in this program: style sheet, script, document type."""
+    return Html(markup)
+
+
+def _safe(child: str) -> str:
+    if isinstance(child, Html):
+        return child
+    text = cut(one_line(child), MAX_TEXT_CELLS)
+    # Blanks at the ends keep words apart; a newline between commands is ours.
+    if not text:
+        return "\n" if child == "\n" else " " if child else ""
+    return f"{' ' if child[0] == ' ' else ''}{escape(text)}{' ' if child[-1] == ' ' else ''}"
+
+
+def _attribute(name: str, value: str | float | bool | None) -> str:
+    if value is None or value is False:
+        return ""
+    if value is True:
+        return f" {name}"
+    text = value if isinstance(value, Html) else one_line(str(value))
+    return f' {name}="{escape(text)}"'

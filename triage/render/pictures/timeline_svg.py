@@ -1,0 +1,209 @@
+"""Time line picture: one row a node, its first error left or right of the stop.
+
+What decides lies within a second of the stop, what warned of it an hour before: the
+scale is logarithmic on both sides of the stop. The table below it has the same rows.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+
+from triage.domain.category import Role
+from triage.render.pictures.markup import Attributes, Html, constant, el, join
+from triage.render.words.clean import cut, one_line
+from triage.render.words.moments import MARKS, Line, doubt, relative
+
+__all__ = ["as_svg", "as_table"]
+
+_LEFT, _RIGHT = 170, 190
+_PLOT = 600
+_ROW, _HEAD, _FOOT = 26, 22, 24
+_NAME_CELLS, _WORD_CELLS = 22, 24
+# Closer to the stop than this is at the stop.
+_NEAREST_S = 0.1
+_TICKS = (
+    (0.1, "0.1 s"), (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"),
+    (36_000, "10 h"), (360_000, "100 h"), (3_600_000, "1,000 h"),
+)  # fmt: skip
+_MIN_GAP = 44
+_ROLE_WORD = {Role.CULPRIT: "culprit", Role.POSSIBLE: "possible", Role.AFFECTED: "affected"}
+# Colours for notebooks, where no style sheet comes along; the page's style sheet wins over them.
+_PATH: Mapping[str, Attributes] = {
+    "tick": {"stroke": "#d0d7de"},
+    "lane": {"stroke": "#d0d7de"},
+    "stop": {"stroke": "#1f2328", "stroke-width": 2},
+    "end": {"stroke": "#57606a", "stroke-dasharray": "4 3"},
+    "doubt": {"stroke": "#57606a", "stroke-width": 3, "stroke-opacity": 0.45},
+    "culprit": {"fill": "#c4232f", "stroke": "#1f2328"},
+    "possible": {"fill": "#fff3d1", "stroke": "#9a6700", "stroke-width": 2},
+    "affected": {"fill": "#8fbfe8", "stroke": "#1f2328"},
+    "other": {"fill": "#ffffff", "stroke": "#57606a"},
+}
+_INK: Mapping[str, str] = {"soft": "#57606a"}
+_TABLE_HEAD = ("Time (UTC)", "From the stop", "Where", "Kind", "What it says")
+
+
+class Axis:
+    """Seconds from the stop -> x. Both sides are as long as their farthest moment needs."""
+
+    def __init__(self, seconds: Sequence[float]) -> None:
+        self.before = _reach(max((-one for one in seconds), default=0.0))
+        self.after = _reach(max(seconds, default=0.0))
+        self.unit = _PLOT / (self.before + self.after)
+
+    def x(self, seconds: float) -> float:
+        """The place of a time."""
+        away = min(math.log1p(abs(seconds) / _NEAREST_S), 100.0)
+        away = min(away, self.before if seconds < 0 else self.after)
+        return round(_LEFT + (self.before + math.copysign(away, seconds)) * self.unit, 1)
+
+    def ticks(self) -> list[tuple[float, str]]:
+        """Places and words of the marks on the axis; none lie on each other."""
+        found = [(self.x(0), "the stop")]
+        for sign, side in ((-1, self.before), (1, self.after)):
+            last = found[0][0]
+            for seconds, word in _TICKS:
+                if math.log1p(seconds / _NEAREST_S) > side + 1e-9:
+                    break
+                x = self.x(sign * seconds)
+                gap = _MIN_GAP + 14 if last == found[0][0] else _MIN_GAP
+                if abs(x - last) >= gap:
+                    found.append((x, f"{'-' if sign < 0 else '+'}{word}"))
+                    last = x
+        return sorted(found)
+
+
+def _reach(farthest: float) -> float:
+    """Length of one side: to the first tick that is not passed, one second at the least."""
+    for seconds, _ in _TICKS[1:]:
+        if farthest <= seconds:
+            return math.log1p(seconds / _NEAREST_S)
+    return math.log1p(farthest / _NEAREST_S)
+
+
+def as_svg(shown: Sequence[Line]) -> Html:
+    """The picture; nothing without a moment of a node that can be placed beside the stop."""
+    rows = [
+        line for line in shown if line.moment.kind not in MARKS and line.from_stop_s is not None
+    ]
+    if not rows:
+        return constant("")
+    axis = Axis([line.from_stop_s for line in shown if line.from_stop_s is not None])
+    width, floor = _LEFT + _PLOT + _RIGHT, _HEAD + _ROW * len(rows)
+    title = f"Time line: the first error of {len(rows)} nodes beside the stop"
+    return el(
+        "svg",
+        {
+            "class": "moments",
+            "role": "img",
+            "aria-label": title,
+            "viewBox": f"0 0 {width} {floor + _FOOT}",
+            "width": width,
+            "height": floor + _FOOT,
+            "font-family": "system-ui, sans-serif",
+            "font-size": 12,
+        },
+        el("title", None, title),
+        el("desc", None, "Left of the line is before the stop; steps of the scale grow tenfold."),
+        join(_tick(x, word, floor) for x, word in axis.ticks()),
+        join(_ends(shown, axis, floor)),
+        join(_row(line, _HEAD + _ROW * index, axis) for index, line in enumerate(rows)),
+    )
+
+
+def _tick(x: float, word: str, floor: int) -> Html:
+    is_stop = word == "the stop"
+    mark = _path("stop" if is_stop else "tick", f"M{x} {_HEAD}V{floor}")
+    return join((mark, _text(x, floor + 16, word, "stop" if is_stop else "soft", "middle")))
+
+
+def _ends(shown: Sequence[Line], axis: Axis, floor: int) -> list[Html]:
+    """A broken line where the job was given up, unless that is the stop itself."""
+    found = []
+    for line in shown:
+        seconds = line.from_stop_s
+        if line.moment.kind == "end" and seconds:
+            x = axis.x(seconds)
+            found.append(_path("end", f"M{x} {_HEAD}V{floor}"))
+            anchor = "end" if x > _LEFT + _PLOT - 60 else "middle"
+            found.append(_text(x, _HEAD - 7, "given up", "soft", anchor))
+    return found
+
+
+def _row(line: Line, top: int, axis: Axis) -> Html:
+    seconds = line.from_stop_s or 0.0
+    x, y = axis.x(seconds), top + _ROW // 2
+    role = _ROLE_WORD[line.role] if line.role is not None else "other"
+    error = line.moment.error_s
+    span = None
+    if doubt(error, ""):
+        low, high = axis.x(seconds - error), axis.x(seconds + error)
+        span = _path("doubt", f"M{low} {y}H{high}")
+    words = " ".join(filter(None, (relative(line.from_stop_s), doubt(error, "±"))))
+    tip = ": ".join(filter(None, (line.where, words, line.what, one_line(line.moment.text))))
+    return el(
+        "g",
+        {"class": f"moment {role}"},
+        el("title", None, cut(one_line(tip), 300)),
+        _path("lane", f"M{_LEFT} {y}H{_LEFT + _PLOT}"),
+        span,
+        el("path", {"class": "mark", "d": _shape(x, y, role), **_PATH[role]}),
+        _text(
+            _LEFT - 14, y + 4, cut(one_line(line.moment.node or "?"), _NAME_CELLS), "name", "end"
+        ),
+        _text(_LEFT + _PLOT + 14, y + 4, cut(one_line(line.what), _WORD_CELLS), "what", "start"),
+    )
+
+
+def _shape(x: float, y: int, role: str) -> str:
+    """A culprit is a diamond, a possible one a square, the others are circles."""
+    if role == "culprit":
+        return f"M{x - 8} {y}l8 -8l8 8l-8 8z"
+    if role == "possible":
+        return f"M{x - 6} {y - 6}h12v12h-12z"
+    return f"M{x - 5} {y}a5 5 0 1 1 10 0a5 5 0 1 1 -10 0z"
+
+
+def _text(x: float, y: int, words: str, name: str, anchor: str) -> Html:
+    ink = _INK.get(name, "#1f2328")
+    return el("text", {"class": name, "x": x, "y": y, "text-anchor": anchor, "fill": ink}, words)
+
+
+def _path(name: str, drawn: str) -> Html:
+    return el("path", {"class": name, "d": drawn, **_PATH[name]})
+
+
+def as_table(shown: Sequence[Line], *, with_day: bool) -> Html:
+    """The same rows as words."""
+    rows = (
+        el(
+            "tr",
+            {"class": line.moment.kind if line.moment.kind in MARKS else str(line.role or "other")},
+            el("td", {"class": "short mono"}, _when(line, with_day=with_day)),
+            el("td", {"class": "short count"}, _beside(line)),
+            el("th", {"scope": "row"}, line.where or None),
+            el("td", {"class": "short"}, line.what),
+            el("td", None, line.moment.text),
+        )
+        for line in shown
+    )
+    head = join(
+        el("th", {"scope": "col", "class": "count" if name == "From the stop" else None}, name)
+        for name in _TABLE_HEAD
+    )
+    return el(
+        "table",
+        {"class": "moments"},
+        el("thead", None, el("tr", None, head)),
+        el("tbody", None, join(rows)),
+    )
+
+
+def _when(line: Line, *, with_day: bool) -> str:
+    if not line.clock:
+        return "undated"
+    return f"{line.day} {line.clock}" if with_day else line.clock
+
+
+def _beside(line: Line) -> str:
+    words = (relative(line.from_stop_s), doubt(line.moment.error_s, "±"))
+    return " ".join(word for word in words if word)

@@ -1,0 +1,1 @@
+"""An Answer on a terminal."""

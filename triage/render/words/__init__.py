@@ -1,0 +1,1 @@
+"""Words that every rendering shares: safe text, numbers, ranges, the next step."""

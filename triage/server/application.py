@@ -1,0 +1,46 @@
+"""The application as it is served: incidents, the fleet, and the pages for people."""
+
+from functools import partial
+from typing import Final
+
+from fastapi import FastAPI
+
+from triage.api.app import Parts, build_app
+from triage.api.description.schemas import OUTGOING
+from triage.api.routers import hooks, incidents, nodes, operations, subscriptions, uploads
+from triage.fleet.api.check_schemas import CHECKS
+from triage.fleet.api.metrics import FleetGauges
+from triage.fleet.api.routers import (
+    checks,
+    fleet,
+    imports,
+    job_ended,
+    lists,
+    plans,
+    telemetry,
+)
+from triage.fleet.api.schemas import FLEET
+from triage.fleet.render.page.style import FLEET_CSS
+from triage.fleet.services.gauges import read_figures
+from triage.fleet.web.routers import fleet as fleet_pages
+from triage.fleet.web.routers import nodes as node_pages
+from triage.services.context import Context
+from triage.web import mount
+
+__all__ = ["create_app"]
+
+ROUTERS: Final = (
+    hooks.router, job_ended.router, uploads.router, incidents.router, incidents.waiting,
+    nodes.router, subscriptions.router, operations.router, imports.router, fleet.router,
+    plans.router, lists.router, checks.router, checks.reading, telemetry.router,
+)  # fmt: skip
+PAGES: Final = (*mount.ROUTERS, node_pages.router, fleet_pages.router)
+SHAPES: Final = (*OUTGOING, *FLEET, *CHECKS)
+
+
+def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
+    """The whole HTTP interface over a context; see :func:`triage.api.app.build_app`."""
+    gauges = [FleetGauges(partial(read_figures, ctx))]
+    app = build_app(ctx, Parts(ROUTERS, PAGES, SHAPES, gauges), open_access=open_access)
+    mount.add_to(app, {"fleet.css": FLEET_CSS})
+    return app

@@ -1,0 +1,91 @@
+"""Which function does which kind of work, and what the clock asks for."""
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from triage.clock import utc_now
+from triage.domain.states import WorkKind
+from triage.fleet.services.telemetry.retention import prune_telemetry
+from triage.fleet.services.weekly_due import DIGEST, enqueue_digest
+from triage.notify.guard import Guard
+from triage.queue.claim import Claim
+from triage.queue.runner import GivenUp, Handler, Runner, new_owner
+from triage.queue.sweeper import Sweeper
+from triage.sandbox.readers import Readers
+from triage.services.context import Context
+from triage.services.incidents.analyse import analyse, analyse_given_up
+from triage.services.incidents.parse import parse, parse_given_up
+from triage.services.incidents.retention import prune
+from triage.services.notifications.deliver import deliver
+from triage.settings import Settings
+from triage.store.work.clockwork import PRUNE, enqueue_daily_round
+
+__all__ = ["open_readers", "runner_of", "sweeper_of"]
+
+DAY: Final = timedelta(days=1)
+
+
+def open_readers(settings: Settings, size: int) -> Readers:
+    """So many child processes that read files; each is started when it is first needed."""
+    from triage.sandbox.pool import SandboxPool
+
+    return SandboxPool(size, settings.parse_memory_bytes, settings.reader_resident_bytes)
+
+
+def runner_of(ctx: Context, readers: Readers) -> Runner:
+    """The runner of one worker process."""
+    guard = Guard(ctx.settings.webhook_allow)
+    handlers = {
+        WorkKind.PARSE: Handler(partial(parse, ctx, readers), together=True),
+        WorkKind.ANALYSE: Handler(partial(analyse, ctx, readers)),
+        WorkKind.NOTIFY: Handler(partial(deliver, ctx, guard)),
+        WorkKind.RETENTION: Handler(partial(_keep_house, ctx)),
+    }
+    return Runner(ctx.database, ctx.settings, handlers, _given_up(ctx.settings), new_owner())
+
+
+def sweeper_of(ctx: Context) -> Sweeper:
+    """The sweeper of one process; it wakes workers as the context does."""
+    return Sweeper(
+        ctx.database,
+        ctx.settings,
+        _given_up(ctx.settings),
+        ctx.wakeups,
+        periodic=(enqueue_daily_round, partial(_enqueue_digest, ctx.settings)),
+    )
+
+
+def _given_up(settings: Settings) -> GivenUp:
+    """What follows from work that is quarantined; receivers and housekeeping never are."""
+    return {WorkKind.PARSE: parse_given_up, WorkKind.ANALYSE: partial(analyse_given_up, settings)}
+
+
+def _enqueue_digest(settings: Settings, session: Session, now: datetime) -> None:
+    enqueue_digest(session, settings, now)
+
+
+def _keep_house(ctx: Context, claim: Claim) -> None:
+    HOUSEKEEPING[claim.rows[0].key](ctx, claim)
+
+
+def _daily_round(ctx: Context, claim: Claim) -> None:
+    prune(ctx, ctx.settings.keep_days, ctx.settings.keep_blobs_days)
+    prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
+    claim.finish(again_at=utc_now() + DAY)
+
+
+def _weekly_digest(ctx: Context, claim: Claim) -> None:
+    # What it is worked out with takes memory that few workers ever need.
+    from triage.fleet.services.weekly_report import send_digest
+
+    send_digest(ctx, claim)
+
+
+HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
+    PRUNE: _daily_round,
+    DIGEST: _weekly_digest,
+}

@@ -1,0 +1,1 @@
+"""What lines say of GPUs and their drivers."""

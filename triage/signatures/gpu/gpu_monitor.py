@@ -1,0 +1,156 @@
+"""GPUs that throttle, in the lines of a monitor: one line a GPU and time, in any form.
+
+The line alone says that the clocks are lowered for heat or by the power brake; whether the
+GPU is slower than its peers is judged where all lines lie beside each other. A power cap in
+force is how busy GPUs work.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.signatures.gpu.gpu_reading import GpuReading, gpu_reading
+from triage.signatures.host_line import ERROR, WARN, HostFamily
+from triage.signatures.job_line import ADVICE, NOISE, ROOT
+from triage.signatures.signature import Reading, Scope
+
+__all__ = ["LITERALS", "READING", "SIGNATURES"]
+
+MONITOR = HostFamily("gpu_monitor", Kind.THERMAL)
+SOURCE = "monitors of sites, nvidia-smi --query-gpu and NVML's reasons"
+
+LITERALS = (
+    "throttl", "thermal_slowdown", "sm_clk", "sm_mhz", "sm_clock", "clocks_event", "event_reasons",
+    "tgpu=", "temp=", "temperature_c", "gpu_temp", " mhz,", "power_brake", "hw_slowdown", "clk=",
+    '"temperature"', '"temp":', "smclk", "gfx_clk", "sclk",
+)  # fmt: skip
+# Anything at all: whether a line is one is asked of all its words.
+ANY = r"^"
+
+
+def fields_of(found: GpuReading) -> dict[str, str]:
+    told: dict[str, str] = {} if found.at is None else {"time": found.at}
+    if found.node is not None:
+        told["node"] = found.node
+    if found.gpu is None and found.index is not None:
+        told["cuda_device"] = str(found.index)
+    if found.local_rank is not None:
+        told["local_rank"] = str(found.local_rank)
+    if found.rank is not None:
+        told["of_rank"] = str(found.rank)
+    for name, value in (
+        ("temperature_c", found.temp_c),
+        ("clock_mhz", found.clock_mhz),
+        ("power_w", found.power_w),
+    ):
+        if value is not None:
+            told[name] = f"{value:g}"
+    return told
+
+
+def slowed(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """A GPU that is slowed for heat, or by the power brake; firm where it is hot too."""
+    told = gpu_reading(found.string)
+    if told is None or not (told.heat or told.brake):
+        return None
+    if told.brake:
+        return Reading(
+            category=Category.POWER,
+            also=(Category.CHASSIS, Category.GPU_THERMAL),
+            gpu=told.gpu,
+            weak=not told.hardware and not told.heat,
+            fields=fields_of(told),
+        )
+    return Reading(gpu=told.gpu, weak=not told.hot, fields=fields_of(told))
+
+
+def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """A GPU as hot as those that slow down, of which nothing says that it does."""
+    told = gpu_reading(found.string)
+    if told is None or not told.hot or told.heat or told.brake:
+        return None
+    return Reading(gpu=told.gpu, fields=fields_of(told))
+
+
+def measured(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """Any other monitor's line about one GPU."""
+    told = gpu_reading(found.string)
+    return None if told is None else Reading(gpu=told.gpu, fields=fields_of(told))
+
+
+MONITOR.line(
+    "slowed",
+    ROOT,
+    ERROR,
+    LITERALS,
+    ANY,
+    (
+        "gpumon: host=gpu-0471 gpu=2 bus=0000:52:00.0 temp=91C hbm_temp=97C power=245.4W"
+        " sm_clk=618MHz hw_thermal_slowdown=Active sw_thermal_slowdown=Not Active",
+        '{"node": "n12", "gpu": 3, "temperature_c": 93, "power_w": 301, "sm_mhz": 840,'
+        ' "clocks_event_reasons": "sw_thermal_slowdown"}',
+        "n12/gpu3 tGPU=94 pwr=310 sm=795 hw_thermal_slowdown=1",
+        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 93, 302.20 W, 870 MHz, Active, Not Active",
+        "gpu=0 temp=61 power=210W clk=345MHz throttle=HW_POWER_BRAKE",
+        "gpu 5 temp: 90C clocks_throttle_reasons.active: 0x0000000000000040",
+    ),
+    (
+        "gpumon: host=gpu-0471 gpu=2 bus=0000:52:00.0 temp=71C hbm_temp=77C power=585.4W"
+        " sm_clk=1918MHz hw_thermal_slowdown=Not Active sw_thermal_slowdown=Not Active",
+        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 63, 672.20 W, 1830 MHz, Active, Not Active",
+        "gpu=0 temp=64 power=700W clk=1410MHz throttle=sw_power_cap",
+        "gpu 5 temp: 60C clocks_throttle_reasons.active: 0x0000000000000004",
+        "temp=0.7 top_p=0.9 throttle=hw_thermal_slowdown",
+        "sampling gpu=3 temp=0.8 clk=hw_thermal",
+    ),
+    SOURCE,
+    category=Category.GPU_THERMAL,
+    also=(Category.CHASSIS, Category.POWER),
+    scope=Scope.ANY,
+    as_one=True,
+    read=slowed,
+)
+MONITOR.line(
+    "hot",
+    ADVICE,
+    WARN,
+    LITERALS,
+    ANY,
+    (
+        "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=94C power=274W sm_clk=882MHz",
+        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 88, 692.20 W, 1980 MHz, Not Active",
+    ),
+    ("[gpu-mon] 06:28:07 host=n146 gpu=5 temp=64C power=674W sm_clk=1882MHz throttle=none",),
+    SOURCE,
+    category=Category.GPU_THERMAL,
+    also=(Category.CHASSIS,),
+    weak=True,
+    scope=Scope.ANY,
+    as_one=True,
+    read=hot,
+)
+MONITOR.add(
+    "reading",
+    NOISE,
+    LITERALS,
+    ANY,
+    (
+        "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=56C power=574W sm_clk=1882MHz throttle=none",
+        "INFO:telemetry:n3/gpu1 tGPU=57 pwr=612 sm=1875 hw_thermal_slowdown=0",
+        "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 63, 672.20 W, 1830 MHz, Not Active",
+    ),
+    (
+        "sampler: temp=0.7 clk=off gpu=0",
+        "requests throttled by the object store, gpu 3 waits",
+        "step 812 loss 2.31 lr 3e-4 sm_clk unknown",
+    ),
+    SOURCE,
+    scope=Scope.ANY,
+    quiet=True,
+    as_one=True,
+    read=measured,
+)
+
+SIGNATURES = MONITOR.signatures()
+READING = SIGNATURES[-1].id

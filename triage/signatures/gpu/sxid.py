@@ -1,0 +1,206 @@
+"""SXid: the error numbers that the NVSwitch driver prints into the kernel log.
+
+``nvidia-nvswitchN: SXid (ADDRESS): CODE, Fatal|Non-fatal, Link LL text``, then the
+severity and the data of the same event. Numbers moved at R550 and most severities
+are decided when the error happens, so the text is believed before the catalogue.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from triage.domain.category import Category
+from triage.domain.evidence import EvidenceRole, Kind, Trait
+from triage.signatures.gpu import catalogue
+from triage.signatures.host_line import ERROR, FATAL, WARN
+from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.pci import bus_id
+from triage.signatures.signature import Reading, Scope, Signature
+
+__all__ = ["SIGNATURES"]
+
+FABRIC: tuple[Category, ...] = (Category.NETWORK,)
+HEAT: tuple[Category, ...] = (Category.NVLINK, Category.CHASSIS)
+
+# nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up
+PATTERN = re.compile(
+    r"(?:nvidia-nvswitch(?P<chip>\d{1,3}): )?SXid ?\("
+    r"(?P<switch>(?:PCI:)?(?:[0-9a-f]{1,8}:)?[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])?)\) ?: ?"
+    r"(?P<code>\d{4,6})(?!\d)(?:, ?(?P<said>Fatal|Non-?fatal)\b)?"
+    r"(?:,? ?Link (?P<link>\d{1,3})\b)?",
+    re.IGNORECASE,
+)
+REPEATED = re.compile(r"[, ]{0,3}(?:Severity \d|Data ?\{)", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRule:
+    """What words of a text mean, whatever number stands in front; None leaves the number's."""
+
+    words: re.Pattern[str]
+    category: Category | None
+    also: tuple[Category, ...] = ()
+    role: EvidenceRole | None = None
+    severity: str | None = None
+
+
+def told(
+    words: str,
+    category: Category | None,
+    also: tuple[Category, ...] = (),
+    role: EvidenceRole | None = None,
+    severity: str | None = None,
+) -> TextRule:
+    """One row of the table below."""
+    return TextRule(re.compile(words, re.IGNORECASE), category, also, role, severity)
+
+
+TEXTS: tuple[TextRule, ...] = (
+    # Links that come up ask the controller in dozens.
+    told(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
+    told(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, FABRIC, ROOT, FATAL),
+    told(
+        r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)",
+        Category.NVLINK,
+        FABRIC,
+        ROOT,
+        ERROR,
+    ),
+    told(
+        r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
+        Category.GPU_THERMAL,
+        HEAT,
+        NOISE,
+        "info",
+    ),
+    told(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, HEAT, ROOT, FATAL),
+    told(r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, HEAT, ROOT, ERROR),
+    # The far end answered with an error, or not at all: a process or a GPU died there.
+    told(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
+    told(
+        r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)",
+        Category.GPU,
+        (Category.NVLINK,),
+        CONSEQUENCE,
+    ),
+    told(r"\bcredit time ?out", Category.NVLINK, FABRIC, CONSEQUENCE),
+    told(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, FABRIC, ROOT),
+    # Events of multicast and reduction, under whichever number.
+    told(
+        r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
+        Category.NVLINK,
+        FABRIC,
+    ),
+    told(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
+)
+ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
+# From R550 the optics of a cage, before it multicast: the number alone is both.
+MOVED = range(28000, 29000)
+
+
+def meaning(text: str) -> TextRule | None:
+    """The first row whose words are in ``text``."""
+    return next((row for row in TEXTS if row.words.search(text)), None)
+
+
+def read(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
+    """Severity of the text, else of the catalogue; words before the number."""
+    code = int(found["code"])
+    text = found.string[found.end() : found.end() + 400]
+    said = (found["said"] or "").lower()
+    fields = {"switch": bus_id(found["switch"]) or found["switch"].lower()}
+    if "(First)" in text:
+        fields["first"] = "yes"
+    words = meaning(text)
+    known = catalogue.sxid(code)
+    if known is not None and code in MOVED and (said or found["link"]):
+        known = None  # ports have links and severities, cages have neither
+    category, also = Category.NVLINK, FABRIC
+    role: EvidenceRole | None = None
+    severity = WARN
+    if known is not None:
+        category, also = known.category or category, known.also
+        role, severity = known.role, known.severity
+        fields["reach"] = known.reach
+    if words is not None:
+        if words.category is not None:
+            category, also = words.category, words.also
+        role = words.role or role
+        severity = words.severity or severity
+    if said:
+        severity = FATAL if said == "fatal" else WARN if severity in (ERROR, FATAL) else severity
+    if role is NOISE and said == "fatal":
+        role = ROOT
+    fields["severity"] = severity
+    if REPEATED.match(text) and role is not NOISE:
+        role = CONSEQUENCE
+    mild = severity in (WARN, "info")
+    # What the driver itself calls fatal is the cause where nothing else on the node is.
+    alone = role is CONSEQUENCE and said == "fatal"
+    return Reading(
+        category=category, also=also, role=role or ROOT, code=code, weak=mild, fields=fields,
+        traits=ALONE if alone else frozenset(),
+    )  # fmt: skip
+
+
+def unnumbered(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
+    """A line of the switch driver that has words and no number."""
+    row = meaning(found["text"])
+    if row is None or row.role is not ROOT:
+        return None
+    return Reading(
+        category=row.category,
+        also=row.also,
+        fields={"severity": row.severity or ERROR},
+    )
+
+
+SIGNATURES: tuple[Signature, ...] = (
+    Signature(
+        id="nvswitch.sxid",
+        kind=Kind.SXID,
+        role=ROOT,
+        literals=("sxid (", "sxid("),
+        pattern=PATTERN,
+        source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
+        scope=Scope.KERNEL,
+        traits=frozenset({Trait.QUOTABLE}),
+        read=read,
+        hits=(
+            "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
+            "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Severity 1 Engine instance 30 "
+            "Sub-engine instance 00",
+            "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Data {0x00000001, 0x00000001}",
+            "nvidia-nvswitch0: SXid (PCI:0000:85:00.0): 12028, Non-fatal, Link 46 egress "
+            "non-posted PRIV error (First)",
+            "nvidia-nvswitch1: SXid (PCI:0000:86:00.0): 26006, SOE HALTED",
+        ),
+        near_misses=(
+            "NVRM: Xid (PCI:0000:3b:00): 74, NVLink: fatal error detected on link 3",
+            "nvidia-nvswitch3: SXid handling is on",
+            "rpc.gssd: sxid (0x9b) 20034",
+        ),
+    ),
+    Signature(
+        id="nvswitch.unnumbered",
+        kind=Kind.SXID,
+        role=ROOT,
+        literals=("soe halted", "failed to boot soe", " faulty", "thermal shutdown"),
+        pattern=re.compile(
+            r"nvidia-nvswitch(?P<chip>\d{1,3}): (?P<text>[^\n]{1,120})", re.IGNORECASE
+        ),
+        source="NVIDIA open kernel modules, the prints of the NVSwitch driver",
+        scope=Scope.KERNEL,
+        traits=frozenset({Trait.QUOTABLE}),
+        read=unnumbered,
+        hits=(
+            "nvidia-nvswitch2: SOE HALTED",
+            "nvidia-nvswitch2: Failed to boot SOE",
+            "nvidia-nvswitch2: Module 5 faulty",
+        ),
+        near_misses=(
+            "nvidia-nvswitch2: open (major=234)",
+            "nvidia-nvswitch2: Module 5 is not faulty",
+        ),
+    ),
+)

@@ -1,0 +1,1 @@
+"""What lines say of a node: its processors, memory, disks, power, boots."""

@@ -1,0 +1,364 @@
+"""The system event log of a node's management controller, as ipmitool and its kin list it.
+
+``7 | 11/21/2026 | 03:04:05 | Power Supply #0x51 | Failure detected | Asserted``: the
+type of the sensor and the event decide; what is deasserted has ended.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from triage.domain.category import Category
+from triage.domain.evidence import Kind
+from triage.signatures.host.agent_words import part_of_reason
+from triage.signatures.host_line import CORRECTED, ERROR, FATAL, WARN, HostFamily, says
+from triage.signatures.job_line import ADVICE, NOISE, ROOT, Read
+from triage.signatures.signature import Reading, Scope
+
+__all__ = ["SIGNATURES"]
+
+SEL = HostFamily("sel", Kind.POWER)
+SOURCE = "IPMI 2.0 sensor types and offsets; ipmitool sel list, sel elist; ipmi-sel"
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Words of an event, how bad it is, and a category where it is not the sensor's."""
+
+    words: re.Pattern[str]
+    severity: str
+    category: Category | None = None
+
+
+GONE = re.compile(r"\bdeassert(?:ed|ion)?\b|\bde-asserted\b", re.IGNORECASE)
+
+
+# "   3 | 03/14/2026 | 02:39:12 UTC | ", "n12-bmc: 1c | 03/14/26 | 02:39:12 PM CET | ", and of
+# ipmi-sel: "12 | Mar-14-2026 | 02:39:12 | "
+DATE: Final = re.compile(
+    r"^\s*(?:(?P<host>[A-Za-z][\w.-]{0,127}): {1,4})?[0-9a-f]{1,6} ?[|,] ?"
+    r"(?:(?P<first>\d\d?)/(?P<second>\d\d?)/|(?P<month>[a-z]{3})-(?P<day>\d\d)-)"
+    r"(?P<year>\d{4}|\d\d) ?[|,] ?(?P<hour>\d\d?)(?P<clock>:\d\d:\d\d)(?: (?P<half>[AP])M\b)?"
+    r"(?P<zone> [A-Z]{3,5}\b| ?[+-]\d\d:?\d\d\b|)",
+    re.IGNORECASE,
+)
+MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+def placed(text: str) -> dict[str, str]:
+    """When a row of a list says that it was, and of which node, where it stands in front."""
+    found = DATE.match(text)
+    if found is None:
+        return {}
+    if found["first"] is not None:
+        month, day = int(found["first"]), int(found["second"])
+        if month > 12:
+            month, day = day, month
+    elif found["month"].lower() in MONTHS:
+        month, day = MONTHS.index(found["month"].lower()) + 1, int(found["day"])
+    else:
+        return {}
+    hour = int(found["hour"])
+    if found["half"] is not None:
+        hour = hour % 12 + 12 * (found["half"] in "Pp")
+    year = found["year"] if len(found["year"]) == 4 else f"20{found['year']}"
+    clock = f"{hour:02d}{found['clock']}{found['zone'].upper()}"
+    told = {"time": f"{year}-{month:02d}-{day:02d} {clock}"}
+    if found["host"] is not None:
+        told |= {"node": found["host"], "said_of": found["host"]}
+    return told
+
+
+def by_event(events: tuple[Event, ...]) -> Read:
+    """A reader that takes the first of ``events`` in the line, None where there is none."""
+
+    def read(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+        rest = found.string[found.end("sensor") :]
+        for one in events:
+            if one.words.search(rest) is None:
+                continue
+            if GONE.search(rest):
+                return Reading(
+                    role=NOISE,
+                    category=Category.NONE,
+                    fields={"severity": WARN, "cleared": "yes", **placed(found.string)},
+                )
+            mended = one.severity in (CORRECTED, WARN)
+            return Reading(
+                role=ADVICE if one.severity == CORRECTED else None,
+                category=one.category,
+                weak=mended,
+                fields={"severity": one.severity, **placed(found.string)},
+            )
+        return None
+
+    return read
+
+
+def event(words: str, severity: str, category: Category | None = None) -> Event:
+    """An event, its words compared without case."""
+    return Event(re.compile(words, re.IGNORECASE), severity, category)
+
+
+LIMIT_LOST = event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
+LIMIT_NEAR = event(r"(?:lower|upper) non-?critical", WARN)
+
+
+def sensor(
+    name: str,
+    kind: Kind,
+    types: str,
+    literals: Sequence[str],
+    category: Category,
+    also: Sequence[Category],
+    events: tuple[Event, ...],
+    hits: Sequence[str],
+    near: Sequence[str],
+) -> None:
+    """One type of sensor, between the bars of the list."""
+    SEL.line(
+        name,
+        ROOT,
+        ERROR,
+        literals,
+        rf"[|;,] ?(?P<sensor>(?:{types})\b[^|;\n]{{0,60}}) ?[|;]",
+        hits,
+        near,
+        SOURCE,
+        category=category,
+        also=also,
+        kind=kind,
+        scope=Scope.ANY,
+        read=by_event(events),
+    )
+
+
+sensor(
+    "power",
+    Kind.POWER,
+    r"Power Supply|Power Unit|PSU?\d?|Power Redundancy",
+    ("| power supply", "| power unit"),
+    Category.POWER,
+    (),
+    (
+        event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
+        event(r"power off|power down|soft-power control failure|240va power down", FATAL),
+        event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
+        LIMIT_LOST,
+        LIMIT_NEAR,
+    ),
+    (
+        "1c | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Failure detected | Asserted",
+        "1d | 11/20/2026 | 22:10:44 | Power Supply PSU3 Status | Power Supply AC lost | Asserted",
+        "1e | 11/20/2026 | 22:10:45 | Power Unit #0x01 | Redundancy Lost | Asserted",
+        "1f | 11/20/2026 | 22:10:45 | Power Supply #0x53 | Failure detected | Deasserted",
+    ),
+    ("2 | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Presence detected | Asserted",),
+)
+sensor(
+    "fan",
+    Kind.THERMAL,
+    r"Fan|Cooling Device",
+    ("| fan",),
+    Category.CHASSIS,
+    (),
+    (
+        LIMIT_LOST,
+        LIMIT_NEAR,
+        event(
+            r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
+        ),
+    ),
+    ("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Lower Critical going low  | Asserted",),
+    ("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Fully Redundant | Asserted",),
+)
+sensor(
+    "gpu_temperature",
+    Kind.THERMAL,
+    r"Temperature [^|;\n]{0,30}GPU\w{0,16}",
+    ("| temperature",),
+    Category.GPU_THERMAL,
+    (Category.CHASSIS,),
+    (LIMIT_LOST, LIMIT_NEAR),
+    ("21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Upper Critical going high | Asserted",),
+    ("21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Device Enabled | Asserted",),
+)
+sensor(
+    "temperature",
+    Kind.THERMAL,
+    r"Temperature",
+    ("| temperature",),
+    Category.CHASSIS,
+    (),
+    (LIMIT_LOST, LIMIT_NEAR),
+    ("22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Upper Critical going high | Asserted",),
+    ("22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Device Enabled | Asserted",),
+)
+sensor(
+    "voltage",
+    Kind.POWER,
+    r"Voltage",
+    ("| voltage",),
+    Category.POWER,
+    (Category.CHASSIS,),
+    (LIMIT_LOST, LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
+    ("23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Lower Critical going low | Asserted",),
+    ("23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Device Enabled | Asserted",),
+)
+sensor(
+    "memory",
+    Kind.MEMORY,
+    r"Memory",
+    ("| asserted", "| deasserted", "| uncorrectable", "| correctable"),
+    Category.HOST_MEMORY,
+    (),
+    (
+        event(r"uncorrectable|parity|multi-?bit", FATAL),
+        event(r"correctable|scrub|threshold|log limit", CORRECTED),
+        event(r"critical overtemperature|throttl", WARN),
+        event(r"device disabled|configuration error|map.?out|failure", ERROR),
+    ),
+    (
+        "24 | 11/20/2026 | 22:12:00 | Memory #0x87 | Uncorrectable ECC | Asserted",
+        "25 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Correctable ECC | Asserted",
+    ),
+    ("26 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Presence Detected | Asserted",),
+)
+sensor(
+    "processor",
+    Kind.CPU,
+    r"Processor",
+    ("| asserted", "| deasserted", "| processor"),
+    Category.CPU,
+    (),
+    (
+        event(r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
+        event(r"throttl", WARN),
+    ),
+    ("27 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | IERR | Asserted",),
+    ("28 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | Presence detected | Asserted",),
+)
+sensor(
+    "bus",
+    Kind.PCIE,
+    r"Critical Interrupt|Slot ?/ ?Connector|Slot/Conn\w*",
+    ("| asserted", "| deasserted", "| critical interrupt"),
+    Category.IO_BOARD,
+    (Category.CHASSIS,),
+    (
+        event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
+        event(r"bus correctable|bus degraded", CORRECTED),
+    ),
+    ("29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Bus Fatal Error | Asserted",),
+    ("29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Software NMI | Asserted",),
+)
+sensor(
+    "drive",
+    Kind.STORAGE,
+    r"Drive Slot(?: / Bay)?|Drive Bay|HDD",
+    ("| drive slot",),
+    Category.SSD,
+    (),
+    (
+        event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
+        event(r"predictive failure|rebuild", WARN),
+    ),
+    ("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Fault | Asserted",),
+    ("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Present | Asserted",),
+)
+sensor(
+    "chassis",
+    Kind.POWER,
+    r"Cable ?/ ?Interconnect|Physical Security|Chassis|Management Subsys\w*"
+    r"|Module ?/ ?Board|Watchdog ?2|Base ?board|Back ?plane|System Board|Mother ?board|Mid ?plane"
+    r"|GPU[ _](?:Tray|Board|Base ?board)",
+    ("| asserted", "| deasserted"),
+    Category.CHASSIS,
+    (),
+    (
+        event(
+            r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
+            r"|failure detected|has failed",
+            ERROR,
+        ),
+        event(r"intrusion", CORRECTED),
+        event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
+    ),
+    ("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Config Error | Asserted",),
+    ("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Connected | Asserted",),
+)
+
+# Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
+BUS_WORDS: Final = re.compile(r"component at (?:slot|bus)|\bpci|expansion|riser|retimer", re.I)
+BOARD_WORDS: Final = re.compile(
+    r"gpu_?(?:tray|board|baseboard)|base ?board|back ?plane|mid ?plane|system board|mother ?board"
+    r"|slot ?/ ?connector|management subsys",
+    re.I,
+)
+HEAT_WORDS: Final = re.compile(r"overheat|temperature|thermal", re.I)
+MODULE: Final = re.compile(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
+GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
+
+
+def vendor(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The part that a vendor's sentence names, as bad as the vendor says."""
+    words = f"{found['sensor']} {found['words']}"
+    fields = {"severity": ERROR if says(found, "grade") in GRAVE else WARN, **placed(found.string)}
+    if found["state"].lower() != "asserted":
+        return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
+    part = part_of_reason(words)
+    category, also = part.category, part.also
+    if category in (None, Category.HOST_MAINTENANCE) and BOARD_WORDS.search(words):
+        category, also = Category.CHASSIS, (Category.IO_BOARD,)
+    elif category in (None, Category.HOST_MAINTENANCE, Category.GPU) and BUS_WORDS.search(words):
+        category, also = Category.IO_BOARD, (Category.CHASSIS, Category.GPU)
+    elif category in (None, Category.HOST_MAINTENANCE) and HEAT_WORDS.search(words):
+        category, also = Category.CHASSIS, (Category.POWER,)
+    elif category is Category.HOST_MAINTENANCE:
+        category = None
+    module = MODULE.search(words)
+    if module is not None and "SXM" in module[0].upper():
+        fields["gpu_module"] = module[1]
+    grave = category is not None and fields["severity"] == ERROR
+    return Reading(
+        role=None if grave else ADVICE,
+        category=category,
+        also=also,
+        gpu=part.gpu,
+        weak=not grave,
+        fields={**part.fields, **fields},
+    )
+
+
+SEL.line(
+    "vendor",
+    ROOT,
+    None,
+    (
+        "| severity critical",
+        "| severity fatal",
+        "| severity major",
+        "| severity error",
+        "| severity non-recoverable",
+        "| severity warning",
+        "| severity caution",
+        "| severity minor",
+    ),
+    r"\| (?P<sensor>[^|\n]{0,80}?) ?\| (?P<words>[^|\n]{3,600}) \| (?P<state>Asserted|Deasserted)"
+    r" \| severity (?P<grade>[\w-]{4,16})",
+    (
+        "1 | 11/20/2026 | 22:14:10 |  | The input power for power supply 1 has been lost."
+        " | Asserted | severity critical",
+        "1 | 11/20/2026 | 22:14:10 |  | A fatal error was detected on a component at bus 23 device"
+        " 0 function 0. | Asserted | severity critical",
+        "1 | 11/20/2026 | 22:14:10 |  | Fan 4A RPM is less than the lower critical threshold."
+        " | Asserted | severity critical",
+    ),
+    ("1 | 11/20/2026 | 22:14:10 |  | OEM software event. | Asserted | severity ok",),
+    "Dell, HPE, Lenovo and Redfish: words of controllers' event logs",
+    scope=Scope.ANY,
+    read=vendor,
+)
+
+SIGNATURES = SEL.signatures()

@@ -1,0 +1,487 @@
+"""Memory and processors of the node: machine checks, EDAC, firmware reports, poison, heat.
+
+A corrected error is a warning however often it comes; the part to replace stands in
+``fields["part"]`` where the platform names it.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Kind, Trait
+from triage.signatures.host.machine_check import category_of, severity_of
+from triage.signatures.host_line import BDF, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
+from triage.signatures.pci import full_address
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+MEMORY = HostFamily("memory", Kind.MEMORY)
+PROCESSOR = HostFamily("cpu", Kind.CPU)
+MCE = "Linux: arch/x86 machine check"
+EDAC = "Linux: drivers/edac"
+CPER = "Linux: drivers/acpi/apei, firmware/efi/cper"
+
+
+def machine_check(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The status word says more than the words around it."""
+    status = int(found["status"], 16)
+    severity = severity_of(status)
+    if "exception" in says(found, "form") and severity == CORRECTED:
+        severity = ERROR  # a corrected error raises no exception
+    category = category_of(status)
+    kind = {"severity": severity, "bank": found["bank"]}
+    other = Category.CPU if category is Category.HOST_MEMORY else Category.HOST_MEMORY
+    mended = severity == CORRECTED
+    return Reading(
+        category=category,
+        also=(other,),
+        role=ADVICE if mended else None,
+        weak=mended,
+        fields=kind,
+    )
+
+
+UNITS = (
+    ("unified memory controller", Category.HOST_MEMORY),
+    ("memory controller", Category.HOST_MEMORY),
+    ("dram ecc", Category.HOST_MEMORY),
+    ("pcie", Category.IO_BOARD),
+    ("nbio", Category.IO_BOARD),
+)
+
+
+def decoded_unit(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """The unit of an AMD bank; what is no memory and no PCIe is the processor."""
+    unit = says(found, "unit")
+    category = next((one for words, one in UNITS if words in unit), Category.CPU)
+    return Reading(category=category)
+
+
+def edac(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Corrected or not, and the DIMM, unless its label says that nobody knows."""
+    bad = found["class"].upper() == "UE"
+    fields = {"severity": FATAL if bad else CORRECTED}
+    label = (found["label"] or "").strip()
+    if label and not label.startswith(("unknown", "any ")):
+        fields["part"] = label
+    return Reading(role=None if bad else ADVICE, weak=not bad, fields=fields)
+
+
+SECTIONS = (
+    ("memory", Category.HOST_MEMORY, ()),
+    ("cxl", Category.HOST_MEMORY, (Category.IO_BOARD,)),
+    ("pcie", Category.IO_BOARD, ()),
+    ("pci ", Category.IO_BOARD, ()),
+    ("dmar", Category.IO_BOARD, (Category.CPU,)),
+    ("processor", Category.CPU, ()),
+)
+SECTION = re.compile(r"section[_ ]type: (?P<section>[^\n]{1,80})", re.IGNORECASE)
+PART = re.compile(
+    r"(?:DIMM location: (?!not present)|fru_text: )(?P<part>[^\n]{1,80})", re.IGNORECASE
+)
+DEVICE = re.compile(rf"device_id: (?P<device>{BDF})", re.IGNORECASE)
+# What the firmware calls it, and the word for it here.
+SEVERITIES = {"recoverable": ERROR, "fatal": FATAL, "corrected": CORRECTED, "info": WARN}
+
+
+def of_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
+    """The category of a section of a firmware report."""
+    lowered = section.lower()
+    for words, category, also in SECTIONS:
+        if words in lowered:
+            return category, also
+    return None
+
+
+def firmware(found: re.Match[str], after: Sequence[str]) -> Reading:
+    """One report of the firmware: its severity here, its section in the lines behind it."""
+    severity = SEVERITIES[says(found, "event_severity")]
+    fields = {"severity": severity}
+    block = "\n".join(after)
+    # The next report is another event.
+    block = re.split(r"event severity: ", block, maxsplit=1, flags=re.IGNORECASE)[0]
+    section = SECTION.search(block)
+    part = PART.search(block)
+    if part is not None:
+        fields["part"] = part["part"].strip()
+    device = DEVICE.search(block)
+    if device is not None:
+        fields["device"] = full_address(device["device"]) or device["device"]
+    known = None if section is None else of_section(section["section"])
+    if section is not None:
+        fields["section"] = section["section"].strip()
+    mended = severity in (CORRECTED, WARN)
+    role = ADVICE if mended else None
+    if known is None:
+        return Reading(role=role, weak=True, fields=fields)
+    return Reading(category=known[0], also=known[1], role=role, weak=mended, fields=fields)
+
+
+def section_line(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A section line that stands alone, as after a search for its words."""
+    known = of_section(found["section"])
+    if known is None:
+        return Reading()
+    return Reading(category=known[0], also=known[1])
+
+
+def poison(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """What became of a bad page; a page that was thrown away in time hurts nobody."""
+    what = says(found, "what")
+    if "soft" in found[0].lower()[:40]:  # too many corrected errors: the page is given up in time
+        return Reading(role=ADVICE, weak=True, fields={"severity": CORRECTED}, traits=frozenset())
+    if "recovered" in what:
+        return Reading(fields={"severity": CORRECTED})
+    return Reading(fields={"severity": FATAL if "kill" in what or "sigbus" in what else ERROR})
+
+
+PROCESSOR.line(
+    "machine_check",
+    ROOT,
+    ERROR,
+    ("machine check exception: ", "machine check: ", "machine check event: "),
+    r"CPU:? ?(?P<cpu>\d{1,5}):? ?Machine Check(?P<form> Exception| Event)?: (?:0x)?[0-9a-f]{1,4} "
+    r"Bank (?P<bank>\d{1,3}): (?:0x)?(?P<status>[0-9a-f]{8,16})",
+    (
+        "mce: [Hardware Error]: CPU 33: Machine Check Exception: 5 Bank 1: bd80000000100134",
+        "mce: [Hardware Error]: CPU 4: Machine Check: 0 Bank 13: cc00008000010091",
+        "EDAC skx MC2: CPU 40: Machine Check Event: 0x0 Bank 17: 0x9c000040000000a0",
+    ),
+    ("mce: CPU0: Thermal monitoring enabled (TM1)", "Machine check: fine"),
+    MCE,
+    category=Category.CPU,
+    read=machine_check,
+)
+PROCESSOR.line(
+    "context_corrupt",
+    ROOT,
+    FATAL,
+    ("processor context corrupt",),
+    r"(?:Machine check: )?Processor context corrupt",
+    ("mce: [Hardware Error]: Machine check: Processor context corrupt",),
+    ("the processor context is corrupt-free",),
+    MCE,
+    category=Category.CPU,
+    also=(Category.HOST_MEMORY,),
+)
+MEMORY.line(
+    "checks_logged",
+    ADVICE,
+    CORRECTED,
+    ("machine check events logged", "cmci storm detected"),
+    r"Machine check events logged|CMCI storm detected",
+    (
+        "mce: [Hardware Error]: Machine check events logged",
+        "mce: CMCI storm detected: switching to poll mode",
+    ),
+    ("no machine check events were logged", "MCE: In-kernel MCE decoding enabled."),
+    MCE,
+    category=Category.HOST_MEMORY,
+    also=(Category.CPU,),
+    weak=True,
+)
+MEMORY.line(
+    "edac_error",
+    ROOT,
+    CORRECTED,
+    ("edac mc",),
+    r"EDAC MC(?P<controller>\d{1,3}): (?P<errors>\d{1,9}) (?P<class>CE|UE) "
+    r"(?P<what>[^\n(]{0,80}?)\bon (?P<label>[^\n(]{1,120}?) ?(?:\(|$)",
+    (
+        "EDAC MC2: 1 CE memory read error on CPU_SrcID#0_MC#2_Chan#1_DIMM#0 (channel:1 slot:0"
+        " page:0x1c0de offset:0x40 grain:32 syndrome:0x0)",
+        "EDAC MC0: 1 UE memory scrubbing error on P0_DIMM_C1 (channel:2 slot:0 page:0x99)",
+        "EDAC MC0: 2 CE on mc#0csrow#3channel#1 (csrow:3 channel:1 page:0x1)",
+        "EDAC MC1: 1 UE on unknown memory (page:0x0 offset:0x0)",
+    ),
+    (
+        "EDAC MC: Ver: 3.0.0",
+        "EDAC MC0: Giving out device to module skx_edac",
+    ),
+    EDAC,
+    category=Category.HOST_MEMORY,
+    read=edac,
+)
+MEMORY.line(
+    "edac_block",
+    ADVICE,
+    CORRECTED,
+    ("handling mce memory error",),
+    r"EDAC \w{2,16} MC(?P<controller>\d{1,3}): HANDLING MCE MEMORY ERROR",
+    ("EDAC i10nm MC5: HANDLING MCE MEMORY ERROR",),
+    ("handling mce memory error reports",),
+    EDAC,
+    category=Category.HOST_MEMORY,
+    weak=True,
+)
+MEMORY.line(
+    "edac_detail",
+    NOISE,
+    None,
+    (": tsc ", ": processor 0:", ": processor 2:", ": misc ", ": addr "),
+    r"(?:\[Hardware Error\]|EDAC \w{2,16} MC\d{1,3}): (?:TSC |PROCESSOR |MISC |ADDR )",
+    (
+        "mce: [Hardware Error]: TSC 0 ADDR 1fd0a4c80 MISC 90000040001028c",
+        "mce: [Hardware Error]: TSC 3bb72f6cfb0a ADDR fef89b80 MISC 7880000086",
+        "EDAC skx MC2: PROCESSOR 0:0x606a6 TIME 1790000000 SOCKET 0 APIC 0x0",
+    ),
+    ("nic: misc interrupt", "x: processor 2: idle"),
+    EDAC,
+    category=Category.NONE,
+)
+MEMORY.line(
+    "amd_corrected",
+    ADVICE,
+    CORRECTED,
+    (
+        "corrected error, no action required",
+        "deferred error, no action required",
+    ),
+    r"\[Hardware Error\]: (?:Corrected|Deferred) error, no action required",
+    ("[Hardware Error]: Corrected error, no action required.",),
+    ("Corrected error, no action required by the user",),
+    "Linux: drivers/edac/mce_amd",
+    category=Category.HOST_MEMORY,
+    also=(Category.CPU,),
+    weak=True,
+)
+PROCESSOR.line(
+    "amd_uncorrected",
+    ROOT,
+    FATAL,
+    (
+        "uncorrected, software restartable",
+        "uncorrected, software containable",
+        "system fatal error",
+        "uncorrected error, ",
+    ),
+    r"\[Hardware Error\]: (?:Uncorrected(?: error)?, [a-z]|System Fatal error)",
+    (
+        "[Hardware Error]: Uncorrected, software restartable error.",
+        "[Hardware Error]: System Fatal error.",
+    ),
+    ("game: system fatal error",),
+    "Linux: drivers/edac/mce_amd",
+    category=Category.CPU,
+    also=(Category.HOST_MEMORY,),
+)
+MEMORY.line(
+    "amd_unit",
+    CONSEQUENCE,
+    WARN,
+    ("ext. error code: ", "extended error code: "),
+    r"\[Hardware Error\]: (?P<unit>[^\n:]{2,60}?) (?:Ext\.|Extended) Error Code: "
+    r"(?P<number>\d{1,3})(?:, (?P<words>[^\n]{1,80}))?",
+    (
+        "[Hardware Error]: Unified Memory Controller Ext. Error Code: 0, DRAM ECC error.",
+        "[Hardware Error]: Load Store Unit Ext. Error Code: 9",
+    ),
+    ("driver: Extended Error Code: 3",),
+    "Linux: drivers/edac/mce_amd",
+    category=Category.CPU,
+    read=decoded_unit,
+)
+MEMORY.line(
+    "firmware_report",
+    ROOT,
+    ERROR,
+    ("event severity: ",),
+    r"\[Hardware Error\]: event severity: (?P<event_severity>corrected|recoverable|fatal|info)",
+    (
+        "{4}[Hardware Error]: event severity: recoverable",
+        "{1}[Hardware Error]: event severity: corrected",
+    ),
+    ("alert: event severity: fatal",),
+    CPER,
+    category=Category.HOST_MEMORY,
+    also=(Category.CPU, Category.IO_BOARD),
+    context=24,
+    read=firmware,
+)
+MEMORY.line(
+    "firmware_section",
+    CONSEQUENCE,
+    WARN,
+    ("section_type: ",),
+    r"section_type: (?P<section>[^\n]{2,80})",
+    (
+        "{4}[Hardware Error]:  Error 0, section_type: memory error",
+        "{4}[Hardware Error]:   section_type: PCIe error",
+    ),
+    ("section_types: 4",),
+    CPER,
+    category=None,
+    read=section_line,
+)
+MEMORY.line(
+    "firmware_dimm",
+    CONSEQUENCE,
+    WARN,
+    ("dimm location: ",),
+    r"\[Hardware Error\]:\s{1,8}DIMM location: (?!not present)(?P<part>[^\n]{2,80})",
+    ("{4}[Hardware Error]:   DIMM location: NODE 3 DIMM_F1",),
+    ("{4}[Hardware Error]:   DIMM location: not present. DMI handle: 0x0000",),
+    CPER,
+    category=Category.HOST_MEMORY,
+)
+MEMORY.line(
+    "firmware_detail",
+    NOISE,
+    None,
+    ("}[hardware error]: ", "bert: error records from previous boot"),
+    r"\{\d{1,9}\}\[Hardware Error\]: |BERT: Error records from previous boot",
+    (
+        "{4}[Hardware Error]:   physical_address: 0x0000001c0de40",
+        "BERT: Error records from previous boot:",
+    ),
+    ("BERT: model loaded",),
+    CPER,
+    category=Category.NONE,
+)
+MEMORY.line(
+    "poison_access",
+    ROOT,
+    FATAL,
+    ("uncorrected hardware memory error in user-access",),
+    r"Uncorrected hardware memory error in user-access at (?P<address>[0-9a-fx]{1,20})",
+    ("mce: Uncorrected hardware memory error in user-access at 1c0de40",),
+    ("an uncorrected hardware memory error in user-access paths is rare",),
+    MCE,
+    category=Category.HOST_MEMORY,
+)
+MEMORY.line(
+    "poison",
+    CONSEQUENCE,
+    ERROR,
+    (
+        "memory failure: 0x",
+        "due to hardware memory corruption",
+        "soft-offlining",
+        "soft offline: 0x",
+    ),
+    r"(?:Memory failure: 0x[0-9a-f]{1,16}: (?P<what>[^\n]{0,20}(?:Kill\w*|SIGBUS to) "
+    r"(?P<task>[^\n]{1,64}?):(?P<pid>\d{1,9}) due to[^\n]{0,60}|[^\n]{1,120})"
+    r"|MCE: Killing (?P<victim>[^\n]{1,64}?):(?P<victim_pid>\d{1,9}) due to hardware memory"
+    r"|Soft-offlining pfn|Soft offline: 0x)",
+    (
+        "Memory failure: 0x1c0de: recovery action for dirty LRU page: Recovered",
+        "Memory failure: 0x1c0de: Killing python3:88123 due to hardware memory corruption",
+        "Memory failure: 0x1c0de: Sending SIGBUS to rank0:88123 due to hardware memory corruption",
+        "MCE: Killing python3:88123 due to hardware memory corruption fault at 7f00c0de",
+    ),
+    ("Memory failure: handling is enabled",),
+    "Linux: mm/memory-failure",
+    category=Category.HOST_MEMORY,
+    read=poison,
+    traits=(Trait.ROOT_WHEN_ALONE,),
+)
+PROCESSOR.line(
+    "cool_again",
+    NOISE,
+    None,
+    ("temperature/speed normal", "cmci storm subsided"),
+    r"CPU(?P<cpu>\d{1,5}): (?:Core|Package) temperature/speed normal|CMCI storm subsided",
+    ("mce: CPU40: Package temperature/speed normal", "mce: CMCI storm subsided: switching"),
+    ("fan: temperature/speed normal",),
+    MCE,
+    category=Category.NONE,
+    kind=Kind.THERMAL,
+    read=lambda _found, _after: Reading(fields={"cleared": "yes"}),
+)
+PROCESSOR.line(
+    "throttled",
+    ROOT,
+    WARN,
+    ("temperature above threshold",),
+    r"CPU(?P<cpu>\d{1,5}): (?P<reach>Core|Package) temperature above threshold, cpu clock"
+    r" throttled(?: \(total events = (?P<events>\d{1,12})\))?",
+    (
+        "mce: CPU40: Package temperature above threshold, cpu clock throttled (total events = 9)",
+        "CPU7: Core temperature above threshold, cpu clock throttled (total events = 1)",
+    ),
+    ("mlx5: temperature above threshold",),
+    MCE,
+    category=Category.CPU,
+    also=(Category.CHASSIS,),
+    weak=True,
+    kind=Kind.THERMAL,
+)
+PROCESSOR.line(
+    "power_limited",
+    ADVICE,
+    WARN,
+    ("power limit notification", "power limit normal"),
+    r"CPU(?P<cpu>\d{1,5}): (?:Core|Package) power limit (?:notification|normal)",
+    (
+        "CPU7: Package power limit notification (total events = 12)",
+        "CPU7: Core power limit normal",
+    ),
+    ("the power limit notification was sent",),
+    MCE,
+    category=Category.CPU,
+    weak=True,
+    kind=Kind.POWER,
+)
+PROCESSOR.line(
+    "too_hot",
+    ROOT,
+    FATAL,
+    ("critical temperature reached",),
+    r"thermal[^\n]{0,60}: critical temperature reached ?\((?P<degrees>\d{1,4}) ?C\)",
+    ("thermal thermal_zone0: critical temperature reached(108 C),shutting down",),
+    ("no critical temperature reached",),
+    "Linux: drivers/thermal",
+    category=Category.CPU,
+    also=(Category.CHASSIS,),
+    kind=Kind.THERMAL,
+)
+PROCESSOR.line(
+    "system_error",
+    ROOT,
+    WARN,
+    ("nmi: pci system error", "nmi: iock error"),
+    r"NMI: (?:PCI system|IOCK) error",
+    ("NMI: PCI system error (SERR) for reason a1 on CPU 0.",),
+    ("perf: interrupt took too long",),
+    "Linux: arch/x86/kernel/nmi",
+    category=Category.IO_BOARD,
+    also=(Category.HOST_MEMORY, Category.CPU),
+    weak=True,
+)
+# Counters of a profiler leave such interrupts behind.
+PROCESSOR.line(
+    "unknown_nmi",
+    ADVICE,
+    WARN,
+    ("nmi received for unknown reason", "dazed and confused", "strange power saving mode"),
+    r"NMI received for unknown reason (?P<reason>[0-9a-f]{2})|Dazed and confused, but trying"
+    r"|Do you have a strange power saving mode",
+    (
+        "Uhhuh. NMI received for unknown reason 3d on CPU 12.",
+        "Dazed and confused, but trying to continue",
+    ),
+    ("NMI watchdog: enabled", "I was dazed and confused by the log"),
+    "Linux: arch/x86/kernel/nmi",
+    category=Category.IO_BOARD,
+    also=(Category.HOST_MEMORY, Category.CPU),
+    weak=True,
+    traits=(Trait.GENERIC,),
+)
+PROCESSOR.line(
+    "clock_unstable",
+    NOISE,
+    WARN,
+    ("marking clocksource", "marking tsc unstable"),
+    r"Marking (?:clocksource '(?P<clock_name>\w{1,20})' as|TSC) unstable",
+    (
+        "clocksource: timekeeping watchdog on CPU8: Marking clocksource 'tsc' as unstable because",
+        "tsc: Marking TSC unstable due to check_tsc_sync_source failed",
+    ),
+    ("marking clocksource stable",),
+    "Linux: kernel/time/clocksource",
+    category=Category.NONE,
+)
+
+SIGNATURES = (*PROCESSOR.signatures()[:1], *MEMORY.signatures(), *PROCESSOR.signatures()[1:])

@@ -1,0 +1,207 @@
+"""The kernel's out-of-memory killer: who asked, what was killed, and whose limit it was.
+
+``fields["constraint"]`` says whether a container's limit or the whole node ran out;
+the first needs another limit, the second may be any process of the node.
+"""
+
+import re
+from collections.abc import Sequence
+
+from triage.domain.category import Category
+from triage.domain.evidence import Kind, Trait
+from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
+from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
+from triage.signatures.program.process_names import Whose, whose
+from triage.signatures.signature import Reading
+
+__all__ = ["SIGNATURES"]
+
+OOM = HostFamily("oom", Kind.OOM)
+KERNEL = "Linux: mm/oom_kill, mm/memcontrol"
+ALSO = (Category.SOFTWARE_USER, Category.DEPENDENCY)
+MEMCG = "CONSTRAINT_MEMCG"
+
+
+def killed(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """A limit of a group of processes, or of the node."""
+    reach = (found["reach"] or "").lower()
+    if "cgroup" in reach:
+        return in_group(found["task"], {"constraint": MEMCG})
+    return of_the_node(found["task"], {"constraint": "CONSTRAINT_NONE"} if reach else {})
+
+
+def of_the_node(task: str, fields: dict[str, str]) -> Reading:
+    """The whole node ran out; where a service paid for it, the job may go on."""
+    if whose(task) is not Whose.SERVICE:
+        return Reading(fields=fields)
+    return Reading(weak=True, fields=fields, traits=frozenset({Trait.NOT_THE_JOB}))
+
+
+def in_group(task: str, fields: dict[str, str]) -> Reading:
+    """Other containers of the node reach their own limits, and the job does not feel it."""
+    owner = whose(task)
+    if owner is Whose.JOB:
+        return Reading(fields=fields)
+    if owner is Whose.SERVICE:
+        return Reading(role=ADVICE, weak=True, fields=fields, traits=frozenset({Trait.NOT_THE_JOB}))
+    return Reading(weak=True, fields=fields, traits=frozenset({Trait.GENERIC}))
+
+
+def constrained(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Whose limit: a group's, or all of the node."""
+    limited = found["constraint"].upper() == MEMCG
+    return in_group(found["task"], {}) if limited else of_the_node(found["task"], {})
+
+
+def invoked(found: re.Match[str], _after: Sequence[str]) -> Reading:
+    """Who asked for memory: a service that did says nothing of the job, which was killed or not."""
+    owner = whose(found["task"])
+    if owner is Whose.SERVICE:
+        return Reading(weak=True, traits=frozenset({Trait.NOT_THE_JOB}))
+    return Reading(weak=owner is Whose.UNKNOWN)
+
+
+OOM.line(
+    "invoked",
+    ROOT,
+    FATAL,
+    ("invoked oom-killer",),
+    r"(?:\[[ \d.]{5,20}\] )?(?P<task>[^\s:][^\n:]{0,31}?) invoked oom-killer: "
+    r"gfp_mask=(?P<mask>\w{1,60})",
+    (
+        "python3 invoked oom-killer: gfp_mask=0xcc0(GFP_KERNEL), order=0, oom_score_adj=985",
+        "pt_data_worker invoked oom-killer: gfp_mask=0x100cca(GFP_HIGHUSER_MOVABLE), order=0",
+    ),
+    ("it has never invoked oom-killer: good",),
+    KERNEL,
+    category=Category.HOST_OOM,
+    also=ALSO,
+    read=invoked,
+)
+OOM.line(
+    "constraint",
+    ROOT,
+    FATAL,
+    ("oom-kill:constraint=",),
+    r"oom-kill:constraint=(?P<constraint>CONSTRAINT_\w{2,20}),[^\n]{0,1500}?"
+    r"(?:task_memcg=(?P<group>[^,\n]{1,400}),)?task=(?P<task>[^\n]{1,64}?),pid=(?P<pid>\d{1,9})",
+    (
+        "oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=cri-9f2.scope,mems_allowed=0-1,"
+        "oom_memcg=/kubepods/pod7,task_memcg=/kubepods/pod7/cri-9f2,task=python3,pid=40112,uid=0",
+        "oom-kill:constraint=CONSTRAINT_NONE,nodemask=(null),cpuset=/,mems_allowed=0-1,global_oom,"
+        "task_memcg=/user.slice,task=rank7,pid=40113,uid=1000",
+    ),
+    ("oom-kill:constraint=none",),
+    KERNEL,
+    category=Category.HOST_OOM,
+    also=ALSO,
+    read=constrained,
+)
+OOM.line(
+    "killed",
+    ROOT,
+    FATAL,
+    ("killed process ", "out of memory: kill process "),
+    r"(?:(?P<reach>Memory cgroup out of memory|Out of memory)[^:\n]{0,40}: )?"
+    r"Kill(?:ed)? process (?P<pid>\d{1,9}),? ?(?:UID \d{1,10},? ?)?\((?P<task>[^)\n]{1,64})\)"
+    r"(?:[^\n]{0,40}anon-rss:(?P<anon_kb>\d{1,15})kB)?",
+    (
+        "Memory cgroup out of memory: Killed process 40112 (python3) total-vm:98213412kB,"
+        " anon-rss:83214512kB, file-rss:88kB, shmem-rss:0kB, UID:0 pgtables:1kB",
+        "Out of memory: Killed process 40113 (rank7) total-vm:1kB, anon-rss:9kB, file-rss:0kB",
+        "Out of memory: Kill process 812 (python) score 911 or sacrifice child",
+        "Out of memory (oom_kill_allocating_task): Killed process 5 (python)",
+    ),
+    ("Killed process group 40112 on request",),
+    KERNEL,
+    category=Category.HOST_OOM,
+    also=ALSO,
+    read=killed,
+)
+OOM.line(
+    "group_limit",
+    ROOT,
+    FATAL,
+    ("killed as a result of limit of",),
+    r"Task in (?P<group>/\S{0,300}) killed as a result of limit of ",
+    ("Task in /slurm/uid_5/job_77/step_0 killed as a result of limit of /slurm/uid_5/job_77",),
+    ("it was killed as a result of limit of time",),
+    KERNEL,
+    category=Category.HOST_OOM,
+    also=ALSO,
+    read=lambda _found, _after: Reading(fields={"constraint": MEMCG}),
+)
+OOM.line(
+    "reaper",
+    CONSEQUENCE,
+    WARN,
+    ("oom_reaper:",),
+    r"oom_reaper: (?:reaped|unable to reap) (?:process |pid:)?(?P<pid>\d{1,9})"
+    r" \((?P<task>[^)\n]{1,64})\)",
+    (
+        "oom_reaper: reaped process 40112 (python3), now anon-rss:0kB, file-rss:0kB, shmem-rss:0kB",
+        "oom_reaper: unable to reap pid:40112 (python3)",
+    ),
+    ("oom_reaper: started",),
+    KERNEL,
+    category=Category.HOST_OOM,
+    also=ALSO,
+)
+OOM.line(
+    "daemon",
+    ROOT,
+    FATAL,
+    ("due to memory pressure for", "due to memory used"),
+    r"(?:systemd-oomd|Killed /\S)[^\n]{0,300}? due to memory (?:pressure for|used)",
+    (
+        "systemd-oomd[911]: Killed /system.slice/train.service due to memory pressure for"
+        " /system.slice being 61.33% > 60.00% for > 20s with reclaim activity",
+    ),
+    ("slow due to memory pressure for now",),
+    "systemd-oomd",
+    category=Category.HOST_OOM,
+    also=ALSO,
+)
+OOM.line(
+    "allocation",
+    ROOT,
+    WARN,
+    ("page allocation failure: order:", "page allocation stalls for"),
+    r"(?P<task>[^\s:][^\n:]{0,31}): page allocation (?:failure: order:(?P<order>\d{1,2})"
+    r"|stalls for (?P<stall_ms>\d{1,9})ms)",
+    ("python3: page allocation failure: order:5, mode:0x40dc0(GFP_KERNEL|__GFP_COMP)",),
+    ("page allocation failure: order unknown",),
+    "Linux: mm/page_alloc",
+    category=Category.HOST_OOM,
+    weak=True,
+)
+OOM.line(
+    "table",
+    NOISE,
+    None,
+    ("tasks state (memory values in", "uid  tgid total_vm", "oom_score_adj name"),
+    r"Tasks state \(memory values in|uid +tgid +total_vm|oom_score_adj name",
+    (
+        "Tasks state (memory values in pages):",
+        "[  pid  ]   uid  tgid total_vm      rss pgtables_bytes swapents oom_score_adj name",
+    ),
+    ("Tasks state: running",),
+    KERNEL,
+    category=Category.NONE,
+)
+# What a memory cgroup prints of itself before it kills.
+OOM.line(
+    "usage",
+    CONSEQUENCE,
+    ERROR,
+    ("kb, limit ",),
+    r"\b(?P<counter>memory(?:\+swap)?|kmem|swap): usage (?P<usage_kb>\d{1,18})kB, limit"
+    r" (?P<limit_kb>\d{1,20})kB, failcnt (?P<failures>\d{1,12})",
+    ("memory: usage 104857600kB, limit 104857600kB, failcnt 4127",),
+    ("quota: 5 kB, limit 9 kB",),
+    KERNEL,
+    category=Category.HOST_OOM,
+    also=ALSO,
+)
+
+SIGNATURES = OOM.signatures()

@@ -1,0 +1,1 @@
+"""What lines say of collectives, adapters, links and switches."""

@@ -1,0 +1,1 @@
+"""What lines say of the training program and its libraries."""

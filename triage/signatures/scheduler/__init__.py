@@ -1,0 +1,1 @@
+"""What lines say of schedulers, launchers and their agents."""

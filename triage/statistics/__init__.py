@@ -1,0 +1,1 @@
+"""Estimates over counts, exposure and series: rates, intervals, survival; pure functions."""

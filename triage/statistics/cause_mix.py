@@ -1,0 +1,170 @@
+"""What fails, beside what failed in the Llama 3 run, and in what a fleet differs from it.
+
+Both columns are counts, and the 419 of Llama 3 are a sample as ours are: the test is that of two
+samples (chi-square of homogeneity), not of ours against shares that were known for sure. Rows
+too small for it are pooled.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from triage.domain.category import LLAMA3_ROW, Category
+from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_PARENT, LLAMA3_UNEXPECTED, Parent
+from triage.errors import UsageError
+from triage.statistics.estimate import LEVEL, Estimate, checked_level
+from triage.statistics.wire import as_wire
+
+__all__ = ["CauseMix", "CauseRow", "cause_mix", "rows_of", "share"]
+
+# The chi-square law wants this many expected in each cell.
+MIN_EXPECTED = 5.0
+# One row is said to differ at this false-discovery rate over all rows.
+ROW_FDR = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class CauseRow:
+    """One row of the table: ours beside theirs; shares are derived from the counts.
+
+    ``differs`` says that this row alone stands out (Fisher's exact test, Benjamini-Hochberg
+    over the rows), None where we counted nothing at all.
+    """
+
+    row: str
+    parent: Parent
+    count: int
+    share: Estimate
+    llama3_count: int
+    llama3_share: float
+    p_value: float | None
+    differs: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class CauseMix:
+    """The table, and one test of it as a whole.
+
+    ``count`` is what stands in a row; ``without_row`` counts interruptions with no cause known,
+    or one that the table has no row for. ``chi_square``, ``freedom`` and ``p_value`` are None
+    where too little was counted; ``pooled`` are the rows that were tested as one.
+    """
+
+    rows: tuple[CauseRow, ...]
+    count: int
+    without_row: int
+    chi_square: float | None
+    freedom: int | None
+    p_value: float | None
+    pooled: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def rows_of(causes: Iterable[Category | None]) -> tuple[dict[str, int], int]:
+    """Counts by row of the table, and how many have none."""
+    counted = Counter(None if cause is None else LLAMA3_ROW[cause] for cause in causes)
+    without = counted.pop(None, 0)
+    return {row: counted[row] for row in LLAMA3_COUNTS}, without
+
+
+def cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> CauseMix:
+    """Our ``counts`` by row (absent rows are 0) beside the table's.
+
+    Raises UsageError for a row that the table does not have, or a count below zero.
+    """
+    unknown = sorted(set(counts) - set(LLAMA3_COUNTS))
+    if unknown:
+        raise UsageError(f"the Llama 3 table has no row {unknown[0]!r}")
+    if min(counts.values(), default=0) < 0:
+        raise UsageError("a cause cannot be counted less than zero times")
+    ours = {row: int(counts.get(row, 0)) for row in LLAMA3_COUNTS}
+    total = sum(ours.values())
+    p_values = _row_tests(ours, total)
+    differ = _discoveries(p_values)
+    rows = tuple(
+        CauseRow(
+            row, LLAMA3_PARENT[row], ours[row], share(ours[row], total),
+            theirs, theirs / LLAMA3_UNEXPECTED, p_values.get(row),
+            row in differ if total else None,
+        )
+        for row, theirs in LLAMA3_COUNTS.items()
+    )  # fmt: skip
+    return CauseMix(rows, total, without_row, *_whole_test(ours, total))
+
+
+def share(count: int, total: int, *, level: float = LEVEL) -> Estimate:
+    """``count`` of ``total`` with its exact (Clopper-Pearson) interval."""
+    from scipy.stats import beta
+
+    outside = checked_level(level)
+    if not 0 <= count <= total:
+        raise UsageError(f"{count} of {total} is no share")
+    if not total:
+        return Estimate(None, None, None, 0, "share", level, ("nothing was counted",))
+    low = float(beta.ppf(outside / 2, count, total - count + 1)) if count else 0.0
+    high = float(beta.ppf(1 - outside / 2, count + 1, total - count)) if count < total else 1.0
+    return Estimate(count / total, low, high, count, "share", level)
+
+
+def _row_tests(ours: Mapping[str, int], total: int) -> dict[str, float]:
+    from scipy.stats import fisher_exact
+
+    if not total:
+        return {}
+    tests = {}
+    for row, theirs in LLAMA3_COUNTS.items():
+        table = [[ours[row], total - ours[row]], [theirs, LLAMA3_UNEXPECTED - theirs]]
+        tests[row] = float(fisher_exact(table).pvalue)
+    return tests
+
+
+def _discoveries(p_values: Mapping[str, float]) -> set[str]:
+    if not p_values:
+        return set()
+    from scipy.stats import false_discovery_control
+
+    adjusted = false_discovery_control(list(p_values.values()), method="bh")
+    return {row for row, p_value in zip(p_values, adjusted, strict=True) if p_value < ROW_FDR}
+
+
+def _whole_test(
+    ours: Mapping[str, int], total: int
+) -> tuple[float | None, int | None, float | None, tuple[str, ...], tuple[str, ...]]:
+    from scipy.stats import chi2_contingency
+
+    pairs = {row: (ours[row], theirs) for row, theirs in LLAMA3_COUNTS.items()}
+    pooled = _to_pool(pairs, total)
+    cells = [pair for row, pair in pairs.items() if row not in pooled]
+    if pooled:
+        cells.append((sum(pairs[row][0] for row in pooled), sum(pairs[row][1] for row in pooled)))
+    if len(cells) < 2:
+        return None, None, None, (), (f"not tested: {total} interruptions are too few",)
+    tested = chi2_contingency(np.array(cells).T, correction=False)
+    note = (f"{len(pooled)} small rows were tested as one",) if pooled else ()
+    return float(tested.statistic), int(tested.dof), float(tested.pvalue), pooled, note
+
+
+def _to_pool(pairs: Mapping[str, tuple[int, int]], total: int) -> tuple[str, ...]:
+    """The rows, smallest first, that are one row so that every cell expects enough."""
+
+    def expected(both: int) -> float:
+        every = total + LLAMA3_UNEXPECTED
+        return both * min(total, LLAMA3_UNEXPECTED) / every
+
+    by_size = sorted(pairs, key=lambda row: (sum(pairs[row]), row))
+    pooled: list[str] = []
+    together = 0
+    for row in by_size:
+        enough_alone = expected(sum(pairs[row])) >= MIN_EXPECTED
+        if enough_alone and (not pooled or expected(together) >= MIN_EXPECTED):
+            break
+        pooled.append(row)
+        together += sum(pairs[row])
+    return tuple(pooled)

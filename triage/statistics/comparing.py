@@ -1,0 +1,80 @@
+"""Two periods, two generations, two groups of nodes: whether one rate is above the other.
+
+Given k1 + k2 events in all, k1 is binomial with share T1 / (T1 + T2) where the rates are equal
+(Przyborowski and Wilenski, Biometrika 31, 1940). Exact at any count.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from triage.errors import UsageError
+from triage.statistics.estimate import LEVEL, Estimate, checked_level
+from triage.statistics.wire import as_wire
+
+__all__ = ["Comparison", "compare_rates"]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """``ratio`` is the first rate over the second; ``p_value`` is two-sided.
+
+    ``differs`` is True below 1 - level. None where there is nothing to compare.
+    """
+
+    first: int
+    second: int
+    first_exposure: float
+    second_exposure: float
+    ratio: Estimate
+    p_value: float | None
+    differs: bool | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def compare_rates(
+    first: int,
+    first_exposure: float,
+    second: int,
+    second_exposure: float,
+    *,
+    factor: float = 1.0,
+    level: float = LEVEL,
+) -> Comparison:
+    """Compare ``first`` events in one exposure with ``second`` in another of the same unit.
+
+    ``factor`` is that of clustered events (``Dispersion.factor``): so many times fewer
+    independent events are behind the counts. Raises UsageError for values below zero.
+    """
+    from scipy.stats import beta, binomtest
+
+    outside = checked_level(level)
+    if min(first, second, first_exposure, second_exposure) < 0 or factor < 1:
+        raise UsageError("counts and exposures are not below zero, a factor not below one")
+    events = first + second
+    if not events or not first_exposure or not second_exposure:
+        none = Estimate(None, None, None, events, "ratio", level, ("nothing to compare",))
+        return Comparison(first, second, first_exposure, second_exposure, none, None, None)
+    share = first_exposure / (first_exposure + second_exposure)
+    one, other = first / factor, second / factor
+    low = float(beta.ppf(outside / 2, one, other + 1)) if first else 0.0
+    high = float(beta.ppf(1 - outside / 2, one + 1, other)) if second else 1.0
+    if factor > 1:
+        below = float(beta.sf(share, one + 1, other)) if second else 1.0
+        above = float(beta.cdf(share, one, other + 1)) if first else 1.0
+        p_value = min(1.0, 2 * min(below, above))
+    else:
+        p_value = float(binomtest(first, events, share).pvalue)
+    scale = second_exposure / first_exposure
+    ratio = Estimate(
+        first / second * scale if second and first else None,
+        low / (1 - low) * scale if low < 1 else None,
+        high / (1 - high) * scale if high < 1 else None,
+        events,
+        "ratio",
+        level,
+    )
+    differs = p_value < outside
+    return Comparison(first, second, first_exposure, second_exposure, ratio, p_value, differs)

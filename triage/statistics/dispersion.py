@@ -1,0 +1,167 @@
+"""Over-dispersion: whether events come in clusters, and intervals that allow for it.
+
+Failures cluster after maintenance and power events. Then daily counts vary more than Poisson
+counts would, and a Poisson interval promises too much.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.errors import UsageError
+from triage.statistics.estimate import LEVEL, Estimate, checked_level
+from triage.statistics.rates import count_bounds, mtti, rate
+from triage.statistics.wire import as_wire
+
+__all__ = ["Dispersion", "dispersion", "wider_bounds", "wider_mtti", "wider_rate"]
+
+# Below one expected event a window, the chi-square law of the test is no longer a good one.
+MIN_EXPECTED = 1.0
+MIN_WINDOWS = 5
+# Counts that are no clearer than this from Poisson keep the Poisson interval.
+CLEAR = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Dispersion:
+    """Variance over mean of the counts of windows: 1 for Poisson, above it in clusters.
+
+    ``index`` and ``p_value`` are None where the windows are too few. ``window_days`` is how
+    long a window became, so that each expects at least one event. ``clustered`` says that the
+    intervals were widened by ``index``.
+    """
+
+    index: float | None
+    p_value: float | None
+    n: int
+    window_days: float | None
+    clustered: bool
+    notes: tuple[str, ...] = ()
+
+    @property
+    def factor(self) -> float:
+        """What a variance is to be multiplied with: 1 where nothing is clustered."""
+        return self.index if self.clustered and self.index is not None else 1.0
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def dispersion(
+    counts: Sequence[int] | npt.NDArray[np.int64],
+    exposures: Sequence[float] | npt.NDArray[np.float64] | None = None,
+    *,
+    days_per_window: float = 1.0,
+) -> Dispersion:
+    """Test equal windows for clusters: Pearson's chi-square against one rate (Fisher's index).
+
+    ``counts`` are events a window, in order of time; ``exposures`` are parallel, equal where
+    not given. Windows without exposure and events are left out. Neighbours are merged until
+    each expects one event. Raises UsageError where the two differ in length.
+    """
+    from scipy.stats import chi2
+
+    number = np.asarray(counts, dtype=np.float64)
+    exposed = np.ones(len(number)) if exposures is None else np.asarray(exposures, np.float64)
+    if exposed.shape != number.shape:
+        raise UsageError(f"{len(number)} counts need as many exposures, not {len(exposed)}")
+    seen = exposed > 0
+    number, exposed = number[seen], exposed[seen]
+    if not number.sum():
+        return _too_little("no event in any window")
+    merged = _windows_to_merge(number)
+    number, exposed = _summed(number, merged), _summed(exposed, merged)
+    if len(number) < MIN_WINDOWS:
+        return _too_little(f"only {len(number)} windows that expect an event")
+    if not number.sum():  # all of them in the last, shorter window, which is left out
+        return _too_little("no event in any whole window")
+    expected = number.sum() * exposed / exposed.sum()
+    statistic = float(((number - expected) ** 2 / expected).sum())
+    freedom = len(number) - 1
+    p_value = float(chi2.sf(statistic, freedom))
+    index = statistic / freedom
+    clustered = index > 1 and p_value < CLEAR
+    return Dispersion(index, p_value, len(number), merged * days_per_window, clustered)
+
+
+@lru_cache(maxsize=4096)
+def wider_bounds(events: int, factor: float, *, level: float = LEVEL) -> tuple[float, float]:
+    """Expected counts between which ``events`` is no surprise, at variance = factor x mean.
+
+    A negative binomial of that variance takes the place of the Poisson law; at factor 1 the
+    bounds are Garwood's.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import nbinom
+
+    outside = checked_level(level)
+    low, high = count_bounds(events, level=level)
+    if factor <= 1 + 1e-6:
+        return low, high
+    success = 1 / factor
+
+    def at_least(mean: float) -> float:
+        return float(nbinom.sf(events - 1, mean / (factor - 1), success)) - outside / 2
+
+    def at_most(mean: float) -> float:
+        return float(nbinom.cdf(events, mean / (factor - 1), success)) - outside / 2
+
+    reach = high + 20 * factor * (1 + events**0.5)
+    # In the widest clusters even a mean of so many gives them too seldom: the bound lies at no
+    # mean below, and Garwood's stands.
+    found = events > 0 and at_least(events) > 0
+    wide_low = float(brentq(at_least, 1e-9, events)) if found else low
+    return min(wide_low, low), max(float(brentq(at_most, max(events, 1e-9), reach)), high)
+
+
+def wider_rate(
+    events: int,
+    exposure: float,
+    factor: float,
+    *,
+    unit: str,
+    per: float = 1.0,
+    level: float = LEVEL,
+) -> Estimate:
+    """:func:`triage.statistics.rates.rate` with the interval of clustered events."""
+    plain = rate(events, exposure, unit=unit, per=per, level=level)
+    if factor <= 1 or exposure <= 0:
+        return plain
+    low, high = (bound * per / exposure for bound in wider_bounds(events, factor, level=level))
+    return Estimate(plain.value, low, high, events, unit, level, (*plain.notes, _widened(factor)))
+
+
+def wider_mtti(
+    events: int, exposure: float, factor: float, *, unit: str = "h", level: float = LEVEL
+) -> Estimate:
+    """:func:`triage.statistics.rates.mtti` with the interval of clustered events."""
+    plain = mtti(events, exposure, unit=unit, level=level)
+    if factor <= 1 or exposure <= 0:
+        return plain
+    fewest, most = wider_bounds(events, factor, level=level)
+    high = None if events == 0 or fewest <= 0 else exposure / fewest
+    notes = (*plain.notes, _widened(factor))
+    return Estimate(plain.value, exposure / most, high, events, unit, level, notes)
+
+
+def _widened(factor: float) -> str:
+    return f"events come in clusters (variance {factor:.1f} x mean): the interval is widened"
+
+
+def _too_little(why: str) -> Dispersion:
+    return Dispersion(None, None, 0, None, clustered=False, notes=(f"not tested: {why}",))
+
+
+def _windows_to_merge(number: npt.NDArray[np.float64]) -> int:
+    return max(1, int(np.ceil(MIN_EXPECTED * len(number) / number.sum())))
+
+
+def _summed(values: npt.NDArray[np.float64], merged: int) -> npt.NDArray[np.float64]:
+    """Sums of ``merged`` neighbours; a rest that fills no window is left out."""
+    whole = len(values) // merged * merged
+    return np.asarray(values[:whole].reshape(-1, merged).sum(axis=1))

@@ -1,0 +1,66 @@
+"""An estimate: a figure with its interval and the number of events that it rests on.
+
+A figure without the other two says nothing: three failures and three hundred can give the same
+rate. Where no event was seen there is a bound and no estimate.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import Any, Final
+
+from triage.errors import UsageError
+from triage.statistics.wire import as_wire
+
+__all__ = ["LEVEL", "NOTHING_SEEN", "NO_EXPOSURE", "Estimate", "checked_level"]
+
+LEVEL: Final = 0.95
+"""Two-sided confidence of every interval, unless the call says otherwise."""
+NOTHING_SEEN: Final = "no event was seen: only a bound can be given"
+NO_EXPOSURE: Final = "no exposure is known: nothing can be estimated"
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure in ``unit`` with a two-sided interval at ``level``.
+
+    ``value`` is None where nothing was seen; ``low`` or ``high`` is None where the data set no
+    such bound (a time between failures after no failure has no upper one). ``n`` is the number
+    of events, or of samples, behind it. ``notes`` say what a reader must know to use it.
+    """
+
+    value: float | None
+    low: float | None
+    high: float | None
+    n: int
+    unit: str
+    level: float = LEVEL
+    notes: tuple[str, ...] = field(default=())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Keys ``value``, ``low``, ``high``, ``n``, ``unit``, ``level``, ``notes``."""
+        return as_wire(self)
+
+    def growing(self, change: Callable[[float], float], unit: str) -> "Estimate":
+        """``change`` of the figure and its bounds, for a change that grows with its argument."""
+        value, low, high = (_changed(change, x) for x in (self.value, self.low, self.high))
+        return replace(self, value=value, low=low, high=high, unit=unit)
+
+    def falling(self, change: Callable[[float], float], unit: str) -> "Estimate":
+        """The same for a change that falls: the bounds trade places."""
+        value, low, high = (_changed(change, x) for x in (self.value, self.low, self.high))
+        return replace(self, value=value, low=high, high=low, unit=unit)
+
+
+def _changed(change: Callable[[float], float], value: float | None) -> float | None:
+    if value is None:
+        return None
+    changed = change(value)
+    return changed if math.isfinite(changed) else None
+
+
+def checked_level(level: float) -> float:
+    """``1 - level``, the share outside; raises UsageError outside (0, 1)."""
+    if not 0 < level < 1:
+        raise UsageError(f"a confidence level lies between 0 and 1, not at {level}")
+    return 1 - level

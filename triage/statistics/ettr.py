@@ -1,0 +1,170 @@
+"""Effective training time: the share of wall time in which a job made progress that it kept.
+
+The closed form is for small losses and one job; measured from records it rests on what is known
+of the work that was done again. Source: "Revisiting Reliability in Large-Scale Machine Learning
+Research Clusters" (arXiv 2410.21680), the expected ETTR.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.errors import UsageError
+from triage.statistics.estimate import Estimate
+from triage.statistics.wire import as_wire
+
+__all__ = [
+    "VALID_LOSS",
+    "Ettr",
+    "MeasuredEttr",
+    "downtime_budget_min",
+    "effective_share",
+    "expected_ettr",
+    "longest_restart_s",
+    "measured_ettr",
+]
+
+VALID_LOSS: Final = 0.25
+"""Above this loss to failures, the closed form (a first order) is outside its validity."""
+DAY_S: Final = 86_400.0
+
+Floats = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Ettr:
+    """``share`` in [0, 1]; ``loss`` is N r (u0 + dt/2), which ``valid`` bounds by 0.25."""
+
+    share: float
+    loss: float
+    valid: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def expected_ettr(
+    failures_per_day: float,
+    *,
+    restart_s: float,
+    interval_s: float,
+    write_s: float,
+    detect_s: float = 0.0,
+    queue_s: float = 0.0,
+) -> Ettr:
+    """(1 - N r (u0 + dt/2)) / (1 + w/dt), clamped to [0, 1].
+
+    ``failures_per_day`` is N r of the whole job. Detection and the queue are added to the
+    restart u0, which the source does not do. Raises UsageError for values below zero.
+    """
+    if min(failures_per_day, restart_s, write_s, detect_s, queue_s) < 0 or interval_s <= 0:
+        raise UsageError("rates and times of an ETTR are not below zero, its interval above it")
+    lost_s = restart_s + detect_s + queue_s + interval_s / 2
+    lost = failures_per_day * lost_s / DAY_S
+    share = max(0.0, 1 - lost) / (1 + write_s / interval_s)
+    return Ettr(share, lost, lost <= VALID_LOSS)
+
+
+def longest_restart_s(
+    wanted: float, failures_per_day: float, *, interval_s: float, write_s: float
+) -> float | None:
+    """The restart u0 at which the closed form gives ``wanted``; None where not even 0 s does."""
+    if failures_per_day <= 0 or interval_s <= 0:
+        raise UsageError("a longest restart needs failures and an interval above zero")
+    lost = 1 - wanted * (1 + write_s / interval_s)
+    restart_s = lost * DAY_S / failures_per_day - interval_s / 2
+    return restart_s if restart_s >= 0 else None
+
+
+def effective_share(stall_min: float, between_min: float) -> float:
+    """Share of time left when each interruption stalls everything; 0 where it takes longer."""
+    if stall_min < 0 or between_min <= 0:
+        raise UsageError("a stall is not below zero, and the time between two above it")
+    return max(0.0, 1 - stall_min / between_min)
+
+
+def downtime_budget_min(hours: float, interruptions: int, *, wanted: float = 0.9) -> float | None:
+    """Minutes that each interruption may cost, lost work included; None after none."""
+    if hours < 0 or interruptions < 0 or not 0 <= wanted <= 1:
+        raise UsageError("a budget needs hours and counts from zero, and a share from 0 to 1")
+    return None if not interruptions else hours * 60 * (1 - wanted) / interruptions
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredEttr:
+    """Measured over runs: ``share`` = productive over wall, with an interval over runs.
+
+    ``redone_hours`` is work that was lost and done again, ``waiting_hours`` the time between
+    the runs of one job, counted where the jobs were given; both are inside ``wall_hours``. All
+    hours are weighted as the runs were: GPU-hours, where the weights are GPUs.
+    """
+
+    share: Estimate
+    wall_hours: float
+    redone_hours: float
+    restart_hours: float
+    waiting_hours: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def measured_ettr(
+    start_h: Floats,
+    end_h: Floats,
+    interrupted: npt.NDArray[np.bool_],
+    *,
+    weight: Floats | None = None,
+    job: npt.NDArray[np.int64] | None = None,
+    checkpoint_s: float = 0.0,
+    write_s: float = 0.0,
+    restart_s: float = 0.0,
+) -> MeasuredEttr:
+    """ETTR of runs from their times, weighted by ``weight`` (GPUs; each run 1 where absent).
+
+    Of an interrupted run half a checkpoint interval is taken for lost, of every run its time
+    to restart, and each interval pays one write; nobody recorded them. With ``job`` (equal for
+    the runs of one job) the time until that job's next run counts as wall time too. The
+    interval is that of a ratio over runs (Cochran, Sampling Techniques, 6.4).
+    """
+    length = np.maximum(end_h - start_h, 0.0)
+    share_of = np.ones(len(length)) if weight is None else np.asarray(weight, np.float64)
+    restart = np.minimum(restart_s / 3600, length)
+    redone = np.where(interrupted, np.minimum(checkpoint_s / 7200, length - restart), 0.0)
+    kept = (length - restart - redone) / (1 + (write_s / checkpoint_s if checkpoint_s else 0))
+    waiting = np.zeros(len(length)) if job is None else _waiting(start_h, end_h, job)
+    wall = length + waiting
+    return MeasuredEttr(
+        _ratio(kept * share_of, wall * share_of),
+        wall_hours=float((wall * share_of).sum()),
+        redone_hours=float((redone * share_of).sum()),
+        restart_hours=float((restart * share_of).sum()),
+        waiting_hours=float((waiting * share_of).sum()),
+    )
+
+
+def _waiting(start_h: Floats, end_h: Floats, job: npt.NDArray[np.int64]) -> Floats:
+    """Hours from the end of each run to the next of its job."""
+    order = np.lexsort((start_h, job))
+    waiting = np.zeros(len(order))
+    follows = job[order][1:] == job[order][:-1]
+    gaps = np.maximum(start_h[order][1:] - end_h[order][:-1], 0.0)
+    waiting[order[:-1]] = np.where(follows, gaps, 0.0)
+    return waiting
+
+
+def _ratio(kept: Floats, wall: Floats) -> Estimate:
+    total = float(wall.sum())
+    if total <= 0:
+        return Estimate(None, None, None, 0, "share", notes=("no run has a length",))
+    share = float(kept.sum()) / total
+    if len(wall) < 2:
+        return Estimate(share, None, None, 1, "share", notes=("one run gives no interval",))
+    spread = (kept - share * wall) / wall.mean()
+    error = float(np.sqrt((spread**2).sum() / (len(wall) - 1) / len(wall)))
+    low, high = max(0.0, share - 1.96 * error), min(1.0, share + 1.96 * error)
+    return Estimate(share, low, high, len(wall), "share")

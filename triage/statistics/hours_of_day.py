@@ -1,0 +1,84 @@
+"""Whether events come at certain hours of the day: the Rayleigh test on a clock's face.
+
+Assumes that jobs run round the clock, so that without a cause every hour is as likely. Bursts
+count as many events here; where events come in clusters the p-value says too much.
+Source: J. H. Zar, Biostatistical Analysis, circular distributions (its p-value holds to n = 5).
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.statistics.estimate import LEVEL, Estimate
+from triage.statistics.wire import as_wire
+
+__all__ = ["HoursOfDay", "rayleigh"]
+
+MIN_EVENTS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class HoursOfDay:
+    """``counts`` by hour (24), ``strength`` R in [0, 1], and the hour that events gather at.
+
+    ``peak_hour`` may have a low above its high where the interval goes over midnight; it has
+    none where no hour stands out. ``p_value`` is None for fewer than five events.
+    """
+
+    counts: tuple[int, ...]
+    n: int
+    strength: float | None
+    peak_hour: Estimate
+    p_value: float | None
+    notes: tuple[str, ...] = ()
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def rayleigh(hours: Sequence[float] | npt.NDArray[np.float64]) -> HoursOfDay:
+    """Test hours of the day, in [0, 24) and any order, for one time that they gather at."""
+    hour = np.asarray(hours, dtype=np.float64) % 24
+    counts = tuple(int(one) for one in np.bincount(hour.astype(np.int64) % 24, minlength=24))
+    n = len(hour)
+    if n < MIN_EVENTS:
+        none = Estimate(None, None, None, n, "hour")
+        return HoursOfDay(counts, n, None, none, None, (f"not tested: {n} events are too few",))
+    angle = hour * (math.pi / 12)
+    x, y = float(np.cos(angle).mean()), float(np.sin(angle).mean())
+    strength = math.hypot(x, y)
+    peak = math.atan2(y, x) * 12 / math.pi % 24
+    half = _half_width_h(strength, n)
+    low = None if half is None else (peak - half) % 24
+    high = None if half is None else (peak + half) % 24
+    return HoursOfDay(
+        counts, n, strength, Estimate(peak, low, high, n, "hour"), _p_value(strength, n)
+    )
+
+
+def _p_value(strength: float, n: int) -> float:
+    """exp(sqrt(1 + 4n + 4(n^2 - (nR)^2)) - (1 + 2n))."""
+    inside = 1 + 4 * n + 4 * (n * n - (n * strength) ** 2)
+    return min(1.0, math.exp(math.sqrt(max(inside, 0.0)) - (1 + 2 * n)))
+
+
+def _half_width_h(strength: float, n: int) -> float | None:
+    """Half the interval of the mean direction (Zar's formulas), None where it has none."""
+    from scipy.stats import chi2
+
+    bound = float(chi2.ppf(LEVEL, 1))
+    if strength <= math.sqrt(bound / (2 * n)):
+        return None
+    if strength <= 0.9:
+        cosine = math.sqrt(2 * n * (2 * (n * strength) ** 2 - n * bound) / (4 * n - bound)) / (
+            n * strength
+        )
+    else:
+        inside = n * n - (n * n - (n * strength) ** 2) * math.exp(bound / n)
+        cosine = math.sqrt(max(inside, 0.0)) / (n * strength)
+    return math.acos(min(1.0, cosine)) * 12 / math.pi

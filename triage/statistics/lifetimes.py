@@ -1,0 +1,208 @@
+"""Times until something fails, of which some did not fail yet: Kaplan-Meier and Weibull.
+
+A time that was cut (the job was stopped by plan, the record ended) is censored: it lasted at
+least so long. Left out, it would make everything look shorter-lived. Assumes that what cuts a
+time has nothing to do with its failing.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from triage.errors import UsageError
+from triage.statistics.estimate import LEVEL, Estimate, checked_level
+from triage.statistics.wire import as_wire
+
+__all__ = ["Survival", "WeibullShape", "kaplan_meier", "weibull_shape"]
+
+MIN_EVENTS = 5
+# Shapes searched for; what lies outside is said as the bound.
+SHAPES = (0.05, 50.0)
+
+Floats = npt.NDArray[np.float64]
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True)
+class Survival:
+    """A curve: at ``times`` the share that lived longer falls to ``alive``, in its band.
+
+    The band is Greenwood's on the log-log scale, point by point. ``median`` has no value where
+    less than half failed.
+    """
+
+    times: tuple[float, ...]
+    alive: tuple[float, ...]
+    low: tuple[float | None, ...]
+    high: tuple[float | None, ...]
+    median: Estimate
+    num_failed: int
+    num_censored: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def kaplan_meier(
+    times: Floats, failed: Flags, *, unit: str = "h", level: float = LEVEL, points: int = 0
+) -> Survival:
+    """The product-limit curve of ``times`` (any order); ``failed`` False means censored.
+
+    ``points`` thins a long curve to about so many steps for a picture, ends kept; 0 keeps all.
+    Raises UsageError for times below zero or columns that differ in length. scipy's ``ecdf``
+    gives the same curve and band, and warns where the band has no bound.
+    """
+    lived, failed = _checked(times, failed)
+    outside = checked_level(level)
+    num_failed, num_cut = int(failed.sum()), int((~failed).sum())
+    if not num_failed:
+        none = Estimate(None, None, None, 0, unit, level, ("nothing failed: no curve",))
+        return Survival((), (), (), (), none, 0, num_cut)
+    at, deaths = np.unique(lived[failed], return_counts=True)
+    at_risk = len(lived) - np.searchsorted(np.sort(lived), at)
+    alive = np.asarray(np.cumprod(1 - deaths / at_risk), np.float64)
+    low, high = _band(alive, deaths, at_risk, outside)
+    median = Estimate(
+        _first_at_half(at, alive), _first_at_half(at, low), _first_at_half(at, high),
+        num_failed, unit, level,
+    )  # fmt: skip
+    kept = _thinned(len(at), points)
+    return Survival(
+        _floats(at[kept]), _floats(alive[kept]), _known(low[kept]), _known(high[kept]),
+        median, num_failed, num_cut,
+    )  # fmt: skip
+
+
+def _band(
+    alive: Floats, deaths: npt.NDArray[np.int64], at_risk: npt.NDArray[np.int64], outside: float
+) -> tuple[Floats, Floats]:
+    """Greenwood's variance on the log-log scale; no bounds where nobody is left."""
+    from scipy.stats import norm
+
+    low, high = np.full(len(alive), np.nan), np.full(len(alive), np.nan)
+    left = at_risk > deaths
+    variance = np.cumsum(deaths[left] / (at_risk[left] * (at_risk[left] - deaths[left])))
+    logs = np.log(alive[left])
+    half = float(norm.ppf(1 - outside / 2)) * np.sqrt(variance) / -logs
+    low[left], high[left] = np.exp(logs * np.exp(half)), np.exp(logs * np.exp(-half))
+    return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class WeibullShape:
+    """``shape`` below 1: what has just started fails most; above 1: things wear out.
+
+    ``scale`` is the characteristic time (63 % failed). ``reading`` is ``infant mortality``,
+    ``constant rate`` or ``wear-out`` by where the interval lies, None where nothing was fitted.
+    """
+
+    shape: Estimate
+    scale: float | None
+    reading: str | None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def weibull_shape(times: Floats, failed: Flags, *, level: float = LEVEL) -> WeibullShape:
+    """Maximum likelihood with censoring, and the interval of the profile likelihood.
+
+    scipy fits the shape but gives no interval, hence the profile here. Times of zero are taken
+    for a millionth of the longest.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import chi2
+
+    lived, failed = _checked(times, failed)
+    outside = checked_level(level)
+    num_failed = int(failed.sum())
+    different = len(np.unique(lived[failed]))
+    if num_failed < MIN_EVENTS or different < 2:
+        note = (f"not fitted: {num_failed} failures at {different} times are too few",)
+        return WeibullShape(
+            Estimate(None, None, None, num_failed, "shape", level, note), None, None
+        )
+    longest = float(lived.max())
+    logs = np.log(np.maximum(lived / longest, 1e-6))
+    profile = _Profile(logs, float(logs[failed].sum()), num_failed)
+    best = float(brentq(profile.slope, *SHAPES)) if profile.turns() else SHAPES[1]
+    floor = profile.height(best) - float(chi2.ppf(1 - outside, 1)) / 2
+    low = _crossing(profile, floor, SHAPES[0], best)
+    high = _crossing(profile, floor, SHAPES[1], best)
+    shape = Estimate(best, low, high, num_failed, "shape", level)
+    scale = longest * math.exp(profile.log_scale(best))
+    return WeibullShape(shape, scale, _reading(low, high))
+
+
+@dataclass(frozen=True, slots=True)
+class _Profile:
+    """The log-likelihood of a shape, its scale already the best one; times on a log scale."""
+
+    logs: Floats
+    failed_logs: float
+    num_failed: int
+
+    def log_scale(self, shape: float) -> float:
+        return (float(np.log(np.exp(shape * self.logs).sum())) - math.log(self.num_failed)) / shape
+
+    def height(self, shape: float) -> float:
+        total = math.log(float(np.exp(shape * self.logs).sum()))
+        d = self.num_failed
+        return d * (math.log(shape) - total + math.log(d) - 1) + (shape - 1) * self.failed_logs
+
+    def slope(self, shape: float) -> float:
+        weight = np.exp(shape * self.logs)
+        mean_log = float((weight * self.logs).sum() / weight.sum())
+        return 1 / shape + self.failed_logs / self.num_failed - mean_log
+
+    def turns(self) -> bool:
+        return self.slope(SHAPES[0]) > 0 > self.slope(SHAPES[1])
+
+
+def _crossing(profile: _Profile, floor: float, end: float, best: float) -> float | None:
+    from scipy.optimize import brentq
+
+    if profile.height(end) > floor or end == best:
+        return None
+    return float(brentq(lambda shape: profile.height(shape) - floor, end, best))
+
+
+def _reading(low: float | None, high: float | None) -> str:
+    if high is not None and high < 1:
+        return "infant mortality"
+    if low is not None and low > 1:
+        return "wear-out"
+    return "constant rate"
+
+
+def _checked(times: Floats, failed: Flags) -> tuple[Floats, Flags]:
+    lived, flags = np.asarray(times, np.float64), np.asarray(failed, np.bool_)
+    if lived.shape != flags.shape:
+        raise UsageError(f"{len(lived)} times need as many flags, not {len(flags)}")
+    if not np.isfinite(lived).all() or (lived < 0).any():
+        raise UsageError("a time until failure is a number from zero up")
+    return lived, flags
+
+
+def _first_at_half(at: Floats, alive: Floats) -> float | None:
+    reached = np.flatnonzero(alive <= 0.5)
+    return float(at[reached[0]]) if len(reached) else None
+
+
+def _thinned(length: int, points: int) -> npt.NDArray[np.int64]:
+    if points <= 1 or length <= points:
+        return np.arange(length)
+    return np.unique(np.linspace(0, length - 1, points).round().astype(np.int64))
+
+
+def _floats(values: Floats) -> tuple[float, ...]:
+    return tuple(float(value) for value in values)
+
+
+def _known(values: Floats) -> tuple[float | None, ...]:
+    return tuple(float(value) if np.isfinite(value) else None for value in values)

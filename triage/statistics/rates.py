@@ -1,0 +1,76 @@
+"""Rates of events over an exposure, with exact Poisson intervals.
+
+Assumes that events come independently of each other at one rate; ``dispersion`` tests it and
+widens. The interval is the one of Garwood (Biometrika 28, 1936): low = chi2(a/2, 2k) / 2T,
+high = chi2(1 - a/2, 2k + 2) / 2T.
+"""
+
+import math
+
+from triage.errors import UsageError
+from triage.statistics.estimate import (
+    LEVEL,
+    NO_EXPOSURE,
+    NOTHING_SEEN,
+    Estimate,
+    checked_level,
+)
+
+__all__ = ["HOURS_PER_YEAR", "count_bounds", "mtti", "one_sided_bound", "rate"]
+
+HOURS_PER_YEAR = 8_760.0
+
+
+def rate(
+    events: int, exposure: float, *, unit: str, per: float = 1.0, level: float = LEVEL
+) -> Estimate:
+    """Events per ``per`` units of exposure; ``unit`` words it: ``per 1,000 node-days``.
+
+    After no event the value is None and only ``high`` bounds the rate. Raises UsageError for a
+    count or an exposure below zero.
+    """
+    low, high = count_bounds(events, level=level)
+    if not _usable(exposure):
+        return Estimate(None, None, None, events, unit, level, (NO_EXPOSURE,))
+    scale = per / exposure
+    if events == 0:
+        return Estimate(None, 0.0, high * scale, 0, unit, level, (NOTHING_SEEN,))
+    return Estimate(events * scale, low * scale, high * scale, events, unit, level)
+
+
+def mtti(events: int, exposure: float, *, unit: str = "h", level: float = LEVEL) -> Estimate:
+    """Mean exposure between events, in the unit of the exposure.
+
+    After no event there is a lower bound, never an infinite estimate.
+    """
+    low, high = count_bounds(events, level=level)
+    if not _usable(exposure):
+        return Estimate(None, None, None, events, unit, level, (NO_EXPOSURE,))
+    if events == 0:
+        return Estimate(None, exposure / high, None, 0, unit, level, (NOTHING_SEEN,))
+    return Estimate(exposure / events, exposure / high, exposure / low, events, unit, level)
+
+
+def count_bounds(events: int, *, level: float = LEVEL) -> tuple[float, float]:
+    """The expected counts between which ``events`` is no surprise."""
+    from scipy.stats import chi2
+
+    outside = checked_level(level)
+    if events < 0:
+        raise UsageError(f"a number of events cannot be {events}")
+    low = 0.0 if events == 0 else float(chi2.ppf(outside / 2, 2 * events)) / 2
+    return low, float(chi2.ppf(1 - outside / 2, 2 * events + 2)) / 2
+
+
+def one_sided_bound(exposure: float, *, level: float = LEVEL) -> float:
+    """The largest rate that no event in ``exposure`` allows: the rule of three at 95 %."""
+    outside = checked_level(level)
+    if not _usable(exposure):
+        raise UsageError("a bound on a rate needs an exposure above zero")
+    return -math.log(outside) / exposure
+
+
+def _usable(exposure: float) -> bool:
+    if exposure < 0 or math.isnan(exposure):
+        raise UsageError(f"an exposure cannot be {exposure}")
+    return exposure > 0

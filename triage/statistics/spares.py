@@ -1,0 +1,95 @@
+"""How many spare nodes to keep, by the repair pipeline and by plain availability.
+
+The pipeline: nodes fail at a rate and stay away for days, so the number away at once is Poisson
+with mean nodes x rate x days (Palm's theorem: only the mean time of repair counts). Availability:
+each node is up with one probability, whatever its history.
+"""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from triage.errors import UsageError
+from triage.statistics.wire import as_wire
+
+__all__ = [
+    "CONFIDENCES",
+    "Spares",
+    "availability_for",
+    "spares_for_availability",
+    "spares_in_repair",
+    "up_at_least",
+]
+
+CONFIDENCES: Final = (0.95, 0.99, 0.999)
+
+
+@dataclass(frozen=True, slots=True)
+class Spares:
+    """Spare nodes that suffice with each of ``CONFIDENCES``.
+
+    ``mean_down`` is how many nodes are away at once on average; ``percent`` is the 99 % figure
+    over the nodes.
+    """
+
+    num_nodes: int
+    mean_down: float
+    at_95: int
+    at_99: int
+    at_999: int
+    percent: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields, as they are named."""
+        return as_wire(self)
+
+
+def spares_in_repair(num_nodes: int, per_node_day: float, repair_days: float) -> Spares:
+    """Spares for nodes that fail ``per_node_day`` and are away for ``repair_days``."""
+    from scipy.stats import poisson
+
+    if num_nodes < 1 or per_node_day < 0 or repair_days < 0:
+        raise UsageError("spares need a node, and a rate and days that are not below zero")
+    mean = num_nodes * per_node_day * repair_days
+    at_95, at_99, at_999 = (int(poisson.ppf(one, mean)) for one in CONFIDENCES)
+    return Spares(num_nodes, mean, at_95, at_99, at_999, 100 * at_99 / num_nodes)
+
+
+def spares_for_availability(
+    num_nodes: int, availability: float, *, confidence: float = 0.99
+) -> int | None:
+    """The fewest spares with which ``num_nodes`` are up at ``confidence``.
+
+    None where not even ten times the nodes are enough.
+    """
+    from scipy.stats import binom
+
+    if num_nodes < 1 or not 0 <= availability <= 1 or not 0 < confidence < 1:
+        raise UsageError("spares need a node, an availability and a confidence from 0 to 1")
+    low, high = -1, 1
+    while float(binom.cdf(high, num_nodes + high, 1 - availability)) < confidence:
+        low, high = high, high * 2
+        if high > 10 * num_nodes:
+            return None
+    if float(binom.cdf(0, num_nodes, 1 - availability)) >= confidence:
+        return 0
+    while high - low > 1:
+        middle = (low + high) // 2
+        enough = float(binom.cdf(middle, num_nodes + middle, 1 - availability)) >= confidence
+        low, high = (low, middle) if enough else (middle, high)
+    return high
+
+
+def up_at_least(wanted: int, num_nodes: int, availability: float) -> float:
+    """Probability that ``wanted`` of ``num_nodes`` are up."""
+    from scipy.stats import binom
+
+    return float(binom.sf(wanted - 1, num_nodes, availability))
+
+
+def availability_for(wanted: int, num_nodes: int, *, confidence: float = 0.95) -> float:
+    """The availability at which ``wanted`` of ``num_nodes`` are up with ``confidence``."""
+    from scipy.stats import beta
+
+    if not 0 < wanted <= num_nodes or not 0 < confidence < 1:
+        raise UsageError("wanted nodes are one or more of those there, at a confidence below 1")
+    return float(beta.ppf(confidence, wanted, num_nodes - wanted + 1))

@@ -1,0 +1,1 @@
+"""Tokens, page sessions, and who changed what."""

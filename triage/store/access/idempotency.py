@@ -1,0 +1,107 @@
+"""Requests under a key of their sender: claimed by one who carries them out, then answered.
+
+An answer is written in the transaction that does what was asked, so that after any death of
+a process either both are there or neither.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final, cast
+
+from sqlalchemy import CursorResult, delete, select, update
+from sqlalchemy.orm import Session
+
+from models import Idempotency
+from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import insert_missing
+
+__all__ = ["KEPT", "KeptAnswer", "claim", "finish", "prune", "release"]
+
+# The same key later than this is a new request.
+KEPT: Final = timedelta(hours=24)
+# Who has carried a request for so long is taken for dead.
+LEASE: Final = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class KeptAnswer:
+    """What is known of a request under a key; ``status`` is None while it is carried out.
+
+    ``body`` is None where the answer was not to be kept; ``subject`` is what was made then.
+    """
+
+    fingerprint: str
+    status: int | None
+    location: str | None
+    body: bytes | None
+    subject: str | None
+    created_at: datetime
+
+
+def claim(
+    session: Session, row_id: str, fingerprint: str, owner: str, now: datetime
+) -> KeptAnswer | None:
+    """None: the request is ``owner``'s to carry out. Else what another one made of it."""
+    session.execute(
+        delete(Idempotency).where(Idempotency.id == row_id, Idempotency.created_at <= now - KEPT)
+    )
+    while True:
+        insert_missing(
+            session,
+            Idempotency,
+            [
+                {
+                    "id": row_id, "fingerprint": fingerprint, "owner": owner, "created_at": now,
+                    "taken_at": now,
+                }
+            ],
+        )  # fmt: skip
+        row = lock_rows(session, select(Idempotency).where(Idempotency.id == row_id)).one_or_none()
+        if row is not None:
+            break
+        # It was there, and was released before it could be held.
+    if row.owner == owner:
+        return None
+    dead = row.status is None and row.taken_at <= now - LEASE
+    if dead and row.fingerprint == fingerprint:
+        row.owner, row.taken_at = owner, now
+        return None
+    return KeptAnswer(
+        row.fingerprint, row.status, row.location, row.body, row.subject, row.created_at
+    )
+
+
+def finish(
+    session: Session,
+    row_id: str,
+    owner: str,
+    *,
+    status: int,
+    location: str | None = None,
+    body: bytes | None = None,
+    subject: str | None = None,
+) -> bool:
+    """Keep the answer; False where another one has taken the request over meanwhile."""
+    done = session.execute(
+        update(Idempotency)
+        .where(
+            Idempotency.id == row_id, Idempotency.owner == owner, Idempotency.status.is_(None)
+        )
+        .values(status=status, location=location, body=body, subject=subject)
+    )  # fmt: skip
+    return cast("CursorResult[object]", done).rowcount == 1
+
+
+def release(session: Session, row_id: str, owner: str) -> None:
+    """Nothing was done: the key is free. What is answered already stays."""
+    session.execute(
+        delete(Idempotency).where(
+            Idempotency.id == row_id, Idempotency.owner == owner, Idempotency.status.is_(None)
+        )
+    )
+
+
+def prune(session: Session, now: datetime) -> int:
+    """Forget what is older than a day; how many."""
+    done = session.execute(delete(Idempotency).where(Idempotency.created_at <= now - KEPT))
+    return cast("CursorResult[object]", done).rowcount

@@ -1,0 +1,1 @@
+"""Uploaded bytes, in a folder or an object store."""

@@ -1,0 +1,34 @@
+"""The blob store that the settings name."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from triage.errors import UsageError
+from triage.store.blobs.interface import Blobs
+
+__all__ = ["blobs_from"]
+
+
+def blobs_from(
+    url: str | None,
+    data_dir: Path,
+    *,
+    environ: Mapping[str, str] | None = None,
+    min_free_bytes: int | None = None,
+) -> Blobs:
+    """The store that ``url`` names: None for ``data_dir/blobs``, or ``s3://bucket/prefix``.
+
+    ``environ`` gives the object store's ``TRIAGE_S3_*`` or ``AWS_*`` values: endpoint, region
+    and keys. ``min_free_bytes`` stay free on the disk; by default a twentieth of it, at
+    most 64 MiB. Raises :class:`UsageError` for a URL that is neither.
+    """
+    if url is None:
+        from triage.store.blobs.folder import FolderBlobs
+
+        return FolderBlobs(data_dir / "blobs", min_free_bytes=min_free_bytes)
+    if url.startswith("s3://"):
+        from triage.store.blobs.object_store import ObjectBlobs
+
+        spool = data_dir / "spool"
+        return ObjectBlobs(url, spool, environ=environ or {}, min_free_bytes=min_free_bytes)
+    raise UsageError(f"TRIAGE_BLOB_URL={url[:200]!r}: give s3://bucket/prefix, or leave it out")

@@ -1,0 +1,210 @@
+"""Blobs in an object store that speaks S3: spooled on disk, put as a whole at commit.
+
+The store keeps an object only when all of it has come, so a put that fails, or a process
+that dies meanwhile, leaves nothing to be seen.
+"""
+
+import io
+import secrets
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Final
+from urllib.parse import urlsplit
+
+from triage.errors import NotFound, Refusal, Unavailable, UsageError
+from triage.store.blobs.folder import FOLDER_MODE, TempFile, free_of, storage_errors, sweep_folder
+from triage.store.blobs.interface import Section, checked_key
+
+__all__ = ["ObjectBlobs"]
+
+# What obstore calls it, and the names under which the environment may give it.
+OPTIONS: Final = {
+    "endpoint": ("TRIAGE_S3_ENDPOINT", "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL"),
+    "region": ("TRIAGE_S3_REGION", "AWS_REGION", "AWS_DEFAULT_REGION"),
+    "access_key_id": ("TRIAGE_S3_ACCESS_KEY_ID", "AWS_ACCESS_KEY_ID"),
+    "secret_access_key": ("TRIAGE_S3_SECRET_ACCESS_KEY", "AWS_SECRET_ACCESS_KEY"),
+    "session_token": ("TRIAGE_S3_SESSION_TOKEN", "AWS_SESSION_TOKEN"),
+}
+DEFAULT_REGION: Final = "us-east-1"
+CONNECT_S: Final = 5
+ANSWER_S: Final = 60
+RETRY_S: Final = 20
+RETRIES: Final = 3
+# A pack of one node fits into one; above it the object goes in parts.
+PART_BYTES: Final = 8 << 20
+
+
+@contextmanager
+def store_errors() -> Iterator[None]:
+    """What obstore raises, as an answer to the request."""
+    from obstore.exceptions import BaseError
+
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise NotFound("no such blob in the object store") from error
+    except (BaseError, OSError) as error:
+        # Its first line names the cause; the rest is a tree of internals.
+        cause = str(error).strip().partition("\n")[0][:300]
+        raise Unavailable(
+            f"the object store does not answer as it should: {cause}",
+            hint="look at TRIAGE_BLOB_URL, its endpoint and its keys",
+        ) from error
+
+
+class ObjectWriter:
+    """One blob on its way into the object store."""
+
+    def __init__(self, temp: TempFile, put: Callable[[Path], None]) -> None:
+        self.temp = temp
+        self.put = put
+        self.over = False
+        self.write = temp.write
+        self.tell = temp.tell
+        self.rewind = temp.rewind
+
+    def commit(self) -> None:
+        """The put has ended well when this returns."""
+        if self.over:
+            raise ValueError("this blob is committed or aborted already")
+        try:
+            self.put(self.temp.path)
+        except Refusal:
+            self.abort()
+            raise
+        self.over = True
+        self.temp.remove()
+
+    def abort(self) -> None:
+        """Leaves nothing of an uncommitted blob."""
+        if not self.over:
+            self.over = True
+            self.temp.remove()
+
+
+class ObjectBlobs:
+    """The objects of one bucket below a prefix, by way of a spool folder."""
+
+    def __init__(
+        self,
+        url: str,
+        spool: Path,
+        *,
+        environ: Mapping[str, str],
+        min_free_bytes: int | None = None,
+    ) -> None:
+        try:
+            from obstore.store import S3Store
+        except ImportError as error:
+            raise UsageError("TRIAGE_BLOB_URL=s3://... needs obstore: install [s3]") from error
+        parts = urlsplit(url)
+        if not parts.netloc:
+            raise UsageError(f"TRIAGE_BLOB_URL={url[:200]!r} names no bucket")
+        config: dict[str, Any] = {"region": DEFAULT_REGION}
+        for option, names in OPTIONS.items():
+            given = next((environ[name] for name in names if environ.get(name)), None)
+            if given is not None:
+                config[option] = given
+        plain_http = str(config.get("endpoint", "")).startswith("http://")
+        self.store = S3Store(
+            parts.netloc,
+            prefix=parts.path.strip("/") or None,
+            config=config,  # type: ignore[arg-type]  # a dict of their keys
+            client_options={
+                "allow_http": plain_http,
+                "connect_timeout": timedelta(seconds=CONNECT_S),
+                "timeout": timedelta(seconds=ANSWER_S),
+            },
+            retry_config={
+                "max_retries": RETRIES,
+                "retry_timeout": timedelta(seconds=RETRY_S),
+            },
+        )
+        self.spool = spool
+        self.min_free_bytes = min_free_bytes
+        with storage_errors():
+            spool.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+
+    def begin(self, key: str) -> ObjectWriter:
+        """A new blob, spooled on disk first."""
+        place = self.place(key)
+        temp = TempFile(self.spool / f"{key}.{secrets.token_hex(8)}", self.min_free_bytes)
+        return ObjectWriter(temp, lambda path: self.put(place, path))
+
+    def place(self, key: str) -> str:
+        """The object's name below the prefix."""
+        return f"packs/{checked_key(key)}"
+
+    def put(self, place: str, path: Path) -> None:
+        """All of a file as one object."""
+        import obstore
+
+        with store_errors():
+            obstore.put(self.store, place, path, chunk_size=PART_BYTES)
+
+    def read(self, key: str, offset: int, size: int) -> bytes:
+        """``size`` bytes; fewer where the blob ends. Raises :class:`NotFound`."""
+        import obstore
+
+        if size <= 0:
+            return b""
+        place = self.place(key)
+        with store_errors():
+            # A range that begins behind the end is an error to S3, and nothing to a file.
+            end = min(offset + size, obstore.head(self.store, place)["size"])
+            if end <= offset:
+                return b""
+            return bytes(obstore.get_range(self.store, place, start=offset, end=end))
+
+    def open(self, key: str, offset: int, size: int) -> io.BufferedReader:
+        """The same as a file that is read piece by piece."""
+        import obstore
+
+        place = self.place(key)
+        with store_errors():
+            end = min(offset + size, obstore.head(self.store, place)["size"])
+
+        def part(start: int, length: int) -> bytes:
+            with store_errors():
+                found = obstore.get_range(self.store, place, start=start, length=length)
+            return bytes(found)
+
+        return io.BufferedReader(Section(part, offset, max(end - offset, 0)))
+
+    def delete(self, key: str) -> None:
+        """Removes a blob; one that is not there is removed already."""
+        import obstore
+
+        try:
+            with store_errors():
+                obstore.delete(self.store, self.place(key))
+        except NotFound:
+            pass
+
+    def keys(self) -> Iterator[str]:
+        """All blobs that are there, in no order."""
+        import obstore
+
+        with store_errors():
+            for page in obstore.list(self.store, prefix="packs"):
+                for one in page:
+                    yield str(one["path"]).rpartition("/")[2]
+
+    def check(self) -> None:
+        """Puts a probe and removes it."""
+        import obstore
+
+        probe = f"probe/{secrets.token_hex(8)}"
+        with store_errors():
+            obstore.put(self.store, probe, b"probe")
+            obstore.delete(self.store, probe)
+
+    def free_bytes(self) -> int | None:
+        """Room in the spool: the store itself has no end."""
+        return free_of(self.spool)[0]
+
+    def sweep(self, older_than_s: float = 86_400.0) -> int:
+        """Removes spooled uploads that ended before their commit."""
+        return sweep_folder(self.spool, older_than_s)

@@ -1,0 +1,147 @@
+"""The database: one engine, sessions, and what differs between SQLite and PostgreSQL.
+
+SQLite runs in WAL mode with full synchronisation: a commit is on disk before it returns.
+Every session that will write takes the write lock first (``BEGIN IMMEDIATE``), so that
+none finds out half way that another was quicker.
+"""
+
+import sqlite3
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any, Final
+
+from sqlalchemy import Engine, create_engine, event, text
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.orm import Session
+
+from triage.domain.states import WorkKind
+from triage.errors import UsageError
+from triage.settings import Settings
+from triage.store.database.troubles import refusal_of
+
+__all__ = ["Database", "open_database", "wake_after_commit"]
+
+BUSY_S: Final = 30.0
+DUE: Final = "work due"
+
+
+def wake_after_commit(session: Session, kind: WorkKind) -> None:
+    """Have a worker told, once this session is committed, that one more row of a kind is due."""
+    session.info.setdefault(DUE, Counter())[kind] += 1
+
+
+def wake_nobody(kind: WorkKind, number: int) -> None:
+    """Leave the rows to the sweeper."""
+
+
+class Database:
+    """Sessions on one database; safe to share between threads.
+
+    ``wake(kind, number)`` is called after a commit that made rows of work due; it must not wait.
+    """
+
+    def __init__(self, engine: Engine) -> None:
+        self.engine = engine
+        self.wake: Callable[[WorkKind, int], None] = wake_nobody
+        self.sqlite = engine.dialect.name == "sqlite"
+        # SQLite lets writers sleep and try again; the threads of one process stand in line.
+        self.turn = threading.Lock() if self.sqlite else nullcontext()
+
+    @contextmanager
+    def reading(self) -> Iterator[Session]:
+        """A session that changes nothing."""
+        with translated(), Session(self.engine, expire_on_commit=False) as session:
+            yield session
+
+    @contextmanager
+    def writing(self) -> Iterator[Session]:
+        """A session that is committed at the end, and rolled back when anything is raised.
+
+        Raises :class:`Unavailable` when the database cannot write now, whatever the reason,
+        and :class:`StorageFull` when it has no room; then nothing of it was kept.
+        """
+        with translated(), self.turn, Session(self.engine, expire_on_commit=False) as session:
+            if self.sqlite:
+                session.connection(execution_options={"writes": True})
+            yield session
+            session.commit()
+        for kind, number in session.info.pop(DUE, {}).items():
+            self.wake(kind, number)
+
+    def check(self) -> None:
+        """Raises :class:`Unavailable` when the database does not answer."""
+        with self.reading() as session:
+            session.execute(text("SELECT 1"))
+
+    def close(self) -> None:
+        """End all connections."""
+        self.engine.dispose()
+
+
+@contextmanager
+def translated() -> Iterator[None]:
+    """The database's own troubles as refusals; what is a mistake of ours stays as it is."""
+    try:
+        yield
+    except SQLAlchemyError as error:
+        refusal = refusal_of(error)
+        if refusal is None:
+            raise
+        raise refusal from error
+
+
+def open_database(settings: Settings) -> Database:
+    """The database of these settings; nothing is connected yet.
+
+    Raises :class:`UsageError` for an address that is none.
+    """
+    try:
+        url = make_url(settings.database)
+    except ArgumentError as error:
+        raise UsageError(
+            "TRIAGE_DATABASE_URL is no database address: try postgresql+psycopg://user@host/name"
+        ) from error
+    if url.get_backend_name() == "sqlite":
+        if url.database:
+            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+        engine = create_engine(
+            url, pool_size=16, max_overflow=48, pool_timeout=30,
+            connect_args={"timeout": BUSY_S, "check_same_thread": False},
+        )  # fmt: skip
+        event.listen(engine, "connect", prepare_sqlite)
+        event.listen(engine, "begin", begin_sqlite)
+        return Database(engine)
+    if url.get_backend_name() != "postgresql":
+        raise UsageError(
+            f"TRIAGE_DATABASE_URL: {url.get_backend_name()} is not supported;"
+            " use postgresql+psycopg://... or leave it out for SQLite"
+        )
+    if url.drivername == "postgresql":
+        url = url.set(drivername="postgresql+psycopg")
+    engine = create_engine(
+        url, pool_size=8, max_overflow=24, pool_timeout=30, pool_pre_ping=True,
+        connect_args={"connect_timeout": 5, "application_name": "nccl-triage"},
+    )  # fmt: skip
+    return Database(engine)
+
+
+def prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001
+    """WAL for readers beside the writer, FULL so that a commit is on disk, keys enforced."""
+    connection.isolation_level = None  # transactions are begun by `begin_sqlite`, not by sqlite3
+    cursor = connection.cursor()
+    for pragma in (
+        "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
+        f"busy_timeout={BUSY_S * 1000:.0f}",
+        "temp_store=MEMORY", "cache_size=-16384",
+    ):  # fmt: skip
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def begin_sqlite(connection: Any) -> None:  # noqa: ANN401
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,0 +1,88 @@
+"""The database's revision: where it stands, and how it comes to another one."""
+
+from pathlib import Path
+from typing import Final
+
+from alembic import command
+from alembic.config import Config
+from alembic.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util import CommandError
+from sqlalchemy import text
+
+from triage.errors import UsageError
+from triage.store.database.engine import Database, translated
+
+__all__ = ["current_revision", "head_revision", "known_revisions", "migrate"]
+
+FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
+# "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
+LOCK: Final = 0x747269616765
+
+
+def config() -> Config:
+    found = Config()
+    found.set_main_option("script_location", str(FOLDER))
+    return found
+
+
+def head_revision() -> str:
+    """The newest revision that this release knows."""
+    head = ScriptDirectory.from_config(config()).get_current_head()
+    return head or ""
+
+
+def known_revisions() -> set[str]:
+    """All revisions that this release knows."""
+    return {one.revision for one in ScriptDirectory.from_config(config()).walk_revisions()}
+
+
+def current_revision(database: Database) -> str | None:
+    """The database's revision; None for an empty one."""
+    with translated(), database.engine.connect() as connection:
+        return MigrationContext.configure(connection).get_current_revision()
+
+
+def migrate(database: Database, to: str = "head") -> str:
+    """Bring the database to a revision; the one it has then. Safe to call by two at once.
+
+    Raises :class:`UsageError` for a revision that is none.
+    """
+    settings = config()
+    with translated(), database.engine.connect() as connection:
+        if database.sqlite:
+            connection.execution_options(writes=True)
+        else:
+            connection.execute(text(f"SELECT pg_advisory_lock({LOCK})"))
+            connection.commit()
+        try:
+            settings.attributes["connection"] = connection
+            run(settings, to, MigrationContext.configure(connection).get_current_revision())
+            connection.commit()
+        finally:
+            if not database.sqlite:
+                connection.rollback()
+                connection.execute(text(f"SELECT pg_advisory_unlock({LOCK})"))
+                connection.commit()
+    return current_revision(database) or "base"
+
+
+def run(settings: Config, to: str, present: str | None) -> None:
+    script = ScriptDirectory.from_config(settings)
+    try:
+        known = known_revisions()
+        if present is not None and present not in known:
+            raise UsageError(
+                f"the database is at revision {present}, which this release does not know:"
+                " it was migrated by a newer one; use that release"
+            )
+        order = [one.revision for one in script.walk_revisions()][::-1]
+        wanted = script.get_current_head() if to == "head" else to
+        if wanted not in {*known, "base"}:
+            raise UsageError(f"{to} is no revision; there are: base, {', '.join(order)}")
+        back = wanted == "base" or (
+            present is not None and wanted in known and order.index(wanted) < order.index(present)
+        )
+        (command.downgrade if back else command.upgrade)(settings, str(wanted))
+    except CommandError as error:
+        raise UsageError(f"migration to {to}: {error}") from error

@@ -1,0 +1,1 @@
+"""Rows of incidents: from the failure to the answer, and what stays of it."""

@@ -1,0 +1,76 @@
+"""What is old enough to go."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from sqlalchemy import delete, or_, select, update
+from sqlalchemy.orm import Session, load_only
+
+from models import Incident, Resolution, Upload, Work
+from triage.domain.states import WorkKind
+from triage.store.database.row_locks import lock_rows
+from triage.store.incidents.past import remember
+
+__all__ = ["OldUpload", "forget_blob", "known_blobs", "old_incidents", "old_uploads", "remove"]
+
+
+@dataclass(frozen=True, slots=True)
+class OldUpload:
+    """An upload whose bytes may go."""
+
+    id: str
+    blob_key: str
+    stored_bytes: int
+
+
+def old_incidents(session: Session, before: datetime) -> list[str]:
+    """Settled before then, and not resolved by a person."""
+    return list(
+        session.scalars(
+            select(Incident.id)
+            .outerjoin(Resolution, Resolution.incident_id == Incident.id)
+            .where(Incident.settled_at < before, Resolution.incident_id.is_(None))
+            .order_by(Incident.created_at)
+        )
+    )
+
+
+def old_uploads(session: Session, before: datetime, *, of: Sequence[str] = ()) -> list[OldUpload]:
+    """Of settled incidents, older than that; and all of those incidents."""
+    gone = Upload.incident_id.in_(of[:10_000]) if of else None
+    aged = Upload.created_at < before
+    rows = session.execute(
+        select(Upload.id, Upload.blob_key, Upload.stored_bytes)
+        .join(Incident, Incident.id == Upload.incident_id)
+        .where(Upload.blob_key.is_not(None), Incident.settled_at.is_not(None))
+        .where(aged if gone is None else or_(aged, gone))
+        .order_by(Upload.created_at)
+    )
+    return [OldUpload(upload_id, key or "", size) for upload_id, key, size in rows]
+
+
+def known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
+    """Which of these blobs an upload refers to."""
+    found = session.scalars(select(Upload.blob_key).where(Upload.blob_key.in_(keys)))
+    return {key for key in found if key is not None}
+
+
+def forget_blob(session: Session, upload_id: str) -> None:
+    """Its bytes are about to go."""
+    session.execute(update(Upload).where(Upload.id == upload_id).values(blob_key=None))
+
+
+def remove(session: Session, incident_ids: Sequence[str]) -> None:
+    """Incidents and everything of theirs; what the record of the fleet needs of them stays."""
+    if not incident_ids:
+        return
+    gone = Incident.id.in_(incident_ids)
+    lock_rows(
+        session, select(Incident).options(load_only(Incident.id)).where(gone).order_by(Incident.id)
+    ).all()
+    remember(session, incident_ids)
+    session.execute(delete(Work).where(Work.kind == WorkKind.ANALYSE, Work.key.in_(incident_ids)))
+    uploads = select(Upload.id).where(Upload.incident_id.in_(incident_ids))
+    session.execute(delete(Work).where(Work.kind == WorkKind.PARSE, Work.key.in_(uploads)))
+    session.execute(delete(Incident).where(gone))

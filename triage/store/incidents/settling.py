@@ -1,0 +1,160 @@
+"""An incident on its way to an answer: what the analysis reads first and writes last."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session, undefer
+
+from models import Incident
+from triage.domain.states import IncidentState, WorkKind
+from triage.store.database.row_locks import lock_rows
+from triage.store.incidents import incidents
+from triage.store.incidents.incidents import OPEN, STANDINGS
+from triage.store.work import table as work
+
+__all__ = [
+    "Standing",
+    "answered",
+    "begin_final",
+    "changed",
+    "failed",
+    "go_on_collecting",
+    "hurry",
+    "keep_standings",
+    "settle",
+    "standing",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How far an incident is; ``num_unread`` files are in and not read yet."""
+
+    id: str
+    state: IncidentState
+    facts: dict[str, Any]
+    revision: int
+    inputs: int
+    answered_inputs: int
+    num_unread: int
+    num_artifacts: int
+    expected_artifacts: int | None
+    created_at: datetime
+    updated_at: datetime
+    settle_at: datetime
+    settled_at: datetime | None
+    analysed_at: datetime | None
+    analyse_s: float
+
+
+def standing(session: Session, incident_id: str) -> Standing | None:
+    """How far an incident is; None where there is none."""
+    row = session.get(Incident, incident_id, options=[undefer(Incident.facts)])
+    if row is None:
+        return None
+    return Standing(
+        row.id, IncidentState(row.state), row.facts, row.revision, row.inputs,
+        row.answered_inputs, incidents.stored(session, row.id), row.num_artifacts,
+        row.expected_artifacts, row.created_at, row.updated_at, row.settle_at, row.settled_at,
+        row.analysed_at, row.analyse_s,
+    )  # fmt: skip
+
+
+def changed(session: Session, incident_id: str, now: datetime) -> None:
+    """Something came that could change the answer."""
+    row = locked(session, incident_id)
+    row.inputs += 1
+    row.updated_at = now
+
+
+def answered(
+    session: Session,
+    incident_id: str,
+    *,
+    inputs: int,
+    report: Mapping[str, Any],
+    revision: int,
+    provisional: bool,
+    seconds: float,
+    now: datetime,
+) -> None:
+    """The newest answer, which knows so many inputs and took so long."""
+    row = locked(session, incident_id)
+    row.answered_inputs = max(row.answered_inputs, inputs)
+    row.analysed_at = now
+    row.analyse_s = seconds
+    row.revision = revision
+    row.provisional = provisional
+    row.verdict = dict(report["verdict"])
+    row.category = row.verdict["category"]
+    row.coverage = dict(report["coverage"])
+    row.updated_at = now
+
+
+def keep_standings(session: Session, incident_id: str, standings: Mapping[str, Any]) -> None:
+    """The priors of the first answer are those of all its revisions: the same files, the same
+    answer, whatever the fleet has learnt since.
+    """
+    row = locked(session, incident_id)
+    if STANDINGS not in row.facts:
+        row.facts = {**row.facts, STANDINGS: dict(standings)}
+
+
+def settle(session: Session, incident_id: str, now: datetime) -> bool:
+    """The answer is final, until something late comes; whether it was open until now."""
+    row = locked(session, incident_id)
+    row.state = IncidentState.READY
+    row.reason = None
+    row.provisional = False
+    row.updated_at = now
+    if row.key == OPEN:
+        row.key = row.id
+    first = row.settled_at is None
+    if first:
+        row.settled_at = now
+    return first
+
+
+def begin_final(session: Session, incident_id: str, now: datetime) -> None:
+    """Collecting is over; the final answer is being made."""
+    row = locked(session, incident_id)
+    if row.state == IncidentState.COLLECTING:
+        row.state = IncidentState.ANALYSING
+        row.updated_at = now
+
+
+def go_on_collecting(session: Session, incident_id: str) -> None:
+    """Something came while the final answer was made."""
+    row = locked(session, incident_id)
+    if row.settled_at is None:
+        row.state = IncidentState.COLLECTING
+
+
+def failed(session: Session, incident_id: str, reason: str, now: datetime) -> int:
+    """We failed over this incident; the revision it has."""
+    row = locked(session, incident_id)
+    row.state = IncidentState.FAILED
+    row.reason = reason
+    row.updated_at = now
+    if row.key == OPEN:
+        row.key = row.id
+    if row.settled_at is None:
+        row.settled_at = now
+    return row.revision
+
+
+def hurry(session: Session, incident_id: str, now: datetime) -> None:
+    """Nothing more will come: settle as soon as all is read, unless somebody expects files."""
+    row = locked(session, incident_id)
+    if row.settled_at is not None or row.announced:
+        return
+    row.settle_at = now
+    session.flush()
+    work.enqueue(session, WorkKind.ANALYSE, incident_id, now)
+
+
+def locked(session: Session, incident_id: str) -> Incident:
+    return lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()

@@ -1,0 +1,1 @@
+"""Receivers, and messages to them."""

@@ -1,0 +1,163 @@
+"""Messages to receivers: written with the answer they tell of, sent until they arrive."""
+
+from collections.abc import Mapping
+from datetime import datetime
+
+from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy.orm import Session
+
+from models import Delivery
+from triage.domain.states import DeliveryState
+from triage.store.database.upsert import insert_missing
+from triage.store.views import DeliveryView
+
+__all__ = [
+    "add",
+    "all_due",
+    "find",
+    "give_up_all",
+    "of_subscription",
+    "pending",
+    "prune_digests",
+    "record",
+    "send_again",
+]
+
+
+def add(
+    session: Session,
+    delivery_id: str,
+    *,
+    subscription_id: str,
+    incident_id: str | None,
+    revision: int,
+    event: str,
+    method: str,
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    now: datetime,
+) -> None:
+    """One message; the same id again changes nothing."""
+    insert_missing(
+        session,
+        Delivery,
+        [
+            {
+                "id": delivery_id, "subscription_id": subscription_id,
+                "incident_id": incident_id, "revision": revision, "event": event,
+                "method": method, "url": url, "headers": dict(headers), "body": body,
+                "state": str(DeliveryState.PENDING), "attempts": 0, "next_at": now,
+                "created_at": now,
+            }
+        ],
+    )  # fmt: skip
+
+
+def find(session: Session, delivery_id: str) -> DeliveryView | None:
+    """One message; None where there is none of this id."""
+    row = session.get(Delivery, delivery_id)
+    return None if row is None else view(row)
+
+
+def of_subscription(
+    session: Session,
+    subscription_id: str,
+    *,
+    before: tuple[datetime, str] | None = None,
+    limit: int = 50,
+) -> list[DeliveryView]:
+    """Newest first; ``before`` is the last row already seen."""
+    query = select(Delivery).where(Delivery.subscription_id == subscription_id)
+    if before is not None:
+        query = query.where(tuple_(Delivery.created_at, Delivery.id) < before)
+    query = query.order_by(Delivery.created_at.desc(), Delivery.id.desc()).limit(limit)
+    return [view(row) for row in session.scalars(query)]
+
+
+def pending(session: Session, subscription_id: str, limit: int = 100) -> list[DeliveryView]:
+    """What is not delivered yet, oldest first."""
+    rows = session.scalars(
+        select(Delivery)
+        .where(Delivery.subscription_id == subscription_id, Delivery.state == DeliveryState.PENDING)
+        .order_by(Delivery.created_at, Delivery.revision, Delivery.id)
+        .limit(limit)
+    )
+    return [view(row) for row in rows]
+
+
+def record(
+    session: Session,
+    delivery_id: str,
+    *,
+    state: DeliveryState,
+    next_at: datetime | None,
+    status: int | None,
+    error: str | None,
+    latency_ms: int,
+    tried_at: datetime,
+    now: datetime,
+) -> None:
+    """One try, which began at ``tried_at``, and what follows from it."""
+    row = session.get(Delivery, delivery_id)
+    if row is None:
+        return
+    row.attempts += 1
+    row.state, row.next_at = state, next_at
+    row.last_status, row.last_error, row.latency_ms = status, error, latency_ms
+    row.tried_at = tried_at
+    if state == DeliveryState.DELIVERED:
+        row.delivered_at = now
+
+
+def all_due(session: Session, subscription_id: str, now: datetime) -> None:
+    """The receiver answers again: everything for it is due."""
+    session.execute(
+        update(Delivery)
+        .where(
+            Delivery.subscription_id == subscription_id,
+            Delivery.state == DeliveryState.PENDING,
+            Delivery.next_at > now,
+        )
+        .values(next_at=now)
+    )
+
+
+def give_up_all(session: Session, subscription_id: str, why: str) -> None:
+    """The receiver is gone: nothing more is sent to it."""
+    session.execute(
+        update(Delivery)
+        .where(Delivery.subscription_id == subscription_id, Delivery.state == DeliveryState.PENDING)
+        .values(state=str(DeliveryState.FAILED), next_at=None, last_error=why)
+    )
+
+
+def send_again(session: Session, delivery_id: str, now: datetime) -> DeliveryView | None:
+    """Due at once, whatever became of it; the schedule begins anew."""
+    row = session.get(Delivery, delivery_id)
+    if row is None:
+        return None
+    row.state, row.next_at, row.attempts = DeliveryState.PENDING, now, 0
+    row.delivered_at = None
+    session.flush()
+    return view(row)
+
+
+def prune_digests(session: Session, before: datetime) -> None:
+    """Remove messages of no incident that are older; those of incidents go with them."""
+    session.execute(
+        delete(Delivery).where(
+            Delivery.incident_id.is_(None),
+            Delivery.created_at < before,
+            Delivery.state != DeliveryState.PENDING,
+        )
+    )
+
+
+def view(row: Delivery) -> DeliveryView:
+    return DeliveryView(
+        row.id, row.subscription_id, row.incident_id, row.revision, row.event, row.method,
+        row.url, row.headers, row.body, DeliveryState(row.state), row.attempts, row.next_at,
+        row.last_status, row.last_error, row.latency_ms, row.created_at, row.tried_at,
+        row.delivered_at,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Rows of uploads, and what was read out of them."""

@@ -1,0 +1,387 @@
+"""What is owed: put in line, claimed under a lease, finished, or given back.
+
+A row is claimed by one worker at a time; its lease is renewed while that one lives. What
+is asked for again while somebody does it is done once more afterwards.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final, cast
+
+from sqlalchemy import (
+    CursorResult,
+    Table,
+    Update,
+    bindparam,
+    case,
+    select,
+    update,
+)
+from sqlalchemy.orm import Session, load_only
+
+from models import Incident, Upload, Work
+from triage.domain.states import WorkKind, WorkState
+from triage.store.database.engine import wake_after_commit
+from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import insert_or_none
+from triage.store.views import WorkView
+from triage.store.work.fair_queue import FIRST, new_row
+
+__all__ = [
+    "any_due",
+    "any_lost",
+    "claim",
+    "claim_beside",
+    "due",
+    "enqueue",
+    "expire_owner",
+    "fail",
+    "finish",
+    "finish_all",
+    "lost",
+    "release",
+    "renew",
+]
+
+# While a row is held, nothing has asked for it again yet.
+NEVER: Final = datetime(9999, 1, 1, tzinfo=UTC)
+# Seconds to the power of tries, up to some minutes.
+BACKOFF_S: Final = 4.0
+MOST_BACKOFF_S: Final = 600.0
+# What reads foreign bytes may itself be what ends its workers. The rest only happened to be
+# held by them: a message is owed however often that was.
+QUARANTINED_KINDS: Final = frozenset({WorkKind.PARSE, WorkKind.ANALYSE})
+
+# What every upload and every reading asks for is made once, of the table: to make a statement
+# takes longer than the database does.
+WORKS: Final = cast("Table", Work.__table__)
+ASK_AGAIN: Final = (
+    update(WORKS)
+    .where(
+        WORKS.c.kind == bindparam("of_kind"),
+        WORKS.c.key == bindparam("of_key"),
+        WORKS.c.state.in_([str(WorkState.WAITING), str(WorkState.RUNNING)]),
+    )
+    .values(
+        generation=WORKS.c.generation + 1,
+        updated_at=bindparam("now", type_=WORKS.c.updated_at.type),
+        not_before=case(
+            (WORKS.c.not_before < bindparam("at"), WORKS.c.not_before),
+            else_=bindparam("at", type_=WORKS.c.not_before.type),
+        ),
+    )
+    .returning(WORKS.c.id)
+)
+DUE: Final = (
+    select(WORKS.c.kind)
+    .where(
+        WORKS.c.state == str(WorkState.WAITING),
+        WORKS.c.not_before <= bindparam("now"),
+        WORKS.c.kind.in_(bindparam("kinds", expanding=True)),
+    )
+    .order_by(WORKS.c.turn, WORKS.c.not_before)
+    .limit(bindparam("most"))
+)
+
+
+def enqueue(
+    session: Session,
+    kind: WorkKind,
+    key: str,
+    now: datetime,
+    *,
+    not_before: datetime | None = None,
+) -> int:
+    """Ask for this to be done, not before that time and before all uploads that wait; its row.
+
+    A worker is woken after the commit when it is due by then.
+    """
+    at = not_before or now
+    if at <= now:
+        wake_after_commit(session, kind)
+    asked = ask_again(session, kind, key, now, at)
+    return insert_or_reopen(session, kind, key, now, at) if asked is None else asked
+
+
+def insert_or_reopen(
+    session: Session, kind: WorkKind, key: str, now: datetime, at: datetime
+) -> int:
+    found = select(Work).where(Work.kind == kind, Work.key == key)
+    row = lock_rows(session, found).one_or_none()
+    if row is None:
+        new = new_row(kind, key, now) | {"not_before": at}
+        row_id = insert_or_none(session, Work, new, Work.id)
+        if row_id is not None:
+            return row_id
+        row = lock_rows(session, found).one()  # somebody else was quicker
+    if row.state in (WorkState.DONE, WorkState.QUARANTINED):
+        row.state = WorkState.WAITING
+        row.tries = 0
+        row.not_before = at
+        row.turn = FIRST
+    else:
+        row.not_before = min(row.not_before, at)
+    row.generation += 1
+    row.updated_at = now
+    return row.id
+
+
+def ask_again(
+    session: Session, kind: WorkKind, key: str, now: datetime, at: datetime
+) -> int | None:
+    """Note that this is asked for, if it waits or is being done; the row's id."""
+    # By the table: what the session holds of it is written first, and read anew when held.
+    session.flush()
+    asked = {"of_kind": str(kind), "of_key": key, "now": now, "at": at}
+    row_id: int | None = session.scalar(ASK_AGAIN, asked)
+    return row_id
+
+
+def claim(
+    session: Session, kind: WorkKind, owner: str, now: datetime, lease_s: float
+) -> WorkView | None:
+    """The next due row of this kind, from now on held by ``owner``; None when there is none."""
+    row = session.scalar(
+        select(Work)
+        .where(Work.state == WorkState.WAITING, Work.kind == kind, Work.not_before <= now)
+        .order_by(Work.turn, Work.not_before)
+        .limit(1)
+        .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
+    )
+    if row is None:
+        return None
+    return give(row, owner, now, lease_s)
+
+
+def claim_beside(
+    session: Session,
+    first: WorkView,
+    owner: str,
+    now: datetime,
+    lease_s: float,
+    *,
+    most: int,
+    most_bytes: int,
+) -> list[WorkView]:
+    """Uploads of the same job that are read together with ``first``: at most so many, and
+    with it so many stored bytes. One that has cost a worker is not among them, nor beside it.
+    """
+    if first.tries > 1:
+        return []
+    job_fk = select(Work.job_fk).where(Work.id == first.id).scalar_subquery()
+    size = select(Upload.stored_bytes).where(Upload.id == first.key)
+    left = most_bytes - (session.scalar(size) or 0)
+    rows = session.execute(
+        select(Work, Upload.stored_bytes)
+        .join(Upload, Upload.id == Work.key)
+        .where(Work.state == WorkState.WAITING, Work.kind == first.kind, Work.not_before <= now)
+        .where(Work.job_fk == job_fk, Work.tries == 0)
+        .order_by(Work.turn, Work.not_before)
+        .limit(most)
+        .with_for_update(of=Work, skip_locked=True)
+        .execution_options(populate_existing=True)
+    ).all()
+    claimed = []
+    for row, stored_bytes in rows:
+        left -= stored_bytes
+        if left < 0:
+            break
+        claimed.append(give(row, owner, now, lease_s))
+    return claimed
+
+
+def give(row: Work, owner: str, now: datetime, lease_s: float) -> WorkView:
+    """Let ``owner`` hold this row from now on."""
+    row.state = WorkState.RUNNING
+    row.owner = owner
+    row.lease_until = now + timedelta(seconds=lease_s)
+    row.tries += 1
+    row.not_before = NEVER
+    row.updated_at = now
+    return view(row)
+
+
+def renew(session: Session, row_id: int, owner: str, until: datetime) -> bool:
+    """Keep a row; False when somebody else was given it in the meantime."""
+    return changed(session, held(row_id, owner).values(lease_until=until))
+
+
+def finish(
+    session: Session, work: WorkView, owner: str, now: datetime, *, again_at: datetime | None = None
+) -> bool:
+    """Done, or to be looked at again at ``again_at``; False when the row was lost before."""
+    return finish_all(session, [work], owner, now, again_at=again_at)
+
+
+def finish_all(
+    session: Session,
+    works: Sequence[WorkView],
+    owner: str,
+    now: datetime,
+    *,
+    again_at: datetime | None = None,
+) -> bool:
+    """As :func:`finish`; where one of them was lost, none is finished."""
+    rows = mine(session, works, owner)
+    if len(rows) < len(works):
+        return False
+    asked = {work.id: work.generation for work in works}
+    for row in rows:
+        asked_again = row.generation != asked[row.id]
+        if again_at is not None:
+            row.not_before = min(row.not_before, again_at)
+        waits = asked_again or again_at is not None
+        row.state = WorkState.WAITING if waits else WorkState.DONE
+        if waits and row.not_before <= now:
+            wake_after_commit(session, WorkKind(row.kind))
+        row.tries = 0
+        row.owner = row.lease_until = row.last_error = None
+        row.updated_at = now
+    return True
+
+
+def fail(
+    session: Session, work: WorkView, owner: str, now: datetime, error: str, max_tries: int
+) -> bool:
+    """Not done: to be tried again later, or quarantined; True when it is quarantined."""
+    rows = mine(session, [work], owner)
+    if not rows:
+        return False
+    row = rows[0]
+    row.last_error = error[:2000]
+    row.owner = row.lease_until = None
+    row.updated_at = now
+    wait_s = min(MOST_BACKOFF_S, BACKOFF_S ** min(row.tries, 16))
+    return put_back(row, now + timedelta(seconds=wait_s), max_tries)
+
+
+def release(session: Session, owner: str, now: datetime) -> int:
+    """Give back everything that a process holds that ends in good order; how many rows."""
+    return count(
+        session,
+        update(Work)
+        .where(Work.owner == owner, Work.state == WorkState.RUNNING)
+        .values(
+            state=WorkState.WAITING, owner=None, lease_until=None, tries=Work.tries - 1,
+            not_before=now, updated_at=now,
+        ),
+    )  # fmt: skip
+
+
+def expire_owner(session: Session, prefix: str, now: datetime) -> int:
+    """End the leases of a process that is known to be dead; how many rows."""
+    return count(
+        session,
+        update(Work)
+        .where(Work.owner.startswith(prefix, autoescape=True), Work.state == WorkState.RUNNING)
+        .values(lease_until=now),
+    )
+
+
+def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
+    """Rows whose worker was not heard of in time wait again; those that are quarantined now."""
+    expired = (Work.state == WorkState.RUNNING, Work.lease_until <= now)
+    analysed = select(Work.key).where(*expired, Work.kind == WorkKind.ANALYSE)
+    hold_incidents(session, session.scalars(analysed).all())
+    rows = session.scalars(
+        select(Work)
+        .where(*expired)
+        .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
+    ).all()
+    quarantined = []
+    for row in rows:
+        row.owner = row.lease_until = None
+        row.updated_at = now
+        tries = row.tries
+        if put_back(row, now, max_tries):
+            row.last_error = f"{tries} workers were lost over it"
+            quarantined.append(view(row))
+    return quarantined
+
+
+def any_lost(session: Session, now: datetime) -> bool:
+    """Whether a lease has run out; asked before anything is locked."""
+    return (
+        session.scalar(
+            select(Work.id).where(Work.state == WorkState.RUNNING, Work.lease_until <= now).limit(1)
+        )
+        is not None
+    )
+
+
+def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
+    """Whether something of these kinds has been due since before then."""
+    return (
+        session.scalar(
+            select(Work.id)
+            .where(Work.state == WorkState.WAITING, Work.not_before <= before)
+            .where(Work.kind.in_(kinds))
+            .limit(1)
+        )
+        is not None
+    )
+
+
+def due(session: Session, now: datetime, kinds: Collection[WorkKind], limit: int) -> list[WorkKind]:
+    """Of each row of these kinds that waits and may begin, its kind; in the order of the queue."""
+    asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
+    return [WorkKind(kind) for kind in session.scalars(DUE, asked)]
+
+
+def mine(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Work]:
+    """The rows, held, that this owner still has."""
+    hold_incidents(session, [work.key for work in works if work.kind is WorkKind.ANALYSE])
+    found = select(Work).where(
+        Work.id.in_([work.id for work in works]),
+        Work.owner == owner,
+        Work.state == WorkState.RUNNING,
+    )
+    return lock_rows(session, found.order_by(Work.id)).all()
+
+
+def hold_incidents(session: Session, incident_ids: Sequence[str]) -> None:
+    """Whoever asks for an analysis holds the incident before the work, so others do too."""
+    if not incident_ids:
+        return
+    query = select(Incident).options(load_only(Incident.id)).order_by(Incident.id)
+    lock_rows(session, query.where(Incident.id.in_(incident_ids))).all()
+
+
+def put_back(row: Work, again_at: datetime, max_tries: int) -> bool:
+    """Let a row that was not done wait, or quarantine it; whether it is quarantined.
+
+    What was asked for again while it was tried is as new: it gets all its tries.
+    """
+    asked_again = row.not_before < NEVER
+    if row.tries >= max_tries and not asked_again and row.kind in QUARANTINED_KINDS:
+        row.state = WorkState.QUARANTINED
+        row.not_before = again_at
+        return True
+    if row.tries >= max_tries and asked_again:
+        row.tries = 0
+    row.state = WorkState.WAITING
+    row.not_before = min(row.not_before, again_at)
+    return False
+
+
+def held(row_id: int, owner: str) -> Update:
+    return update(Work).where(
+        Work.id == row_id, Work.owner == owner, Work.state == WorkState.RUNNING
+    )
+
+
+def changed(session: Session, statement: Update) -> bool:
+    return count(session, statement) > 0
+
+
+def count(session: Session, statement: Update) -> int:
+    return cast("CursorResult[Any]", session.execute(statement)).rowcount
+
+
+def view(row: Work) -> WorkView:
+    return WorkView(
+        row.id, WorkKind(row.kind), row.key, WorkState(row.state), row.generation, row.tries,
+        row.not_before, row.lease_until, row.last_error, row.created_at,
+    )  # fmt: skip

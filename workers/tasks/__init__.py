@@ -1,1 +1,0 @@
-"""The tasks, one a kind of work: a name, an id, one call."""
