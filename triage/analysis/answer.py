@@ -38,8 +38,8 @@ from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 
 __all__ = [
-    "Weighed", "answer_of", "look_at", "nothing_usable", "require_usable", "weigh_up",
-    "weigh_view",
+    "Weighed", "answer_of", "look_at", "missing_of", "nothing_usable", "require_usable",
+    "weigh_up", "weigh_view",
 ]  # fmt: skip
 
 MAX_NOTES = 40

@@ -18,7 +18,7 @@ from triage.api.state import state_of
 from triage.errors import NotAllowed, NoToken
 from triage.services.tokens import check_token
 
-__all__ = ["LOCAL", "Scope", "actor_of", "admitted"]
+__all__ = ["LOCAL", "Scope", "actor_of", "admitted", "check_local", "checked"]
 
 LOCAL: Final = "local"
 TOKEN: Final = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.IGNORECASE | re.ASCII)
@@ -60,6 +60,10 @@ def actor_of(request: Request) -> str:
 
 
 async def checked(request: Request, scope: Scope) -> str:
+    """The id of the key that the request's token belongs to.
+
+    Raises :class:`NoToken` without a valid one, :class:`NotAllowed` where its scopes do not reach.
+    """
     headers = request.headers.getlist("authorization")
     if not headers:
         raise NoToken(

@@ -14,7 +14,7 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     from triage.render.terminal.text import Line
 
-__all__ = ["HELP", "Rows", "incidents", "print_lines"]
+__all__ = ["HELP", "Rows", "columns", "incidents", "print_lines", "since_time"]
 
 HELP = """
 List the incidents of a service, newest first.

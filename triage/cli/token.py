@@ -10,7 +10,7 @@ from triage.cli.extras import service_packages
 if TYPE_CHECKING:
     from triage.services.context import Context
 
-__all__ = ["HELP", "app"]
+__all__ = ["HELP", "app", "open_ready"]
 
 HELP = """
 Make, list and revoke tokens. One that is made counts at once.

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Bounds", "Packed", "pack"]
+__all__ = ["MANIFEST", "Bounds", "Packed", "one_line", "pack"]
 
 CHUNK = 1 << 20
 # The first whole line of an end that is kept begins within so many bytes.

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from triage.collectors.deadline import Deadline
     from triage.collectors.surroundings import Surroundings
 
-__all__ = ["Dumps", "wait_until_written"]
+__all__ = ["Dumps", "oldest", "wait_until_written"]
 
 # What the service takes as a dump.
 MAX_DUMP_BYTES = 64 << 20

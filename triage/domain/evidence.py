@@ -15,16 +15,9 @@ from triage.domain.category import HARDWARE, Category
 from triage.domain.report import iso_utc
 
 __all__ = [
-    "KERNEL_KINDS",
-    "NO_STAMP",
-    "Blame",
-    "Clock",
-    "Evidence",
-    "EvidenceRole",
-    "Kind",
-    "Stamp",
-    "Trait",
-]
+    "KERNEL_KINDS", "LASTING", "NO_STAMP", "Blame", "Clock", "Evidence", "EvidenceRole", "Kind",
+    "Stamp", "Trait",
+]  # fmt: skip
 
 
 class Clock(StrEnum):

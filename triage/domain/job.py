@@ -6,7 +6,7 @@ from typing import Any
 
 from triage.domain.standing import Prior
 
-__all__ = ["Job", "job_from_dict"]
+__all__ = ["Job", "bus_id", "job_from_dict"]
 
 # "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
 BUS_ID = re.compile(

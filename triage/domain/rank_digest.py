@@ -13,9 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
-    "COALESCED", "FINISHED", "MISSING", "P2P", "RETIRED_BIT", "ROOTED_BIT", "STARTED_BIT", "UNEVEN",
-    "Counters", "Frame", "GroupRow", "Member", "Members", "OpDescription", "RankDigest", "Stream",
-    "Streams", "Unit", "Units",
+    "COALESCED", "FINISHED", "MEMBER_FIELDS", "MISSING", "M_OWN", "M_PEER", "M_SEND", "M_SIG",
+    "M_UNIT", "P2P", "RETIRED_BIT", "ROOTED_BIT", "STARTED_BIT", "STREAM_FIELDS", "S_DESC",
+    "S_DONE", "S_FINISHED", "S_FIRST", "S_LAST", "S_NAME", "S_P2P", "S_PENDING", "S_PG_ID",
+    "S_UNITS", "UNEVEN", "UNIT_FIELDS", "U_COMPLETED", "U_CREATED", "U_ENTRY", "U_FLAGS", "U_SEQ",
+    "U_SIG", "U_STARTED", "U_STREAM", "Counters", "Frame", "GroupRow", "Member", "Members",
+    "OpDescription", "RankDigest", "Stream", "Streams", "Unit", "Units",
 ]  # fmt: skip
 
 I64 = NDArray[np.int64]

@@ -10,7 +10,7 @@ from triage.perturb.incident import Incident
 from triage.perturb.stamps import ISO, SECOND_NS, moved_wall
 from triage.perturb.transformation import Keep
 
-__all__ = ["ClocksOff", "OtherZone"]
+__all__ = ["ClocksOff", "OtherZone", "dump_moved", "log_moved"]
 
 MINUTE_NS: Final = 60 * SECOND_NS
 # An int of eight bytes in a pickle; a number of nineteen digits in JSON.
@@ -79,6 +79,7 @@ def rezoned(match: "re.Match[str]", by_hours: int) -> str:
 
 
 def log_moved(data: bytes, by_ns: int, end_ns: int | None) -> bytes:
+    """A log whose wall-clock times are all ``by_ns`` later."""
     text = data.decode("utf-8", "surrogateescape")
     return moved_wall(text, by_ns, year=year_of(end_ns)).encode("utf-8", "surrogateescape")
 

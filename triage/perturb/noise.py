@@ -12,7 +12,10 @@ from triage.perturb.placing import Line, Placed, is_kernel_log, placed
 from triage.perturb.stamps import SECOND_NS
 from triage.perturb.transformation import EVERYTHING, Keep
 
-__all__ = ["AlarmingAlone", "AlarmingLines", "ForeignLines", "TeardownLines"]
+__all__ = [
+    "DAY_NS", "AlarmingAlone", "AlarmingLines", "ForeignLines", "TeardownLines", "anchor",
+    "kernel_logs", "said", "with_lines",
+]  # fmt: skip
 
 MINUTE_NS: Final = 60 * SECOND_NS
 DAY_NS: Final = 24 * 60 * MINUTE_NS
@@ -137,6 +140,7 @@ def any_time(incident: Incident, log: Placed, rng: random.Random) -> int:
 
 
 def said(kind: Sequence[harmless.Sentence], at_ns: int, rng: random.Random) -> Line:
+    """One harmless sentence of this kind as a line of a log, at ``at_ns``."""
     program, text = rng.choice(kind)
     if program is not None and program != "systemd":
         program = f"{program}[{rng.randrange(500, 60_000)}]"
@@ -148,6 +152,7 @@ def said(kind: Sequence[harmless.Sentence], at_ns: int, rng: random.Random) -> L
 def with_lines(
     incident: Incident, logs: dict[str, Placed], lines: dict[str, list[Line]]
 ) -> Incident | None:
+    """The incident with more lines in some logs; None where no log takes them."""
     changed = {name: logs[name].with_lines(more) for name, more in lines.items()}
     made = {name: data for name, data in changed.items() if data is not None}
     return incident.with_files(made) if made else None

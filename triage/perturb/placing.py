@@ -16,7 +16,7 @@ from triage.domain.evidence import Stamp
 from triage.parsers.logs.envelope import Envelope, read_envelope
 from triage.perturb.stamps import SECOND_NS, moved
 
-__all__ = ["Line", "Placed", "Printed", "is_kernel_log", "placed"]
+__all__ = ["Line", "Placed", "Printed", "encoded", "is_kernel_log", "placed"]
 
 DAY_NS: Final = 86_400 * SECOND_NS
 EPOCH: Final = re.compile(r"audit\((\d{10})\.(\d{3}):")
@@ -105,6 +105,7 @@ def renumbered(line: str, by: int) -> str:
 
 
 def encoded(lines: Sequence[str]) -> bytes:
+    """Lines as the bytes of a log."""
     return "".join(line + "\n" for line in lines).encode("utf-8", "surrogateescape")
 
 

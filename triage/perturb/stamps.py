@@ -8,7 +8,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
-__all__ = ["moved", "moved_wall"]
+__all__ = ["ISO", "SECOND_NS", "moved", "moved_wall"]
 
 SECOND_NS: Final = 1_000_000_000
 Move = Callable[["re.Match[str]", timedelta], str]

@@ -16,7 +16,7 @@ import orjson
 
 from triage.sandbox.protocol import SPENT, Channel, Closed
 
-__all__ = ["ReaderProcess"]
+__all__ = ["STOP_S", "ReaderProcess", "environment"]
 
 STOP_S: Final = 2.0
 # Kernels count the peak of memory in KiB, but for one that counts in bytes.

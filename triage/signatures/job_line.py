@@ -7,7 +7,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 from triage.signatures.signature import Reading, Scope, Signature
 
-__all__ = ["ADVICE", "CONSEQUENCE", "NOISE", "ROOT", "Family"]
+__all__ = ["ADVICE", "CONSEQUENCE", "NOISE", "ROOT", "Family", "Read"]
 
 ROOT = EvidenceRole.ROOT
 CONSEQUENCE = EvidenceRole.CONSEQUENCE

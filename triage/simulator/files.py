@@ -12,7 +12,7 @@ from typing import Any, Literal
 from triage.errors import UsageError
 from triage.simulator.run import Desk, Run
 
-__all__ = ["Folder", "Layout", "Progress", "node_name"]
+__all__ = ["Folder", "Layout", "Progress", "node_name", "utc"]
 
 Layout = Literal["flat", "nodes"]
 Progress = Callable[[int, int], None]

@@ -13,25 +13,9 @@ from triage.simulator.tables import Words
 from triage.simulator.topology import Ints
 
 __all__ = [
-    "APPENDS",
-    "EMPTY_DICT",
-    "EMPTY_LIST",
-    "MARK",
-    "NEWFALSE",
-    "NEWTRUE",
-    "NONE",
-    "SETITEMS",
-    "STOP",
-    "TUPLE2",
-    "open_dict",
-    "open_list",
-    "put_dtypes",
-    "put_float",
-    "put_int",
-    "put_memo",
-    "put_sizes",
-    "put_string",
-    "put_time",
+    "APPENDS", "EMPTY_DICT", "EMPTY_LIST", "MARK", "NEWFALSE", "NEWTRUE", "NONE", "SETITEMS",
+    "STOP", "TUPLE2", "Floats", "open_dict", "open_list", "put_dtypes", "put_float", "put_int",
+    "put_memo", "put_sizes", "put_string", "put_time",
 ]  # fmt: skip
 
 Floats = npt.NDArray[np.float64]

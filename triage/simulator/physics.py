@@ -18,7 +18,10 @@ from triage.simulator.operation import Part
 from triage.simulator.rendezvous import Flags, Meetings, meeting_of
 from triage.simulator.topology import Ints, Topology
 
-__all__ = ["NEVER", "Clocks", "Costs", "Section", "costs_of", "run_section"]
+__all__ = [
+    "NEVER", "Clocks", "Costs", "Floats", "Section", "costs_of", "first_of", "noise",
+    "run_section",
+]  # fmt: skip
 
 NEVER = np.iinfo(np.int64).max // 2
 """The time of what does not happen, ns."""

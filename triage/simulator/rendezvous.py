@@ -16,7 +16,7 @@ from triage.simulator.plan import Plan
 from triage.simulator.slots import NUM_SLOTS
 from triage.simulator.topology import Ints, Topology
 
-__all__ = ["MAX_MEETINGS", "Meetings", "meetings"]
+__all__ = ["MAX_MEETINGS", "Flags", "Meetings", "meeting_of", "meetings"]
 
 MAX_MEETINGS = 4
 """A coalesced block of a pipeline stage has at most four transfers."""

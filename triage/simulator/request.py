@@ -19,7 +19,7 @@ from triage.simulator.run import Format
 from triage.simulator.timeline import Pace, Pulls
 from triage.simulator.topology import Ints, Shape
 
-__all__ = ["SECOND", "Request", "ranks_in"]
+__all__ = ["EPOCH_NS", "SECOND", "Request", "ranks_in"]
 
 SECOND = 1_000_000_000
 EPOCH_NS = 1_795_225_200 * SECOND

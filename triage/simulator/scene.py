@@ -11,7 +11,7 @@ from triage.simulator.program import StepStyle
 from triage.simulator.slots import Slot
 from triage.simulator.topology import Topology
 
-__all__ = ["Dumped", "Fault", "Scene", "Strangers", "Where"]
+__all__ = ["Dumped", "Fault", "Scene", "Strangers", "Where", "collectives", "starts"]
 
 
 class Dumped(StrEnum):

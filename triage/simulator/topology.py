@@ -14,7 +14,7 @@ import numpy.typing as npt
 from triage.errors import UsageError
 from triage.simulator.slots import DESC, NUM_SLOTS, Slot
 
-__all__ = ["Shape", "Topology"]
+__all__ = ["Ints", "Shape", "Topology"]
 
 Ints = npt.NDArray[np.int64]
 

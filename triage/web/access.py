@@ -25,7 +25,7 @@ from triage.services.tokens import SCOPES
 
 __all__ = [
     "Visitor", "admit", "check_origin", "check_word", "forget_cookie", "secret_of", "set_cookie",
-    "visitor_of",
+    "visitor_of", "who_asks",
 ]  # fmt: skip
 
 COOKIE: Final = "triage_session"
@@ -79,6 +79,7 @@ def visitor_of(request: Request) -> Visitor | None:
 
 
 async def who_asks(request: Request, scope: Scope) -> Visitor:
+    """The visitor behind a request. Raises what :func:`triage.api.access.checked` raises."""
     state = state_of(request)
     if state.open_access:
         check_local(request)

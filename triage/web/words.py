@@ -17,7 +17,7 @@ from triage.render.words.belief import belief
 from triage.render.words.clean import cut, one_line
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = ["FILTERS", "GLOBALS", "family", "kept"]
+__all__ = ["FILTERS", "GLOBALS", "family", "kept", "node_address"]
 
 _GPU, _NETWORK, _STORAGE, _HOST, _SOFTWARE, _OPEN = (
     "gpu", "network", "storage", "host", "software", "open"

@@ -22,18 +22,10 @@ from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 
 __all__ = [
-    "ABOUT_THE_STOP",
-    "SECOND",
-    "Stop",
-    "When",
-    "at_its_own_stop",
-    "ends_its_log",
-    "find_stop",
-    "is_failing",
-    "is_of_a_health_check",
-    "of_a_process",
-    "parse_instant",
-]
+    "ABOUT_THE_STOP", "AFTER_S", "BEFORE_S", "FAILING", "JOB_KINDS", "SECOND", "Stop", "When",
+    "at_its_own_stop", "begun_to_wait", "ends_its_log", "find_stop", "is_failing",
+    "is_of_a_health_check", "of_a_process", "parse_instant",
+]  # fmt: skip
 
 SECOND: Final = 1_000_000_000
 # A root is printed within this of the stop that it makes ...

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from triage.analysis.joining.hypothesis import Placement
 from triage.domain.evidence import Blame, Evidence
 
-__all__ = ["Complaints", "common_leaf", "complaints"]
+__all__ = ["Complaints", "common_leaf", "complaints", "named_node"]
 
 NAMING = frozenset({Blame.PEER, Blame.PAIR})
 

@@ -15,7 +15,7 @@ from triage.domain.progress import ProgressPoint
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Place, Quantity, Step
 
-__all__ = ["Course", "StepTimes", "course_of", "point_of"]
+__all__ = ["SECOND", "Course", "StepTimes", "course_of", "point_of"]
 
 Values = NDArray[np.float64]
 SECOND: Final = 1_000_000_000

@@ -17,7 +17,9 @@ from triage.analysis.progress.levels import LEAST_CHANGE, Level, levels_of
 from triage.domain.progress import Change, ChangeKind
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
-__all__ = ["changes_of_pace", "print_gap_s", "seconds_of_a_step", "step_times"]
+__all__ = [
+    "changes_of_pace", "print_gap_s", "seconds", "seconds_of_a_step", "step_times", "words_of",
+]  # fmt: skip
 
 Values = NDArray[np.float64]
 
@@ -272,4 +274,5 @@ def seconds(value: float) -> str:
 
 
 def words_of(step: int | None, place: int) -> str:
+    """A step's number, or the place of a line of progress that has none, in words."""
     return f"step {step}" if step is not None else f"the {place + 1}th line of progress"

@@ -17,7 +17,10 @@ from triage.parsers.telemetry.grid import Grid, coarser
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
-__all__ = ["LOOK_S", "Panel", "Panels", "Part", "Places", "Seat", "filled", "panels_of", "part_of"]
+__all__ = [
+    "LOOK_S", "SECOND", "Panel", "Panels", "Part", "Places", "Seat", "filled", "panels_of",
+    "part_of",
+]  # fmt: skip
 
 F32 = npt.NDArray[np.float32]
 SECOND: Final = 1_000_000_000

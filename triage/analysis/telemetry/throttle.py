@@ -18,7 +18,10 @@ from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import BRAKE, HW_SLOWDOWN, IDLE, THERMAL, Metric
 
-__all__ = ["Slowed", "Table", "Throttle", "throttling"]
+__all__ = [
+    "HOTTER_C", "HOT_C", "MIN_GPUS", "MOST_SHARE", "SLOW", "SLOWED", "Slowed", "Table", "Throttle",
+    "throttling",
+]  # fmt: skip
 
 Flags = npt.NDArray[np.bool_]
 F32 = npt.NDArray[np.float32]

@@ -16,7 +16,7 @@ from triage import errors
 from triage.api.answers import refusals
 from triage.errors import Place, Refusal
 
-__all__ = ["KINDS", "MEDIA_TYPE", "answer_refusal", "problem", "slug"]
+__all__ = ["INTERNAL_TITLE", "KINDS", "MEDIA_TYPE", "answer_refusal", "problem", "slug"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 INTERNAL_TITLE: Final = "Internal error"

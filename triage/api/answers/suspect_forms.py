@@ -14,7 +14,7 @@ import orjson
 
 from triage.render.words.clean import one_line
 
-__all__ = ["CSV", "JSON", "MARKDOWN", "NDJSON", "as_csv", "as_ndjson"]
+__all__ = ["CSV", "JSON", "MARKDOWN", "NDJSON", "as_csv", "as_ndjson", "safe_cell"]
 
 JSON: Final = "application/json"
 CSV: Final = "text/csv"
@@ -70,4 +70,5 @@ def place_of(reason: dict[str, Any]) -> str:
 
 
 def safe_cell(text: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
     return "'" + text if text.startswith(FORMULA) else text

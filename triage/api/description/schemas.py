@@ -15,7 +15,12 @@ from triage.domain.states import ArtifactState, DeliveryState, IncidentState
 from triage.notify.message import Event
 from triage.notify.request import Kind as ReceiverKind
 
-__all__ = ["OUTGOING", "Page"]
+__all__ = [
+    "OUTGOING", "Announced", "Artifact", "ArtifactPage", "Bundle", "CollectivePage", "Delivery",
+    "DeliveryPage", "EndedJob", "EvidencePage", "Health", "Heard", "ImportedRows", "IncidentPage",
+    "NewSubscription", "Node", "OneIncident", "Open", "Page", "Ready", "Report", "Resolution",
+    "SubscriptionPage", "Suspects", "Time", "TimelinePage",
+]  # fmt: skip
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 Name = Annotated[str, Field(json_schema_extra=dict(NAME_SCHEMA))]

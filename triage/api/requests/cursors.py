@@ -15,7 +15,7 @@ import orjson
 from triage.errors import Place, Unprocessable
 
 __all__ = [
-    "after_id", "after_place", "after_time", "after_words", "id_cursor", "place_cursor",
+    "after_id", "after_place", "after_time", "after_words", "foreign", "id_cursor", "place_cursor",
     "time_cursor", "words_cursor",
 ]  # fmt: skip
 
@@ -110,6 +110,7 @@ def unpacked(kind: str, cursor: str | None, num_values: int) -> list[object] | N
 
 
 def foreign() -> Unprocessable:
+    """The refusal of a cursor that was not made by this list."""
     return Unprocessable(
         "the cursor is none of this list",
         hint="take next_cursor of the page before, or leave it out to start again",

@@ -16,9 +16,9 @@ from triage.errors import NotFound, Place, Unprocessable
 from triage.services.hooks.times import rfc3339
 
 __all__ = [
-    "NAME_SCHEMA", "CategoryName", "Cursor", "FileKind", "FileName", "IncidentRef", "Limit", "Name",
-    "PathName", "Rank", "Role", "RowKind", "Since", "StateName", "Wait", "known_query", "one_id",
-    "one_name",
+    "FILE_KINDS", "NAME_SCHEMA", "CategoryName", "Cursor", "FileKind", "FileName", "IncidentRef",
+    "Limit", "Name", "PathName", "Rank", "Role", "RowKind", "Since", "StateName", "Wait",
+    "known_query", "listed", "name", "one_id", "one_name", "one_of",
 ]  # fmt: skip
 
 MAX_LIMIT: Final = 500
@@ -38,6 +38,7 @@ NAME_SCHEMA: Final = {
 
 
 def name(text: str) -> str:
+    """The text, where it can be a name. Raises ValueError."""
     if not 1 <= len(text) <= MAX_NAME:
         raise ValueError(f"give 1 to {MAX_NAME} characters")
     if control_character(text):
@@ -84,6 +85,8 @@ def at_from(text: str) -> datetime:
 
 
 def one_of(*known: str) -> BeforeValidator:
+    """A check that the text is one of ``known``."""
+
     def check(text: str) -> str:
         if text not in known:
             raise ValueError(f"give one of {', '.join(known)}")
@@ -93,6 +96,7 @@ def one_of(*known: str) -> BeforeValidator:
 
 
 def listed(*known: str) -> WithJsonSchema:
+    """The schema of a text that is one of ``known``."""
     return WithJsonSchema({"type": "string", "enum": list(known)})
 
 

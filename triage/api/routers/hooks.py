@@ -25,7 +25,7 @@ from triage.services.hooks.notices import Notices
 from triage.services.incidents.announce import announce
 from triage.store.views import IncidentView
 
-__all__ = ["router"]
+__all__ = ["REFUSALS", "router"]
 
 router = APIRouter(
     prefix="/v1/hooks",

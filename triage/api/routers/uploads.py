@@ -29,7 +29,7 @@ from triage.api.state import ApiState, state_of
 from triage.errors import Place, TooLarge, Unprocessable
 from triage.services.uploads.ingest import Target, take_artifact, take_bundle
 
-__all__ = ["router"]
+__all__ = ["coding", "router", "within"]
 
 # Uploads are bounded by the gate, and are not counted as questions.
 router = APIRouter(
@@ -153,6 +153,7 @@ async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
 
 
 def coding(request: Request) -> str | None:
+    """All Content-Encoding headers of a request as one, None without any."""
     return ", ".join(request.headers.getlist("content-encoding")) or None
 
 

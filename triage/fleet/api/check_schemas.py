@@ -9,7 +9,7 @@ from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.fleet.services.health.due_list import STATES
 
-__all__ = ["CHECKS"]
+__all__ = ["CHECKS", "NodeCheckPage", "TakenChecks", "TakenTelemetry"]
 
 Count = Annotated[int, Field(ge=0)]
 

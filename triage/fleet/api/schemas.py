@@ -10,7 +10,10 @@ from triage.domain.standing import Grade, PartKind
 from triage.fleet.domain.exposure import Ending
 from triage.fleet.report.causes import Origin
 
-__all__ = ["FLEET"]
+__all__ = [
+    "FLEET", "Fleet", "FleetCauses", "FleetCheckpoint", "FleetMtti", "FleetParts",
+    "FleetProjection", "FleetRunPage", "FleetSpares", "NodeStandingPage",
+]  # fmt: skip
 
 Share = Annotated[float, Field(ge=0, le=1)]
 Count = Annotated[int, Field(ge=0)]

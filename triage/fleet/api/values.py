@@ -10,22 +10,9 @@ from triage.domain.standing import Grade
 from triage.fleet.domain.exposure import Ending
 
 __all__ = [
-    "MAX_TOP",
-    "ClusterName",
-    "CompareDays",
-    "Confidence",
-    "Cost",
-    "EndingName",
-    "From",
-    "Gpus",
-    "Hours",
-    "Nodes",
-    "RepairDays",
-    "Restart",
-    "StandingName",
-    "Top",
-    "Until",
-    "UtcOffset",
+    "MAX_TOP", "ClusterName", "CompareDays", "Confidence", "Cost", "EndingName", "From", "Gpus",
+    "Hours", "Nodes", "RepairDays", "Restart", "StandingName", "Top", "Until", "UtcOffset", "real",
+    "within",
 ]  # fmt: skip
 
 MAX_TOP: Final = 2_000

@@ -13,7 +13,10 @@ import numpy.typing as npt
 from triage.domain.category import Category
 from triage.domain.health import CheckResult
 
-__all__ = ["Accusations", "FleetRecord", "Interruptions", "NodeSignals", "Outages", "Runs"]
+__all__ = [
+    "Accusations", "Flags", "FleetRecord", "Floats", "Interruptions", "Ints", "NodeSignals",
+    "Outages", "Runs", "Small",
+]  # fmt: skip
 
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]

@@ -18,16 +18,9 @@ from triage.statistics.rates import rate as plain_rate
 from triage.statistics.wire import as_wire
 
 __all__ = [
-    "DEFAULT_CONFIDENCE",
-    "DEFAULT_REPAIR_DAYS",
-    "CheckpointAnswer",
-    "ProjectionAnswer",
-    "SparesAnswer",
-    "SparesBy",
-    "checkpoints_for",
-    "projection_for",
-    "spares_for",
-]
+    "DEFAULT_CONFIDENCE", "DEFAULT_REPAIR_DAYS", "CheckpointAnswer", "ProjectionAnswer",
+    "SparesAnswer", "SparesBy", "checkpoints_for", "projection_for", "spares_for",
+]  # fmt: skip
 
 DEFAULT_CONFIDENCE: Final = 0.99
 DEFAULT_REPAIR_DAYS: Final = 7.0

@@ -22,19 +22,8 @@ from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
 __all__ = [
-    "MAX_HISTORY",
-    "MOST_OF_NODE",
-    "Entry",
-    "KeptCheck",
-    "KeptResults",
-    "LastRun",
-    "in_use",
-    "keep",
-    "last_runs",
-    "newest",
-    "nodes_from",
-    "seen_since",
-    "told_last",
+    "MAX_HISTORY", "MOST_OF_NODE", "PLAIN", "Entry", "KeptCheck", "KeptResults", "LastRun",
+    "in_use", "keep", "last_runs", "newest", "nodes_from", "seen_since", "told_last",
 ]  # fmt: skip
 
 MAX_HISTORY: Final = 20

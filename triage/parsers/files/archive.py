@@ -19,7 +19,7 @@ import zstandard
 from triage.errors import ArtifactError, Corrupt, Forbidden
 
 __all__ = [
-    "BROKEN", "HEAD_BYTES", "PEEK_BYTES", "Entry", "Expansion", "Member", "Window",
+    "BROKEN", "GZIP", "HEAD_BYTES", "PEEK_BYTES", "Entry", "Expansion", "Member", "Window",
     "compression_of", "expand", "is_tar", "opened", "peek", "stream_entries", "tar_entries",
     "tar_members",
 ]  # fmt: skip

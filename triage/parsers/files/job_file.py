@@ -12,7 +12,7 @@ from triage.errors import UsageError
 from triage.parsers.files.inputs import Inputs
 from triage.parsers.flight_recorder.read import JobFile
 
-__all__ = ["filled", "job_of_archive", "load_job", "parse_job"]
+__all__ = ["MAX_JOB_BYTES", "filled", "job_of_archive", "load_job", "parse_job"]
 
 MAX_JOB_BYTES: Final = 64 << 20
 

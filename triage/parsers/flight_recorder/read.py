@@ -39,7 +39,7 @@ from triage.parsers.flight_recorder.recognise import (
 )
 from triage.parsers.flight_recorder.shared import Shared
 
-__all__ = ["DumpSet", "list_alike", "read_dumps"]
+__all__ = ["DumpSet", "JobFile", "Reader", "list_alike", "read_dumps"]
 
 # Longer than any compressed file of nothing.
 EMPTY_BYTES: Final = 512
@@ -90,6 +90,7 @@ class Reader:
         self.large = threading.Lock()
 
     def decoder(self) -> Decoder:
+        """The decoder of this thread. One that grew with a large dump is made again."""
         known: Decoder | None = getattr(self.local, "decoder", None)
         if known is None:
             known = self.local.decoder = Decoder(self.shared, self.limits)
@@ -120,6 +121,7 @@ class Reader:
         return outcomes
 
     def file(self, file: InputFile) -> Iterator[Outcome]:
+        """The outcomes of one file: one of a plain file, one a member of a tar."""
         decoder = self.decoder()
         with file.path.open("rb", buffering=0) as source:
             first = head = source.read(HEAD_BYTES)
@@ -163,6 +165,7 @@ class Reader:
         return view[:filled]
 
     def archive(self, file: InputFile, compression: str | None) -> Iterator[Outcome]:
+        """The outcomes of a tar's members."""
         decoder = self.decoder()
         for member in tar_members(file.path, compression, self.bounds, read_here):
             artifact = f"{file.artifact}/{member.name}" if member.name else file.artifact
@@ -178,6 +181,7 @@ class Reader:
                 yield from no_dump(artifact, member.data[:HEAD_BYTES])
 
     def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
+        """The digest of one dump, or why it is refused."""
         rank = rank_in_name(artifact)
         if rank is None:
             rank = UNKNOWN_RANK

@@ -14,7 +14,11 @@ import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 
-__all__ = ["after_escape", "byte_kinds", "collapse_key", "template_mask"]
+__all__ = [
+    "BRACKET_CLOSE", "BRACKET_OPEN", "DASH", "DIGIT", "DOT", "HEX", "KINDS", "LETTER", "MASK",
+    "SEED", "after_escape", "byte_at", "byte_kinds", "collapse_key", "digits_end", "finish",
+    "kind_at", "mix", "mix_run", "run_end", "template_mask",
+]  # fmt: skip
 
 Bytes = Any  # a uint8 array of compiled code
 
@@ -55,21 +59,25 @@ KINDS: Final = byte_kinds()
 
 @inlined
 def kind_at(buf: Bytes, i: Word, end: Word) -> Word:
+    """The kind of the byte at ``i``; OTHER from ``end`` on."""
     return KINDS[buf[i]] if i < end else OTHER
 
 
 @inlined
 def byte_at(buf: Bytes, i: Word, end: Word) -> Word:
+    """The byte at ``i``; 0 from ``end`` on."""
     return np.int64(buf[i]) if i < end else np.int64(0)
 
 
 @inlined
 def mix(h: Word, c: Word) -> Word:
+    """The hash ``h`` with one more byte."""
     return (h ^ np.int64(c)) * PRIME
 
 
 @inlined
 def finish(h: Word) -> Word:
+    """The hash with its high bits mixed into the low ones."""
     h ^= h >> 29
     h *= -4417276706812531889
     h ^= h >> 32
@@ -78,6 +86,7 @@ def finish(h: Word) -> Word:
 
 @inlined
 def mix_run(h: Word, buf: Bytes, start: Word, stop: Word) -> Word:
+    """The hash ``h`` with the bytes from ``start`` to ``stop``."""
     for i in range(start, stop):
         h = mix(h, buf[i])
     return h
@@ -115,6 +124,7 @@ def run_end(buf: Bytes, i: Word, end: Word) -> Word:
 
 @inlined
 def digits_end(buf: Bytes, i: Word, end: Word) -> Word:
+    """Where the run of digits that begins at ``i`` ends."""
     while i < end and KINDS[buf[i]] == DIGIT:
         i += 1
     return i

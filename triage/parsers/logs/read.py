@@ -39,7 +39,7 @@ from triage.parsers.logs.rows import merged, rows_of_line
 from triage.parsers.logs.source import LogStream, log_streams
 from triage.parsers.telemetry.beside_logs import telemetry_in
 
-__all__ = ["Bounds", "read_logs"]
+__all__ = ["DEFAULT_BOUNDS", "Bounds", "Reader", "read_logs"]
 
 FILES_PER_TASK: Final = 16
 # Of a group's last line only the time is read.

@@ -19,7 +19,10 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.recognise import claimed
 from triage.parsers.telemetry.recognise import is_parquet
 
-__all__ = ["LogStream", "ReadAhead", "log_streams", "why_no_text"]
+__all__ = [
+    "HEAD_BYTES", "LogStream", "ReadAhead", "encoding_of", "log_streams", "of_source",
+    "why_no_text",
+]  # fmt: skip
 
 # Looked at to tell whether a file is text, and how it is laid out.
 HEAD_BYTES: Final = 64 << 10

@@ -13,7 +13,7 @@ from triage.parsers.logs.stamps import epoch, read_time
 from triage.parsers.logs.state import Strip
 from triage.signatures.program.process_names import Whose, whose
 
-__all__ = ["RULES", "ungluable"]
+__all__ = ["RULES", "as_text", "ungluable"]
 
 DECODER: Final = json.JSONDecoder(strict=False)
 MESSAGES: Final = (

@@ -9,8 +9,8 @@ from enum import StrEnum
 from typing import Final
 
 __all__ = [
-    "BRAKE", "COUNTERS", "IDLE", "POWER_CAP", "REASON_BITS", "SLOWED", "THERMAL", "Metric",
-    "Source", "metric_named",
+    "BRAKE", "COUNTERS", "HW_SLOWDOWN", "IDLE", "POWER_CAP", "REASON_BITS", "SLOWED", "THERMAL",
+    "Metric", "Source", "metric_named",
 ]  # fmt: skip
 
 

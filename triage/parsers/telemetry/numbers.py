@@ -12,7 +12,7 @@ import numpy as np
 
 from triage.parsers.flight_recorder.jit import Word, inlined
 
-__all__ = ["LAST_S", "NO_TIME", "finish", "instant_at", "mix", "number_at", "same_bytes"]
+__all__ = ["LAST_S", "NO_TIME", "SEED", "finish", "instant_at", "mix", "number_at", "same_bytes"]
 
 Bytes = Any  # a uint8 array of compiled code
 

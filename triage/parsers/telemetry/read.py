@@ -13,7 +13,7 @@ from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.table import read_table
 from triage.parsers.telemetry.tally import Tally
 
-__all__ = ["read_samples"]
+__all__ = ["READERS", "read_samples"]
 
 
 class Reads(Protocol):

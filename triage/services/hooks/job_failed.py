@@ -14,7 +14,10 @@ from triage.errors import Place, Unprocessable
 from triage.services.hooks.times import moment
 from triage.services.incidents.announce import Failure
 
-__all__ = ["MAX_EXPECTED", "MAX_NAME", "failure_from", "name_in"]
+__all__ = [
+    "MAX_EXPECTED", "MAX_NAME", "OTHER_NAMES", "Reader", "exit_code_from", "failure_from",
+    "name_from", "name_in", "nodes_from", "renamed", "time_from",
+]  # fmt: skip
 
 MAX_NAME: Final = 256
 MAX_EXPECTED: Final = 10_000_000
@@ -57,6 +60,7 @@ class Reader:
         self.places.append(Place(f"body/{key}", "is missing"))
 
     def finish(self) -> None:
+        """Raise :class:`Unprocessable` with every place at fault, if there is one."""
         if self.places:
             first = self.places[0]
             raise Unprocessable(
@@ -131,6 +135,7 @@ def name_in(value: object) -> str | None:
 
 
 def name_from(value: object) -> str:
+    """A name out of a JSON value. Raises ValueError."""
     if isinstance(value, bool) or not isinstance(value, str | int):
         raise ValueError("must be a text or a whole number")
     name = str(value)
@@ -148,6 +153,7 @@ def text_from(value: object) -> str:
 
 
 def time_from(value: object) -> datetime:
+    """A time with its zone out of a JSON value. Raises ValueError."""
     at = moment(value)
     if at is None:
         raise ValueError("must be an RFC 3339 time with its zone, such as 2026-11-21T03:14:15Z")
@@ -155,6 +161,7 @@ def time_from(value: object) -> datetime:
 
 
 def nodes_from(value: object) -> list[str]:
+    """Names of nodes out of a JSON list or a host list. Raises ValueError."""
     if isinstance(value, list):
         return [name_from(one) for one in value]
     if not isinstance(value, str):

@@ -14,7 +14,7 @@ from triage.store.access import audit
 from triage.store.incidents import incidents, resolutions
 from triage.store.views import ResolutionView
 
-__all__ = ["resolve"]
+__all__ = ["MAX_NOTE", "resolve"]
 
 MAX_NOTE: int = 10_000
 

@@ -11,7 +11,7 @@ import zstandard
 from triage.errors import Corrupt
 from triage.store.blobs.interface import Blobs, BlobWriter
 
-__all__ = ["FrameWriter", "Stored", "write_plain"]
+__all__ = ["FrameWriter", "Packer", "Span", "Stored", "write_plain"]
 
 LEVEL: Final = 1
 # What is no longer than this is packed in one call, which writes its size before it.

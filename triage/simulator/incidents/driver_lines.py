@@ -3,19 +3,9 @@
 from triage.simulator.incidents.story import Story
 
 __all__ = [
-    "channel_errors",
-    "dbe",
-    "fell_off",
-    "gsp_exception",
-    "gsp_timeout",
-    "nvlink_fatal",
-    "nvlink_five",
-    "recovery",
-    "remap_failure",
-    "sram",
-    "switch_error",
-    "uncontained",
-    "xid",
+    "banner", "channel_errors", "dbe", "fell_off", "gsp_exception", "gsp_timeout", "hung",
+    "nvlink_fatal", "nvlink_five", "recovery", "remap_failure", "sram", "switch_error",
+    "uncontained", "xid",
 ]  # fmt: skip
 
 

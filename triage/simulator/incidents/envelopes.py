@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 from triage.simulator.incidents.story import KernelLine
 from triage.simulator.incidents.world import SECOND, Node
 
-__all__ = ["FORMS", "kernel_log"]
+__all__ = ["FORMS", "iso", "kernel_log", "syslog", "wall"]
 
 DAYS = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")

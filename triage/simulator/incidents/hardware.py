@@ -9,9 +9,9 @@ from triage.simulator.incidents.story import Story, Voice
 __all__ = [
     "chassis_down", "cpu_check", "gpu_bus_quiet", "gpu_fell_off", "gpu_init", "gpu_mmu",
     "gpu_silent", "gsp_dies", "gsp_waits", "hbm_dbe", "hbm_job_only", "hbm_remap",
-    "hbm_uncontained", "hot_gpu", "io_aer", "io_dpc", "memory_bad", "network_flap",
-    "network_leaf", "network_pair", "nic_firmware", "nic_port", "nvlink_dead", "nvlink_job",
-    "power_lost", "sdc_grad", "sdc_rerun", "sram_bad", "ssd_dead",
+    "hbm_uncontained", "hot_gpu", "io_aer", "io_dpc", "memory_bad", "network_flap", "network_leaf",
+    "network_pair", "nic_firmware", "nic_port", "nvlink_dead", "nvlink_job", "power_lost",
+    "sdc_grad", "sdc_rerun", "shared", "sram_bad", "ssd_dead",
 ]  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from models import ApiKey
 from triage.store.views import KeyView
 
-__all__ = ["add", "by_hash", "listing", "num_valid", "revoke"]
+__all__ = ["add", "by_hash", "listing", "num_valid", "revoke", "view"]
 
 
 def add(
@@ -60,6 +60,7 @@ def revoke(session: Session, key_id: str, now: datetime) -> bool:
 
 
 def view(row: ApiKey) -> KeyView:
+    """A row as a value that outlives its session."""
     return KeyView(
         row.id, row.name, frozenset(row.scopes), row.created_at, row.expires_at, row.revoked_at
     )

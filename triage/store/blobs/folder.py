@@ -14,7 +14,10 @@ from typing import Final
 from triage.errors import NotFound, Refusal, StorageFull, Unavailable
 from triage.store.blobs.interface import Section, checked_key
 
-__all__ = ["FolderBlobs", "TempFile", "free_of", "keep_free"]
+__all__ = [
+    "FOLDER_MODE", "FolderBlobs", "TempFile", "free_of", "keep_free", "storage_errors",
+    "sweep_folder",
+]  # fmt: skip
 
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # Between two looks at how much room is left.

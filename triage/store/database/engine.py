@@ -23,7 +23,7 @@ from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.database.troubles import refusal_of
 
-__all__ = ["Database", "open_database", "wake_after_commit"]
+__all__ = ["Database", "open_database", "translated", "wake_after_commit"]
 
 BUSY_S: Final = 30.0
 DUE: Final = "work due"

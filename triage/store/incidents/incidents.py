@@ -27,17 +27,9 @@ from triage.store.views import IncidentView, ResolutionView
 from triage.store.work import table as work
 
 __all__ = [
-    "STANDINGS",
-    "announce",
-    "arrived",
-    "facts_json",
-    "find",
-    "for_upload",
-    "job_id_of",
-    "listing",
-    "newest_of_job",
-    "newest_of_node",
-]
+    "OPEN", "STANDINGS", "announce", "arrived", "facts_json", "find", "for_upload", "job_id_of",
+    "listing", "newest_of_job", "newest_of_node", "resolution_view",
+]  # fmt: skip
 
 OPEN: Final = "open"
 # Among the facts, what our own record knew of nodes at the first answer: never what others say.
@@ -400,4 +392,5 @@ def view(row: Incident, job_id: str, cluster: str, resolution: Resolution | None
 
 
 def resolution_view(row: Resolution) -> ResolutionView:
+    """A row as a value that outlives its session."""
     return ResolutionView(row.category, row.node, row.note, row.said_by, row.resolved_at)

@@ -15,7 +15,7 @@ from sqlalchemy.orm import Session, aliased
 from models import Cluster, Incident, Job, Resolution, Suspect
 from triage.domain.category import OF_THE_NODE, Role
 
-__all__ = ["MAX_READ", "Conviction", "earlier", "first_suspects"]
+__all__ = ["MAX_READ", "Conviction", "accused", "earlier", "first_suspects"]
 
 # The newest convictions of a node that are looked at, and how many of all nodes are read.
 MAX_LOOKED_AT: Final = 200

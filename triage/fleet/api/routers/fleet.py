@@ -27,7 +27,7 @@ from triage.fleet.api.values import (
 )
 from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of, standings_of
 
-__all__ = ["router"]
+__all__ = ["PERIOD", "REFUSALS", "UNCHANGED", "as_answer", "router"]
 
 router = APIRouter(prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))])
 

@@ -19,7 +19,7 @@ from triage.sandbox.one_shot import Output, run_child
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.streams import first_bytes
 
-__all__ = ["checks_in", "packed_result"]
+__all__ = ["ARTIFACT", "checks_in", "packed_result"]
 
 # `nvidia-smi -q` of sixteen GPUs has 150 KB; at worst this is some MB of objects.
 SHORT_BYTES: Final = 256 << 10

@@ -13,7 +13,10 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["DAY_HOURS", "HOUR_US", "Cells", "beside", "empty", "fold", "join", "merged"]
+__all__ = [
+    "DAY_HOURS", "HOUR_US", "Cells", "Flags", "Floats", "Ints", "beside", "empty", "fold", "join",
+    "merged",
+]  # fmt: skip
 
 HOUR_US: Final = 3_600_000_000
 DAY_HOURS: Final = 24

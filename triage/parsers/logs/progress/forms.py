@@ -14,7 +14,7 @@ import numpy as np
 from triage.parsers.flight_recorder.jit import Word, inlined
 from triage.parsers.logs.mask import finish
 
-__all__ = ["KEPT_OF_A_FORM", "FormTables", "level_of", "take_line", "trailing"]
+__all__ = ["KEPT_OF_A_FORM", "SAMPLES", "FormTables", "level_of", "take_line", "trailing"]
 
 # So many lines of a form are all kept; beyond, every doubling adds half as many.
 KEPT_OF_A_FORM: Final = 384
