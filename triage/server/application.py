@@ -7,7 +7,16 @@ from fastapi import FastAPI
 
 from triage.api.app import Parts, build_app
 from triage.api.description.schemas import OUTGOING
-from triage.api.routers import hooks, incidents, nodes, operations, subscriptions, uploads
+from triage.api.routers import (
+    hooks,
+    incident_lists,
+    incidents,
+    nodes,
+    operations,
+    resolution,
+    subscriptions,
+    uploads,
+)
 from triage.fleet.api.check_schemas import CHECKS
 from triage.fleet.api.metrics import FleetGauges
 from triage.fleet.api.routers import (
@@ -29,11 +38,12 @@ from triage.web import mount
 
 __all__ = ["create_app"]
 
-ROUTERS: Final = (
-    hooks.router, job_ended.router, uploads.router, incidents.router, incidents.waiting,
-    nodes.router, subscriptions.router, operations.router, imports.router, fleet.router,
-    plans.router, lists.router, checks.router, checks.reading, telemetry.router,
+ROUTES: Final = (
+    hooks.routes, job_ended.routes, uploads.routes, incidents.routes, incident_lists.routes,
+    resolution.routes, incidents.waiting, nodes.routes, subscriptions.routes, imports.routes,
+    fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading, telemetry.routes,
 )  # fmt: skip
+ROUTERS: Final = (*(routes.router for routes in ROUTES), operations.router)
 PAGES: Final = (*mount.ROUTERS, node_pages.router, fleet_pages.router)
 SHAPES: Final = (*OUTGOING, *FLEET, *CHECKS)
 

@@ -1,8 +1,8 @@
 """Answers: JSON with an ETag where asked again is cheap, pages of lists."""
 
 import hashlib
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, TypeVar
 from urllib.parse import quote, unquote_plus
 
 import orjson
@@ -11,7 +11,9 @@ from starlette.responses import Response
 
 from triage.render.words.clean import escape_json
 
-__all__ = ["JSON", "as_json", "page", "tagged"]
+__all__ = ["JSON", "as_json", "page", "page_of_rows", "tagged"]
+
+Row = TypeVar("Row")
 
 JSON = "application/json"
 # What RFC 3986 lets stand in a path and in a query, and what is encoded already.
@@ -35,6 +37,19 @@ def page(request: Request, items: Sequence[Mapping[str, Any]], next_cursor: str 
         {} if next_cursor is None else {"Link": f'<{next_page(request, next_cursor)}>; rel="next"'}
     )
     return as_json({"items": items, "next_cursor": next_cursor}, headers=headers)
+
+
+def page_of_rows(
+    request: Request,
+    rows: Sequence[Row],
+    limit: int,
+    cursor_of: Callable[[Row], str],
+    item_of: Callable[[Row], Mapping[str, Any]],
+) -> Response:
+    """The first ``limit`` rows as a page, behind which the next begins where ``rows`` has more."""
+    shown = rows[:limit]
+    cursor = cursor_of(shown[-1]) if rows[limit:] else None
+    return page(request, [item_of(row) for row in shown], cursor)
 
 
 def next_page(request: Request, cursor: str) -> str:

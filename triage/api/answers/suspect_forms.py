@@ -14,12 +14,13 @@ import orjson
 
 from triage.render.words.clean import one_line
 
-__all__ = ["CSV", "JSON", "MARKDOWN", "NDJSON", "as_csv", "as_ndjson", "safe_cell"]
+__all__ = ["CSV", "FORMS", "MARKDOWN", "NDJSON", "as_csv", "as_ndjson", "safe_cell"]
 
-JSON: Final = "application/json"
 CSV: Final = "text/csv"
 NDJSON: Final = "application/x-ndjson"
 MARKDOWN: Final = "text/markdown"
+# Beside JSON.
+FORMS: Final = (CSV, NDJSON, MARKDOWN)
 
 COLUMNS: Final = (
     "position", "node", "ranks", "gpus", "category", "score", "role", "action", "because",

@@ -5,84 +5,75 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from triage.api.access import Scope
 from triage.api.answers.problems import KINDS, MEDIA_TYPE
+from triage.api.description.examples import EXAMPLES
 from triage.api.description.schemas import Page
-from triage.api.requests.idempotency import PARAMETER
 
-__all__ = ["ALWAYS", "BINARY", "answers", "binary_body", "json_body", "scoped"]
+__all__ = ["ALWAYS", "BINARY", "TEXT", "answers", "binary_body", "json_body", "reference"]
 
 TITLES: Final = {kind.status: kind.title for kind in KINDS}
-# Whatever the route: something of ours may fail.
+# Whatever the route: the service itself may fail.
 ALWAYS: Final = (500, 503)
 BINARY: Final = "application/octet-stream"
+TEXT: Final = {"type": "string"}
 LINK: Final = {
     "description": 'Where there is more: the next page, as `<...>; rel="next"` (RFC 8288).',
-    "schema": {"type": "string"},
+    "schema": TEXT,
 }
+RETRY_AFTER: Final = {
+    "description": "Seconds after which to send it again.",
+    "schema": {"type": "integer"},
+}
+
+
+def reference(name: str) -> dict[str, Any]:
+    """The content that refers to a schema by its name."""
+    return {"schema": {"$ref": f"#/components/schemas/{name}"}}
 
 
 def answers(
     *refused: int,
     ok: Mapping[int, tuple[str, type[BaseModel] | None]],
-    content: Mapping[str, Any] | None = None,
+    forms: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[int | str, dict[str, Any]]:
-    """``responses`` of a route: what it says when all is well, and the refusals that can come.
+    """``responses`` of a route: its good answers by status, and the refusals that can come.
 
-    ``content`` gives further media types of the first good answer.
+    ``forms`` are schemas of further media types of the first good answer.
     """
-    found: dict[int | str, dict[str, Any]] = {}
+    responses: dict[int | str, dict[str, Any]] = {}
     for status, (text, model) in ok.items():
-        found[status] = {"description": text}
+        responses[status] = {"description": text}
         if model is not None:
-            found[status]["content"] = {
-                "application/json": {"schema": {"$ref": f"#/components/schemas/{model.__name__}"}}
-            }
+            responses[status]["content"] = {"application/json": reference(model.__name__)}
             if issubclass(model, Page):
-                found[status]["headers"] = {"Link": LINK}
-    if content:
-        first = found[next(iter(ok))]
-        first.setdefault("content", {}).update(content)
+                responses[status]["headers"] = {"Link": LINK}
+    if forms:
+        first = responses[next(iter(ok))]
+        first.setdefault("content", {}).update(
+            {media: {"schema": schema} for media, schema in forms.items()}
+        )
     for status in sorted({*refused, *ALWAYS}):
-        found[status] = {
+        responses[status] = {
             "description": TITLES.get(status, "Internal error"),
-            "content": {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}},
+            "content": {MEDIA_TYPE: reference("Problem")},
         }
         if status in {429, 503, 507}:
-            found[status]["headers"] = {
-                "Retry-After": {
-                    "description": "Seconds after which to send it again.",
-                    "schema": {"type": "integer"},
-                }
-            }
-    return found
+            responses[status]["headers"] = {"Retry-After": RETRY_AFTER}
+    return responses
 
 
-def scoped(
-    scope: Scope, extra: Mapping[str, Any] | None = None, *, repeatable: bool = False
-) -> dict[str, Any]:
-    """``openapi_extra`` of a route that needs a token; ``repeatable`` takes a key of the sender."""
-    said = {"security": [{"token": []}], "x-scope": str(scope), **(extra or {})}
-    return {**said, "parameters": [PARAMETER]} if repeatable else said
-
-
-def json_body(
-    name: str, examples: Mapping[str, Any], also: Mapping[str, Any] | None = None
-) -> dict[str, Any]:
+def json_body(name: str, also: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A JSON body of one of the incoming shapes; ``also`` are further media types."""
-    shape = {"schema": {"$ref": f"#/components/schemas/{name}"}}
-    named = {key: {"value": value} for key, value in examples.items()}
-    content = {"application/json": {**shape, "examples": named}}
-    return {"requestBody": {"required": True, "content": {**content, **(also or {})}}}
+    examples = {key: {"value": value} for key, value in EXAMPLES[name].items()}
+    content = {"application/json": {**reference(name), "examples": examples}}
+    return {"required": True, "content": {**content, **(also or {})}}
 
 
-def binary_body(description: str, media_types: tuple[str, ...]) -> dict[str, Any]:
-    """A body of raw bytes."""
+def binary_body(description: str, *media_types: str) -> dict[str, Any]:
+    """A body of raw bytes; :data:`BINARY` is always one of its media types."""
     return {
-        "requestBody": {
-            "required": True,
-            "description": description,
-            # No schema: OpenAPI 3.1 says raw bytes by saying nothing of their form.
-            "content": {media: {} for media in media_types},
-        }
+        "required": True,
+        "description": description,
+        # No schema: OpenAPI 3.1 says raw bytes by saying nothing of their form.
+        "content": {media: {} for media in media_types},
     }

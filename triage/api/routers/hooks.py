@@ -4,18 +4,18 @@ from collections.abc import Callable
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
+from triage.api.access import Scope
 from triage.api.answers.json import as_json
-from triage.api.description.described import answers, json_body, scoped
+from triage.api.description.described import json_body, reference
 from triage.api.description.schemas import Announced, Heard
 from triage.api.requests.body import read_whole
 from triage.api.requests.idempotency import Keeper, once
 from triage.api.requests.strict_json import object_from, value_from
-from triage.api.requests.values import known_query
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.services.hooks.alertmanager import alert_notices
 from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
@@ -25,40 +25,25 @@ from triage.services.hooks.notices import Notices
 from triage.services.incidents.announce import announce
 from triage.store.views import IncidentView
 
-__all__ = ["REFUSALS", "router"]
+__all__ = ["routes"]
 
-router = APIRouter(
-    prefix="/v1/hooks",
-    tags=["hooks"],
-    dependencies=[Depends(admitted(Scope.INGEST)), Depends(known_query())],
-)
+routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
-REFUSALS = (400, 401, 403, 408, 409, 413, 415, 422, 429, 507)
+EVENTS = {
+    STRUCTURED: reference("CloudEvent"),
+    BATCH: {
+        "schema": {"type": "array", "maxItems": 10_000, "items": reference("CloudEvent")["schema"]}
+    },
+}
 
 
-@router.post(
+@routes.post(
     "/job-failed",
-    status_code=202,
-    summary="A job has failed",
-    responses=answers(*REFUSALS, ok={202: ("The incident, and where to send files.", Announced)}),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        json_body(
-            "JobFailed",
-            {
-                "job": {
-                    "job_id": "4711", "cluster": "a", "failed_at": "2026-11-21T03:14:15Z",
-                    "nodes": ["n0", "n1"], "gpus_per_node": 8, "expected_artifacts": 20,
-                },
-                "slurm": {
-                    "source": "slurm", "job_id": 4711, "nodelist": "gpu[001-128,130]",
-                    "exit_code": "1:0",
-                },
-            },
-        ),
-        repeatable=True,
-    ),
-)  # fmt: skip
+    "A job has failed",
+    {202: ("The incident, and where to send files.", Announced)},
+    body=json_body("JobFailed"),
+    repeatable=True,
+)
 async def job_failed(request: Request) -> Response:
     """Opens the incident of a failure, or finds the one that is there.
 
@@ -69,8 +54,8 @@ async def job_failed(request: Request) -> Response:
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
-        def keep(session: Session, found: IncidentView) -> None:
-            keeper.answer(session, announced(found))
+        def keep(session: Session, incident: IncidentView) -> None:
+            keeper.answer(session, announced(incident))
 
         failure = failure_from(object_from(body))
         return announced(announce(state.context, failure, also=keep))
@@ -78,47 +63,25 @@ async def job_failed(request: Request) -> Response:
     return await to_thread.run_sync(once, request, body, act)
 
 
-def announced(found: IncidentView) -> Response:
-    incident = found.to_dict()
-    where = f"incident={quote(found.id)}"
-    upload_url = f"/v1/jobs/{quote(found.job_id, safe='')}/bundle?{where}"
+def announced(view: IncidentView) -> Response:
+    incident = view.to_dict()
+    where = f"incident={quote(view.id)}"
+    upload_url = f"/v1/jobs/{quote(view.job_id, safe='')}/bundle?{where}"
     # The incident's own keys stand beside it too: `curl | jq .id` needs no path.
     return as_json(
         {**incident, "incident": incident, "upload_url": upload_url},
         202,
-        {"Location": f"/v1/incidents/{quote(found.id)}"},
+        {"Location": f"/v1/incidents/{quote(view.id)}"},
     )
 
 
-@router.post(
+@routes.post(
     "/alertmanager",
-    status_code=202,
-    summary="Alerts of Alertmanager or Grafana",
-    responses=answers(*REFUSALS, ok={202: ("What became of each alert.", Heard)}),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        json_body(
-            "Alerts",
-            {
-                "xid": {
-                    "version": "4",
-                    "alerts": [
-                        {
-                            "status": "firing", "fingerprint": "c0ffee0000000001",
-                            "startsAt": "2026-11-21T03:14:00Z",
-                            "labels": {
-                                "alertname": "GpuXid", "node": "n3", "xid": "79",
-                                "pci_bus_id": "0000:5d:00.0",
-                            },
-                            "annotations": {"summary": "GPU has fallen off the bus"},
-                        }
-                    ],
-                }
-            },
-        ),
-        repeatable=True,
-    ),
-)  # fmt: skip
+    "Alerts of Alertmanager or Grafana",
+    {202: ("What became of each alert.", Heard)},
+    body=json_body("Alerts"),
+    repeatable=True,
+)
 async def alertmanager(request: Request) -> Response:
     """An alert that a job failed opens its incident; another alert on a node of a failed job
     is a line of that node's log. Resolved alerts are kept out.
@@ -128,46 +91,13 @@ async def alertmanager(request: Request) -> Response:
     return await answered(request, body, lambda: alert_notices(object_from(body)))
 
 
-@router.post(
+@routes.post(
     "/cloudevents",
-    status_code=202,
-    summary="CloudEvents 1.0, such as NVSentinel's health events",
-    responses=answers(*REFUSALS, ok={202: ("What became of each event.", Heard)}),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        json_body(
-            "CloudEvent",
-            {
-                "health": {
-                    "specversion": "1.0", "id": "5c1f", "source": "nvsentinel://a/healthevents",
-                    "type": "com.nvidia.nvsentinel.health.v1",
-                    "data": {
-                        "healthEvent": {
-                            "nodeName": "n3", "checkName": "SysLogsXIDError", "errorCode": ["79"],
-                            "isFatal": True, "isHealthy": False,
-                            "message": "GPU has fallen off the bus",
-                            "generatedTimestamp": "2026-11-21T03:14:00Z",
-                            "entitiesImpacted": [
-                                {"entityType": "PCI", "entityValue": "0000:5d:00.0"}
-                            ],
-                        }
-                    },
-                }
-            },
-            {
-                STRUCTURED: {"schema": {"$ref": "#/components/schemas/CloudEvent"}},
-                BATCH: {
-                    "schema": {
-                        "type": "array",
-                        "maxItems": 10_000,
-                        "items": {"$ref": "#/components/schemas/CloudEvent"},
-                    }
-                },
-            },
-        ),
-        repeatable=True,
-    ),
-)  # fmt: skip
+    "CloudEvents 1.0, such as NVSentinel's health events",
+    {202: ("What became of each event.", Heard)},
+    body=json_body("CloudEvent", EVENTS),
+    repeatable=True,
+)
 async def cloudevents(request: Request) -> Response:
     """Structured, batched, or with the context in `ce-` headers. A health event on a node of a
     failed job is a line of that node's log; other types are kept out.
@@ -178,10 +108,10 @@ async def cloudevents(request: Request) -> Response:
     headers = dict(request.headers)
 
     def notices() -> Notices:
-        found = Notices()
+        all_notices = Notices()
         events = events_from(content_type, headers, lambda: value_from(body))
-        found.extend([event_notices(event) for event in events])
-        return found
+        all_notices.extend([event_notices(event) for event in events])
+        return all_notices
 
     return await answered(request, body, notices)
 

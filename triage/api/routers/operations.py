@@ -4,7 +4,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import Response
 
 from triage.api.answers.json import as_json
-from triage.api.description.described import answers
+from triage.api.description.described import TEXT, answers, reference
 from triage.api.description.schemas import Health, Ready
 from triage.api.state import state_of
 
@@ -32,7 +32,7 @@ async def healthz() -> Response:
         **answers(ok={200: ("It can; broker and worker may still warn.", Ready)}),
         503: {
             "description": "It cannot; the part that fails says why.",
-            "content": {"application/json": {"schema": {"$ref": "#/components/schemas/Ready"}}},
+            "content": {"application/json": reference("Ready")},
         },
     },
 )
@@ -54,7 +54,7 @@ async def readyz(request: Request) -> Response:
     summary="Figures for Prometheus",
     responses=answers(
         ok={200: ("Prometheus' text form.", None)},
-        content={"text/plain": {"schema": {"type": "string"}}},
+        forms={"text/plain": TEXT},
     ),
 )
 def metrics(request: Request) -> Response:

@@ -1,53 +1,41 @@
 """Subscriptions: who is told, what was sent, and sending it once more."""
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, actor_of, admitted
-from triage.api.answers.json import as_json, page
-from triage.api.description.described import answers, json_body, scoped
+from triage.api.access import Scope, actor_of
+from triage.api.answers.json import as_json, page_of_rows
+from triage.api.description.described import json_body
 from triage.api.description.schemas import Delivery, DeliveryPage, NewSubscription, SubscriptionPage
 from triage.api.requests.body import read_whole
 from triage.api.requests.cursors import after_time, time_cursor
 from triage.api.requests.idempotency import Keeper, once
 from triage.api.requests.shapes import only, text_in, texts_in
 from triage.api.requests.strict_json import object_from
-from triage.api.requests.values import Cursor, Limit, known_query, one_id
+from triage.api.requests.values import Cursor, Limit, one_id
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import NotFound
 from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
 from triage.store.messages import deliveries, subscriptions
-from triage.store.views import DeliveryView
+from triage.store.views import DeliveryView, SubscriptionView
 
-__all__ = ["router"]
+__all__ = ["routes"]
 
-router = APIRouter(
-    prefix="/v1", tags=["subscriptions"], dependencies=[Depends(admitted(Scope.ADMIN))]
-)
+routes = Routes("/v1", "subscriptions", Scope.ADMIN)
 
 LISTED = "GET /v1/subscriptions lists them"
 
 
-@router.post(
+@routes.post(
     "/subscriptions",
-    status_code=201,
-    summary="Subscribe a receiver",
-    dependencies=[Depends(known_query())],
-    responses=answers(
-        400, 401, 403, 408, 409, 413, 415, 422, 429, 507,
-        ok={201: ("The receiver, with its secret.", NewSubscription)},
-    ),
-    openapi_extra=scoped(
-        Scope.ADMIN,
-        json_body(
-            "SubscriptionRequest",
-            {"generic": {"kind": "generic", "url": "https://hooks.example.com/triage"}},
-        ),
-        repeatable=True,
-    ),
-)  # fmt: skip
+    "Subscribe a receiver",
+    {201: ("The receiver, with its secret.", NewSubscription)},
+    body=json_body("SubscriptionRequest"),
+    repeatable=True,
+)
 async def add_subscription(request: Request) -> Response:
     """The secret that signs its messages is shown in this answer and never again."""
     ctx = state_of(request).context
@@ -72,48 +60,32 @@ async def add_subscription(request: Request) -> Response:
     return await to_thread.run_sync(once, request, body, act)
 
 
-@router.get(
-    "/subscriptions",
-    summary="List receivers",
-    dependencies=[Depends(known_query("cursor", "limit"))],
-    responses=answers(401, 403, 422, 429, ok={200: ("Oldest first.", SubscriptionPage)}),
-    openapi_extra=scoped(Scope.ADMIN),
-)
-def list_subscriptions(
-    request: Request,
-    cursor: Cursor = None,
-    limit: Limit = 50,
-) -> Response:
+@routes.get("/subscriptions", "List receivers", ("Oldest first.", SubscriptionPage))
+def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Receivers, without their secrets."""
     seen = after_time("subscriptions", cursor)
     with state_of(request).context.database.reading() as session:
-        found = sorted(subscriptions.listing(session), key=lambda one: (one.created_at, one.id))
-    rest = [one for one in found if seen is None or (one.created_at, one.id) > seen]
-    rows = rest[:limit]
-    more = time_cursor("subscriptions", rows[-1].created_at, rows[-1].id) if rest[limit:] else None
-    return page(request, [row.to_dict() for row in rows], more)
+        receivers = sorted(subscriptions.listing(session), key=lambda row: (row.created_at, row.id))
+    rows = [row for row in receivers if seen is None or (row.created_at, row.id) > seen]
+
+    def cursor_of(row: SubscriptionView) -> str:
+        return time_cursor("subscriptions", row.created_at, row.id)
+
+    return page_of_rows(request, rows, limit, cursor_of, SubscriptionView.to_dict)
 
 
-@router.delete(
-    "/subscriptions/{id}",
-    status_code=204,
-    summary="Unsubscribe a receiver",
-    dependencies=[Depends(known_query())],
-    responses=answers(401, 403, 404, 422, 429, 507, ok={204: ("Gone.", None)}),
-    openapi_extra=scoped(Scope.ADMIN),
-)
+@routes.delete("/subscriptions/{id}", "Unsubscribe a receiver", "Gone.", refuses=(404, 507))
 def remove_subscription(request: Request, id: str) -> Response:  # noqa: A002
     """What was not sent yet is dropped."""
     unsubscribe(state_of(request).context, one_id(id, "subscription", LISTED), actor_of(request))
     return Response(status_code=204)
 
 
-@router.get(
+@routes.get(
     "/subscriptions/{id}/deliveries",
-    summary="List messages to a receiver",
-    dependencies=[Depends(known_query("cursor", "limit"))],
-    responses=answers(401, 403, 404, 422, 429, ok={200: ("Newest first.", DeliveryPage)}),
-    openapi_extra=scoped(Scope.ADMIN),
+    "List messages to a receiver",
+    ("Newest first.", DeliveryPage),
+    refuses=(404,),
 )
 def list_deliveries(
     request: Request,
@@ -127,29 +99,28 @@ def list_deliveries(
     with state_of(request).context.database.reading() as session:
         if subscriptions.find(session, subscription_id) is None:
             raise NotFound("there is no such subscription", hint=LISTED)
-        found = deliveries.of_subscription(session, subscription_id, before=before, limit=limit + 1)
-    rows = found[:limit]
-    more = time_cursor("deliveries", rows[-1].created_at, rows[-1].id) if found[limit:] else None
-    return page(request, [row.to_dict() for row in rows], more)
+        rows = deliveries.of_subscription(session, subscription_id, before=before, limit=limit + 1)
+
+    def cursor_of(row: DeliveryView) -> str:
+        return time_cursor("deliveries", row.created_at, row.id)
+
+    return page_of_rows(request, rows, limit, cursor_of, DeliveryView.to_dict)
 
 
-@router.post(
+@routes.post(
     "/deliveries/{id}/resend",
-    status_code=202,
-    summary="Send a message once more",
-    dependencies=[Depends(known_query())],
-    responses=answers(
-        400, 401, 403, 404, 409, 422, 429, 507, ok={202: ("It will be sent at once.", Delivery)}
-    ),
-    openapi_extra=scoped(Scope.ADMIN, repeatable=True),
+    "Send a message once more",
+    {202: ("It will be sent at once.", Delivery)},
+    repeatable=True,
+    refuses=(404, 507),
 )
 def resend_delivery(request: Request, id: str) -> Response:  # noqa: A002
     """The same bytes under the same `webhook-id`."""
     delivery_id = one_id(id, "delivery", "GET /v1/subscriptions/{id}/deliveries lists them")
 
     def act(keeper: Keeper) -> Response:
-        def keep(session: Session, found: DeliveryView) -> None:
-            keeper.answer(session, as_json(found.to_dict(), 202))
+        def keep(session: Session, delivery: DeliveryView) -> None:
+            keeper.answer(session, as_json(delivery.to_dict(), 202))
 
         ctx = state_of(request).context
         return as_json(resend(ctx, delivery_id, actor_of(request), also=keep).to_dict(), 202)

@@ -6,12 +6,12 @@ from typing import Annotated, TypeVar
 from urllib.parse import quote
 
 from anyio import CapacityLimiter, to_thread
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
+from triage.api.access import Scope
 from triage.api.answers.json import as_json
-from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.description.described import BINARY, binary_body
 from triage.api.description.schemas import Artifact, Bundle
 from triage.api.requests.body import UploadBody
 from triage.api.requests.paths import name_in_path
@@ -22,45 +22,33 @@ from triage.api.requests.values import (
     Name,
     PathName,
     Rank,
-    known_query,
     one_id,
 )
+from triage.api.routes import Routes
 from triage.api.state import ApiState, state_of
 from triage.errors import Place, TooLarge, Unprocessable
 from triage.services.uploads.ingest import Target, take_artifact, take_bundle
 
-__all__ = ["coding", "router", "within"]
+__all__ = ["coding", "routes", "within"]
 
 # Uploads are bounded by the gate, and are not counted as questions.
-router = APIRouter(
-    prefix="/v1/jobs",
-    tags=["uploads"],
-    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
-)
+routes = Routes("/v1/jobs", "uploads", Scope.INGEST, paced=False)
 
 T = TypeVar("T")
-REFUSALS = (400, 401, 403, 404, 408, 409, 413, 415, 422, 507)
 Incident = Annotated[
     IncidentRef | None,
     Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
 ]
 
 
-@router.post(
+@routes.post(
     "/{job_id}/artifacts",
-    status_code=201,
-    summary="Send one file",
-    dependencies=[Depends(known_query("node", "rank", "kind", "filename", "incident"))],
-    responses=answers(
-        *REFUSALS, ok={201: ("Kept.", Artifact), 200: ("The same file was there.", Artifact)}
+    "Send one file",
+    {201: ("Kept.", Artifact), 200: ("The same file was there.", Artifact)},
+    body=binary_body(
+        "The file, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.", BINARY
     ),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        binary_body(
-            "The file, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
-            (BINARY,),
-        ),
-    ),
+    refuses=(404, 409),
 )
 async def upload_artifact(
     request: Request,
@@ -84,9 +72,8 @@ async def upload_artifact(
     settings = state.context.settings
     body = UploadBody(request, max(settings.max_artifact_bytes, settings.max_dump_bytes))
     taken = await within(
-        state, body,
-        partial(take_artifact, state.context, target, body.read, coding(request)),
-    )  # fmt: skip
+        state, body, partial(take_artifact, state.context, target, body.read, coding(request))
+    )
     view = taken.artifact
     state.metrics.artifacts.labels(view.kind, "new" if taken.new else "known").inc()
     for what, number in view.redacted.items() if taken.new else ():
@@ -95,21 +82,16 @@ async def upload_artifact(
     return as_json(view.to_dict(), 201 if taken.new else 200, {"Location": location})
 
 
-@router.post(
+@routes.post(
     "/{job_id}/bundle",
-    status_code=201,
-    summary="Send a tar of files",
-    dependencies=[Depends(known_query("node", "incident"))],
-    responses=answers(
-        *REFUSALS, ok={201: ("What became of each file.", Bundle), 200: ("Nothing new.", Bundle)}
+    "Send a tar of files",
+    {201: ("What became of each file.", Bundle), 200: ("Nothing new.", Bundle)},
+    body=binary_body(
+        "A tar of files of one node, or of an incident folder; .tar.gz and .tar.zst are fine.",
+        "application/x-tar",
+        BINARY,
     ),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        binary_body(
-            "A tar of files of one node, or of an incident folder; .tar.gz and .tar.zst are fine.",
-            ("application/x-tar", BINARY),
-        ),
-    ),
+    refuses=(404, 409),
 )
 async def upload_bundle(
     request: Request,

@@ -2,18 +2,19 @@
 
 from functools import partial
 from itertools import islice
-from typing import Annotated, Final
+from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
-from triage.api.answers.json import as_json, page
-from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.access import Scope
+from triage.api.answers.json import as_json, page_of_rows
+from triage.api.description.described import BINARY, binary_body
 from triage.api.requests.body import UploadBody
 from triage.api.requests.cursors import after_words, words_cursor
-from triage.api.requests.values import Cursor, Limit, Name, Since, known_query
+from triage.api.requests.values import Cursor, Limit, Name, Since
 from triage.api.routers.uploads import coding, within
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.fleet.api.check_schemas import NodeCheckPage, TakenChecks
@@ -23,32 +24,23 @@ from triage.fleet.services.health.due_list import Position, checks_from, place_o
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.parsers.health.read import MAX_BYTES
 
-__all__ = ["reading", "router"]
+__all__ = ["reading", "routes"]
 
 # As uploads are: bounded by the gate, not counted as questions.
-router = APIRouter(
-    prefix="/v1/fleet",
-    tags=["fleet"],
-    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
-)
-reading = APIRouter(
-    prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))]
-)
-REFUSALS: Final = (400, 401, 403, 408, 413, 415, 422, 507)
+routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
+reading = Routes("/v1/fleet", "fleet", Scope.READ)
 
 
-@router.post(
+@routes.post(
     "/checks",
-    summary="Send results of checks of nodes",
-    dependencies=[Depends(known_query("node", "at", "cluster", "busbw_gbps"))],
-    responses=answers(*REFUSALS, ok={200: ("What was read, and what was news.", TakenChecks)}),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        binary_body(
-            "What the tool printed, byte for byte. Content-Encoding gzip or zstd, .gz and .zst"
-            " are fine.",
-            (BINARY, "text/plain", "application/json"),
-        ),
+    "Send results of checks of nodes",
+    {200: ("What was read, and what was news.", TakenChecks)},
+    body=binary_body(
+        "What the tool printed, byte for byte. Content-Encoding gzip or zstd, .gz and .zst"
+        " are fine.",
+        BINARY,
+        "text/plain",
+        "application/json",
     ),
 )
 async def send_checks(
@@ -73,13 +65,7 @@ async def send_checks(
     return as_json(taken.to_dict(), 200)
 
 
-@reading.get(
-    "/checks",
-    summary="List checks of nodes",
-    dependencies=[Depends(known_query("node", "state", "cluster", "cursor", "limit"))],
-    responses=answers(401, 403, 422, 429, ok={200: ("By node and check.", NodeCheckPage)}),
-    openapi_extra=scoped(Scope.READ),
-)
+@reading.get("/checks", "List checks of nodes", ("By node and check.", NodeCheckPage))
 def list_checks(
     request: Request,
     node: Annotated[Name | None, Query()] = None,
@@ -94,10 +80,10 @@ def list_checks(
     words = after_words("checks", cursor, len(Position._fields))
     after = None if words is None else Position(*words)
     with state_of(request).context.database.reading() as session:
-        found = checks_from(
+        checks = checks_from(
             session, utc_now(), cluster=cluster, node=node, state=state, after=after
         )
-        rows = list(islice(found, limit + 1))
-    shown = rows[:limit]
-    more = words_cursor("checks", place_of(shown[-1])) if len(rows) > limit else None
-    return page(request, shown, more)
+        rows = list(islice(checks, limit + 1))
+    return page_of_rows(
+        request, rows, limit, lambda row: words_cursor("checks", place_of(row)), lambda row: row
+    )

@@ -1,16 +1,15 @@
 """The fleet: what its whole record says of one period."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any
 
 import orjson
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
+from triage.api.access import Scope
 from triage.api.answers.json import JSON, tagged
-from triage.api.description.described import answers, scoped
-from triage.api.requests.values import known_query
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.report import iso_utc
 from triage.fleet.api.schemas import Fleet, FleetCauses, FleetMtti, FleetParts
@@ -27,25 +26,12 @@ from triage.fleet.api.values import (
 )
 from triage.fleet.services.answers import fleet_of, options_of, period_of, report_of, standings_of
 
-__all__ = ["PERIOD", "REFUSALS", "UNCHANGED", "as_answer", "router"]
+__all__ = ["as_answer", "routes"]
 
-router = APIRouter(prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))])
-
-PERIOD: Final = ("since", "until", "cluster")
-REFUSALS: Final = (401, 403, 422, 429)
-UNCHANGED: Final = ("Unchanged since the answer with this ETag.", None)
+routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 
-@router.get(
-    "",
-    summary="The fleet's report",
-    dependencies=[
-        Depends(known_query(*PERIOD, "gpus", "cost_s", "restart_s", "compare_days",
-                            "utc_offset_hours", "top"))
-    ],
-    responses=answers(*REFUSALS, ok={200: ("`triage.fleet/1`.", Fleet), 304: UNCHANGED}),
-    openapi_extra=scoped(Scope.READ),
-)  # fmt: skip
+@routes.get("", "The fleet's report", ("`triage.fleet/1`.", Fleet), etag=True)
 def fleet_report(
     request: Request,
     since: From = None,
@@ -62,26 +48,23 @@ def fleet_report(
 
     Planned interruptions are counted apart and are in no rate.
     """
-    found = fleet_of(
+    answer = fleet_of(
         state_of(request).context,
         since=since,
         until=until,
         cluster=cluster,
         options=options_of(
-            gpus=gpus, cost_s=cost_s, restart_s=restart_s, compare_days=compare_days,
+            gpus=gpus,
+            cost_s=cost_s,
+            restart_s=restart_s,
+            compare_days=compare_days,
             utc_offset_hours=utc_offset_hours,
         ),
-    )  # fmt: skip
-    return as_answer(request, found.to_dict(top))
+    )
+    return as_answer(request, answer.to_dict(top))
 
 
-@router.get(
-    "/causes",
-    summary="What stopped the jobs",
-    dependencies=[Depends(known_query(*PERIOD))],
-    responses=answers(*REFUSALS, ok={200: ("Counts, shares, rates.", FleetCauses), 304: UNCHANGED}),
-    openapi_extra=scoped(Scope.READ),
-)
+@routes.get("/causes", "What stopped the jobs", ("Counts, shares, rates.", FleetCauses), etag=True)
 def fleet_causes(
     request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
 ) -> Response:
@@ -92,13 +75,7 @@ def fleet_causes(
     return as_answer(request, part_of(report, "stops", "causes", "origins", "mix", "notes"))
 
 
-@router.get(
-    "/mtti",
-    summary="How often jobs stop",
-    dependencies=[Depends(known_query(*PERIOD))],
-    responses=answers(*REFUSALS, ok={200: ("Rates, over time.", FleetMtti), 304: UNCHANGED}),
-    openapi_extra=scoped(Scope.READ),
-)
+@routes.get("/mtti", "How often jobs stop", ("Rates, over time.", FleetMtti), etag=True)
 def fleet_mtti(
     request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
 ) -> Response:
@@ -115,13 +92,7 @@ def fleet_mtti(
     return as_answer(request, part_of(report, *keys))
 
 
-@router.get(
-    "/parts",
-    summary="What is named again and again",
-    dependencies=[Depends(known_query("until", "cluster"))],
-    responses=answers(*REFUSALS, ok={200: ("The parts.", FleetParts), 304: UNCHANGED}),
-    openapi_extra=scoped(Scope.READ),
-)
+@routes.get("/parts", "What is named again and again", ("The parts.", FleetParts), etag=True)
 def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
     """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
     end = period_of(None, until).until

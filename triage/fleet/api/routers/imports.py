@@ -3,43 +3,36 @@
 from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
+from triage.api.access import Scope
 from triage.api.answers.json import as_json
-from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.description.described import BINARY, binary_body
 from triage.api.description.schemas import ImportedRows
 from triage.api.requests.body import UploadBody
-from triage.api.requests.values import Name, known_query
+from triage.api.requests.values import Name
 from triage.api.routers.uploads import coding, within
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable, UsageError
 from triage.fleet.services.exposure_import import MOST_ROWS, import_upload, zone_of
 
-__all__ = ["router"]
+__all__ = ["routes"]
 
 # As uploads are: bounded by the gate, not counted as questions.
-router = APIRouter(
-    prefix="/v1/fleet",
-    tags=["fleet"],
-    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
-)
-
-REFUSALS = (400, 401, 403, 408, 413, 415, 422, 507)
+routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
 
 
-@router.post(
+@routes.post(
     "/import",
-    summary="Send runs, outages or an inventory",
-    dependencies=[Depends(known_query("zone", "cluster"))],
-    responses=answers(*REFUSALS, ok={200: ("What became of its rows.", ImportedRows)}),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        binary_body(
-            "The export, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
-            (BINARY, "text/csv", "application/json"),
-        ),
+    "Send runs, outages or an inventory",
+    {200: ("What became of its rows.", ImportedRows)},
+    body=binary_body(
+        "The export, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
+        BINARY,
+        "text/csv",
+        "application/json",
     ),
 )
 async def import_rows(
@@ -55,17 +48,20 @@ async def import_rows(
     """
     state = state_of(request)
     try:
-        known = zone_of(zone or "UTC")
+        own_zone = zone_of(zone or "UTC")
     except UsageError as error:
         raise Unprocessable(
             str(error), hint="leave zone out for UTC", places=(Place("query/zone", "is not known"),)
         ) from error
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
-    taken = await within(
-        state, body,
-        partial(
-            import_upload, state.context, body.read, coding(request),
-            zone=known, cluster=cluster or "", most_rows=MOST_ROWS,
-        ),
-    )  # fmt: skip
+    take = partial(
+        import_upload,
+        state.context,
+        body.read,
+        coding(request),
+        zone=own_zone,
+        cluster=cluster or "",
+        most_rows=MOST_ROWS,
+    )
+    taken = await within(state, body, take)
     return as_json(taken.to_dict(), 200)

@@ -1,56 +1,33 @@
 """The hook of a job that ended, whatever the end."""
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
+from triage.api.access import Scope
 from triage.api.answers.json import as_json
-from triage.api.description.described import answers, json_body, scoped
+from triage.api.description.described import json_body
 from triage.api.description.schemas import EndedJob
 from triage.api.requests.body import read_whole
 from triage.api.requests.idempotency import Keeper, once
 from triage.api.requests.strict_json import object_from
-from triage.api.requests.values import known_query
-from triage.api.routers.hooks import REFUSALS
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.fleet.services.job_ended import end_from, ended
 
-__all__ = ["router"]
+__all__ = ["routes"]
 
-router = APIRouter(
-    prefix="/v1/hooks",
-    tags=["hooks"],
-    dependencies=[Depends(admitted(Scope.INGEST)), Depends(known_query())],
-)
+routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
 
-@router.post(
+@routes.post(
     "/job-ended",
-    status_code=202,
-    summary="A job has ended",
-    responses=answers(*REFUSALS, ok={202: ("What became of its run.", EndedJob)}),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        json_body(
-            "JobEnded",
-            {
-                "job": {
-                    "job_id": "4711", "cluster": "a", "started_at": "2026-11-21T01:00:00Z",
-                    "ended_at": "2026-11-21T03:14:15Z", "state": "COMPLETED",
-                    "nodes": ["n0", "n1"], "gpus_per_node": 8,
-                },
-                "slurm": {
-                    "source": "slurm", "job_id": 4711, "nodelist": "gpu[001-128,130]",
-                    "SLURM_JOB_START_TIME": "1795222800", "exit_code": "0:0",
-                    "gpus_per_node": 8,
-                },
-            },
-        ),
-        repeatable=True,
-    ),
-)  # fmt: skip
+    "A job has ended",
+    {202: ("What became of its run.", EndedJob)},
+    body=json_body("JobEnded"),
+    repeatable=True,
+)
 async def job_ended(request: Request) -> Response:
     """Keeps when and where a job ran, and how it ended. Opens no incident.
 

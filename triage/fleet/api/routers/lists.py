@@ -4,16 +4,17 @@ import hashlib
 from collections.abc import Sequence
 from typing import Annotated, Any, Final
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
+from triage.api.access import Scope
 from triage.api.answers import suspect_forms
-from triage.api.answers.json import JSON, page, tagged
-from triage.api.description.described import answers, scoped
+from triage.api.answers.json import JSON, page, page_of_rows, tagged
+from triage.api.description.described import TEXT
 from triage.api.requests.accept import chosen
 from triage.api.requests.cursors import after_time, foreign, time_cursor
-from triage.api.requests.values import Cursor, Limit, Name, known_query
+from triage.api.requests.values import Cursor, Limit, Name
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.standing import Standing
 from triage.errors import Conflict
@@ -23,26 +24,22 @@ from triage.fleet.api.values import ClusterName, EndingName, From, StandingName,
 from triage.fleet.services.answers import period_of
 from triage.fleet.services.standings_cache import listed_standings
 from triage.fleet.store import run_list
+from triage.fleet.store.run_list import RunView
 
-__all__ = ["router"]
+__all__ = ["routes"]
 
-router = APIRouter(prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))])
+routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 MAX_DIGITS: Final = 18
-FORMS: Final = (suspect_forms.CSV, suspect_forms.NDJSON, suspect_forms.MARKDOWN)
 
 
-@router.get(
+@routes.get(
     "/nodes",
-    summary="How the nodes stand",
-    dependencies=[Depends(known_query("standing", "until", "cluster", "cursor", "limit"))],
-    responses=answers(
-        401, 403, 406, 409, 422, 429,
-        ok={200: ("The worst first.", NodeStandingPage)},
-        content={media: {"schema": {"type": "string"}} for media in FORMS},
-    ),
-    openapi_extra=scoped(Scope.READ),
-)  # fmt: skip
+    "How the nodes stand",
+    ("The worst first.", NodeStandingPage),
+    forms=dict.fromkeys(suspect_forms.FORMS, TEXT),
+    refuses=(406, 409),
+)
 def fleet_nodes(
     request: Request,
     standing: StandingName = None,
@@ -55,7 +52,7 @@ def fleet_nodes(
 
     As `text/csv`, `application/x-ndjson` and `text/markdown` it is the whole list, without pages.
     """
-    form = chosen(", ".join(request.headers.getlist("accept")), (JSON, *FORMS))
+    form = chosen(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
     seen = after_time("standings", cursor)
     end = period_of(None, until).until if seen is None else seen[0]
     ctx = state_of(request).context
@@ -93,15 +90,7 @@ def shown(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
     return suspect_forms.as_ndjson(rows)
 
 
-@router.get(
-    "/runs",
-    summary="List runs",
-    dependencies=[
-        Depends(known_query("job_id", "ending", "since", "until", "cluster", "cursor", "limit"))
-    ],
-    responses=answers(401, 403, 422, 429, ok={200: ("Newest first.", FleetRunPage)}),
-    openapi_extra=scoped(Scope.READ),
-)
+@routes.get("/runs", "List runs", ("Newest first.", FleetRunPage))
 def fleet_runs(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,
@@ -127,9 +116,11 @@ def fleet_runs(
             before=None if seen is None else (seen[0], number_in(seen[1])),
             limit=limit + 1,
         )
-    kept = rows[:limit]
-    more = time_cursor("runs", kept[-1].started_at, str(kept[-1].id)) if rows[limit:] else None
-    return page(request, [one.to_dict() for one in kept], more)
+
+    def cursor_of(row: RunView) -> str:
+        return time_cursor("runs", row.started_at, str(row.id))
+
+    return page_of_rows(request, rows, limit, cursor_of, RunView.to_dict)
 
 
 def number_in(row_id: str) -> int:

@@ -2,15 +2,14 @@
 
 from typing import Final
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
-from triage.api.description.described import answers, scoped
-from triage.api.requests.values import known_query
+from triage.api.access import Scope
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable
-from triage.fleet.api.routers.fleet import PERIOD, REFUSALS, UNCHANGED, as_answer
+from triage.fleet.api.routers.fleet import as_answer
 from triage.fleet.api.schemas import FleetCheckpoint, FleetProjection, FleetSpares
 from triage.fleet.api.values import (
     ClusterName,
@@ -27,20 +26,14 @@ from triage.fleet.api.values import (
 from triage.fleet.services.answers import report_of
 from triage.fleet.services.plans import checkpoint_facts, projection_facts, spares_facts
 
-__all__ = ["router"]
+__all__ = ["routes"]
 
-router = APIRouter(prefix="/v1/fleet", tags=["fleet"], dependencies=[Depends(admitted(Scope.READ))])
+routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 NO_GPUS: Final = "gpus: say for how many GPUs"
 
 
-@router.get(
-    "/projection",
-    summary="A job of N GPUs",
-    dependencies=[Depends(known_query(*PERIOD, "gpus", "hours"))],
-    responses=answers(*REFUSALS, ok={200: ("MTTI and survival.", FleetProjection), 304: UNCHANGED}),
-    openapi_extra=scoped(Scope.READ),
-)
+@routes.get("/projection", "A job of N GPUs", ("MTTI and survival.", FleetProjection), etag=True)
 def fleet_projection(
     request: Request,
     since: From = None,
@@ -61,14 +54,11 @@ def fleet_projection(
     return as_answer(request, projection_facts(report, gpus, hours))
 
 
-@router.get(
+@routes.get(
     "/checkpoint",
-    summary="How often to checkpoint",
-    dependencies=[Depends(known_query(*PERIOD, "gpus", "cost_s", "restart_s"))],
-    responses=answers(
-        *REFUSALS, ok={200: ("Intervals and what they cost.", FleetCheckpoint), 304: UNCHANGED}
-    ),
-    openapi_extra=scoped(Scope.READ),
+    "How often to checkpoint",
+    ("Intervals and what they cost.", FleetCheckpoint),
+    etag=True,
 )
 def fleet_checkpoint(
     request: Request,
@@ -84,13 +74,7 @@ def fleet_checkpoint(
     return as_answer(request, checkpoint_facts(report, gpus, cost_s, restart_s))
 
 
-@router.get(
-    "/spares",
-    summary="How many spare nodes",
-    dependencies=[Depends(known_query(*PERIOD, "nodes", "repair_days", "confidence"))],
-    responses=answers(*REFUSALS, ok={200: ("Spares.", FleetSpares), 304: UNCHANGED}),
-    openapi_extra=scoped(Scope.READ),
-)
+@routes.get("/spares", "How many spare nodes", ("Spares.", FleetSpares), etag=True)
 def fleet_spares(
     request: Request,
     since: From = None,

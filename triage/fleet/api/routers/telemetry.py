@@ -2,42 +2,36 @@
 
 from functools import partial
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope, admitted
+from triage.api.access import Scope
 from triage.api.answers.json import as_json
-from triage.api.description.described import BINARY, answers, binary_body, scoped
+from triage.api.description.described import BINARY, binary_body
 from triage.api.requests.body import UploadBody
-from triage.api.requests.values import known_query
 from triage.api.routers.uploads import coding, within
+from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.fleet.api.check_schemas import TakenTelemetry
 from triage.fleet.api.check_values import NodeName, OfCluster
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
 
-__all__ = ["router"]
+__all__ = ["routes"]
 
 # As uploads are: bounded by the gate, not counted as questions.
-router = APIRouter(
-    prefix="/v1/fleet",
-    tags=["fleet"],
-    dependencies=[Depends(admitted(Scope.INGEST, paced=False))],
-)
-REFUSALS = (400, 401, 403, 408, 413, 415, 422, 507)
+routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
 
 
-@router.post(
+@routes.post(
     "/telemetry",
-    summary="Send telemetry of nodes",
-    dependencies=[Depends(known_query("node", "cluster"))],
-    responses=answers(*REFUSALS, ok={200: ("What was read, and what was news.", TakenTelemetry)}),
-    openapi_extra=scoped(
-        Scope.INGEST,
-        binary_body(
-            "The samples, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
-            (BINARY, "text/plain", "text/csv", "application/json"),
-        ),
+    "Send telemetry of nodes",
+    {200: ("What was read, and what was news.", TakenTelemetry)},
+    body=binary_body(
+        "The samples, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
+        BINARY,
+        "text/plain",
+        "text/csv",
+        "application/json",
     ),
 )
 async def send_telemetry(

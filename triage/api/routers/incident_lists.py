@@ -1,0 +1,154 @@
+"""Lists that belong to one incident: files, evidence, collectives, what came first."""
+
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Any
+
+import orjson
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope
+from triage.api.answers.json import page, page_of_rows
+from triage.api.description.schemas import (
+    ArtifactPage,
+    CollectivePage,
+    EvidencePage,
+    TimelinePage,
+)
+from triage.api.requests.cursors import (
+    after_id,
+    after_place,
+    after_time,
+    id_cursor,
+    place_cursor,
+    time_cursor,
+)
+from triage.api.requests.values import Cursor, Limit, Name, Role, RowKind
+from triage.api.routers.incidents import PREFIX, TAG, incident_of
+from triage.api.routes import Routes
+from triage.api.state import state_of
+from triage.errors import Conflict
+from triage.store.incidents import revisions
+from triage.store.uploads import artifacts, evidence
+from triage.store.views import ArtifactView, RevisionView
+
+__all__ = ["routes"]
+
+routes = Routes(PREFIX, TAG, Scope.READ)
+
+
+@routes.get(
+    "/{id}/artifacts",
+    "The files of an incident",
+    ("In the order they came.", ArtifactPage),
+    refuses=(404,),
+)
+def incident_artifacts(
+    request: Request,
+    id: str,  # noqa: A002
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """What came in, and what became of it."""
+    after = after_time("artifacts", cursor)
+    with state_of(request).context.database.reading() as session:
+        incident = incident_of(session, id)
+        rows = artifacts.of_incident(session, incident.id, after=after, limit=limit + 1)
+
+    def cursor_of(row: ArtifactView) -> str:
+        return time_cursor("artifacts", row.created_at, row.id)
+
+    return page_of_rows(request, rows, limit, cursor_of, ArtifactView.to_dict)
+
+
+@routes.get(
+    "/{id}/evidence",
+    "What was read out of the files",
+    ("In the order read.", EvidencePage),
+    refuses=(404,),
+)
+def incident_evidence(
+    request: Request,
+    id: str,  # noqa: A002
+    role: Annotated[Role | None, Query()] = None,
+    node: Annotated[Name | None, Query()] = None,
+    kind: Annotated[RowKind | None, Query()] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """The rows of `triage parse`: one dated fact each, before any judgement."""
+    after = after_id("evidence", cursor)
+    with state_of(request).context.database.reading() as session:
+        incident = incident_of(session, id)
+        rows = evidence.of_incident(
+            session, incident.id, after=after, limit=limit + 1, role=role, node=node, kind=kind
+        )
+    return page_of_rows(
+        request, rows, limit, lambda row: id_cursor("evidence", row[0]), lambda row: row[1]
+    )
+
+
+@routes.get(
+    "/{id}/collectives",
+    "Collectives that some entered and not all finished",
+    ("One a collective.", CollectivePage),
+    refuses=(404, 409),
+)
+def incident_collectives(
+    request: Request,
+    id: str,  # noqa: A002
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """Who waits, who is missing, who disagrees; empty before the first verdict."""
+    revision = newest(request, id)
+    rows = [] if revision is None else orjson.loads(revision.report)["groups"]
+    return part_of(request, "collectives", revision, rows, cursor, limit)
+
+
+@routes.get(
+    "/{id}/timeline",
+    "What came first",
+    ("In the order of time.", TimelinePage),
+    refuses=(404, 409),
+)
+def incident_timeline(
+    request: Request,
+    id: str,  # noqa: A002
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """The first root evidence of each node beside the stop; empty before the first verdict."""
+    revision = newest(request, id)
+    rows = [] if revision is None else revision.timeline
+    return part_of(request, "timeline", revision, rows, cursor, limit)
+
+
+def newest(request: Request, incident_id: str) -> RevisionView | None:
+    with state_of(request).context.database.reading() as session:
+        return revisions.newest(session, incident_of(session, incident_id).id)
+
+
+def part_of(
+    request: Request,
+    kind: str,
+    revision: RevisionView | None,
+    rows: Sequence[Mapping[str, Any]],
+    cursor: str | None,
+    limit: int,
+) -> Response:
+    """One page of a list that belongs to one answer.
+
+    Raises :class:`Conflict` when the answer was revised since the page before.
+    """
+    number = 0 if revision is None else revision.revision
+    seen = after_place(kind, cursor)
+    if seen is not None and seen[0] != number:
+        raise Conflict(
+            f"the list is of revision {seen[0]}, the answer is now at revision {number}",
+            hint="start again without a cursor",
+        )
+    start = 0 if seen is None else seen[1]
+    end = start + limit
+    more = place_cursor(kind, number, end) if end < len(rows) else None
+    return page(request, rows[start:end], more)
