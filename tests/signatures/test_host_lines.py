@@ -560,7 +560,7 @@ def test_shared_storage_blames_no_node() -> None:
 def test_every_fault_is_graded() -> None:
     """Whatever is not noise says how bad it is, but for the marks of a boot."""
     for one in SIGNATURES:
-        for line in one.hits:
+        for line in one.matches:
             seen = see(line)
             assert seen is not None
             if seen.id in ("boot.kernel_version", "boot.boot_mark"):
@@ -585,7 +585,7 @@ def test_literals_are_rare_words() -> None:
 def test_patterns_take_linear_time() -> None:
     """Every pattern on lines made to send it back again and again, a few KiB each."""
     for one in SIGNATURES:
-        for line in one.hits:
+        for line in one.matches:
             head = line[: len(line) * 2 // 3]
             evil = (head * 4096)[:4096]
             took_s = spent_s(lambda one=one, evil=evil: one.pattern.search(evil), 0.5)

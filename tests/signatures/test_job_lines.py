@@ -439,7 +439,7 @@ def test_never_reads_a_failure_into_advice_or_health(line: str) -> None:
 
 @pytest.mark.parametrize("signature", JOB, ids=lambda one: one.id)
 def test_keeps_its_own_proof(signature: Signature) -> None:
-    for hit in signature.hits:
+    for hit in signature.matches:
         first, *after = hit.split("\n")
         found = registry.match(first, after)
         assert found is not None, hit
@@ -448,7 +448,7 @@ def test_keeps_its_own_proof(signature: Signature) -> None:
         first, *after = near.split("\n")
         found = registry.match(first, after)
         assert found is None or found.signature.id != signature.id, near
-    assert signature.hits
+    assert signature.matches
     assert signature.near_misses
 
 
@@ -579,7 +579,7 @@ def test_the_sender_of_a_dump_signal_is_a_reporter(who: str) -> None:
 
 
 def test_reads_both_fingerprints() -> None:
-    found = read(c10d.SIGNATURES[0].hits[0])
+    found = read(c10d.SIGNATURES[0].matches[0])
 
     assert found is not None
     fields = found.reading.fields
@@ -602,7 +602,7 @@ def test_bus_ids_of_nccl(bus: str, gpu: str | None) -> None:
 
 
 def test_progress_gives_numbers() -> None:
-    found = read(progress.SIGNATURES[0].hits[0])
+    found = read(progress.SIGNATURES[0].matches[0])
 
     assert found is not None
     assert dict(found.reading.fields) == {
@@ -615,7 +615,7 @@ def test_progress_gives_numbers() -> None:
 
 @pytest.mark.parametrize("signature", JOB, ids=lambda one: one.id)
 def test_patterns_stay_quick_on_long_lines(signature: Signature) -> None:
-    first = signature.hits[0].split("\n")[0]
+    first = signature.matches[0].split("\n")[0]
 
     def search() -> None:
         for line in (

@@ -36,7 +36,7 @@ def variants(hit: str) -> list[str]:
 @pytest.mark.parametrize("one", ALL, ids=lambda one: one.id)
 def test_a_long_number_is_no_error(one: Signature) -> None:
     catalogue = standard()
-    for hit in one.hits:
+    for hit in one.matches:
         for text in variants(hit):
             line, *after = text.split("\n")
             found = one.pattern.search(line[:8192])
@@ -50,7 +50,7 @@ def test_a_long_number_is_no_error(one: Signature) -> None:
 
 
 def test_a_file_of_long_numbers_is_analysed(tmp_path: Path) -> None:
-    lines = [text for one in ALL for text in variants(one.hits[0])[-1:]]
+    lines = [text for one in ALL for text in variants(one.matches[0])[-1:]]
     path = tmp_path / "job.log"
     path.write_text("\n".join(lines) + "\n")
 

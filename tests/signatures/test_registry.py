@@ -82,8 +82,8 @@ def test_no_literal_is_a_word_of_every_log() -> None:
 
 @pytest.mark.parametrize("one", ALL, ids=name)
 def test_first_match_of_its_hits(one: Signature) -> None:
-    assert one.hits
-    for hit in one.hits:
+    assert one.matches
+    for hit in one.matches:
         line, after = split(hit)
         assert any(literal in line.lower() for literal in one.literals), hit
         match = registry.match(line, after)
@@ -93,7 +93,7 @@ def test_first_match_of_its_hits(one: Signature) -> None:
 
 @pytest.mark.parametrize("one", ALL, ids=name)
 def test_hits_hold_without_other_signatures(one: Signature) -> None:
-    for hit in one.hits:
+    for hit in one.matches:
         assert alone(one, hit) is not None, hit
 
 
@@ -111,7 +111,7 @@ def hostile(one: Signature) -> list[Callable[[int], str]]:
         return lambda size: (head + unit * (size // len(unit) + 1))[:size]
 
     units = ["  ", "1:0", "[(", "abcdefg", *(f"{literal} " for literal in one.literals[:4])]
-    hit = split(one.hits[0])[0]
+    hit = split(one.matches[0])[0]
     makers = [of(unit) for unit in (*units, f"{hit} ")]
     return makers + [of(tail, hit) for tail in (" ", "0", "x, ")]
 

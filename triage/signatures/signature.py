@@ -2,7 +2,7 @@
 
 A signature is found anywhere in a line: envelopes and prefixes differ, the
 payload does not. It carries its own proof: real-shaped lines that it must
-match (``hits``) and lines that come close and mean something else.
+match (``matches``) and lines that come close and mean something else (``near_misses``).
 """
 
 import re
@@ -13,7 +13,7 @@ from enum import StrEnum
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
 
-__all__ = ["Reading", "Scope", "Signature"]
+__all__ = ["Read", "Reading", "Scope", "Signature"]
 
 
 class Scope(StrEnum):
@@ -47,6 +47,10 @@ class Reading:
     fields: Mapping[str, str] = field(default_factory=dict)
 
 
+Read = Callable[["re.Match[str]", Sequence[str]], Reading | None]
+"""From the match and the lines behind it to what the line says; None: not one of these."""
+
+
 @dataclass(frozen=True, slots=True)
 class Signature:
     """One shape of line.
@@ -73,7 +77,7 @@ class Signature:
     literals: tuple[str, ...]
     pattern: re.Pattern[str]
     source: str
-    hits: tuple[str, ...]
+    matches: tuple[str, ...]
     near_misses: tuple[str, ...] = ()
     category: Category | None = None
     also: tuple[Category, ...] = ()
@@ -85,4 +89,4 @@ class Signature:
     quiet: bool = False
     as_one: bool = False
     traits: frozenset[Trait] = frozenset()
-    read: Callable[["re.Match[str]", Sequence[str]], Reading | None] | None = None
+    read: Read | None = None

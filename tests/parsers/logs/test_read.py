@@ -24,7 +24,7 @@ XID = Signature(
     literals=("xid",),
     pattern=re.compile(r"Xid \((?:PCI:)?(?P<gpu>[0-9a-f:.]+)\): (?P<code>\d+)"),
     source="test",
-    hits=(),
+    matches=(),
     category=Category.GPU,
     scope=Scope.KERNEL,
 )
@@ -35,7 +35,7 @@ ROW = Signature(
     literals=("exitcode",),
     pattern=re.compile(r"exitcode +: (?P<exit>-?\d+)"),
     source="test",
-    hits=(),
+    matches=(),
     each=True,
 )
 BLOCK = Signature(
@@ -45,7 +45,7 @@ BLOCK = Signature(
     literals=("traceback",),
     pattern=re.compile(r"Traceback \(most"),
     source="test",
-    hits=(),
+    matches=(),
     context=3,
     read=lambda _, after: Reading(fields={"after": "|".join(after)}),
 )
@@ -56,7 +56,7 @@ MOVED = Signature(
     literals=("moved ",),
     pattern=re.compile(r"moved (?P<step>\d+)"),
     source="test",
-    hits=(),
+    matches=(),
     quiet=True,
 )
 CATALOGUE = Catalogue((XID, ROW, BLOCK, MOVED))

@@ -43,7 +43,9 @@ class Catalogue:
             sort = sort_of(one)
             for text in one.literals:
                 sorts[text] = sorts.get(text, 0) | sort
-        usual = "\n".join(line for one in self.signatures for line in (*one.hits, *one.near_misses))
+        usual = "\n".join(
+            line for one in self.signatures for line in (*one.matches, *one.near_misses)
+        )
         self.automaton = automaton_of(self.literals, sorts, usual)
         self.each = frozenset(one.id for one in self.signatures if one.each)
         self.as_one = frozenset(one.id for one in self.signatures if one.as_one)

@@ -10,14 +10,12 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
+from triage.signatures.family import HostFamily
 from triage.signatures.gpu.gpu_reading import GpuReading, gpu_reading
-from triage.signatures.host_line import ERROR, WARN, HostFamily
-from triage.signatures.job_line import ADVICE, NOISE, ROOT
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["LITERALS", "READING", "SIGNATURES"]
 
-MONITOR = HostFamily("gpu_monitor", Kind.THERMAL)
 SOURCE = "monitors of sites, nvidia-smi --query-gpu and NVML's reasons"
 
 LITERALS = (
@@ -79,13 +77,13 @@ def measured(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return None if told is None else Reading(gpu=told.gpu, fields=fields_of(told))
 
 
-MONITOR.line(
+MONITOR = HostFamily("gpu_monitor", Kind.THERMAL, source=SOURCE, scope=Scope.ANY, as_one=True)
+
+MONITOR.root(
     "slowed",
-    ROOT,
-    ERROR,
-    LITERALS,
     ANY,
-    (
+    literals=LITERALS,
+    matches=(
         "gpumon: host=gpu-0471 gpu=2 bus=0000:52:00.0 temp=91C hbm_temp=97C power=245.4W"
         " sm_clk=618MHz hw_thermal_slowdown=Active sw_thermal_slowdown=Not Active",
         '{"node": "n12", "gpu": 3, "temperature_c": 93, "power_w": 301, "sm_mhz": 840,'
@@ -95,7 +93,7 @@ MONITOR.line(
         "gpu=0 temp=61 power=210W clk=345MHz throttle=HW_POWER_BRAKE",
         "gpu 5 temp: 90C clocks_throttle_reasons.active: 0x0000000000000040",
     ),
-    (
+    near_misses=(
         "gpumon: host=gpu-0471 gpu=2 bus=0000:52:00.0 temp=71C hbm_temp=77C power=585.4W"
         " sm_clk=1918MHz hw_thermal_slowdown=Not Active sw_thermal_slowdown=Not Active",
         "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 63, 672.20 W, 1830 MHz, Active, Not Active",
@@ -104,51 +102,41 @@ MONITOR.line(
         "temp=0.7 top_p=0.9 throttle=hw_thermal_slowdown",
         "sampling gpu=3 temp=0.8 clk=hw_thermal",
     ),
-    SOURCE,
     category=Category.GPU_THERMAL,
     also=(Category.CHASSIS, Category.POWER),
-    scope=Scope.ANY,
-    as_one=True,
     read=slowed,
 )
-MONITOR.line(
+MONITOR.advice(
     "hot",
-    ADVICE,
-    WARN,
-    LITERALS,
     ANY,
-    (
+    literals=LITERALS,
+    matches=(
         "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=94C power=274W sm_clk=882MHz",
         "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 88, 692.20 W, 1980 MHz, Not Active",
     ),
-    ("[gpu-mon] 06:28:07 host=n146 gpu=5 temp=64C power=674W sm_clk=1882MHz throttle=none",),
-    SOURCE,
+    near_misses=(
+        "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=64C power=674W sm_clk=1882MHz throttle=none",
+    ),
     category=Category.GPU_THERMAL,
     also=(Category.CHASSIS,),
     weak=True,
-    scope=Scope.ANY,
-    as_one=True,
     read=hot,
 )
-MONITOR.add(
+MONITOR.noise(
     "reading",
-    NOISE,
-    LITERALS,
     ANY,
-    (
+    literals=LITERALS,
+    matches=(
         "[gpu-mon] 06:28:07 host=n146 gpu=5 temp=56C power=574W sm_clk=1882MHz throttle=none",
         "INFO:telemetry:n3/gpu1 tGPU=57 pwr=612 sm=1875 hw_thermal_slowdown=0",
         "2026/11/21 03:04:15.123, 3, 00000000:5D:00.0, 63, 672.20 W, 1830 MHz, Not Active",
     ),
-    (
+    near_misses=(
         "sampler: temp=0.7 clk=off gpu=0",
         "requests throttled by the object store, gpu 3 waits",
         "step 812 loss 2.31 lr 3e-4 sm_clk unknown",
     ),
-    SOURCE,
-    scope=Scope.ANY,
     quiet=True,
-    as_one=True,
     read=measured,
 )
 

@@ -9,17 +9,14 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
+from triage.signatures.family import Family
 from triage.signatures.host.agent_words import gpu_fields, part_of_reason
-from triage.signatures.job_line import NOISE, ROOT, Family
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-TOOLS = Family("gpu_tool", Kind.GPU)
 SMI = "NVIDIA: nvidia-smi"
 DCGM = "NVIDIA: DCGM, dcgmi diag and health"
-LOST = Category.IO_BOARD
-THERMAL = Category.GPU_THERMAL
 
 REPORTED = (Trait.OF_A_REPORT,)
 # `nvidia-smi -q | logger -t epilog`
@@ -67,7 +64,7 @@ DIAGNOSIS = {
     "nvlink": Category.NVLINK,
     "nvbandwidth": Category.NVLINK,
     "targeted power": Category.POWER,
-    "thermal": THERMAL,
+    "thermal": Category.GPU_THERMAL,
 }
 
 
@@ -81,9 +78,9 @@ HEALTH_PARTS = {
     "memory": Category.GPU_HBM,
     "nvlink": Category.NVLINK,
     "nvswitch": Category.NVLINK,
-    "pcie": LOST,
-    "pcie system": LOST,
-    "thermal": THERMAL,
+    "pcie": Category.IO_BOARD,
+    "pcie system": Category.IO_BOARD,
+    "thermal": Category.GPU_THERMAL,
     "power": Category.POWER,
 }
 
@@ -112,79 +109,86 @@ def unwell(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     )
 
 
-TOOLS.add(
+TOOLS = Family("gpu_tool", Kind.GPU, source=SMI)
+
+TOOLS.noise(
     "smi_heading",
-    NOISE,
-    ("gpu 0000",),
     PIPED + r"\s{0,4}GPU (?P<gpu>[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2})\.\d\s*$",
-    ("GPU 00000000:1B:00.0",),
-    ("GPU 00000000:1B:00.0 is lost",),
-    SMI,
+    literals=("gpu 0000",),
+    matches=("GPU 00000000:1B:00.0",),
+    near_misses=("GPU 00000000:1B:00.0 is lost",),
     category=Category.NONE,
     each=True,
     traits=(Trait.HEADING,),
 )
-TOOLS.add(
+TOOLS.noise(
     "health_heading",
-    NOISE,
-    ("| -> ", "| gpu id: "),
     PIPED + r"\s{0,4}\| (?:->|GPU ID:) (?P<gpu_index>\d{1,2})\s{1,40}\|",
-    ("| -> 2                      | Failure                                                  |",),
-    ("|    -> Errors              |                                                          |",),
-    DCGM,
+    literals=("| -> ", "| gpu id: "),
+    matches=(
+        "| -> 2                      | Failure                                                  |",
+    ),
+    near_misses=(
+        "|    -> Errors              |                                                          |",
+    ),
+    source=DCGM,
     category=Category.NONE,
     each=True,
     traits=(Trait.HEADING,),
 )
-TOOLS.add(
+TOOLS.root(
     "health_part",
-    ROOT,
-    ("| failure ", "| warning "),
     r"\|\s{3,12}-> (?P<part>[A-Z][\w ]{1,30}?)\s{1,40}\| (?P<state>Failure|Warning)\s{1,80}\|",
-    ("|       -> Memory           | Failure                                                  |",),
-    (
+    literals=("| failure ", "| warning "),
+    matches=(
+        "|       -> Memory           | Failure                                                  |",
+    ),
+    near_misses=(
         "| -> 2                      | Failure                                                  |",
         "|       -> Memory           | Healthy                                                  |",
     ),
-    DCGM,
+    source=DCGM,
     category=Category.GPU,
     context=8,
     each=True,
     traits=REPORTED,
     read=unwell,
 )
-TOOLS.add(
+TOOLS.root(
     "recovery_action",
-    ROOT,
-    ("gpu recovery action",),
     r"GPU Recovery Action\s{0,60}: (?P<action>(?:GPU |Node |Drain )[\w ]{0,30}|Reset|Reboot)\s*$",
-    (
+    literals=("gpu recovery action",),
+    matches=(
         "        GPU Recovery Action                   : Reset",
         "    GPU Recovery Action                       : Drain and Reset",
     ),
-    (
+    near_misses=(
         "    GPU Recovery Action                       : None",
         "GPU recovery action changed from 0x0 (None) to 0x1 (GPU Reset Required)",
     ),
-    SMI,
     category=Category.GPU,
-    also=(Category.GPU_HBM, Category.GPU_SRAM, Category.NVLINK, Category.GPU_GSP, LOST),
+    also=(
+        Category.GPU_HBM,
+        Category.GPU_SRAM,
+        Category.NVLINK,
+        Category.GPU_GSP,
+        Category.IO_BOARD,
+    ),
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "gpu_lost",
-    ROOT,
-    (
+    r"Unable to determine the device handle for|GPU is lost|NVML_ERROR_GPU_IS_LOST"
+    r"|fallen off the bus|GPU [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.0 is lost",
+    literals=(
         "unable to determine the device handle",
         "gpu is lost",
         "nvml_error_gpu_is_lost",
         "fallen off the bus",
         ".0 is lost",
     ),
-    r"Unable to determine the device handle for|GPU is lost|NVML_ERROR_GPU_IS_LOST"
-    r"|fallen off the bus|GPU [0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.0 is lost",
-    (
+    matches=(
         "Unable to determine the device handle for GPU 0000:03:00.0: GPU is lost.  Reboot the"
         " system to recover this GPU",
         "Unable to determine the device handle for GPU0000:9B:00.0: Unknown Error",
@@ -193,94 +197,81 @@ TOOLS.add(
         "nvml: NVML_ERROR_GPU_IS_LOST",
         "ErrorCode:79 PCI:0000:6d:00 GPU has fallen off the bus Recommended Action=RESTART_BM;",
     ),
-    ("no GPU was lost",),
-    SMI,
+    near_misses=("no GPU was lost",),
     category=Category.GPU,
-    also=(LOST,),
+    also=(Category.IO_BOARD,),
     scope=Scope.ANY,
     traits=(Trait.GPU_LOST, Trait.OF_A_REPORT),
     read=lost,
 )
-TOOLS.add(
+TOOLS.root(
     "no_devices",
-    ROOT,
-    ("no devices were found", "failed to initialize nvml: unknown error"),
     r"No devices were found|Failed to initialize NVML: Unknown Error",
-    ("No devices were found", "Failed to initialize NVML: Unknown Error"),
-    ("no device files were found",),
-    SMI,
+    literals=("no devices were found", "failed to initialize nvml: unknown error"),
+    matches=("No devices were found", "Failed to initialize NVML: Unknown Error"),
+    near_misses=("no device files were found",),
     category=Category.DEPENDENCY,
-    also=(LOST, Category.GPU),
+    also=(Category.IO_BOARD, Category.GPU),
     weak=True,
 )
-TOOLS.add(
+TOOLS.root(
     "power_brake",
-    ROOT,
-    ("power brake slowdown",),
     r"HW Power Brake Slowdown\s{0,60}: Active",
-    ("            HW Power Brake Slowdown           : Active",),
-    ("            HW Power Brake Slowdown           : Not Active",),
-    SMI,
+    literals=("power brake slowdown",),
+    matches=("            HW Power Brake Slowdown           : Active",),
+    near_misses=("            HW Power Brake Slowdown           : Not Active",),
     category=Category.POWER,
-    also=(THERMAL, Category.CHASSIS),
+    also=(Category.GPU_THERMAL, Category.CHASSIS),
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "thermal_slowdown",
-    ROOT,
-    ("thermal slowdown", "hw slowdown"),
     r"(?:(?:HW|SW) Thermal Slowdown|HW Slowdown)\s{0,60}: Active",
-    (
+    literals=("thermal slowdown", "hw slowdown"),
+    matches=(
         "            HW Thermal Slowdown           : Active",
         "        HW Slowdown                       : Active",
     ),
-    ("        HW Slowdown                       : Not Active",),
-    SMI,
-    category=THERMAL,
+    near_misses=("        HW Slowdown                       : Not Active",),
+    category=Category.GPU_THERMAL,
     also=(Category.POWER,),
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "power_cap",
-    ROOT,
-    ("sw power cap",),
     r"SW Power Cap(?:ping)?\s{0,60}: Active",
-    ("        SW Power Cap                      : Active",),
-    ("        SW Power Cap                      : Not Active",),
-    SMI,
-    category=THERMAL,
+    literals=("sw power cap",),
+    matches=("        SW Power Cap                      : Active",),
+    near_misses=("        SW Power Cap                      : Not Active",),
+    category=Category.GPU_THERMAL,
     also=(Category.POWER,),
     weak=True,
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "temperature",
-    ROOT,
-    ("gpu current temp", "memory current temp"),
     r"(?:GPU|Memory) Current Temp\s{0,60}: (?P<celsius>\d{1,3}) C",
-    ("        GPU Current Temp                  : 97 C",),
-    ("        GPU Current Temp                  : 61 C",),
-    SMI,
-    category=THERMAL,
+    literals=("gpu current temp", "memory current temp"),
+    matches=("        GPU Current Temp                  : 97 C",),
+    near_misses=("        GPU Current Temp                  : 61 C",),
+    category=Category.GPU_THERMAL,
     weak=True,
     read=hot,
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "ecc_count",
-    ROOT,
-    ("dram uncorrectable", "sram uncorrectable"),
     r"(?P<memory>DRAM|SRAM) Uncorrectable(?: Parity| SEC-DED)?\s{0,60}: (?P<errors>\d{1,12})",
-    (
+    literals=("dram uncorrectable", "sram uncorrectable"),
+    matches=(
         "            DRAM Uncorrectable                : 2",
         "            SRAM Uncorrectable Parity         : 1",
     ),
-    ("            DRAM Uncorrectable                : 0",),
-    SMI,
+    near_misses=("            DRAM Uncorrectable                : 0",),
     category=Category.GPU_HBM,
     also=(Category.GPU_SRAM,),
     weak=True,
@@ -288,130 +279,123 @@ TOOLS.add(
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "checker_count",
-    ROOT,
-    ("uncorrectable error for the",),
     r"GPU (?P<memory>DRAM|SRAM) uncorrectable error for the (?:volatile|aggregate) counter for GPU"
     r" ID (?P<gpu_index>\d{1,2})",
-    (
+    literals=("uncorrectable error for the",),
+    matches=(
         "Warning: Detected a GPU SRAM uncorrectable error for the volatile counter for GPU ID 5,"
         " please offline this node (n8)",
     ),
-    ("no GPU SRAM uncorrectable error was detected",),
-    "AzureHPC node health checks: azure_gpu_ecc.nhc",
+    near_misses=("no GPU SRAM uncorrectable error was detected",),
+    source="AzureHPC node health checks: azure_gpu_ecc.nhc",
     category=Category.GPU_HBM,
     also=(Category.GPU_SRAM,),
     read=of_memory,
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "row_remap",
-    ROOT,
-    ("remapping failure occurred",),
     r"Remapping Failure Occurred\s{0,60}: Yes",
-    ("        Remapping Failure Occurred        : Yes",),
-    ("        Remapping Failure Occurred        : No",),
-    SMI,
+    literals=("remapping failure occurred",),
+    matches=("        Remapping Failure Occurred        : Yes",),
+    near_misses=("        Remapping Failure Occurred        : No",),
     category=Category.GPU_HBM,
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "nvlink_down",
-    ROOT,
-    (": <inactive>", "nvlink is down"),
     r"Link \d{1,2}: <inactive>|NVLink is down|nvlinks? (?:is|are) (?:currently )?down",
-    ("\t Link 7: <inactive>",),
-    ("\t Link 7: 26.562 GB/s",),
-    SMI,
+    literals=(": <inactive>", "nvlink is down"),
+    matches=("\t Link 7: <inactive>",),
+    near_misses=("\t Link 7: 26.562 GB/s",),
     category=Category.NVLINK,
     weak=True,
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "error_cell",
-    ROOT,
-    ("err!",),
     r"\|(?:[^|\n]{0,80}\| {1,4}(?P<gpu>[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.0))?"
     r".{0,60}\bERR!",
-    (
+    literals=("err!",),
+    matches=(
         "| ERR!   ERR!  ERR!   ERR! / ERR! |  0MiB / 81559MiB |",
         "|   6  A100-SXM4-80GB      On  | 00000000:B7:00.0 Off |       ERR! |",
     ),
-    ("err! the parser stopped",),
-    SMI,
+    near_misses=("err! the parser stopped",),
     category=Category.GPU,
-    also=(LOST, Category.POWER),
+    also=(Category.IO_BOARD, Category.POWER),
     weak=True,
     traits=(Trait.OF_A_REPORT,),
 )
-TOOLS.add(
+TOOLS.root(
     "error_count_cell",
-    ROOT,
-    (".0 off |", ".0  on |"),
     r"\| {1,4}(?P<gpu>[0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.0) (?:Off| On) \|"
     r" {1,24}(?P<errors>[1-9]\d{0,11}) \|",
-    ("|   1  Tesla V100S-PCI...  Off  | 00000000:00:08.0 Off |                    6 |",),
-    ("|   0  Tesla V100S-PCI...  Off  | 00000000:00:07.0 Off |                    0 |",),
-    f"{SMI}: Volatile Uncorr. ECC",
+    literals=(".0 off |", ".0  on |"),
+    matches=("|   1  Tesla V100S-PCI...  Off  | 00000000:00:08.0 Off |                    6 |",),
+    near_misses=(
+        "|   0  Tesla V100S-PCI...  Off  | 00000000:00:07.0 Off |                    0 |",
+    ),
+    source=f"{SMI}: Volatile Uncorr. ECC",
     category=Category.GPU_HBM,
     also=(Category.GPU_SRAM,),
     weak=True,
     each=True,
     traits=REPORTED,
 )
-TOOLS.add(
+TOOLS.root(
     "diagnosis",
-    ROOT,
-    ("| fail ", "fail - gpu"),
     r"\|\s{1,8}(?P<test>[A-Za-z][\w /]{1,40}?)\s{1,60}\|\s{1,8}Fail\b(?:.{0,20}?GPUs?: ?"
     r"(?P<gpus>[\d, ]{1,40}))?",
-    (
+    literals=("| fail ", "fail - gpu"),
+    matches=(
         "|  Memory                   | Fail - GPU: 3                                  |",
         "|  PCIe                     | Fail                                           |",
     ),
-    ("|  Memory                   | Pass - All                                     |",),
-    DCGM,
+    near_misses=("|  Memory                   | Pass - All                                     |",),
+    source=DCGM,
     category=Category.GPU,
     read=diagnosis,
 )
-TOOLS.add(
+TOOLS.root(
     "throttled",
-    ROOT,
-    ("thermal throttling", "thermally throttled", "throttled due to", "throttling due to"),
     r"(?P<thermal>thermal throttling (?:detected|is active|active on|on GPU)|thermally throttled"
     r"|throttl(?:ed|ing) due to (?:thermal|temperature|heat))"
     r"|throttl(?:ed|ing) due to (?:hw )?power[ _]brake",
-    (
+    literals=("thermal throttling", "thermally throttled", "throttled due to", "throttling due to"),
+    matches=(
         "WARNING thermal throttling detected on GPU 3",
         "GPU 2 clocks throttled due to power brake",
     ),
-    ("thermal throttling: none", "throttled due to rate limits"),
-    "monitors beside a job",
-    category=THERMAL,
+    near_misses=("thermal throttling: none", "throttled due to rate limits"),
+    source="monitors beside a job",
+    category=Category.GPU_THERMAL,
     also=(Category.POWER,),
     weak=True,
     read=lambda found, _after: (
-        Reading() if found["thermal"] else Reading(category=Category.POWER, also=(THERMAL,))
+        Reading()
+        if found["thermal"]
+        else Reading(category=Category.POWER, also=(Category.GPU_THERMAL,))
     ),
 )
-TOOLS.add(
+TOOLS.root(
     "straggler",
-    ROOT,
-    ("straggler detected", "detected straggler", "straggler detection warning"),
     r"[Ss]traggler detected|[Dd]etected straggler|STRAGGLER DETECTION WARNING",
-    (
+    literals=("straggler detected", "detected straggler", "straggler detection warning"),
+    matches=(
         "Straggler detected: rank 12",
         "STRAGGLER DETECTION WARNING: Some GPUs have worse relative performance. Affected ranks:"
         " Rank=12",
     ),
-    ("no stragglers detected",),
-    "NVIDIA resiliency extension; NeMo",
+    near_misses=("no stragglers detected",),
+    source="NVIDIA resiliency extension; NeMo",
     category=Category.STRAGGLER,
-    also=(Category.GPU, THERMAL),
+    also=(Category.GPU, Category.GPU_THERMAL),
     blame=Blame.PEER,
     weak=True,
     each=True,

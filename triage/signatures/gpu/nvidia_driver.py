@@ -10,14 +10,12 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind, Trait
-from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
+from triage.signatures.family import CONSEQUENCE, ERROR, FATAL, NOISE, WARN, HostFamily
 from triage.signatures.pci import bus_id
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-NVIDIA = HostFamily("nvidia", Kind.GPU)
 DRIVER = "NVIDIA open kernel modules"
 TICKETS = "public tickets with kernel logs of NVIDIA GPUs"
 
@@ -65,179 +63,164 @@ def asserted(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=NOISE)
 
 
-NVIDIA.line(
+NVIDIA = HostFamily("nvidia", Kind.GPU, source=DRIVER)
+
+NVIDIA.noise(
     "assert",
-    NOISE,
-    None,
-    ("assertfailed", "assertokfailed"),
     r"NVRM: \w{0,40}?Assert(?:Ok)?Failed\w{0,20}: (?P<why>[^\n]{0,200})",
-    (
+    literals=("assertfailed", "assertokfailed"),
+    matches=(
         "NVRM: nvAssertFailedNoLog: Assertion failed: pRef == NULL @ mem.c:88",
         "NVRM: nvAssertOkFailedNoLog: Assertion failed: GPU lost from the bus "
         "[NV_ERR_GPU_IS_LOST] (0x0000000F) returned from rpcCtl(pGpu) @ vaspace.c:1431",
     ),
-    ("AssertionError: NVRM: no such file",),
-    DRIVER,
+    near_misses=("AssertionError: NVRM: no such file",),
     read=asserted,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "fallen_off_bus",
-    ROOT,
-    FATAL,
-    ("nvrm: the nvidia gpu",),
     rf"NVRM: The NVIDIA GPU (?P<gpu>{ADDRESS})",
-    (
+    literals=("nvrm: the nvidia gpu",),
+    matches=(
         "NVRM: The NVIDIA GPU 0000:1b:00.0\n"
         "NVRM: (PCI ID: 10de:2330) installed in this system has\n"
         "NVRM: fallen off the bus and is not responding to commands.",
         "NVRM: The NVIDIA GPU 0000:1b:00.0 (PCI ID: 10de:20b2) installed in this system has "
         "fallen off the bus and is not responding to commands.",
     ),
-    (
+    near_misses=(
         "NVRM: The NVIDIA GPU 0000:1b:00.0 (PCI ID: 10de:0fff)\nNVRM: installed in this system is "
         "not supported by the NVIDIA 550.90.07 driver release.",
     ),
-    DRIVER,
+    severity=FATAL,
     category=Category.GPU,
     also=SLOT,
     context=3,
     read=probed,
     traits=LOST,
 )
-NVIDIA.line(
+NVIDIA.root(
     "fallen_off_bus_later",
-    ROOT,
-    FATAL,
-    ("fallen off the bus", "gpu lost from the bus"),
     rf"(?:{OWNER}|\bGPU (?:at )?(?P<other>{ADDRESS}):? )"
     r"(?:[^\n]{0,60}?\b)?(?:fallen off the bus|lost from the bus)",
-    (
+    literals=("fallen off the bus", "gpu lost from the bus"),
+    matches=(
         "NVRM: GPU 0000:1b:00.0: GPU has fallen off the bus.",
         "NVRM: fallen off the bus and is not responding to commands.",
         "GPU 00000000:1B:00.0 has fallen off the bus",
     ),
-    (
+    near_misses=(
         "check whether a GPU has fallen off the bus before you file a ticket",
         "the bottle had fallen off the bus",
     ),
-    DRIVER,
+    severity=FATAL,
     category=Category.GPU,
     also=SLOT,
     read=lost,
     traits=LOST,
 )
-NVIDIA.line(
+NVIDIA.root(
     "init_failed",
-    ROOT,
-    FATAL,
-    ("rminitadapter failed",),
     rf"{OWNER}[^\n]{{0,20}}?RmInitAdapter failed!? ?(?:\((?P<status>[0-9a-fx:]{{1,40}})\))?",
-    (
+    literals=("rminitadapter failed",),
+    matches=(
         "NVRM: GPU 0000:5d:00.0: RmInitAdapter failed! (0x23:0x65:1426)",
         "NVRM: RmInitAdapter failed! (0x26:0xffff:1290)",
     ),
-    ("NVRM: GPU 0000:5d:00.0: RmInitAdapter succeeded",),
-    DRIVER,
+    near_misses=("NVRM: GPU 0000:5d:00.0: RmInitAdapter succeeded",),
+    severity=FATAL,
     category=Category.GPU,
     also=(Category.IO_BOARD, Category.GPU_GSP),
     read=addressed,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.consequence(
     "init_failed_again",
-    CONSEQUENCE,
-    ERROR,
-    ("rm_init_adapter failed", "nvidia probe routine failed", "none of the nvidia devices were"),
     rf"{OWNER}(?:rm_init_adapter failed|The NVIDIA probe routine failed for \d{{1,3}} device|"
     r"None of the NVIDIA (?:graphics )?devices were initialized)",
-    (
+    literals=(
+        "rm_init_adapter failed",
+        "nvidia probe routine failed",
+        "none of the nvidia devices were",
+    ),
+    matches=(
         "NVRM: GPU 0000:5d:00.0: rm_init_adapter failed, device minor number 6",
         "NVRM: The NVIDIA probe routine failed for 1 device(s).",
         "NVRM: None of the NVIDIA devices were initialized.",
     ),
-    ("NVRM: The NVIDIA probe routine was not called for 8 device(s).",),
-    DRIVER,
+    near_misses=("NVRM: The NVIDIA probe routine was not called for 8 device(s).",),
     category=Category.GPU,
     also=(Category.IO_BOARD, Category.GPU_GSP),
     read=addressed,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "probe_failed",
-    ROOT,
-    ERROR,
-    ("nvidia: probe of ", "probe with driver nvidia failed"),
     rf"(?:nvidia: probe of (?P<gpu>{ADDRESS}) failed with error|"
     rf"nvidia (?P<named>{ADDRESS}): probe with driver nvidia failed with error) "
     r"(?P<error>-?\d{1,5})",
-    (
+    literals=("nvidia: probe of ", "probe with driver nvidia failed"),
+    matches=(
         "nvidia: probe of 0000:5d:00.0 failed with error -1",
         "nvidia 0000:5d:00.0: probe with driver nvidia failed with error -1",
     ),
-    ("nouveau: probe of 0000:5d:00.0 failed with error -12",),
-    "Linux: drivers/base/dd.c",
+    near_misses=("nouveau: probe of 0000:5d:00.0 failed with error -12",),
+    source="Linux: drivers/base/dd.c",
     category=Category.GPU,
     also=(Category.IO_BOARD, Category.SOFTWARE_FRAMEWORK),
     weak=True,
     read=lambda found, _after: Reading(gpu=bus_id(found["gpu"] or found["named"])),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "bar_invalid",
-    ROOT,
-    ERROR,
-    ("region assigned to your nvidia device is invalid",),
     r"PCI I/O region assigned to your NVIDIA device is invalid",
-    ("NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",),
-    ("NVRM: the PCI I/O region of your NVIDIA device is 128M",),
-    DRIVER,
+    literals=("region assigned to your nvidia device is invalid",),
+    matches=("NVRM: This PCI I/O region assigned to your NVIDIA device is invalid:",),
+    near_misses=("NVRM: the PCI I/O region of your NVIDIA device is 128M",),
     category=Category.IO_BOARD,
     also=(Category.CHASSIS, Category.GPU),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "version_mismatch",
-    ROOT,
-    ERROR,
-    ("nvrm: api mismatch",),
     r"NVRM: API mismatch: [^\n]{0,80}?version (?P<client_version>\d{3}\.[\d.]{1,12}\d)",
-    (
+    literals=("nvrm: api mismatch",),
+    matches=(
         "NVRM: API mismatch: the client has the version 550.90.07, but",
         "NVRM: API mismatch: the client 'nvidia-smi' (pid 711) has the version 570.86.15, but",
     ),
-    ("NVRM: API version 550.90.07 agreed",),
-    DRIVER,
+    near_misses=("NVRM: API version 550.90.07 agreed",),
     category=Category.DEPENDENCY,
     also=(Category.HOST_MAINTENANCE,),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "gsp_heartbeat",
-    ROOT,
-    FATAL,
-    ("heartbeattimedout", "gsp rm heartbeat timed out", "gsp heartbeat"),
     rf"{OWNER}(?:[^\n]{{0,40}}?_kgspIsHeartbeatTimedOut|[^\n]{{0,40}}?GSP (?:RM )?heartbeat "
     r"(?:has )?timed? ?out)",
-    (
+    literals=("heartbeattimedout", "gsp rm heartbeat timed out", "gsp heartbeat"),
+    matches=(
         "NVRM: _kgspIsHeartbeatTimedOut: Heartbeat timed out, lastHeartbeat 88213 now 93213",
         "NVRM: GPU 0000:c9:00.0: GSP RM heartbeat timed out",
     ),
-    (
+    near_misses=(
         "NVRM: GPU 0000:c9:00.0: GSP heartbeat enabled",
         "TORCH_NCCL_HEARTBEAT_TIMEOUT_SEC: heartbeat timed out",
     ),
-    DRIVER,
+    severity=FATAL,
     category=Category.GPU_GSP,
     also=(Category.GPU,),
     read=addressed,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.consequence(
     "gsp_dump",
-    CONSEQUENCE,
-    ERROR,
-    (
+    r"NVRM: (?:GPU(?P<gsp>\d{1,2}) )?(?:GSP RPC buffer contains|RPC (?:event )?history|"
+    r"_kgspLogXid119|_kgspRpcRecvPoll|_kgspLogRpc\w{0,30}|kgspHealthCheck\w{0,20}|"
+    r"\w{1,40}: GspRmControl failed|[^\n]{0,60}?GSP-CrashCat|[^\n]{0,60}?RPC response from GPU\d)",
+    literals=(
         "gsp rpc buffer contains",
         "rpc history (cpu -> gsp)",
         "rpc event history",
@@ -250,242 +233,215 @@ NVIDIA.line(
         "gsprmcontrol failed",
         "kgsphealthcheck",
     ),
-    r"NVRM: (?:GPU(?P<gsp>\d{1,2}) )?(?:GSP RPC buffer contains|RPC (?:event )?history|"
-    r"_kgspLogXid119|_kgspRpcRecvPoll|_kgspLogRpc\w{0,30}|kgspHealthCheck\w{0,20}|"
-    r"\w{1,40}: GspRmControl failed|[^\n]{0,60}?GSP-CrashCat|[^\n]{0,60}?RPC response from GPU\d)",
-    (
+    matches=(
         "NVRM: GPU3 RPC history (CPU -> GSP):",
         "NVRM: GPU3 RPC event history (CPU <- GSP):",
         "NVRM: GPU3 GSP RPC buffer contains function 103 (GSP_RM_ALLOC) and data 0x1 0x2.",
         "NVRM: _kgspLogXid119: ********************************* GSP Timeout ************",
         "NVRM: rpcRmApiControl_GSP: GspRmControl failed: hClient=0xc1d00001; status=0x65",
     ),
-    ("rpcinfo: RPC history is empty", "NVRM: GPU3 GSP firmware is loaded"),
-    DRIVER,
+    near_misses=("rpcinfo: RPC history is empty", "NVRM: GPU3 GSP firmware is loaded"),
     category=Category.GPU_GSP,
     also=(Category.GPU,),
     traits=QUOTABLE,
 )
 # The lines of both tables: an index, a function, two data words, two time stamps.
-NVIDIA.line(
+NVIDIA.consequence(
     "gsp_rpc_table",
-    CONSEQUENCE,
-    ERROR,
-    ("gsp_rm_", "ucode_libos_print", "post_event", "rc_triggered", "gsp_run_cpu_sequencer"),
     r"NVRM: +-?\d{1,2} +(?P<function>\d{1,5}) +(?P<function_name>[A-Z][A-Z_0-9]{2,40}) +0x",
-    (
+    literals=(
+        "gsp_rm_",
+        "ucode_libos_print",
+        "post_event",
+        "rc_triggered",
+        "gsp_run_cpu_sequencer",
+    ),
+    matches=(
         "NVRM:   0    76  GSP_RM_CONTROL               0x00000000a0840a23 0x0000000000000010 "
         "0x0006213dc0af8a1d 0x0000000000000000          y",
         "NVRM:  -1    4099 POST_EVENT                  0x0000000000000023 0x0000000000000006 "
         "0x0006213dc0aba001 0x0006213dc0aba007      6us",
     ),
-    ("NVRM: GSP_RM_CONTROL is not supported by this firmware",),
-    DRIVER,
+    near_misses=("NVRM: GSP_RM_CONTROL is not supported by this firmware",),
     category=Category.GPU_GSP,
     also=(Category.GPU,),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "unified_memory_fatal",
-    ROOT,
-    FATAL,
-    ("uvm encountered global fatal error",),
     r"uvm encountered global fatal error (?P<status>0x[0-9a-f]{1,8})",
-    (
+    literals=("uvm encountered global fatal error",),
+    matches=(
         "NVRM: nvGpuOpsReportFatalError: uvm encountered global fatal error 0x62, "
         "requiring os reboot to recover.",
     ),
-    ("uvm encountered no error",),
-    DRIVER,
+    near_misses=("uvm encountered no error",),
+    severity=FATAL,
     category=Category.GPU,
     also=(Category.GPU_HBM, Category.GPU_SRAM, Category.NVLINK),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "watchdog",
-    ROOT,
-    WARN,
-    ("rc watchdog: gpu is probably locked",),
     r"RC watchdog: GPU is probably locked",
-    ("NVRM: krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7",),
-    ("NVRM: RC watchdog enabled",),
-    DRIVER,
+    literals=("rc watchdog: gpu is probably locked",),
+    matches=(
+        "NVRM: krcWatchdog_IMPL: RC watchdog: GPU is probably locked!  Notify Timeout Seconds: 7",
+    ),
+    near_misses=("NVRM: RC watchdog enabled",),
+    severity=WARN,
     category=Category.SOFTWARE_USER,
     also=(Category.SOFTWARE_FRAMEWORK, Category.GPU, Category.GPU_GSP),
     weak=True,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.consequence(
     "bad_register_read",
-    CONSEQUENCE,
-    ERROR,
-    ("possible bad register read",),
     r"Possible bad register read: addr: (?P<register>0x[0-9a-f]{1,8})",
-    (
+    literals=("possible bad register read",),
+    matches=(
         "NVRM: gpuHandleSanityCheckRegReadError_GM107: Possible bad register read: "
         "addr: 0x110804,  regvalue: 0xbadf5040,  error code: Unknown SYS_PRI_ERROR_CODE",
     ),
-    ("NVRM: register read: addr: 0x110804",),
-    DRIVER,
+    near_misses=("NVRM: register read: addr: 0x110804",),
     category=Category.GPU,
     also=SLOT,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.consequence(
     "companion_function",
-    CONSEQUENCE,
-    ERROR,
-    ("i2c timeout error ffffffff",),
     rf"nvidia-gpu (?P<device>{ADDRESS}): i2c timeout error f{{8}}",
-    ("nvidia-gpu 0000:1b:00.3: i2c timeout error ffffffff",),
-    ("nvidia-gpu 0000:1b:00.3: i2c timeout error e0000000",),
-    "Linux: drivers/i2c/busses/i2c-nvidia-gpu.c",
+    literals=("i2c timeout error ffffffff",),
+    matches=("nvidia-gpu 0000:1b:00.3: i2c timeout error ffffffff",),
+    near_misses=("nvidia-gpu 0000:1b:00.3: i2c timeout error e0000000",),
+    source="Linux: drivers/i2c/busses/i2c-nvidia-gpu.c",
     category=Category.GPU,
     also=SLOT,
     read=lambda found, _after: Reading(gpu=bus_id(found["device"])),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.root(
     "link_disabled",
-    ROOT,
-    ERROR,
-    ("disabled due to error",),
     rf"{OWNER}[^\n]{{0,80}}?NVLink:? link:? (?P<link>\d{{1,3}}) (?:is |was )?disabled due to error",
-    (
+    literals=("disabled due to error",),
+    matches=(
         "NVRM: GPU 0000:c9:00.0: NVLink link 9 disabled due to error",
         "NVRM: NVLink link 9 disabled due to error",
     ),
-    ("NVRM: NVLink link 9 disabled by the registry",),
-    TICKETS,
+    near_misses=("NVRM: NVLink link 9 disabled by the registry",),
+    source=TICKETS,
     category=Category.NVLINK,
     also=(Category.GPU,),
     kind=Kind.LINK,
     read=addressed,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.advice(
     "link_start",
-    ADVICE,
-    WARN,
-    ("rxdetlinkmask", "rx detect link mask", "failed to train links", "need to shutdown all links"),
     r"NVRM: (?P<function>knvlink\w{1,60})[:,][^\n]{0,80}?"
     r"(?:fail\w{0,3}|Need to shutdown all links|could not)",
-    (
+    literals=(
+        "rxdetlinkmask",
+        "rx detect link mask",
+        "failed to train links",
+        "need to shutdown all links",
+    ),
+    matches=(
         "NVRM: knvlinkUpdatePostRxDetLinkMask_IMPL: Failed to update Rx Detect Link mask!",
         "NVRM: knvlinkDiscoverPostRxDetLinks_GH100: Getting peer1's postRxDetLinkMask failed!",
         "NVRM: knvlinkCoreShutdownDeviceLinks_IMPL: Need to shutdown all links unilaterally for "
         "GPU2",
     ),
-    ("NVRM: knvlinkUpdatePostRxDetLinkMask_IMPL: Rx Detect Link mask updated",),
-    DRIVER,
+    near_misses=("NVRM: knvlinkUpdatePostRxDetLinkMask_IMPL: Rx Detect Link mask updated",),
     category=Category.NVLINK,
     also=(Category.GPU,),
     weak=True,
     kind=Kind.LINK,
     traits=TEARDOWN,
 )
-NVIDIA.line(
+NVIDIA.consequence(
     "peer_memory",
-    CONSEQUENCE,
-    WARN,
-    ("nv_get_p2p_free_callback", "nv_mem_get_pages", "nvidia-peermem", "nvidia_peermem"),
     r"(?P<function>nv_\w{1,40}):(?P<at>\d{1,5}) (?:ERROR|error)\b",
-    (
+    literals=("nv_get_p2p_free_callback", "nv_mem_get_pages", "nvidia-peermem", "nvidia_peermem"),
+    matches=(
         "nvidia-peermem nv_get_p2p_free_callback:131 ERROR detected invalid context, skipping "
         "further processing",
     ),
-    ("nvidia-peermem nv_mem_client_init: registered with the peer memory core",),
-    "NVIDIA open kernel modules, nvidia-peermem",
+    near_misses=("nvidia-peermem nv_mem_client_init: registered with the peer memory core",),
+    source="NVIDIA open kernel modules, nvidia-peermem",
+    severity=WARN,
     category=Category.SOFTWARE_USER,
     also=(Category.SOFTWARE_FRAMEWORK,),
     traits=TEARDOWN,
 )
-NVIDIA.line(
+NVIDIA.noise(
     "handle_context",
-    NOISE,
-    None,
-    ("os_pci_init_handle",),
     r"NVRM: os_pci_init_handle: invalid context",
-    ("NVRM: os_pci_init_handle: invalid context!",),
-    ("NVRM: os_pci_init_handle: done",),
-    DRIVER,
+    literals=("os_pci_init_handle",),
+    matches=("NVRM: os_pci_init_handle: invalid context!",),
+    near_misses=("NVRM: os_pci_init_handle: done",),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.noise(
     "crash_dump",
-    NOISE,
-    None,
-    ("a gpu crash dump has been created", "please run nvidia-bug-report.sh"),
     r"NVRM: [^\n]{0,40}?(?:GPU crash dump has been created|please run nvidia-bug-report\.sh)",
-    ("NVRM: A GPU crash dump has been created. If possible, please run",),
-    ("NVRM: no GPU crash dump",),
-    DRIVER,
+    literals=("a gpu crash dump has been created", "please run nvidia-bug-report.sh"),
+    matches=("NVRM: A GPU crash dump has been created. If possible, please run",),
+    near_misses=("NVRM: no GPU crash dump",),
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.noise(
     "driver_loaded",
-    NOISE,
-    None,
-    ("nvrm: loading nvidia unix", "nvidia unix"),
     r"loading NVIDIA UNIX [^\n]{0,60}?Kernel Module[^\n]{0,24}?\s"
     r"(?P<driver_version>\d{3}\.\d[\d.]{0,12})",
-    (
+    literals=("nvrm: loading nvidia unix", "nvidia unix"),
+    matches=(
         "NVRM: loading NVIDIA UNIX x86_64 Kernel Module  550.90.07  Fri May 31 09:35:42 UTC 2024",
         "NVRM: loading NVIDIA UNIX Open Kernel Module for x86_64  570.124.06  Release Build",
     ),
-    ("NVRM: unloading NVIDIA UNIX x86_64 Kernel Module",),
-    DRIVER,
+    near_misses=("NVRM: unloading NVIDIA UNIX x86_64 Kernel Module",),
     kind=Kind.BOOT,
     each=True,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.noise(
     "gpu_banner",
-    NOISE,
-    None,
-    ("nvrm: gpu at pci:", "nvrm: gpu at 0"),
     rf"NVRM: GPU at (?P<gpu>{ADDRESS}): (?P<uuid>GPU-[0-9a-f][0-9a-f-]{{7,40}})",
-    ("NVRM: GPU at PCI:0000:1b:00: GPU-0d1c2b3a-4455-6677-8899-aabbccddeeff",),
-    ("NVRM: GPU at PCI:0000:1b:00 is not there",),
-    DRIVER,
+    literals=("nvrm: gpu at pci:", "nvrm: gpu at 0"),
+    matches=("NVRM: GPU at PCI:0000:1b:00: GPU-0d1c2b3a-4455-6677-8899-aabbccddeeff",),
+    near_misses=("NVRM: GPU at PCI:0000:1b:00 is not there",),
     kind=Kind.BOOT,
     each=True,
     read=addressed,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.noise(
     "board_serial",
-    NOISE,
-    None,
-    ("gpu board serial number",),
     r"NVRM: GPU Board Serial Number:\s{0,4}(?P<serial>\w{4,24})?",
-    ("NVRM: GPU Board Serial Number: 1650224011973",),
-    ("GPU Board Part Number: 692-2G520-0200-000",),
-    DRIVER,
+    literals=("gpu board serial number",),
+    matches=("NVRM: GPU Board Serial Number: 1650224011973",),
+    near_misses=("GPU Board Part Number: 692-2G520-0200-000",),
     kind=Kind.BOOT,
     each=True,
     traits=QUOTABLE,
 )
-NVIDIA.line(
+NVIDIA.noise(
     "start_up",
-    NOISE,
-    None,
-    (
+    r"(?:nvidia-nvlink: Nvlink Core is being initialized|nvidia-modeset: Loading NVIDIA Kernel "
+    r"Mode Setting|Persistence mode is deprecated|nvidia-uvm: Loaded the UVM driver)",
+    literals=(
         "nvlink core is being initialized",
         "loading nvidia kernel mode setting",
         "persistence mode is deprecated",
         "loaded the uvm driver",
     ),
-    r"(?:nvidia-nvlink: Nvlink Core is being initialized|nvidia-modeset: Loading NVIDIA Kernel "
-    r"Mode Setting|Persistence mode is deprecated|nvidia-uvm: Loaded the UVM driver)",
-    (
+    matches=(
         "nvidia-nvlink: Nvlink Core is being initialized, major device number 234",
         "nvidia-modeset: Loading NVIDIA Kernel Mode Setting Driver for UNIX platforms  550.90.07",
         "NVRM: Persistence mode is deprecated and will be removed in a future release.",
         "nvidia-uvm: Loaded the UVM driver, major device number 508.",
     ),
-    ("nvidia-nvlink: Unregistered Nvlink Core, major device number 234",),
-    DRIVER,
+    near_misses=("nvidia-nvlink: Unregistered Nvlink Core, major device number 234",),
     kind=Kind.BOOT,
     traits=QUOTABLE,
 )

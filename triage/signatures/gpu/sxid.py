@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind, Trait
+from triage.signatures.family import CONSEQUENCE, ERROR, FATAL, NOISE, ROOT, WARN
 from triage.signatures.gpu import catalogue
-from triage.signatures.host_line import ERROR, FATAL, WARN
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
 from triage.signatures.pci import bus_id
 from triage.signatures.signature import Reading, Scope, Signature
 
@@ -138,9 +137,14 @@ def read(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     # What the driver itself calls fatal is the cause where nothing else on the node is.
     alone = role is CONSEQUENCE and said == "fatal"
     return Reading(
-        category=category, also=also, role=role or ROOT, code=code, weak=mild, fields=fields,
+        category=category,
+        also=also,
+        role=role or ROOT,
+        code=code,
+        weak=mild,
+        fields=fields,
         traits=ALONE if alone else frozenset(),
-    )  # fmt: skip
+    )
 
 
 def unnumbered(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
@@ -166,7 +170,7 @@ SIGNATURES: tuple[Signature, ...] = (
         scope=Scope.KERNEL,
         traits=frozenset({Trait.QUOTABLE}),
         read=read,
-        hits=(
+        matches=(
             "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Fatal, Link 30 LTSSM Fault Up",
             "nvidia-nvswitch3: SXid (PCI:0000:c7:00.0): 20034, Severity 1 Engine instance 30 "
             "Sub-engine instance 00",
@@ -193,7 +197,7 @@ SIGNATURES: tuple[Signature, ...] = (
         scope=Scope.KERNEL,
         traits=frozenset({Trait.QUOTABLE}),
         read=unnumbered,
-        hits=(
+        matches=(
             "nvidia-nvswitch2: SOE HALTED",
             "nvidia-nvswitch2: Failed to boot SOE",
             "nvidia-nvswitch2: Module 5 faulty",

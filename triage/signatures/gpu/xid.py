@@ -100,7 +100,7 @@ SIGNATURES: tuple[Signature, ...] = (
         traits=frozenset({Trait.QUOTABLE}),
         context=3,
         read=read,
-        hits=(
+        matches=(
             "NVRM: Xid (PCI:0000:3b:00): 79, pid='<unknown>', name=<unknown>, "
             "GPU has fallen off the bus.",
             "NVRM: Xid (PCI:0000:9c:00 GPU-I:05 GPU-CI:00): 43, pid=88123, name=python3, "

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
-from triage.signatures.host_line import ERROR, WARN, HostFamily
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.family import UNGRADED, WARN, HostFamily
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-BOOT = HostFamily("boot", Kind.BOOT)
-MAINTENANCE = Category.HOST_MAINTENANCE
 SYSTEMD = "systemd"
 
 
@@ -43,63 +40,65 @@ def of_the_node(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading(weak=False) if REQUESTED.match(found.string, found.end()) else Reading()
 
 
-BOOT.line(
+BOOT = HostFamily("boot", Kind.BOOT)
+
+BOOT.consequence(
     "kernel_version",
-    CONSEQUENCE,
-    None,
-    ("linux version ",),
     r"(?:^|[\s\]:;])Linux version (?P<version>\d{1,2}\.\d{1,3}\.\S{1,80}) \(",
-    ("Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP Thu Jan  1 00:00:00 UTC 2026",),
-    ("Linux version check: passed", "minimum Linux version 5.4 (or later)"),
-    "Linux: init/main",
-    category=MAINTENANCE,
+    literals=("linux version ",),
+    matches=(
+        "Linux version 6.5.0-1024-x (build@h) (gcc 12.3.0) #24 SMP Thu Jan  1 00:00:00 UTC 2026",
+    ),
+    near_misses=("Linux version check: passed", "minimum Linux version 5.4 (or later)"),
+    source="Linux: init/main",
+    severity=UNGRADED,
+    category=Category.HOST_MAINTENANCE,
     weak=True,
     each=True,
 )
-BOOT.line(
+BOOT.consequence(
     "boot_mark",
-    CONSEQUENCE,
-    None,
-    ("-- boot ", "-- reboot --"),
     r"^-- (?:Boot (?P<boot_id>[0-9a-f]{32})|Reboot) --",
-    ("-- Boot 5f0c1de0a1b2c3d4e5f60718293a4b5c --", "-- Reboot --"),
-    ("git log -- boot scripts",),
-    "journalctl",
-    category=MAINTENANCE,
+    literals=("-- boot ", "-- reboot --"),
+    matches=("-- Boot 5f0c1de0a1b2c3d4e5f60718293a4b5c --", "-- Reboot --"),
+    near_misses=("git log -- boot scripts",),
+    source="journalctl",
+    severity=UNGRADED,
+    category=Category.HOST_MAINTENANCE,
     weak=True,
     each=True,
     scope=Scope.ANY,
 )
-BOOT.line(
+BOOT.noise(
     "started",
-    NOISE,
-    None,
-    ("startup finished in",),
     r"systemd\[1\]: Startup finished in ",
-    ("systemd[1]: Startup finished in 9.1s (kernel) + 31.002s (userspace) = 40.102s.",),
-    ("Spark startup finished in 3 s",),
-    SYSTEMD,
+    literals=("startup finished in",),
+    matches=("systemd[1]: Startup finished in 9.1s (kernel) + 31.002s (userspace) = 40.102s.",),
+    near_misses=("Spark startup finished in 3 s",),
+    source=SYSTEMD,
     category=Category.NONE,
 )
-BOOT.line(
+BOOT.noise(
     "system_clock",
-    NOISE,
-    None,
-    ("setting system clock to",),
     r"rtc\S{0,20} .{0,40}setting system clock to ",
-    (
+    literals=("setting system clock to",),
+    matches=(
         "rtc_cmos 00:01: setting system clock to 2026-09-30T08:37:38 UTC (1790757458)",
         "rtc_cmos 00:05: setting system clock to 2020-01-02 03:04:05 UTC (1577934245)",
     ),
-    ("chrony: setting system clock to UTC",),
-    "Linux: drivers/rtc/class",
+    near_misses=("chrony: setting system clock to UTC",),
+    source="Linux: drivers/rtc/class",
     category=Category.NONE,
 )
-BOOT.line(
+BOOT.root(
     "shutdown",
-    ROOT,
-    WARN,
-    (
+    r"Reached target (?:(?:reboot|poweroff|shutdown|halt)\.target - )?(?:System )?"
+    r"(?:Reboot|Power[- ]Off|Shutdown|Halt)(?=\.|\s*$)"
+    r"|System is (?:rebooting|powering down|going down for)|[Ss]ystem will (?:reboot|power off) now"
+    r"|shutting down for system (?:reboot|halt|power)|reboot: (?:Restarting system|Power down"
+    r"|System halted)|kexec(?:_core)?: Starting new kernel|systemd-shutdown(?:\[\d{1,9}\])?: "
+    r"|Power key pressed|system is going down for (?:reboot|maintenance|poweroff|system halt)",
+    literals=(
         "reached target reboot",
         "reached target system reboot",
         "reached target power",
@@ -123,13 +122,7 @@ BOOT.line(
         "systemd-shutdown",
         "power key pressed",
     ),
-    r"Reached target (?:(?:reboot|poweroff|shutdown|halt)\.target - )?(?:System )?"
-    r"(?:Reboot|Power[- ]Off|Shutdown|Halt)(?=\.|\s*$)"
-    r"|System is (?:rebooting|powering down|going down for)|[Ss]ystem will (?:reboot|power off) now"
-    r"|shutting down for system (?:reboot|halt|power)|reboot: (?:Restarting system|Power down"
-    r"|System halted)|kexec(?:_core)?: Starting new kernel|systemd-shutdown(?:\[\d{1,9}\])?: "
-    r"|Power key pressed|system is going down for (?:reboot|maintenance|poweroff|system halt)",
-    (
+    matches=(
         "systemd[1]: Reached target System Reboot.",
         "systemd[1]: Reached target Shutdown.",
         "systemd[1]: Reached target reboot.target - System Reboot.",
@@ -138,40 +131,41 @@ BOOT.line(
         "kexec_core: Starting new kernel",
         "systemd-shutdown[1]: Sending SIGTERM to remaining processes...",
     ),
-    (
+    near_misses=(
         "systemd[1]: Reached target Multi-User System.",
         "systemd[1]: Reached target Power Management.",
         "systemd[1885]: Reached target Shutdown.",
         "systemd[1]: Reached target Shutdown running GNOME Session.",
     ),
-    SYSTEMD,
-    category=MAINTENANCE,
+    source=SYSTEMD,
+    severity=WARN,
+    category=Category.HOST_MAINTENANCE,
     weak=True,
     scope=Scope.ANY,
     read=of_the_node,
 )
-BOOT.line(
+BOOT.consequence(
     "unclean",
-    CONSEQUENCE,
-    ERROR,
-    ("corrupted or uncleanly shut down",),
     r"File (?P<file>\S{1,200}) corrupted or uncleanly shut down, renaming and replacing",
-    (
+    literals=("corrupted or uncleanly shut down",),
+    matches=(
         "systemd-journald[612]: File /var/log/journal/5f0/system.journal corrupted or uncleanly"
         " shut down, renaming and replacing.",
     ),
-    ("postgres: crash recovery done",),
-    SYSTEMD,
+    near_misses=("postgres: crash recovery done",),
+    source=SYSTEMD,
     category=Category.POWER,
-    also=(Category.CHASSIS, Category.CPU, MAINTENANCE),
+    also=(Category.CHASSIS, Category.CPU, Category.HOST_MAINTENANCE),
     weak=True,
     scope=Scope.ANY,
 )
-BOOT.line(
+BOOT.noise(
     "dropped",
-    NOISE,
-    None,
-    (
+    r"\*\* ?(?P<n1>\d{1,12}) printk messages dropped|(?P<n2>\d{1,12}) callbacks? suppressed"
+    r"|printk: (?P<n3>\d{1,12}) messages suppressed|Missed (?P<n4>\d{1,12}) kernel messages"
+    r"|Suppressed (?P<n5>\d{1,12}) messages from|kmsg buffer overrun, some messages lost"
+    r"|begin to drop messages|(?P<n6>\d{1,12}) messages lost due to rate-limiting",
+    literals=(
         "printk messages dropped",
         "callbacks suppressed",
         "messages suppressed",
@@ -182,45 +176,37 @@ BOOT.line(
         "begin to drop messages",
         "messages lost due to rate-limiting",
     ),
-    r"\*\* ?(?P<n1>\d{1,12}) printk messages dropped|(?P<n2>\d{1,12}) callbacks? suppressed"
-    r"|printk: (?P<n3>\d{1,12}) messages suppressed|Missed (?P<n4>\d{1,12}) kernel messages"
-    r"|Suppressed (?P<n5>\d{1,12}) messages from|kmsg buffer overrun, some messages lost"
-    r"|begin to drop messages|(?P<n6>\d{1,12}) messages lost due to rate-limiting",
-    (
+    matches=(
         "** 87 printk messages dropped **",
         "net_ratelimit: 213 callbacks suppressed",
         "systemd-journald[612]: Missed 40 kernel messages",
         "systemd-journald[612]: /dev/kmsg buffer overrun, some messages lost.",
     ),
-    ("app: 3 kernel messages were read",),
-    "Linux: kernel/printk, lib/ratelimit; systemd-journald",
+    near_misses=("app: 3 kernel messages were read",),
+    source="Linux: kernel/printk, lib/ratelimit; systemd-journald",
     category=Category.NONE,
     kind=Kind.KERNEL,
     scope=Scope.ANY,
     read=dropped,
 )
-BOOT.line(
+BOOT.noise(
     "module_taint",
-    NOISE,
-    None,
-    ("module verification failed: signature", "loading out-of-tree module taints kernel"),
     r"(?P<module>\w{2,40}): (?:module verification failed: signature|loading out-of-tree module"
     r" taints kernel)",
-    ("mlx_compat: loading out-of-tree module taints kernel.",),
-    ("module verification failed: signature of the report",),
-    "Linux: kernel/module",
+    literals=("module verification failed: signature", "loading out-of-tree module taints kernel"),
+    matches=("mlx_compat: loading out-of-tree module taints kernel.",),
+    near_misses=("module verification failed: signature of the report",),
+    source="Linux: kernel/module",
     category=Category.NONE,
     kind=Kind.KERNEL,
 )
-BOOT.line(
+BOOT.noise(
     "adapter_firmware",
-    NOISE,
-    None,
-    (": firmware version: ",),
     r"mlx[45]_\w{2,4} (?P<device>[0-9a-f:.]{7,16}): firmware version: (?P<firmware>[\d.]{3,20})",
-    ("mlx5_core 0000:1a:00.0: firmware version: 28.41.1000",),
-    ("bios: firmware version: 2.1",),
-    "Linux: drivers/net/ethernet/mellanox/mlx5",
+    literals=(": firmware version: ",),
+    matches=("mlx5_core 0000:1a:00.0: firmware version: 28.41.1000",),
+    near_misses=("bios: firmware version: 2.1",),
+    source="Linux: drivers/net/ethernet/mellanox/mlx5",
     category=Category.NONE,
 )
 

@@ -9,15 +9,12 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
+from triage.signatures.family import ADVICE, CORRECTED, ERROR, FATAL, WARN, HostFamily, says
 from triage.signatures.host.machine_check import category_of, severity_of
-from triage.signatures.host_line import CORRECTED, ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-MEMORY = HostFamily("memory", Kind.MEMORY)
-PROCESSOR = HostFamily("cpu", Kind.CPU)
 AMD = "Linux: drivers/edac/mce_amd"
 MCE = "Linux: arch/x86 machine check"
 EDAC = "Linux: drivers/edac"
@@ -90,41 +87,43 @@ def bus_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields={"severity": ERROR if "non" in said else FATAL})
 
 
-PROCESSOR.line(
+PROCESSOR = HostFamily("cpu", Kind.CPU, category=Category.CPU)
+
+PROCESSOR.root(
     "amd_status",
-    ROOT,
-    ERROR,
-    ("_status[",),
     r"\[Hardware Error\]: CPU:?\s?(?P<cpu>\d{1,5}) ?(?:\([0-9a-f:]{3,12}\) )?"
     r"MC(?P<bank>\d{1,3})_STATUS\[(?P<flags>[\w|-]{1,120})\]: 0x(?P<status>[0-9a-f]{8,16})",
-    (
+    literals=("_status[",),
+    matches=(
         "[Hardware Error]: CPU:16 (17:31:0) MC17_STATUS[Over|CE|MiscV|AddrV|-|-|SyndV|CECC|-|-|-]:"
         " 0xdc2040000000011b",
         "[Hardware Error]: CPU:3 (19:1:1) MC0_STATUS[-|UE|MiscV|AddrV|PCC|-|TCC|SyndV|-|-|-|-]:"
         " 0xbea0000001000108",
     ),
-    ("[Hardware Error]: MC17_STATUS is clear", "app: MC0_STATUS[UE]: 0xbea0000001000108"),
-    AMD,
-    category=Category.CPU,
+    near_misses=(
+        "[Hardware Error]: MC17_STATUS is clear",
+        "app: MC0_STATUS[UE]: 0xbea0000001000108",
+    ),
+    source=AMD,
     read=amd_status,
 )
-PROCESSOR.line(
+PROCESSOR.root(
     "amd_reset_required",
-    ROOT,
-    FATAL,
-    ("fatal error, reset required",),
     r"\[Hardware Error\]: Fatal error, reset required",
-    ("[Hardware Error]: Fatal error, reset required.",),
-    ("raid: fatal error, reset required",),
-    AMD,
-    category=Category.CPU,
+    literals=("fatal error, reset required",),
+    matches=("[Hardware Error]: Fatal error, reset required.",),
+    near_misses=("raid: fatal error, reset required",),
+    source=AMD,
+    severity=FATAL,
     also=(Category.HOST_MEMORY,),
 )
-PROCESSOR.line(
+PROCESSOR.root(
     "unrecoverable",
-    ROOT,
-    FATAL,
-    (
+    r"\[Hardware Error\]: Machine check: (?:Data load in unrecoverable area"
+    r"|Instruction fetch error in unrecoverable|Action required: |Uncorrected)"
+    r"|mce: CPUs not responding to MCE broadcast"
+    r"|\[Hardware Error\]: Some CPUs didn't answer in synchronization",
+    literals=(
         "data load in unrecoverable area",
         "instruction fetch error in unrecoverable",
         "action required: ",
@@ -132,25 +131,24 @@ PROCESSOR.line(
         "not responding to mce broadcast",
         "didn't answer in synchronization",
     ),
-    r"\[Hardware Error\]: Machine check: (?:Data load in unrecoverable area"
-    r"|Instruction fetch error in unrecoverable|Action required: |Uncorrected)"
-    r"|mce: CPUs not responding to MCE broadcast"
-    r"|\[Hardware Error\]: Some CPUs didn't answer in synchronization",
-    (
+    matches=(
         "mce: [Hardware Error]: Machine check: Data load in unrecoverable area of kernel",
         "mce: [Hardware Error]: Machine check: Action required: unknown MCACOD",
         "mce: CPUs not responding to MCE broadcast (may include false positives): 1,3-7",
     ),
-    ("backup: action required: confirm", "mce: [Hardware Error]: Machine check events logged"),
-    MCE,
-    category=Category.CPU,
+    near_misses=(
+        "backup: action required: confirm",
+        "mce: [Hardware Error]: Machine check events logged",
+    ),
+    source=MCE,
+    severity=FATAL,
     also=(Category.HOST_MEMORY,),
 )
-PROCESSOR.line(
+PROCESSOR.noise(
     "check_detail",
-    NOISE,
-    None,
-    (
+    r"\[Hardware Error\]: (?:RIP |Run the above through|Error Addr: |IPID: "
+    r"|cache level: |Physical address: |Syndrome: |PPIN: )|Disabling lock debugging due to MCE",
+    literals=(
         "error]: rip ",
         "error]: run the above through",
         "error]: error addr: ",
@@ -161,107 +159,97 @@ PROCESSOR.line(
         "error]: ppin: ",
         "disabling lock debugging due to mce",
     ),
-    r"\[Hardware Error\]: (?:RIP |Run the above through|Error Addr: |IPID: "
-    r"|cache level: |Physical address: |Syndrome: |PPIN: )|Disabling lock debugging due to MCE",
-    (
+    matches=(
         "mce: [Hardware Error]: RIP !INEXACT! 10:<ffffffff8ba3b0a4> {intel_idle+0x84/0x130}",
         "[Hardware Error]: cache level: L3/GEN, tx: GEN, mem-tx: RD",
         "[Hardware Error]: IPID: 0x0000009600350f00, Syndrome: 0x9f1e000b0a801001",
     ),
-    ("[Hardware Error]: System Fatal error.", "gdb: RIP at the fault"),
-    MCE,
+    near_misses=("[Hardware Error]: System Fatal error.", "gdb: RIP at the fault"),
+    source=MCE,
     category=Category.NONE,
 )
-MEMORY.line(
+MEMORY = HostFamily("memory", Kind.MEMORY)
+
+MEMORY.advice(
     "amd_dram",
-    ADVICE,
-    CORRECTED,
-    ("dram ecc error detected",),
     r"\[Hardware Error\]: MC\d{1,2} Error(?: \(node \d{1,3}\))?: DRAM ECC error detected",
-    ("[Hardware Error]: MC4 Error (node 0): DRAM ECC error detected on the NB.",),
-    ("no DRAM ECC error detected",),
-    AMD,
+    literals=("dram ecc error detected",),
+    matches=("[Hardware Error]: MC4 Error (node 0): DRAM ECC error detected on the NB.",),
+    near_misses=("no DRAM ECC error detected",),
+    source=AMD,
+    severity=CORRECTED,
     category=Category.HOST_MEMORY,
     weak=True,
 )
-MEMORY.line(
+MEMORY.root(
     "edac_before_34",
-    ROOT,
-    ERROR,
-    (": ce page 0x", ": ue page 0x", ": ce row ", ": ue row "),
     r"(?<!syncing: )EDAC MC(?P<controller>\d{1,3}): (?P<class>CE|UE) "
     r"(?:page 0x[0-9a-f]{1,16}|row \d{1,4})"
     r'[^\n"]{0,160}(?:"(?P<label>[^"\n]{0,100})")?',
-    (
+    literals=(": ce page 0x", ": ue page 0x", ": ce row ", ": ue row "),
+    matches=(
         "EDAC MC0: CE page 0x12345, offset 0x0, grain 0, syndrome 0x0, row 2, channel 1, label"
         ' "CPU_SrcID#0_Channel#1_DIMM#0": Unknown',
         'EDAC MC0: UE page 0x12345, offset 0x0, grain 0, row 2, labels ":": amd64_edac',
     ),
-    ("EDAC MC0: Giving out device to module sb_edac", "EDAC MC0: CE rows are counted"),
-    EDAC,
+    near_misses=("EDAC MC0: Giving out device to module sb_edac", "EDAC MC0: CE rows are counted"),
+    source=EDAC,
     category=Category.HOST_MEMORY,
     read=edac_before,
 )
-MEMORY.line(
+MEMORY.root(
     "edac_device",
-    ROOT,
-    ERROR,
-    ("edac device",),
     r"EDAC DEVICE\d{1,3}: (?P<class>CE|UE): ",
-    (
+    literals=("edac device",),
+    matches=(
         "EDAC DEVICE0: UE: cache instance: cpu0 block: L2 count: 1 'L2 error'",
         "EDAC DEVICE0: CE: cache instance: cpu0 block: L2 count: 1 'L2 error'",
     ),
-    ("EDAC DEVICE0: Giving out device to module x",),
-    EDAC,
+    near_misses=("EDAC DEVICE0: Giving out device to module x",),
+    source=EDAC,
     category=Category.CPU,
     read=edac_device,
 )
-MEMORY.line(
+MEMORY.advice(
     "edac_bus",
-    ADVICE,
-    WARN,
-    ("edac pci",),
     r"EDAC PCI\d{1,3}: [^\n]{0,60}Parity Error|EDAC PCI: [^\n]{0,40}(?:Parity|SERR)",
-    ("EDAC PCI0: Bridge Detected Parity Error on 0000:00:1e.0",),
-    ("EDAC PCI0: Giving out device to module e7xxx_edac",),
-    EDAC,
+    literals=("edac pci",),
+    matches=("EDAC PCI0: Bridge Detected Parity Error on 0000:00:1e.0",),
+    near_misses=("EDAC PCI0: Giving out device to module e7xxx_edac",),
+    source=EDAC,
     category=Category.IO_BOARD,
     weak=True,
 )
-MEMORY.line(
+MEMORY.consequence(
     "firmware_kind",
-    CONSEQUENCE,
-    WARN,
-    ("multi-bit ecc", "type: fatal", "type: recoverable"),
     r"\[Hardware Error\]:\s{1,8}(?:error_type: \d{1,3}, multi-bit ECC"
     r"|Error \d{1,3}, type: (?:fatal|recoverable))",
-    (
+    literals=("multi-bit ecc", "type: fatal", "type: recoverable"),
+    matches=(
         "{3}[Hardware Error]:   error_type: 3, multi-bit ECC",
         "{3}[Hardware Error]:  Error 0, type: fatal",
     ),
-    (
+    near_misses=(
         "{3}[Hardware Error]:   error_type: 2, single-bit ECC",
         "{3}[Hardware Error]:  Error 0, type: corrected",
     ),
-    "Linux: drivers/firmware/efi/cper",
+    source="Linux: drivers/firmware/efi/cper",
+    severity=WARN,
     category=None,
     read=lambda found, _after: Reading(
         category=Category.HOST_MEMORY if "multi-bit" in found[0].lower() else None
     ),
 )
-MEMORY.line(
+MEMORY.root(
     "firmware_before_49",
-    ROOT,
-    ERROR,
-    ("error]: severity: ", "error]:severity: "),
     r"\[Hardware Error\]: ?severity: \d{1,2}, (?P<said>corrected|recoverable|fatal|info)",
-    (
+    literals=("error]: severity: ", "error]:severity: "),
+    matches=(
         "{1}[Hardware Error]: severity: 2, corrected",
         "{1}[Hardware Error]:severity: 1, fatal",
     ),
-    ("{1}[Hardware Error]: event severity: corrected",),
-    "Linux: drivers/acpi/apei up to 4.9",
+    near_misses=("{1}[Hardware Error]: event severity: corrected",),
+    source="Linux: drivers/acpi/apei up to 4.9",
     category=Category.HOST_MEMORY,
     also=(Category.CPU, Category.IO_BOARD),
     read=lambda found, _after: (
@@ -270,43 +258,41 @@ MEMORY.line(
         else Reading(fields={"severity": FATAL if says(found, "said") == "fatal" else ERROR})
     ),
 )
-MEMORY.line(
+MEMORY.root(
     "mcelog_status",
-    ROOT,
-    ERROR,
-    ("mcgstatus",),
     r"STATUS (?P<status>[0-9a-f]{8,16}) MCGSTATUS",
-    (
+    literals=("mcgstatus",),
+    matches=(
         "mcelog: STATUS bd80000000100134 MCGSTATUS 7",
         "mcelog[1203]: STATUS 8c00004000010090 MCGSTATUS 0",
     ),
-    ("mcelog: MCGSTATUS is printed",),
-    MCELOG,
+    near_misses=("mcelog: MCGSTATUS is printed",),
+    source=MCELOG,
     category=Category.HOST_MEMORY,
     scope=Scope.ANY,
     read=lambda found, _after: graded(
         category_of(int(found["status"], 16)), severity_of(int(found["status"], 16))
     ),
 )
-MEMORY.line(
+MEMORY.root(
     "mcelog_uncorrected",
-    ROOT,
-    FATAL,
-    ("uncorrected error", "processor context corrupt"),
     r"mcelog(?:\[\d{1,9}\])?: (?:MCi_STATUS|MCGSTATUS)?:? ?"
     r"(?:Uncorrected error|Processor context corrupt)\s*$",
-    ("mcelog: Uncorrected error", "mcelog[1422]: Processor context corrupt"),
-    ("mcelog: uncorrected error triggers are enabled",),
-    MCELOG,
+    literals=("uncorrected error", "processor context corrupt"),
+    matches=("mcelog: Uncorrected error", "mcelog[1422]: Processor context corrupt"),
+    near_misses=("mcelog: uncorrected error triggers are enabled",),
+    source=MCELOG,
+    severity=FATAL,
     category=Category.CPU,
     also=(Category.HOST_MEMORY,),
     scope=Scope.ANY,
 )
-MEMORY.line(
+MEMORY.advice(
     "mcelog_corrected",
-    ADVICE,
-    CORRECTED,
-    (
+    r"mcelog(?:\[\d{1,9}\])?: (?:Hardware event\. This is not a software error|Corrected error"
+    r"|MEMORY CONTROLLER \w{2,4}_CHANNEL"
+    r"|(?:Fallback )?(?:Socket )?memory error count \d{1,12} exceeded|Location SOCKET:)",
+    literals=(
         "hardware event. this is not a software error",
         "mcelog: corrected error",
         "]: corrected error",
@@ -314,83 +300,81 @@ MEMORY.line(
         "memory error count ",
         "mcelog: location ",
     ),
-    r"mcelog(?:\[\d{1,9}\])?: (?:Hardware event\. This is not a software error|Corrected error"
-    r"|MEMORY CONTROLLER \w{2,4}_CHANNEL"
-    r"|(?:Fallback )?(?:Socket )?memory error count \d{1,12} exceeded|Location SOCKET:)",
-    (
+    matches=(
         "mcelog[1203]: Hardware event. This is not a software error.",
         "mcelog: MEMORY CONTROLLER RD_CHANNEL2_ERR",
         "mcelog[1422]: Fallback Socket memory error count 512 exceeded threshold: 10 in 24h",
     ),
-    ("mcelog: daemon started", "the memory controller of the laptop"),
-    MCELOG,
+    near_misses=("mcelog: daemon started", "the memory controller of the laptop"),
+    source=MCELOG,
+    severity=CORRECTED,
     category=Category.HOST_MEMORY,
     also=(Category.CPU,),
     weak=True,
     scope=Scope.ANY,
 )
-MEMORY.line(
+MEMORY.root(
     "ras_check",
-    ROOT,
-    ERROR,
-    ("mce_record",),
     r"\bmce_record:? [^\n]{0,200}?status= ?(?:0x)?(?P<status>[0-9a-f]{8,16}), ?"
     r"(?P<said>(?:Uncorrected|Fatal|Corrected|Deferred)\b)?",
-    (
+    literals=("mce_record",),
+    matches=(
         "rasdaemon[2211]: <...>-9 [004] 0.000099 mce_record 2026-03-04 11:12:13 +0000 bank=1,"
         " status= bd80000000100134, Uncorrected error, software recoverable",
         "rasdaemon: <...>-9 [004] 0.000099: mce_record: 2026-03-04 11:12:13 +0000 bank=13, status="
         " 9c00000001010090, Corrected error, mci=Corrected_error",
     ),
-    ("rasdaemon: ras:mce_record event enabled", "rasdaemon: mce_record store: 0x55d1c0de"),
-    RASDAEMON,
+    near_misses=(
+        "rasdaemon: ras:mce_record event enabled",
+        "rasdaemon: mce_record store: 0x55d1c0de",
+    ),
+    source=RASDAEMON,
     category=Category.CPU,
     also=(Category.HOST_MEMORY,),
     scope=Scope.ANY,
     read=counted,
 )
-MEMORY.line(
+MEMORY.root(
     "ras_memory",
-    ROOT,
-    ERROR,
-    ("mc_event 2", "memory error: ", "extlog_event"),
     r"\b(?:mc_event|extlog_event) 2[^\n]{0,40}? \d{1,9} "
     r"(?P<said>Corrected|Uncorrected|Fatal|Deferred) errors?:(?P<status>)",
-    (
+    literals=("mc_event 2", "memory error: ", "extlog_event"),
+    matches=(
         "rasdaemon[2211]: <...>-301 [000] 0.000001 mc_event 2026-03-04 11:12:13 +0000 1 Corrected"
         " error: memory read error on CPU_SrcID#0_MC#1_Chan#0_DIMM#0 (mc: 1 location: 0:0)",
         "rasdaemon[2211]: <...>-301 [000] 0.000001 mc_event 2026-03-04 11:12:13 +0000 1"
         " Uncorrected error: memory scrubbing error on CPU_SrcID#0_MC#1_Chan#0_DIMM#0 (mc: 1)",
     ),
-    ("rasdaemon: Recording mc_event events",),
-    RASDAEMON,
+    near_misses=("rasdaemon: Recording mc_event events",),
+    source=RASDAEMON,
     category=Category.HOST_MEMORY,
     scope=Scope.ANY,
     read=counted,
 )
-MEMORY.line(
+MEMORY.root(
     "ras_bus",
-    ROOT,
-    ERROR,
-    ("aer_event",),
     r"\baer_event:? [^\n]{0,80}?PCIe Bus Error: severity="
     r"(?P<said>(?:Un)?correct(?:ed|able)(?: ?\((?:Non-?)?Fatal\))?|Fatal|Non-?Fatal)",
-    (
+    literals=("aer_event",),
+    matches=(
         "rasdaemon[9]: <...>-1 [000] 0.01 aer_event 2026-03-04 11:12:13 +0000 0000:5d:00.0 PCIe Bus"
         " Error: severity=Uncorrected (Fatal), Data Link Protocol",
     ),
-    ("rasdaemon: ras:aer_event event enabled",),
-    RASDAEMON,
+    near_misses=("rasdaemon: ras:aer_event event enabled",),
+    source=RASDAEMON,
     category=Category.IO_BOARD,
     kind=Kind.PCIE,
     scope=Scope.ANY,
     read=bus_error,
 )
-MEMORY.line(
+MEMORY.noise(
     "daemon_chatter",
-    NOISE,
-    None,
-    (
+    r"rasdaemon(?:\[\d{1,9}\])?: (?:rasdaemon: )?(?:ras:\w{2,40} event enabled"
+    r"|Can't get traces from ras:|Recording \w{2,40} events|mce_record store"
+    r"|Enabled event ras:|ras:\w{2,40} event)"
+    r"|mcelog(?:\[\d{1,9}\])?: (?:failed to prefill DIMM database"
+    r"|ERROR: AMD Processor family|Kernel does not support page offline)",
+    literals=(
         "rasdaemon: ras:",
         "event enabled",
         "can't get traces from ras:",
@@ -401,19 +385,17 @@ MEMORY.line(
         "does not support this processor",
         "kernel does not support page offline",
     ),
-    r"rasdaemon(?:\[\d{1,9}\])?: (?:rasdaemon: )?(?:ras:\w{2,40} event enabled"
-    r"|Can't get traces from ras:|Recording \w{2,40} events|mce_record store"
-    r"|Enabled event ras:|ras:\w{2,40} event)"
-    r"|mcelog(?:\[\d{1,9}\])?: (?:failed to prefill DIMM database"
-    r"|ERROR: AMD Processor family|Kernel does not support page offline)",
-    (
+    matches=(
         "rasdaemon[2211]: ras:mc_event event enabled",
         "rasdaemon[2211]: Can't get traces from ras:aer_event",
         "mcelog[1203]: failed to prefill DIMM database from DMI data",
         "mcelog: ERROR: AMD Processor family 25: mcelog does not support this processor.",
     ),
-    ("rasdaemon: mc_event: 1 Uncorrected error: x on y (mc: 0)", "the event enabled it"),
-    RASDAEMON,
+    near_misses=(
+        "rasdaemon: mc_event: 1 Uncorrected error: x on y (mc: 0)",
+        "the event enabled it",
+    ),
+    source=RASDAEMON,
     category=Category.NONE,
     scope=Scope.ANY,
 )

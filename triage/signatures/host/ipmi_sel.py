@@ -11,15 +11,24 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
+from triage.signatures.family import (
+    ADVICE,
+    CORRECTED,
+    ERROR,
+    FATAL,
+    NOISE,
+    UNGRADED,
+    WARN,
+    HostFamily,
+    says,
+)
 from triage.signatures.host.agent_words import part_of_reason
-from triage.signatures.host_line import CORRECTED, ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import ADVICE, NOISE, ROOT, Read
-from triage.signatures.signature import Reading, Scope
+from triage.signatures.signature import Read, Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-SEL = HostFamily("sel", Kind.POWER)
 SOURCE = "IPMI 2.0 sensor types and offsets; ipmitool sel list, sel elist; ipmi-sel"
+SEL = HostFamily("sel", Kind.POWER, source=SOURCE, scope=Scope.ANY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +79,7 @@ def placed(text: str) -> dict[str, str]:
     return told
 
 
-def by_event(events: tuple[Event, ...]) -> Read:
+def by_event(*events: Event) -> Read:
     """A reader that takes the first of ``events`` in the line, None where there is none."""
 
     def read(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
@@ -105,178 +114,166 @@ LIMIT_LOST = event(r"(?:lower|upper) (?:critical|non-recoverable)", ERROR)
 LIMIT_NEAR = event(r"(?:lower|upper) non-?critical", WARN)
 
 
-def sensor(
-    name: str,
-    kind: Kind,
-    types: str,
-    literals: Sequence[str],
-    category: Category,
-    also: Sequence[Category],
-    events: tuple[Event, ...],
-    hits: Sequence[str],
-    near: Sequence[str],
-) -> None:
-    """One type of sensor, between the bars of the list."""
-    SEL.line(
-        name,
-        ROOT,
-        ERROR,
-        literals,
-        rf"[|;,] ?(?P<sensor>(?:{types})\b[^|;\n]{{0,60}}) ?[|;]",
-        hits,
-        near,
-        SOURCE,
-        category=category,
-        also=also,
-        kind=kind,
-        scope=Scope.ANY,
-        read=by_event(events),
-    )
+def sensor(types: str) -> str:
+    """The pattern of a type of sensor, between the bars of the list."""
+    return rf"[|;,] ?(?P<sensor>(?:{types})\b[^|;\n]{{0,60}}) ?[|;]"
 
 
-sensor(
+SEL.root(
     "power",
-    Kind.POWER,
-    r"Power Supply|Power Unit|PSU?\d?|Power Redundancy",
-    ("| power supply", "| power unit"),
-    Category.POWER,
-    (),
-    (
+    sensor(r"Power Supply|Power Unit|PSU?\d?|Power Redundancy"),
+    literals=("| power supply", "| power unit"),
+    matches=(
+        "1c | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Failure detected | Asserted",
+        "1d | 11/20/2026 | 22:10:44 | Power Supply PSU3 Status | Power Supply AC lost | Asserted",
+        "1e | 11/20/2026 | 22:10:45 | Power Unit #0x01 | Redundancy Lost | Asserted",
+        "1f | 11/20/2026 | 22:10:45 | Power Supply #0x53 | Failure detected | Deasserted",
+    ),
+    near_misses=("2 | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Presence detected | Asserted",),
+    kind=Kind.POWER,
+    category=Category.POWER,
+    read=by_event(
         event(r"failure detected|failed|input (?:lost|out.of.range)|ac lost|fault", ERROR),
         event(r"power off|power down|soft-power control failure|240va power down", FATAL),
         event(r"redundancy (?:lost|degraded)|non-redundant|predictive failure|config", WARN),
         LIMIT_LOST,
         LIMIT_NEAR,
     ),
-    (
-        "1c | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Failure detected | Asserted",
-        "1d | 11/20/2026 | 22:10:44 | Power Supply PSU3 Status | Power Supply AC lost | Asserted",
-        "1e | 11/20/2026 | 22:10:45 | Power Unit #0x01 | Redundancy Lost | Asserted",
-        "1f | 11/20/2026 | 22:10:45 | Power Supply #0x53 | Failure detected | Deasserted",
-    ),
-    ("2 | 11/20/2026 | 22:10:41 | Power Supply #0x53 | Presence detected | Asserted",),
 )
-sensor(
+SEL.root(
     "fan",
-    Kind.THERMAL,
-    r"Fan|Cooling Device",
-    ("| fan",),
-    Category.CHASSIS,
-    (),
-    (
+    sensor(r"Fan|Cooling Device"),
+    literals=("| fan",),
+    matches=("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Lower Critical going low  | Asserted",),
+    near_misses=("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Fully Redundant | Asserted",),
+    kind=Kind.THERMAL,
+    category=Category.CHASSIS,
+    read=by_event(
         LIMIT_LOST,
         LIMIT_NEAR,
         event(
             r"failure|failed|redundancy lost|non-redundant|transition to (?:critical|off)", ERROR
         ),
     ),
-    ("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Lower Critical going low  | Asserted",),
-    ("20 | 11/20/2026 | 22:11:00 | Fan FAN5_F | Fully Redundant | Asserted",),
 )
-sensor(
+SEL.root(
     "gpu_temperature",
-    Kind.THERMAL,
-    r"Temperature [^|;\n]{0,30}GPU\w{0,16}",
-    ("| temperature",),
-    Category.GPU_THERMAL,
-    (Category.CHASSIS,),
-    (LIMIT_LOST, LIMIT_NEAR),
-    ("21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Upper Critical going high | Asserted",),
-    ("21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Device Enabled | Asserted",),
+    sensor(r"Temperature [^|;\n]{0,30}GPU\w{0,16}"),
+    literals=("| temperature",),
+    matches=(
+        "21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Upper Critical going high | Asserted",
+    ),
+    near_misses=("21 | 11/20/2026 | 22:11:09 | Temperature GPU4_TEMP | Device Enabled | Asserted",),
+    kind=Kind.THERMAL,
+    category=Category.GPU_THERMAL,
+    also=(Category.CHASSIS,),
+    read=by_event(LIMIT_LOST, LIMIT_NEAR),
 )
-sensor(
+SEL.root(
     "temperature",
-    Kind.THERMAL,
-    r"Temperature",
-    ("| temperature",),
-    Category.CHASSIS,
-    (),
-    (LIMIT_LOST, LIMIT_NEAR),
-    ("22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Upper Critical going high | Asserted",),
-    ("22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Device Enabled | Asserted",),
+    sensor(r"Temperature"),
+    literals=("| temperature",),
+    matches=(
+        "22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Upper Critical going high"
+        " | Asserted",
+    ),
+    near_misses=(
+        "22 | 11/20/2026 | 22:11:09 | Temperature Inlet_TEMP | Device Enabled | Asserted",
+    ),
+    kind=Kind.THERMAL,
+    category=Category.CHASSIS,
+    read=by_event(LIMIT_LOST, LIMIT_NEAR),
 )
-sensor(
+SEL.root(
     "voltage",
-    Kind.POWER,
-    r"Voltage",
-    ("| voltage",),
-    Category.POWER,
-    (Category.CHASSIS,),
-    (LIMIT_LOST, LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
-    ("23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Lower Critical going low | Asserted",),
-    ("23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Device Enabled | Asserted",),
+    sensor(r"Voltage"),
+    literals=("| voltage",),
+    matches=(
+        "23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Lower Critical going low | Asserted",
+    ),
+    near_misses=("23 | 11/20/2026 | 22:11:10 | Voltage P12V_AUX | Device Enabled | Asserted",),
+    kind=Kind.POWER,
+    category=Category.POWER,
+    also=(Category.CHASSIS,),
+    read=by_event(LIMIT_LOST, LIMIT_NEAR, event(r"limit exceeded|state asserted", ERROR)),
 )
-sensor(
+SEL.root(
     "memory",
-    Kind.MEMORY,
-    r"Memory",
-    ("| asserted", "| deasserted", "| uncorrectable", "| correctable"),
-    Category.HOST_MEMORY,
-    (),
-    (
+    sensor(r"Memory"),
+    literals=("| asserted", "| deasserted", "| uncorrectable", "| correctable"),
+    matches=(
+        "24 | 11/20/2026 | 22:12:00 | Memory #0x87 | Uncorrectable ECC | Asserted",
+        "25 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Correctable ECC | Asserted",
+    ),
+    near_misses=("26 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Presence Detected | Asserted",),
+    kind=Kind.MEMORY,
+    category=Category.HOST_MEMORY,
+    read=by_event(
         event(r"uncorrectable|parity|multi-?bit", FATAL),
         event(r"correctable|scrub|threshold|log limit", CORRECTED),
         event(r"critical overtemperature|throttl", WARN),
         event(r"device disabled|configuration error|map.?out|failure", ERROR),
     ),
-    (
-        "24 | 11/20/2026 | 22:12:00 | Memory #0x87 | Uncorrectable ECC | Asserted",
-        "25 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Correctable ECC | Asserted",
-    ),
-    ("26 | 11/20/2026 | 22:12:00 | Memory DIMM_B3 | Presence Detected | Asserted",),
 )
-sensor(
+SEL.root(
     "processor",
-    Kind.CPU,
-    r"Processor",
-    ("| asserted", "| deasserted", "| processor"),
-    Category.CPU,
-    (),
-    (
+    sensor(r"Processor"),
+    literals=("| asserted", "| deasserted", "| processor"),
+    matches=("27 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | IERR | Asserted",),
+    near_misses=(
+        "28 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | Presence detected | Asserted",
+    ),
+    kind=Kind.CPU,
+    category=Category.CPU,
+    read=by_event(
         event(r"thermal trip|ierr|caterr|machine check|frb\d|configuration error|internal", FATAL),
         event(r"throttl", WARN),
     ),
-    ("27 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | IERR | Asserted",),
-    ("28 | 11/20/2026 | 22:12:30 | Processor CPU1_Status | Presence detected | Asserted",),
 )
-sensor(
+SEL.root(
     "bus",
-    Kind.PCIE,
-    r"Critical Interrupt|Slot ?/ ?Connector|Slot/Conn\w*",
-    ("| asserted", "| deasserted", "| critical interrupt"),
-    Category.IO_BOARD,
-    (Category.CHASSIS,),
-    (
+    sensor(r"Critical Interrupt|Slot ?/ ?Connector|Slot/Conn\w*"),
+    literals=("| asserted", "| deasserted", "| critical interrupt"),
+    matches=(
+        "29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Bus Fatal Error | Asserted",
+    ),
+    near_misses=(
+        "29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Software NMI | Asserted",
+    ),
+    kind=Kind.PCIE,
+    category=Category.IO_BOARD,
+    also=(Category.CHASSIS,),
+    read=by_event(
         event(r"bus (?:fatal|uncorrectable)|pci (?:serr|perr)|fatal nmi|fault", FATAL),
         event(r"bus correctable|bus degraded", CORRECTED),
     ),
-    ("29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Bus Fatal Error | Asserted",),
-    ("29 | 11/20/2026 | 22:13:00 | Critical Interrupt PCIE_E | Software NMI | Asserted",),
 )
-sensor(
+SEL.root(
     "drive",
-    Kind.STORAGE,
-    r"Drive Slot(?: / Bay)?|Drive Bay|HDD",
-    ("| drive slot",),
-    Category.SSD,
-    (),
-    (
+    sensor(r"Drive Slot(?: / Bay)?|Drive Bay|HDD"),
+    literals=("| drive slot",),
+    matches=("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Fault | Asserted",),
+    near_misses=("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Present | Asserted",),
+    kind=Kind.STORAGE,
+    category=Category.SSD,
+    read=by_event(
         event(r"drive fault|in (?:critical|failed) array|failure", ERROR),
         event(r"predictive failure|rebuild", WARN),
     ),
-    ("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Fault | Asserted",),
-    ("2a | 11/20/2026 | 22:13:40 | Drive Slot / Bay #0x6b | Drive Present | Asserted",),
 )
-sensor(
+SEL.root(
     "chassis",
-    Kind.POWER,
-    r"Cable ?/ ?Interconnect|Physical Security|Chassis|Management Subsys\w*"
-    r"|Module ?/ ?Board|Watchdog ?2|Base ?board|Back ?plane|System Board|Mother ?board|Mid ?plane"
-    r"|GPU[ _](?:Tray|Board|Base ?board)",
-    ("| asserted", "| deasserted"),
-    Category.CHASSIS,
-    (),
-    (
+    sensor(
+        r"Cable ?/ ?Interconnect|Physical Security|Chassis|Management Subsys\w*"
+        r"|Module ?/ ?Board|Watchdog ?2|Base ?board|Back ?plane|System Board|Mother ?board"
+        r"|Mid ?plane|GPU[ _](?:Tray|Board|Base ?board)"
+    ),
+    literals=("| asserted", "| deasserted"),
+    matches=("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Config Error | Asserted",),
+    near_misses=("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Connected | Asserted",),
+    kind=Kind.POWER,
+    category=Category.CHASSIS,
+    read=by_event(
         event(
             r"config(?:uration)? error|interconnect (?:is )?(?:fault|bad)|fault|sensor failure"
             r"|failure detected|has failed",
@@ -285,8 +282,6 @@ sensor(
         event(r"intrusion", CORRECTED),
         event(r"unavailable|off-?line|degraded|hard reset|power cycle|timer", WARN),
     ),
-    ("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Config Error | Asserted",),
-    ("2b | 11/20/2026 | 22:14:10 | Cable / Interconnect BP2 | Connected | Asserted",),
 )
 
 # Sentences of vendors that name no type of sensor, with the vendor's own grade behind them.
@@ -331,11 +326,11 @@ def vendor(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-SEL.line(
+SEL.root(
     "vendor",
-    ROOT,
-    None,
-    (
+    r"\| (?P<sensor>[^|\n]{0,80}?) ?\| (?P<words>[^|\n]{3,600}) \| (?P<state>Asserted|Deasserted)"
+    r" \| severity (?P<grade>[\w-]{4,16})",
+    literals=(
         "| severity critical",
         "| severity fatal",
         "| severity major",
@@ -345,9 +340,7 @@ SEL.line(
         "| severity caution",
         "| severity minor",
     ),
-    r"\| (?P<sensor>[^|\n]{0,80}?) ?\| (?P<words>[^|\n]{3,600}) \| (?P<state>Asserted|Deasserted)"
-    r" \| severity (?P<grade>[\w-]{4,16})",
-    (
+    matches=(
         "1 | 11/20/2026 | 22:14:10 |  | The input power for power supply 1 has been lost."
         " | Asserted | severity critical",
         "1 | 11/20/2026 | 22:14:10 |  | A fatal error was detected on a component at bus 23 device"
@@ -355,9 +348,9 @@ SEL.line(
         "1 | 11/20/2026 | 22:14:10 |  | Fan 4A RPM is less than the lower critical threshold."
         " | Asserted | severity critical",
     ),
-    ("1 | 11/20/2026 | 22:14:10 |  | OEM software event. | Asserted | severity ok",),
-    "Dell, HPE, Lenovo and Redfish: words of controllers' event logs",
-    scope=Scope.ANY,
+    near_misses=("1 | 11/20/2026 | 22:14:10 |  | OEM software event. | Asserted | severity ok",),
+    source="Dell, HPE, Lenovo and Redfish: words of controllers' event logs",
+    severity=UNGRADED,
     read=vendor,
 )
 

@@ -11,16 +11,13 @@ from dataclasses import dataclass
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind, Trait
-from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
+from triage.signatures.family import CONSEQUENCE, FATAL, ROOT, WARN, HostFamily
 from triage.signatures.program.process_names import Whose, whose
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-LOCKUP = HostFamily("lockup", Kind.LOCKUP)
 WATCHDOG = "Linux: kernel/watchdog, kernel/hung_task, kernel/rcu"
-FRAMEWORK = Category.SOFTWARE_FRAMEWORK
 FRAMES = 40
 
 
@@ -53,7 +50,7 @@ WAITS = (
         "gpu_driver",
         re.compile(r"\[(?:nvidia|nvidia_uvm|nvidia_drm|nvidia_modeset|amdgpu)\]"),
         Category.GPU,
-        (FRAMEWORK, Category.DEPENDENCY),
+        (Category.SOFTWARE_FRAMEWORK, Category.DEPENDENCY),
         CONSEQUENCE,
     ),
     Wait(
@@ -161,9 +158,17 @@ REASONS = (
         weak=True,
         role=CONSEQUENCE,
     ),
-    Reason(re.compile(r"hard lockup", re.IGNORECASE), Category.CPU, (FRAMEWORK,), weak=True),
     Reason(
-        re.compile(r"lockup|rcu.{0,20}stall", re.IGNORECASE), FRAMEWORK, (Category.CPU,), weak=True
+        re.compile(r"hard lockup", re.IGNORECASE),
+        Category.CPU,
+        (Category.SOFTWARE_FRAMEWORK,),
+        weak=True,
+    ),
+    Reason(
+        re.compile(r"lockup|rcu.{0,20}stall", re.IGNORECASE),
+        Category.SOFTWARE_FRAMEWORK,
+        (Category.CPU,),
+        weak=True,
     ),
     Reason(
         re.compile(r"sysrq|user.?triggered|crash triggered", re.IGNORECASE),
@@ -172,12 +177,12 @@ REASONS = (
     Reason(
         re.compile(r"EXT4-fs|XFS|BTRFS|I/O error|root fs|killing? init", re.IGNORECASE),
         Category.SSD,
-        (Category.STORAGE, FRAMEWORK),
+        (Category.STORAGE, Category.SOFTWARE_FRAMEWORK),
         weak=True,
     ),
     Reason(
         re.compile(r"fatal exception|oops", re.IGNORECASE),
-        FRAMEWORK,
+        Category.SOFTWARE_FRAMEWORK,
         (Category.DEPENDENCY, Category.HOST_MEMORY, Category.CPU),
         weak=True,
         role=CONSEQUENCE,
@@ -192,120 +197,119 @@ def panic(found: re.Match[str], _after: Sequence[str]) -> Reading:
         if one.words.search(said):
             return Reading(category=one.category, also=one.also, weak=one.weak, role=one.role)
     also = (Category.DEPENDENCY, Category.CPU, Category.HOST_MEMORY)
-    return Reading(category=FRAMEWORK, also=also, weak=True)
+    return Reading(category=Category.SOFTWARE_FRAMEWORK, also=also, weak=True)
 
 
-LOCKUP.line(
+LOCKUP = HostFamily("lockup", Kind.LOCKUP)
+
+LOCKUP.consequence(
     "hung_task",
-    CONSEQUENCE,
-    WARN,
-    ("blocked for more than ",),
     r"INFO: task (?P<task>[^\n]{1,64}):(?P<pid>\d{1,9})(?: <[^>\n]{1,40}>)? blocked for more than"
     r" (?P<waited_s>\d{1,7}) seconds",
-    ("INFO: task python3:88123 blocked for more than 122 seconds.",),
-    ("the road is blocked for more than 20 minutes", "requests blocked for more than 30 seconds"),
-    WATCHDOG,
+    literals=("blocked for more than ",),
+    matches=("INFO: task python3:88123 blocked for more than 122 seconds.",),
+    near_misses=(
+        "the road is blocked for more than 20 minutes",
+        "requests blocked for more than 30 seconds",
+    ),
+    source=WATCHDOG,
+    severity=WARN,
     weak=True,
     context=FRAMES,
     read=hung,
 )
-LOCKUP.line(
+LOCKUP.root(
     "soft",
-    ROOT,
-    ERROR,
-    ("soft lockup",),
     r"BUG: soft lockup\.? - CPU#(?P<cpu>\d{1,5}) stuck for (?P<stuck_s>\d{1,7})s!"
     r"(?: -?\[(?P<task>[^\]\n]{1,64}?):(?P<pid>\d{1,9})\])?",
-    (
+    literals=("soft lockup",),
+    matches=(
         "watchdog: BUG: soft lockup - CPU#96 stuck for 26s! [kworker/96:2:2211]",
         "NMI watchdog: BUG: soft lockup - CPU#3 stuck for 23s! [python3:88123]",
     ),
-    ("kernel.softlockup_panic: soft lockup detector enabled",),
-    WATCHDOG,
-    category=FRAMEWORK,
+    near_misses=("kernel.softlockup_panic: soft lockup detector enabled",),
+    source=WATCHDOG,
+    category=Category.SOFTWARE_FRAMEWORK,
     also=(Category.CPU, Category.DEPENDENCY),
     weak=True,
     context=FRAMES,
     read=stuck,
 )
-LOCKUP.line(
+LOCKUP.root(
     "hard",
-    ROOT,
-    FATAL,
-    ("hard lockup on cpu", "workqueue lockup"),
     r"(?:Watchdog|CPU\d{0,5}:? Watchdog) detected hard LOCKUP on cpu (?P<cpu>\d{1,5})"
     r"|Hard LOCKUP on cpu (?P<other_cpu>\d{1,5})|BUG: workqueue lockup - pool",
-    (
+    literals=("hard lockup on cpu", "workqueue lockup"),
+    matches=(
         "watchdog: Watchdog detected hard LOCKUP on cpu 61",
         "BUG: workqueue lockup - pool cpus=61 node=1 flags=0x0 nice=0 stuck for 73s!",
     ),
-    ("hard lockup on cpu detector: enabled",),
-    WATCHDOG,
+    near_misses=("hard lockup on cpu detector: enabled",),
+    source=WATCHDOG,
+    severity=FATAL,
     category=Category.CPU,
-    also=(FRAMEWORK, Category.DEPENDENCY),
+    also=(Category.SOFTWARE_FRAMEWORK, Category.DEPENDENCY),
     weak=True,
     context=FRAMES,
     read=stuck,
 )
-LOCKUP.line(
+LOCKUP.consequence(
     "rcu",
-    CONSEQUENCE,
-    ERROR,
-    (
+    r"(?:INFO: )?(?P<flavour>rcu_\w{2,12}) (?:self-detected stall on CPU|detected (?:expedited )?"
+    r"stalls on CPUs|kthread starved for (?P<jiffies>\d{1,12}) jiffies)",
+    literals=(
         "self-detected stall on cpu",
         "detected stalls on cpus",
         "detected expedited stalls",
         "kthread starved for",
     ),
-    r"(?:INFO: )?(?P<flavour>rcu_\w{2,12}) (?:self-detected stall on CPU|detected (?:expedited )?"
-    r"stalls on CPUs|kthread starved for (?P<jiffies>\d{1,12}) jiffies)",
-    (
+    matches=(
         "rcu: INFO: rcu_sched self-detected stall on CPU",
         "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:",
         "rcu: rcu_preempt kthread starved for 21003 jiffies! g91 f0x0 RCU_GP_WAIT_FQS(5)",
     ),
-    ("rcu: Hierarchical RCU implementation.",),
-    WATCHDOG,
-    category=FRAMEWORK,
+    near_misses=("rcu: Hierarchical RCU implementation.",),
+    source=WATCHDOG,
+    category=Category.SOFTWARE_FRAMEWORK,
     also=(Category.CPU, Category.DEPENDENCY),
     weak=True,
     context=FRAMES,
     read=stuck,
 )
-LOCKUP.line(
+LOCKUP.noise(
     "panic_end",
-    NOISE,
-    None,
-    ("end kernel panic",),
     r"end Kernel panic - not syncing",
-    ("---[ end Kernel panic - not syncing: Fatal exception ]---",),
-    ("the end kernel panic",),
-    "Linux: kernel/panic",
+    literals=("end kernel panic",),
+    matches=("---[ end Kernel panic - not syncing: Fatal exception ]---",),
+    near_misses=("the end kernel panic",),
+    source="Linux: kernel/panic",
     category=Category.NONE,
     kind=Kind.KERNEL,
 )
-LOCKUP.line(
+LOCKUP.root(
     "panic",
-    ROOT,
-    FATAL,
-    ("kernel panic - not syncing",),
     r"Kernel panic - not syncing: (?P<reason>[^\n]{1,160})",
-    (
+    literals=("kernel panic - not syncing",),
+    matches=(
         "Kernel panic - not syncing: Fatal machine check",
         "Kernel panic - not syncing: hung_task: blocked tasks",
         "Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000007",
         "Kernel panic - not syncing: sysrq triggered crash",
     ),
-    ("a kernel panic - not syncing clocks",),
-    "Linux: kernel/panic",
+    near_misses=("a kernel panic - not syncing clocks",),
+    source="Linux: kernel/panic",
+    severity=FATAL,
     kind=Kind.KERNEL,
     read=panic,
 )
-LOCKUP.line(
+LOCKUP.root(
     "oops",
-    ROOT,
-    FATAL,
-    (
+    r"BUG: (?:unable to handle (?:kernel |page )|kernel NULL pointer dereference"
+    r"|Bad page (?:state|map) in process)|kernel BUG at (?P<place>\S{1,120})!"
+    r"|Unable to handle kernel (?:paging|NULL)"
+    r"|general protection fault(?:, probably for[^\n]{0,60})?: [0-9a-f]{4} \[#\d{1,3}\]"
+    r"|\bOops: (?:general protection fault[^\n]{0,60})?[0-9a-f]{4,16} \[#\d{1,3}\]",
+    literals=(
         "bug: unable to handle",
         "bug: kernel null pointer",
         "kernel bug at ",
@@ -317,12 +321,7 @@ LOCKUP.line(
         "bad page state in process",
         "bad page map in process",
     ),
-    r"BUG: (?:unable to handle (?:kernel |page )|kernel NULL pointer dereference"
-    r"|Bad page (?:state|map) in process)|kernel BUG at (?P<place>\S{1,120})!"
-    r"|Unable to handle kernel (?:paging|NULL)"
-    r"|general protection fault(?:, probably for[^\n]{0,60})?: [0-9a-f]{4} \[#\d{1,3}\]"
-    r"|\bOops: (?:general protection fault[^\n]{0,60})?[0-9a-f]{4,16} \[#\d{1,3}\]",
-    (
+    matches=(
         "BUG: kernel NULL pointer dereference, address: 0000000000000058",
         "BUG: unable to handle page fault for address: ffffa1c0dec0de00",
         "kernel BUG at mm/slub.c:309!",
@@ -331,9 +330,10 @@ LOCKUP.line(
         "Unable to handle kernel paging request at virtual address ffff80001c0de000",
         "BUG: Bad page state in process python3  pfn:1c0de",
     ),
-    ("oops: something went wrong",),
-    "Linux: kernel oops",
-    category=FRAMEWORK,
+    near_misses=("oops: something went wrong",),
+    source="Linux: kernel oops",
+    severity=FATAL,
+    category=Category.SOFTWARE_FRAMEWORK,
     also=(Category.DEPENDENCY, Category.HOST_MEMORY, Category.CPU),
     weak=True,
     context=FRAMES,

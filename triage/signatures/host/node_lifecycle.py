@@ -9,15 +9,12 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import ADVICE, ROOT
+from triage.signatures.family import FATAL, WARN, HostFamily
 from triage.signatures.scheduler.said_of_nodes import HOST, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-NODE = HostFamily("node", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
-MAINTENANCE = Category.HOST_MAINTENANCE
 LOST = (Category.CHASSIS, Category.POWER, Category.NETWORK)
 KUBERNETES = "Kubernetes: kubelet and its events"
 SLURM = "Slurm: slurmctld and slurmd logs"
@@ -49,87 +46,88 @@ def instance(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields={"node": name, "said_of": name})
 
 
-NODE.line(
+NODE = HostFamily(
+    "node",
+    Kind.SCHEDULER,
+    traits=(Trait.ENDS_JOB,),
+    category=Category.HOST_MAINTENANCE,
+    scope=Scope.ANY,
+)
+
+NODE.root(
     "rebooted",
-    ROOT,
-    FATAL,
-    ("unexpectedly rebooted", "rebooted unexpectedly", "has been rebooted, boot id"),
     rf"[Nn]ode (?P<node>{HOST}) (?:unexpectedly rebooted|rebooted unexpectedly"
     r"|has been rebooted, boot id: (?P<boot_id>[\w-]{8,40}))",
-    (
+    literals=("unexpectedly rebooted", "rebooted unexpectedly", "has been rebooted, boot id"),
+    matches=(
         "slurmctld: error: Node gpu17 unexpectedly rebooted boot_time=1790000000 last"
         " response=1789999500",
         "Warning  Rebooted  5s  kubelet  Node gpu-17 has been rebooted, boot id: 9c0de000-1",
     ),
-    ("nobody rebooted unexpectedly",),
-    f"{SLURM}; {KUBERNETES}",
-    category=MAINTENANCE,
+    near_misses=("nobody rebooted unexpectedly",),
+    source=f"{SLURM}; {KUBERNETES}",
+    severity=FATAL,
     also=LOST,
     weak=True,
-    scope=Scope.ANY,
     each=True,
     read=rebooted,
 )
-NODE.line(
+NODE.root(
     "slurmd",
-    ROOT,
-    WARN,
-    ("slurmd shutdown completing", "slurmd: node reboot request", "node reboot request with"),
     r"[Ss]lurmd shutdown completing|[Nn]ode reboot request",
-    (
+    literals=(
+        "slurmd shutdown completing",
+        "slurmd: node reboot request",
+        "node reboot request with",
+    ),
+    matches=(
         "slurmd: Slurmd shutdown completing",
         "slurmd: Node reboot request with features x being processed",
     ),
-    ("slurmd started on Sat",),
-    SLURM,
-    category=MAINTENANCE,
+    near_misses=("slurmd started on Sat",),
+    source=SLURM,
+    severity=WARN,
     weak=True,
-    scope=Scope.ANY,
 )
-NODE.line(
+NODE.root(
     "shutdown_ordered",
-    ROOT,
-    ERROR,
-    (
+    r"(?:[Ss]hutdown|[Rr]eboot) scheduled for \S{1,12} \d|blocking further logins",
+    literals=(
         "shutdown scheduled for",
         "reboot scheduled for",
         "creating /run/nologin, blocking further logins",
         "scheduled shutdown",
     ),
-    r"(?:[Ss]hutdown|[Rr]eboot) scheduled for \S{1,12} \d|blocking further logins",
-    (
+    matches=(
         "systemd-shutdownd: Shutdown scheduled for Sat 2026-03-07 04:00:00 UTC, use 'shutdown -c'"
         " to cancel.",
         "systemd-logind[911]: Creating /run/nologin, blocking further logins...",
     ),
-    ("the shutdown is scheduled for nobody",),
-    SYSTEMD,
-    category=MAINTENANCE,
+    near_misses=("the shutdown is scheduled for nobody",),
+    source=SYSTEMD,
     weak=True,
-    scope=Scope.ANY,
 )
-NODE.line(
+NODE.root(
     "broadcast",
-    ROOT,
-    WARN,
-    ("broadcast message from",),
     r"[Bb]roadcast message from \S{1,80}(?:[^\n]{0,60}?:)?[^\n]{0,200}?"
     r"(?P<why>mainten\w*|reboot|shut ?down|going down|power off|requeue|drain)",
-    (
+    literals=("broadcast message from",),
+    matches=(
         "Broadcast message from root@gpu017 (Sat 2026-03-07 03:55): maintenance begins, jobs are"
         " requeued",
     ),
-    ("Broadcast message from ada@gpu017: lunch?",),
-    SYSTEMD,
-    category=MAINTENANCE,
+    near_misses=("Broadcast message from ada@gpu017: lunch?",),
+    source=SYSTEMD,
+    severity=WARN,
     blame=Blame.SHARED,
-    scope=Scope.ANY,
 )
-NODE.line(
+NODE.root(
     "upgraded",
-    ROOT,
-    WARN,
-    (
+    r"unattended[- ]upgrades?\S{0,40}[^\n]{0,80}?(?:[Rr]ebooting|will reboot|found /var/run/reboot|"
+    r"(?P<found>[Pp]ackages that will be upgraded: (?=[^\n]{0,400}(?:nvidia|linux-image|cuda|mlnx"
+    r"|libc6))))|needrestart[^\n]{0,60}?[Rr]estarting (?:services|slurmd|kubelet|containerd"
+    r"|docker)",
+    literals=(
         "unattended-upgrade",
         "unattended upgrade",
         "needrestart",
@@ -137,30 +135,31 @@ NODE.line(
         "system restart required",
         "rebootrequired",
     ),
-    r"unattended[- ]upgrades?\S{0,40}[^\n]{0,80}?(?:[Rr]ebooting|will reboot|found /var/run/reboot|"
-    r"(?P<found>[Pp]ackages that will be upgraded: (?=[^\n]{0,400}(?:nvidia|linux-image|cuda|mlnx"
-    r"|libc6))))|needrestart[^\n]{0,60}?[Rr]estarting (?:services|slurmd|kubelet|containerd"
-    r"|docker)",
-    (
+    matches=(
         "unattended-upgrade[8122]: WARNING Found /var/run/reboot-required, rebooting",
         "unattended-upgrades: Packages that will be upgraded: libnvidia-compute-570"
         " linux-image-generic",
     ),
-    (
+    near_misses=(
         "unattended-upgrades: No packages found that can be upgraded unattended",
         "unattended-upgrade: Starting unattended upgrades script",
     ),
-    "unattended-upgrades; needrestart",
-    category=MAINTENANCE,
+    source="unattended-upgrades; needrestart",
+    severity=WARN,
     also=(Category.DEPENDENCY,),
     weak=True,
-    scope=Scope.ANY,
 )
-NODE.line(
+NODE.root(
     "reclaimed",
-    ROOT,
-    ERROR,
-    (
+    r"spot instance (?:\S{1,40} )?(?:interruption (?:notice|warning|signal)|(?:is being |was "
+    r"|has been )?"
+    r"(?:reclaimed|terminated|interrupted))|[Ss]pot interruption (?:notice|warning)"
+    r"|EC2 Spot (?:Instance )?Interruption Warning|(?:interruption|preemption) (?:notice|signal)"
+    r" (?:received|detected|for)|instance (?:was|has been|will be|is being) preempted"
+    r"|compute\.instances\.preempted|instance/preempted[^\n]{0,40}?\bTRUE\b"
+    r'|instance-action[^\n]{0,40}?"action": ?"(?:terminate|stop|hibernate)"'
+    r'|"action": ?"(?:terminate|stop)"[^\n]{0,40}?"time": ?"\d{4}-|capacity reclaim',
+    literals=(
         "instance-action",
         '"action":"terminate"',
         '"action": "terminate"',
@@ -181,31 +180,28 @@ NODE.line(
         "instance will be preempted",
         "capacity reclaim",
     ),
-    r"spot instance (?:\S{1,40} )?(?:interruption (?:notice|warning|signal)|(?:is being |was "
-    r"|has been )?"
-    r"(?:reclaimed|terminated|interrupted))|[Ss]pot interruption (?:notice|warning)"
-    r"|EC2 Spot (?:Instance )?Interruption Warning|(?:interruption|preemption) (?:notice|signal)"
-    r" (?:received|detected|for)|instance (?:was|has been|will be|is being) preempted"
-    r"|compute\.instances\.preempted|instance/preempted[^\n]{0,40}?\bTRUE\b"
-    r'|instance-action[^\n]{0,40}?"action": ?"(?:terminate|stop|hibernate)"'
-    r'|"action": ?"(?:terminate|stop)"[^\n]{0,40}?"time": ?"\d{4}-|capacity reclaim',
-    (
+    matches=(
         "Spot instance interruption notice: this instance terminates in two minutes",
         '{"action": "terminate", "time": "2026-03-07T04:02:00Z"}',
         "metadata watcher: /instance/preempted is TRUE",
         'protoPayload.methodName="compute.instances.preempted"',
         '"detail-type":"EC2 Spot Instance Interruption Warning"',
     ),
-    ("polls for interruption notices each 5 s", "/instance/preempted: FALSE"),
-    CLOUD,
-    category=MAINTENANCE,
-    scope=Scope.ANY,
+    near_misses=("polls for interruption notices each 5 s", "/instance/preempted: FALSE"),
+    source=CLOUD,
 )
-NODE.line(
+NODE.root(
     "cloud_event",
-    ROOT,
-    ERROR,
-    (
+    r"\b(?P<event>instance-(?:retirement|stop|reboot)|system-(?:reboot|maintenance))\b"
+    r'|"EventType": ?"(?P<azure>Preempt|Reboot|Redeploy|Freeze|Terminate)"'
+    r"|rebalance recommendation|(?:TERMINATE|MIGRATE)_ON_HOST_MAINTENANCE|\bVMEventScheduled\b"
+    r"|\bUpcomingMaintenance\b|instance is scheduled for (?:termination|retirement|maintenance"
+    r"|reboot)|host maintenance event|upcoming-maintenance[^\n]{0,60}?(?:PENDING|ONGOING|start)"
+    r"|scheduled maintenance event|(?:rebooted|stopped|terminated|retired) for scheduled maint"
+    r"|\bAWS_EC2_\w{0,60}(?:MAINTENANCE|RETIREMENT|REBOOT|STOP|TERMINATION)\w{0,40}"
+    r"|compute\.instances\.(?:hostError|automaticRestart"
+    r"|migrateOnHostMaintenance)",
+    literals=(
         "instance-retirement",
         "instance-stop",
         "system-reboot",
@@ -235,16 +231,7 @@ NODE.line(
         "compute.instances.automaticrestart",
         "compute.instances.migrateonhostmaintenance",
     ),
-    r"\b(?P<event>instance-(?:retirement|stop|reboot)|system-(?:reboot|maintenance))\b"
-    r'|"EventType": ?"(?P<azure>Preempt|Reboot|Redeploy|Freeze|Terminate)"'
-    r"|rebalance recommendation|(?:TERMINATE|MIGRATE)_ON_HOST_MAINTENANCE|\bVMEventScheduled\b"
-    r"|\bUpcomingMaintenance\b|instance is scheduled for (?:termination|retirement|maintenance"
-    r"|reboot)|host maintenance event|upcoming-maintenance[^\n]{0,60}?(?:PENDING|ONGOING|start)"
-    r"|scheduled maintenance event|(?:rebooted|stopped|terminated|retired) for scheduled maint"
-    r"|\bAWS_EC2_\w{0,60}(?:MAINTENANCE|RETIREMENT|REBOOT|STOP|TERMINATION)\w{0,40}"
-    r"|compute\.instances\.(?:hostError|automaticRestart"
-    r"|migrateOnHostMaintenance)",
-    (
+    matches=(
         'events: {"Code": "system-reboot", "State": "active", "NotBefore": "21 Nov 2026"}',
         '{"EventId": "9c0de", "EventType": "Redeploy", "ResourceType": "VirtualMachine"}',
         "metadata: host maintenance event TERMINATE_ON_HOST_MAINTENANCE",
@@ -253,24 +240,26 @@ NODE.line(
         "Instance i-0a1b2c3d4e5f60718 (gpu-17) is being rebooted for scheduled maintenance of the"
         " host.",
     ),
-    ('{"eventType": "click"}', "file-system-rebooter", "instance/maintenance-event NONE"),
-    CLOUD,
-    category=MAINTENANCE,
-    scope=Scope.ANY,
+    near_misses=(
+        '{"eventType": "click"}',
+        "file-system-rebooter",
+        "instance/maintenance-event NONE",
+    ),
+    source=CLOUD,
     read=instance,
 )
-NODE.line(
+NODE.advice(
     "notice_expected",
-    ADVICE,
-    WARN,
-    ("checking for interruption", "watching for preemption", "registered preemption handler"),
     r"(?:[Cc]hecking|[Ww]atching) for (?:spot )?(?:interruption|preemption)"
     r"|[Rr]egistered preemption handler",
-    ("checking for interruption notices every 5 s",),
-    ("nobody is checking for that",),
-    CLOUD,
-    category=MAINTENANCE,
+    literals=(
+        "checking for interruption",
+        "watching for preemption",
+        "registered preemption handler",
+    ),
+    matches=("checking for interruption notices every 5 s",),
+    near_misses=("nobody is checking for that",),
+    source=CLOUD,
     blame=Blame.NOBODY,
-    scope=Scope.ANY,
 )
 SIGNATURES = NODE.signatures()

@@ -9,13 +9,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
-from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import ADVICE, NOISE, ROOT
+from triage.signatures.family import FATAL, NOISE, WARN, HostFamily
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-POWER = HostFamily("power", Kind.POWER)
 VENDOR = "server vendors' event texts"
 SUPPLY = r"(?:power supply|PSU)(?:[ #_.-]?(?P<part>(?:unit |slot\.?)?[\w.-]{1,12}))?"
 # Said of the same part a while later.
@@ -37,11 +35,15 @@ def supply(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
-POWER.line(
+POWER = HostFamily("power", Kind.POWER, source=VENDOR, scope=Scope.ANY)
+
+POWER.root(
     "supply",
-    ROOT,
-    ERROR,
-    (
+    rf"\b{SUPPLY}\b[^\n]{{0,40}}?\b(?P<event>(?:has |have |is |was |input )?"
+    r"(?:failed|failure detected"
+    r"|failure|lost|fault(?:y|ed)?\b|AC lost|input lost|absent|over-?temperature|over-?current"
+    r"|under-?voltage|predictive failure|redundancy (?:is )?(?:lost|degraded)|not redundant))",
+    literals=(
         "power supply",
         "psu ",
         "psu.",
@@ -54,11 +56,7 @@ POWER.line(
         "psu5",
         "psu_",
     ),
-    rf"\b{SUPPLY}\b[^\n]{{0,40}}?\b(?P<event>(?:has |have |is |was |input )?"
-    r"(?:failed|failure detected"
-    r"|failure|lost|fault(?:y|ed)?\b|AC lost|input lost|absent|over-?temperature|over-?current"
-    r"|under-?voltage|predictive failure|redundancy (?:is )?(?:lost|degraded)|not redundant))",
-    (
+    matches=(
         "Power supply 2 failed.",
         "The power input for power supply 1 is lost.",
         "Power Supply PS1 | Failure detected",
@@ -66,31 +64,30 @@ POWER.line(
         "Power supply redundancy is lost.",
         "PSU 4: power supply failure detected",
     ),
-    ("power_supply AC: online", "Power supply 2 is operating normally.", "hwmon: psu driver"),
-    VENDOR,
+    near_misses=(
+        "power_supply AC: online",
+        "Power supply 2 is operating normally.",
+        "hwmon: psu driver",
+    ),
     category=Category.POWER,
-    scope=Scope.ANY,
     read=supply,
 )
-POWER.line(
+POWER.root(
     "brake",
-    ROOT,
-    WARN,
-    ("power brake", "power_brake"),
     r"\bpower[ _]brake (?:signal |line |pin )?(?:was |is )?"
     r"(?:assert(?:ed|ion)|engaged|triggered|detected)",
-    ("power_brake detected on GPU tray 2", "BMC: GPU power brake asserted by PDB"),
-    ("HW Power Brake Slowdown : Not Active", "power brake deasserted"),
-    VENDOR,
+    literals=("power brake", "power_brake"),
+    matches=("power_brake detected on GPU tray 2", "BMC: GPU power brake asserted by PDB"),
+    near_misses=("HW Power Brake Slowdown : Not Active", "power brake deasserted"),
+    severity=WARN,
     category=Category.POWER,
     weak=True,
-    scope=Scope.ANY,
 )
-POWER.line(
+POWER.root(
     "lost",
-    ROOT,
-    FATAL,
-    (
+    r"unexpected power loss\b|(?:power (?:loss|failure)|power fault) detected|loss of AC power"
+    r"|AC power lost|Last Power Event: ac-failed|sudden power loss",
+    literals=(
         "unexpected power loss",
         "power loss detected",
         "power failure detected",
@@ -100,41 +97,37 @@ POWER.line(
         "last power event: ac-failed",
         "sudden power loss",
     ),
-    r"unexpected power loss\b|(?:power (?:loss|failure)|power fault) detected|loss of AC power"
-    r"|AC power lost|Last Power Event: ac-failed|sudden power loss",
-    (
+    matches=(
         "chassis: unexpected power loss on feed B",
         "bmcd: AC power lost",
         "pmbus 3-0058: power fault detected",
     ),
-    ("no unexpected power losses",),
-    VENDOR,
+    near_misses=("no unexpected power losses",),
+    severity=FATAL,
     category=Category.POWER,
-    scope=Scope.ANY,
 )
-POWER.line(
+POWER.advice(
     "management",
-    ADVICE,
-    WARN,
-    (
+    r"\bipmi\w*[^\n]{0,60}?(?:KCS in invalid state|BMC returned incorrect response|BMC unresponsive"
+    r"|timed out from BMC)",
+    literals=(
         "kcs in invalid state",
         "bmc returned incorrect response",
         "bmc unresponsive",
         "timed out from bmc",
     ),
-    r"\bipmi\w*[^\n]{0,60}?(?:KCS in invalid state|BMC returned incorrect response|BMC unresponsive"
-    r"|timed out from BMC)",
-    ("ipmi_si IPI0001:00: KCS in invalid state 6",),
-    ("ipmi_si IPI0001:00: IPMI kcs interface initialized",),
-    "Linux: drivers/char/ipmi",
+    matches=("ipmi_si IPI0001:00: KCS in invalid state 6",),
+    near_misses=("ipmi_si IPI0001:00: IPMI kcs interface initialized",),
+    source="Linux: drivers/char/ipmi",
     category=Category.CHASSIS,
     weak=True,
+    scope=Scope.KERNEL,
 )
-POWER.line(
+POWER.root(
     "fan",
-    ROOT,
-    ERROR,
-    (
+    r"\bfan (?:(?:module |tray |#)?[\w.-]{0,12} )?(?:failure|(?:has )?failed|fault\b|alarm"
+    r"|RPM is less than|redundancy (?:is )?(?:lost|degraded))",
+    literals=(
         "fan failure",
         "fan failed",
         "fan has failed",
@@ -144,47 +137,36 @@ POWER.line(
         "fan alarm",
         "fan module",
     ),
-    r"\bfan (?:(?:module |tray |#)?[\w.-]{0,12} )?(?:failure|(?:has )?failed|fault\b|alarm"
-    r"|RPM is less than|redundancy (?:is )?(?:lost|degraded))",
-    (
+    matches=(
         "System Board Fan 4A RPM is less than the lower critical threshold.",
         "bmc: fan failure on tray 2",
         "Fan redundancy is lost.",
         "fan module 3 failed",
     ),
-    ("hwmon: fan 3 speed 9800 RPM",),
-    VENDOR,
+    near_misses=("hwmon: fan 3 speed 9800 RPM",),
     category=Category.CHASSIS,
     kind=Kind.THERMAL,
-    scope=Scope.ANY,
 )
-POWER.line(
+POWER.root(
     "inlet",
-    ROOT,
-    WARN,
-    ("inlet temperature", "ambient temperature", "inlet temp"),
     r"\b(?:inlet|ambient) temp(?:erature)?\b[^\n]{0,40}?"
     r"(?:greater than|above|exceed\w*|over|upper (?:critical|non-recoverable)|too high)",
-    ("The system inlet temperature is greater than the upper critical threshold.",),
-    ("Inlet Temperature: 24 C",),
-    VENDOR,
+    literals=("inlet temperature", "ambient temperature", "inlet temp"),
+    matches=("The system inlet temperature is greater than the upper critical threshold.",),
+    near_misses=("Inlet Temperature: 24 C",),
+    severity=WARN,
     category=Category.CHASSIS,
     kind=Kind.THERMAL,
-    scope=Scope.ANY,
     weak=True,
 )
-POWER.line(
+POWER.root(
     "backplane",
-    ROOT,
-    ERROR,
-    ("backplane",),
     r"\bbackplane\b[^\n]{0,40}?\b(?:fail(?:ed|ure)|communication (?:is )?lost|not detected|fault"
     r"|error|removed|disconnected)",
-    ("Backplane 2 communication is lost.", "enclosure: backplane failure"),
-    ("Backplane 2 is present.",),
-    VENDOR,
+    literals=("backplane",),
+    matches=("Backplane 2 communication is lost.", "enclosure: backplane failure"),
+    near_misses=("Backplane 2 is present.",),
     category=Category.CHASSIS,
-    scope=Scope.ANY,
 )
 
 SIGNATURES = POWER.signatures()

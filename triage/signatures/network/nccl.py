@@ -10,12 +10,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
+from triage.signatures.family import CONSEQUENCE, NOISE, ROOT, Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-NCCL = Family("nccl", Kind.NCCL)
 IB = "NCCL: transport/net_ib.cc"
 VERBS = "NCCL: misc/ibvwrap.cc"
 SOCKET = "NCCL: misc/socket.cc"
@@ -140,15 +139,16 @@ def plugin_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(peer=None if peer is None else peer[1].rstrip(".,)"))
 
 
-NCCL.add(
+NCCL = Family("nccl", Kind.NCCL)
+
+NCCL.root(
     "ib_completion",
-    ROOT,
-    ("got completion from peer", "got completion with error"),
     r"Got completion (?:from peer (?P<peer>[^\s<]{1,256})\S{0,16} )?with"
     r" (?:status=|error )(?:\w{1,40}\()?(?P<status>\d{1,3})"
     r"(?:.{0,160}?vendor[ _]err[ =](?P<vendor_error>\d{1,6}))?"
     r"(?:.{0,240}? hca (?P<device>[\w:]{1,40}))?",
-    (
+    literals=("got completion from peer", "got completion with error"),
+    matches=(
         "NET/IB : Got completion from peer 10.3.0.7<40112> with status=12 opcode=0 len=0 vendor"
         " err 129 (Recv) localGid ::ffff:10.3.0.8 remoteGids::ffff:10.3.0.7",
         "NET/IB: Got completion from peer 10.3.0.7<40112> with status=IBV_WC_RETRY_EXC_ERR(12)"
@@ -157,18 +157,17 @@ NCCL.add(
         "NET/IB : Got completion from peer 10.9.1.2<7> with error 4, opcode 1, len 9, vendor err"
         " 81 (Send)",
     ),
-    ("NET/IB : Got completion from peer 10.9.1.2<7> with status=0 opcode=1",),
-    IB,
+    near_misses=("NET/IB : Got completion from peer 10.9.1.2<7> with status=0 opcode=1",),
+    source=IB,
     blame=Blame.PAIR,
     read=completion,
 )
-NCCL.add(
+NCCL.noise(
     "ib_async_event",
-    NOISE,
-    ("async event", "async error event", "async fatal event", "gid table changed"),
     r"async (?:error |fatal )?event(?: on (?:CQ|QP|SRQ)[^:]{0,60})? ?: ?(?P<event>[^(,]{1,80})"
     r"|(?P<event_changed>GID table changed)",
-    (
+    literals=("async event", "async error event", "async fatal event", "gid table changed"),
+    matches=(
         "transport/net_ib.cc:94 NCCL WARN NET/IB : Got async event : port error",
         "NET/IB : mlx5_3:1 Got async event : GID table change",
         "NET/IB : mlx5_0:1 async fatal event: local catastrophic error",
@@ -176,40 +175,38 @@ NCCL.add(
         " error",
         "NET/IB : mlx5_7:1 Got non-fatal async event: client reregistration(17)",
     ),
-    ("async event loop started",),
-    IB,
+    near_misses=("async event loop started",),
+    source=IB,
     read=async_event,
 )
-NCCL.add(
+NCCL.root(
     "ib_timeout",
-    ROOT,
-    (
+    r"Failed to modify QP (?:\w+ )?to RT[RS](?:: (?P<why>Connection timed out))?"
+    r"|transport retry count(?:er)? exceeded|RNR retry counter exceeded",
+    literals=(
         "failed to modify qp to r",
         "transport retry counter exceeded",
         "rnr retry counter exceeded",
         "transport retry count exceeded",
     ),
-    r"Failed to modify QP (?:\w+ )?to RT[RS](?:: (?P<why>Connection timed out))?"
-    r"|transport retry count(?:er)? exceeded|RNR retry counter exceeded",
-    (
+    matches=(
         "Failed to modify QP to RTR: Connection timed out",
         "Failed status transport retry counter exceeded (12) for wr_id 3",
     ),
-    ("transport retry counter is 7",),
-    "rdma-core: perftest and UCX",
+    near_misses=("transport retry counter is 7",),
+    source="rdma-core: perftest and UCX",
     category=Category.NETWORK,
     also=(Category.NIC, Category.DEPENDENCY),
     blame=Blame.PAIR,
 )
-NCCL.add(
+NCCL.consequence(
     "verbs_call",
-    CONSEQUENCE,
-    ("call to ibv_", "ibv_modify_qp ", "ibv_poll_cq() failed", "ibv_reg_mr failed"),
     r"(?:Call to )?(?P<call>ibv_\w{1,40})(?:\(\))?(?: (?:to )?[A-Z]{3,5})? failed"
     r"(?:(?: with(?: error)?|:) (?:\d{1,4} )?(?P<why>[A-Z][\w/ ]{1,60}))?"
     r"(?:.{0,200}?on dev (?P<device>[\w:]{1,40}))?"
     r"(?:.{0,300}?remote GID (?P<peer>[0-9a-fA-F:.]{2,60}))?",
-    (
+    literals=("call to ibv_", "ibv_modify_qp ", "ibv_poll_cq() failed", "ibv_reg_mr failed"),
+    matches=(
         "misc/ibvwrap.cc:262 NCCL WARN Call to ibv_modify_qp failed with error No such device",
         "NCCL WARN Call to ibv_modify_qp failed with 110 Connection timed out, on dev mlx5_2:1,"
         " curr state INIT, next state RTR, local QP number 90, remote QP number 77, local GID"
@@ -218,87 +215,90 @@ NCCL.add(
         "Call to ibv_create_qp failed with error Cannot allocate memory errno 12",
         "ibv_modify_qp RTR failed: Connection timed out (110) to remote GID ::ffff:10.0.0.7",
     ),
-    ("Call to ibv_open_device succeeded",),
-    VERBS,
+    near_misses=("Call to ibv_open_device succeeded",),
+    source=VERBS,
     read=verbs_call,
 )
-NCCL.add(
+NCCL.root(
     "no_ib_path",
-    ROOT,
-    ("net/ib : no active port found", "net/ib : unable to open device"),
     r"NET/IB : No active port found|NET/IB : Unable to open device (?P<device>\w{1,40})",
-    ("NCCL WARN NET/IB : Unable to open device mlx5_4",),
-    ("NET/IB : No device found.",),
-    IB,
+    literals=("net/ib : no active port found", "net/ib : unable to open device"),
+    matches=("NCCL WARN NET/IB : Unable to open device mlx5_4",),
+    near_misses=("NET/IB : No device found.",),
+    source=IB,
     category=Category.NIC,
     also=(Category.NETWORK, Category.DEPENDENCY),
     weak=True,
 )
-NCCL.add(
+NCCL.root(
     "nvls",
-    ROOT,
-    ("nvls.cc", "nvlink sharp (nvls)", "fabric state not", "nvls multicast"),
     r"nvls\.cc:\d{1,6} NCCL WARN (?:Cuda failure|Failed)"
     r"|Failed to (?:bind|create|allocate|map) NVLink SHARP \(NVLS\)"
     r"|NVLS Multicast.{0,80}?(?:failed|failure)|MNNVL.{0,80}?fabric state not",
-    (
+    literals=("nvls.cc", "nvlink sharp (nvls)", "fabric state not", "nvls multicast"),
+    matches=(
         "transport/nvls.cc:132 NCCL WARN Cuda failure 1 'invalid argument'",
         "NCCL WARN Failed to bind NVLink SHARP (NVLS) Multicast memory of size 2097152 : CUDA"
         " error 801 'operation not supported'",
     ),
-    ("transport/nvls.cc:90 NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)",),
-    "NCCL: transport/nvls.cc",
+    near_misses=(
+        "transport/nvls.cc:90 NVLS multicast support is available on dev 0 (NVLS_NCHANNELS 16)",
+    ),
+    source="NCCL: transport/nvls.cc",
     category=Category.NVLINK,
     also=(Category.DEPENDENCY,),
 )
-NCCL.add(
+NCCL.root(
     "shared_memory",
-    ROOT,
-    ("/dev/shm/nccl-", "call to posix_fallocate failed", "while creating shared memory segment"),
     r"failed to extend /dev/shm/nccl-"
     r"|Error while (?:creating|attaching to) shared memory segment /dev/shm/nccl-"
     r"|Call to posix_fallocate failed|/dev/shm/nccl-\S{1,40}.{0,60}?No space left",
-    (
+    literals=(
+        "/dev/shm/nccl-",
+        "call to posix_fallocate failed",
+        "while creating shared memory segment",
+    ),
+    matches=(
         "misc/shmutils.cc:72 NCCL WARN Error: failed to extend /dev/shm/nccl-k2 to 9637892 bytes,"
         " error: No space left on device (28)",
         "misc/shmutils.cc:81 NCCL WARN Error while creating shared memory segment"
         " /dev/shm/nccl-k2 (size 9637888)",
         "NCCL WARN Call to posix_fallocate failed : No space left on device",
     ),
-    ("/dev/shm/nccl-k2 attached",),
-    "NCCL: misc/shmutils.cc",
+    near_misses=("/dev/shm/nccl-k2 attached",),
+    source="NCCL: misc/shmutils.cc",
     category=Category.HOST_OOM,
     also=(Category.DEPENDENCY,),
 )
-NCCL.add(
+NCCL.root(
     "version_mismatch",
-    ROOT,
-    ("mismatched nccl version", "nccl version mismatch", "message truncated : received"),
     r"Mismatched NCCL version|NCCL version mismatch|Message truncated : received \d",
-    (
+    literals=("mismatched nccl version", "nccl version mismatch", "message truncated : received"),
+    matches=(
         "bootstrap.cc:501 NCCL WARN Message truncated : received 1024 bytes instead of 256",
         "NCCL WARN Mismatched NCCL version detected : rank 3 version 22005 rank 0 version 21805",
     ),
-    ("NCCL version 2.21.5+cuda12.4",),
-    "NCCL: bootstrap.cc",
+    near_misses=("NCCL version 2.21.5+cuda12.4",),
+    source="NCCL: bootstrap.cc",
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_FRAMEWORK, Category.COLLECTIVE_MISMATCH),
 )
-NCCL.add(
+NCCL.root(
     "socket_handshake",
-    ROOT,
-    ("socketfinalizeaccept: wrong", "socketfinalizeconnect: wrong"),
     r"socketFinalize\w{1,12}: wrong (?:type|magic)",
-    ("misc/socket.cc:690 NCCL WARN socketFinalizeAccept: wrong type 4 != 3",),
-    ("socketFinalizeAccept: type 3",),
-    SOCKET,
+    literals=("socketfinalizeaccept: wrong", "socketfinalizeconnect: wrong"),
+    matches=("misc/socket.cc:690 NCCL WARN socketFinalizeAccept: wrong type 4 != 3",),
+    near_misses=("socketFinalizeAccept: type 3",),
+    source=SOCKET,
     category=Category.SOFTWARE_FRAMEWORK,
     also=(Category.DEPENDENCY,),
 )
-NCCL.add(
+NCCL.root(
     "no_interface",
-    ROOT,
-    (
+    r"no socket interface found|no usable interface|No interface found in|NET/Socket : no interface"
+    r"|connecting to address .{0,200}? is neither AF_INET"
+    r"|NET/OFI (?:No eligible providers|Failed to initialize)",
+    literals=(
         "no socket interface found",
         "no usable interface",
         "no interface found in",
@@ -307,34 +307,35 @@ NCCL.add(
         "net/socket : no interface",
         "net/ofi failed to initialize",
     ),
-    r"no socket interface found|no usable interface|No interface found in|NET/Socket : no interface"
-    r"|connecting to address .{0,200}? is neither AF_INET"
-    r"|NET/OFI (?:No eligible providers|Failed to initialize)",
-    (
+    matches=(
         "Bootstrap : no socket interface found",
         "ncclSocketInit: connecting to address  with family 512 is neither AF_INET(2) nor"
         " AF_INET6(10)",
         "NCCL WARN NET/OFI No eligible providers were found",
     ),
-    ("Bootstrap : Using eth0:10.0.0.3<0>",),
-    "NCCL: bootstrap.cc, misc/socket.cc; aws-ofi-nccl",
+    near_misses=("Bootstrap : Using eth0:10.0.0.3<0>",),
+    source="NCCL: bootstrap.cc, misc/socket.cc; aws-ofi-nccl",
     category=Category.DEPENDENCY,
 )
-NCCL.add(
+NCCL.root(
     "duplicate_gpu",
-    ROOT,
-    ("duplicate gpu detected",),
     r"Duplicate GPU detected ?: ?rank (?P<first>\d{1,7}) and rank (?P<second>\d{1,7}) both on",
-    ("init.cc:802 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device 1b000",),
-    ("no duplicate GPU detected",),
-    "NCCL: init.cc",
+    literals=("duplicate gpu detected",),
+    matches=(
+        "init.cc:802 NCCL WARN Duplicate GPU detected : rank 0 and rank 1 both on CUDA device"
+        " 1b000",
+    ),
+    near_misses=("no duplicate GPU detected",),
+    source="NCCL: init.cc",
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_USER,),
 )
-NCCL.add(
+NCCL.root(
     "network_plugin",
-    ROOT,
-    (
+    r"NET/OFI .{0,160}?completed with error\. RC: ?(?P<result>\d{1,6})"
+    r"|efa_rdm_\w{1,60}(?:error|err)\b|My (?:host id|EFA addr): ?(?P<own>\S{1,64})"
+    r"|Unresponsive receiver",
+    literals=(
         "unresponsive receiver",
         "efa_rdm_",
         "my host id:",
@@ -342,27 +343,29 @@ NCCL.add(
         "completed with error. rc:",
         "libfabric efa provider has encountered",
     ),
-    r"NET/OFI .{0,160}?completed with error\. RC: ?(?P<result>\d{1,6})"
-    r"|efa_rdm_\w{1,60}(?:error|err)\b|My (?:host id|EFA addr): ?(?P<own>\S{1,64})"
-    r"|Unresponsive receiver",
-    (
+    matches=(
         "NCCL WARN NET/OFI Request 0x7f2 completed with error. RC: 107. Error: 4107 (Unresponsive"
         " receiver (reachable by EFA device but handshake failed)). Completed length: 0",
         "efa_rdm_txe_handle_error(): err: 113, message: No route to host My host id: i-0ab1 Peer"
         " host id: i-0cd2",
     ),
-    ("NET/OFI Selected provider is efa, fabric is efa (found 4 nics)",),
-    "aws-ofi-nccl; libfabric: prov/efa",
+    near_misses=("NET/OFI Selected provider is efa, fabric is efa (found 4 nics)",),
+    source="aws-ofi-nccl; libfabric: prov/efa",
     category=Category.NETWORK,
     also=(Category.NIC, Category.DEPENDENCY),
     blame=Blame.PAIR,
     weak=True,
     read=plugin_error,
 )
-NCCL.add(
+NCCL.root(
     "plugin_set_up",
-    ROOT,
-    (
+    r"aws-ofi-nccl initialization failed|find any optimal provider|Only EFA provider is supported"
+    r"|Failed to initialize (?:sendrecv|rdma|RDMA) protocol|Could not find any usable IB device"
+    r"|NCCL WARN Could not find real path of|Could not register memory on rail"
+    r"|Unable to register memory \(type|NCCL WARN NET/OFI (?:Couldn't|Could not|Unable to|Failed"
+    " to)"
+    r" .{1,160}?\bRC: ?-?\d|NCCL WARN NET/OFI [A-Z][a-z]{3,20}ing .{1,120}? failed: \w",
+    literals=(
         "aws-ofi-nccl initialization failed",
         "find any optimal provider",
         "only efa provider is supported",
@@ -375,13 +378,7 @@ NCCL.add(
         "unable to register memory (type",
         "nccl warn net/ofi ",
     ),
-    r"aws-ofi-nccl initialization failed|find any optimal provider|Only EFA provider is supported"
-    r"|Failed to initialize (?:sendrecv|rdma|RDMA) protocol|Could not find any usable IB device"
-    r"|NCCL WARN Could not find real path of|Could not register memory on rail"
-    r"|Unable to register memory \(type|NCCL WARN NET/OFI (?:Couldn't|Could not|Unable to|Failed"
-    " to)"
-    r" .{1,160}?\bRC: ?-?\d|NCCL WARN NET/OFI [A-Z][a-z]{3,20}ing .{1,120}? failed: \w",
-    (
+    matches=(
         "NCCL WARN NET/OFI aws-ofi-nccl initialization failed",
         "NCCL WARN NET/OFI Couldn't find any optimal provider",
         "NCCL WARN NET/IB : Could not find any usable IB device matching NCCL_IB_HCA=mlx5_9",
@@ -390,16 +387,19 @@ NCCL.add(
         "NCCL WARN NET/OFI Couldn't open CQ. RC: -12, ERROR: Cannot allocate memory",
         "NCCL WARN NET/OFI Creating new endpoint for domain 0x7f9b failed: Invalid argument",
     ),
-    ("NET/OFI Initializing aws-ofi-nccl 1.9.1-aws",),
-    "NCCL: transport/net_ib.cc; aws-ofi-nccl",
+    near_misses=("NET/OFI Initializing aws-ofi-nccl 1.9.1-aws",),
+    source="NCCL: transport/net_ib.cc; aws-ofi-nccl",
     category=Category.DEPENDENCY,
     also=(Category.NIC,),
     weak=True,
 )
-NCCL.add(
+NCCL.consequence(
     "bootstrap_count",
-    CONSEQUENCE,
-    (
+    r"Bootstrap Root : mismatch in rank count|(?P<twice>Bootstrap Root : rank \d{1,7} of \d{1,7}"
+    r" ranks has already checked in)|NCCL WARN .{0,40}?[Aa]ccept timeout|commAlloc: failed"
+    r"|NCCL WARN .{0,40}?[Tt]imeout waiting for|peer (?P<peer>[\w.:-]{1,128})<\d{1,5}> message "
+    r"truncated : receiving|^.{0,40}?Missing ranks",
+    literals=(
         "mismatch in rank count from procs",
         "ranks has already checked in",
         "accept timeout after",
@@ -409,19 +409,15 @@ NCCL.add(
         "missing ranks",
         "bootstrap : no interface found in same subnet",
     ),
-    r"Bootstrap Root : mismatch in rank count|(?P<twice>Bootstrap Root : rank \d{1,7} of \d{1,7}"
-    r" ranks has already checked in)|NCCL WARN .{0,40}?[Aa]ccept timeout|commAlloc: failed"
-    r"|NCCL WARN .{0,40}?[Tt]imeout waiting for|peer (?P<peer>[\w.:-]{1,128})<\d{1,5}> message "
-    r"truncated : receiving|^.{0,40}?Missing ranks",
-    (
+    matches=(
         "bootstrap.cc:240 NCCL WARN Bootstrap Root : mismatch in rank count from procs 15 : 16",
         "bootstrap.cc:245 NCCL WARN Bootstrap Root : rank 3 of 16 ranks has already checked in",
         "NCCL WARN Accept timeout after 300 seconds",
         "transport/net_socket.cc:493 NCCL WARN NET/Socket : peer 10.0.0.7<51200> message truncated"
         " : receiving 1048576 bytes instead of 65536",
     ),
-    ("Bootstrap : Using eth0:10.0.0.3<0>",),
-    "NCCL: bootstrap.cc, init.cc, transport/net_socket.cc; Horovod's list of late ranks",
+    near_misses=("Bootstrap : Using eth0:10.0.0.3<0>",),
+    source="NCCL: bootstrap.cc, init.cc, transport/net_socket.cc; Horovod's list of late ranks",
     blame=Blame.ABSENT,
     read=lambda found, _after: (
         Reading(
@@ -435,43 +431,43 @@ NCCL.add(
         else Reading()
     ),
 )
-NCCL.add(
+NCCL.root(
     "imex",
-    ROOT,
-    ("check the imex channel", "is available but not", "imex channel"),
     r"MNNVL .{0,80}?is available but not (?:working|supported)|IMEX channel .{0,80}?"
     r"(?:fail|not found|denied|error|missing)",
-    (
+    literals=("check the imex channel", "is available but not", "imex channel"),
+    matches=(
         "mnnvl.cc:42 NCCL WARN MNNVL (cliqueSize 4) is available but not working on some systems."
         " Check the IMEX channel configuration (/dev/nvidia-caps-imex-channels).",
     ),
-    ("IMEX channel 0 is ready",),
-    "NCCL: mnnvl.cc",
+    near_misses=("IMEX channel 0 is ready",),
+    source="NCCL: mnnvl.cc",
     category=Category.NVLINK,
     also=(Category.DEPENDENCY,),
     weak=True,
 )
-NCCL.add(
+NCCL.root(
     "usage",
-    ROOT,
-    ("ncclinvalidusage", "ncclinvalidargument", "invalid root ", "is not a valid pointer"),
     r"nccl(?:InvalidUsage|InvalidArgument)|NCCL WARN \w{1,40} : invalid (?:root|count|type"
     r"|reduction operation|rank)|is not a valid pointer",
-    (
+    literals=("ncclinvalidusage", "ncclinvalidargument", "invalid root ", "is not a valid pointer"),
+    matches=(
         "ncclInvalidUsage: This usually reflects invalid usage of NCCL library.",
         "misc/argcheck.cc:39 NCCL WARN AllReduce : invalid root 9 (root should be in the 0..8"
         " range)",
     ),
-    ("no invalid root certificates",),
-    "NCCL: ncclGetErrorString, misc/argcheck.cc",
+    near_misses=("no invalid root certificates",),
+    source="NCCL: ncclGetErrorString, misc/argcheck.cc",
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK),
     weak=True,
 )
-NCCL.add(
+NCCL.consequence(
     "ras_report",
-    CONSEQUENCE,
-    (
+    r"^(?:INCOMPLETE|MISMATCH|TIMEOUT|DEAD|NOCOMM)?:? ?(?:Missing communicator data from|"
+    r"Communicator ranks have different (?:collective operation counts|status))"
+    r"|\branks? (?:have|has) launched up to operation \d|considered (?:dead|unresponsive)",
+    literals=(
         "missing communicator data from",
         "different collective operation counts",
         "ranks have launched up to operation",
@@ -479,49 +475,48 @@ NCCL.add(
         "unresponsive (",
         "dead process",
     ),
-    r"^(?:INCOMPLETE|MISMATCH|TIMEOUT|DEAD|NOCOMM)?:? ?(?:Missing communicator data from|"
-    r"Communicator ranks have different (?:collective operation counts|status))"
-    r"|\branks? (?:have|has) launched up to operation \d|considered (?:dead|unresponsive)",
-    (
+    matches=(
         "INCOMPLETE: Missing communicator data from 1 job process",
         "MISMATCH: Communicator ranks have different collective operation counts",
         "  26 ranks have launched up to operation 6650",
     ),
-    ("no missing communicator data",),
-    "NCCL: ras/client_support.cc",
+    near_misses=("no missing communicator data",),
+    source="NCCL: ras/client_support.cc",
     category=Category.NCCL_TIMEOUT,
     blame=Blame.ABSENT,
 )
-NCCL.add(
+NCCL.consequence(
     "peer_closed",
-    CONSEQUENCE,
-    ("connection closed by remote peer",),
     r"Connection closed by remote peer(?: (?P<peer>[^\s<]{1,256}))?",
-    (
+    literals=("connection closed by remote peer",),
+    matches=(
         "misc/socket.cc:49 NCCL WARN socketProgress: Connection closed by remote peer"
         " n7.cluster<40112>",
         "NCCL WARN [Service thread] Error encountered progressing operation=Connect, res=3,"
         " Connection closed by remote peer n7<40112>",
     ),
-    ("Connection closed by localRank 3",),
-    SOCKET,
+    near_misses=("Connection closed by localRank 3",),
+    source=SOCKET,
     blame=Blame.PEER,
 )
-NCCL.add(
+NCCL.noise(
     "service_closed",
-    NOISE,
-    ("connection closed by localrank",),
     r"Connection closed by localRank (?P<peer_local_rank>\d{1,4})",
-    ("NCCL INFO [Service thread] Connection closed by localRank 0",),
-    ("Connection closed by remote peer n7<40112>",),
-    "NCCL: proxy.cc, also at the end of a healthy job",
+    literals=("connection closed by localrank",),
+    matches=("NCCL INFO [Service thread] Connection closed by localRank 0",),
+    near_misses=("Connection closed by remote peer n7<40112>",),
+    source="NCCL: proxy.cc, also at the end of a healthy job",
     blame=Blame.NOBODY,
     traits=(Trait.TEARDOWN,),
 )
-NCCL.add(
+NCCL.consequence(
     "socket_error",
-    CONSEQUENCE,
-    (
+    r"(?:Connect(?:ion)? to|recv from|send to|connect to|poll\(\) on|peer)"
+    r" (?P<peer>[\w.:-]{1,128}+).{0,48}?(?:failed|returned|closed)"
+    r"|Call to (?:connect|accept|recv|send).{0,80}?(?:failed|returned|timeout)"
+    r"|socketPollConnect\b.{0,120}?(?:failed|returned|errno|timeout)|connect returned"
+    r"|exceeded error retry count",
+    literals=(
         "call to connect",
         "socketstartconnect: connect",
         "socketpollconnect",
@@ -537,12 +532,7 @@ NCCL.add(
         "socketprogressopt: call to",
         "socketprogress: call to",
     ),
-    r"(?:Connect(?:ion)? to|recv from|send to|connect to|poll\(\) on|peer)"
-    r" (?P<peer>[\w.:-]{1,128}+).{0,48}?(?:failed|returned|closed)"
-    r"|Call to (?:connect|accept|recv|send).{0,80}?(?:failed|returned|timeout)"
-    r"|socketPollConnect\b.{0,120}?(?:failed|returned|errno|timeout)|connect returned"
-    r"|exceeded error retry count",
-    (
+    matches=(
         "misc/socket.cc:483 NCCL WARN socketStartConnect: Connect to 10.0.1.5<44215> failed :"
         " Software caused connection abort",
         "socketPollConnect: Connect to 10.0.1.5<4421> returned 113(No route to host) errno 115",
@@ -550,15 +540,17 @@ NCCL.add(
         "misc/socket.cc:520 NCCL WARN Net : Call to recv from 10.0.1.5<44215> failed : Connection"
         " reset by peer",
     ),
-    ("Call to connect is in progress",),
-    SOCKET,
+    near_misses=("Call to connect is in progress",),
+    source=SOCKET,
     blame=Blame.PEER,
     read=connect_error,
 )
-NCCL.add(
+NCCL.consequence(
     "proxy",
-    CONSEQUENCE,
-    (
+    r"Socket recv failed while polling|Failed to execute operation \w{1,20} from rank"
+    r"|Proxy Call to rank (?P<proxy_rank>\d{1,7}) failed|\[Service thread\] Accept failed"
+    r"|Could not receive type from localRank|Error encountered progressing operation",
+    literals=(
         "socket recv failed while polling",
         "] failed to execute operation",
         "proxy call to rank",
@@ -566,110 +558,102 @@ NCCL.add(
         "could not receive type from localrank",
         "error encountered progressing operation",
     ),
-    r"Socket recv failed while polling|Failed to execute operation \w{1,20} from rank"
-    r"|Proxy Call to rank (?P<proxy_rank>\d{1,7}) failed|\[Service thread\] Accept failed"
-    r"|Could not receive type from localRank|Error encountered progressing operation",
-    (
+    matches=(
         "proxy.cc:1147 NCCL WARN Socket recv failed while polling for opId=0x7fb1",
         "proxy.cc:1521 NCCL WARN [Proxy Service 2] Failed to execute operation Connect from rank"
         " 2, retcode 3",
         "proxy.cc:1092 NCCL WARN Proxy Call to rank 3 failed (Setup)",
         "NCCL WARN [Service thread] Could not receive type from localRank 4, res=3, closed=0",
     ),
-    ("[Proxy Service] Device 2 CPU core 14",),
-    "NCCL: proxy.cc",
+    near_misses=("[Proxy Service] Device 2 CPU core 14",),
+    source="NCCL: proxy.cc",
     blame=Blame.PEER,
 )
-NCCL.add(
+NCCL.root(
     "result_system",
-    ROOT,
-    ("ncclsystemerror", "unhandled system error"),
     r"ncclSystemError: System call|^.{0,80}unhandled system error",
-    ("ncclSystemError: System call (e.g. socket, malloc) or external library call failed or ...",),
-    ("ncclSuccess",),
-    "NCCL: ncclGetErrorString",
+    literals=("ncclsystemerror", "unhandled system error"),
+    matches=(
+        "ncclSystemError: System call (e.g. socket, malloc) or external library call failed or ...",
+    ),
+    near_misses=("ncclSuccess",),
+    source="NCCL: ncclGetErrorString",
     blame=Blame.NOBODY,
     weak=True,
     traits=(Trait.GENERIC,),
 )
-NCCL.add(
+NCCL.root(
     "internal_error",
-    ROOT,
-    ("ncclinternalerror",),
     r"\bncclInternalError\b",
-    ("ncclInternalError: Internal check failed.",),
-    ("ncclInternalErrors: 0",),
-    "NCCL: ncclGetErrorString; what its own checks caught",
+    literals=("ncclinternalerror",),
+    matches=("ncclInternalError: Internal check failed.",),
+    near_misses=("ncclInternalErrors: 0",),
+    source="NCCL: ncclGetErrorString; what its own checks caught",
     category=Category.SOFTWARE_FRAMEWORK,
     also=(Category.GPU, Category.NETWORK, Category.DEPENDENCY),
     weak=True,
 )
-NCCL.add(
+NCCL.consequence(
     "result_remote",
-    CONSEQUENCE,
-    ("ncclremoteerror",),
     r"ncclRemoteError",
-    (
+    literals=("ncclremoteerror",),
+    matches=(
         "ncclRemoteError: A call failed possibly due to a network error or a remote process"
         " exiting prematurely.",
     ),
-    ("remote error handler",),
-    "NCCL: ncclGetErrorString",
+    near_misses=("remote error handler",),
+    source="NCCL: ncclGetErrorString",
     blame=Blame.PEER,
 )
-NCCL.add(
+NCCL.root(
     "result",
-    ROOT,
-    ("ncclunhandledcudaerror",),
     r"ncclUnhandledCudaError",
-    ("ncclUnhandledCudaError: Call to CUDA function failed.",),
-    ("ncclSuccess",),
-    "NCCL: ncclGetErrorString",
+    literals=("ncclunhandledcudaerror",),
+    matches=("ncclUnhandledCudaError: Call to CUDA function failed.",),
+    near_misses=("ncclSuccess",),
+    source="NCCL: ncclGetErrorString",
     blame=Blame.NOBODY,
     weak=True,
     traits=(Trait.GENERIC,),
 )
-NCCL.add(
+NCCL.root(
     "cuda_failure",
-    ROOT,
-    ("cuda failure",),
     r"Cuda failure (?:(?P<cuda_code>\d{1,4})(?: |$))?(?:'(?P<cuda_text>[^']{1,200})')?",
-    (
+    literals=("cuda failure",),
+    matches=(
         "init.cc:51 NCCL WARN Cuda failure 1 'invalid argument'",
         "NCCL WARN Cuda failure 'peer mapping resources exhausted'",
     ),
-    ("no CUDA failures were seen",),
-    "NCCL: checks.h",
+    near_misses=("no CUDA failures were seen",),
+    source="NCCL: checks.h",
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_FRAMEWORK, Category.GPU),
     weak=True,
     read=cuda_failure,
 )
-NCCL.add(
+NCCL.consequence(
     "return_code",
-    CONSEQUENCE,
-    # a digit before it: "[send]" lines of channels have an arrow too
-    tuple(f"{digit} -> {result}" for digit in range(10) for result in (1, 2, 3, 5, 6)),
     r"(?:^|NCCL INFO )(?P<file>[\w./]{1,80}\.(?:cc|cu|c|cpp|h|hpp)):\d{1,6} -> (?P<result>[12356])"
     r"(?: |$)",
-    (
+    # a digit before it: "[send]" lines of channels have an arrow too
+    literals=tuple(f"{digit} -> {result}" for digit in range(10) for result in (1, 2, 3, 5, 6)),
+    matches=(
         "NCCL INFO transport/net.cc:302 -> 2",
         "bootstrap.cc:77 -> 6",
         "NCCL INFO group.cc:64 -> 3 [Async thread]",
     ),
-    ("NCCL INFO Channel 01 : 2[3b000] -> 1[1b000] via P2P/IPC",),
-    "NCCL: checks.h, NCCLCHECK",
+    near_misses=("NCCL INFO Channel 01 : 2[3b000] -> 1[1b000] via P2P/IPC",),
+    source="NCCL: checks.h, NCCLCHECK",
     blame=Blame.NOBODY,
     read=return_code,
 )
-NCCL.add(
+NCCL.noise(
     "abort",
-    NOISE,
-    ("- abort complete",),
     r"- Abort COMPLETE",
-    ("comm 0x55d rank 3 nranks 16 cudaDev 3 busId 5d000 - Abort COMPLETE",),
-    ("comm 0x55d rank 3 nranks 16 cudaDev 3 busId 5d000 - Destroy COMPLETE",),
-    "NCCL: init.cc",
+    literals=("- abort complete",),
+    matches=("comm 0x55d rank 3 nranks 16 cudaDev 3 busId 5d000 - Abort COMPLETE",),
+    near_misses=("comm 0x55d rank 3 nranks 16 cudaDev 3 busId 5d000 - Destroy COMPLETE",),
+    source="NCCL: init.cc",
     blame=Blame.NOBODY,
 )
 

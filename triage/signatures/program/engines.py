@@ -9,12 +9,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
+from triage.signatures.family import Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-ENGINE = Family("engine", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
 RAY = "Ray: python/ray/exceptions.py, raylet"
 SERVING = "vLLM, SGLang, TensorRT-LLM: engines"
 
@@ -24,36 +23,34 @@ def over_threshold(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(fields={} if found["address"] is None else {"address": found["address"]})
 
 
-ENGINE.add(
+ENGINE = Family("engine", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,), source=RAY)
+
+ENGINE.root(
     "ray_memory_threshold",
-    ROOT,
-    ("exceeds the memory usage threshold", "memory usage threshold of"),
     r"(?:Memory on the node \(IP: (?P<address>[\d.]{7,15}).{0,400}?)?"
     r"exceeds the memory usage threshold of",
-    (
+    literals=("exceeds the memory usage threshold", "memory usage threshold of"),
+    matches=(
         "(raylet) Memory on the node (IP: 10.0.0.5, ID: 1a) where the task (actor ID: 2b, pid=9001,"
         " memory used=61.33GB) was running was 503.91GB / 503.98GB (0.999), which exceeds the"
         " memory usage threshold of 0.95.",
     ),
-    ("the memory usage threshold is 0.95",),
-    RAY,
+    near_misses=("the memory usage threshold is 0.95",),
     category=Category.HOST_OOM,
     read=over_threshold,
 )
-ENGINE.add(
+ENGINE.root(
     "ray_disk",
-    ROOT,
-    ("outofdiskerror", "object creation will fail if spilling", "objectstorefullerror"),
     r"OutOfDiskError: |Object creation will fail if spilling|(?P<memory>ObjectStoreFullError): ",
-    (
+    literals=("outofdiskerror", "object creation will fail if spilling", "objectstorefullerror"),
+    matches=(
         "ray.exceptions.OutOfDiskError: Local disk is full",
         "file_system_monitor.cc:111: /tmp/ray/session_1 is over 95% full, available space: 12345;"
         " capacity: 9999. Object creation will fail if spilling is required.",
         "ray.exceptions.ObjectStoreFullError: Failed to put object 00ff in object store because it"
         " is full.",
     ),
-    ("the object store is 3% full",),
-    RAY,
+    near_misses=("the object store is 3% full",),
     category=Category.STORAGE,
     also=(Category.SSD,),
     read=lambda found, _after: (
@@ -62,10 +59,16 @@ ENGINE.add(
         else Reading()
     ),
 )
-ENGINE.add(
+ENGINE.consequence(
     "ray_lost",
-    CONSEQUENCE,
-    (
+    r"Object(?:Lost|FetchTimedOut|ReconstructionFailed\w{0,40})Error: |RaySystemError: "
+    r"|[Rr]aylet is marked dead|[Rr]aylet exited unexpectedly|Could not find any running Ray"
+    r"|GCS server (?:may be|is) (?:unavailable|dead|down)|GCS: RpcError|LocalRayletDiedError"
+    r"|RayChannel(?:Timeout)?Error|TaskCancelledError|TrainingFailedError: |WorkerGroupError: "
+    r"|WorkerHealthCheck\w{0,40}Error|missing too many heartbeats|exceptions\.GetTimeoutError: "
+    r"|[Rr]aylet is terminated: (?:ip=(?P<address>[\d.]{7,15}))?|(?:RayActor|ActorUnavailable"
+    r"|OwnerDied|NodeDied)Error: ",
+    literals=(
         "objectlosterror",
         "raysystemerror",
         "the raylet is marked dead",
@@ -97,14 +100,7 @@ ENGINE.add(
         "ownerdiederror",
         "nodediederror",
     ),
-    r"Object(?:Lost|FetchTimedOut|ReconstructionFailed\w{0,40})Error: |RaySystemError: "
-    r"|[Rr]aylet is marked dead|[Rr]aylet exited unexpectedly|Could not find any running Ray"
-    r"|GCS server (?:may be|is) (?:unavailable|dead|down)|GCS: RpcError|LocalRayletDiedError"
-    r"|RayChannel(?:Timeout)?Error|TaskCancelledError|TrainingFailedError: |WorkerGroupError: "
-    r"|WorkerHealthCheck\w{0,40}Error|missing too many heartbeats|exceptions\.GetTimeoutError: "
-    r"|[Rr]aylet is terminated: (?:ip=(?P<address>[\d.]{7,15}))?|(?:RayActor|ActorUnavailable"
-    r"|OwnerDied|NodeDied)Error: ",
-    (
+    matches=(
         "ray.exceptions.ObjectLostError: Failed to retrieve object 00ff",
         "ray.exceptions.RaySystemError: System error: Broken pipe",
         "node_manager.cc:902: The Raylet is marked dead; exiting.",
@@ -115,28 +111,28 @@ ENGINE.add(
         "ray.exceptions.GetTimeoutError: Get timed out: some object(s) not ready.",
         "Raylet is terminated: ip=192.168.207.6, id=0973. Termination is unexpected.",
     ),
-    ("GCS server started", "no ObjectLostError handlers"),
-    RAY,
+    near_misses=("GCS server started", "no ObjectLostError handlers"),
     blame=Blame.PEER,
 )
-ENGINE.add(
+ENGINE.root(
     "ray_environment",
-    ROOT,
-    ("runtimeenvsetuperror", "failed to set up runtime environment", "crosslanguageerror"),
     r"RuntimeEnvSetupError: |Failed to set up runtime environment",
-    (
+    literals=("runtimeenvsetuperror", "failed to set up runtime environment", "crosslanguageerror"),
+    matches=(
         "ray.exceptions.RuntimeEnvSetupError: Failed to set up runtime environment.",
         "(raylet) [ERROR] Failed to set up runtime environment for job 01000000",
     ),
-    ("runtime environment was set up",),
-    RAY,
+    near_misses=("runtime environment was set up",),
     category=Category.DEPENDENCY,
     also=(Category.STORAGE, Category.SOFTWARE_USER),
 )
-ENGINE.add(
+ENGINE.consequence(
     "engine_gone",
-    CONSEQUENCE,
-    (
+    r"Engine core initialization failed|EngineCore (?:failed to start|encountered an issue)"
+    r"|No available block found in \d|AsyncEngineDeadError|[Ee]ngine process failed to start"
+    r"|Rank 0 scheduler died|[Ee]ngine loop is not running|RPC call to \w{1,40} timed out"
+    r"|Executor failed\.",
+    literals=(
         "engine core initialization failed",
         "enginecore failed to start",
         "enginecore encountered an issue",
@@ -152,24 +148,21 @@ ENGINE.add(
         "rpc call to execute_model timed out",
         "rpc call to sample_tokens timed out",
     ),
-    r"Engine core initialization failed|EngineCore (?:failed to start|encountered an issue)"
-    r"|No available block found in \d|AsyncEngineDeadError|[Ee]ngine process failed to start"
-    r"|Rank 0 scheduler died|[Ee]ngine loop is not running|RPC call to \w{1,40} timed out"
-    r"|Executor failed\.",
-    (
+    matches=(
         "RuntimeError: Engine core initialization failed. See root cause above. Failed core"
         " proc(s): {}",
         "shm_broadcast.py:466] No available block found in 60 second.",
         "TimeoutError: RPC call to execute_model timed out.",
     ),
-    ("Engine core initialization took 12 s",),
-    SERVING,
+    near_misses=("Engine core initialization took 12 s",),
+    source=SERVING,
     blame=Blame.NOBODY,
 )
-ENGINE.add(
+ENGINE.root(
     "cache_too_small",
-    ROOT,
-    (
+    r"stored in KV cache|KV cache is needed, which is larger|less than desired GPU memory"
+    r" utilization|Not enough memory\. Please try to increase --mem-fraction",
+    literals=(
         "stored in kv cache",
         "needed for kv cache",
         "is less than desired gpu memory utilization",
@@ -177,16 +170,14 @@ ENGINE.add(
         "not enough memory. please try to increase --mem-fraction",
         "kv cache is needed, which is larger than",
     ),
-    r"stored in KV cache|KV cache is needed, which is larger|less than desired GPU memory"
-    r" utilization|Not enough memory\. Please try to increase --mem-fraction",
-    (
+    matches=(
         "ValueError: The model's max seq len (32768) is larger than the maximum number of tokens"
         " that can be stored in KV cache (8192).",
         "ValueError: Free memory on device (2.1/79.1 GiB) on startup is less than desired GPU"
         " memory utilization (0.9, 71.2 GiB).",
     ),
-    ("tokens are stored in the KV cache",),
-    SERVING,
+    near_misses=("tokens are stored in the KV cache",),
+    source=SERVING,
     category=Category.GPU_OOM,
     also=(Category.SOFTWARE_USER,),
 )

@@ -9,14 +9,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.job_line import ROOT, Family
+from triage.signatures.family import Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-ENVIRONMENT = Family("environment", Kind.DEPENDENCY)
-DEPENDENCY = Category.DEPENDENCY
-USER = Category.SOFTWARE_USER
 
 # The part that the container asks for is not there, or says nothing.
 NO_DEVICE = re.compile(r"device error: |unknown device|no such device|nvml error: ", re.IGNORECASE)
@@ -38,10 +35,16 @@ def container(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-ENVIRONMENT.add(
+ENVIRONMENT = Family("environment", Kind.DEPENDENCY, category=Category.DEPENDENCY)
+
+ENVIRONMENT.root(
     "container",
-    ROOT,
-    (
+    r"nvidia-container-cli: \w[\w ]{0,40}(?:error|failed)|OCI runtime create failed"
+    r"|failed to create (?:shim|containerd) task|pyxis: (?:couldn't|could not|failed|error|child)"
+    r"|enroot-\w{1,20}: (?:failed|command not found|error)|unsatisfied condition: \w"
+    r"|\bexec format error|while running nvccli"
+    r"|\bmanifest unknown\b|\bmanifest for \S{1,200} not found|pull access denied for",
+    literals=(
         "nvidia-container-cli:",
         "oci runtime create failed",
         "failed to create shim task",
@@ -56,12 +59,7 @@ ENVIRONMENT.add(
         "manifest for ",
         "pull access denied",
     ),
-    r"nvidia-container-cli: \w[\w ]{0,40}(?:error|failed)|OCI runtime create failed"
-    r"|failed to create (?:shim|containerd) task|pyxis: (?:couldn't|could not|failed|error|child)"
-    r"|enroot-\w{1,20}: (?:failed|command not found|error)|unsatisfied condition: \w"
-    r"|\bexec format error|while running nvccli"
-    r"|\bmanifest unknown\b|\bmanifest for \S{1,200} not found|pull access denied for",
-    (
+    matches=(
         "nvidia-container-cli: initialization error: nvml error: driver not loaded: unknown",
         "container launch failed: nvidia-container-cli: device error: unknown device id: GPU-7d3f",
         "docker: Error response from daemon: failed to create shim task: OCI runtime create failed:"
@@ -71,37 +69,41 @@ ENVIRONMENT.add(
         "exec /usr/bin/python: exec format error",
         "Error response from daemon: manifest for nvcr.io/x:24.01 not found: manifest unknown",
     ),
-    ("pyxis: imported docker image", "nvidia-container-cli: version 1.14"),
-    "NVIDIA container toolkit, runc, pyxis, enroot",
-    category=DEPENDENCY,
+    near_misses=("pyxis: imported docker image", "nvidia-container-cli: version 1.14"),
+    source="NVIDIA container toolkit, runc, pyxis, enroot",
     also=(Category.GPU, Category.STORAGE),
     read=container,
 )
-ENVIRONMENT.add(
+ENVIRONMENT.root(
     "command",
-    ROOT,
-    (
+    r"(?:bash|sh|line \d{1,6}|zsh|execve\(\)|srun): (?:line \d{1,6}: )?[\w./-]{1,120}: command not"
+    r" found|python[\d.]{0,6}: can't open file '|cannot execute: required file|bad interpreter: ",
+    literals=(
         ": command not found",
         "can't open file '",
         "cannot execute: required file",
         "bad interpreter",
     ),
-    r"(?:bash|sh|line \d{1,6}|zsh|execve\(\)|srun): (?:line \d{1,6}: )?[\w./-]{1,120}: command not"
-    r" found|python[\d.]{0,6}: can't open file '|cannot execute: required file|bad interpreter: ",
-    (
+    matches=(
         "/bin/bash: line 1: torchrun: command not found",
         "/bin/bash: torchrun: command not found",
         "python: can't open file '/workspace/train.py': [Errno 2] No such file or directory",
     ),
-    ("grep finds no ': command not found' in it",),
-    "shells and interpreters",
-    category=DEPENDENCY,
-    also=(USER,),
+    near_misses=("grep finds no ': command not found' in it",),
+    source="shells and interpreters",
+    also=(Category.SOFTWARE_USER,),
 )
-ENVIRONMENT.add(
+ENVIRONMENT.root(
     "extension_build",
-    ROOT,
-    (
+    r"Error building extension '|'ninja', '-v'|CUDAMismatchException"
+    r"|CUDA_HOME (?:environment variable is not set|does not exist)"
+    r"|compiled with different CUDA major versions|RuntimeError: Numpy is not available"
+    r"|compiled using NumPy 1\.x cannot be run|numpy\.dtype size changed|[Nn]inja is required to"
+    r" load"
+    r"|Distributed package doesn't have NCCL|is not compatible with the current PyTorch"
+    r" installation"
+    r"|Unable to JIT load the \w{1,40} op|was built with a different version of",
+    literals=(
         "error building extension",
         "'ninja', '-v'",
         "cudamismatchexception",
@@ -125,15 +127,7 @@ ENVIRONMENT.add(
         "operator torch",
         "was built with a different version of",
     ),
-    r"Error building extension '|'ninja', '-v'|CUDAMismatchException"
-    r"|CUDA_HOME (?:environment variable is not set|does not exist)"
-    r"|compiled with different CUDA major versions|RuntimeError: Numpy is not available"
-    r"|compiled using NumPy 1\.x cannot be run|numpy\.dtype size changed|[Nn]inja is required to"
-    r" load"
-    r"|Distributed package doesn't have NCCL|is not compatible with the current PyTorch"
-    r" installation"
-    r"|Unable to JIT load the \w{1,40} op|was built with a different version of",
-    (
+    matches=(
         "RuntimeError: Error building extension 'fused_adam'",
         "subprocess.CalledProcessError: Command '['ninja', '-v']' returned non-zero exit status 1.",
         "deepspeed.ops.op_builder.builder.CUDAMismatchException: >- DeepSpeed Op Builder: Installed"
@@ -146,15 +140,17 @@ ENVIRONMENT.add(
         "RuntimeError: Distributed package doesn't have NCCL built in",
         "RuntimeError: Numpy is not available",
     ),
-    ("ninja -v builds it", "rebuild pytorch with sm_90 next week"),
-    "PyTorch, DeepSpeed, NumPy: binaries that do not fit each other",
-    category=DEPENDENCY,
-    also=(USER,),
+    near_misses=("ninja -v builds it", "rebuild pytorch with sm_90 next week"),
+    source="PyTorch, DeepSpeed, NumPy: binaries that do not fit each other",
+    also=(Category.SOFTWARE_USER,),
 )
-ENVIRONMENT.add(
+ENVIRONMENT.root(
     "hub",
-    ROOT,
-    (
+    r"We couldn't connect to 'http|is not a valid model identifier listed|GatedRepoError: "
+    r"|(?:Repository|Revision|(?<!Local)Entry)NotFoundError: |OfflineModeIsEnabled"
+    r"|outgoing traffic has been disabled|Client Error: Too Many Requests for url"
+    r"|Cannot access gated repo",
+    literals=(
         "we couldn't connect to 'http",
         "is not a valid model identifier listed",
         "gatedrepoerror",
@@ -166,26 +162,23 @@ ENVIRONMENT.add(
         "client error: too many requests for url",
         "cannot access gated repo",
     ),
-    r"We couldn't connect to 'http|is not a valid model identifier listed|GatedRepoError: "
-    r"|(?:Repository|Revision|(?<!Local)Entry)NotFoundError: |OfflineModeIsEnabled"
-    r"|outgoing traffic has been disabled|Client Error: Too Many Requests for url"
-    r"|Cannot access gated repo",
-    (
+    matches=(
         "OSError: We couldn't connect to 'https://huggingface.co' to load the files, and couldn't"
         " find them in the cached files.",
         "OSError: org/model is not a local folder and is not a valid model identifier listed on"
         " 'https://huggingface.co/models'",
         "huggingface_hub.errors.GatedRepoError: 401 Client Error.",
     ),
-    ("connected to 'https://huggingface.co'",),
-    "huggingface_hub, transformers",
-    category=DEPENDENCY,
-    also=(USER, Category.STORAGE),
+    near_misses=("connected to 'https://huggingface.co'",),
+    source="huggingface_hub, transformers",
+    also=(Category.SOFTWARE_USER, Category.STORAGE),
 )
-ENVIRONMENT.add(
+ENVIRONMENT.root(
     "licence",
-    ROOT,
-    (
+    r"[Ll]icen[cs]e checkout failed|[Nn]o licenses available|Licensed number of users already"
+    r"|[Ll]icen[cs]e server .{0,60}?(?:down|unreach|not respond|fail|cannot)|[Ll]icen[cs]e has"
+    r" expired|(?:[Ff]ailed|[Uu]nable) to acquire (?:a )?licen[cs]e",
+    literals=(
         "license checkout failed",
         "no licenses available",
         "licensed number of users already",
@@ -196,19 +189,21 @@ ENVIRONMENT.add(
         "failed to acquire a license",
         "unlicensed (unrestricted)",
     ),
-    r"[Ll]icen[cs]e checkout failed|[Nn]o licenses available|Licensed number of users already"
-    r"|[Ll]icen[cs]e server .{0,60}?(?:down|unreach|not respond|fail|cannot)|[Ll]icen[cs]e has"
-    r" expired|(?:[Ff]ailed|[Uu]nable) to acquire (?:a )?licen[cs]e",
-    ("flexlm: License checkout failed: no licenses available", "vGPU: Failed to acquire license"),
-    ("the license server is up", "License: MIT"),
-    "licence managers",
-    category=DEPENDENCY,
+    matches=(
+        "flexlm: License checkout failed: no licenses available",
+        "vGPU: Failed to acquire license",
+    ),
+    near_misses=("the license server is up", "License: MIT"),
+    source="licence managers",
     blame=Blame.SHARED,
 )
-ENVIRONMENT.add(
+ENVIRONMENT.root(
     "process_group_set_up",
-    ROOT,
-    (
+    r"(?P<part>is only supported with GPUs, no GPUs found)"
+    r"|(?P<variable>environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected)"
+    r"|(?P<order>Default process group has not been initialized|initialize the default process"
+    r" group twice)|ncclCommInitRank ?: invalid rank requested|Invalid config \w{1,40} attribute",
+    literals=(
         "is only supported with gpus, no gpus found",
         "environment variable master_addr expected",
         "environment variable rank expected",
@@ -220,11 +215,7 @@ ENVIRONMENT.add(
         "invalid config ",
         "invalid backend: '",
     ),
-    r"(?P<part>is only supported with GPUs, no GPUs found)"
-    r"|(?P<variable>environment variable (?:MASTER_ADDR|MASTER_PORT|RANK|WORLD_SIZE) expected)"
-    r"|(?P<order>Default process group has not been initialized|initialize the default process"
-    r" group twice)|ncclCommInitRank ?: invalid rank requested|Invalid config \w{1,40} attribute",
-    (
+    matches=(
         "ValueError: ProcessGroupNCCL is only supported with GPUs, no GPUs found!",
         "ValueError: Error initializing torch.distributed using env:// rendezvous: environment"
         " variable MASTER_ADDR expected, but not set",
@@ -232,14 +223,13 @@ ENVIRONMENT.add(
         " init_process_group.",
         "init.cc:1740 NCCL WARN Invalid config blocking attribute value -2147483648",
     ),
-    ("the default process group has been initialized",),
-    "PyTorch: distributed_c10d.py, rendezvous.py; NCCL: init.cc",
-    category=DEPENDENCY,
-    also=(USER,),
+    near_misses=("the default process group has been initialized",),
+    source="PyTorch: distributed_c10d.py, rendezvous.py; NCCL: init.cc",
+    also=(Category.SOFTWARE_USER,),
     read=lambda found, _after: (
         Reading(also=(Category.IO_BOARD, Category.GPU), weak=True)
         if found["part"]
-        else Reading(category=USER, also=(DEPENDENCY,))
+        else Reading(category=Category.SOFTWARE_USER, also=(Category.DEPENDENCY,))
         if found["order"]
         else Reading()
     ),

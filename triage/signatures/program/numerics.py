@@ -10,14 +10,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind
-from triage.signatures.job_line import NOISE, ROOT, Family
+from triage.signatures.family import NOISE, ROOT, Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-NUMERICS = Family("numerics", Kind.NUMERICS)
-NUMERICAL = Category.NUMERICAL
-SDC = Category.SDC
 MEGATRON = "Megatron-LM: rerun_state_machine.py"
 
 # A scale that keeps falling below this is no warm-up: the gradients overflow whatever it is.
@@ -39,7 +36,7 @@ def rerun(found: re.Match[str], _after: Sequence[str]) -> Reading:
         return Reading(weak=not second, blame=Blame.NOBODY)
     # A number that is none is no matter of tolerance.
     sure = second or FAULTY.search(found.string, found.end()) is not None
-    return Reading(category=SDC, also=(NUMERICAL, Category.GPU), weak=not sure)
+    return Reading(category=Category.SDC, also=(Category.NUMERICAL, Category.GPU), weak=not sure)
 
 
 FAULTY = re.compile(
@@ -54,17 +51,25 @@ def loss_scale(found: re.Match[str], _after: Sequence[str]) -> Reading:
     fields = {"loss_scale": found["scale"]}
     if scale >= SMALL_SCALE:
         return Reading(role=NOISE, fields=fields)
-    return Reading(role=ROOT, category=NUMERICAL, also=(SDC,), weak=True, fields=fields)
+    return Reading(
+        role=ROOT, category=Category.NUMERICAL, also=(Category.SDC,), weak=True, fields=fields
+    )
 
 
 def skipped_step(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A finite norm that is called a spike is a threshold set too low."""
     norm = found["norm"].lower()
     if norm in ("nan", "inf", "-inf"):
-        return Reading(category=NUMERICAL, also=(SDC,), fields={"grad_norm": norm})
+        return Reading(
+            category=Category.NUMERICAL, also=(Category.SDC,), fields={"grad_norm": norm}
+        )
     if float(norm) > 1e3:
-        return Reading(category=NUMERICAL, also=(SDC,), fields={"grad_norm": norm})
-    return Reading(category=Category.DEPENDENCY, also=(NUMERICAL,), fields={"grad_norm": norm})
+        return Reading(
+            category=Category.NUMERICAL, also=(Category.SDC,), fields={"grad_norm": norm}
+        )
+    return Reading(
+        category=Category.DEPENDENCY, also=(Category.NUMERICAL,), fields={"grad_norm": norm}
+    )
 
 
 GRAD_NORM = re.compile(
@@ -87,31 +92,30 @@ def norm_jump(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     return None
 
 
-NUMERICS.add(
+NUMERICS = Family("numerics", Kind.NUMERICS, category=Category.NUMERICAL)
+
+NUMERICS.root(
     "rerun_unexpected",
-    ROOT,
-    ("unexpected result ",),
     r"Unexpected result (?P<value>\S{1,40}) on rank (?P<rank>\d{1,7}) at iteration"
     r" #(?P<iteration>\d{1,12})",
-    (
+    literals=("unexpected result ",),
+    matches=(
         "ERROR:megatron.core.rerun_state_machine:Unexpected result nan on rank 3 at iteration #3"
         " invocation #2 (message='found NaN in local grad norm')",
     ),
-    ("unexpected result type of the hook",),
-    MEGATRON,
-    category=NUMERICAL,
-    also=(SDC,),
+    near_misses=("unexpected result type of the hook",),
+    source=MEGATRON,
+    also=(Category.SDC,),
     blame=Blame.NOBODY,  # who is to blame is what the reruns find out
     each=True,
 )
-NUMERICS.add(
+NUMERICS.root(
     "rerun_verdict",
-    ROOT,
-    ("first rerun: ", "second rerun: "),
     r"(?:Rank (?P<rank>\d{1,7}), node (?P<node>[\w.-]{1,128}), device (?P<cuda_device>\d{1,3}),"
     r" iteration #(?P<iteration>\d{1,12}): )?(?P<turn>First|Second) rerun: "
     r"(?P<verdict>(?:unexpected )?result is (?:(?:not )?(?:reproducible|the same)|different))",
-    (
+    literals=("first rerun: ", "second rerun: "),
+    matches=(
         "Rank 3, node n4, device 3, iteration #9: First rerun: unexpected result is reproducible"
         " within the tolerance (nan = nan). Need to rerun on a different GPU",
         "Rank 3, node n4, device 3, iteration #9: First rerun: unexpected result is not"
@@ -121,81 +125,78 @@ NUMERICS.add(
         "Rank 3, node n4, device 3, iteration #9: Second rerun: result is different on a different"
         " GPU (nan != 0.5)",
     ),
-    ("First rerun: starting",),
-    MEGATRON,
-    category=NUMERICAL,
-    also=(SDC,),
+    near_misses=("First rerun: starting",),
+    source=MEGATRON,
+    also=(Category.SDC,),
     each=True,
     read=rerun,
 )
-NUMERICS.add(
+NUMERICS.root(
     "rerun_hardware",
-    ROOT,
-    ("possible transient error", "possible persistent error"),
     r"(?:Rank (?P<rank>\d{1,7}), node (?P<node>[\w.-]{1,128}), device (?P<cuda_device>\d{1,3})"
     r".{0,80}?)?Possible (?P<what>transient|persistent) error\b",
-    ("Rank 3, node n4, device 3, iteration #9: Possible persistent error!",),
-    ("possible transient errors are retried",),
-    MEGATRON,
-    category=SDC,
-    also=(NUMERICAL, Category.GPU),
+    literals=("possible transient error", "possible persistent error"),
+    matches=("Rank 3, node n4, device 3, iteration #9: Possible persistent error!",),
+    near_misses=("possible transient errors are retried",),
+    source=MEGATRON,
+    category=Category.SDC,
+    also=(Category.NUMERICAL, Category.GPU),
     each=True,
 )
-NUMERICS.add(
+NUMERICS.root(
     "rerun_correct",
-    ROOT,
-    ("correct result (but possible application error)",),
     r"(?:Rank (?P<rank>\d{1,7}), node (?P<node>[\w.-]{1,128}), device (?P<cuda_device>\d{1,3})"
     r".{0,80}?)?Correct result \(but possible Application error\)",
-    (
+    literals=("correct result (but possible application error)",),
+    matches=(
         "Rank 3, node n4, device 3, iteration #9: Correct result (but possible Application error)"
         " (found NaN)",
     ),
-    ("correct result (but late)",),
-    MEGATRON,
-    category=NUMERICAL,
+    near_misses=("correct result (but late)",),
+    source=MEGATRON,
     blame=Blame.NOBODY,
     each=True,
 )
-NUMERICS.add(
+NUMERICS.root(
     "rank_nan",
-    ROOT,
-    ("found nan in local", "found inf in local", "found nan in param"),
     r"(?:Rank (?P<rank>\d{1,7}): )?found (?:NaN|Inf)(?:/Inf)? in (?:local|param)"
     r"(?:.{0,160}?Device: (?P<cuda_device>\d{1,3}), node: (?P<node>[\w.-]{1,128}))?",
-    (
+    literals=("found nan in local", "found inf in local", "found nan in param"),
+    matches=(
         "AssertionError: Rank 11: found NaN in local grad norm in backward pass before"
         " data-parallel communication collective. Device: 3, node: n9",
         "found NaN in local forward loss calculation. Device: 2, node: n4",
         "found Inf in local grad norm for bucket #3 in backward pass",
     ),
-    ("found none in local grads",),
-    "Megatron-LM: distributed/param_and_grad_buffer.py",
-    category=SDC,
-    also=(NUMERICAL, Category.GPU),
+    near_misses=("found none in local grads",),
+    source="Megatron-LM: distributed/param_and_grad_buffer.py",
+    category=Category.SDC,
+    also=(Category.NUMERICAL, Category.GPU),
     weak=True,
     each=True,
     read=lambda _found, _after: Reading(fields={"before_reduction": "1"}),
 )
-NUMERICS.add(
+NUMERICS.root(
     "nan_found",
-    ROOT,
-    ("found nan in", "found inf in", "nan detected in", "nan encountered in"),
     r"(?i)\b(?:found (?:nan|inf)s?(?:/inf)?|nans? (?:detected|encountered)) in"
     r" (?:the )?(?:loss|grad|gradient|output|logits|activation|weight|forward|backward)",
-    (
+    literals=("found nan in", "found inf in", "nan detected in", "nan encountered in"),
+    matches=(
         "AssertionError: Rank 7: found NaN in loss, iteration 6718",
         "RuntimeError: NaN detected in gradients of layer 3",
         "ValueError: NaN encountered in the loss at step 12",
     ),
-    ("checked: no NaN found in loss", "found nan in column 3 of labels.csv"),
-    "frameworks' own checks after the reduction",
-    category=NUMERICAL,
+    near_misses=("checked: no NaN found in loss", "found nan in column 3 of labels.csv"),
+    source="frameworks' own checks after the reduction",
 )
-NUMERICS.add(
+NUMERICS.root(
     "replica_mismatch",
-    ROOT,
-    (
+    r"gradients are inconsistent between workers|hashes (?:not matching across|do not match across)"
+    r"|(?:param\w*|weight\w*|replica\w*|gradient\w*|tensor) checksums? (?:mismatch|differ)"
+    r"|checksum mismatch (?:across|between|on) (?:replicas|ranks|rank)"
+    r"|parameters are not identical across|[Ss]ilent data corruption (?:detected|found|on)"
+    r"|SDC detected",
+    literals=(
         "inconsistent between workers",
         "parameter hashes not matching",
         "hashes do not match across",
@@ -205,27 +206,32 @@ NUMERICS.add(
         "silent data corruption",
         "sdc detected",
     ),
-    r"gradients are inconsistent between workers|hashes (?:not matching across|do not match across)"
-    r"|(?:param\w*|weight\w*|replica\w*|gradient\w*|tensor) checksums? (?:mismatch|differ)"
-    r"|checksum mismatch (?:across|between|on) (?:replicas|ranks|rank)"
-    r"|parameters are not identical across|[Ss]ilent data corruption (?:detected|found|on)"
-    r"|SDC detected",
-    (
+    matches=(
         "FloatingPointError: Fatal error: gradients are inconsistent between workers. Try a legacy"
         " reduction.",
         "AssertionError: Parameter hashes not matching across DP replicas",
     ),
-    ("checksum mismatch of the archive", "silent data corruption checks are on"),
-    "fairseq, Megatron-LM: checks across replicas",
-    category=SDC,
-    also=(NUMERICAL, Category.SOFTWARE_FRAMEWORK),
+    near_misses=("checksum mismatch of the archive", "silent data corruption checks are on"),
+    source="fairseq, Megatron-LM: checks across replicas",
+    category=Category.SDC,
+    also=(Category.NUMERICAL, Category.SOFTWARE_FRAMEWORK),
     weak=True,
     each=True,
 )
-NUMERICS.add(
+NUMERICS.root(
     "diverged",
-    ROOT,
-    (
+    r"already at minimum - cannot decrease|Minimum loss scale reached"
+    r"|returned nan values in its \d{1,3}\w\w output|[Ll]oss is (?:nan|inf), stopping"
+    r"|gradients from `parameters` is non-finite|probability tensor contains either"
+    r"|returned in `training_step` is nan|NaN or Inf found in input tensor"
+    r"|[Dd]etected nan and/or inf values|NaN (?:detected|encountered) in (?:the )?"
+    r"(?:loss|grad\w*|param\w*|weights?|activation\w*|output)"
+    r"|[Ll]oss (?:became|has become) nan|(?:loss|training) diverged|non-finite loss"
+    r"|(?:detected|found) (?:loss )?divergence|\b(?:NaN|Inf(?:inity)?)(?:s| or (?:NaN|Inf)s?)? in "
+    r"(?:the )?(?:global )?(?:loss|grad\w*|param\w*|weights?)\b|\bgrad\w*s? contain(?:s|ed)? "
+    r"(?:nan|inf)|not finite: (?:loss|grad\w*)|(?:loss|grad[ _]norm) is not finite"
+    r"|\bloss spiked? (?:at|detected|from|of|by|in)\b|\bloss has spiked",
+    literals=(
         "already at minimum - cannot decrease",
         "minimum loss scale reached",
         "nan values in its",
@@ -260,18 +266,7 @@ NUMERICS.add(
         "loss spike",
         "loss has spiked",
     ),
-    r"already at minimum - cannot decrease|Minimum loss scale reached"
-    r"|returned nan values in its \d{1,3}\w\w output|[Ll]oss is (?:nan|inf), stopping"
-    r"|gradients from `parameters` is non-finite|probability tensor contains either"
-    r"|returned in `training_step` is nan|NaN or Inf found in input tensor"
-    r"|[Dd]etected nan and/or inf values|NaN (?:detected|encountered) in (?:the )?"
-    r"(?:loss|grad\w*|param\w*|weights?|activation\w*|output)"
-    r"|[Ll]oss (?:became|has become) nan|(?:loss|training) diverged|non-finite loss"
-    r"|(?:detected|found) (?:loss )?divergence|\b(?:NaN|Inf(?:inity)?)(?:s| or (?:NaN|Inf)s?)? in "
-    r"(?:the )?(?:global )?(?:loss|grad\w*|param\w*|weights?)\b|\bgrad\w*s? contain(?:s|ed)? "
-    r"(?:nan|inf)|not finite: (?:loss|grad\w*)|(?:loss|grad[ _]norm) is not finite"
-    r"|\bloss spiked? (?:at|detected|from|of|by|in)\b|\bloss has spiked",
-    (
+    matches=(
         "Exception: Current loss scale already at minimum - cannot decrease scale anymore.",
         "RuntimeError: Function 'MulBackward0' returned nan values in its 0th output.",
         "Loss is nan, stopping training",
@@ -281,42 +276,41 @@ NUMERICS.add(
         "Detected divergence: loss 11.3 is above three times its mean",
         "loss spike at step 400: 2.1 -> 11.8, grad norm 341",
     ),
-    ("NaN detected in 0 samples of the file list",),
-    "DeepSpeed, fairseq, PyTorch, Lightning",
-    category=NUMERICAL,
-    also=(SDC,),
+    near_misses=("NaN detected in 0 samples of the file list",),
+    source="DeepSpeed, fairseq, PyTorch, Lightning",
+    also=(Category.SDC,),
 )
-NUMERICS.add(
+NUMERICS.root(
     "skipped_step",
-    ROOT,
-    ("spiky gradient",),
     r"spiky gradient \(norm=(?P<norm>-?(?:nan|inf|\d{1,12}(?:\.\d{1,20})?(?:e[+-]?\d{1,3})?))\)",
-    ("Step 17: detected nan/inf/spiky gradient (norm=2.17); skipping optimizer step.",),
-    ("spiky gradients are skipped",),
-    "trainers that skip steps by the norm",
-    category=NUMERICAL,
+    literals=("spiky gradient",),
+    matches=("Step 17: detected nan/inf/spiky gradient (norm=2.17); skipping optimizer step.",),
+    near_misses=("spiky gradients are skipped",),
+    source="trainers that skip steps by the norm",
     weak=True,
     read=skipped_step,
 )
-NUMERICS.add(
+NUMERICS.noise(
     "loss_scale",
-    NOISE,
-    ("reducing loss scale to", "attempted loss scale:"),
     r"(?:reducing loss scale to|loss scale: [\d.e+-]{1,24}, reducing to) (?P<scale>"
     r"\d{1,20}(?:\.\d{1,30})?(?:e[+-]?\d{1,3})?)",
-    (
+    literals=("reducing loss scale to", "attempted loss scale:"),
+    matches=(
         "Gradient overflow.  Skipping step, loss scaler 0 reducing loss scale to 1.5e-05",
         "[deepspeed] OVERFLOW! Rank 0 Skipping step. Attempted loss scale: 65536, reducing to"
         " 32768",
     ),
-    ("loss scale 65536",),
-    "Apex, DeepSpeed: dynamic loss scaling",
+    near_misses=("loss scale 65536",),
+    source="Apex, DeepSpeed: dynamic loss scaling",
     read=loss_scale,
+    category=None,
 )
-NUMERICS.add(
+NUMERICS.root(
     "nan_printed",
-    ROOT,
-    tuple(
+    r"(?<!best_)(?<!best )(?<!min_)(?<!best-)"
+    r"(?:loss\w{0,20}|grad[ _]?norm)['\"]?(?:\s?[:=]\s{0,4}| is | )['\"]?-?(?P<value>nan|inf)"
+    r"(?![\w-])",
+    literals=tuple(
         f"{name}{mark}{value}"
         for name, marks in (
             ("loss", (": ", "=", "': ", '": ', " = ", " ", " is ", ":", "': '", " : ")),
@@ -325,36 +319,30 @@ NUMERICS.add(
         for mark in marks
         for value in ("nan", "inf", "-inf")
     ),
-    r"(?<!best_)(?<!best )(?<!min_)(?<!best-)"
-    r"(?:loss\w{0,20}|grad[ _]?norm)['\"]?(?:\s?[:=]\s{0,4}| is | )['\"]?-?(?P<value>nan|inf)"
-    r"(?![\w-])",
-    (
+    matches=(
         " iteration 12/ 100 | lm loss: NAN | loss scale: 1.0 | grad norm: 3.1 | number of nan"
         " iterations: 0 |",
         "{'loss': 0.0, 'grad_norm': nan, 'learning_rate': 1e-05, 'epoch': 0.1}",
         "step: 40  loss: nan  grad_norm: nan  tps: 900",
     ),
-    (
+    near_misses=(
         "| number of skipped iterations: 0 | number of nan iterations: 0 |",
         "loss infrastructure ready",
         "best_loss: inf",
     ),
-    "progress lines of any trainer",
-    category=NUMERICAL,
-    also=(SDC,),
+    source="progress lines of any trainer",
+    also=(Category.SDC,),
     blame=Blame.NOBODY,
     weak=True,
 )
-NUMERICS.add(
+NUMERICS.root(
     "norm_jump",
-    ROOT,
-    ("grad norm: ", "grad_norm: ", "grad_norm': "),
     r"grad[ _]norm['\"]?: ['\"]?(?P<norm>\d{1,12}(?:\.\d{1,12})?(?:e[+-]?\d{1,3})?)",
-    ("step: 7  loss: 2.1  grad_norm: 0.5\nstep: 8  loss: 2.2  grad_norm: 91.0",),
-    ("step: 7  loss: 2.1  grad_norm: 0.5\nstep: 8  loss: 2.1  grad_norm: 0.7",),
-    "progress lines of any trainer",
-    category=NUMERICAL,
-    also=(SDC,),
+    literals=("grad norm: ", "grad_norm: ", "grad_norm': "),
+    matches=("step: 7  loss: 2.1  grad_norm: 0.5\nstep: 8  loss: 2.2  grad_norm: 91.0",),
+    near_misses=("step: 7  loss: 2.1  grad_norm: 0.5\nstep: 8  loss: 2.1  grad_norm: 0.7",),
+    source="progress lines of any trainer",
+    also=(Category.SDC,),
     blame=Blame.NOBODY,
     weak=True,
     context=2,

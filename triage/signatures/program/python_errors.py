@@ -11,14 +11,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
+from triage.signatures.family import CONSEQUENCE, ROOT, Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-PYTHON = Family("python", Kind.PYTHON)
-USER = Category.SOFTWARE_USER
-FRAMEWORK = Category.SOFTWARE_FRAMEWORK
 TORCH = "PyTorch"
 BUILTIN = "Python: built-in exceptions"
 
@@ -36,7 +33,7 @@ CLOSED = (
 WORKER_ENDS = {
     "killed": (ROOT, Category.HOST_OOM),
     "bus error": (ROOT, Category.HOST_OOM),
-    "segmentation fault": (ROOT, FRAMEWORK),
+    "segmentation fault": (ROOT, Category.SOFTWARE_FRAMEWORK),
 }
 
 
@@ -51,9 +48,9 @@ def worker_end(found: re.Match[str], _after: Sequence[str]) -> Reading:
 
 
 FATAL = {
-    "segmentation fault": (ROOT, FRAMEWORK, (USER,)),
-    "bus error": (ROOT, Category.HOST_OOM, (FRAMEWORK,)),
-    "illegal instruction": (ROOT, Category.DEPENDENCY, (FRAMEWORK, Category.CPU)),
+    "segmentation fault": (ROOT, Category.SOFTWARE_FRAMEWORK, (Category.SOFTWARE_USER,)),
+    "bus error": (ROOT, Category.HOST_OOM, (Category.SOFTWARE_FRAMEWORK,)),
+    "illegal instruction": (ROOT, Category.DEPENDENCY, (Category.SOFTWARE_FRAMEWORK, Category.CPU)),
 }
 
 
@@ -63,27 +60,30 @@ def fatal(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=role, category=category, also=also)
 
 
-PYTHON.add(
+PYTHON = Family("python", Kind.PYTHON)
+
+PYTHON.root(
     "data_worker",
-    ROOT,
-    ("dataloader worker (pid",),
     r"DataLoader worker \(pid(?:\(s\))? (?P<worker_pid>[\d, ]{1,200})\)"
     r" (?:is killed by signal: (?P<signal_name>[A-Z][a-z]+(?: [a-z]+)?)|exited unexpectedly)",
-    (
+    literals=("dataloader worker (pid",),
+    matches=(
         "RuntimeError: DataLoader worker (pid 69228) is killed by signal: Killed. ",
         "RuntimeError: DataLoader worker (pid 812) is killed by signal: Bus error. It is possible"
         " that dataloader's workers are out of shared memory.",
         "RuntimeError: DataLoader worker (pid(s) 812, 813) exited unexpectedly",
     ),
-    ("DataLoader worker (pid 8) started",),
-    "PyTorch: utils/data/dataloader.py",
+    near_misses=("DataLoader worker (pid 8) started",),
+    source="PyTorch: utils/data/dataloader.py",
     category=Category.HOST_OOM,
     read=worker_end,
 )
-PYTHON.add(
+PYTHON.root(
     "shared_memory",
-    ROOT,
-    (
+    r"Unexpected bus error encountered in worker|unable to open shared memory object"
+    r"|unable to (?:mmap|write|resize|open)\b.{0,80}? file </torch_|[Ii]nsufficient shared memory"
+    r" \(shm\)|are out of shared memory",
+    literals=(
         "unexpected bus error encountered in worker",
         "unable to open shared memory object",
         "from file </torch_",
@@ -91,22 +91,24 @@ PYTHON.add(
         "out of shared memory",
         "insufficient shared memory (shm)",
     ),
-    r"Unexpected bus error encountered in worker|unable to open shared memory object"
-    r"|unable to (?:mmap|write|resize|open)\b.{0,80}? file </torch_|[Ii]nsufficient shared memory"
-    r" \(shm\)|are out of shared memory",
-    (
+    matches=(
         "RuntimeError: unable to mmap 2147483648 bytes from file </torch_44_12>: Cannot allocate"
         " memory (12)",
         "ERROR: Unexpected bus error encountered in worker. This might be caused by shm.",
     ),
-    ("shared memory object opened",),
-    "PyTorch: utils/data",
+    near_misses=("shared memory object opened",),
+    source="PyTorch: utils/data",
     category=Category.HOST_OOM,
 )
-PYTHON.add(
+PYTHON.root(
     "host_memory",
-    ROOT,
-    (
+    r"can't allocate memory: you tried to allocate|not enough memory: you tried to allocate"
+    r"|\[Errno 12\] Cannot allocate memory|std::bad_alloc|ArrayMemoryError"
+    rf"|{BEFORE}MemoryError: |{ALONE}MemoryError\s*$"
+    r"|\b(?:rank|worker|process|task|pid|container|trainer|pod)\b.{0,40}?\b(?:was |were |is "
+    r"|been |got )"
+    r"(?P<killed>OOM[- ]killed|killed by (?:the )?OOM)",
+    literals=(
         "can't allocate memory",
         "not enough memory: you tried",
         "[errno 12] cannot allocate memory",
@@ -118,13 +120,7 @@ PYTHON.add(
         "killed by the oom",
         "killed by oom",
     ),
-    r"can't allocate memory: you tried to allocate|not enough memory: you tried to allocate"
-    r"|\[Errno 12\] Cannot allocate memory|std::bad_alloc|ArrayMemoryError"
-    rf"|{BEFORE}MemoryError: |{ALONE}MemoryError\s*$"
-    r"|\b(?:rank|worker|process|task|pid|container|trainer|pod)\b.{0,40}?\b(?:was |were |is "
-    r"|been |got )"
-    r"(?P<killed>OOM[- ]killed|killed by (?:the )?OOM)",
-    (
+    matches=(
         "RuntimeError: [enforce fail at alloc_cpu.cpp:75] err == 0. DefaultCPUAllocator: can't"
         " allocate memory: you tried to allocate 4096 bytes. Error code 12",
         "OSError: [Errno 12] Cannot allocate memory",
@@ -132,8 +128,11 @@ PYTHON.add(
         "MemoryError",
         "ERROR worker 3 was OOM-killed by the kernel",
     ),
-    ("except MemoryError as error:", "if a worker was OOM-killed, look at the node's memory"),
-    BUILTIN,
+    near_misses=(
+        "except MemoryError as error:",
+        "if a worker was OOM-killed, look at the node's memory",
+    ),
+    source=BUILTIN,
     category=Category.HOST_OOM,
     read=lambda found, _after: (
         None
@@ -142,59 +141,59 @@ PYTHON.add(
         else Reading()
     ),
 )
-PYTHON.add(
+PYTHON.consequence(
     "fatal",
-    CONSEQUENCE,
-    ("fatal python error: ",),
     r"Fatal Python error: (?P<why>Segmentation fault|Aborted|Bus error|Illegal instruction"
     r"|Floating point exception)",
-    ("Fatal Python error: Segmentation fault", "Fatal Python error: Aborted"),
-    ("Fatal Python error: none",),
-    "Python: faulthandler",
+    literals=("fatal python error: ",),
+    matches=("Fatal Python error: Segmentation fault", "Fatal Python error: Aborted"),
+    near_misses=("Fatal Python error: none",),
+    source="Python: faulthandler",
     read=fatal,
 )
-PYTHON.add(
+PYTHON.root(
     "resource_limit",
-    ROOT,
-    (
+    r"\[Errno 24\] Too many open files|received 0 items of ancdata|can't start new thread"
+    r"|[Tt]hread creation failed|pthread_create failed",
+    literals=(
         "[errno 24] too many open files",
         "received 0 items of ancdata",
         "can't start new thread",
         "pthread_create failed",
         "thread creation failed",
     ),
-    r"\[Errno 24\] Too many open files|received 0 items of ancdata|can't start new thread"
-    r"|[Tt]hread creation failed|pthread_create failed",
-    ("OSError: [Errno 24] Too many open files", "RuntimeError: can't start new thread"),
-    ("limit of open files: 1048576",),
-    BUILTIN,
+    matches=("OSError: [Errno 24] Too many open files", "RuntimeError: can't start new thread"),
+    near_misses=("limit of open files: 1048576",),
+    source=BUILTIN,
     category=Category.DEPENDENCY,
-    also=(USER,),
+    also=(Category.SOFTWARE_USER,),
 )
-PYTHON.add(
+PYTHON.root(
     "ddp_reduction",
-    ROOT,
-    (
+    r"Expected to have finished reduction in the prior iteration"
+    r"|Expected to mark a variable ready only once"
+    r"|did not receive grad for rank (?P<rank>\d{1,7})",
+    literals=(
         "expected to have finished reduction",
         "mark a variable ready only once",
         "did not receive grad for rank",
     ),
-    r"Expected to have finished reduction in the prior iteration"
-    r"|Expected to mark a variable ready only once"
-    r"|did not receive grad for rank (?P<rank>\d{1,7})",
-    (
+    matches=(
         "RuntimeError: Expected to have finished reduction in the prior iteration before starting"
         " a new one.",
         "Parameter indices which did not receive grad for rank 3: 7 8",
     ),
-    ("finished reduction in 3 ms",),
-    "PyTorch: reducer.cpp",
-    category=USER,
+    near_misses=("finished reduction in 3 ms",),
+    source="PyTorch: reducer.cpp",
+    category=Category.SOFTWARE_USER,
 )
-PYTHON.add(
+PYTHON.root(
     "missing_library",
-    ROOT,
-    (
+    r"undefined symbol: ?\S|cannot open shared object file|ModuleNotFoundError: |ImportError: "
+    r"|version `[A-Z]{4,8}_[\d.]{1,12}' not found|PackageNotFoundError|VersionConflict"
+    r"|operator torchvision::nms does not exist|only supports Ampere GPUs or newer"
+    r"|DistributionNotFound",
+    literals=(
         "undefined symbol",
         "cannot open shared object file",
         "modulenotfounderror: ",
@@ -206,20 +205,16 @@ PYTHON.add(
         "only supports ampere gpus or newer",
         "distributionnotfound",
     ),
-    r"undefined symbol: ?\S|cannot open shared object file|ModuleNotFoundError: |ImportError: "
-    r"|version `[A-Z]{4,8}_[\d.]{1,12}' not found|PackageNotFoundError|VersionConflict"
-    r"|operator torchvision::nms does not exist|only supports Ampere GPUs or newer"
-    r"|DistributionNotFound",
-    (
+    matches=(
         "ImportError: /opt/lib/libtorch_cuda.so: undefined symbol: ncclCommRegister",
         "ModuleNotFoundError: No module named 'apex'",
         "/lib/libc.so.6: version `GLIBC_2.34' not found (required by python)",
         "OSError: libcudart.so.12: cannot open shared object file: No such file or directory",
     ),
-    ("raise ImportError(msg)",),
-    "Python: imports; the dynamic linker",
+    near_misses=("raise ImportError(msg)",),
+    source="Python: imports; the dynamic linker",
     category=Category.DEPENDENCY,
-    also=(USER,),
+    also=(Category.SOFTWARE_USER,),
     # NCCL and aws-ofi-nccl look for plugins that need not be there.
     read=lambda found, _after: (
         None
@@ -227,14 +222,16 @@ PYTHON.add(
         else Reading()
     ),
 )
-PYTHON.add(
+PYTHON.root(
     "nvml",
-    ROOT,
-    ("can't initialize nvml", "nvmlerror"),
     r"Can't initialize NVML|NVMLError_?(?P<error>\w{0,40})",
-    ("pynvml.NVMLError_DriverNotLoaded: Driver Not Loaded", "UserWarning: Can't initialize NVML"),
-    ("import NVML error types",),
-    "pynvml",
+    literals=("can't initialize nvml", "nvmlerror"),
+    matches=(
+        "pynvml.NVMLError_DriverNotLoaded: Driver Not Loaded",
+        "UserWarning: Can't initialize NVML",
+    ),
+    near_misses=("import NVML error types",),
+    source="pynvml",
     category=Category.DEPENDENCY,
     also=(Category.IO_BOARD, Category.GPU),
     weak=True,
@@ -244,10 +241,11 @@ PYTHON.add(
         else Reading()
     ),
 )
-PYTHON.add(
+PYTHON.root(
     "checkpoint_shape",
-    ROOT,
-    (
+    r"Global shape mismatch for loaded|in loading state_dict for|size mismatch for \S"
+    r"|Missing key in checkpoint|(?:Unexpected|Missing) key\(s\) in state_dict",
+    literals=(
         "global shape mismatch for loaded",
         "loading state_dict for",
         "size mismatch for ",
@@ -255,21 +253,23 @@ PYTHON.add(
         "unexpected key(s) in state_dict",
         "missing key(s) in state_dict",
     ),
-    r"Global shape mismatch for loaded|in loading state_dict for|size mismatch for \S"
-    r"|Missing key in checkpoint|(?:Unexpected|Missing) key\(s\) in state_dict",
-    (
+    matches=(
         "Global shape mismatch for loaded ((8, 4)) and expected ((16, 4)) tensor for key w",
         "RuntimeError: Error(s) in loading state_dict for GPT:",
     ),
-    ("shapes match for loaded tensors",),
-    "PyTorch and Megatron-LM: checkpoint loading",
+    near_misses=("shapes match for loaded tensors",),
+    source="PyTorch and Megatron-LM: checkpoint loading",
     category=Category.DEPENDENCY,
-    also=(USER,),
+    also=(Category.SOFTWARE_USER,),
 )
-PYTHON.add(
+PYTHON.root(
     "tensor_shape",
-    ROOT,
-    (
+    r"shapes cannot be multiplied|The size of tensor a|[Ss]izes of tensors must match"
+    r"|Expected all tensors to be on the same device|does not require grad and does not have"
+    r"|is invalid for input of size|expected scalar type \w|backward through the graph a second"
+    r"|modified by an inplace operation|index out of range in self"
+    r"|each tensor to be equal size|to have scalar type \w",
+    literals=(
         "shapes cannot be multiplied",
         "must match the size of tensor",
         "sizes of tensors must match",
@@ -284,24 +284,21 @@ PYTHON.add(
         "each tensor to be equal size",
         "to have scalar type",
     ),
-    r"shapes cannot be multiplied|The size of tensor a|[Ss]izes of tensors must match"
-    r"|Expected all tensors to be on the same device|does not require grad and does not have"
-    r"|is invalid for input of size|expected scalar type \w|backward through the graph a second"
-    r"|modified by an inplace operation|index out of range in self"
-    r"|each tensor to be equal size|to have scalar type \w",
-    (
+    matches=(
         "RuntimeError: mat1 and mat2 shapes cannot be multiplied (8x16 and 32x8)",
         "RuntimeError: The size of tensor a (8) must match the size of tensor b (9)",
         "IndexError: index out of range in self",
     ),
-    ("sizes of tensors are logged",),
-    TORCH,
-    category=USER,
+    near_misses=("sizes of tensors are logged",),
+    source=TORCH,
+    category=Category.SOFTWARE_USER,
 )
-PYTHON.add(
+PYTHON.root(
     "compiler",
-    ROOT,
-    (
+    r"INTERNAL ASSERT FAILED|torch\._(?:dynamo|inductor)\.exc\.\w+(?:Error|Failed|Exception)"
+    r"|BackendCompilerFailed|triton\.compiler\.errors\.\w+Error|ptxas (?:error|fatal)"
+    r"|triton\.runtime\.errors\.(?:OutOfResources|PTXASError|InterpreterError): ",
+    literals=(
         "internal assert failed",
         "torch._dynamo.exc",
         "torch._inductor.exc",
@@ -311,23 +308,23 @@ PYTHON.add(
         "ptxas error",
         "ptxas fatal",
     ),
-    r"INTERNAL ASSERT FAILED|torch\._(?:dynamo|inductor)\.exc\.\w+(?:Error|Failed|Exception)"
-    r"|BackendCompilerFailed|triton\.compiler\.errors\.\w+Error|ptxas (?:error|fatal)"
-    r"|triton\.runtime\.errors\.(?:OutOfResources|PTXASError|InterpreterError): ",
-    (
+    matches=(
         "triton.runtime.errors.OutOfResources: out of resource: shared memory, Required: 232448",
         "RuntimeError: r INTERNAL ASSERT FAILED at alloc.cpp:812, please report a bug to PyTorch.",
         "torch._inductor.exc.InductorError: CompilationError: at 3:1",
     ),
-    ("from torch._dynamo.exc import Unsupported",),
-    TORCH,
-    category=FRAMEWORK,
-    also=(USER,),
+    near_misses=("from torch._dynamo.exc import Unsupported",),
+    source=TORCH,
+    category=Category.SOFTWARE_FRAMEWORK,
+    also=(Category.SOFTWARE_USER,),
 )
-PYTHON.add(
+PYTHON.root(
     "heap",
-    ROOT,
-    (
+    r"double free or corruption|free\(\): invalid|malloc\(\): (?:corrupted|invalid|unsorted)"
+    r"|munmap_chunk\(\): invalid|corrupted size vs\. prev_size|corrupted double-linked list"
+    r"|stack smashing detected"
+    r"|pure virtual method called",
+    literals=(
         "double free or corruption",
         "free(): invalid",
         "malloc(): ",
@@ -337,20 +334,18 @@ PYTHON.add(
         "stack smashing detected",
         "pure virtual method called",
     ),
-    r"double free or corruption|free\(\): invalid|malloc\(\): (?:corrupted|invalid|unsorted)"
-    r"|munmap_chunk\(\): invalid|corrupted size vs\. prev_size|corrupted double-linked list"
-    r"|stack smashing detected"
-    r"|pure virtual method called",
-    ("double free or corruption (!prev)", "malloc(): corrupted top size"),
-    ("malloc(): hook installed",),
-    "glibc: malloc",
-    category=FRAMEWORK,
-    also=(USER, Category.HOST_MEMORY, Category.CPU),
+    matches=("double free or corruption (!prev)", "malloc(): corrupted top size"),
+    near_misses=("malloc(): hook installed",),
+    source="glibc: malloc",
+    category=Category.SOFTWARE_FRAMEWORK,
+    also=(Category.SOFTWARE_USER, Category.HOST_MEMORY, Category.CPU),
 )
-PYTHON.add(
+PYTHON.root(
     "service",
-    ROOT,
-    (
+    r"(?:requests|urllib3|mlflow)\.exceptions\.\w{3,40}(?:Error|Timeout|Exception)\b"
+    r"|wandb\.(?:errors|sdk\.lib)\.[\w.]{1,60}Error|huggingface_hub\.[\w.]{1,60}Error"
+    r"|aiohttp\.client_exceptions\.\w{3,40}|HfHubHTTPError|LocalEntryNotFoundError",
+    literals=(
         "requests.exceptions.",
         "urllib3.exceptions.",
         "wandb.errors.",
@@ -362,24 +357,24 @@ PYTHON.add(
         "mlflow.exceptions.",
         "aiohttp.client_exceptions.",
     ),
-    r"(?:requests|urllib3|mlflow)\.exceptions\.\w{3,40}(?:Error|Timeout|Exception)\b"
-    r"|wandb\.(?:errors|sdk\.lib)\.[\w.]{1,60}Error|huggingface_hub\.[\w.]{1,60}Error"
-    r"|aiohttp\.client_exceptions\.\w{3,40}|HfHubHTTPError|LocalEntryNotFoundError",
-    (
+    matches=(
         "requests.exceptions.ConnectionError: HTTPSConnectionPool(host='hub', port=443): Max"
         " retries exceeded",
         "wandb.errors.CommError: Run initialization has timed out after 90.0 sec.",
     ),
-    ("import requests.exceptions.",),
-    "services outside the job",
+    near_misses=("import requests.exceptions.",),
+    source="services outside the job",
     category=Category.DEPENDENCY,
-    also=(Category.STORAGE, USER),
+    also=(Category.STORAGE, Category.SOFTWARE_USER),
     weak=True,
 )
-PYTHON.add(
+PYTHON.consequence(
     "connection",
-    CONSEQUENCE,
-    (
+    rf"{BEFORE}{CLOSED}: |{ALONE}{CLOSED}\s*$"
+    r"|(?:RuntimeError: |what\(\): {1,4})(?:Transport endpoint is not connected"
+    r"|Connection timed out|Connection reset by peer|Broken pipe|Socket Timeout"
+    r"|Connection closed by)",
+    literals=(
         "connectionreseterror",
         "connectionrefusederror",
         "connectionabortederror",
@@ -398,25 +393,25 @@ PYTHON.add(
         "timeouterror: ",
         "systemexit",
     ),
-    rf"{BEFORE}{CLOSED}: |{ALONE}{CLOSED}\s*$"
-    r"|(?:RuntimeError: |what\(\): {1,4})(?:Transport endpoint is not connected"
-    r"|Connection timed out|Connection reset by peer|Broken pipe|Socket Timeout"
-    r"|Connection closed by)",
-    (
+    matches=(
         "ConnectionResetError: [Errno 104] Connection reset by peer",
         "torch.distributed.DistNetworkError: failed to recv",
         "RuntimeError: Socket Timeout",
         "  what():  Transport endpoint is not connected",
         "EOFError",
     ),
-    ("    except EOFError:", "raise ConnectionResetError"),
-    BUILTIN,
+    near_misses=("    except EOFError:", "raise ConnectionResetError"),
+    source=BUILTIN,
     blame=Blame.PEER,
 )
-PYTHON.add(
+PYTHON.consequence(
     "connection_told",
-    CONSEQUENCE,
-    (
+    r"\b(?P<word>rank|peer) (?P<end>\d{1,7}|[\w.:-]{4,128}?)(?:<\d{1,5}>| \([^()]{1,80}\))?:? {0,2}"
+    r"(?:connection (?:was )?(?:closed|reset|lost)|closed the connection)"
+    r"|\b[Ll]ost connection to (?:rank|peer)|\bconnection (?:closed|reset) by remote (?:host|end"
+    r"|process)"
+    r"|StatusCode\.UNAVAILABLE",
+    literals=(
         "connection closed by remote",
         "connection reset by remote",
         "closed the connection",
@@ -428,22 +423,17 @@ PYTHON.add(
         "socket closed",
         "statuscode.unavailable",
     ),
-    r"\b(?P<word>rank|peer) (?P<end>\d{1,7}|[\w.:-]{4,128}?)(?:<\d{1,5}>| \([^()]{1,80}\))?:? {0,2}"
-    r"(?:connection (?:was )?(?:closed|reset|lost)|closed the connection)"
-    r"|\b[Ll]ost connection to (?:rank|peer)|\bconnection (?:closed|reset) by remote (?:host|end"
-    r"|process)"
-    r"|StatusCode\.UNAVAILABLE",
-    (
+    matches=(
         "requests to rank 7 (10.0.0.7:5555): connection closed by remote host",
         "NCCL WARN bootstrapRecv: peer 10.0.0.7<41000> closed the connection",
         "grpc._channel._MultiThreadedRendezvous: StatusCode.UNAVAILABLE Socket closed",
     ),
-    (
+    near_misses=(
         "sshd[12]: Connection closed by remote host [preauth]",
         "peer 10.0.0.7 closed the connection, retrying",
         "client closed the connection",
     ),
-    "programs that speak of the other end of a connection",
+    source="programs that speak of the other end of a connection",
     blame=Blame.PEER,
     read=lambda found, _after: (
         None
@@ -457,24 +447,34 @@ PYTHON.add(
         )
     ),
 )
-PYTHON.add(
+PYTHON.root(
     "missing_file",
-    ROOT,
-    ("filenotfounderror: ", "permissionerror: ", "isadirectoryerror: ", "notadirectoryerror: "),
     rf"{BEFORE}(?:FileNotFound|Permission|IsADirectory|NotADirectory)Error: ",
-    (
+    literals=(
+        "filenotfounderror: ",
+        "permissionerror: ",
+        "isadirectoryerror: ",
+        "notadirectoryerror: ",
+    ),
+    matches=(
         "FileNotFoundError: [Errno 2] No such file or directory: '/data/part-7.bin'",
         "PermissionError: [Errno 13] Permission denied: '/ckpt/last'",
     ),
-    ("except FileNotFoundError:",),
-    BUILTIN,
-    category=USER,
+    near_misses=("except FileNotFoundError:",),
+    source=BUILTIN,
+    category=Category.SOFTWARE_USER,
     also=(Category.STORAGE, Category.DEPENDENCY),
 )
-PYTHON.add(
+PYTHON.root(
     "does_not_fit",
-    ROOT,
-    (
+    rf"{BEFORE}(?:Runtime|Value|OS|Environment|Import|Assertion|NotImplemented|Attribute|Type)?"
+    r"(?:Error|Exception): .{0,240}?(?:[Ff]ailed to import [\w.]{2,120}|mismatches the version"
+    " that was"
+    r"|[Pp]lease (?:install|upgrade|update|reinstall)\b|pip install |\bis not installed\b"
+    r"|\b[Ii]ncompatible version|\bversion mismatch\b|version is not compatible|[Nn]o valid"
+    " installation"
+    r" of|(?:[Ff]ailed|[Uu]nable) to load plugin|[Cc]ould not load (?:dynamic )?library)",
+    literals=(
         "failed to import ",
         "mismatches the version",
         "please install",
@@ -492,14 +492,7 @@ PYTHON.add(
         "could not load dynamic library",
         "unable to load plugin",
     ),
-    rf"{BEFORE}(?:Runtime|Value|OS|Environment|Import|Assertion|NotImplemented|Attribute|Type)?"
-    r"(?:Error|Exception): .{0,240}?(?:[Ff]ailed to import [\w.]{2,120}|mismatches the version"
-    " that was"
-    r"|[Pp]lease (?:install|upgrade|update|reinstall)\b|pip install |\bis not installed\b"
-    r"|\b[Ii]ncompatible version|\bversion mismatch\b|version is not compatible|[Nn]o valid"
-    " installation"
-    r" of|(?:[Ff]ailed|[Uu]nable) to load plugin|[Cc]ould not load (?:dynamic )?library)",
-    (
+    matches=(
         "RuntimeError: Failed to import transformers.models.llama.modeling_llama because of the"
         " following error (look up to see its traceback):",
         "RuntimeError: The detected CUDA version (11.8) mismatches the version that was used to"
@@ -507,32 +500,41 @@ PYTHON.add(
         "ValueError: FlashAttention2 cannot be used: the package flash_attn is not installed",
         "RuntimeError: Failed to load plugin 'libfoo_tuner.so'",
     ),
-    ("WARNING: triton is not installed, please install it to be faster", "pip install torch"),
-    "packages that do not fit each other, in the words of an exception",
+    near_misses=(
+        "WARNING: triton is not installed, please install it to be faster",
+        "pip install torch",
+    ),
+    source="packages that do not fit each other, in the words of an exception",
     category=Category.DEPENDENCY,
-    also=(USER,),
+    also=(Category.SOFTWARE_USER,),
 )
-PYTHON.add(
+PYTHON.root(
     "attribute",
-    ROOT,
-    ("attributeerror: ",),
     rf"{BEFORE}AttributeError: (?P<module>(?:partially initialized )?module )?",
-    (
+    literals=("attributeerror: ",),
+    matches=(
         "AttributeError: module 'torch.distributed' has no attribute 'tensor'",
         "AttributeError: 'NoneType' object has no attribute 'shape'",
     ),
-    ("except AttributeError as e: pass",),
-    BUILTIN,
-    category=USER,
+    near_misses=("except AttributeError as e: pass",),
+    source=BUILTIN,
+    category=Category.SOFTWARE_USER,
     also=(Category.DEPENDENCY,),
     read=lambda found, _after: (
-        Reading(category=Category.DEPENDENCY, also=(USER,)) if found["module"] else Reading()
+        Reading(category=Category.DEPENDENCY, also=(Category.SOFTWARE_USER,))
+        if found["module"]
+        else Reading()
     ),
 )
-PYTHON.add(
+PYTHON.root(
     "user_code",
-    ROOT,
-    (
+    rf"{BEFORE}(?P<type>(?:Value|Key|Index|Type|Name|ZeroDivision|UnboundLocal|Syntax|Indentation"
+    r"|Recursion|FileExists|UnicodeDecode|JSONDecode|Overflow|FloatingPoint|Validation"
+    r"|ConfigAttribute|ConfigKey|YAML)Error|HydraException|MisconfigurationException): "
+    rf"|{BEFORE}(?:AssertionError|NotImplementedError|StopIteration): "
+    rf"|{ALONE}(?P<bare>AssertionError|NotImplementedError|StopIteration)\s*$"
+    r"|error: unrecognized arguments|\.py: error: (?:the following arguments|argument )",
+    literals=(
         "valueerror: ",
         "keyerror: ",
         "indexerror: ",
@@ -560,13 +562,7 @@ PYTHON.add(
         "yamlerror",
         "misconfigurationexception",
     ),
-    rf"{BEFORE}(?P<type>(?:Value|Key|Index|Type|Name|ZeroDivision|UnboundLocal|Syntax|Indentation"
-    r"|Recursion|FileExists|UnicodeDecode|JSONDecode|Overflow|FloatingPoint|Validation"
-    r"|ConfigAttribute|ConfigKey|YAML)Error|HydraException|MisconfigurationException): "
-    rf"|{BEFORE}(?:AssertionError|NotImplementedError|StopIteration): "
-    rf"|{ALONE}(?P<bare>AssertionError|NotImplementedError|StopIteration)\s*$"
-    r"|error: unrecognized arguments|\.py: error: (?:the following arguments|argument )",
-    (
+    matches=(
         "ValueError: too many values to unpack (expected 2)",
         "KeyError: 'input_ids'",
         r'{"message": "Traceback (most recent):\n  File \\"t.py\\", line 3\nKeyError: 7"}',
@@ -575,14 +571,12 @@ PYTHON.add(
         "pydantic_core._pydantic_core.ValidationError: 1 validation error for Config",
         "train.py: error: unrecognized arguments: --lrr",
     ),
-    ("    raise ValueError(f'bad {x}')", "    except KeyError as error:"),
-    BUILTIN,
-    category=USER,
+    near_misses=("    raise ValueError(f'bad {x}')", "    except KeyError as error:"),
+    source=BUILTIN,
+    category=Category.SOFTWARE_USER,
 )
-PYTHON.add(
+PYTHON.consequence(
     "others_ended",
-    CONSEQUENCE,
-    ("runtimeerror: ", "exception: ", "error: "),
     rf"{BEFORE}(?:Runtime|Worker\w{{0,20}}|Engine\w{{0,20}}|Actor\w{{0,20}}|Executor\w{{0,20}})?"
     r"(?:Error|Exception): (?:.{0,60}?\b(?:[Ww]orkers?|[Rr]anks?|[Pp]rocess(?:es)?|[Pp]eers?"
     r"|[Aa]ctors?"
@@ -592,32 +586,32 @@ PYTHON.add(
     r"|(?:[Uu]nknown )?(?:[Ff]ailed|[Ff]ailure|[Ee]rror|[Uu]nknown|None)\.?\s*$"
     r"|(?:Operation )?(?:[Tt]imed? ?out|[Tt]imeout)\b|[Cc]ancell?ed\b|[Aa]borted\b"
     r"|[Ii]nterrupted\b)",
-    (
+    literals=("runtimeerror: ", "exception: ", "error: "),
+    matches=(
         "RuntimeError: Worker failed with error, see the traceback above",
         "Exception: rank 3 exited, stopping the others",
         "RuntimeError: Timed out waiting for the other ranks",
         "WorkerError: peer 10.0.0.3 is gone",
         "RuntimeError: failed",
     ),
-    (
+    near_misses=(
         "RuntimeError: the schedule has no micro-batches left",
         "WARNING: worker 3 exited",
         "ValueError: 3 ranks failed the check of divisibility",
     ),
-    "exceptions that say that something else ended first",
+    source="exceptions that say that something else ended first",
     blame=Blame.NOBODY,
     traits=(Trait.GENERIC,),
 )
-PYTHON.add(
+PYTHON.root(
     "runtime_error",
-    ROOT,
-    ("runtimeerror: ", "check failed: ", " exception: "),
     rf"{BEFORE}(?:RuntimeError|Exception): (?P<message>\S.{{0,200}})|\bCheck failed: ",
-    ("RuntimeError: the schedule has no micro-batches left",),
-    ("    raise RuntimeError(message)",),
-    BUILTIN,
-    category=USER,
-    also=(FRAMEWORK,),
+    literals=("runtimeerror: ", "check failed: ", " exception: "),
+    matches=("RuntimeError: the schedule has no micro-batches left",),
+    near_misses=("    raise RuntimeError(message)",),
+    source=BUILTIN,
+    category=Category.SOFTWARE_USER,
+    also=(Category.SOFTWARE_FRAMEWORK,),
     weak=True,
 )
 # Exceptions of well-known packages that are not called an error.
@@ -625,55 +619,52 @@ OTHER_ENDINGS = (
     "OutOfResources", "ArrowInvalid", "TimeoutExpired", "BrokenProcessPool", "BrokenExecutor",
     "BadZipFile", "DoesNotExist",
 )  # fmt: skip
-PYTHON.add(
+PYTHON.root(
     "own_exception",
-    ROOT,
-    ("error: ", "exception: ", *(f"{name.lower()}: " for name in OTHER_ENDINGS)),
     r"(?:^\s{0,4}|[\])]:? )(?!LustreError|pyo3_runtime)(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
     rf"(?P<type>[A-Z]\w{{0,80}}(?:Error|Exception)|{'|'.join(OTHER_ENDINGS)})"
     r": (?P<message>\S.{0,200}))",
-    (
+    literals=("error: ", "exception: ", *(f"{name.lower()}: " for name in OTHER_ENDINGS)),
+    matches=(
         "mylib.errors.ShardMismatchError: shard 3 has another length than its index says",
         "LedgerError: the sampler came to the end twice",
         "pyarrow.lib.ArrowInvalid: Column data for field 3 with type large_string is inconsistent",
     ),
-    (
+    near_misses=(
         "    raise ShardMismatchError(f'shard {x}')",
         "step 12: ShardMismatchError: 3 shards were skipped",
         "Error: see the log of the launcher",
         "[2026-01-01 00:00:00] retries after: SlowDownError: 503",
         "cublasLtError: none",
     ),
-    "classes that a package or the training code defines itself",
-    category=USER,
-    also=(FRAMEWORK, Category.DEPENDENCY),
+    source="classes that a package or the training code defines itself",
+    category=Category.SOFTWARE_USER,
+    also=(Category.SOFTWARE_FRAMEWORK, Category.DEPENDENCY),
     weak=True,
 )
-PYTHON.add(
+PYTHON.root(
     "rust_panic",
-    ROOT,
-    ("panicked at ", "pyo3_runtime.panicexception"),
     r"\bthread '[^'\n]{1,80}' (?:\(\d{1,10}\) )?panicked at |\bpyo3_runtime\.PanicException: ",
-    (
+    literals=("panicked at ", "pyo3_runtime.panicexception"),
+    matches=(
         "thread '<unnamed>' panicked at src/models/bpe/model.rs:12:9:",
         "thread '<unnamed>' panicked at 'no entry found for key', src/lib.rs:88:13",
         "thread 'main' (4711) panicked at src/lib.rs:88:13:",
     ),
-    ("the operator panicked at the sight of it", "except PanicException as panic:"),
-    "Rust: std::panicking, and PyO3: tokenizers, safetensors, polars",
-    category=USER,
-    also=(FRAMEWORK, Category.DEPENDENCY),
+    near_misses=("the operator panicked at the sight of it", "except PanicException as panic:"),
+    source="Rust: std::panicking, and PyO3: tokenizers, safetensors, polars",
+    category=Category.SOFTWARE_USER,
+    also=(Category.SOFTWARE_FRAMEWORK, Category.DEPENDENCY),
 )
-PYTHON.add(
+PYTHON.root(
     "hydra",
-    ROOT,
-    ("error executing job with overrides",),
     r"Error executing job with overrides: ",
-    ("Error executing job with overrides: ['trainer.num_nodes=4']",),
-    ("executing job with overrides: []",),
-    "Hydra: what it prints in front of the traceback of the program that it runs",
-    category=USER,
-    also=(FRAMEWORK, Category.DEPENDENCY),
+    literals=("error executing job with overrides",),
+    matches=("Error executing job with overrides: ['trainer.num_nodes=4']",),
+    near_misses=("executing job with overrides: []",),
+    source="Hydra: what it prints in front of the traceback of the program that it runs",
+    category=Category.SOFTWARE_USER,
+    also=(Category.SOFTWARE_FRAMEWORK, Category.DEPENDENCY),
     weak=True,
 )
 

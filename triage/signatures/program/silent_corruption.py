@@ -13,15 +13,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind
-from triage.signatures.job_line import ROOT, Family
+from triage.signatures.family import Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-CORRUPTION = Family("sdc", Kind.NUMERICS)
-SDC = Category.SDC
-GPU = Category.GPU
-NUMERICAL = Category.NUMERICAL
 CHECKS = "trainers' own checks: replicas, reruns, self tests"
 
 # rank 17, rank=17, global rank 17, Rank-17, [rank17]
@@ -133,7 +129,7 @@ def accused(text: str) -> tuple[str | None, bool]:
     return different[0], against or len(set(ranks_of(behind))) == 1
 
 
-def about(text: str, *, weak: bool | None = None, category: Category = SDC) -> Reading:
+def about(text: str, *, weak: bool | None = None, category: Category = Category.SDC) -> Reading:
     """The reading of a line about the numbers of one rank, or of one that it does not name."""
     rank, firm = accused(text)
     if rank is None:
@@ -160,7 +156,7 @@ def repeated(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     if ALL_WELL.search(found.string) or ASKED_FOR.search(found.string):
         return None
     if SAME_AGAIN.search(found.string) and not NOT_AGAIN.search(found.string):
-        return Reading(category=NUMERICAL, also=(), blame=Blame.NOBODY, weak=True)
+        return Reading(category=Category.NUMERICAL, also=(), blame=Blame.NOBODY, weak=True)
     return about(found.string, weak=False)
 
 
@@ -204,8 +200,8 @@ def before_reduction(found: re.Match[str], _after: Sequence[str]) -> Reading | N
         return None
     reading = about(text, weak=False)
     return Reading(
-        category=SDC,
-        also=(NUMERICAL, GPU),
+        category=Category.SDC,
+        also=(Category.NUMERICAL, Category.GPU),
         weak=True,
         fields={**reading.fields, "before_reduction": "1"},
     )
@@ -235,10 +231,25 @@ LOCALLY = (
     r"|collective))"
 )
 
-CORRUPTION.add(
+CORRUPTION = Family("sdc", Kind.NUMERICS, category=Category.SDC)
+
+CORRUPTION.root(
     "rerun_differs",
-    ROOT,
-    (
+    r"(?:\b(?:deterministic )?(?:replay(?:ed|ing)?|re-?run(?:ning)?|recompute[ds]?|recomputation"
+    r"|re-?execut\w{2,5}|second run|two runs|runs? of the same batch)\b.{0,120}?"
+    r"(?:mismatch|differ(?:s|ed|ent)?\b|does ?n[o']t match|did ?n[o']t match|not (?:bit|reproduc)"
+    r"|diverge[sd]?|disagree|!=)"
+    r"|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b.{0,80}?\b(?:NaN|Inf|spike)s?\b"
+    r".{0,60}?\breproduc(?:es|ed)\b|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b"
+    r".{0,60}?\breproduc(?:es|ed) the (?:same )?(?:NaN|Inf|spike|loss|divergence)"
+    r"|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b.{0,60}?\bon (?:a |an )?"
+    r"(?:spare|different|another|other|healthy) (?:gpu|node|host|device|rank|machine)\b.{0,60}?"
+    r"\b(?:finite|clean|correct|no nans?|differs?|different|normal)\b"
+    r"|(?:mismatch|differ(?:s|ed)?\b).{0,60}?\b(?:between|over|across|on) (?:two |both )?"
+    r"(?:runs|replays|reruns|executions)\b"
+    r"|\b(?:step|iteration|batch|gemm|matmul|result|loss|output|forward|backward)\b.{0,60}?\bnot "
+    r"(?:bit-?(?:exact|wise|identical)|reproducible)\b.{0,60}?\brank)",
+    literals=(
         "replay",
         "rerun",
         "re-run",
@@ -258,21 +269,7 @@ CORRUPTION.add(
         "on another node",
         "on a different node",
     ),
-    r"(?:\b(?:deterministic )?(?:replay(?:ed|ing)?|re-?run(?:ning)?|recompute[ds]?|recomputation"
-    r"|re-?execut\w{2,5}|second run|two runs|runs? of the same batch)\b.{0,120}?"
-    r"(?:mismatch|differ(?:s|ed|ent)?\b|does ?n[o']t match|did ?n[o']t match|not (?:bit|reproduc)"
-    r"|diverge[sd]?|disagree|!=)"
-    r"|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b.{0,80}?\b(?:NaN|Inf|spike)s?\b"
-    r".{0,60}?\breproduc(?:es|ed)\b|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b"
-    r".{0,60}?\breproduc(?:es|ed) the (?:same )?(?:NaN|Inf|spike|loss|divergence)"
-    r"|\b(?:replay(?:ed|ing)?|re-?run(?:ning)?|repeated|recompute[ds]?)\b.{0,60}?\bon (?:a |an )?"
-    r"(?:spare|different|another|other|healthy) (?:gpu|node|host|device|rank|machine)\b.{0,60}?"
-    r"\b(?:finite|clean|correct|no nans?|differs?|different|normal)\b"
-    r"|(?:mismatch|differ(?:s|ed)?\b).{0,60}?\b(?:between|over|across|on) (?:two |both )?"
-    r"(?:runs|replays|reruns|executions)\b"
-    r"|\b(?:step|iteration|batch|gemm|matmul|result|loss|output|forward|backward)\b.{0,60}?\bnot "
-    r"(?:bit-?(?:exact|wise|identical)|reproducible)\b.{0,60}?\brank)",
-    (
+    matches=(
         "Deterministic replay of step 412 on rank 9 gave a different loss (2.31 vs 2.97)",
         "ERROR sdc: recompute of layer 3 on rank 21: mismatch in 12 of 4096 elements",
         "[sdc-check] replay of step 90 on a spare GPU: loss matches the replicas; mismatch only on"
@@ -282,7 +279,7 @@ CORRUPTION.add(
         "rerun of step 310 reproduced the NaN on every rank: the model diverges",
         "NaN of rank 5: the step was rerun on a spare GPU and is finite there",
     ),
-    (
+    near_misses=(
         "replay buffer holds 4096 samples, different seeds per rank",
         "Recomputed values for the following tensors have different metadata than during the"
         " forward pass.",
@@ -290,9 +287,8 @@ CORRUPTION.add(
         "replay of step 12 passed: no mismatch on rank 3",
         "need to rerun on a different GPU to decide between persistent and correct result",
     ),
-    CHECKS,
-    category=SDC,
-    also=(GPU, NUMERICAL),
+    source=CHECKS,
+    also=(Category.GPU, Category.NUMERICAL),
     blame=Blame.SELF,
     each=True,
     read=lambda found, after: (
@@ -305,10 +301,30 @@ CORRUPTION.add(
         else repeated(found, after)
     ),
 )
-CORRUPTION.add(
+CORRUPTION.root(
     "check_failed",
-    ROOT,
-    (
+    r"\bsilent (?:data )?(?:corruption|error)s? (?:was |is |has been )?"
+    r"(?:detected|found|suspected|confirmed|on|at)\b"
+    r"|(?:detected|found|suspect(?:ed)?|confirmed) (?:a |possible )?silent (?:data )?corruption"
+    r"|\bSDC (?:was )?(?:detected|found|suspected|confirmed|error|event)\b"
+    r"|\bABFT\b.{0,80}?(?:violat|mismatch|fail|error|residual|exceed)"
+    r"|\b(?:gemm|matmul|tensor ?core|arithmetic|compute|numerical)s?\b.{0,40}?"
+    r"(?:self[- ]?(?:test|check)|check|test|verification|golden).{0,60}?"
+    r"(?:mismatch|fail(?:ed|ure)|differ|wrong|violat|incorrect)"
+    r"|\bself[- ]?(?:test|check)\b.{0,60}?(?:mismatch|results? differ|wrong result|incorrect)"
+    r"|\bchecksum violation in\b|\b(?:gemm|matmul)\b.{0,60}?\b(?:result|checksum)s? "
+    r"(?:mismatch|differ)"
+    r"|\bgolden (?:value|result|output|hash|checksum)s?\b.{0,60}?(?:mismatch|differ|!=|not match)"
+    r"|(?:mismatch|differs?)\b.{0,40}?\bgolden\b"
+    r"|\bbit[- ]?flips? (?:was |were )?(?:detected|found|in|on)\b"
+    r"|\b(?:wrong|incorrect) results? (?:from|of|on|by|computed by) (?:gpu|rank|device)\b"
+    r"|\b(?:determinism|reproducibility|bitwise) (?:\w{1,16} )?(?:test|check|validation)s?\b"
+    r".{0,20}?"
+    r"(?:fail(?:ed|ure)|mismatch)"
+    r"|\b(?:sha\d{1,3}|md5|crc\d{0,2}|hash|digest)(?:sum)? of .{0,60}?"
+    r"(?:differs?|mismatch)\w* (?:on|for|at)"
+    r" (?:\d{1,7} of \d{1,7} )?(?:gpus?|ranks?|devices?)\b",
+    literals=(
         "silent data corruption",
         "silent corruption",
         "silent error",
@@ -341,28 +357,7 @@ CORRUPTION.add(
         "sha256 of",
         "md5 of",
     ),
-    r"\bsilent (?:data )?(?:corruption|error)s? (?:was |is |has been )?"
-    r"(?:detected|found|suspected|confirmed|on|at)\b"
-    r"|(?:detected|found|suspect(?:ed)?|confirmed) (?:a |possible )?silent (?:data )?corruption"
-    r"|\bSDC (?:was )?(?:detected|found|suspected|confirmed|error|event)\b"
-    r"|\bABFT\b.{0,80}?(?:violat|mismatch|fail|error|residual|exceed)"
-    r"|\b(?:gemm|matmul|tensor ?core|arithmetic|compute|numerical)s?\b.{0,40}?"
-    r"(?:self[- ]?(?:test|check)|check|test|verification|golden).{0,60}?"
-    r"(?:mismatch|fail(?:ed|ure)|differ|wrong|violat|incorrect)"
-    r"|\bself[- ]?(?:test|check)\b.{0,60}?(?:mismatch|results? differ|wrong result|incorrect)"
-    r"|\bchecksum violation in\b|\b(?:gemm|matmul)\b.{0,60}?\b(?:result|checksum)s? "
-    r"(?:mismatch|differ)"
-    r"|\bgolden (?:value|result|output|hash|checksum)s?\b.{0,60}?(?:mismatch|differ|!=|not match)"
-    r"|(?:mismatch|differs?)\b.{0,40}?\bgolden\b"
-    r"|\bbit[- ]?flips? (?:was |were )?(?:detected|found|in|on)\b"
-    r"|\b(?:wrong|incorrect) results? (?:from|of|on|by|computed by) (?:gpu|rank|device)\b"
-    r"|\b(?:determinism|reproducibility|bitwise) (?:\w{1,16} )?(?:test|check|validation)s?\b"
-    r".{0,20}?"
-    r"(?:fail(?:ed|ure)|mismatch)"
-    r"|\b(?:sha\d{1,3}|md5|crc\d{0,2}|hash|digest)(?:sum)? of .{0,60}?"
-    r"(?:differs?|mismatch)\w* (?:on|for|at)"
-    r" (?:\d{1,7} of \d{1,7} )?(?:gpus?|ranks?|devices?)\b",
-    (
+    matches=(
         "SDC detected on rank 17 GPU 1: matmul self-test result mismatch",
         "ABFT checksum violation in GEMM on rank 9: row 112 residual 4.1e3 exceeds the threshold",
         "TensorCore self-check failed on rank 3: 4 of 1000 gemm results differ",
@@ -370,22 +365,30 @@ CORRUPTION.add(
         "golden checksum mismatch in the compute check of rank 7",
         "determinism check failed: md5 of the output of attention differs on 1 of 64 GPUs: rank 9",
     ),
-    (
+    near_misses=(
         "SDC check passed on rank 9",
         "silent data corruption checks are on",
         "the self-test of the fan passed",
         "gemm autotuning: 12 configs tried",
     ),
-    CHECKS,
-    category=SDC,
-    also=(GPU, NUMERICAL),
+    source=CHECKS,
+    also=(Category.GPU, Category.NUMERICAL),
     each=True,
     read=failed_check,
 )
-CORRUPTION.add(
+CORRUPTION.root(
     "replica_differs",
-    ROOT,
-    (
+    r"(?:\b(?:check ?sums?|fingerprints?|hash(?:es)?|crc\w{0,3}|digests?|(?:model |param\w{0,8} |"
+    r"gradients? |weights? )?replicas?|param(?:eter)?s?|weights?|gradients?|optimizer states?)\b"
+    r".{0,100}?(?:mismatch|differ(?:s|ed|ent)?\b|deviates?|disagrees?|diverge[sd]?|divergence"
+    r"|does ?n[o']t match|do not match|not identical|not equal|inconsistent|out of sync)"
+    r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,40}?\b(?:differs|disagrees|deviates|diverged) "
+    r"(?:from|with)\b)|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,100}?"
+    r"(?:check ?sum|fingerprint|hash) (?:mismatch|differs|does not match)"
+    r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,60}?\bdifferent (?:check ?sum|hash|fingerprint)\b"
+    r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,60}?\b(?:differs|disagrees|deviates) (?:from|with)"
+    r" (?:the )?(?:majority|\d{1,7} others?|(?:all )?others?|\d{1,7} other)",
+    literals=(
         "checksum",
         "fingerprint of",
         "fingerprint mismatch",
@@ -423,17 +426,7 @@ CORRUPTION.add(
         "out of sync",
         "desynchronized",
     ),
-    r"(?:\b(?:check ?sums?|fingerprints?|hash(?:es)?|crc\w{0,3}|digests?|(?:model |param\w{0,8} |"
-    r"gradients? |weights? )?replicas?|param(?:eter)?s?|weights?|gradients?|optimizer states?)\b"
-    r".{0,100}?(?:mismatch|differ(?:s|ed|ent)?\b|deviates?|disagrees?|diverge[sd]?|divergence"
-    r"|does ?n[o']t match|do not match|not identical|not equal|inconsistent|out of sync)"
-    r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,40}?\b(?:differs|disagrees|deviates|diverged) "
-    r"(?:from|with)\b)|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,100}?"
-    r"(?:check ?sum|fingerprint|hash) (?:mismatch|differs|does not match)"
-    r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,60}?\bdifferent (?:check ?sum|hash|fingerprint)\b"
-    r"|\brank[ _#:=-]{0,2}\d{1,7}\b.{0,60}?\b(?:differs|disagrees|deviates) (?:from|with)"
-    r" (?:the )?(?:majority|\d{1,7} others?|(?:all )?others?|\d{1,7} other)",
-    (
+    matches=(
         "rank 5 reports that rank 17 returned a checksum that does not match the other ranks",
         "rank 17 differs from majority: weight hash 0x9f31, 63 others 0x11ab",
         "param checksum mismatch across data-parallel replicas at step 9: rank 4 differs from 7"
@@ -447,23 +440,31 @@ CORRUPTION.add(
         "RuntimeError: replica checksum mismatch",
         "rank 27: parameter checksum mismatch in its group: majority 0xd1, odd one out: rank 16",
     ),
-    (
+    near_misses=(
         "checksum mismatch of the archive on rank 3",
         "source checksum mismatch on rank 2: /opt/train/main.py",
         "parameter checksums match across 64 ranks",
         "no replica mismatch found at step 900 on any rank",
         "dataset fingerprint differs from the cached one",
     ),
-    CHECKS,
-    category=SDC,
-    also=(NUMERICAL, Category.SOFTWARE_FRAMEWORK, GPU),
+    source=CHECKS,
+    also=(Category.NUMERICAL, Category.SOFTWARE_FRAMEWORK, Category.GPU),
     each=True,
     read=differs,
 )
-CORRUPTION.add(
+CORRUPTION.root(
     "nan_before_reduction",
-    ROOT,
-    (
+    rf"\b{NAN}\b.{{0,120}}?\b{LOCALLY}|\b{LOCALLY}.{{0,80}}?\b{NAN}\b"
+    rf"|\b{NAN}\b.{{0,80}}?\bunreduced grad|\bunreduced grad\w*.{{0,80}}?\b{NAN}\b"
+    rf"|\bonly (?:on |at |global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b"
+    rf"|\b{NAN}\b.{{0,60}}?\bonly (?:on|at|in|from) (?:global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b"
+    rf"|\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,80}}?\b{NAN}\b.{{0,60}}?\b(?:inputs?|weights|others?|"
+    r"ranks?|the rest|peers)\b.{0,60}? finite\b"
+    rf"|\b{NAN}\b.{{0,80}}?\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
+    r" (?:are|have|is|were|stay\w*) (?:all )?(?:finite|fine|clean|normal)"
+    rf"|\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
+    r" (?:are|have|is|were|stay\w*) (?:all )?(?:finite|fine|clean|normal)",
+    literals=(
         "local loss",
         "local grad",
         "local norm",
@@ -487,17 +488,7 @@ CORRUPTION.add(
         " finite",
         "before grad",
     ),
-    rf"\b{NAN}\b.{{0,120}}?\b{LOCALLY}|\b{LOCALLY}.{{0,80}}?\b{NAN}\b"
-    rf"|\b{NAN}\b.{{0,80}}?\bunreduced grad|\bunreduced grad\w*.{{0,80}}?\b{NAN}\b"
-    rf"|\bonly (?:on |at |global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b"
-    rf"|\b{NAN}\b.{{0,60}}?\bonly (?:on|at|in|from) (?:global )?rank[ _#:=-]{{0,2}}\d{{1,7}}\b"
-    rf"|\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,80}}?\b{NAN}\b.{{0,60}}?\b(?:inputs?|weights|others?|"
-    r"ranks?|the rest|peers)\b.{0,60}? finite\b"
-    rf"|\b{NAN}\b.{{0,80}}?\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
-    r" (?:are|have|is|were|stay\w*) (?:all )?(?:finite|fine|clean|normal)"
-    rf"|\brank[ _#:=-]{{0,2}}\d{{1,7}}\b.{{0,60}}?\b{NAN}\b.{{0,60}}?\bother(?: \d{{1,7}})? ranks?"
-    r" (?:are|have|is|were|stay\w*) (?:all )?(?:finite|fine|clean|normal)",
-    (
+    matches=(
         "rank 9: local loss is nan before all-reduce, the other ranks are finite",
         "[rank9]: local grad norm inf before reduction",
         "rank 9 produced non-finite gradients before all_reduce (layer 22)",
@@ -508,14 +499,13 @@ CORRUPTION.add(
         "activations on rank 9 contain NaN although inputs and weights are finite",
         "rank 37 local grad norm is nan, global ranks 0-36,38-63 finite",
     ),
-    (
+    near_misses=(
         "checking gradients for nan before all-reduce is enabled",
         "NaN in gradients on all ranks before the all-reduce at step 4",
         "local loss 2.31 on rank 9",
     ),
-    CHECKS,
-    category=SDC,
-    also=(NUMERICAL, GPU),
+    source=CHECKS,
+    also=(Category.NUMERICAL, Category.GPU),
     weak=True,
     each=True,
     read=lambda found, after: (
@@ -524,27 +514,33 @@ CORRUPTION.add(
         else before_reduction(found, after)
     ),
 )
-CORRUPTION.add(
+CORRUPTION.root(
     "nan_check_of_collective",
-    ROOT,
-    ("nancheck.cu", "assertion `!isnan("),
     r"NanCheck\.cu:\d{1,6}|Assertion `!isnan\(",
-    (
+    literals=("nancheck.cu", "assertion `!isnan("),
+    matches=(
         "NanCheck.cu:116: checkBytePack: block: [3,0,0], thread: [32,0,0] Assertion `!isnan(val)`"
         " failed.",
     ),
-    ("NaN check of collectives is on",),
-    "PyTorch: csrc/distributed/c10d/NanCheck.cu, TORCH_NCCL_NAN_CHECK: inputs of collectives",
-    category=SDC,
-    also=(NUMERICAL, Category.SOFTWARE_USER),
+    near_misses=("NaN check of collectives is on",),
+    source="PyTorch: csrc/distributed/c10d/NanCheck.cu, TORCH_NCCL_NAN_CHECK: inputs of"
+    " collectives",
+    also=(Category.NUMERICAL, Category.SOFTWARE_USER),
     weak=True,
     read=lambda _found, _after: Reading(fields={"before_reduction": "1"}),
 )
 
-CORRUPTION.add(
+CORRUPTION.root(
     "output_differs",
-    ROOT,
-    (
+    r"\b(?:outputs?|results?|checksums?|logits?|activations?|gradients?|values?)\b.{0,60}?"
+    r"(?:(?<!not )differs?|d(?:oes|o) not match|deviates?) (?:from )?(?:the )?(?:golden |cpu )?"
+    r"reference|\b(?:detected|found|saw) [1-9]\d{0,12} miscompares?|(?<!\b0 )(?<!\bno"
+    r" )\bmiscompares? (?:at|on|in|detected|found)\b"
+    r"|[Aa] memory mismatch was detected on GPU|\bGPU \d{1,3}\b.{0,60}?\bcomput(?:e|ation) "
+    r"(?:mismatch|errors?)\b|\bcomput(?:e|ation) (?:mismatch|errors?) (?:detected |found )?on GPU"
+    r"|\bdata corruption detected (?:on|in|at|by) (?:gpu|rank|device)"
+    r"|\bcorrupt(?:ed)? results? (?:of|from|on|by) (?:gpu|rank|device)",
+    literals=(
         "differs from reference",
         "differs from the reference",
         "differ from reference",
@@ -560,53 +556,40 @@ CORRUPTION.add(
         "corrupted result",
         "corrupt result",
     ),
-    r"\b(?:outputs?|results?|checksums?|logits?|activations?|gradients?|values?)\b.{0,60}?"
-    r"(?:(?<!not )differs?|d(?:oes|o) not match|deviates?) (?:from )?(?:the )?(?:golden |cpu )?"
-    r"reference|\b(?:detected|found|saw) [1-9]\d{0,12} miscompares?|(?<!\b0 )(?<!\bno"
-    r" )\bmiscompares? (?:at|on|in|detected|found)\b"
-    r"|[Aa] memory mismatch was detected on GPU|\bGPU \d{1,3}\b.{0,60}?\bcomput(?:e|ation) "
-    r"(?:mismatch|errors?)\b|\bcomput(?:e|ation) (?:mismatch|errors?) (?:detected |found )?on GPU"
-    r"|\bdata corruption detected (?:on|in|at|by) (?:gpu|rank|device)"
-    r"|\bcorrupt(?:ed)? results? (?:of|from|on|by) (?:gpu|rank|device)",
-    (
+    matches=(
         "Output differs from reference, checksum 0x1f2e != 0x1f2f on GPU 3",
         "A memory mismatch was detected on GPU 3, but no error was reported by CUDA or NVML.",
         "gpu_memtest: GPU 3: detected 17 miscompares at 0x7f12",
         "diag: GPU 5 - targeted_stress: compute mismatch, 3 errors",
     ),
-    (
+    near_misses=(
         "the output does not differ from reference: checksum ok",
         "expected config differs from the reference in 3 keys",
         "0 miscompares on GPU 3",
     ),
-    "DCGM: dcgm_errors.h; burn-in and memory tests of GPUs",
-    category=SDC,
-    also=(GPU, Category.GPU_HBM),
+    source="DCGM: dcgm_errors.h; burn-in and memory tests of GPUs",
+    also=(Category.GPU, Category.GPU_HBM),
     each=True,
     read=lambda found, _after: tested(found),
 )
-CORRUPTION.add(
+CORRUPTION.root(
     "burn_faulty",
-    ROOT,
-    (": faulty",),
     r"^\s{0,8}GPU (?P<cuda_device>\d{1,3}): FAULTY\b",
-    ("\tGPU 3: FAULTY",),
-    ("\tGPU 3: OK",),
-    "gpu-burn: its last lines",
-    category=SDC,
-    also=(GPU,),
+    literals=(": faulty",),
+    matches=("\tGPU 3: FAULTY",),
+    near_misses=("\tGPU 3: OK",),
+    source="gpu-burn: its last lines",
+    also=(Category.GPU,),
     each=True,
 )
-CORRUPTION.add(
+CORRUPTION.root(
     "collective_test_wrong",
-    ROOT,
-    ("out of bounds values",),
     r"# Out of bounds values : (?P<wrong>[1-9]\d{0,12}) FAILED",
-    ("# Out of bounds values : 12 FAILED",),
-    ("# Out of bounds values : 0 OK",),
-    "nccl-tests: the last lines of a run with checks",
-    category=SDC,
-    also=(Category.NETWORK, GPU, Category.SOFTWARE_FRAMEWORK),
+    literals=("out of bounds values",),
+    matches=("# Out of bounds values : 12 FAILED",),
+    near_misses=("# Out of bounds values : 0 OK",),
+    source="nccl-tests: the last lines of a run with checks",
+    also=(Category.NETWORK, Category.GPU, Category.SOFTWARE_FRAMEWORK),
     blame=Blame.NOBODY,
     weak=True,
 )

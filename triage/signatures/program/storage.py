@@ -9,13 +9,11 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind
-from triage.signatures.job_line import ROOT, Family
+from triage.signatures.family import Family
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-STORAGE = Family("storage", Kind.STORAGE)
-CATEGORY = Category.STORAGE
 ERRNO = "Linux: errno, as Python and coreutils print it"
 SHARED_MEMORY = re.compile(
     r"/dev/shm|/tmp/ray/session\S{0,80}/plasma|file </torch_|/psm_|/sem\.", re.IGNORECASE
@@ -47,7 +45,7 @@ COMPLAINT = (
 def full(found: re.Match[str], _after: Sequence[str]) -> Reading:
     """A full file system; that in memory is a matter of the host's memory."""
     if SHARED_MEMORY.search(found.string):
-        return Reading(category=Category.HOST_OOM, also=(CATEGORY,), blame=Blame.SELF)
+        return Reading(category=Category.HOST_OOM, also=(Category.STORAGE,), blame=Blame.SELF)
     return of_path(found, _after)
 
 
@@ -58,38 +56,35 @@ def of_path(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
-STORAGE.add(
+STORAGE = Family("storage", Kind.STORAGE, category=Category.STORAGE, blame=Blame.SHARED)
+
+STORAGE.root(
     "stale_handle",
-    ROOT,
-    ("stale file handle", "[errno 116]"),
     r"Stale file handle|\[Errno 116\]",
-    ("OSError: [Errno 116] Stale file handle: '/data/idx'", "cp: '/a': Stale file handle"),
-    ("the file handle is stale after 3 s",),
-    ERRNO,
-    category=CATEGORY,
-    blame=Blame.SHARED,
+    literals=("stale file handle", "[errno 116]"),
+    matches=("OSError: [Errno 116] Stale file handle: '/data/idx'", "cp: '/a': Stale file handle"),
+    near_misses=("the file handle is stale after 3 s",),
+    source=ERRNO,
 )
-STORAGE.add(
+STORAGE.root(
     "full",
-    ROOT,
-    ("no space left on device", "[errno 28]", "disk quota exceeded", "[errno 122]"),
     r"No space left on device|\[Errno 28\]|Disk quota exceeded|\[Errno 122\]",
-    (
+    literals=("no space left on device", "[errno 28]", "disk quota exceeded", "[errno 122]"),
+    matches=(
         "OSError: [Errno 28] No space left on device",
         "tee: out.txt: No space left on device",
         "OSError: [Errno 122] Disk quota exceeded: '/home/u/ckpt'",
     ),
-    ("no space left on this page",),
-    ERRNO,
-    category=CATEGORY,
+    near_misses=("no space left on this page",),
+    source=ERRNO,
     also=(Category.SSD,),
-    blame=Blame.SHARED,
     read=full,
 )
-STORAGE.add(
+STORAGE.root(
     "io_error",
-    ROOT,
-    (
+    r"\[Errno (?:5|121|30|117)\]|Input/output error|Remote I/O error|Read-only file system"
+    r"|Structure needs cleaning",
+    literals=(
         "[errno 5]",
         "input/output error",
         "[errno 121]",
@@ -99,35 +94,30 @@ STORAGE.add(
         "[errno 117]",
         "structure needs cleaning",
     ),
-    r"\[Errno (?:5|121|30|117)\]|Input/output error|Remote I/O error|Read-only file system"
-    r"|Structure needs cleaning",
-    (
+    matches=(
         "OSError: [Errno 5] Input/output error: '/scratch/data.bin'",
         "OSError: [Errno 121] Remote I/O error",
         "touch: cannot touch '/x': Read-only file system",
     ),
-    ("[errno 57] bad font",),
-    ERRNO,
-    category=CATEGORY,
+    near_misses=("[errno 57] bad font",),
+    source=ERRNO,
     also=(Category.SSD,),
-    blame=Blame.SHARED,
     read=of_path,
 )
-STORAGE.add(
+STORAGE.root(
     "mount_lost",
-    ROOT,
-    (
+    r"Transport endpoint is not connected: ['\"]?/|\bs3fs\b.{0,120}?### giving up"
+    r"|curl\.cpp:.{0,60}?###"
+    r" giving up|'[^']{1,512}': (?:Transport endpoint is not connected|Communication error on send)"
+    r"|\[Errno (?:70|107|108)\][^'\"]{0,80}['\"]/|send after transport endpoint shutdown",
+    literals=(
         "transport endpoint",
         "[errno 108]",
         "communication error on send",
         "[errno 70]",
         "### giving up",
     ),
-    r"Transport endpoint is not connected: ['\"]?/|\bs3fs\b.{0,120}?### giving up"
-    r"|curl\.cpp:.{0,60}?###"
-    r" giving up|'[^']{1,512}': (?:Transport endpoint is not connected|Communication error on send)"
-    r"|\[Errno (?:70|107|108)\][^'\"]{0,80}['\"]/|send after transport endpoint shutdown",
-    (
+    matches=(
         "OSError: [Errno 107] Transport endpoint is not connected: '/mnt/ckpt'",
         "OSError: [Errno 108] Cannot send after transport endpoint shutdown",
         "ls: cannot access '/mnt/data': Transport endpoint is not connected",
@@ -135,15 +125,15 @@ STORAGE.add(
         "s3fs: [CRT] curl.cpp:RequestPerform(2455): ### giving up",
     ),
     # The same words on a socket: another rank has gone.
-    ("  what():  Transport endpoint is not connected",),
-    ERRNO + "; FUSE and Lustre mounts",
-    category=CATEGORY,
-    blame=Blame.SHARED,
+    near_misses=("  what():  Transport endpoint is not connected",),
+    source=ERRNO + "; FUSE and Lustre mounts",
 )
-STORAGE.add(
+STORAGE.root(
     "errno_of_path",
-    ROOT,
-    (
+    # Behind a path they speak of a file system; alone they are a socket's.
+    r"\[Errno (?:110|103|104|112|11|16|35|37|512|524)\] [^'\"\n]{1,80}: ['\"]/"
+    r"|unable to lock file, errno = \d|file (?:read|write) failed: errno = \d",
+    literals=(
         "[errno 110]",
         "[errno 103]",
         "[errno 112]",
@@ -158,53 +148,50 @@ STORAGE.add(
         "file read failed: errno",
         "file write failed: errno",
     ),
-    # Behind a path they speak of a file system; alone they are a socket's.
-    r"\[Errno (?:110|103|104|112|11|16|35|37|512|524)\] [^'\"\n]{1,80}: ['\"]/"
-    r"|unable to lock file, errno = \d|file (?:read|write) failed: errno = \d",
-    (
+    matches=(
         "OSError: [Errno 110] Connection timed out: '/mnt/nfs/ckpt/latest'",
         "OSError: [Errno 112] Host is down: '/mnt/share/x'",
         "OSError: [Errno 16] Device or resource busy: '/nfs/.nfs0001'",
         "BlockingIOError: [Errno 11] Unable to synchronously open file (unable to lock file, errno"
         " = 11, error message = 'Resource temporarily unavailable')",
     ),
-    (
+    near_misses=(
         "TimeoutError: [Errno 110] Connection timed out",
         "ConnectionResetError: [Errno 104] Connection reset by peer",
     ),
-    ERRNO,
-    category=CATEGORY,
-    blame=Blame.SHARED,
+    source=ERRNO,
     read=of_path,
 )
-STORAGE.add(
+STORAGE.root(
     "mount_failed",
-    ROOT,
-    (
+    r"(?<!\w)mount\.(?:nfs4?|lustre|cifs|weka\w{0,4}): .{0,120}?(?:timed out|failed|refused|denied"
+    r"|no such"
+    r"|unreachable|stale|not respond)|mount error\(\d|transport endpoint not connected",
+    literals=(
         "mount.nfs: ",
         "mount.lustre: ",
         "mount error(",
         "transport endpoint not connected",
         "mount.nfs4: ",
     ),
-    r"(?<!\w)mount\.(?:nfs4?|lustre|cifs|weka\w{0,4}): .{0,120}?(?:timed out|failed|refused|denied"
-    r"|no such"
-    r"|unreachable|stale|not respond)|mount error\(\d|transport endpoint not connected",
-    (
+    matches=(
         "mount.nfs: Connection timed out",
         "mount.lustre: mount fs0@tcp:/lustre at /lustre failed: No such device",
         "fuse: transport endpoint not connected while reading /gcs/data",
     ),
-    ("mount.nfs: timeout set for Sun Nov 22",),
-    "nfs-utils, lustre, FUSE: mount helpers in a job's prolog",
-    category=CATEGORY,
+    near_misses=("mount.nfs: timeout set for Sun Nov 22",),
+    source="nfs-utils, lustre, FUSE: mount helpers in a job's prolog",
     also=(Category.DEPENDENCY,),
-    blame=Blame.SHARED,
 )
-STORAGE.add(
+STORAGE.root(
     "stuck_write",
-    ROOT,
-    (
+    r"\b(?:checkpoint|ckpt|save|write|read|open|stat|fsync|rename|close|flush)\w{0,4}\b.{0,80}?"
+    r"\b(?:stuck|timed out|hung|blocked|took longer than)\b.{0,80}?"
+    r"(?:/(?:lustre|nfs|gpfs|weka|vast|mnt|efs|fsx|beegfs|ceph|shared|ckpt|checkpoints?|scratch|data|"
+    r"home|gcs|wekafs|panfs|juicefs|cephfs|isilon)[\w/.-]{0,200}|s3://\S|gs://\S|az://\S)"
+    r"|(?:/(?:lustre|nfs|gpfs|weka|vast|efs|fsx|beegfs|ceph|wekafs|panfs|juicefs|cephfs)[\w/.-]"
+    r"{0,200}|s3://\S{0,200}|gs://\S{0,200}).{0,60}?\b(?:stuck|timed out|hung|blocked)\b",
+    literals=(
         "stuck for",
         "stuck writing",
         "stuck reading",
@@ -215,31 +202,24 @@ STORAGE.add(
         "hung for",
         "blocked for",
     ),
-    r"\b(?:checkpoint|ckpt|save|write|read|open|stat|fsync|rename|close|flush)\w{0,4}\b.{0,80}?"
-    r"\b(?:stuck|timed out|hung|blocked|took longer than)\b.{0,80}?"
-    r"(?:/(?:lustre|nfs|gpfs|weka|vast|mnt|efs|fsx|beegfs|ceph|shared|ckpt|checkpoints?|scratch|data|"
-    r"home|gcs|wekafs|panfs|juicefs|cephfs|isilon)[\w/.-]{0,200}|s3://\S|gs://\S|az://\S)"
-    r"|(?:/(?:lustre|nfs|gpfs|weka|vast|efs|fsx|beegfs|ceph|wekafs|panfs|juicefs|cephfs)[\w/.-]"
-    r"{0,200}|s3://\S{0,200}|gs://\S{0,200}).{0,60}?\b(?:stuck|timed out|hung|blocked)\b",
-    (
+    matches=(
         "checkpoint save of step 900 has been stuck for 1800 s writing to /mnt/vast/ckpt",
         "write to /lustre/ckpt/iter_9 timed out after 600 s",
         "fsync of /weka/ckpt/9.pt blocked for 312 s",
     ),
-    ("checkpoint saved to /mnt/vast, 3 s blocked", "the NCCL watchdog timed out"),
-    "trainers: checkpointing with a clock",
-    category=CATEGORY,
+    near_misses=("checkpoint saved to /mnt/vast, 3 s blocked", "the NCCL watchdog timed out"),
+    source="trainers: checkpointing with a clock",
     also=(Category.SSD,),
-    blame=Blame.SHARED,
     weak=True,
     read=lambda found, after: (
         None if re.search(r"\bsaved\b|\bloaded\b", found.string) else of_path(found, after)
     ),
 )
-STORAGE.add(
+STORAGE.root(
     "download_stuck",
-    ROOT,
-    (
+    r"\bdownload\w{0,3}\b.{0,160}?\b(?:stalled|stuck|hung|no (?:bytes|progress))\b"
+    r"|\bno bytes (?:received )?for (?:more than )?\d{1,9} ?s|\bno progress on download",
+    literals=(
         "download stalled",
         "download is stalled",
         "download stuck",
@@ -252,26 +232,28 @@ STORAGE.add(
         "no progress on download",
         "download made no progress",
     ),
-    r"\bdownload\w{0,3}\b.{0,160}?\b(?:stalled|stuck|hung|no (?:bytes|progress))\b"
-    r"|\bno bytes (?:received )?for (?:more than )?\d{1,9} ?s|\bno progress on download",
-    (
+    matches=(
         "download of s3://bucket/shard-12.tar stalled, no bytes for 900 s",
         "Downloading shards: 12/38 stalled, no bytes for 900 s",
     ),
-    ("download finished, no bytes for cache key", "the download stuck to 3 GB/s"),
-    "trainers and fetchers that watch a download",
-    category=CATEGORY,
+    near_misses=("download finished, no bytes for cache key", "the download stuck to 3 GB/s"),
+    source="trainers and fetchers that watch a download",
     also=(Category.NETWORK, Category.DEPENDENCY),
-    blame=Blame.SHARED,
     weak=True,
     read=lambda found, _after: (
         None if re.search(r"finished|complete|stuck to", found.string) else Reading()
     ),
 )
-STORAGE.add(
+STORAGE.root(
     "reader_failed",
-    ROOT,
-    (
+    r"[Ee]rror (?:writing|reading) \"(?:gs|s3)://|(?:gs|s3)://.{0,200}?HTTP response code: 5\d\d"
+    r"|[Ss]hard download timed out|[Ff]ailed to download (?:file|shard)\b|zarr\.errors\.\w"
+    r"|\bdisk I/O error|\b(?:checkpoint|ckpt|shard|file|[\w-]\.(?:pt|bin|safetensors))\b.{0,120}?"
+    r"checksum mismatch|checksum mismatch (?:in checkpoint|for (?:file|shard|checkpoint|/))"
+    r"|[Cc]orrupted checkpoint|Checkpoint (?:saving|loading) failed"
+    r"|OSError\((?:5|28|116|122), |(?:Read|Connect) timeout on endpoint URL|ErrorCode:ServerBusy"
+    r"|ArrowIOError: ",
+    literals=(
         'error writing "gs://',
         'error reading "gs://',
         'error writing "s3://',
@@ -299,14 +281,7 @@ STORAGE.add(
         "arrowioerror",
         "checkpointing/writer failed",
     ),
-    r"[Ee]rror (?:writing|reading) \"(?:gs|s3)://|(?:gs|s3)://.{0,200}?HTTP response code: 5\d\d"
-    r"|[Ss]hard download timed out|[Ff]ailed to download (?:file|shard)\b|zarr\.errors\.\w"
-    r"|\bdisk I/O error|\b(?:checkpoint|ckpt|shard|file|[\w-]\.(?:pt|bin|safetensors))\b.{0,120}?"
-    r"checksum mismatch|checksum mismatch (?:in checkpoint|for (?:file|shard|checkpoint|/))"
-    r"|[Cc]orrupted checkpoint|Checkpoint (?:saving|loading) failed"
-    r"|OSError\((?:5|28|116|122), |(?:Read|Connect) timeout on endpoint URL|ErrorCode:ServerBusy"
-    r"|ArrowIOError: ",
-    (
+    matches=(
         'tensorstore: UNAVAILABLE: Error writing "gs://b/ckpt": HTTP response code: 503',
         "RuntimeError: Failed to download file s3://b/shard.00012.mds after 3 retries",
         "ValueError: Unable to open zarr array: zarr.errors.ArrayNotFoundError",
@@ -315,44 +290,42 @@ STORAGE.add(
         "torch.distributed.checkpoint: async save failed: OSError(122, 'over quota')",
         "ERROR:megatron.core.dist_checkpointing: CheckpointingException: Checkpoint saving failed",
     ),
-    ("checksum mismatch for rank 3", "import zarr.errors"),
-    "tensorstore, Streaming, zarr, SQLite, PyTorch: readers and writers",
-    category=CATEGORY,
+    near_misses=("checksum mismatch for rank 3", "import zarr.errors"),
+    source="tensorstore, Streaming, zarr, SQLite, PyTorch: readers and writers",
     also=(Category.SSD, Category.DEPENDENCY, Category.NETWORK),
-    blame=Blame.SHARED,
     read=lambda found, after: (
         None if re.match(r"\s{0,40}(?:import|from) ", found.string) else of_path(found, after)
     ),
 )
-STORAGE.add(
+STORAGE.root(
     "torch_archive",
-    ROOT,
-    (
+    r"PytorchStream(?:Writer|Reader) failed|inline_container\.cc:\d{1,6}\](?: \.)? ?"
+    r"(?P<why>unexpected pos \d{1,20} vs \d{1,20}|.{0,80}?failed)"
+    r"|unexpected pos \d{1,20} vs \d{1,20}",
+    literals=(
         "pytorchstreamwriter failed",
         "pytorchstreamreader failed",
         "inline_container.cc",
         "unexpected pos ",
     ),
-    r"PytorchStream(?:Writer|Reader) failed|inline_container\.cc:\d{1,6}\](?: \.)? ?"
-    r"(?P<why>unexpected pos \d{1,20} vs \d{1,20}|.{0,80}?failed)"
-    r"|unexpected pos \d{1,20} vs \d{1,20}",
-    (
+    matches=(
         "RuntimeError: PytorchStreamReader failed reading zip archive: failed finding central"
         " directory",
         "RuntimeError: [enforce fail at inline_container.cc:603] . unexpected pos 576 vs 470",
         "RuntimeError: [enforce fail at inline_container.cc:595] . PytorchStreamWriter failed"
         " writing file data/7: file write failed",
     ),
-    ("inline_container.cc compiled",),
-    "PyTorch: caffe2/serialize/inline_container.cc",
-    category=CATEGORY,
+    near_misses=("inline_container.cc compiled",),
+    source="PyTorch: caffe2/serialize/inline_container.cc",
     also=(Category.SSD,),
-    blame=Blame.SHARED,
 )
-STORAGE.add(
+STORAGE.root(
     "damaged_file",
-    ROOT,
-    (
+    r"Error while deserializing header|UnpicklingError: |pickle data was truncated"
+    r"|EOFError: Ran out of input|BadZipFile: "
+    r"|CheckpointException: |magic bytes not found|OSError: Unable to load weights"
+    r"|SafetensorError: |file is truncated|\(truncated file: ",
+    literals=(
         "safetensorerror",
         "unpicklingerror",
         "pickle data was truncated",
@@ -365,26 +338,22 @@ STORAGE.add(
         "parquet magic bytes not found",
         "oserror: unable to load weights",
     ),
-    r"Error while deserializing header|UnpicklingError: |pickle data was truncated"
-    r"|EOFError: Ran out of input|BadZipFile: "
-    r"|CheckpointException: |magic bytes not found|OSError: Unable to load weights"
-    r"|SafetensorError: |file is truncated|\(truncated file: ",
-    (
+    matches=(
         "safetensors_rust.SafetensorError: Error while deserializing header: InvalidHeaderLength",
         "_pickle.UnpicklingError: pickle data was truncated",
         "EOFError: Ran out of input",
         "OSError: Unable to load weights from pytorch checkpoint file for '/ckpt'",
     ),
-    ("except BadZipFile as error",),
-    "readers of checkpoints and data sets",
-    category=CATEGORY,
+    near_misses=("except BadZipFile as error",),
+    source="readers of checkpoints and data sets",
     also=(Category.SSD, Category.SOFTWARE_USER),
-    blame=Blame.SHARED,
 )
-STORAGE.add(
+STORAGE.root(
     "object_store",
-    ROOT,
-    (
+    r"(?:botocore|google\.api_core|azure\.core|fsspec)\.exceptions\.\w{3,60}(?:: |\s*$)"
+    r"|S3UploadFailedError|gcsfs\.retry\.HttpError|SlowDown\) when calling"
+    r"|reduce your request rate",
+    literals=(
         "botocore.exceptions.",
         "google.api_core.exceptions.",
         "azure.core.exceptions.",
@@ -394,24 +363,20 @@ STORAGE.add(
         "slowdown) when calling",
         "reduce your request rate",
     ),
-    r"(?:botocore|google\.api_core|azure\.core|fsspec)\.exceptions\.\w{3,60}(?:: |\s*$)"
-    r"|S3UploadFailedError|gcsfs\.retry\.HttpError|SlowDown\) when calling"
-    r"|reduce your request rate",
-    (
+    matches=(
         "botocore.exceptions.EndpointConnectionError: Could not connect to the endpoint URL",
         "google.api_core.exceptions.ServiceUnavailable: 503 try again",
         "fsspec.exceptions.FSTimeoutError",
     ),
-    ("from botocore.exceptions import ClientError",),
-    "object-store clients",
-    category=CATEGORY,
+    near_misses=("from botocore.exceptions import ClientError",),
+    source="object-store clients",
     also=(Category.DEPENDENCY, Category.NETWORK),
-    blame=Blame.SHARED,
 )
-STORAGE.add(
+STORAGE.root(
     "complaint",
-    ROOT,
-    (
+    rf"{SUBJECT}.{{0,160}}?{COMPLAINT}|{COMPLAINT}.{{0,120}}?{SUBJECT}|BlockMissingException\b"
+    r"|\bshards?\b.{0,60}?\bnot downloaded (?:within|in) \d",
+    literals=(
         "slowdown",
         "backenderror",
         "not downloaded within",
@@ -435,9 +400,7 @@ STORAGE.add(
         "io hang",
         "timed out",
     ),
-    rf"{SUBJECT}.{{0,160}}?{COMPLAINT}|{COMPLAINT}.{{0,120}}?{SUBJECT}|BlockMissingException\b"
-    r"|\bshards?\b.{0,60}?\bnot downloaded (?:within|in) \d",
-    (
+    matches=(
         "RuntimeError: cephfs: mount point /ckpt blocked for 600 s, MDS session evicted",
         "lfs: /lustre: Resource temporarily unavailable: OST0012 inactive",
         "s3 GET bucket/shard-12 failed after 10 retries: SlowDown",
@@ -447,16 +410,14 @@ STORAGE.add(
         "TimeoutError: reading /vast/tokens/0012.bin took more than 600 s",
         "RuntimeError: shard 00012 was not downloaded within 60 s",
     ),
-    (
+    near_misses=(
         "s3 GET bucket/shard-12: SlowDown, retrying in 2 s",
         "nfs: timeout of mounts is 600 s",
         "barrier timed out on rank 3",
         "[rank3] collective failed after 3 retries",
     ),
-    "clients of file systems and object stores",
-    category=CATEGORY,
+    source="clients of file systems and object stores",
     also=(Category.NETWORK, Category.DEPENDENCY),
-    blame=Blame.SHARED,
     weak=True,
     read=lambda found, _after: (
         None
@@ -468,10 +429,11 @@ STORAGE.add(
         else Reading()
     ),
 )
-STORAGE.add(
+STORAGE.root(
     "checkpoint",
-    ROOT,
-    (
+    r"[Ff]ailed to (?:save|load) checkpoint|[Ee]rror saving checkpoint"
+    r"|[Cc]heckpoint (?:(?:save|load) failed|is corrupt|save timed out)",
+    literals=(
         "failed to save checkpoint",
         "error saving checkpoint",
         "failed to load checkpoint",
@@ -480,14 +442,10 @@ STORAGE.add(
         "checkpoint is corrupt",
         "checkpoint save timed out",
     ),
-    r"[Ff]ailed to (?:save|load) checkpoint|[Ee]rror saving checkpoint"
-    r"|[Cc]heckpoint (?:(?:save|load) failed|is corrupt|save timed out)",
-    ("Failed to save checkpoint at step 900: timed out",),
-    ("no failed checkpoints",),
-    "trainers: checkpointing",
-    category=CATEGORY,
+    matches=("Failed to save checkpoint at step 900: timed out",),
+    near_misses=("no failed checkpoints",),
+    source="trainers: checkpointing",
     also=(Category.SSD, Category.DEPENDENCY),
-    blame=Blame.SHARED,
     weak=True,
 )
 

@@ -12,15 +12,13 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Blame, Kind, Trait
+from triage.signatures.family import FATAL, NOISE, WARN, HostFamily, says
 from triage.signatures.host.agent_words import part_of_reason
-from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily, says
-from triage.signatures.job_line import ADVICE, CONSEQUENCE, NOISE, ROOT
 from triage.signatures.scheduler.said_of_nodes import HOST, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-KUBE = HostFamily("kubernetes", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
 MAINTENANCE: Final = Category.HOST_MAINTENANCE
 LOST: Final = (Category.CHASSIS, Category.POWER, Category.NETWORK)
 SOURCE: Final = "Kubernetes: node controller, taint eviction, kubelet, scheduler, kubectl"
@@ -134,55 +132,65 @@ def pressure(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(category=category, fields=about(found.string[:2000]))
 
 
-KUBE.line(
+KUBE = HostFamily(
+    "kubernetes", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,), scope=Scope.ANY, each=True
+)
+
+KUBE.consequence(
     "ready",
-    CONSEQUENCE,
-    FATAL,
-    ("nodenotready", "status is now: nodeready", "kubeletnotready", "node is not ready"),
     rf"Node (?P<node>{HOST}) status is now: (?P<state>NodeNotReady|NodeReady)"
     rf"|(?P<reason>NodeNotReady|KubeletNotReady)\b(?:[^\n]{{0,60}}?\bnode/(?P<object>{HOST}))?"
     r"|\bNode is not ready\b",
-    (
+    literals=("nodenotready", "status is now: nodeready", "kubeletnotready", "node is not ready"),
+    matches=(
         "Normal  NodeNotReady  3m  node-controller  Node gpu-17 status is now: NodeNotReady",
         "Normal  NodeReady  1m  kubelet  Node gpu-17 status is now: NodeReady",
         "Warning  NodeNotReady  pod/train-5  Node is not ready",
     ),
-    ("the NodeReady condition",),
-    SOURCE,
+    near_misses=("the NodeReady condition",),
+    source=SOURCE,
+    severity=FATAL,
     category=MAINTENANCE,
     also=LOST,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
     read=ready,
 )
-KUBE.line(
+KUBE.consequence(
     "kubelet_silent",
-    CONSEQUENCE,
-    FATAL,
-    ("kubelet stopped posting node status", "nodestatusunknown", "node.kubernetes.io/unreachable"),
     r"Kubelet stopped posting node status|NodeStatusUnknown"
     r"|node\.kubernetes\.io/unreachable:?[=\w]{0,40}?NoExecute(?! op=Exists for)",
-    (
+    literals=(
+        "kubelet stopped posting node status",
+        "nodestatusunknown",
+        "node.kubernetes.io/unreachable",
+    ),
+    matches=(
         "Ready  Unknown  NodeStatusUnknown  Kubelet stopped posting node status.",
         "Taints:  node.kubernetes.io/unreachable:NoExecute",
     ),
-    ("kubelet posts node status", "node.kubernetes.io/unreachable:NoExecute op=Exists for 300s"),
-    SOURCE,
+    near_misses=(
+        "kubelet posts node status",
+        "node.kubernetes.io/unreachable:NoExecute op=Exists for 300s",
+    ),
+    source=SOURCE,
+    severity=FATAL,
     category=MAINTENANCE,
     also=LOST,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
     read=told,
 )
-KUBE.line(
+KUBE.root(
     "drain",
-    ROOT,
-    WARN,
-    (
+    rf"\bnode/(?P<node>{HOST}) (?:already )?(?P<step>cordoned|drained)\b"
+    rf"|\b[Nn]ode (?P<named>{HOST}) (?:was |is |has been |is being )?(?:cordoned|drained)\b"
+    rf"|Node (?P<cordoned>{HOST}) status is now: NodeNotSchedulable|NodeNotSchedulable"
+    r"|marking node as unschedulable|[Ee]victing pod (?P<pod>[\w.-]{1,100}(?:/[\w.-]{1,100})?)"
+    rf"|[Dd]rain(?:ing)? (?:of )?node[ :]\"?(?P<draining>{HOST})|[Nn]ode drain\b(?! ?timeout)"
+    r"|NodeDrain\b|\bdrain(?:ing|ed) for (?:maintenance|upgrade|repair|reboot)"
+    r"|TerminationByKubernetes|EvictionByEvictionAPI|being drained|\bNodeMaintenance\b",
+    literals=(
         " cordoned",
         "nodenotschedulable",
         "marking node as unschedulable",
@@ -201,14 +209,7 @@ KUBE.line(
         "nodemaintenance",
         "drained for ",
     ),
-    rf"\bnode/(?P<node>{HOST}) (?:already )?(?P<step>cordoned|drained)\b"
-    rf"|\b[Nn]ode (?P<named>{HOST}) (?:was |is |has been |is being )?(?:cordoned|drained)\b"
-    rf"|Node (?P<cordoned>{HOST}) status is now: NodeNotSchedulable|NodeNotSchedulable"
-    r"|marking node as unschedulable|[Ee]victing pod (?P<pod>[\w.-]{1,100}(?:/[\w.-]{1,100})?)"
-    rf"|[Dd]rain(?:ing)? (?:of )?node[ :]\"?(?P<draining>{HOST})|[Nn]ode drain\b(?! ?timeout)"
-    r"|NodeDrain\b|\bdrain(?:ing|ed) for (?:maintenance|upgrade|repair|reboot)"
-    r"|TerminationByKubernetes|EvictionByEvictionAPI|being drained|\bNodeMaintenance\b",
-    (
+    matches=(
         "node/gpu-17 cordoned",
         "node/gpu-17 drained",
         "evicting pod training/llm-worker-5",
@@ -219,23 +220,23 @@ KUBE.line(
         "Normal Evicted pod/llm-worker-7 Evicted pod: drained for upgrade of node gpu-17",
         "INFO: received SIGTERM, node drain: terminationGracePeriodSeconds=30",
     ),
-    ("node/gpu-17 uncordoned", "the queue is drained", "node drain timeout is 300s"),
-    SOURCE,
+    near_misses=("node/gpu-17 uncordoned", "the queue is drained", "node drain timeout is 300s"),
+    source=SOURCE,
+    severity=WARN,
     category=MAINTENANCE,
-    scope=Scope.ANY,
     weak=True,
-    each=True,
     read=lambda found, _after: Reading(
         fields={**named(found, "node", "named", "cordoned", "draining")}
         or about(found.string[:2000]),
         weak=False if PLANNED.search(found.string) else None,
     ),
 )
-KUBE.line(
+KUBE.root(
     "eviction",
-    ROOT,
-    ERROR,
-    (
+    r"TaintManagerEviction|ExceededGracePeriod|The node had condition: \[(?P<condition>\w{3,40})\]"
+    r"|DeletionByTaintManager|TerminationByKubelet|Marking for deletion [Pp]od|"
+    r"NodeControllerEviction",
+    literals=(
         "taintmanagereviction",
         "exceededgraceperiod",
         "the node had condition",
@@ -245,50 +246,50 @@ KUBE.line(
         "marking for deletion pod",
         "nodecontrollereviction",
     ),
-    r"TaintManagerEviction|ExceededGracePeriod|The node had condition: \[(?P<condition>\w{3,40})\]"
-    r"|DeletionByTaintManager|TerminationByKubelet|Marking for deletion [Pp]od|"
-    r"NodeControllerEviction",
-    (
+    matches=(
         "Normal  TaintManagerEviction  2s  taint-eviction  Marking for deletion Pod ns/worker-5",
         "Warning  Evicted  9s  kubelet  The node had condition: [DiskPressure].",
         "  DisruptionTarget  True  DeletionByTaintManager",
     ),
-    (
+    near_misses=(
         "cache entry evicted by size",
         "Normal TaintManagerEviction 2s taint-eviction Cancelling deletion of Pod ns/worker-5",
     ),
-    SOURCE,
+    source=SOURCE,
     category=MAINTENANCE,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=lambda found, after: None if "ancelling deletion" in found.string else told(found, after),
 )
-KUBE.line(
+KUBE.root(
     "pressure",
-    ROOT,
-    WARN,
-    ("nodehasdiskpressure", "nodehasmemorypressure", "nodehaspidpressure", "evictionthresholdmet"),
     r"\bNodeHas(?P<what>Disk|Memory|PID)Pressure\b"
     r"|EvictionThresholdMet.{0,80}?reclaim (?P<resource>[\w-]{1,40})",
-    (
+    literals=(
+        "nodehasdiskpressure",
+        "nodehasmemorypressure",
+        "nodehaspidpressure",
+        "evictionthresholdmet",
+    ),
+    matches=(
         "Normal NodeHasDiskPressure node/gpu-17 Node gpu-17 status is now: NodeHasDiskPressure",
         "Warning EvictionThresholdMet node/gpu-17 Attempting to reclaim ephemeral-storage",
     ),
-    ("Normal NodeHasNoDiskPressure node/gpu-17 Node gpu-17 status is now: NodeHasNoDiskPressure",),
-    "Kubernetes: kubelet, eviction manager",
+    near_misses=(
+        "Normal NodeHasNoDiskPressure node/gpu-17 Node gpu-17 status is now: NodeHasNoDiskPressure",
+    ),
+    source="Kubernetes: kubelet, eviction manager",
+    severity=WARN,
     category=Category.STORAGE,
     also=(MAINTENANCE,),
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=pressure,
 )
-KUBE.line(
+KUBE.root(
     "shutdown",
-    ROOT,
-    ERROR,
-    (
+    r"Shutdown manager detected new shutdown event|[Nn]ode is shutting down|\bNodeShutdown\b"
+    r"|imminent node shutdown|[Pp]od was rejected as the node is shutting down"
+    r"|Pod was terminated in response to",
+    literals=(
         "shutdown manager detected new shutdown event",
         "node is shutting down",
         "nodeshutdown",
@@ -296,25 +297,25 @@ KUBE.line(
         "node is shutting down, evicting",
         "node shutdown",
     ),
-    r"Shutdown manager detected new shutdown event|[Nn]ode is shutting down|\bNodeShutdown\b"
-    r"|imminent node shutdown|[Pp]od was rejected as the node is shutting down"
-    r"|Pod was terminated in response to",
-    (
+    matches=(
         '"Shutdown manager detected new shutdown event, isNodeShuttingDownNow" event="shutdown"',
         "Pod was terminated in response to imminent node shutdown.",
     ),
-    ("the node is shutting doors", "graceful node shutdown is off"),
-    SOURCE,
+    near_misses=("the node is shutting doors", "graceful node shutdown is off"),
+    source=SOURCE,
     category=MAINTENANCE,
-    scope=Scope.ANY,
-    each=True,
     read=told,
 )
-KUBE.line(
+KUBE.root(
     "provider",
-    ROOT,
-    ERROR,
-    (
+    r"\b(?:Preempt|Reboot|Redeploy|Terminate)Scheduled\b|\bSpotInterrupt(?:ion|ed)\b"
+    r"|[Nn]ode (?:\S{1,128} )?will be preempted by|\bDisruptionTerminating\b"
+    r"|Disrupting Node(?:Claim)?:"
+    r"|(?:aws-node-termination-handler/(?:spot-itn|scheduled\S{1,40})"
+    r"|cloud\.google\.com/impending-node-termination|ToBeDeletedByClusterAutoscaler"
+    r"|karpenter\.sh/disrupted|node\.cloudprovider\.kubernetes\.io/shutdown"
+    r"|node\.kubernetes\.io/out-of-service)(?:=[\w.-]{0,60})?:No(?:Schedule|Execute)(?! op=Exists)",
+    literals=(
         "preemptscheduled",
         "rebootscheduled",
         "redeployscheduled",
@@ -331,14 +332,7 @@ KUBE.line(
         "node-termination-handler/scheduled",
         "kubernetes.io/out-of-service",
     ),
-    r"\b(?:Preempt|Reboot|Redeploy|Terminate)Scheduled\b|\bSpotInterrupt(?:ion|ed)\b"
-    r"|[Nn]ode (?:\S{1,128} )?will be preempted by|\bDisruptionTerminating\b"
-    r"|Disrupting Node(?:Claim)?:"
-    r"|(?:aws-node-termination-handler/(?:spot-itn|scheduled\S{1,40})"
-    r"|cloud\.google\.com/impending-node-termination|ToBeDeletedByClusterAutoscaler"
-    r"|karpenter\.sh/disrupted|node\.cloudprovider\.kubernetes\.io/shutdown"
-    r"|node\.kubernetes\.io/out-of-service)(?:=[\w.-]{0,60})?:No(?:Schedule|Execute)(?! op=Exists)",
-    (
+    matches=(
         "Warning PreemptScheduled node/gpu-17 Node will be preempted by its provider",
         "Normal  RebootScheduled  2m  custom-scheduledevents-plugin-preemption-monitor"
         "  Scheduled event: reboot of node gpu-17",
@@ -347,38 +341,40 @@ KUBE.line(
         "node/gpu-17 tainted ToBeDeletedByClusterAutoscaler=1790000000:NoSchedule",
         "Normal DisruptionTerminating node/gpu-17 Disrupting Node: Underutilized/Delete",
     ),
-    (
+    near_misses=(
         "PreemptScheduled  False  NoPreemptScheduled  VM has no scheduled Preempt event",
         "Tolerations:  node.kubernetes.io/out-of-service:NoExecute op=Exists",
     ),
-    "Azure's scheduled events in AKS, aws-node-termination-handler, Karpenter, cluster-autoscaler",
+    source="Azure's scheduled events in AKS, aws-node-termination-handler, Karpenter,"
+    " cluster-autoscaler",
     category=MAINTENANCE,
-    scope=Scope.ANY,
-    each=True,
     read=lambda found, after: (
         None
         if re.search(r"Scheduled[ \t]{1,8}False|NoPreempt", found.string)
         else announced(found, after)
     ),
 )
-KUBE.line(
+KUBE.noise(
     "pod_bound",
-    NOISE,
-    None,
-    ("successfully assigned ",),
     rf"Successfully assigned (?:[\w.-]{{1,80}}/)?(?P<pod>{HOST}) to (?P<node>{HOST})",
-    ("Normal  Scheduled  9m  default-scheduler  Successfully assigned ml/llm-worker-5 to gpu-17",),
-    ("ranks were successfully assigned to groups",),
-    SOURCE,
-    scope=Scope.ANY,
-    each=True,
+    literals=("successfully assigned ",),
+    matches=(
+        "Normal  Scheduled  9m  default-scheduler  Successfully assigned ml/llm-worker-5 to gpu-17",
+    ),
+    near_misses=("ranks were successfully assigned to groups",),
+    source=SOURCE,
     kind=Kind.IDENTITY,
 )
-KUBE.line(
+KUBE.root(
     "preempted",
-    ROOT,
-    ERROR,
-    (
+    r"(?:has been|was|being) preempted\b|Preempted in order to admit"
+    r"|[Pp]reempted by (?:a )?(?:higher|pod|workload|job|task|scheduler|queue|\S{1,60} on node)"
+    r"|PreemptionByScheduler|PreemptedByScheduler"
+    r"|\bDisruptionTarget\b(?=[^\n]{0,200}?(?:True|true|[Pp]reempt|Status|status|$))"
+    r"|EvictedDueToPreempted|Evicted due to preempt|to accommodate a workload"
+    r"|due to reclamation within the cohort|\bIn(?:ClusterQueue|CohortReclaim)\w{0,30}\b"
+    r"|[Ee]vict(?:ed|ing)? [^\n]{0,60}?because of preempt",
+    literals=(
         "has been preempted",
         "was preempted",
         "being preempted",
@@ -399,33 +395,25 @@ KUBE.line(
         "preempting pod",
         "was preempted to",
     ),
-    r"(?:has been|was|being) preempted\b|Preempted in order to admit"
-    r"|[Pp]reempted by (?:a )?(?:higher|pod|workload|job|task|scheduler|queue|\S{1,60} on node)"
-    r"|PreemptionByScheduler|PreemptedByScheduler"
-    r"|\bDisruptionTarget\b(?=[^\n]{0,200}?(?:True|true|[Pp]reempt|Status|status|$))"
-    r"|EvictedDueToPreempted|Evicted due to preempt|to accommodate a workload"
-    r"|due to reclamation within the cohort|\bIn(?:ClusterQueue|CohortReclaim)\w{0,30}\b"
-    r"|[Ee]vict(?:ed|ing)? [^\n]{0,60}?because of preempt",
-    (
+    matches=(
         "Normal  Preempted  1s  default-scheduler  Preempted by pod 7be1 on node gpu-3",
         "Normal  Preempted  4s  kueue-admission  Preempted to accommodate a workload (UID: 8f0a,"
         " JobUID: 771) due to prioritization in the ClusterQueue",
         "  DisruptionTarget   True ",
         "the job was preempted to make room",
     ),
-    ("nothing was ever preemptible", "  DisruptionTarget   False"),
-    f"{SOURCE}; {QUEUES}",
+    near_misses=("nothing was ever preemptible", "  DisruptionTarget   False"),
+    source=f"{SOURCE}; {QUEUES}",
     category=MAINTENANCE,
     blame=Blame.SHARED,
-    scope=Scope.ANY,
-    each=True,
     read=preempted,
 )
-KUBE.line(
+KUBE.root(
     "job_suspended",
-    ROOT,
-    ERROR,
-    (
+    r"(?:JobSet|[Jj]ob|PyTorchJob|RayJob|MPIJob)(?: \S{1,120})? (?:is|was|has been) suspended\b"
+    r"|[Ww]orkload (?:is|was) evicted|EvictedDueTo(?:PodsReadyTimeout|Deactivated)\w{0,20}"
+    r"|was active longer than specified deadline|Job has reached the specified deadline",
+    literals=(
         "is suspended",
         "jobset was suspended",
         "job suspended",
@@ -437,26 +425,22 @@ KUBE.line(
         "job has reached the specified deadline",
         "activedeadlineseconds",
     ),
-    r"(?:JobSet|[Jj]ob|PyTorchJob|RayJob|MPIJob)(?: \S{1,120})? (?:is|was|has been) suspended\b"
-    r"|[Ww]orkload (?:is|was) evicted|EvictedDueTo(?:PodsReadyTimeout|Deactivated)\w{0,20}"
-    r"|was active longer than specified deadline|Job has reached the specified deadline",
-    (
+    matches=(
         "Normal  JobSuspended  5s  pytorchjob-controller  PyTorchJob llm is suspended.",
         "Warning  DeadlineExceeded  2s  job-controller  Job was active longer than specified"
         " deadline",
     ),
-    ("rpc error: code = DeadlineExceeded", "the job is not suspended"),
-    QUEUES,
+    near_misses=("rpc error: code = DeadlineExceeded", "the job is not suspended"),
+    source=QUEUES,
     category=MAINTENANCE,
     blame=Blame.SHARED,
-    scope=Scope.ANY,
-    each=True,
 )
-KUBE.line(
+KUBE.root(
     "node_condition",
-    ROOT,
-    ERROR,
-    (
+    r"\b(?P<type>(?:Gpu|GPU|Nvlink|NVLink|InfiniBand|Infiniband|IB|SysLogs|Kernel|Cper|Readonly|Nic"
+    r"|NIC|Ethernet|Memory|Disk|PCIe)[A-Za-z]{2,40})\b[ \t\"=:,]{1,12}(?:status\"?[=:] ?\"?)?"
+    r"(?P<status>True|False|Unknown|Warning|[A-Z]\w{3,40}IsNotHealthy)\b[^\n]{0,600}",
+    literals=(
         "isnothealthy",
         "kerneldeadlock",
         "readonlyfilesystem",
@@ -472,40 +456,35 @@ KUBE.line(
         "gpuhealth",
         "gpuhealthcheck",
     ),
-    r"\b(?P<type>(?:Gpu|GPU|Nvlink|NVLink|InfiniBand|Infiniband|IB|SysLogs|Kernel|Cper|Readonly|Nic"
-    r"|NIC|Ethernet|Memory|Disk|PCIe)[A-Za-z]{2,40})\b[ \t\"=:,]{1,12}(?:status\"?[=:] ?\"?)?"
-    r"(?P<status>True|False|Unknown|Warning|[A-Z]\w{3,40}IsNotHealthy)\b[^\n]{0,600}",
-    (
+    matches=(
         "  GpuNvlinkWatch  True  Sat, 14 Mar 2026 02:41:05 +0000  GpuNvlinkWatchIsNotHealthy "
         " ErrorCode:DCGM_FR_NVLINK_DOWN GPU:5 link 11 is down",
         "Event SysLogsGPUFallenOff SysLogsGPUFallenOffIsNotHealthy node/gpu-17: ErrorCode:79 GPU:5"
         " GPU has fallen off the bus",
     ),
-    (
+    near_misses=(
         "  KernelDeadlock  False  KernelHasNoDeadlock  kernel has no deadlock",
         "  GpuMemWatch  False  GpuMemWatchIsHealthy  No Health Failures",
     ),
-    DETECTOR,
+    source=DETECTOR,
     category=Category.GPU,
     weak=True,
-    scope=Scope.ANY,
     kind=Kind.GPU,
-    each=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
     read=condition,
 )
-KUBE.line(
+KUBE.advice(
     "back_off",
-    ADVICE,
-    WARN,
-    ("back-off restarting failed", "backofflimitexceeded", "backoff limit"),
     r"[Bb]ack-off restarting failed|BackoffLimitExceeded"
     r"|reached the specified backoff limit",
-    ("Warning  BackOff  1m  kubelet  Back-off restarting failed container worker in pod llm-5",),
-    ("the back-off is 2 s",),
-    SOURCE,
+    literals=("back-off restarting failed", "backofflimitexceeded", "backoff limit"),
+    matches=(
+        "Warning  BackOff  1m  kubelet  Back-off restarting failed container worker in pod llm-5",
+    ),
+    near_misses=("the back-off is 2 s",),
+    source=SOURCE,
     blame=Blame.NOBODY,
-    scope=Scope.ANY,
+    each=False,
 )
 
 SIGNATURES = KUBE.signatures()

@@ -10,15 +10,13 @@ from collections.abc import Sequence
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.job_line import CONSEQUENCE, ROOT, Family
+from triage.signatures.family import Family
 from triage.signatures.scheduler.exit_codes import of_exit, of_signal
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-LAUNCHER = Family("launcher", Kind.ELASTIC, traits=(Trait.ENDS_JOB,))
 MPI = "Open MPI, PRRTE, MPICH and Intel MPI: launchers"
-STOPPED = Category.HOST_MAINTENANCE
 
 HYDRA_EXIT = re.compile(
     r"^=? {0,8}(?:EXIT CODE: (?P<code>\d{1,3})|KILLED BY SIGNAL: (?P<number>\d{1,2}))"
@@ -54,38 +52,45 @@ def exited(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return of_exit(int(found["exit_code"]))
 
 
-LAUNCHER.add(
+LAUNCHER = Family("launcher", Kind.ELASTIC, traits=(Trait.ENDS_JOB,))
+
+LAUNCHER.consequence(
     "hydra_box",
-    CONSEQUENCE,
-    ("bad termination of one of your application",),
     r"BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES",
-    (
+    literals=("bad termination of one of your application",),
+    matches=(
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   RANK 3 PID 4411 RUNNING AT"
         " n7\n=   KILLED BY SIGNAL: 9 (Killed)",
         "=   BAD TERMINATION OF ONE OF YOUR APPLICATION PROCESSES\n=   PID 4411 RUNNING AT n7\n="
         "   EXIT CODE: 1",
     ),
-    ("no bad termination was seen",),
-    MPI,
+    near_misses=("no bad termination was seen",),
+    source=MPI,
     context=6,
     blame=Blame.NOBODY,
     each=True,
     read=hydra,
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "hydra_string",
-    CONSEQUENCE,
-    ("terminated with the exit string",),
     r"TERMINATED WITH THE EXIT STRING: .{1,60}?\(signal (?P<signal>\d{1,2})\)",
-    ("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",),
-    ("terminated with the exit string: none",),
-    MPI,
+    literals=("terminated with the exit string",),
+    matches=("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",),
+    near_misses=("terminated with the exit string: none",),
+    source=MPI,
     read=lambda found, _after: of_signal(int(found["signal"])),
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "mpi_abort",
-    CONSEQUENCE,
-    (
+    r"application called MPI_Abort\(.{0,80}?(?:process (?P<process>\d{1,7}))?$"
+    r"|Primary job  terminated normally, but|process returned\s*$|a non-zero exit code\. Per user"
+    r"|exited with non-zero status, thus|\bHYD(?:_pmcd|U_sock|T_bsc)\w{0,60}|PMIX ERROR: \w"
+    r"|Fatal error in (?:internal_|P?MPI_)\w{1,40}: |unable to reliably start one or more daemons"
+    r"|\bA daemon \(pid \d{1,10}\) died unexpectedly with status"
+    r"|daemon on node \S{1,128} (?:failed|died|has)|MPI_ERRORS_ARE_FATAL"
+    r"|PRTE has lost communication|(?:prterun|mpirun|mpiexec) has exited due to process rank"
+    r" (?P<rank>\d{1,7})",
+    literals=(
         "application called mpi_abort",
         "primary job  terminated normally",
         "has been aborted.",
@@ -108,15 +113,7 @@ LAUNCHER.add(
         "mpiexec has exited due to",
         "mpirun has exited due to",
     ),
-    r"application called MPI_Abort\(.{0,80}?(?:process (?P<process>\d{1,7}))?$"
-    r"|Primary job  terminated normally, but|process returned\s*$|a non-zero exit code\. Per user"
-    r"|exited with non-zero status, thus|\bHYD(?:_pmcd|U_sock|T_bsc)\w{0,60}|PMIX ERROR: \w"
-    r"|Fatal error in (?:internal_|P?MPI_)\w{1,40}: |unable to reliably start one or more daemons"
-    r"|\bA daemon \(pid \d{1,10}\) died unexpectedly with status"
-    r"|daemon on node \S{1,128} (?:failed|died|has)|MPI_ERRORS_ARE_FATAL"
-    r"|PRTE has lost communication|(?:prterun|mpirun|mpiexec) has exited due to process rank"
-    r" (?P<rank>\d{1,7})",
-    (
+    matches=(
         "application called MPI_Abort(MPI_COMM_WORLD, 1) - process 3",
         "Primary job  terminated normally, but 1 process returned",
         "mpirun detected that one or more processes exited with non-zero status, thus causing the"
@@ -129,32 +126,34 @@ LAUNCHER.add(
         "ORTE was unable to reliably start one or more daemons.",
         "A daemon (pid 123) died unexpectedly with status 255 while attempting to launch",
     ),
-    ("the daemon on node n3 is up", "returned a non-zero exit code of its own"),
-    MPI,
+    near_misses=("the daemon on node n3 is up", "returned a non-zero exit code of its own"),
+    source=MPI,
     blame=Blame.NOBODY,
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "child_ended",
-    CONSEQUENCE,
-    ("child process with pid",),
     r"(?:\[rank: (?P<rank>\d{1,7})\] )?Child process with PID (?P<pid>\d{1,10}) terminated with"
     r" code"
     r" (?P<exit_code>-?\d{1,3})\b",
-    (
+    literals=("child process with pid",),
+    matches=(
         "[rank: 3] Child process with PID 4411 terminated with code -9. Forcefully terminating all"
         " other processes to avoid zombies",
         "[rank: 3] Child process with PID 4411 terminated with code 1. Forcefully terminating all"
         " other processes to avoid zombies",
     ),
-    ("Child process with PID 4411 started",),
-    "Lightning: fabric/strategies/launchers/subprocess_script.py",
+    near_misses=("Child process with PID 4411 started",),
+    source="Lightning: fabric/strategies/launchers/subprocess_script.py",
     each=True,
     read=exited,
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "rank_ended",
-    CONSEQUENCE,
-    (
+    r"(?:\b(?:global )?rank (?P<rank>\d{1,7})\b.{0,40}?|\b(?:worker|process|task|trainer|child|job|"
+    r"subprocess|container|script|program|command|pod)\b.{0,60}?|^.{0,24})"
+    r"(?:crashed|exited|died|finished|failed|ended|terminated) with "
+    r"(?:(?:exit|return|error) )?(?:code|status):? ?(?P<exit_code>-?\d{1,3})\b",
+    literals=(
         "crashed with exit code",
         "exited with code -",
         "exited with code 1",
@@ -170,44 +169,42 @@ LAUNCHER.add(
         "exitcode: -",
         "returncode=-",
     ),
-    r"(?:\b(?:global )?rank (?P<rank>\d{1,7})\b.{0,40}?|\b(?:worker|process|task|trainer|child|job|"
-    r"subprocess|container|script|program|command|pod)\b.{0,60}?|^.{0,24})"
-    r"(?:crashed|exited|died|finished|failed|ended|terminated) with "
-    r"(?:(?:exit|return|error) )?(?:code|status):? ?(?P<exit_code>-?\d{1,3})\b",
-    (
+    matches=(
         "ERROR:composer.cli.launcher:Rank 3 crashed with exit code -9.",
         "Global rank 0 (PID 4411) exited with code -15",
         "process 77 exited with code 139",
         "worker 4 died with exit code 1",
         "exited with code 134",
     ),
-    ("Process 8 exited with code 0", "the run exited with status of its children"),
-    "Composer: cli/launcher.py; launchers in their own words",
+    near_misses=("Process 8 exited with code 0", "the run exited with status of its children"),
+    source="Composer: cli/launcher.py; launchers in their own words",
     each=True,
     # srun's own words are read by the scheduler's entries.
     read=lambda found, after: (
         None if int(found["exit_code"]) == 0 or "srun: " in found.string else exited(found, after)
     ),
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "shell_ended",
-    CONSEQUENCE,
-    (" terminated ", " aborted ", " hangup ", "floating point exception", " quit "),
     r"line \d{1,6}:\s{1,8}(?P<pid>\d{1,10}) (?P<why>Terminated|Aborted|Hangup|Quit"
     r"|Floating point exception|Illegal instruction)\s",
-    (
+    literals=(" terminated ", " aborted ", " hangup ", "floating point exception", " quit "),
+    matches=(
         "./run.sh: line 33:  4411 Terminated              python train.py",
         "./run.sh: line 33:  4411 Floating point exception python train.py",
     ),
-    ("the process was terminated on line 33: 4411 times",),
-    "bash: job status",
+    near_misses=("the process was terminated on line 33: 4411 times",),
+    source="bash: job status",
     blame=Blame.NOBODY,
     read=lambda found, _after: of_signal(8 if found["why"].lower().startswith("float") else 15),
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "waits_for_end",
-    CONSEQUENCE,
-    (
+    r"seconds for all training processes to terminate|[Ww]aiting .{0,40}for all processes to"
+    r" terminate|(?:[Kk]illing|[Tt]erminating) (?:all|the remaining) "
+    r"(?:other |training |worker )?processes"
+    r"|Terminating process \d{1,10} via signal SIG[A-Z]{2,8}",
+    literals=(
         "seconds for all training processes to terminate",
         "for all processes to terminate",
         "killing all processes",
@@ -216,24 +213,23 @@ LAUNCHER.add(
         "killing the remaining",
         "terminating process ",
     ),
-    r"seconds for all training processes to terminate|[Ww]aiting .{0,40}for all processes to"
-    r" terminate|(?:[Kk]illing|[Tt]erminating) (?:all|the remaining) "
-    r"(?:other |training |worker )?processes"
-    r"|Terminating process \d{1,10} via signal SIG[A-Z]{2,8}",
-    (
+    matches=(
         "Waiting up to 30 seconds for all training processes to terminate. Press Ctrl-C to exit"
         " immediately.",
         "W0408 torch/multiprocessing/spawn.py:165] Terminating process 96 via signal SIGTERM",
     ),
-    ("terminating all processes is the agent's task",),
-    "Composer, PyTorch: launchers",
+    near_misses=("terminating all processes is the agent's task",),
+    source="Composer, PyTorch: launchers",
     blame=Blame.NOBODY,
     read=lambda found, _after: None if " is the " in found.string else Reading(),
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "rank_monitor",
-    CONSEQUENCE,
-    (
+    r"Did not get (?:subsequent|initial) heartbeat|[Ss]ection timeout elapsed"
+    r"|(?:missed|no) heartbeat (?:received )?(?:from|for) rank (?P<silent>\d{1,7})"
+    r"|\bno heartbeat received\b|\bhang detected\b"
+    r"|\bno progress (?:was made )?for (?:more than )?(?P<waited_s>\d{1,9}) ?s",
+    literals=(
         "did not get subsequent heartbeat",
         "did not get initial heartbeat",
         "no subsequent heartbeat",
@@ -245,22 +241,18 @@ LAUNCHER.add(
         "hang detected",
         "job hang",
     ),
-    r"Did not get (?:subsequent|initial) heartbeat|[Ss]ection timeout elapsed"
-    r"|(?:missed|no) heartbeat (?:received )?(?:from|for) rank (?P<silent>\d{1,7})"
-    r"|\bno heartbeat received\b|\bhang detected\b"
-    r"|\bno progress (?:was made )?for (?:more than )?(?P<waited_s>\d{1,9}) ?s",
-    (
+    matches=(
         "[WARNING] [RankMonitorServer:34] Did not get subsequent heartbeat. Waited 171.92 seconds.",
         "[WARNING] [RankMonitorServer:34] Did not get initial heartbeat. Waited 600.00 seconds.",
         "watchdog: no heartbeat from rank 12 for 300 s",
         "hang detected: no progress for 900 s",
     ),
-    (
+    near_misses=(
         "no hang detected for 600 s",
         "heartbeat from rank 3 received",
         "hang detection: no progress for the eye",
     ),
-    "NVIDIA resiliency extension, NeMo, trainers' own watchdogs",
+    source="NVIDIA resiliency extension, NeMo, trainers' own watchdogs",
     category=Category.NCCL_TIMEOUT,
     also=(Category.HOST_STALL,),
     blame=Blame.ABSENT,
@@ -271,10 +263,21 @@ LAUNCHER.add(
         else Reading(peer=None if found["silent"] is None else f"rank {found['silent']}")
     ),
 )
-LAUNCHER.add(
+LAUNCHER.root(
     "told_to_requeue",
-    ROOT,
-    (
+    r"^(?:\S{1,120}\.)?SIGTERMException\b|[Hh]andling auto-requeue signal|[Rr]equeue?ing job"
+    r"|SIGTERM caught at \d|[Pp]reemption notice received|[Rr]eached preemption sync"
+    r"|[Rr]eceived preemption signal|[Ee]xiting due to preemption|[Pp]reemption signal received"
+    r"|\b(?:received|got|caught|detected) (?:a |an |the )?(?:\w{1,16} ){0,2}(?:preemption"
+    r"|interruption|"
+    r"termination|eviction) (?:notice|notification|warning|event)"
+    r"|\b(?:preemption|interruption|termination|eviction) (?:notice|warning) (?:was )?(?:received"
+    r"|found)"
+    r"|[Rr]eached the preemption sync|\bspot instance\b.{0,60}?\b(?:will be|is being|has been|was) "
+    r"(?:terminated|interrupted|reclaimed|stopped|preempted)|\bspot interruption (?:notice"
+    r"|received)"
+    r"|SIGTERM (?:received|caught).{0,60}?expected death time",
+    literals=(
         "sigtermexception",
         "auto-requeue signal",
         "requeuing job",
@@ -298,19 +301,7 @@ LAUNCHER.add(
         "rebalance recommendation",
         "expected death time",
     ),
-    r"^(?:\S{1,120}\.)?SIGTERMException\b|[Hh]andling auto-requeue signal|[Rr]equeue?ing job"
-    r"|SIGTERM caught at \d|[Pp]reemption notice received|[Rr]eached preemption sync"
-    r"|[Rr]eceived preemption signal|[Ee]xiting due to preemption|[Pp]reemption signal received"
-    r"|\b(?:received|got|caught|detected) (?:a |an |the )?(?:\w{1,16} ){0,2}(?:preemption"
-    r"|interruption|"
-    r"termination|eviction) (?:notice|notification|warning|event)"
-    r"|\b(?:preemption|interruption|termination|eviction) (?:notice|warning) (?:was )?(?:received"
-    r"|found)"
-    r"|[Rr]eached the preemption sync|\bspot instance\b.{0,60}?\b(?:will be|is being|has been|was) "
-    r"(?:terminated|interrupted|reclaimed|stopped|preempted)|\bspot interruption (?:notice"
-    r"|received)"
-    r"|SIGTERM (?:received|caught).{0,60}?expected death time",
-    (
+    matches=(
         "lightning.pytorch.utilities.exceptions.SIGTERMException",
         "Handling auto-requeue signal: 10",
         "preemption_notifier.cc:80] SIGTERM caught at 2026-01-02T03:04:05",
@@ -319,30 +310,33 @@ LAUNCHER.add(
         "Spot instance termination notice received: i-0abc will be terminated at 03:04:05Z",
         "PreemptionNotifier: SIGTERM received, expected death time 2026-01-02",
     ),
-    (
+    near_misses=(
         "polls for a spot interruption every 5 s",
         "no preemption notice",
         "requeue is on, SIGTERM handler registered",
         "preemption sync manager initialized",
     ),
-    "Lightning, JAX, trainers: told to stop by a scheduler",
-    category=STOPPED,
+    source="Lightning, JAX, trainers: told to stop by a scheduler",
+    category=Category.HOST_MAINTENANCE,
     blame=Blame.SHARED,
     weak=True,
 )
-LAUNCHER.add(
+LAUNCHER.consequence(
     "collective_left_over",
-    CONSEQUENCE,
-    ("horovodinternalerror", "horovod has been shut down", "tensors were submitted to be reduced"),
     r"HorovodInternalError|Horovod has been shut down|tensors were submitted to be reduced",
-    (
+    literals=(
+        "horovodinternalerror",
+        "horovod has been shut down",
+        "tensors were submitted to be reduced",
+    ),
+    matches=(
         "horovod.common.exceptions.HorovodInternalError: Horovod has been shut down. This was"
         " caused by an exception on one of the ranks",
         "horovod/common/stall_inspector.cc:107] One or more tensors were submitted to be reduced,"
         " gathered or broadcasted by subset of ranks and are waiting for remainder of ranks",
     ),
-    ("horovod has been started",),
-    "Horovod",
+    near_misses=("horovod has been started",),
+    source="Horovod",
     category=Category.NCCL_TIMEOUT,
     blame=Blame.ABSENT,
 )

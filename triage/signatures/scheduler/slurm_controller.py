@@ -11,15 +11,13 @@ from typing import Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
+from triage.signatures.family import CONSEQUENCE, FATAL, ROOT, WARN, HostFamily
 from triage.signatures.host.agent_words import part_of_reason
-from triage.signatures.host_line import ERROR, FATAL, WARN, HostFamily
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT
 from triage.signatures.scheduler.said_of_nodes import HOST, HOSTS, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
 
-SLURM = HostFamily("slurm", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,))
 MAINTENANCE: Final = Category.HOST_MAINTENANCE
 LOST: Final = (Category.CHASSIS, Category.POWER, Category.NETWORK)
 CONTROLLER: Final = "Slurm: slurmctld (job_mgr.c, node_mgr.c, ping_nodes.c, preempt.c)"
@@ -55,63 +53,60 @@ def ended(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=role, category=category, weak=weak)
 
 
-SLURM.line(
+SLURM = HostFamily(
+    "slurm",
+    Kind.SCHEDULER,
+    traits=(Trait.ENDS_JOB,),
+    source=CONTROLLER,
+    category=MAINTENANCE,
+    scope=Scope.ANY,
+    each=True,
+)
+
+SLURM.root(
     "preempted",
-    ROOT,
-    ERROR,
-    ("to reclaim resources for", "preempted jobid=", "preempted job "),
     rf"[Pp]reempted {JOB} (?:has been|had to be|was) (?P<how>killed|requeued|checkpointed"
     r"|suspended)",
-    (
+    literals=("to reclaim resources for", "preempted jobid=", "preempted job "),
+    matches=(
         "[2026-03-04T05:06:07.120] preempted JobId=7711 has been requeued to reclaim resources for"
         " JobId=7902",
         "slurmctld: preempted JobId=7711 has been killed to reclaim resources for JobId=7902",
         "slurmctld: preempted JobId=7711 had to be killed",
     ),
-    ("slurmctld: preempt/qos loaded", "slurmctld: JobId=7902 can preempt 2 jobs"),
-    CONTROLLER,
-    category=MAINTENANCE,
+    near_misses=("slurmctld: preempt/qos loaded", "slurmctld: JobId=7902 can preempt 2 jobs"),
     blame=Blame.SHARED,
-    scope=Scope.ANY,
-    each=True,
 )
-SLURM.line(
+SLURM.root(
     "time_limit",
-    ROOT,
-    ERROR,
-    ("time limit exhausted for", "time limit reached for", "reached its time limit"),
     rf"[Tt]ime limit (?:exhausted|reached) for {JOB}|[Jj]ob \S{{1,40}} has reached its time limit",
-    (
+    literals=("time limit exhausted for", "time limit reached for", "reached its time limit"),
+    matches=(
         "[2026-03-04T05:06:07.120] Time limit exhausted for JobId=7711",
         "slurmctld: job_time_limit: inactivity time limit reached for JobId=7711",
     ),
-    ("slurmctld: time limit of JobId=7711 raised",),
-    CONTROLLER,
-    category=MAINTENANCE,
+    near_misses=("slurmctld: time limit of JobId=7711 raised",),
     blame=Blame.SHARED,
-    scope=Scope.ANY,
-    each=True,
 )
-SLURM.line(
+SLURM.consequence(
     "killed_by",
-    CONSEQUENCE,
-    WARN,
-    ("request_kill_job", "job_signal: ", "kill_job_request"),
     rf"REQUEST_KILL_JOB {JOB} uid (?P<uid>\d{{1,10}})",
-    ("[2026-03-04T05:06:07.120] _slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=7711 uid 2044",),
-    ("slurmctld: job_signal: 10 of running JobId=7711 successful",),
-    CONTROLLER,
-    category=MAINTENANCE,
+    literals=("request_kill_job", "job_signal: ", "kill_job_request"),
+    matches=(
+        "[2026-03-04T05:06:07.120] _slurm_rpc_kill_job: REQUEST_KILL_JOB JobId=7711 uid 2044",
+    ),
+    near_misses=("slurmctld: job_signal: 10 of running JobId=7711 successful",),
+    severity=WARN,
     blame=Blame.SHARED,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
 )
-SLURM.line(
+SLURM.consequence(
     "failed_node",
-    CONSEQUENCE,
-    FATAL,
-    (
+    rf"[Kk]illing {JOB} on failed nodes? (?P<nodes>{HOSTS})"
+    rf"|due to failure of node (?P<node>{HOST})|[Rr]emoving failed node (?P<removed>{HOST})"
+    rf"|missing from batch node (?P<batch>{HOST})|cancelled by (?P<failure>node failure)"
+    rf"|set(?:ting)?[_ ]node[_ ](?:(?P<down>{HOST}) )?down\b",
+    literals=(
         " on failed node",
         "due to failure of node",
         "removing failed node",
@@ -120,78 +115,62 @@ SLURM.line(
         "setting node down",
         "set_node_down",
     ),
-    rf"[Kk]illing {JOB} on failed nodes? (?P<nodes>{HOSTS})"
-    rf"|due to failure of node (?P<node>{HOST})|[Rr]emoving failed node (?P<removed>{HOST})"
-    rf"|missing from batch node (?P<batch>{HOST})|cancelled by (?P<failure>node failure)"
-    rf"|set(?:ting)?[_ ]node[_ ](?:(?P<down>{HOST}) )?down\b",
-    (
+    matches=(
         "[2026-03-04T05:06:07.120] Killing JobId=7711 on failed node gpu017",
         "[2026-03-04T05:06:07.121] requeue job JobId=7711 due to failure of node gpu017",
         "slurmctld: error: Batch JobId=7711 missing from batch node gpu017 (not found"
         " BatchStartTime after startup), Requeuing job",
         "slurmctld: _job_complete: JobId=7711 cancelled by node failure",
     ),
-    ("slurmctld: killing JobId=7711 on request", "the failed node was replaced"),
-    CONTROLLER,
-    category=MAINTENANCE,
+    near_misses=("slurmctld: killing JobId=7711 on request", "the failed node was replaced"),
+    severity=FATAL,
     also=LOST,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
     read=lambda found, _after: Reading(
         fields=named(found, "nodes", "node", "removed", "batch", "down")
     ),
 )
-SLURM.line(
+SLURM.consequence(
     "silent_node",
-    CONSEQUENCE,
-    FATAL,
-    ("not responding, setting down", "error: nodes ", "error: node "),
     rf"\b[Nn]odes? (?P<nodes>{HOSTS})(?: is| are)? not responding(?P<down>, setting DOWN)?",
-    (
+    literals=("not responding, setting down", "error: nodes ", "error: node "),
+    matches=(
         "slurmctld: error: Nodes gpu017 not responding, setting DOWN",
         "slurmctld: error: Nodes gpu[017-019,022] not responding",
         "slurmctld: error: Node gpu017 not responding",
     ),
-    ("peers not responding, setting timeout", "error: node 3 of the graph is late"),
-    CONTROLLER,
-    category=MAINTENANCE,
+    near_misses=("peers not responding, setting timeout", "error: node 3 of the graph is late"),
+    severity=FATAL,
     also=LOST,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
     read=of_nodes,
 )
-SLURM.line(
+SLURM.consequence(
     "on_node",
-    CONSEQUENCE,
-    ERROR,
-    ("killing job", "killing step"),
     rf"[Kk]illing (?:job|step|JobId=|StepId=) ?(?P<job>\d{{1,12}})(?:\.\S{{1,20}})? on node"
     rf" (?P<node>{HOST})(?:[,:;]? \(?(?:reason|because|due to)[:=]? ?(?P<reason>[^\n]{{1,160}}))?",
-    (
+    literals=("killing job", "killing step"),
+    matches=(
         "slurmctld: Killing job 7711 on node gpu017 reason: node failure",
         "slurmctld: Killing JobId=7711 on node gpu017, reason: planned maintenance",
     ),
-    ("Killing job 7711 (user request)",),
-    CONTROLLER,
-    category=MAINTENANCE,
+    near_misses=("Killing job 7711 (user request)",),
     also=LOST,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=lambda found, _after: Reading(
         role=ROOT if "mainten" in (found["reason"] or "").lower() else None,
         fields=named(found, "node"),
     ),
 )
-SLURM.line(
+SLURM.root(
     "reboot_ordered",
-    ROOT,
-    ERROR,
-    (
+    rf"reboot_nodes: [Nn]ode (?P<node>{HOST})"
+    rf"|[Rr]eboot request queued for nodes? (?P<nodes>{HOSTS})"
+    rf"|reboot ASAP (?:for|of|on) (?:nodes? )?(?P<asap>{HOSTS})"
+    rf"|power_save: (?:suspending|power down) nodes? (?P<suspended>{HOSTS})",
+    literals=(
         " reboot issued",
         "reboot request queued for nodes",
         "reboot asap",
@@ -199,27 +178,24 @@ SLURM.line(
         "power_save: ",
         "to be rebooted",
     ),
-    rf"reboot_nodes: [Nn]ode (?P<node>{HOST})"
-    rf"|[Rr]eboot request queued for nodes? (?P<nodes>{HOSTS})"
-    rf"|reboot ASAP (?:for|of|on) (?:nodes? )?(?P<asap>{HOSTS})"
-    rf"|power_save: (?:suspending|power down) nodes? (?P<suspended>{HOSTS})",
-    (
+    matches=(
         "[2026-03-04T05:06:07.120] reboot_nodes: Node gpu017 REBOOT issued",
         "slurmctld: reboot request queued for nodes gpu[017-018]",
         "slurmctld: power_save: suspending nodes gpu017",
     ),
-    ("slurmctld: power_save: no nodes to suspend today",),
-    CONTROLLER,
-    category=MAINTENANCE,
-    scope=Scope.ANY,
-    each=True,
+    near_misses=("slurmctld: power_save: no nodes to suspend today",),
     read=lambda found, _after: Reading(fields=named(found, "node", "nodes", "asap", "suspended")),
 )
-SLURM.line(
+SLURM.root(
     "node_drained",
-    ROOT,
-    WARN,
-    (
+    rf"update_node: nodes? (?P<nodes>{HOSTS}) reason set to: (?P<reason>[^\n]{{1,160}})"
+    rf"|(?:update_node|drain_nodes): nodes? (?P<node>{HOSTS}) state set to"
+    r" (?:DRAIN|DOWN|FAIL)\w{0,8}"
+    rf"|[Ss]etting nodes? (?P<set>{HOSTS}) (?:state )?to (?:DRAIN|DOWN)"
+    r"(?: with reason: ?(?P<reason2>[^\n]{1,160}))?"
+    rf"|nodename=(?P<updated>{HOSTS})\b[^\n]{{0,80}}?\bstate=(?:drain|down|fail)\w{{0,8}}"
+    r"(?:[^\n]{0,80}?\breason=[\"']?(?P<reason3>[^\"'\n]{1,160}))?",
+    literals=(
         "reason set to: ",
         "state set to d",
         "state to drain",
@@ -228,14 +204,7 @@ SLURM.line(
         "state to down",
         "scontrol update node",
     ),
-    rf"update_node: nodes? (?P<nodes>{HOSTS}) reason set to: (?P<reason>[^\n]{{1,160}})"
-    rf"|(?:update_node|drain_nodes): nodes? (?P<node>{HOSTS}) state set to"
-    r" (?:DRAIN|DOWN|FAIL)\w{0,8}"
-    rf"|[Ss]etting nodes? (?P<set>{HOSTS}) (?:state )?to (?:DRAIN|DOWN)"
-    r"(?: with reason: ?(?P<reason2>[^\n]{1,160}))?"
-    rf"|nodename=(?P<updated>{HOSTS})\b[^\n]{{0,80}}?\bstate=(?:drain|down|fail)\w{{0,8}}"
-    r"(?:[^\n]{0,80}?\breason=[\"']?(?P<reason3>[^\"'\n]{1,160}))?",
-    (
+    matches=(
         "slurmctld: update_node: node gpu017 reason set to: planned maintenance",
         "slurmctld: update_node: node gpu017 reason set to: NHC: check_hw_ib failed",
         "slurmctld: update_node: node gpu[017,022] state set to DRAINING",
@@ -244,38 +213,34 @@ SLURM.line(
         " lower than configured (7 < 8)",
         '+++ scontrol update nodename=gpu017 state=drain reason="epilog: GPU 3 ECC"',
     ),
-    ("slurmctld: update_node: node gpu017 state set to IDLE", "valve state set to OPEN"),
-    CONTROLLER,
-    category=MAINTENANCE,
+    near_misses=(
+        "slurmctld: update_node: node gpu017 state set to IDLE",
+        "valve state set to OPEN",
+    ),
+    severity=WARN,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=lambda found, _after: drained(found),
 )
-SLURM.line(
+SLURM.consequence(
     "kill_task_failed",
-    CONSEQUENCE,
-    ERROR,
-    ("kill task failed",),
     rf"[Kk]ill task failed(?: {JOB})?(?: (?:on )?node[ =](?P<node>{HOST}))?",
-    (
+    literals=("kill task failed",),
+    matches=(
         "slurmctld: error: _slurm_rpc_complete_batch_script: Kill task failed JobId=7711 node"
         " gpu017",
         "gpu017  gpu*  drained*  Kill task failed  root  2026-03-04T05:06:07",
     ),
-    ("kill task failed over",),
-    DAEMON + "; processes that do not end: they stand in a driver or a file system",
-    category=MAINTENANCE,
+    near_misses=("kill task failed over",),
+    source=DAEMON + "; processes that do not end: they stand in a driver or a file system",
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=lambda found, _after: None if "failed over" in found.string else of_nodes(found, ()),
 )
-SLURM.line(
+SLURM.noise(
     "returned",
-    NOISE,
-    WARN,
-    (
+    rf"[Nn]odes? (?P<nodes>{HOSTS}) (?:returned to service|now responding|state set to"
+    r" (?:IDLE|RESUME|UNDRAIN|ALLOC|MIX|POWER_UP)\w{0,10})"
+    r"|completion process took \d{1,6} seconds|Resending TERMINATE_JOB request",
+    literals=(
         "returned to service",
         "completion process took",
         "resending terminate_job",
@@ -287,51 +252,47 @@ SLURM.line(
         "state set to mix",
         "state set to power_up",
     ),
-    rf"[Nn]odes? (?P<nodes>{HOSTS}) (?:returned to service|now responding|state set to"
-    r" (?:IDLE|RESUME|UNDRAIN|ALLOC|MIX|POWER_UP)\w{0,10})"
-    r"|completion process took \d{1,6} seconds|Resending TERMINATE_JOB request",
-    (
+    matches=(
         "[2026-03-04T05:16:07.120] node gpu017 returned to service",
         "slurmctld: Node gpu017 now responding",
         "slurmctld: cleanup_completing: JobId=7711 completion process took 121 seconds",
     ),
-    ("the shuttle returned to service", "the service is now responding"),
-    CONTROLLER,
+    near_misses=("the shuttle returned to service", "the service is now responding"),
+    severity=WARN,
     category=Category.NONE,
-    scope=Scope.ANY,
     read=lambda found, _after: Reading(fields={**named(found, "nodes"), "recovered": "yes"}),
+    each=False,
 )
-SLURM.line(
+SLURM.root(
     "lacks_part",
-    ROOT,
-    ERROR,
-    ("count reported lower than configured", "has low real_memory size", "gres/gpu: count changed"),
     rf"(?:[Nn]ode[ =](?P<node>{HOST})[^\n]{{0,60}}?)?(?P<what>gres/gpu[^\n]{{0,20}}? count reported"
     rf" lower than configured|has low real_memory size|gres/gpu: count changed for node"
     rf" (?P<changed>{HOST}))",
-    (
+    literals=(
+        "count reported lower than configured",
+        "has low real_memory size",
+        "gres/gpu: count changed",
+    ),
+    matches=(
         "slurmctld: error: _slurm_rpc_node_registration node=gpu017: gres/gpu count reported lower"
         " than configured (7 < 8)",
         "slurmctld: error: Node gpu017 has low real_memory size (1031022 < 2063000)",
     ),
-    ("gres/gpu count is as configured",),
-    CONTROLLER,
+    near_misses=("gres/gpu count is as configured",),
     category=Category.GPU,
     also=(Category.IO_BOARD,),
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=lambda found, _after: Reading(
         category=Category.HOST_MEMORY if "real_memory" in found["what"] else None,
         also=() if "real_memory" in found["what"] else None,
         fields=named(found, "node", "changed"),
     ),
 )
-SLURM.line(
+SLURM.root(
     "prolog_failed",
-    ROOT,
-    ERROR,
-    (
+    rf"(?P<which>[Pp]rolog|[Ee]pilog) (?:failed(?! over)|launch failure|error on)"
+    rf"(?:(?:[^\n]{{0,24}}? on)? nodes? (?P<nodes>{HOSTS}))?(?P<reason>[^\n]{{0,160}})",
+    literals=(
         "prolog failed",
         "epilog failed",
         "prolog launch failure",
@@ -339,53 +300,63 @@ SLURM.line(
         "epilog error on node",
         "prolog exit status",
     ),
-    rf"(?P<which>[Pp]rolog|[Ee]pilog) (?:failed(?! over)|launch failure|error on)"
-    rf"(?:(?:[^\n]{{0,24}}? on)? nodes? (?P<nodes>{HOSTS}))?(?P<reason>[^\n]{{0,160}})",
-    (
+    matches=(
         "slurmd: error: prolog failed: rc:1 output: gpu 3 is missing",
         "slurmctld: error: Prolog failed on node gpu017",
         "slurmctld: error: Epilog error on node gpu017, setting DOWN",
     ),
-    ("the prolog failed over to node 3's copy? no",),
-    DAEMON,
+    near_misses=("the prolog failed over to node 3's copy? no",),
+    source=DAEMON,
     category=Category.DEPENDENCY,
     also=(Category.GPU, *LOST),
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=lambda found, _after: by_script(found),
 )
-SLURM.line(
+SLURM.consequence(
     "accounting",
-    CONSEQUENCE,
-    WARN,
-    (
-        "jobstate=timeout", "jobstate=deadline", "jobstate=preempted", "jobstate=node_fail",
-        "jobstate=boot_fail", "jobstate=out_of_memory", "jobstate=cancelled", "|timeout|",
-        "|preempted|", "|node_fail|", "|deadline|", "|out_of_memory|", "|cancelled", "|boot_fail|",
-        " node_fail ", " preempted ", " boot_fail ", " out_of_me+ ", " out_of_memory ",
-        " timeout      0:0", " deadline      0:", " cancelled+ ", " cancelled by ",
-    ),
     r"\bJobState=(?P<record>TIMEOUT|DEADLINE|PREEMPTED|NODE_FAIL|BOOT_FAIL|OUT_OF_MEMORY|CANCELLED)"
     r"|^(?:\S{1,40}: )?\s{0,20}(?P<job>\d{1,12})(?:[._+]\S{1,20})?(?:\s{2,40}|\|)[^\n]{0,200}?[ |]"
     r"(?P<state>TIMEOUT|DEADLINE|PREEMPTED|NODE_FAIL|BOOT_FAIL|CANCELLED|OUT_OF_MEMORY)"
     r"(?:\+| by \d{1,10})?[ |]",
-    (
+    literals=(
+        "jobstate=timeout",
+        "jobstate=deadline",
+        "jobstate=preempted",
+        "jobstate=node_fail",
+        "jobstate=boot_fail",
+        "jobstate=out_of_memory",
+        "jobstate=cancelled",
+        "|timeout|",
+        "|preempted|",
+        "|node_fail|",
+        "|deadline|",
+        "|out_of_memory|",
+        "|cancelled",
+        "|boot_fail|",
+        " node_fail ",
+        " preempted ",
+        " boot_fail ",
+        " out_of_me+ ",
+        " out_of_memory ",
+        " timeout      0:0",
+        " deadline      0:",
+        " cancelled+ ",
+        " cancelled by ",
+    ),
+    matches=(
         "   JobState=TIMEOUT Reason=TimeLimit Dependency=(null)",
         "7711         pretrain       gpu      lab       4096    TIMEOUT      0:0 ",
         "7711|pretrain|gpu|lab|4096|PREEMPTED|0:0|gpu[001-512]|2026-03-04T05:06:07",
         "7711.batch|batch|||64|CANCELLED by 2044|0:15|gpu001|2026-03-04T05:06:07",
         "7711         pretrain       gpu      lab       4096  NODE_FAIL      1:0 ",
     ),
-    ("   JobState=RUNNING Reason=None", "7711 tests ran, 3 were preempted "),
-    TABLES,
-    category=MAINTENANCE,
+    near_misses=("   JobState=RUNNING Reason=None", "7711 tests ran, 3 were preempted "),
+    source=TABLES,
+    severity=WARN,
     blame=Blame.SHARED,
     weak=True,
-    scope=Scope.ANY,
-    each=True,
     read=ended,
-)  # fmt: skip
+)
 
 
 def drained(found: re.Match[str]) -> Reading:

@@ -11,13 +11,12 @@ from dataclasses import replace
 
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
-from triage.signatures.job_line import CONSEQUENCE, NOISE, ROOT, Family
+from triage.signatures.family import NOISE, ROOT, Family
 from triage.signatures.scheduler.exit_codes import SIGNAL_NUMBER, of_exit, of_signal
 from triage.signatures.signature import Reading
 
 __all__ = ["SIGNATURES"]
 
-ELASTIC = Family("elastic", Kind.ELASTIC, traits=(Trait.ENDS_JOB,))
 AGENT = "PyTorch: elastic/agent/server/api.py"
 TABLE = "PyTorch: elastic/multiprocessing/errors/__init__.py"
 WORKERS = "PyTorch: elastic/multiprocessing/api.py"
@@ -90,182 +89,172 @@ def event(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
-ELASTIC.add(
+ELASTIC = Family("elastic", Kind.ELASTIC, traits=(Trait.ENDS_JOB,))
+
+ELASTIC.consequence(
     "failure",
-    CONSEQUENCE,
-    ("time      :",),
     r"^\s*time\s{1,8}: (?P<time>\d{4}-\d\d-\d\d_\d\d:\d\d:\d\d)",
-    ("  time      : 2026-03-04_05:06:07",),
-    ("time      : 12.5 ms",),
-    TABLE,
+    literals=("time      :",),
+    matches=("  time      : 2026-03-04_05:06:07",),
+    near_misses=("time      : 12.5 ms",),
+    source=TABLE,
     context=9,
     each=True,
     read=entry,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "worker_exit",
-    CONSEQUENCE,
-    ("failed (exitcode:",),
     r"failed \(exitcode: (?P<exit_code>-?\d{1,5})\) local_rank: (?P<local_rank>\d{1,4})"
     r" \(pid: (?P<pid>\d{1,10})\)",
-    (
+    literals=("failed (exitcode:",),
+    matches=(
         "failed (exitcode: -9) local_rank: 5 (pid: 2630) of binary: /usr/bin/python",
         "torch.distributed.elastic.multiprocessing.api: [ERROR] failed (exitcode: 1) local_rank:"
         " 0 (pid: 77) of binary: python",
         "ERROR:torch.distributed.elastic.multiprocessing.api:failed (exitcode: -11) local_rank: 3"
         " (pid: 78) of binary: python",
     ),
-    ("failed (exitcode: unknown)",),
-    WORKERS,
+    near_misses=("failed (exitcode: unknown)",),
+    source=WORKERS,
     each=True,
     read=by_exit,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "worker_signal",
-    CONSEQUENCE,
-    (") received by pid",),
     r"Signal (?P<signal>\d{1,2}) \(SIG[A-Z0-9]{2,9}\) received by PID (?P<pid>\d{1,10})",
-    ("  traceback : Signal 9 (SIGKILL) received by PID 87174",),
-    ("Signal 9 (SIGKILL) received by the handler",),
-    TABLE,
+    literals=(") received by pid",),
+    matches=("  traceback : Signal 9 (SIGKILL) received by PID 87174",),
+    near_misses=("Signal 9 (SIGKILL) received by the handler",),
+    source=TABLE,
     read=by_signal_name,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "event",
-    CONSEQUENCE,
-    ("torchelastic.worker.status.",),
     r"torchelastic\.worker\.status\.(?P<status>[A-Z]{1,16})\""
     r"(?:.{0,400}?\"global_rank\": (?P<rank>\d{1,7}))?"
     r"(?:.{0,400}?\"worker_id\": \"(?P<worker_pid>\d{1,10})\")?"
     r"(?:.{0,400}?\"hostname\": \"(?P<node>[^\"]{1,256})\")?",
-    (
+    literals=("torchelastic.worker.status.",),
+    matches=(
         '{"name": "torchelastic.worker.status.FAILED", "source": "WORKER", "timestamp": 0,'
         ' "metadata": {"run_id": "x", "global_rank": 3, "group_rank": 0, "worker_id": "64",'
         ' "role": "default", "hostname": "n4", "state": "FAILED"}}',
         '{"name": "torchelastic.worker.status.SUCCEEDED", "source": "AGENT"}',
     ),
-    ("torchelastic.worker.status.handler registered",),
-    "PyTorch: elastic/events",
+    near_misses=("torchelastic.worker.status.handler registered",),
+    source="PyTorch: elastic/events",
     each=True,
     read=event,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "death_signal",
-    CONSEQUENCE,
-    (" death signal", "got signal: "),
     r"Received (?P<signal>\d{1,2}) death signal"
     r"|Received Signals\.SIG\w{2,8} death signal|Process \d{1,10} got signal: (?P<got>\d{1,2})",
-    (
+    literals=(" death signal", "got signal: "),
+    matches=(
         "Received 15 death signal, shutting down workers",
         "torch.distributed.elastic.multiprocessing.api.SignalException: Process 812 got signal: 15",
         "Received Signals.SIGTERM death signal, shutting down workers",
         "WARNING:torch.distributed.elastic.agent.server.api:Received 2 death signal, shutting down"
         " workers",
     ),
-    ("death signal handler registered",),
-    AGENT,
+    near_misses=("death signal handler registered",),
+    source=AGENT,
     category=Category.HOST_MAINTENANCE,
     blame=Blame.SHARED,
     read=stop_signal,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "closing_signal",
-    CONSEQUENCE,
-    ("closing signal sig", "via signals.sig"),
     r"Sending process (?P<worker_pid>\d{1,10}) closing signal (?P<signal_name>SIG[A-Z]{2,8})"
     r"|Unable to shutdown process \d{1,10} via Signals\.SIG[A-Z]{2,8}",
-    (
+    literals=("closing signal sig", "via signals.sig"),
+    matches=(
         "WARNING:torch.distributed.elastic.multiprocessing.api:Sending process 4797 closing signal"
         " SIGTERM",
         "Unable to shutdown process 812 via Signals.SIGTERM, forcefully exiting via"
         " Signals.SIGKILL",
     ),
-    ("no closing signal sigma",),
-    WORKERS,
+    near_misses=("no closing signal sigma",),
+    source=WORKERS,
     blame=Blame.NOBODY,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "group_failed",
-    CONSEQUENCE,
-    (
+    r"ChildFailedError|Worker group FAILED|Root Cause \(first observed failure\)"
+    r"|ProcessRaisedException",
+    literals=(
         "childfailederror",
         "worker group failed",
         "root cause (first observed failure)",
         "processraisedexception",
     ),
-    r"ChildFailedError|Worker group FAILED|Root Cause \(first observed failure\)"
-    r"|ProcessRaisedException",
-    (
+    matches=(
         "torch.distributed.elastic.multiprocessing.errors.ChildFailedError:",
         "[default] Worker group FAILED. 2/3 attempts left; will restart worker group",
     ),
-    ("Worker group started",),
-    TABLE,
+    near_misses=("Worker group started",),
+    source=TABLE,
     blame=Blame.NOBODY,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "spawn_signal",
-    CONSEQUENCE,
-    ("terminated with signal sig",),
     r"process (?P<local_rank>\d{1,4}) terminated with signal (?P<signal_name>SIG[A-Z]{2,8})",
-    (
+    literals=("terminated with signal sig",),
+    matches=(
         "torch.multiprocessing.spawn.ProcessExitedException: process 1 terminated with signal"
         " SIGKILL",
     ),
-    ("process 1 terminated with signal handlers intact",),
-    "PyTorch: multiprocessing/spawn.py",
+    near_misses=("process 1 terminated with signal handlers intact",),
+    source="PyTorch: multiprocessing/spawn.py",
     each=True,
     read=by_signal_name,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "spawn_exit",
-    CONSEQUENCE,
-    ("terminated with exit code",),
     r"process (?P<local_rank>\d{1,4}) terminated with exit code (?P<exit_code>\d{1,3})",
-    ("ProcessExitedException: process 3 terminated with exit code 1",),
-    ("command terminated with exit code 137",),
-    "PyTorch: multiprocessing/spawn.py",
+    literals=("terminated with exit code",),
+    matches=("ProcessExitedException: process 3 terminated with exit code 1",),
+    near_misses=("command terminated with exit code 137",),
+    source="PyTorch: multiprocessing/spawn.py",
     each=True,
     read=by_exit,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "deepspeed_exit",
-    CONSEQUENCE,
-    ("exits with return code",),
     r"(?:--local_rank=(?P<local_rank>\d{1,4}).{0,4000}?)?exits with return code = "
     r"(?P<exit_code>-?\d{1,5})",
-    (
+    literals=("exits with return code",),
+    matches=(
         "[ERROR] [launch.py:321:sigkill_handler] ['python', '-u', 't.py', '--local_rank=1'] exits"
         " with return code = -11",
     ),
-    ("Process 8 exits successfully.",),
-    "DeepSpeed: launcher/launch.py",
+    near_misses=("Process 8 exits successfully.",),
+    source="DeepSpeed: launcher/launch.py",
     each=True,
     read=by_exit,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "deepspeed_kill",
-    CONSEQUENCE,
-    ("killing subprocess",),
     r"Killing subprocess \d",
-    ("[INFO] [launch.py:319:sigkill_handler] Killing subprocess 18678",),
-    ("killing subprocess groups is off",),
-    "DeepSpeed: launcher/launch.py",
+    literals=("killing subprocess",),
+    matches=("[INFO] [launch.py:319:sigkill_handler] Killing subprocess 18678",),
+    near_misses=("killing subprocess groups is off",),
+    source="DeepSpeed: launcher/launch.py",
     blame=Blame.NOBODY,
 )
-ELASTIC.add(
+ELASTIC.consequence(
     "command_signal",
-    CONSEQUENCE,
-    ("died with <signals.", "returned non-zero exit status"),
     r"died with <Signals\.(?P<signal_name>SIG[A-Z]{2,8}): (?P<signal>\d{1,2})>"
     r"|returned non-zero exit status \d",
-    (
+    literals=("died with <signals.", "returned non-zero exit status"),
+    matches=(
         "subprocess.CalledProcessError: Command '['python', 't.py']' died with <Signals.SIGKILL:"
         " 9>.",
         "subprocess.CalledProcessError: Command '['ls']' returned non-zero exit status 1.",
     ),
-    ("returned exit status 0",),
-    "Python: subprocess, as accelerate prints it",
+    near_misses=("returned exit status 0",),
+    source="Python: subprocess, as accelerate prints it",
     read=by_signal_name,
 )
 
