@@ -38,9 +38,15 @@ from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 
 __all__ = [
-    "Weighed", "answer_of", "look_at", "missing_of", "nothing_usable", "require_usable",
-    "weigh_up", "weigh_view",
-]  # fmt: skip
+    "Weighed",
+    "answer_of",
+    "look_at",
+    "missing_of",
+    "nothing_usable",
+    "require_usable",
+    "weigh_up",
+    "weigh_view",
+]
 
 MAX_NOTES = 40
 # Folders that hold dumps without naming a node.
@@ -127,9 +133,14 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     findings = tuple(hear(case)) if case is not None else ()
     all_entered = bool(findings) and not any(claim.ranks for claim in findings)
     stop = find_stop(
-        case, ours, facts, at, moved_ns, all_entered=all_entered,
+        case,
+        ours,
+        facts,
+        at,
+        moved_ns,
+        all_entered=all_entered,
         ahead_ns=dated.ahead_of_rank,
-    )  # fmt: skip
+    )
     nodes = nodes_of(view, facts, dated)
     evidence, moved = in_zone_of_the_stop(dated.evidence, stop)
     rows = tuple(evidence)

@@ -180,9 +180,12 @@ def explain_from(
     told = explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
     beliefs = weighed.joined.beliefs
     hangs = hangs_on(
-        weighed.joined.decision, beliefs[0].hypothesis if beliefs else None, logs,
-        dumps=weighed.view is not None, again=once_more,
-    )  # fmt: skip
+        weighed.joined.decision,
+        beliefs[0].hypothesis if beliefs else None,
+        logs,
+        dumps=weighed.view is not None,
+        again=once_more,
+    )
     return replace(told, hangs_on=hangs)
 
 
@@ -222,16 +225,22 @@ def explain(
         bias=model.bias,
         places=tuple(
             Place(
-                one.hypothesis.node, one.hypothesis.ranks, one.hypothesis.category,
-                one.hypothesis.in_no_node, one.probability, one.log_odds, lead(one, best),
+                one.hypothesis.node,
+                one.hypothesis.ranks,
+                one.hypothesis.category,
+                one.hypothesis.in_no_node,
+                one.probability,
+                one.log_odds,
+                lead(one, best),
                 parts_of(one, weighed.stop, model),
-                because_of(one.hypothesis, one.hypothesis.node), one.bounds,
+                because_of(one.hypothesis, one.hypothesis.node),
+                one.bounds,
             )
             for one in ranked[:MAX_PLACES]
         ),
         trials=tuple(tried(weighed, again, from_dumps=from_dumps)),
         missing=missing,
-    )  # fmt: skip
+    )
 
 
 def lead(one: Belief, best: Sequence[float]) -> float | None:

@@ -8,6 +8,8 @@ from enum import StrEnum
 
 __all__ = [
     "ANY_CAUSE",
+    "GPU_CHIP",
+    "GPU_PARTS",
     "HARDWARE",
     "LLAMA3_ROW",
     "OF_THE_NODE",
@@ -83,25 +85,30 @@ LLAMA3_ROW: dict[Category, str | None] = {
     Category.NONE: None,
 }
 
-HARDWARE = frozenset(
+GPU_CHIP = frozenset(
     {
         Category.GPU,
         Category.GPU_HBM,
         Category.GPU_SRAM,
         Category.GPU_GSP,
         Category.GPU_THERMAL,
-        Category.NVLINK,
         Category.SDC,
-        Category.NIC,
-        Category.NETWORK,
-        Category.SSD,
-        Category.POWER,
-        Category.CHASSIS,
-        Category.IO_BOARD,
-        Category.CPU,
-        Category.HOST_MEMORY,
     }
 )
+"""What fails on one GPU and on no other."""
+
+GPU_PARTS = GPU_CHIP | {Category.NVLINK}
+
+HARDWARE = GPU_PARTS | {
+    Category.NIC,
+    Category.NETWORK,
+    Category.SSD,
+    Category.POWER,
+    Category.CHASSIS,
+    Category.IO_BOARD,
+    Category.CPU,
+    Category.HOST_MEMORY,
+}
 """The causes that can put a node out of service."""
 
 ANY_CAUSE = frozenset(Category) - {Category.NONE, Category.STRAGGLER}

@@ -54,10 +54,13 @@ class ChangeKind(StrEnum):
 
 DIVERGING = frozenset(
     {
-        ChangeKind.LOSS_NOT_A_NUMBER, ChangeKind.LOSS_EXPLODED, ChangeKind.GRADIENT_NOT_A_NUMBER,
-        ChangeKind.LOSS_SCALE_COLLAPSED, ChangeKind.EVERY_STEP_SKIPPED,
+        ChangeKind.LOSS_NOT_A_NUMBER,
+        ChangeKind.LOSS_EXPLODED,
+        ChangeKind.GRADIENT_NOT_A_NUMBER,
+        ChangeKind.LOSS_SCALE_COLLAPSED,
+        ChangeKind.EVERY_STEP_SKIPPED,
     }
-)  # fmt: skip
+)
 
 
 @dataclass(frozen=True, slots=True)

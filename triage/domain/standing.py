@@ -12,9 +12,15 @@ from types import MappingProxyType
 from typing import Any, Final
 
 __all__ = [
-    "NO_STANDINGS", "FleetStandings", "Grade", "PartKind", "Prior", "RepeatedPart", "Standing",
+    "NO_STANDINGS",
+    "FleetStandings",
+    "Grade",
+    "PartKind",
+    "Prior",
+    "RepeatedPart",
+    "Standing",
     "prior_from",
-]  # fmt: skip
+]
 
 SCHEMA = "triage.standings/1"
 MAX_TEXT = 300

@@ -90,12 +90,17 @@ def cause_mix(counts: Mapping[str, int], *, without_row: int = 0) -> CauseMix:
     differ = _discoveries(p_values)
     rows = tuple(
         CauseRow(
-            row, LLAMA3_PARENT[row], ours[row], share(ours[row], total),
-            theirs, theirs / LLAMA3_UNEXPECTED, p_values.get(row),
+            row,
+            LLAMA3_PARENT[row],
+            ours[row],
+            share(ours[row], total),
+            theirs,
+            theirs / LLAMA3_UNEXPECTED,
+            p_values.get(row),
             row in differ if total else None,
         )
         for row, theirs in LLAMA3_COUNTS.items()
-    )  # fmt: skip
+    )
     return CauseMix(rows, total, without_row, *_whole_test(ours, total))
 
 

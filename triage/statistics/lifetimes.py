@@ -67,14 +67,23 @@ def kaplan_meier(
     alive = np.asarray(np.cumprod(1 - deaths / at_risk), np.float64)
     low, high = _band(alive, deaths, at_risk, outside)
     median = Estimate(
-        _first_at_half(at, alive), _first_at_half(at, low), _first_at_half(at, high),
-        num_failed, unit, level,
-    )  # fmt: skip
+        _first_at_half(at, alive),
+        _first_at_half(at, low),
+        _first_at_half(at, high),
+        num_failed,
+        unit,
+        level,
+    )
     kept = _thinned(len(at), points)
     return Survival(
-        _floats(at[kept]), _floats(alive[kept]), _known(low[kept]), _known(high[kept]),
-        median, num_failed, num_cut,
-    )  # fmt: skip
+        _floats(at[kept]),
+        _floats(alive[kept]),
+        _known(low[kept]),
+        _known(high[kept]),
+        median,
+        num_failed,
+        num_cut,
+    )
 
 
 def _band(

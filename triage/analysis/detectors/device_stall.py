@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import home, timed
 from triage.analysis.waiting.waits import Place, PlaceKind
-from triage.domain.category import HARDWARE, Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import ROOTED_BIT, STARTED_BIT
 
@@ -24,9 +24,7 @@ class DeviceStall:
     """
 
     name = "fr.device_stall"
-    explains: frozenset[Category] = HARDWARE | {
-        Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER, Category.DEPENDENCY,
-    }  # fmt: skip
+    explains: frozenset[Category] = HARDWARE | SOFTWARE | {Category.DEPENDENCY}
     runs_in_flight = False
     is_gap = False
 

@@ -15,7 +15,7 @@ import numpy as np
 from triage.analysis.placement.siblings import Form, form_of, sibling_signature
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.waits import Place, PlaceKind
-from triage.domain.category import Category, Role, VerdictKind
+from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import UNEVEN
 
@@ -42,10 +42,7 @@ class Mismatch:
     """
 
     name = "fr.mismatch"
-    explains: frozenset[Category] = frozenset(
-        {Category.COLLECTIVE_MISMATCH, Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK,
-         Category.NUMERICAL}
-    )  # fmt: skip
+    explains: frozenset[Category] = SOFTWARE | {Category.COLLECTIVE_MISMATCH, Category.NUMERICAL}
     runs_in_flight = False
     is_gap = False
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
-from triage.domain.category import Category
+from triage.domain.category import GPU_PARTS, Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.signatures.pci import bus_id, full_address
 
@@ -21,12 +21,7 @@ if TYPE_CHECKING:
 __all__ = ["Named", "named_by"]
 
 # Of other causes, a GPU among the suspect's only says where its rank sits.
-OF_A_GPU: Final = frozenset(
-    {
-        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP, Category.GPU_THERMAL,
-        Category.NVLINK, Category.SDC, Category.IO_BOARD, Category.STRAGGLER,
-    }
-)  # fmt: skip
+OF_A_GPU: Final = GPU_PARTS | {Category.IO_BOARD, Category.STRAGGLER}
 WORDS: Final = {Kind.NIC: "NIC", Kind.LINK: "NIC", Kind.NCCL: "NIC", Kind.PCIE: "PCI device"}
 # Groups of signatures that hold the name which the system gave to an adapter.
 INTERFACES: Final = ("interface", "first", "second", "netdev")

@@ -22,10 +22,24 @@ from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
 
 __all__ = [
-    "ABOUT_THE_STOP", "AFTER_S", "BEFORE_S", "FAILING", "JOB_KINDS", "SECOND", "Stop", "When",
-    "at_its_own_stop", "begun_to_wait", "ends_its_log", "find_stop", "is_failing",
-    "is_of_a_health_check", "of_a_process", "parse_instant",
-]  # fmt: skip
+    "ABOUT_THE_STOP",
+    "AFTER_S",
+    "BEFORE_S",
+    "FAILING",
+    "JOB_KINDS",
+    "NEAREST_FIRST",
+    "SECOND",
+    "Stop",
+    "When",
+    "at_its_own_stop",
+    "begun_to_wait",
+    "ends_its_log",
+    "find_stop",
+    "is_failing",
+    "is_of_a_health_check",
+    "of_a_process",
+    "parse_instant",
+]
 
 SECOND: Final = 1_000_000_000
 # A root is printed within this of the stop that it makes ...
@@ -72,6 +86,15 @@ class When(StrEnum):
     """While its machine started, at another time than that of the stop."""
 
 
+NEAREST_FIRST: Final = (
+    When.AT,
+    When.AFTER,
+    When.UNDATED,
+    When.BEFORE,
+    When.TEARDOWN,
+    When.BOOT,
+    When.STALE,
+)
 # What is not of another time.
 ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 
@@ -250,10 +273,18 @@ def find_stop(
     if given_up is None and known:
         given_up = end
     return Stop(
-        start, end, known, trouble, job_seen, error, seen, given_up,
-        boots_of(evidence), given_up_lines(evidence),
+        start,
+        end,
+        known,
+        trouble,
+        job_seen,
+        error,
+        seen,
+        given_up,
+        boots_of(evidence),
+        given_up_lines(evidence),
         IN_FLIGHT_S if all_entered and start == stuck else AFTER_S,
-    )  # fmt: skip
+    )
 
 
 def beginning(

@@ -89,9 +89,12 @@ def load_model() -> Model:
     folder = resources.files("triage.analysis.joining")
     raw = orjson.loads(folder.joinpath("weights.json").read_bytes())
     return Model(
-        float(raw["bias"]), {k: float(v) for k, v in raw["weights"].items()},
-        float(raw["scale"]), float(raw["margin"]), float(raw["offset"]),
-    )  # fmt: skip
+        float(raw["bias"]),
+        {k: float(v) for k, v in raw["weights"].items()},
+        float(raw["scale"]),
+        float(raw["margin"]),
+        float(raw["offset"]),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +116,12 @@ class Belief:
         """Best first: place before part; ties do not depend on the order of files."""
         late = max((claim.late_ms or 0.0 for claim in self.hypothesis.claims), default=0.0)
         return (
-            -self.at_place, -self.probability, -late, -self.log_odds, self.hypothesis.key,
-        )  # fmt: skip
+            -self.at_place,
+            -self.probability,
+            -late,
+            -self.log_odds,
+            self.hypothesis.key,
+        )
 
 
 def believe(
@@ -179,12 +186,14 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
             beside = True
         bounds = [
             *bounds_by_dumps(
-                belief.hypothesis, proven, claimed,
+                belief.hypothesis,
+                proven,
+                claimed,
                 nobody=nobody and not may_be_at_the_stop(belief.hypothesis, stop),
                 dated=id(belief) in dated,
             ),
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
-        ]  # fmt: skip
+        ]
         found.append(limited(belief, bounds))
     return found
 

@@ -13,6 +13,7 @@ from typing import Final
 
 from triage.analysis.facts.stop import (
     ABOUT_THE_STOP,
+    NEAREST_FIRST,
     SECOND,
     Stop,
     When,
@@ -52,9 +53,6 @@ __all__ = ["find_causes", "is_quoted"]
 # Rows of one node that are looked at: distinct ones, the nearest to the stop first.
 ROWS_PER_NODE: Final = 300
 EARLIER: Final = (When.BEFORE, When.STALE, When.BOOT)
-NEAREST: Final = (
-    When.AT, When.AFTER, When.UNDATED, When.BEFORE, When.TEARDOWN, When.BOOT, When.STALE,
-)  # fmt: skip
 
 
 def find_causes(
@@ -156,7 +154,7 @@ def nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
     if len(rows) > ROWS_PER_NODE:
         seen: Counter[tuple[object, ...]] = Counter()
         kept = []
-        for row in sorted(rows, key=lambda r: (NEAREST.index(stop.of(r)), by_time(r))):
+        for row in sorted(rows, key=lambda r: (NEAREST_FIRST.index(stop.of(r)), by_time(r))):
             key = (row.signature, row.code, row.gpu, row.rank)
             seen[key] += 1
             if seen[key] <= 3:
@@ -194,10 +192,11 @@ def at_one_place(
     return [
         refined(
             hitting(of_rows(category, place, own, explains[category], seats, stop), hit[category]),
-            rows, stop,
+            rows,
+            stop,
         )
         for category, own in grouped.items()
-    ]  # fmt: skip
+    ]
 
 
 def still_lacks(row: Evidence, cause: Evidence, stop: Stop) -> bool:
@@ -250,9 +249,14 @@ def of_rows(
     elif served and not isinstance(place, Unplaced):
         place = Outside((place.node,) if isinstance(place, AtNode) else ())
     return Hypothesis(
-        category, place, tuple(rows), frozenset(also for row in rows for also in row.also),
-        followers, ranks=tuple(ranks)[:64], gpus=tuple(gpus)[:16],
-    )  # fmt: skip
+        category,
+        place,
+        tuple(rows),
+        frozenset(also for row in rows for also in row.also),
+        followers,
+        ranks=tuple(ranks)[:64],
+        gpus=tuple(gpus)[:16],
+    )
 
 
 def reached_by(row: Evidence) -> list[str]:

@@ -22,7 +22,7 @@ from triage.analysis.facts.stop import (
 )
 from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Placement
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
-from triage.domain.category import SOFTWARE, Category, Role
+from triage.domain.category import GPU_CHIP, SOFTWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
 from triage.domain.finding import Finding
 
@@ -43,12 +43,7 @@ PROVEN: Final = 0.75
 # What says nothing of the part accounts for nothing.
 UNNAMED: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE})
 # Parts that belong to one GPU: an error on another one is not why this rank is waited for.
-OF_ONE_GPU: Final = frozenset(
-    {
-        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP, Category.GPU_THERMAL,
-        Category.SDC, Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK, Category.GPU_OOM,
-    }
-)  # fmt: skip
+OF_ONE_GPU: Final = GPU_CHIP | SOFTWARE | {Category.GPU_OOM}
 
 
 def convicts(claim: Finding) -> bool:

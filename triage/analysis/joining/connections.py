@@ -136,11 +136,14 @@ def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis 
         return None
     row = replace(own, role=EvidenceRole.ROOT, weak=True, blame=Blame.SELF)
     return Hypothesis(
-        Category.NCCL_TIMEOUT, AtNode(node), (row,),
+        Category.NCCL_TIMEOUT,
+        AtNode(node),
+        (row,),
         also=frozenset({Category.HOST_STALL, Category.SOFTWARE_FRAMEWORK, Category.NETWORK}),
-        followers=len(pairs.rows[node]), votes=len(pairs.others[node]),
+        followers=len(pairs.rows[node]),
+        votes=len(pairs.others[node]),
         ranks=() if row.rank is None else (row.rank,),
-    )  # fmt: skip
+    )
 
 
 def without_lost_peers(
@@ -180,8 +183,10 @@ def side_leaf(others: Mapping[str, set[str]], leaf_switch: Mapping[str, str]) ->
 
     None where one node is an end of every pair: then it is that node, whose leaf is on all too.
     """
-    if any(len(peers) >= STAR and len(peers) == len(others) - 1 == pairs_in(others)
-           for peers in others.values()):  # fmt: skip
+    if any(
+        len(peers) >= STAR and len(peers) == len(others) - 1 == pairs_in(others)
+        for peers in others.values()
+    ):
         return None
     common: set[str] | None = None
     for node, peers in others.items():
@@ -305,7 +310,8 @@ def gather_switch(
         Category.NETWORK,
         Domain(DomainKind.LEAF_SWITCH, leaf, nodes),
         in_time((row for one in group for row in of_now(one, stop) or shown[one.node or ""]), 24),
-        votes=len(nodes), followers=sum(one.followers for one in group),
-    )  # fmt: skip
+        votes=len(nodes),
+        followers=sum(one.followers for one in group),
+    )
     gone = {id(one) for one in group}
     return [*(one for one in found if id(one) not in gone), merged]

@@ -11,17 +11,16 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from triage.analysis.facts.stop import SECOND, Stop, When
+from triage.analysis.facts.stop import NEAREST_FIRST, SECOND, Stop, When
 from triage.analysis.joining.claims import convicts
 from triage.analysis.joining.hypothesis import Hypothesis, is_routine
 from triage.analysis.joining.place import Domain, Place, Unplaced
-from triage.domain.category import HARDWARE, Category
+from triage.domain.category import GPU_PARTS, HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
 
 __all__ = [
     "FEATURES",
-    "GPU_PARTS",
     "NAMES",
     "WITNESSES",
     "Feature",
@@ -32,12 +31,6 @@ __all__ = [
     "witness_of",
 ]
 
-GPU_PARTS: Final = frozenset(
-    {
-        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP,
-        Category.GPU_THERMAL, Category.NVLINK, Category.SDC,
-    }
-)  # fmt: skip
 OUTER: Final = frozenset({Category.STORAGE, Category.HOST_MAINTENANCE, Category.DEPENDENCY})
 HOST_PARTS: Final = HARDWARE - GPU_PARTS - {Category.NETWORK}
 ATTRIBUTED: Final = HARDWARE | OUTER | {Category.NCCL_TIMEOUT}
@@ -65,9 +58,6 @@ class Feature:
 
 
 WITNESSES: Final = ("kernel", "job", "weak")
-BEST_FIRST: Final = (
-    When.AT, When.AFTER, When.UNDATED, When.BEFORE, When.TEARDOWN, When.BOOT, When.STALE,
-)  # fmt: skip
 SPEAKS_FOR: Final = frozenset({When.AT, When.UNDATED})
 
 FEATURES: Final = (
@@ -103,7 +93,7 @@ FEATURES: Final = (
     Feature("no_dumps", Sign.EITHER, "there are no dumps to hold it against"),
     Feature("no_trouble", Sign.AGAINST, "nothing says that the job failed"),
     Feature("driver_advice", Sign.FOR, "the driver itself asks for a repair"),
-)  # fmt: skip
+)
 NAMES: Final = tuple(one.name for one in FEATURES)
 
 
@@ -196,7 +186,7 @@ def row_features(one: Hypothesis, stop: Stop) -> dict[str, float]:
     best: dict[str, When] = {}
     for row in grave:
         sort, when = witness_of(row), stop.of(row)
-        best[sort] = min(best.get(sort, when), when, key=BEST_FIRST.index)
+        best[sort] = min(best.get(sort, when), when, key=NEAREST_FIRST.index)
     at_stop = any(when is When.AT for when in best.values())
     for sort, when in best.items():
         if when in SPEAKS_FOR or not at_stop:

@@ -133,12 +133,13 @@ def hang(source: Source, decision: Decision, other: Decision) -> Hang:
         same = decision.verdict.category == other.verdict.category
         outcome = Outcome.STANDS if same else Outcome.PLACE_STANDS
     return Hang(
-        source, outcome,
+        source,
+        outcome,
         None if after is None else after.node,
         () if after is None else after.ranks,
         after is not None and after.role is Role.CULPRIT,
         other.verdict,
-    )  # fmt: skip
+    )
 
 
 def first_of(decision: Decision) -> Suspect | None:

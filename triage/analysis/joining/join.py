@@ -64,9 +64,13 @@ def join(
     def believed(told: Sequence[Evidence]) -> tuple[list[Belief], list[Belief]]:
         """What is believed of rows, and what of that is worth naming."""
         found = believe(
-            hypotheses_of(findings, told, seats, stop, nodes, leaf_switch), findings, stop, model,
-            trust=1.0 - TRUST_LOST * (1.0 - coverage), dumps=case is not None,
-        )  # fmt: skip
+            hypotheses_of(findings, told, seats, stop, nodes, leaf_switch),
+            findings,
+            stop,
+            model,
+            trust=1.0 - TRUST_LOST * (1.0 - coverage),
+            dumps=case is not None,
+        )
         found = in_order_of_history(found, standings, role_alone)
         return found, worth_naming(found, stop)
 

@@ -17,8 +17,11 @@ __all__ = ["missing"]
 MAX_NODES: Final = 4
 # Suspicions that a kernel log can settle.
 SETTLED_BY_KERNEL: Final = HARDWARE | {
-    Category.HOST_STALL, Category.NCCL_TIMEOUT, Category.STRAGGLER, Category.HOST_OOM,
-}  # fmt: skip
+    Category.HOST_STALL,
+    Category.NCCL_TIMEOUT,
+    Category.STRAGGLER,
+    Category.HOST_OOM,
+}
 
 
 def missing(

@@ -38,9 +38,11 @@ def with_domain_roots(found: Sequence[Hypothesis]) -> list[Hypothesis]:
     rest = in_time(row for row in root.rows if not is_root(row))
     own = tuple(dict.fromkeys(row.gpu for row in (*first, *rest) if row.gpu is not None))
     told = replace(
-        root, rows=(*first, *rest), gpus=own,
+        root,
+        rows=(*first, *rest),
+        gpus=own,
         followers=root.followers + sum(len(one.rows) for one in echoes),
-    )  # fmt: skip
+    )
     gone = {id(one) for one in echoes}
     return [told if one is root else one for one in found if id(one) not in gone]
 

@@ -4,7 +4,7 @@ Silence is not health: a job is healthy where its dumps show nobody stuck, or it
 orderly end or progress up to its end; what slowed down, stood still or diverged is said.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -23,6 +23,7 @@ __all__ = ["nothing_named"]
 
 # Of the ranks that are slower than their peers, so few are somebody's and not everybody's.
 FEW_SLOW_NODES: Final = 2
+SLOW_CONFIDENCE: Final = 0.7
 
 
 def nothing_named(
@@ -52,28 +53,38 @@ def nothing_named(
 
 @dataclass(frozen=True, slots=True)
 class Trouble:
-    """How a course that is not well is said."""
+    """How a course that is not well is told."""
 
     kind: VerdictKind
     category: Category
     confidence: float
+    action: Action
     advice: str
 
 
 TROUBLES: Final = {
     Health.STOPPED: Trouble(
-        VerdictKind.HANG, Category.NCCL_TIMEOUT, 0.6,
+        VerdictKind.HANG,
+        Category.NCCL_TIMEOUT,
+        0.6,
+        Action.INVESTIGATE,
         "No line says why; bring the flight-recorder dumps and the stacks of its processes.",
     ),
     Health.SLOWED: Trouble(
-        VerdictKind.STRAGGLER, Category.STRAGGLER, 0.6,
+        VerdictKind.STRAGGLER,
+        Category.STRAGGLER,
+        0.6,
+        Action.INVESTIGATE,
         "No line says who holds it up; compare what changed then, and bring dumps with timing.",
     ),
     Health.DIVERGED: Trouble(
-        VerdictKind.CRASH, Category.NUMERICAL, 0.7,
+        VerdictKind.CRASH,
+        Category.NUMERICAL,
+        0.7,
+        Action.FIX_CODE,
         "Nobody's hardware is named by that; go back to a checkpoint from before.",
     ),
-}  # fmt: skip
+}
 
 
 def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> Verdict | None:
@@ -82,11 +93,14 @@ def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> 
     if trouble is None or progress is None:
         return None
     change = progress.diverged or progress.stopped or progress.slowed
-    action = Action.FIX_CODE if trouble.category is Category.NUMERICAL else Action.INVESTIGATE
     return Verdict(
-        trouble.kind, trouble.category, trouble.confidence, f"{sentence} {trouble.advice}", action,
+        kind=trouble.kind,
+        category=trouble.category,
+        confidence=trouble.confidence,
+        summary=f"{sentence} {trouble.advice}",
+        action=trouble.action,
         at=timestamp(change.since.at_ns) if change is not None else None,
-    )  # fmt: skip
+    )
 
 
 def slow_places(progress: JobProgress, seats: Placement) -> dict[str | int, list[SlowRank]]:
@@ -100,66 +114,95 @@ def slow_places(progress: JobProgress, seats: Placement) -> dict[str | int, list
     return found if len(found) <= FEW_SLOW_NODES else {}
 
 
-def slowed_by(slow: dict[str | int, list[SlowRank]]) -> Decision:
+def slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:
     """The nodes whose ranks are slower than all others, by their own timers."""
-    suspects = []
     order = sorted(slow.items(), key=lambda item: (-max(s.ratio for s in item[1]), str(item[0])))
-    for position, (place, ranks) in enumerate(order, start=1):
-        named = tuple(sorted({one.rank for one in ranks if one.rank is not None}))
-        reasons = tuple(
+    suspects = tuple(
+        slow_suspect(position, place if isinstance(place, str) else None, ranks)
+        for position, (place, ranks) in enumerate(order, start=1)
+    )
+    slowest = order[0][1]
+    where = f"on {suspects[0].node}" if suspects[0].node else f"rank {slowest[0].rank}"
+    worst = max(rank.ratio for rank in slowest)
+    verdict = Verdict(
+        kind=VerdictKind.STRAGGLER,
+        category=Category.STRAGGLER,
+        confidence=SLOW_CONFIDENCE,
+        summary=(
+            f"{len(slowest)} rank{'s' * (len(slowest) > 1)} {where} take"
+            f"{'s' * (len(slowest) == 1)} up to {worst:.2f} times as long as their peers: look at"
+            " its clocks, temperature, host load and input pipeline."
+        ),
+        action=Action.INVESTIGATE,
+    )
+    return Decision(verdict, suspects, Victims(), ())
+
+
+def slow_suspect(position: int, node: str | None, ranks: Sequence[SlowRank]) -> Suspect:
+    """A place as a suspect, by the timers of its ``ranks``."""
+    return Suspect(
+        position=position,
+        node=node,
+        ranks=tuple(sorted({slow.rank for slow in ranks if slow.rank is not None}))[:16],
+        gpus=(),
+        category=Category.STRAGGLER,
+        score=SLOW_CONFIDENCE,
+        role=Role.CULPRIT,
+        action=Action.INVESTIGATE,
+        because=tuple(
             Because(
                 "job.progress",
-                f"rank {one.rank} takes {one.ratio:.2f} times as long as the middle one of"
-                f" {one.peers} others: {one.what}",
-                one.example.artifact, one.example.line, timestamp(one.example.at_ns),
+                f"rank {slow.rank} takes {slow.ratio:.2f} times as long as the middle one of"
+                f" {slow.peers} others: {slow.what}",
+                slow.example.artifact,
+                slow.example.line,
+                timestamp(slow.example.at_ns),
             )
-            for one in ranks[:4]
-        )  # fmt: skip
-        node = place if isinstance(place, str) else None
-        suspects.append(
-            Suspect(
-                position, node, named[:16], (), Category.STRAGGLER, 0.7, Role.CULPRIT,
-                Action.INVESTIGATE, reasons,
-            )
-        )  # fmt: skip
-    first = order[0][1]
-    where = f"on {suspects[0].node}" if suspects[0].node else f"rank {first[0].rank}"
-    worst = max(one.ratio for one in first)
-    verdict = Verdict(
-        VerdictKind.STRAGGLER, Category.STRAGGLER, 0.7,
-        f"{len(first)} rank{'s' * (len(first) > 1)} {where} take"
-        f"{'s' * (len(first) == 1)} up to {worst:.2f} times as long as their peers: look at its"
-        " clocks, temperature, host load and input pipeline.", Action.INVESTIGATE,
-    )  # fmt: skip
-    return Decision(verdict, tuple(suspects), Victims(), ())
+            for slow in ranks[:4]
+        ),
+    )
+
+
+def undecided(
+    summary: str,
+    *,
+    kind: VerdictKind = VerdictKind.INCONCLUSIVE,
+    category: Category = Category.NONE,
+    confidence: float = 0.5,
+    at_ns: int | None = None,
+) -> Verdict:
+    """That somebody has to look further."""
+    return Verdict(kind, category, confidence, summary, Action.INVESTIGATE, at=timestamp(at_ns))
+
+
+def healthy(summary: str, confidence: float) -> Verdict:
+    """That nothing is to be done."""
+    return Verdict(VerdictKind.HEALTHY, Category.NONE, confidence, summary, Action.NONE)
 
 
 def of_dumps(case: Case, coverage: float) -> Verdict:
     """Nobody is stuck and nobody is late."""
-    read = len(case.snapshot.digests)
+    num_dumps = len(case.snapshot.digests)
     if case.moving and not case.in_flight:
-        return Verdict(
-            VerdictKind.INCONCLUSIVE, Category.NONE, 0.5,
+        return undecided(
             "The dumps are of different moments of a running job and contradict each other;"
-            " take them again, all at once.", Action.INVESTIGATE,
-        )  # fmt: skip
+            " take them again, all at once."
+        )
     if coverage < 0.5:
-        return nothing_in_dumps(read, f"only {coverage:.0%} of the expected ranks left a dump")
+        return nothing_in_dumps(num_dumps, f"only {coverage:.0%} of the expected ranks left a dump")
     doing = (
         "what is unfinished was only just issued" if case.in_flight else "all work issued is done"
     )
-    return Verdict(
-        VerdictKind.HEALTHY, Category.NONE, 0.9 * (0.5 + 0.5 * coverage),
-        f"No rank is stuck or late: in {read} dumps {doing}.", Action.NONE,
-    )  # fmt: skip
+    return healthy(
+        f"No rank is stuck or late: in {num_dumps} dumps {doing}.", 0.9 * (0.5 + 0.5 * coverage)
+    )
 
 
-def nothing_in_dumps(read: int, why: str) -> Verdict:
-    return Verdict(
-        VerdictKind.INCONCLUSIVE, Category.NONE, 0.5,
-        f"In {read} dumps every operation is done and no rank is late, but {why}:"
-        " look at the logs of the processes.", Action.INVESTIGATE,
-    )  # fmt: skip
+def nothing_in_dumps(num_dumps: int, why: str) -> Verdict:
+    return undecided(
+        f"In {num_dumps} dumps every operation is done and no rank is late, but {why}:"
+        " look at the logs of the processes."
+    )
 
 
 # What a course that was seen, an end in order, and no more than silence are worth.
@@ -176,18 +219,16 @@ def of_logs(
         health = Health.UNKNOWN
         sentence += " After it, processes of the job close their connections."
     if health in WELL:
-        return Verdict(
-            VerdictKind.HEALTHY, Category.NONE, WELL[health], f"{quiet}. {sentence}", Action.NONE
-        )
+        return healthy(f"{quiet}. {sentence}", WELL[health])
     moved = any(row.kind is Kind.PROGRESS for row in evidence)
     # Who began and printed no step has most likely hung in its first collective.
     never_moved = progress is not None and last is None
-    category = Category.NCCL_TIMEOUT if never_moved else Category.NONE
-    return Verdict(
-        VerdictKind.INCONCLUSIVE, category, 0.5 if moved else 0.6,
+    return undecided(
         f"{quiet}; but nothing says that the job went well to its end. {sentence}"
-        " Bring the rest of its log, or dumps.", Action.INVESTIGATE,
-    )  # fmt: skip
+        " Bring the rest of its log, or dumps.",
+        category=Category.NCCL_TIMEOUT if never_moved else Category.NONE,
+        confidence=0.5 if moved else 0.6,
+    )
 
 
 def is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
@@ -201,19 +242,21 @@ def is_left(evidence: Sequence[Evidence], last: ProgressPoint) -> bool:
 def unattributed(case: Case | None, evidence: Sequence[Evidence], stop: Stop) -> Verdict:
     """A stop with no cause found, or no stop at all."""
     if not stop.trouble:
-        return Verdict(
-            VerdictKind.INCONCLUSIVE, Category.NONE, 0.5,
+        return undecided(
             "Nothing in the logs says that a job stopped, and nothing says why one would: bring the"
-            " flight-recorder dumps or the job's own log.", Action.INVESTIGATE,
-        )  # fmt: skip
+            " flight-recorder dumps or the job's own log."
+        )
     failing = any(row.kind in JOB_KINDS and row.role is not EvidenceRole.NOISE for row in evidence)
     if case is not None and not failing:
         return nothing_in_dumps(len(case.snapshot.digests), "the job is said to have failed")
     kind = VerdictKind.HANG if timed_out(evidence) else VerdictKind.INCONCLUSIVE
     if kind is VerdictKind.INCONCLUSIVE and failing:
         kind = VerdictKind.CRASH
-    return Verdict(
-        kind, Category.NCCL_TIMEOUT, 0.6 if failing else 0.5,
+    return undecided(
         "The job stopped, and what was found only follows from that: no line names a cause, so"
-        " nobody is convicted.", Action.INVESTIGATE, at=timestamp(stop.start_ns or stop.end_ns),
-    )  # fmt: skip
+        " nobody is convicted.",
+        kind=kind,
+        category=Category.NCCL_TIMEOUT,
+        confidence=0.6 if failing else 0.5,
+        at_ns=stop.start_ns or stop.end_ns,
+    )

@@ -36,14 +36,19 @@ SHARED_PART: Final = 0.34
 # Storage behind a network is named by the nodes that wait for it; two are no accident.
 SERVED_NODES: Final = 2
 # ... for causes that can be outside: a memory chip does not fail on three nodes at once.
-OUTSIDE: Final = frozenset(
-    {
-        Category.STORAGE, Category.DEPENDENCY, Category.NETWORK, Category.HOST_MAINTENANCE,
-        Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK, Category.COLLECTIVE_MISMATCH,
-        Category.NUMERICAL, Category.GPU_OOM, Category.HOST_OOM, Category.HOST_STALL,
-        Category.NCCL_TIMEOUT, Category.POWER,
-    }
-)  # fmt: skip
+OUTSIDE: Final = SOFTWARE | {
+    Category.STORAGE,
+    Category.DEPENDENCY,
+    Category.NETWORK,
+    Category.HOST_MAINTENANCE,
+    Category.COLLECTIVE_MISMATCH,
+    Category.NUMERICAL,
+    Category.GPU_OOM,
+    Category.HOST_OOM,
+    Category.HOST_STALL,
+    Category.NCCL_TIMEOUT,
+    Category.POWER,
+}
 MAX_ROWS: Final = 24
 NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
 
@@ -93,12 +98,14 @@ def gather_shared(
             place = Domain(DomainKind.LEAF_SWITCH, leaf, nodes)
         merged.append(
             Hypothesis(
-                category, place,
+                category,
+                place,
                 in_time((row for one in group[:MAX_GROUP] for row in of_now(one, stop)), MAX_ROWS),
                 also=frozenset(also for one in group for also in one.also),
-                followers=sum(one.followers for one in group), votes=len(places),
+                followers=sum(one.followers for one in group),
+                votes=len(places),
             )
-        )  # fmt: skip
+        )
     return [one for one in found if id(one) not in gone] + merged
 
 
@@ -137,8 +144,9 @@ def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
                 group[0],
                 rows=in_time((row for one in group[:MAX_GROUP] for row in one.rows[:4]), MAX_ROWS),
                 also=frozenset(also for one in group for also in one.also),
-                followers=sum(one.followers for one in group), votes=len(group),
-            )  # fmt: skip
+                followers=sum(one.followers for one in group),
+                votes=len(group),
+            )
     gone = {id(one) for group in alike.values() for one in group} - set(firsts)
     return [firsts.get(id(one), one) for one in found if id(one) not in gone]
 

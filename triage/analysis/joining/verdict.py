@@ -18,7 +18,7 @@ from triage.analysis.joining.wording import (
 )
 from triage.analysis.waiting.case import Case, timestamp
 from triage.analysis.waiting.waits import PlaceKind
-from triage.domain.category import HARDWARE, Action, Category, Role, VerdictKind
+from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.report import Suspect, Verdict, Victims
@@ -264,22 +264,27 @@ def verdict_of_claims(
         category=first.category,
         confidence=top.probability,
         summary=summary_of_claims(
-            ordered, [claim for claim in ordered if convicts(claim)] if accused else [],
-            by_dumps if first.ranks else (), victims,
+            ordered,
+            [claim for claim in ordered if convicts(claim)] if accused else [],
+            by_dumps if first.ranks else (),
+            victims,
         ),
         action=action,
         at=next((reason.at for reason in first.because if reason.at is not None), None),
-    )  # fmt: skip
+    )
 
 
 # What ends a process, rather than holding it.
-ENDS: Final = frozenset(
-    {
-        Category.GPU_OOM, Category.HOST_OOM, Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK,
-        Category.HOST_MAINTENANCE, Category.DEPENDENCY, Category.NUMERICAL, Category.SDC,
-        Category.STORAGE, Category.SSD,
-    }
-)  # fmt: skip
+ENDS: Final = SOFTWARE | {
+    Category.GPU_OOM,
+    Category.HOST_OOM,
+    Category.HOST_MAINTENANCE,
+    Category.DEPENDENCY,
+    Category.NUMERICAL,
+    Category.SDC,
+    Category.STORAGE,
+    Category.SSD,
+}
 
 
 def kind_of(top: Hypothesis, evidence: Iterable[Evidence]) -> VerdictKind:

@@ -57,11 +57,13 @@ def witness_words(feature: str, one: Hypothesis, stop: Stop) -> str | None:
 def files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
     """The sorts of files that hold these rows."""
     found = {
-        "telemetry" if row.signature.startswith(TELEMETRY_PREFIX)
-        else "health check" if row.signature.startswith(SIGNATURE_PREFIX)
+        "telemetry"
+        if row.signature.startswith(TELEMETRY_PREFIX)
+        else "health check"
+        if row.signature.startswith(SIGNATURE_PREFIX)
         else LOGS[sort]
         for row in rows
-    }  # fmt: skip
+    }
     return sorted(found, key=ORDER.index) or [LOGS[sort]]
 
 

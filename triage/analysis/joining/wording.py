@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from triage.analysis.joining.features import GPU_PARTS
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain, DomainKind, Unplaced
-from triage.domain.category import Action, Category, Role
+from triage.domain.category import GPU_PARTS, Action, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims

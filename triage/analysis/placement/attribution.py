@@ -169,9 +169,18 @@ def relabelled(row: Evidence, launchers: Mapping[str, Mapping[int, str]]) -> Evi
 
 # What a process prints itself; an agent's or a kernel's line is not a rank's.
 OF_PROCESSES: Final = frozenset(
-    {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.NUMERICS, Kind.DATA, Kind.DEPENDENCY, Kind.STORAGE,
-     Kind.PROGRESS, Kind.OOM}
-)  # fmt: skip
+    {
+        Kind.NCCL,
+        Kind.CUDA,
+        Kind.PYTHON,
+        Kind.NUMERICS,
+        Kind.DATA,
+        Kind.DEPENDENCY,
+        Kind.STORAGE,
+        Kind.PROGRESS,
+        Kind.OOM,
+    }
+)
 # rank62.log, rank_3.out, stdout.13.log, worker-5.err
 OF_RANK = re.compile(
     r"(?:^|[/_.-])(?P<word>rank|global_rank|local_rank|stdout|stderr|worker|task)[._-]?"

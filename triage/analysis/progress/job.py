@@ -123,9 +123,14 @@ def begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | 
         default=None,
     )
     return JobProgress(
-        first=None, last=None, ended=ended, ended_how=how, until_ns=reach,
-        doing=None if begun is None else "begin", doing_since=begun,
-    )  # fmt: skip
+        first=None,
+        last=None,
+        ended=ended,
+        ended_how=how,
+        until_ns=reach,
+        doing=None if begun is None else "begin",
+        doing_since=begun,
+    )
 
 
 def curve_of(course: Course, times: StepTimes | None) -> Curve:

@@ -104,14 +104,18 @@ def movement_of(
     if stop is None and ended is None:
         stop = no_headway(course)
     return Movement(
-        ended, how, reach, gap_s, silent_s,
+        ended,
+        how,
+        reach,
+        gap_s,
+        silent_s,
         None if doing is None else str(doing[0].kind),
         None if doing is None else point_of(course.file, doing[1], step),
         stop,
         pause_s,
         left_over(reach, nodes, gap_s),
         begun_after(course, (MarkKind.TRACEBACK,)) is not None,
-    )  # fmt: skip
+    )
 
 
 def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) -> float | None:

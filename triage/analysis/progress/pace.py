@@ -18,15 +18,23 @@ from triage.domain.progress import Change, ChangeKind
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
 __all__ = [
-    "changes_of_pace", "print_gap_s", "seconds", "seconds_of_a_step", "step_times", "words_of",
-]  # fmt: skip
+    "changes_of_pace",
+    "print_gap_s",
+    "seconds",
+    "seconds_of_a_step",
+    "step_times",
+    "words_of",
+]
 
 Values = NDArray[np.float64]
 
 RATES: Final = (
-    Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TFLOPS, Quantity.STEPS_PER_S,
+    Quantity.TOKENS_PER_S,
+    Quantity.SAMPLES_PER_S,
+    Quantity.TFLOPS,
+    Quantity.STEPS_PER_S,
     Quantity.MFU,
-)  # fmt: skip
+)
 LEAST_POINTS: Final = 10
 # A step that takes so many times the usual is a spike.
 SPIKE: Final = 1.5
@@ -235,8 +243,11 @@ def regular(steps: Values) -> bool:
 def marked(course: Course, times: StepTimes, spikes: NDArray[np.int64]) -> bool:
     """Whether most spikes have a checkpoint or an evaluation just before them."""
     kinds = (
-        MarkKind.CHECKPOINT, MarkKind.CHECKPOINT_END, MarkKind.EVALUATION, MarkKind.EVALUATION_END,
-    )  # fmt: skip
+        MarkKind.CHECKPOINT,
+        MarkKind.CHECKPOINT_END,
+        MarkKind.EVALUATION,
+        MarkKind.EVALUATION_END,
+    )
     progress = course.file.progress
     orders = sorted(
         place.order

@@ -18,9 +18,17 @@ from triage.parsers.telemetry.metrics import COUNTERS, Metric
 from triage.parsers.telemetry.samples import SeriesKey
 
 __all__ = [
-    "LOOK_S", "SECOND", "Panel", "Panels", "Part", "Places", "Seat", "filled", "panels_of",
+    "LOOK_S",
+    "SECOND",
+    "Panel",
+    "Panels",
+    "Part",
+    "Places",
+    "Seat",
+    "filled",
+    "panels_of",
     "part_of",
-]  # fmt: skip
+]
 
 F32 = npt.NDArray[np.float32]
 SECOND: Final = 1_000_000_000

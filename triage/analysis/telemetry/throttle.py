@@ -19,9 +19,17 @@ from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import BRAKE, HW_SLOWDOWN, IDLE, THERMAL, Metric
 
 __all__ = [
-    "HOTTER_C", "HOT_C", "MIN_GPUS", "MOST_SHARE", "SLOW", "SLOWED", "Slowed", "Table", "Throttle",
+    "HOTTER_C",
+    "HOT_C",
+    "MIN_GPUS",
+    "MOST_SHARE",
+    "SLOW",
+    "SLOWED",
+    "Slowed",
+    "Table",
+    "Throttle",
     "throttling",
-]  # fmt: skip
+]
 
 Flags = npt.NDArray[np.bool_]
 F32 = npt.NDArray[np.float32]
@@ -119,9 +127,16 @@ class Table:
         )
         told = ~np.isnan(reasons)
         return cls(
-            parts, clock, np.nan_to_num(reasons).astype(np.int64), told, temp,
-            busy(median_of(clock)), median_of(temp), some.start_ns, some.width_ns,
-        )  # fmt: skip
+            parts,
+            clock,
+            np.nan_to_num(reasons).astype(np.int64),
+            told,
+            temp,
+            busy(median_of(clock)),
+            median_of(temp),
+            some.start_ns,
+            some.width_ns,
+        )
 
     def at_ns(self, column: int) -> int:
         """When a stretch begins."""

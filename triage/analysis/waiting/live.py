@@ -348,8 +348,12 @@ def leaves(snapshot: Snapshot, place: Place) -> bool:
 
 def free_ranks(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
     """Ranks that have finished all they issued, and for whom nobody waits: no part of a stop."""
-    waited = {rank for number in graph.ends for k in graph.components[number]
-              for rank in graph.places[k].waiting}  # fmt: skip
+    waited = {
+        rank
+        for number in graph.ends
+        for k in graph.components[number]
+        for rank in graph.places[k].waiting
+    }
     free = [
         int(rank)
         for rank, stuck, digest in zip(
