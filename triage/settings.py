@@ -25,91 +25,136 @@ def aws_environment() -> dict[str, str]:
 
 
 class Settings(BaseSettings):
-    """Everything that can be set; each field says its unit and why one would change it."""
+    """All settings. Each sentence says what is limited, in which unit, what happens beyond it,
+    and when to change it; the table of ``docs/operator.md`` repeats it.
+    """
 
     model_config = SettingsConfigDict(env_prefix="TRIAGE_", frozen=True, extra="ignore")
     # The object store's client knows these by itself; they are read with all others.
     _aws: dict[str, str] = PrivateAttr(default_factory=aws_environment)
 
     data_dir: Path = Path("var/triage")
-    """Folder of the embedded database, of blobs and of spools."""
+    """Folder of the embedded database, of blobs, and of uploads on their way to an object store.
+    Change it to put the data on a disk that stays."""
     database_url: str = ""
-    """``postgresql+psycopg://...``; empty: SQLite in the data directory."""
+    """Address of PostgreSQL (``postgresql+psycopg://...``). Empty: SQLite in the data directory.
+    Set it to run on several machines."""
     broker_url: str = "memory://"
-    """``redis://...`` or ``amqp://...`` for workers of their own; ``memory://``: embedded."""
+    """Address of Redis (``redis://...``) or RabbitMQ (``amqp://...``), which carries wake-ups to
+    ``triage worker``. ``memory://``: the worker is a child of ``triage serve``."""
     queue_prefix: str = Field("triage", pattern=r"^[A-Za-z0-9_.-]{1,64}$")
-    """Begins the names of queues, so that two services can share one broker."""
+    """First part of the names of queues. Change it if two services share one broker."""
     blob_url: str = ""
-    """``s3://bucket/prefix``; empty: a folder in the data directory."""
+    """Bucket for the bytes of uploads (``s3://bucket/prefix``). Empty: a folder in the data
+    directory. Set it to run on several machines."""
     s3_endpoint: str = ""
-    """Address of an S3-compatible store; empty: Amazon's."""
+    """Address of an S3-compatible store. Empty: Amazon's."""
     s3_access_key_id: str = ""
+    """Key id for the object store. Empty: the client's own sources, such as ``AWS_*``."""
     s3_secret_access_key: str = ""
+    """Secret that belongs to the key id."""
     s3_region: str = "us-east-1"
+    """Region of the bucket. Other stores than Amazon's mostly ignore it."""
     public_url: str = ""
-    """How people reach the service; stands in notifications."""
+    """Address under which people reach the service. Notifications link to it; empty: they give
+    the id of the incident. Set it as soon as there are receivers."""
     log_level: str = "info"
+    """Least severe log events to write: ``debug``, ``info``, ``warning`` or ``error``."""
     log_format: str = "auto"
-    """``json``, ``text``, or ``auto``: text where a terminal is watching."""
+    """``json``, ``text``, or ``auto``: text on a terminal, else JSON."""
 
     quiet_s: float = Field(30.0, ge=0)
-    """Without expectations an incident settles when nothing new came for so long."""
+    """Seconds without a new file after which an incident settles, if no hook said how many files
+    to expect. Raise it if nodes send minutes apart."""
     collect_within_s: float = Field(300.0, gt=0)
-    """An incident settles so long after it was opened, at the latest."""
+    """Seconds after its opening at which an incident settles at the latest. Files that come later
+    revise the answer. Raise it if kernel logs take long to fetch."""
     provisional_every_s: float = Field(2.0, gt=0)
-    """At least so long between two provisional answers of one incident."""
+    """Seconds between two provisional answers of one incident, at least. Raise it to spend less
+    of the processor while files come in."""
 
     max_artifact_bytes: int = Field(256 * MIB, gt=0)
+    """Bytes of one log, of one body of telemetry or of one import, unpacked. Larger ones are
+    refused with 413. Raise it for long job logs; a reader needs more memory then."""
     max_dump_bytes: int = Field(64 * MIB, gt=0)
+    """Bytes of one dump, unpacked. Larger ones are refused with 413. Raise it for rings of very
+    many entries."""
     max_bundle_bytes: int = Field(2048 * MIB, gt=0)
+    """Bytes of one bundle (tar), unpacked. Larger ones are refused with 413. Raise it for nodes
+    with many long logs."""
     max_hook_bytes: int = Field(MIB, gt=0)
+    """Bytes of the body of a hook or of another JSON request. Larger ones are refused with 413.
+    Raise it if a hook lists tens of thousands of nodes."""
     min_free_bytes: int = Field(64 * MIB, ge=0)
-    """Uploads are answered 507 before the disk has less than this left."""
+    """Bytes that uploads leave free on the disk of the data directory. Uploads that would take
+    more are answered 507. Raise it if others write to that disk."""
     max_uploads: int = Field(8, gt=0)
-    """Bodies that are taken in at once by one API process."""
+    """Bodies that one API process receives at the same time. Others wait for a slot. An embedded
+    service on up to four processors receives one while more than 64 uploads of a job wait to be
+    read. Raise it with more processors."""
     max_waiting: int = Field(2048, ge=0)
-    """Uploads that wait for their turn, with some 150 KB each; the next one is answered 503
-    with Retry-After."""
+    """Uploads that wait for a slot in one API process, each with some 150 KB of memory. Further
+    ones are answered 503 with Retry-After. Set it to the nodes of the largest job."""
     min_body_rate: int = Field(16 << 10, ge=0)
-    """Bytes a second, on average, below which the sender of a body is answered 408; 0: any."""
+    """Bytes a second that a sender must average, or it is answered 408. 0: no minimum. Lower it
+    for nodes behind slow links."""
     body_grace_s: float = Field(10.0, gt=0)
-    """The rate counts once a body was waited for so long; its turn is not waited for it."""
+    """Seconds of waiting for bytes before the minimum rate applies. Time spent queueing for a
+    slot does not count. Raise it for senders that start slowly."""
     body_idle_s: float = Field(30.0, gt=0)
-    """No sender may be silent for longer, however fast it was."""
+    """Seconds that a sender may be silent, however fast it was before. Beyond it the sender
+    is answered 408. Raise it for senders that pause while they read a slow disk."""
     requests_per_minute: int = Field(6000, gt=0)
-    """Per token, uploads and long polls not counted."""
+    """Requests a minute with one token; uploads and long polls do not count. Further ones are
+    answered 429 with Retry-After. Raise it if many programs share a token."""
 
     lease_s: float = Field(60.0, gt=0)
-    """A worker that says nothing for so long has lost its work."""
+    """Seconds for which a worker owns a piece of work unless it renews its claim. Beyond it
+    another worker takes the work. Raise it if the database stalls for long."""
     parse_deadline_s: float = Field(120.0, gt=0)
-    """One upload is read within this, else its reader is killed."""
+    """Seconds for reading one upload. Beyond it the reading process is killed and the upload is
+    tried again. Raise it on slow machines."""
     analyse_deadline_s: float = Field(300.0, gt=0)
+    """Seconds for one answer. Beyond it the process is killed and the answer is tried again.
+    Raise it for jobs of more than 16,384 ranks."""
     parse_memory_bytes: int = Field(6144 * MIB, gt=0)
-    """Address space of a reader (numba and scikit-learn map a good part of it)."""
+    """Bytes of address space of a reading process; most of it is mapped by numba and scikit-learn
+    and never used. Beyond it the process ends, and the file is quarantined after ``max_tries``.
+    Raise it with the limits above."""
     reader_resident_bytes: int = Field(1024 * MIB, gt=0)
-    """Memory that a reader may hold between two requests; beyond it, another takes its place."""
+    """Bytes of memory that a reading process may keep between two requests. Beyond it the process
+    ends and the next request starts another. Lower it on small machines."""
     standings_every_s: float = Field(600.0, gt=0)
-    """Node standings are worked out anew for analyses when they are older than this."""
+    """Seconds for which node standings are reused. Older ones are computed again at the next
+    analysis. Raise it if the fleet is large."""
     max_tries: int = Field(3, gt=0)
-    """Lost workers before an item is quarantined."""
+    """Workers that may die over one piece of work before it is quarantined. Raise it if machines
+    are often restarted."""
 
     webhook_allow: Annotated[tuple[str, ...], NoDecode] = ()
-    """Hosts and networks that may be private and plain http, as a comma list."""
+    """Hosts and networks that webhooks may reach although they are private or plain http; a comma
+    list. All other private addresses are refused. Name your own receivers here."""
     webhook_timeout_s: float = Field(15.0, gt=0)
+    """Seconds for one attempt to deliver a message. Beyond it the attempt has failed and is
+    repeated later. Raise it for a slow receiver."""
     callback_secret: str = ""
-    """Signs what goes to the ``callback_url`` of a job-failed hook (``whsec_...``)."""
+    """Key that signs messages to the ``callback_url`` of a job-failed hook (``whsec_...``).
+    Empty: they are not signed. Set it before you use callbacks."""
 
     digest_weekday: Weekday = "monday"
-    """The week of a fleet's digest (event ``fleet.digest``) ends on this day, in UTC ..."""
+    """Weekday, in UTC, on which the week of a fleet's digest (event ``fleet.digest``) ends."""
     digest_hour_utc: int = Field(7, ge=0, le=23)
-    """... at this full hour; then it is told."""
+    """Full hour of that day, in UTC, at which the week ends and the digest is sent."""
 
     keep_days: float = Field(90.0, gt=0)
-    """``triage prune`` removes settled incidents older than this."""
+    """Days for which settled incidents are kept; ``triage prune`` and the daily clean-up remove
+    older ones, unless a person resolved them. What the fleet's record needs of them stays."""
     keep_blobs_days: float = Field(30.0, gt=0)
-    """... and the raw bytes of artifacts older than this; digests and evidence stay."""
+    """Days for which the raw bytes of uploaded files are kept. Answers, digests and evidence
+    stay. Lower it to save disk; raise it to look at raw files for longer."""
     keep_telemetry_days: float = Field(400.0, gt=0)
-    """... and telemetry older than this; what is older is not taken in."""
+    """Days for which telemetry by the hour is kept. Older samples are removed, and are not taken
+    in. Raise it to compare years."""
 
     @field_validator("webhook_allow", mode="before")
     @classmethod

@@ -17,7 +17,7 @@ from tests.support.waiting import eventually
 from tests.workers.running import announce, call, first_suspect, serving, triage, upload
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "operator.md").read_text("utf-8")
+PAGE = (ROOT / "docs" / "upgrades.md").read_text("utf-8")
 SECTION = PAGE.partition("## Backup and restore")[2].partition("\n## ")[0]
 BLOCKS = re.findall(r"^```sh\n(.*?)^```$", SECTION, re.M | re.S)
 BACKUP, RESTORE, BACKUP_AT_SCALE, RESTORE_AT_SCALE = BLOCKS

@@ -1,16 +1,20 @@
-"""The operator's page says what the code has: every setting with its default, every command."""
+"""The operator's pages say what the code has: every setting with its default, every command."""
 
+import ast
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 from typer.main import get_command
 
+from triage import settings
 from triage.cli.main import app
 from triage.settings import Settings
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "operator.md").read_text("utf-8")
+PAGES = ("operator.md", "monitoring.md", "upgrades.md")
+PAGE = "\n".join((ROOT / "docs" / name).read_text("utf-8") for name in PAGES)
 ROW = re.compile(r"^\| `(TRIAGE_[A-Z0-9_]+)` \| (.+?) \| (.+) \|$", re.M)
 # What the environment alone says, and the settings of others.
 NOT_FIELDS = {"TRIAGE_CONFIG"}
@@ -31,6 +35,31 @@ def test_every_setting_stands_in_the_table_with_its_default() -> None:
     }
 
     assert said == known
+
+
+def sentences() -> dict[str, str]:
+    """What ``settings.py`` says below each field."""
+    (cls,) = [
+        node
+        for node in ast.parse(inspect.getsource(settings)).body
+        if isinstance(node, ast.ClassDef)
+    ]
+    return {
+        f"TRIAGE_{field.target.id.upper()}": " ".join(said.value.value.split())
+        for field, said in zip(cls.body, cls.body[1:], strict=False)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(said, ast.Expr)
+        and isinstance(said.value, ast.Constant)
+        and isinstance(said.value.value, str)
+    }
+
+
+def test_a_setting_is_explained_alike_in_the_table_and_in_the_code() -> None:
+    linked = {name: text for name, _, text in ROW.findall(PAGE)}
+    shown = {name: re.sub(r"\[(.*?)\]\(.*?\)", r"\1", text) for name, text in linked.items()}
+
+    assert shown == {name: text.replace("``", "`") for name, text in sentences().items()}
 
 
 def test_no_setting_is_named_that_does_not_exist() -> None:
