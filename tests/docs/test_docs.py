@@ -73,16 +73,16 @@ def told(words: list[str], text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("words", "name"),
     [
-        ([detector.name for detector in DETECTORS], "how-it-decides.md"),
+        ([detector.name for detector in DETECTORS], "how-it-decides-reference.md"),
         (list(NAMES), "simulator.md"),
         (list(SCENARIOS), "simulator.md"),
-        (list(FEATURES), "how-it-decides.md"),
-        ([str(word) for word in (*EvidenceRole, *Blame, *When)], "how-it-decides.md"),
+        (list(FEATURES), "how-it-decides-reference.md"),
+        ([str(word) for word in (*EvidenceRole, *Blame, *When)], "how-it-decides-reference.md"),
         ([str(kind) for kind in Kind], "signatures.md"),
         (sorted({one.id.partition(".")[0] for one in registry.all_signatures()}), "signatures.md"),
         ([f"{name}.py" for name in FAMILY_FILES], "signatures.md"),
         ([field.name for field in fields(Limits)], "formats.md"),
-        ([str(word) for word in (*Category, *Action, *Role, *VerdictKind)], "on-call.md"),
+        ([str(word) for word in (*Category, *Action, *Role, *VerdictKind)], "reading-answers.md"),
     ],
     ids=[
         "detectors",
@@ -114,7 +114,7 @@ def test_a_scenario_has_its_category_on_the_page() -> None:
 
 
 def test_no_feature_is_told_that_there_is_not() -> None:
-    chapter = page("how-it-decides.md").partition("## Features and weights")[2]
+    chapter = page("how-it-decides-reference.md").partition("## Features and weights")[2]
     rows = re.findall(r"^\| (`[^|]*) \|", chapter.partition("\n## ")[0], re.M)
 
     assert sorted(name for row in rows for name in re.findall(r"`(\w+)`", row)) == sorted(FEATURES)
@@ -122,7 +122,7 @@ def test_no_feature_is_told_that_there_is_not() -> None:
 
 def test_a_feature_weighs_what_the_page_says() -> None:
     """After weights were fitted again, copy them into the table's last column."""
-    chapter = page("how-it-decides.md").partition("## Features and weights")[2]
+    chapter = page("how-it-decides-reference.md").partition("## Features and weights")[2]
     rows = re.findall(r"^\| (`[^|]*) \|.*\| ([^|]*) \|$", chapter.partition("\n## ")[0], re.M)
     fitted = json.loads(
         (ROOT / "triage" / "analysis" / "joining" / "weights.json").read_text("utf-8")
@@ -135,7 +135,7 @@ def test_a_feature_weighs_what_the_page_says() -> None:
 
 
 def test_detectors_stand_in_the_order_they_are_heard() -> None:
-    rows = re.findall(r"^\| `(fr\.\w+)` \|", page("how-it-decides.md"), re.M)
+    rows = re.findall(r"^\| `(fr\.\w+)` \|", page("how-it-decides-reference.md"), re.M)
 
     assert rows == [detector.name for detector in DETECTORS]
 
@@ -209,7 +209,7 @@ def test_the_incident_of_the_simulator_is_told_as_the_commands_tell_it(
 
 def test_the_explanation_is_what_the_command_says(capsysbinary: Said) -> None:
     """Weights that were fitted again change it: copy what the command then says."""
-    text = page("on-call.md")
+    text = page("reading-answers.md")
     (folder,) = re.findall(r"`triage explain (tests/incidents/\S+)`", text)
 
     assert main(["explain", str(ROOT / folder)]) == 0

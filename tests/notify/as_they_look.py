@@ -35,7 +35,7 @@ def pagerduty(message):
 
 
 def examples():
-    """What ``docs/notifications.md`` shows, by the word before each block."""
+    """What ``docs/messages.md`` shows, by the word before each block."""
     message = of_incident(INCIDENT)
     return {
         "slack": slack(message),

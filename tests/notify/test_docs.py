@@ -1,4 +1,4 @@
-"""The page on notifications says what the code does."""
+"""The pages on notifications say what the code does."""
 
 import json
 import re
@@ -16,7 +16,8 @@ from triage.notify.schedule import PROBE_EVERY_S
 from triage.notify.severity import Severity
 from triage.notify.signing import new_secret, sign
 
-PAGE = (Path(__file__).parents[2] / "docs" / "notifications.md").read_text("utf-8")
+PAGES = ("notifications.md", "messages.md")
+PAGE = "\n".join((Path(__file__).parents[2] / "docs" / name).read_text("utf-8") for name in PAGES)
 SUBSCRIPTIONS = [json.loads(body) for body in re.findall(r"-d '(\{.*?\})'", PAGE)]
 
 
