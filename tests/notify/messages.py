@@ -7,7 +7,7 @@ from pathlib import Path
 
 import triage
 from triage.notify.message import Event, Message
-from triage.notify.said import said
+from triage.notify.next_steps import next_steps_of
 
 TESTS = Path(__file__).parents[1]
 INCIDENTS = TESTS / "incidents"
@@ -120,7 +120,7 @@ def of_incident(name):
     if paths is None:
         paths = [child for child in ("files", "fr") if (folder / child).is_dir()]
     report = triage.analyze([folder / path for path in paths])
-    wire, words = report.to_dict(), said(report.answer)
+    wire, words = report.to_dict(), next_steps_of(report.answer)
     return message(
         job_id=wire["job"]["job_id"] or "unknown",
         verdict=wire["verdict"],

@@ -21,7 +21,7 @@ from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import fleet_report
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event, check_events
-from triage.notify.registry import Kind, check_told, render_digest
+from triage.notify.registry import Kind, check_takes, render_digest
 from triage.notify.slack import MAX_CHARS
 
 ROOT = Path(__file__).parents[2]
@@ -90,13 +90,13 @@ def test_the_same_digest_gives_the_same_bytes(kind):
 def test_receivers_of_alarms_are_not_told(kind):
     assert render_digest(digest(), TARGETS[kind]) is None
     with pytest.raises(Unprocessable, match="takes alarms"):
-        check_told(Kind(kind), ["fleet.digest"])
-    check_told(Kind(kind), [str(event) for event in DEFAULT_EVENTS])
+        check_takes(Kind(kind), ["fleet.digest"])
+    check_takes(Kind(kind), [str(event) for event in DEFAULT_EVENTS])
 
 
 @pytest.mark.parametrize("kind", TELLS)
 def test_the_others_are(kind):
-    check_told(Kind(kind), ["fleet.digest"])
+    check_takes(Kind(kind), ["fleet.digest"])
     assert check_events(["fleet.digest"]) == (Event.FLEET_DIGEST,)
 
 

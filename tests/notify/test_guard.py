@@ -13,7 +13,7 @@ from triage.errors import Unprocessable, UsageError
 from triage.notify import guard as guard_module
 from triage.notify.deliver import send
 from triage.notify.guard import Guard, resolve_by_system
-from triage.notify.reachable import address_of, is_public
+from triage.notify.public_addresses import address_of, is_public
 from triage.notify.request import Request
 from triage.notify.web_url import parse_url
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from tests.notify import messages
 from tests.notify.test_golden import TARGETS
 from triage.notify.message import Event
-from triage.notify.neutral import cut_chars, inert, plain, web_link
 from triage.notify.registry import render
+from triage.notify.safe_text import cut_chars, inert, plain, web_link
 from triage.notify.slack import MAX_CHARS, escaped
 
 FORBIDDEN = (

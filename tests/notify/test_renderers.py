@@ -13,10 +13,10 @@ from triage.domain.report import Coverage, Refused
 from triage.errors import Unprocessable
 from triage.notify.headline import headline
 from triage.notify.message import Event
+from triage.notify.next_steps import coverage_text
 from triage.notify.registry import Kind, receiver, render, validate
-from triage.notify.said import coverage_text
 from triage.notify.severity import Severity, severity
-from triage.notify.told import told, verdict_told
+from triage.notify.wire_report import read_verdict, verdict_and_suspects
 
 
 def sent(message_, kind):
@@ -97,7 +97,7 @@ def test_a_long_incident_id_still_is_one_key():
     ids=str,
 )
 def test_severity_follows_the_action(changes, loud):
-    assert severity(verdict_told(verdict(**changes))) is loud
+    assert severity(read_verdict(verdict(**changes))) is loud
     fired = sent(message(verdict=verdict(**changes)), "pagerduty")
     assert fired is None or fired["payload"]["severity"] == loud
 
@@ -315,7 +315,7 @@ def test_every_incident_can_be_told(name, kind):
 )
 def test_a_report_of_another_release_is_told_as_far_as_it_reads(odd):
     other = message(verdict=odd, suspects=({}, {"node": 5, "ranks": ["1", 2], "because": [0]}))
-    told(other)
+    verdict_and_suspects(other)
     for kind in Kind:
         render(other, TARGETS[kind])
 

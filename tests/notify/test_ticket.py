@@ -13,7 +13,7 @@ from tests.notify import messages
 from tests.notify.messages import HOSTILE, healthy, message, suspect, verdict
 from tests.notify.test_hostile_text import FORBIDDEN, HOSTILE_TEXT
 from triage.notify.message import Event
-from triage.notify.neutral import inert
+from triage.notify.safe_text import inert
 from triage.notify.ticket import MAX_CHARS, as_markdown, escaped
 
 

@@ -17,10 +17,16 @@ import orjson
 from triage.domain.report import iso_utc
 from triage.notify.headline import headline
 from triage.notify.message import Event, Message, Wire
-from triage.notify.neutral import plain, web_link
 from triage.notify.request import JSON, Request, Target
+from triage.notify.safe_text import plain, web_link
 from triage.notify.severity import severity
-from triage.notify.told import Named, VerdictWords, in_front, suspects_told, verdict_told
+from triage.notify.wire_report import (
+    WireSuspect,
+    WireVerdict,
+    read_suspects,
+    read_verdict,
+    top_suspects,
+)
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
@@ -43,13 +49,11 @@ def render(message: Message, target: Target) -> Request | None:
         standing, ended = {}, {**previous, **current}
     else:
         standing = current
-        ended = {labels: one for labels, one in previous.items() if labels not in current}
+        ended = {labels: notes for labels, notes in previous.items() if labels not in current}
+    stands_until = message.at + STANDS_FOR
     body = [
-        *(
-            _posted(message, labels, one, message.at + STANDS_FOR)
-            for labels, one in standing.items()
-        ),
-        *(_posted(message, labels, one, message.at) for labels, one in ended.items()),
+        *(_posted(message, labels, notes, stands_until) for labels, notes in standing.items()),
+        *(_posted(message, labels, notes, message.at) for labels, notes in ended.items()),
     ]
     if not body:
         return None
@@ -69,17 +73,17 @@ def _alerts(
     message: Message, wire: Wire | None, suspects: Sequence[Wire]
 ) -> dict[Labels, Mapping[str, str]]:
     """Annotations by labels, for a verdict and its suspects; nothing for a healthy job."""
-    verdict = verdict_told(wire)
+    verdict = read_verdict(wire)
     if verdict is None or verdict.healthy:
         return {}
-    front: tuple[Named | None, ...] = in_front(suspects_told(suspects)) or (None,)
+    top: tuple[WireSuspect | None, ...] = top_suspects(read_suspects(suspects)) or (None,)
     return {
-        _labels(message, verdict, one): _annotations(message, verdict, one)
-        for one in reversed(front)  # of two ranks on an unknown node, the better one stays
+        _labels(message, verdict, suspect): _annotations(message, verdict, suspect)
+        for suspect in reversed(top)  # of two ranks on an unknown node, the better one stays
     }
 
 
-def _labels(message: Message, verdict: VerdictWords, suspect: Named | None) -> Labels:
+def _labels(message: Message, verdict: WireVerdict, suspect: WireSuspect | None) -> Labels:
     labels = {
         "alertname": "TrainingJobStopped",
         "severity": str(severity(verdict)),
@@ -95,7 +99,7 @@ def _labels(message: Message, verdict: VerdictWords, suspect: Named | None) -> L
 
 
 def _annotations(
-    message: Message, verdict: VerdictWords, suspect: Named | None
+    message: Message, verdict: WireVerdict, suspect: WireSuspect | None
 ) -> Mapping[str, str]:
     provisional = "Provisional: " if message.provisional else ""
     notes = {
@@ -110,10 +114,7 @@ def _annotations(
     if suspect is not None:
         notes["role"] = plain(suspect.role, 16)
         notes["ranks"] = plain(condense(suspect.ranks, max_chars=60), 100)
-        notes["because"] = "\n".join(
-            plain(f"{reason.text} ({reason.place})" if reason.place else reason.text, 400)
-            for reason in suspect.because[:3]
-        )
+        notes["because"] = "\n".join(plain(reason.sentence, 400) for reason in suspect.because[:3])
     return {name: text for name, text in notes.items() if text}
 
 

@@ -1,22 +1,20 @@
 """Digest: one week of a fleet, before it takes a receiver's form.
 
-It is made once for each week, when the week ends, and told to whoever subscribed to
-``fleet.digest``; nobody else is. Every retry has the same id and the same body.
+It is made once for each week, when the week ends, and sent to those who subscribed to
+``fleet.digest``. Every retry has the same id and the same body.
 """
 
-import hashlib
-import json
 from dataclasses import dataclass
 from datetime import datetime
 
-from triage.notify.message import Event, Wire
+from triage.notify.message import Event, Wire, message_id
 
 __all__ = ["Digest", "digest_id"]
 
 
 @dataclass(frozen=True, slots=True)
 class Digest:
-    """What is told of the week from ``since`` until before ``until`` (aware).
+    """The week from ``since`` until before ``until`` (aware).
 
     ``week`` names it: the date on which it ends. ``headline`` is one line; ``sentences`` the
     answers, the most telling first, and ``notes`` what the record lacks: all of them hold
@@ -36,5 +34,4 @@ class Digest:
 
 def digest_id(week: str, subscription_id: str) -> str:
     """``msg_`` and 32 hexadecimal digits: one for each week and subscription, and no other."""
-    parts = json.dumps(["fleet", week, str(Event.FLEET_DIGEST), subscription_id])
-    return f"msg_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
+    return message_id("fleet", week, Event.FLEET_DIGEST, subscription_id)

@@ -1,6 +1,6 @@
 """Generic: the native webhook, a thin body as Standard Webhooks has it.
 
-Every event of a subscription is told, also that a job was healthy. The values are those of
+Every event of a subscription is sent, also that a job was healthy. The values are those of
 the API, character for character; the bytes hold no control character, no angle bracket
 and no at sign, which JSON may write as escapes.
 """
@@ -30,7 +30,7 @@ def render(message: Message, target: Target) -> Request:
             "provisional": message.provisional,
             "state": message.state,
             "verdict": None if message.verdict is None else dict(message.verdict),
-            "suspects": [dict(one) for one in message.suspects],
+            "suspects": [dict(suspect) for suspect in message.suspects],
             "url": message.url,
         },
     }

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network, ip_network
 
 from triage.errors import Place, Unprocessable, UsageError
-from triage.notify.reachable import Address, address_of, is_public
+from triage.notify.public_addresses import Address, address_of, is_public
 from triage.notify.web_url import WebUrl, parse_url
 
 __all__ = ["Checked", "Guard", "Resolve", "resolve_by_system"]

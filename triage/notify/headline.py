@@ -6,9 +6,9 @@ verdict that may still change is "provisional". Names in it are not neutralised 
 
 from triage.domain.category import Role, VerdictKind
 from triage.notify.message import Event, Message
-from triage.notify.told import Named, VerdictWords, in_front, told
+from triage.notify.wire_report import WireSuspect, WireVerdict, top_suspects, verdict_and_suspects
 from triage.render.words.belief import belief
-from triage.render.words.ranges import condense
+from triage.render.words.ranges import name_ranks
 
 __all__ = ["headline", "where"]
 
@@ -21,39 +21,38 @@ def headline(message: Message) -> str:
     if message.event is Event.FAILED:
         return f"triage could not analyse {job}: {message.reason or 'no reason is known'}"
     if message.event is Event.RESOLVED:
-        return f"{job} resolved{_found(message)}"
-    verdict, suspects = told(message)
+        return f"{job} resolved{_resolution(message)}"
+    verdict, suspects = verdict_and_suspects(message)
     if verdict is None:
         return f"{job} stopped; there is no verdict yet"
-    said = f"{job}{_decided(verdict, suspects)} ({belief(verdict.confidence)})"
+    line = f"{job}{_decided(verdict, suspects)} ({belief(verdict.confidence)})"
     if message.provisional or message.event is Event.PROVISIONAL:
-        return f"Provisional: {said}"
-    return f"Revised: {said}" if message.event is Event.REVISED else said
+        return f"Provisional: {line}"
+    return f"Revised: {line}" if message.event is Event.REVISED else line
 
 
-def where(suspect: Named) -> str:
+def where(suspect: WireSuspect) -> str:
     """Its node, else its ranks."""
     if suspect.node is not None:
         return suspect.node
-    ranks = condense(suspect.ranks, max_chars=40)
-    return f"rank{'' if len(suspect.ranks) == 1 else 's'} {ranks}" if ranks else "unknown"
+    return name_ranks(suspect.ranks, max_chars=40) or "unknown"
 
 
-def _found(message: Message) -> str:
+def _resolution(message: Message) -> str:
     resolution = message.resolution or {}
     category, node = resolution.get("category"), resolution.get("node")
     on = f" on {node}" if isinstance(node, str) and node else ""
     return f": {category}{on}" if isinstance(category, str) and category else ""
 
 
-def _decided(verdict: VerdictWords, suspects: tuple[Named, ...]) -> str:
+def _decided(verdict: WireVerdict, suspects: tuple[WireSuspect, ...]) -> str:
     if verdict.kind in (VerdictKind.HEALTHY, VerdictKind.INCONCLUSIVE):
         return f": {verdict.kind}"
-    culprits = [one for one in suspects if one.role == Role.CULPRIT]
-    named = culprits or list(in_front(suspects))
+    culprits = [suspect for suspect in suspects if suspect.role == Role.CULPRIT]
+    named = culprits or list(top_suspects(suspects))
     if not named:
         return f" {verdict.kind}: {verdict.category}"
     more = f" and {len(named) - _FEW_NODES} more" if len(named) > _FEW_NODES else ""
-    places = ", ".join(where(one) for one in named[:_FEW_NODES])
+    places = ", ".join(map(where, named[:_FEW_NODES]))
     on = "on" if culprits else "possibly on"
     return f" {verdict.kind}: {verdict.category} {on} {places}{more}"

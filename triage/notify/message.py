@@ -7,7 +7,7 @@ it has the same id and the same body.
 import hashlib
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
@@ -31,14 +31,14 @@ class Event(StrEnum):
 
 
 DEFAULT_EVENTS = (Event.READY, Event.REVISED, Event.RESOLVED, Event.FAILED)
-"""What a subscription that names no events is told."""
+"""The events of a subscription that names none."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One thing to be told about one incident.
+    """One event of one incident, with all that any receiver shows of it.
 
-    ``at`` is when it became so (aware). ``verdict`` and ``suspects`` are the report's wire
+    ``at`` is when it happened (aware). ``verdict`` and ``suspects`` are the report's wire
     form, None and empty before the first verdict. ``actions`` are commands to paste and
     ``next_step`` the sentence before them, both of :mod:`triage.render.words.next_step`.
     ``resolution`` is what a person found it to be: ``{category, node?, note?}``; ``reason``
@@ -64,15 +64,18 @@ class Message:
     resolution: Wire | None = None
     next_step: str = ""
     previous_verdict: Wire | None = None
-    previous_suspects: tuple[Wire, ...] = field(default=())
+    previous_suspects: tuple[Wire, ...] = ()
 
 
 def message_id(
-    incident_id: str | int, revision: int, event: Event, subscription_id: str | int
+    about: str | int, revision: str | int, event: Event, subscription_id: str | int
 ) -> str:
-    """``msg_`` and 32 hexadecimal digits: the same for the same four, on every machine."""
+    """``msg_`` and 32 hexadecimal digits: the same for the same four, on every machine.
+
+    ``about`` is the id of an incident and ``revision`` its number, or "fleet" and a week.
+    """
     # As JSON, so that no two different four can run into one text.
-    parts = json.dumps([str(incident_id), revision, str(event), str(subscription_id)])
+    parts = json.dumps([str(about), revision, str(event), str(subscription_id)])
     return f"msg_{hashlib.sha256(parts.encode()).hexdigest()[:32]}"
 
 

@@ -13,10 +13,10 @@ import hashlib
 from triage.domain.report import iso_utc
 from triage.notify.headline import headline
 from triage.notify.message import Event, Message
-from triage.notify.neutral import plain, web_link
 from triage.notify.request import JSON, Request, Target
+from triage.notify.safe_text import plain, web_link
 from triage.notify.severity import severity
-from triage.notify.told import Named, VerdictWords, in_front, told
+from triage.notify.wire_report import WireSuspect, WireVerdict, top_suspects, verdict_and_suspects
 from triage.render.data.wire import encode_line
 from triage.render.words.belief import belief
 
@@ -30,7 +30,7 @@ _MAX_REASONS = 4
 
 def render(message: Message, target: Target) -> Request | None:
     """A trigger or a resolve; None where nobody is to be paged."""
-    verdict, suspects = told(message)
+    verdict, suspects = verdict_and_suspects(message)
     if message.event is Event.FAILED:
         return None  # triage failed, not the job: its own metrics and logs say so
     if message.event is Event.RESOLVED:
@@ -45,7 +45,7 @@ def render(message: Message, target: Target) -> Request | None:
 
 
 def _trigger(
-    message: Message, target: Target, verdict: VerdictWords, suspects: tuple[Named, ...]
+    message: Message, target: Target, verdict: WireVerdict, suspects: tuple[WireSuspect, ...]
 ) -> dict[str, object]:
     link = web_link(message.url)
     payload: dict[str, object] = {
@@ -80,7 +80,7 @@ def _resolve(message: Message, target: Target) -> dict[str, object]:
 
 
 def _details(
-    message: Message, verdict: VerdictWords, suspects: tuple[Named, ...]
+    message: Message, verdict: WireVerdict, suspects: tuple[WireSuspect, ...]
 ) -> dict[str, object]:
     return {
         "incident_id": plain(message.incident_id, 255),
@@ -95,25 +95,24 @@ def _details(
         "coverage": plain(message.coverage_text, 300),
         "suspects": [
             {
-                "node": None if one.node is None else plain(one.node, 256),
-                "ranks": list(one.ranks[:16]),
-                "gpus": [plain(gpu, 40) for gpu in one.gpus[:8]],
-                "category": plain(one.category, 64),
-                "role": plain(one.role, 16),
-                "score": belief(one.score),
+                "node": None if suspect.node is None else plain(suspect.node, 256),
+                "ranks": list(suspect.ranks[:16]),
+                "gpus": [plain(gpu, 40) for gpu in suspect.gpus[:8]],
+                "category": plain(suspect.category, 64),
+                "role": plain(suspect.role, 16),
+                "score": belief(suspect.score),
                 "because": [
-                    plain(f"{reason.text} ({reason.place})" if reason.place else reason.text, 400)
-                    for reason in one.because[:_MAX_REASONS]
+                    plain(reason.sentence, 400) for reason in suspect.because[:_MAX_REASONS]
                 ],
             }
-            for one in in_front(suspects)
+            for suspect in top_suspects(suspects)
         ],
-        "more_suspects": len(suspects) - len(in_front(suspects)),
+        "more_suspects": len(suspects) - len(top_suspects(suspects)),
     }
 
 
-def _source(message: Message, suspects: tuple[Named, ...]) -> str:
-    nodes = [one.node for one in in_front(suspects) if one.node]
+def _source(message: Message, suspects: tuple[WireSuspect, ...]) -> str:
+    nodes = [suspect.node for suspect in top_suspects(suspects) if suspect.node]
     named = next(iter(nodes), None) or message.cluster or f"job {message.job_id}"
     return plain(named, 256)
 

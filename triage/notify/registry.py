@@ -14,9 +14,16 @@ from triage.notify.message import Event, Message
 from triage.notify.request import Kind, Render, RenderDigest, Request, Target
 
 __all__ = [
-    "Kind", "Receiver", "Request", "Target",
-    "check_told", "receiver", "render", "render_digest", "validate",
-]  # fmt: skip
+    "Kind",
+    "Receiver",
+    "Request",
+    "Target",
+    "check_takes",
+    "receiver",
+    "render",
+    "render_digest",
+    "validate",
+]
 
 # Integration keys have 32 letters and digits; others are left to PagerDuty to refuse.
 _ROUTING_KEY = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -29,7 +36,7 @@ class Receiver:
     ``signed``: requests carry the Standard Webhooks headers. ``latest_only``: a message
     that waits is void once a later one of the same incident and subscription exists, as
     the receiver keeps a state: a late trigger would reopen what a resolve has closed.
-    ``render_digest`` is None for receivers of alarms: a week that was looked back on is none.
+    ``render_digest`` is None for receivers of alarms, as a look back on a week is none.
     """
 
     render: Render
@@ -56,7 +63,7 @@ def receiver(kind: Kind) -> Receiver:
 
 
 def render(message: Message, target: Target) -> Request | None:
-    """``message`` in the form of ``target``; None where that receiver is not to be told."""
+    """``message`` in the form of ``target``; None where that receiver takes no such event."""
     return _RECEIVERS[target.kind].render(message, target)
 
 
@@ -66,8 +73,8 @@ def render_digest(digest: Digest, target: Target) -> Request | None:
     return None if draw is None else draw(digest, target)
 
 
-def check_told(kind: Kind, events: Sequence[str]) -> None:
-    """Raises :class:`Unprocessable` for an event that this kind of receiver cannot be told."""
+def check_takes(kind: Kind, events: Sequence[str]) -> None:
+    """Raises :class:`Unprocessable` for an event that this kind of receiver does not take."""
     if Event.FLEET_DIGEST in events and _RECEIVERS[kind].render_digest is None:
         place = f"body/events/{events.index(Event.FLEET_DIGEST)}"
         raise Unprocessable(

@@ -14,7 +14,7 @@ JSON: Mapping[str, str] = {"content-type": "application/json"}
 
 
 class Kind(StrEnum):
-    """The form in which a receiver wants to be told."""
+    """Whose form a message takes."""
 
     GENERIC = "generic"
     SLACK = "slack"

@@ -3,7 +3,7 @@
 from enum import StrEnum
 
 from triage.domain.category import HARDWARE, Action
-from triage.notify.told import VerdictWords
+from triage.notify.wire_report import WireVerdict
 
 __all__ = ["Severity", "severity"]
 
@@ -30,7 +30,7 @@ _BY_ACTION = {
 }
 
 
-def severity(verdict: VerdictWords) -> Severity:
+def severity(verdict: WireVerdict) -> Severity:
     """By the action that the verdict asks for.
 
     ``critical`` only where a node is believed in as surely as a cordon asks for; a cause

@@ -1,9 +1,8 @@
 """Slack: an incoming webhook's message in blocks.
 
 The verdict, the top suspects with their reasons, what to do, commands to paste, what the
-answer rests on, a link. Slack refuses long messages (50 blocks, 3,000 characters a section,
-in practice some 13,000 in all), so this one keeps to 8,000 characters, JSON included: it
-leaves out reasons before it leaves out suspects.
+answer rests on, a link. Slack refuses long messages (50 blocks, 3,000 characters a section),
+so this one keeps to ``MAX_CHARS``: it leaves out reasons before it leaves out suspects.
 
 Text is ``verbatim``: Slack then makes no links and no mentions out of it, and what is
 markup all the same (``<!channel>``) is escaped.
@@ -14,24 +13,30 @@ from dataclasses import dataclass
 
 from triage.notify.headline import headline, where
 from triage.notify.message import Event, Message
-from triage.notify.neutral import plain, web_link
-from triage.notify.pasted import pasted
 from triage.notify.request import JSON, Request, Target
-from triage.notify.slack_blocks import Block, context, escaped, header, linked, section
-from triage.notify.told import Named, Reason, in_front, told
-from triage.render.data.wire import encode_line
+from triage.notify.safe_text import commands_text, plain
+from triage.notify.slack_blocks import (
+    MAX_CHARS,
+    Block,
+    body,
+    context,
+    escaped,
+    header,
+    page_link,
+    section,
+)
+from triage.notify.wire_report import Reason, WireSuspect, top_suspects, verdict_and_suspects
 from triage.render.words.belief import belief
-from triage.render.words.ranges import condense
+from triage.render.words.ranges import name_ranks
 
 __all__ = ["MAX_CHARS", "escaped", "render"]
 
-MAX_CHARS = 8_000
 _MAX_HEADER = 150
 
 
 @dataclass(frozen=True, slots=True)
-class _Room:
-    """How much is told: reasons a suspect, characters a reason, a sentence, all commands."""
+class _Bounds:
+    """Bounds: reasons of a suspect; characters of a reason, a sentence, all commands."""
 
     reasons: int
     reason: int
@@ -40,95 +45,79 @@ class _Room:
 
 
 # The first that fits is taken; the last fits whatever the text is.
-_ROOMS = (
-    _Room(reasons=4, reason=400, sentence=1_200, commands=1_600),
-    _Room(reasons=3, reason=280, sentence=900, commands=1_200),
-    _Room(reasons=2, reason=200, sentence=600, commands=800),
-    _Room(reasons=1, reason=160, sentence=400, commands=600),
-    _Room(reasons=0, reason=0, sentence=240, commands=400),
+_BOUNDS = (
+    _Bounds(reasons=4, reason=400, sentence=1_200, commands=1_600),
+    _Bounds(reasons=3, reason=280, sentence=900, commands=1_200),
+    _Bounds(reasons=2, reason=200, sentence=600, commands=800),
+    _Bounds(reasons=1, reason=160, sentence=400, commands=600),
+    _Bounds(reasons=0, reason=0, sentence=240, commands=400),
 )
 
 
 def render(message: Message, target: Target) -> Request:
-    """The message of every event; a healthy job is told as one."""
-    for room in _ROOMS:
-        body = _body(message, room)
-        if len(body.decode()) <= MAX_CHARS:
+    """The message of any event, a healthy job too."""
+    for bounds in _BOUNDS:
+        data = body(_notification(message, bounds), _blocks(message, bounds))
+        if len(data.decode()) <= MAX_CHARS:
             break
-    return Request("POST", target.url, JSON, body)
+    return Request("POST", target.url, JSON, data)
 
 
-def _body(message: Message, room: _Room) -> bytes:
-    value = {
-        "text": _spoken(message, room),
-        "blocks": list(_blocks(message, room)),
-        "unfurl_links": False,
-        "unfurl_media": False,
-    }
-    return encode_line(value).rstrip(b"\n")
-
-
-def _spoken(message: Message, room: _Room) -> str:
+def _notification(message: Message, bounds: _Bounds) -> str:
     """What a phone's notification shows and a screen reader says: no block is read then."""
     lines = [escaped(headline(message), 300)]
-    verdict = told(message)[0]
+    verdict = verdict_and_suspects(message)[0]
     if verdict is not None and message.event not in (Event.RESOLVED, Event.FAILED):
-        said = (verdict.summary, message.next_step)
-        lines += [escaped(text, room.sentence // 2) for text in said if text]
+        sentences = (verdict.summary, message.next_step)
+        lines += [escaped(text, bounds.sentence // 2) for text in sentences if text]
     return "\n".join(lines)
 
 
-def _blocks(message: Message, room: _Room) -> Iterator[Block]:
+def _blocks(message: Message, bounds: _Bounds) -> Iterator[Block]:
     yield header(plain(headline(message), _MAX_HEADER))
     if message.event is Event.RESOLVED:
         note = (message.resolution or {}).get("note")
         if isinstance(note, str) and note:
-            yield section(escaped(note, room.sentence))
+            yield section(escaped(note, bounds.sentence))
     elif message.event is not Event.FAILED:
-        yield from _answer(message, room)
+        yield from _answer(message, bounds)
     if message.coverage_text:
         yield context(f"Coverage: {escaped(message.coverage_text, 300)}")
-    link = web_link(message.url)
-    if link and len(link) <= 500:
-        yield section(linked(link, "Open the incident"))
-    else:
-        yield context(f"Incident {escaped(message.incident_id, 300)}")
+    link = page_link(message.url, "Open the incident")
+    yield link or context(f"Incident {escaped(message.incident_id, 300)}")
 
 
-def _answer(message: Message, room: _Room) -> Iterator[Block]:
-    verdict, suspects = told(message)
+def _answer(message: Message, bounds: _Bounds) -> Iterator[Block]:
+    verdict, suspects = verdict_and_suspects(message)
     if verdict is None:
         return
     if verdict.summary:
-        yield section(escaped(verdict.summary, room.sentence))
-    for position, suspect in enumerate(in_front(suspects), start=1):
-        yield section(_suspect(position, suspect, room))
-    more = len(suspects) - len(in_front(suspects))
+        yield section(escaped(verdict.summary, bounds.sentence))
+    for position, suspect in enumerate(top_suspects(suspects), start=1):
+        yield section(_suspect(position, suspect, bounds))
+    more = len(suspects) - len(top_suspects(suspects))
     if more:
         yield context(f"{more} more in the incident")
     # Behind the suspects: the sentence may speak of "the reasons above".
     if message.next_step:
-        yield section(f"*Next:* {escaped(message.next_step, room.sentence)}")
+        yield section(f"*Next:* {escaped(message.next_step, bounds.sentence)}")
     else:
         yield section(f"*Action:* {escaped(verdict.action, 64)}")
-    commands = pasted(message.actions, room.commands, escaped)
+    commands = commands_text(message.actions, bounds.commands, escaped)
     if commands:
         yield section(f"```\n{commands}\n```")
 
 
-def _suspect(position: int, suspect: Named, room: _Room) -> str:
-    ranks = condense(suspect.ranks, max_chars=40)
+def _suspect(position: int, suspect: WireSuspect, bounds: _Bounds) -> str:
     parts = [
         suspect.category,
         f"{suspect.role} {belief(suspect.score)}",
-        f"rank{'' if len(suspect.ranks) == 1 else 's'} {ranks}"
-        if ranks and suspect.node is not None
-        else "",
+        "" if suspect.node is None else name_ranks(suspect.ranks, max_chars=40),
         f"GPU {' '.join(suspect.gpus[:2])}" if suspect.gpus else "",
     ]
     head = f"*{position}. {escaped(where(suspect), 90)}*"
     rest = escaped(", ".join(part for part in parts if part), 160)
-    reasons = [_reason(one, room.reason) for one in suspect.because[: room.reasons]]
+    reasons = [_reason(reason, bounds.reason) for reason in suspect.because[: bounds.reasons]]
     return "\n".join((f"{head}  {rest}", *reasons))
 
 

@@ -4,24 +4,36 @@ Text is ``verbatim``: Slack then makes no links and no mentions out of it, and w
 all the same (``<!channel>``) is escaped.
 """
 
-from triage.notify.neutral import cut_chars, inert
+import html
+from collections.abc import Iterable
 
-__all__ = ["Block", "context", "escaped", "header", "linked", "section"]
+from triage.notify.safe_text import escaped_to_fit, inert, web_link
+from triage.render.data.wire import encode_line
 
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+__all__ = ["MAX_CHARS", "Block", "body", "context", "escaped", "header", "page_link", "section"]
+
+MAX_CHARS = 8_000
+"""Slack refuses messages of some 13,000 characters, JSON included."""
+
+_MAX_LINK = 500
 
 Block = dict[str, object]
 
 
+def body(text: str, blocks: Iterable[Block]) -> bytes:
+    """A whole message; ``text`` is what a phone's notification shows."""
+    value = {
+        "text": text,
+        "blocks": list(blocks),
+        "unfurl_links": False,
+        "unfurl_media": False,
+    }
+    return encode_line(value).rstrip(b"\n")
+
+
 def escaped(text: str, limit: int) -> str:
     """``text`` as mrkdwn that acts on nothing, at most ``limit`` characters, entities whole."""
-    line = cut_chars(inert(text), limit)
-    whole = _with_entities(line)
-    keep = len(line)
-    while len(whole) > limit:
-        keep = min(keep - 1, limit * keep // len(whole))
-        whole = _with_entities(cut_chars(line, keep))
-    return whole
+    return escaped_to_fit(inert(text), limit, _with_entities)
 
 
 def header(title: str) -> Block:
@@ -39,9 +51,12 @@ def context(text: str) -> Block:
     return {"type": "context", "elements": [_mrkdwn(text)]}
 
 
-def linked(address: str, words: str) -> str:
-    """A link of ours, whose address was looked at before."""
-    return f"<{_with_entities(address)}|{words}>"
+def page_link(url: str, words: str) -> Block | None:
+    """A paragraph that links to a page of ours; None for what is no plain, short address."""
+    link = web_link(url)
+    if not link or len(link) > _MAX_LINK:
+        return None
+    return section(f"<{_with_entities(link)}|{words}>")
 
 
 def _mrkdwn(text: str) -> Block:
@@ -49,4 +64,4 @@ def _mrkdwn(text: str) -> Block:
 
 
 def _with_entities(line: str) -> str:
-    return "".join(_ENTITIES.get(char, char) for char in line)
+    return html.escape(line, quote=False)

@@ -8,14 +8,14 @@ What logs say is shown and does nothing: markup is escaped, and what trackers ac
 the markup (mentions, addresses, numbers of other issues) is replaced by its look-alike.
 """
 
+import html
 import re
 from collections.abc import Iterator
 
 from triage.notify.headline import headline, where
 from triage.notify.message import Message
-from triage.notify.neutral import cut_chars, inert, plain, web_link
-from triage.notify.pasted import pasted
-from triage.notify.told import Named, in_front, told
+from triage.notify.safe_text import commands_text, escaped_to_fit, inert, plain, web_link
+from triage.notify.wire_report import WireSuspect, top_suspects, verdict_and_suspects
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
@@ -28,9 +28,8 @@ _HEAD = "| # | node | ranks | category | score | role | action |"
 # What is markup anywhere, an underscore that is not inside a word (gpu_hbm is none), and
 # what begins a heading, a list or a rule at the start of a line. Names stay as they are.
 _MARKUP = re.compile(r"([\\*\[\]|~$]|(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])|^[#+=-]|^\d+(?=[.)]))")
-_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
-# all_reduce #812, CPU#12: GitHub and GitLab link such a number to another issue, which is
-# then told of it.
+# all_reduce #812, CPU#12: GitHub and GitLab link such a number to another issue, and that
+# issue then shows the link.
 _ISSUE = re.compile(r"#(?=\d)")
 
 
@@ -38,47 +37,40 @@ def as_markdown(message: Message) -> str:
     """The whole incident, in at most ``MAX_CHARS`` characters; ends with a newline."""
     above, below = "\n\n".join(_above(message)), "\n\n".join(_below(message))
     room = MAX_CHARS - len(above) - len(below) - len("\n\n\n\n\n")
-    table = _table(message, told(message)[1], room)
+    table = _table(message, verdict_and_suspects(message)[1], room)
     return "\n\n".join(part for part in (above, table, below) if part) + "\n"
 
 
 def escaped(text: str, limit: int) -> str:
     """``text`` as Markdown that acts on nothing, at most ``limit`` characters, escapes whole."""
-    line = cut_chars(_ISSUE.sub("＃", inert(text)), limit)
-    whole = _escape(line)
-    keep = len(line)
-    while len(whole) > limit:
-        keep = min(keep - 1, limit * keep // len(whole))
-        whole = _escape(cut_chars(line, keep))
-    return whole
+    return escaped_to_fit(_ISSUE.sub("＃", inert(text)), limit, _escape)
 
 
 def _escape(line: str) -> str:
-    text = _MARKUP.sub(_backslashed, line)
-    return "".join(_ENTITIES.get(char, char) for char in text)
+    return html.escape(_MARKUP.sub(_backslashed, line), quote=False)
 
 
-def _backslashed(found: re.Match[str]) -> str:
+def _backslashed(match: re.Match[str]) -> str:
     # "1." is a list; a backslash before a digit would be shown, before the dot it is not.
-    return f"{found[0]}\\" if found[0].isdigit() else f"\\{found[0]}"
+    return f"{match[0]}\\" if match[0].isdigit() else f"\\{match[0]}"
 
 
 def _above(message: Message) -> Iterator[str]:
     yield f"**{escaped(headline(message), 400)}**"
-    found = message.resolution or {}
-    note, node = found.get("note"), found.get("node")
-    if found:
+    resolution = message.resolution or {}
+    note, node = resolution.get("note"), resolution.get("node")
+    if resolution:
         on = f" on {escaped(node, 120)}" if isinstance(node, str) and node else ""
-        what = f"Found to be: {escaped(str(found.get('category')), 80)}{on}."
+        what = f"Found to be: {escaped(str(resolution.get('category')), 80)}{on}."
         yield f"{what} {escaped(note, 2_000)}" if isinstance(note, str) and note else what
-    verdict, suspects = told(message)
+    verdict, suspects = verdict_and_suspects(message)
     if verdict is not None and verdict.summary:
         yield escaped(verdict.summary, 2_000)
     if not suspects:
         yield "No suspects."
 
 
-def _table(message: Message, suspects: tuple[Named, ...], room: int) -> str:
+def _table(message: Message, suspects: tuple[WireSuspect, ...], room: int) -> str:
     """One row a suspect, as many as fit, and how many do not."""
     if not suspects:
         return ""
@@ -95,7 +87,7 @@ def _table(message: Message, suspects: tuple[Named, ...], room: int) -> str:
     return "\n".join(lines)
 
 
-def _row(position: int, suspect: Named, action: str) -> str:
+def _row(position: int, suspect: WireSuspect, action: str) -> str:
     cells = (
         str(position),
         escaped(suspect.node or "?", 120),
@@ -109,14 +101,14 @@ def _row(position: int, suspect: Named, action: str) -> str:
 
 
 def _below(message: Message) -> Iterator[str]:
-    verdict, suspects = told(message)
-    reasons = [line for suspect in in_front(suspects) for line in _reasons(suspect)]
+    verdict, suspects = verdict_and_suspects(message)
+    reasons = [line for suspect in top_suspects(suspects) for line in _reasons(suspect)]
     if reasons:
         yield "\n".join(reasons)
     if verdict is not None:
         step = message.next_step or verdict.action
         yield f"Next: {escaped(step, 1_200)}"
-    commands = pasted(message.actions, 4_000, plain)
+    commands = commands_text(message.actions, 4_000, plain)
     if commands:
         yield f"```sh\n{commands}\n```"
     if message.coverage_text:
@@ -126,7 +118,7 @@ def _below(message: Message) -> Iterator[str]:
     yield f"<{link}>" if link else f"Incident {escaped(message.incident_id, 300)}"
 
 
-def _reasons(suspect: Named) -> Iterator[str]:
+def _reasons(suspect: WireSuspect) -> Iterator[str]:
     name = escaped(where(suspect), 120)
     for reason in suspect.because[:_REASONS]:
         place = f" ({escaped(reason.place, 160)})" if reason.place else ""

@@ -4,10 +4,10 @@
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
-__all__ = ["condense", "condense_names", "runs"]
+__all__ = ["condense", "condense_names", "name_ranks", "runs"]
 
 # n12, gpu-007: what counts up, and how wide it is written. Longer numbers are not counters.
 _COUNTED = re.compile(r"(?P<stem>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
@@ -15,13 +15,13 @@ _COUNTED = re.compile(r"(?P<stem>.*?)(?P<number>[0-9]{1,9})", re.DOTALL)
 
 def runs(numbers: Iterable[int]) -> list[tuple[int, int]]:
     """``numbers``, in any order and with repeats, as ascending (first, last) runs."""
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     for number in sorted(set(numbers)):
-        if found and number == found[-1][1] + 1:
-            found[-1] = (found[-1][0], number)
+        if spans and number == spans[-1][1] + 1:
+            spans[-1] = (spans[-1][0], number)
         else:
-            found.append((number, number))
-    return found
+            spans.append((number, number))
+    return spans
 
 
 def condense(numbers: Iterable[int], *, max_chars: int | None = None) -> str:
@@ -31,6 +31,12 @@ def condense(numbers: Iterable[int], *, max_chars: int | None = None) -> str:
     """
     parts = [(_span(first, last), last - first + 1) for first, last in runs(numbers)]
     return _bounded(parts, max_chars)
+
+
+def name_ranks(ranks: Collection[int], *, max_chars: int | None = None) -> str:
+    """``rank 3``, ``ranks 0-4,6``; an empty text for no rank."""
+    noun = "rank" if len(ranks) == 1 else "ranks"
+    return f"{noun} {condense(ranks, max_chars=max_chars)}" if ranks else ""
 
 
 def condense_names(names: Iterable[str], *, max_chars: int | None = None) -> str:

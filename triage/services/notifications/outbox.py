@@ -9,9 +9,9 @@ from sqlalchemy.orm import Session
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.states import WorkKind
 from triage.notify.message import Event, Message, message_id
+from triage.notify.next_steps import next_steps_of
 from triage.notify.registry import Target, render
 from triage.notify.request import Kind
-from triage.notify.said import said
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
@@ -79,7 +79,7 @@ def message_of(
     """What ``event`` says of an incident whose newest answer is ``newest``."""
     report: dict[str, Any] = {} if newest is None else orjson.loads(newest.report)
     before: dict[str, Any] = {} if previous is None else orjson.loads(previous.report)
-    told = None if newest is None else said(answer_from_bytes(newest.answer))
+    steps = None if newest is None else next_steps_of(answer_from_bytes(newest.answer))
     base = settings.public_url.rstrip("/")
     return Message(
         event=event,
@@ -93,11 +93,11 @@ def message_of(
         verdict=report.get("verdict"),
         suspects=tuple(report.get("suspects", ())),
         url=f"{base}/incidents/{incident.id}",
-        actions=() if told is None else told.actions,
-        coverage_text="" if told is None else told.coverage_text,
+        actions=() if steps is None else steps.actions,
+        coverage_text="" if steps is None else steps.coverage_text,
         reason=incident.reason,
         resolution=None if incident.resolution is None else incident.resolution.to_dict(),
-        next_step="" if told is None else told.next_step,
+        next_step="" if steps is None else steps.next_step,
         previous_verdict=before.get("verdict"),
         previous_suspects=tuple(before.get("suspects", ())),
     )

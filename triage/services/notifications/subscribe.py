@@ -9,7 +9,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound
 from triage.notify.guard import Guard
 from triage.notify.message import check_events
-from triage.notify.registry import check_told, receiver, validate
+from triage.notify.registry import check_takes, receiver, validate
 from triage.notify.signing import check_secret, new_secret
 from triage.services.context import Context
 from triage.store.access import audit
@@ -40,7 +40,7 @@ def subscribe(
     target = validate(kind, url, routing_key)
     wanted = list(events or ())
     named = check_events(wanted)
-    check_told(target.kind, wanted)
+    check_takes(target.kind, wanted)
     signed = receiver(target.kind).signed
     secrets = [check_secret(secret) if secret else new_secret()] if signed or secret else []
     Guard(ctx.settings.webhook_allow).check(target.url)

@@ -1,4 +1,4 @@
-"""Reachable: which addresses of the internet may be called without being allow-listed.
+"""Public addresses: those that may be called without being allow-listed.
 
 A message to an address inside would let whoever makes subscriptions reach what only this
 machine reaches: its own ports, the cluster, the cloud's metadata. IPv6 is taken by what is

@@ -1,7 +1,7 @@
-"""Told: a verdict and its suspects read back out of the report's wire form.
+"""Wire report: a verdict and its suspects, read out of the report's wire form.
 
 Reports of earlier releases lie in the database, so a field that is absent, or of another
-type, reads as nothing said, and never stops a message.
+type, counts as empty, and never stops a message.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,15 +11,23 @@ from typing import Final
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.notify.message import Message, Wire
 
-__all__ = ["Named", "Reason", "VerdictWords", "in_front", "suspects_told", "told", "verdict_told"]
+__all__ = [
+    "Reason",
+    "WireSuspect",
+    "WireVerdict",
+    "read_suspects",
+    "read_verdict",
+    "top_suspects",
+    "verdict_and_suspects",
+]
 
 # A message that names more is read as naming nobody.
-IN_FRONT: Final = 3
+MAX_TOP: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class VerdictWords:
-    """What was decided."""
+class WireVerdict:
+    """The fields of a verdict that messages use; ``at`` is RFC 3339 text."""
 
     kind: str
     category: str
@@ -50,9 +58,14 @@ class Reason:
             return ""
         return self.artifact if self.line is None else f"{self.artifact}:{self.line}"
 
+    @property
+    def sentence(self) -> str:
+        """The text, with its place in brackets where it has one."""
+        return f"{self.text} ({self.place})" if self.place else self.text
+
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class WireSuspect:
     """One suspect; ``node`` is None where no map of ranks to nodes is known."""
 
     node: str | None
@@ -64,16 +77,16 @@ class Named:
     because: tuple[Reason, ...]
 
 
-def told(message: Message) -> tuple[VerdictWords | None, tuple[Named, ...]]:
+def verdict_and_suspects(message: Message) -> tuple[WireVerdict | None, tuple[WireSuspect, ...]]:
     """Verdict and suspects of ``message``, the best first."""
-    return verdict_told(message.verdict), suspects_told(message.suspects)
+    return read_verdict(message.verdict), read_suspects(message.suspects)
 
 
-def verdict_told(wire: Wire | None) -> VerdictWords | None:
+def read_verdict(wire: Wire | None) -> WireVerdict | None:
     """The verdict; None where there is none yet."""
     if not wire:
         return None
-    return VerdictWords(
+    return WireVerdict(
         kind=_text(wire.get("kind")) or str(VerdictKind.INCONCLUSIVE),
         category=_text(wire.get("category")) or str(Category.NCCL_TIMEOUT),
         confidence=_number(wire.get("confidence")),
@@ -84,10 +97,10 @@ def verdict_told(wire: Wire | None) -> VerdictWords | None:
     )
 
 
-def suspects_told(wires: Iterable[Wire]) -> tuple[Named, ...]:
+def read_suspects(wires: Iterable[Wire]) -> tuple[WireSuspect, ...]:
     """The suspects, in the report's order."""
     return tuple(
-        Named(
+        WireSuspect(
             node=_text(wire.get("node")),
             ranks=tuple(rank for rank in _items(wire.get("ranks")) if isinstance(rank, int)),
             gpus=_texts(wire.get("gpus")),
@@ -104,10 +117,10 @@ def suspects_told(wires: Iterable[Wire]) -> tuple[Named, ...]:
     )
 
 
-def in_front(suspects: tuple[Named, ...]) -> tuple[Named, ...]:
+def top_suspects(suspects: tuple[WireSuspect, ...]) -> tuple[WireSuspect, ...]:
     """The best three that may be the origin; those the cause only names come last."""
-    origins = [one for one in suspects if one.role != Role.AFFECTED]
-    return tuple(origins[:IN_FRONT])
+    origins = [suspect for suspect in suspects if suspect.role != Role.AFFECTED]
+    return tuple(origins[:MAX_TOP])
 
 
 def _reason(wire: Mapping[object, object]) -> Reason:
@@ -124,7 +137,7 @@ def _items(value: object) -> tuple[object, ...]:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    return tuple(one for one in _items(value) if isinstance(one, str))
+    return tuple(item for item in _items(value) if isinstance(item, str))
 
 
 def _text(value: object) -> str | None:

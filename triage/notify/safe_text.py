@@ -1,4 +1,4 @@
-r"""Neutral: text from logs made harmless for a receiver that gives text a meaning.
+r"""Safe text: text from logs made harmless for a receiver that gives text a meaning.
 
 A chat turns ``<!channel>`` into a call to everybody, an address into a link, a terminal
 escape into a hidden one. Log lines, node names and file names come from machines that may
@@ -8,10 +8,11 @@ other control characters are written out (``\x07``).
 
 import re
 import unicodedata
+from collections.abc import Callable, Sequence
 
 from triage.render.words.clean import one_line
 
-__all__ = ["ELLIPSIS", "cut_chars", "inert", "plain", "web_link"]
+__all__ = ["commands_text", "cut_chars", "escaped_to_fit", "inert", "plain", "web_link"]
 
 ELLIPSIS = "…"
 
@@ -60,6 +61,32 @@ def cut_chars(text: str, limit: int) -> str:
     while end > 0 and unicodedata.category(text[end]).startswith("M"):
         end -= 1
     return text[: max(end, 0)].rstrip() + ELLIPSIS
+
+
+def escaped_to_fit(line: str, limit: int, escape: Callable[[str], str]) -> str:
+    """``line`` escaped, in at most ``limit`` characters; no escape is cut in two."""
+    line = cut_chars(line, limit)
+    whole, keep = escape(line), len(line)
+    while len(whole) > limit:
+        keep = min(keep - 1, limit * keep // len(whole))
+        whole = escape(cut_chars(line, keep))
+    return whole
+
+
+def commands_text(commands: Sequence[str], limit: int, safe: Callable[[str, int], str]) -> str:
+    """Commands to copy, one a line, in about ``limit`` characters.
+
+    Only whole commands are kept, as half of one is worse than none. ``safe(text, limit)`` is
+    the receiver's own way to make text harmless.
+    """
+    kept: list[str] = []
+    for command in commands:
+        line = safe(command, limit)
+        if ELLIPSIS in line or sum(map(len, kept)) + len(kept) + len(line) > limit:
+            kept.append(f"# {len(commands) - len(kept)} more in the report")
+            break
+        kept.append(line)
+    return "\n".join(kept)
 
 
 def web_link(url: str) -> str:

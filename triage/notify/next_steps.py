@@ -1,4 +1,4 @@
-"""Said: the sentences that go out beside a verdict, taken from the whole answer.
+"""Next steps: the sentences and commands that go out beside a verdict.
 
 They are made where the answer is at hand, next to the analysis, and kept as text.
 """
@@ -6,9 +6,10 @@ They are made where the answer is at hand, next to the analysis, and kept as tex
 from dataclasses import dataclass
 
 from triage.domain.report import Answer, Coverage
+from triage.render.words.counts import count
 from triage.render.words.next_step import commands, looks, next_step
 
-__all__ = ["NextSteps", "coverage_text", "said"]
+__all__ = ["NextSteps", "coverage_text", "next_steps_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,7 +21,7 @@ class NextSteps:
     coverage_text: str
 
 
-def said(answer: Answer) -> NextSteps:
+def next_steps_of(answer: Answer) -> NextSteps:
     """The sentences of ``answer``.
 
     Commands that take nodes out where nodes are cordoned, else commands that only look.
@@ -41,5 +42,5 @@ def coverage_text(coverage: Coverage) -> str:
     parts = [", ".join(read) or "nothing was read"]
     for files, word in ((coverage.partial, "partial"), (coverage.unreadable, "unreadable")):
         if files:
-            parts.append(f"{len(files):,} {'file' if len(files) == 1 else 'files'} {word}")
+            parts.append(f"{count(len(files), 'file')} {word}")
     return "; ".join(parts)
