@@ -3,7 +3,7 @@
 Reports, incidents of a service and plain dicts ``triage.report/1`` are all taken.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 from triage.analysis.likeness import Likeness, likeness
@@ -11,7 +11,7 @@ from triage.render.data.tables import SIMILAR, table
 from triage.render.page.notebook import html_table
 from triage.render.pictures.markup import el
 from triage.render.words.belief import belief
-from triage.render.words.clean import cut, one_line
+from triage.render.words.clean import one_line
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -76,37 +76,33 @@ class Comparison:
         return table(self._suspects(), TWO_SUSPECTS)
 
     def _statements(self) -> Iterator[dict[str, Any]]:
-        for what, one, other in zip(_WORDS, _said(self.a), _said(self.b), strict=True):
-            yield {"what": what, "a": one, "b": other, "same": one == other}
+        a, b = _statements(self.a), _statements(self.b)
+        for what in a:
+            yield {"what": what, "a": a[what], "b": b[what], "same": a[what] == b[what]}
 
     def _suspects(self) -> Iterator[dict[str, Any]]:
         mine, theirs = _by_name(self.a), _by_name(self.b)
         for who in dict.fromkeys((*mine, *theirs)):
             row: dict[str, Any] = {"who": who}
-            for side, found in (("a", mine.get(who)), ("b", theirs.get(who))):
+            for side, suspect in (("a", mine.get(who)), ("b", theirs.get(who))):
                 for key in ("position", "category", "score"):
-                    row[f"{key}_{side}"] = None if found is None else found[key]
+                    row[f"{key}_{side}"] = None if suspect is None else suspect[key]
             yield row
 
     def _repr_html_(self) -> str:
-        found = self.likeness
+        alike = self.likeness
         rows = [
             (row["what"], _short(row["a"]), _short(row["b"]), "" if row["same"] else "differs")
             for row in self._statements()
         ]
-        return str(
-            el(
-                "div",
-                {"class": "triage-comparison"},
-                el("p", None, el("b", None, f"Likeness {belief(found.score)}"),
-                   f": {found.why or 'nothing in common'}"),
-                html_table(("", "a", "b", ""), rows),
-            )
-        )  # fmt: skip
+        score = el("b", None, f"Likeness {belief(alike.score)}")
+        sentence = el("p", None, score, f": {alike.why or 'nothing in common'}")
+        tables = html_table(("", "a", "b", ""), rows)
+        return str(el("div", {"class": "triage-comparison"}, sentence, tables))
 
     def __repr__(self) -> str:
-        found = self.likeness
-        return f"<Comparison {belief(found.score)}: {found.why or 'nothing in common'}>"
+        alike = self.likeness
+        return f"<Comparison {belief(alike.score)}: {alike.why or 'nothing in common'}>"
 
 
 def compare(a: Reported | Mapping[str, Any], b: Reported | Mapping[str, Any]) -> Comparison:
@@ -134,9 +130,9 @@ def similar(
     rows = []
     for name, one in named:
         other = _report(one)
-        found = likeness(wanted, other)
-        if found.score >= least:
-            rows.append({"name": name, "score": found.score, "why": found.why, **_about(other)})
+        alike = likeness(wanted, other)
+        if alike.score >= least:
+            rows.append({"name": name, "score": alike.score, "why": alike.why, **_about(other)})
     rows.sort(key=lambda row: (-row["score"], row["name"]))
     return table(rows[:most], SIMILAR)
 
@@ -156,23 +152,20 @@ def _about(report: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-_WORDS = ("job", "ranks", *_VERDICT, "suspects", "ranks that only wait", "dumps read",
-          "ranks without dump", "log lines read")  # fmt: skip
-
-
-def _said(report: Mapping[str, Any]) -> Sequence[str | None]:
-    """What each of ``_WORDS`` says in one report."""
+def _statements(report: Mapping[str, Any]) -> dict[str, str | None]:
+    """What one report says, by what it speaks of."""
     job, verdict, seen = report["job"], report["verdict"], report["coverage"]
-    return [
-        _text(job["job_id"]),
-        _text(job["world_size"]),
-        *(_text(verdict[key]) for key in _VERDICT),
-        ", ".join(_by_name(report)),
-        _text(len(report["victims"]["ranks"])),
-        _text(seen["dumps_read"]),
-        _text(len(seen["ranks_without_dump"])),
-        _text(seen["lines_read"]),
-    ]
+    values = {
+        "job": job["job_id"],
+        "ranks": job["world_size"],
+        **{key: verdict[key] for key in _VERDICT},
+        "suspects": list(_by_name(report)),
+        "ranks that only wait": len(report["victims"]["ranks"]),
+        "dumps read": seen["dumps_read"],
+        "ranks without dump": len(seen["ranks_without_dump"]),
+        "log lines read": seen["lines_read"],
+    }
+    return {what: _text(value) for what, value in values.items()}
 
 
 def _text(value: object) -> str | None:
@@ -184,13 +177,13 @@ def _text(value: object) -> str | None:
 
 
 def _short(text: str | None) -> str:
-    return "unknown" if text is None else cut(one_line(text), _CELL)
+    return "unknown" if text is None else one_line(text, _CELL)
 
 
 def _by_name(report: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
     """The suspects by node, by ranks where the node is not known."""
-    found: dict[str, Mapping[str, Any]] = {}
-    for one in report["suspects"]:
-        ranks = ", ".join(map(str, one["ranks"][:4]))
-        found.setdefault(one["node"] or f"rank {ranks}", one)
-    return found
+    suspects: dict[str, Mapping[str, Any]] = {}
+    for suspect in report["suspects"]:
+        ranks = ", ".join(map(str, suspect["ranks"][:4]))
+        suspects.setdefault(suspect["node"] or f"rank {ranks}", suspect)
+    return suspects

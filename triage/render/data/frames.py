@@ -14,9 +14,17 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
-    "COLLECTIVES", "COVERAGE", "RANKS", "SUSPECTS", "TIMELINE", "collectives", "coverage",
-    "ranks", "suspects", "timeline",
-]  # fmt: skip
+    "COLLECTIVES",
+    "COVERAGE",
+    "RANKS",
+    "SUSPECTS",
+    "TIMELINE",
+    "collectives",
+    "coverage",
+    "ranks",
+    "suspects",
+    "timeline",
+]
 
 SUSPECTS: Mapping[str, str] = {
     "position": "int64",

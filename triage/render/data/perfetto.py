@@ -7,7 +7,7 @@ what was left out, so that it can be handed on by itself.
 
 import gzip
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, Final, cast
@@ -15,14 +15,15 @@ from typing import IO, Any, Final, cast
 import orjson
 
 from triage.analysis.trace import Operation, Trace
+from triage.analysis.waiting.case import timestamp
 from triage.domain.report import iso_utc
-from triage.render.words.clean import cut, one_line
+from triage.render.words.clean import one_line
 
 __all__ = ["TraceFile", "write"]
 
 Event = dict[str, Any]
 NO_NODE: Final = "node unknown"
-# Node clocks are told apart to about this much: the watchdog looks every 100 ms.
+# Clocks of nodes are compared to about this precision: the watchdog looks every 100 ms.
 UNCERTAIN_MS: Final = 100.0
 MAX_TEXT: Final = 400
 MAX_FLOWS: Final = 64
@@ -39,8 +40,8 @@ class TraceFile:
     left_out: tuple[str, ...]
 
     def __str__(self) -> str:
-        said = f"{self.path}: {self.num_events:,} operations of {self.num_ranks:,} ranks"
-        return f"{said}; left out: {'; '.join(self.left_out)}" if self.left_out else said
+        text = f"{self.path}: {self.num_events:,} operations of {self.num_ranks:,} ranks"
+        return f"{text}; left out: {'; '.join(self.left_out)}" if self.left_out else text
 
     __repr__ = __str__
 
@@ -64,7 +65,7 @@ def dump(trace: Trace, file: IO[bytes]) -> None:
     """The whole object, a batch of events at a time."""
     about = {
         "tool": "nccl-triage",
-        "start": iso_utc_ns(trace.start_ns),
+        "start": iso_utc(timestamp(trace.start_ns)),
         "times": "UTC, from when the host issued an operation until its end was noticed or the "
         "next one of its group was issued; an instant where nothing says how long it took",
         "left_out": list(trace.left_out),
@@ -103,9 +104,12 @@ def events(trace: Trace) -> Iterator[Event]:
         for pid in pid_of.values():
             for ns in (trace.start_ns, trace.dumped_ns):
                 yield {
-                    "ph": "C", "name": "clock uncertainty (ms)", "pid": pid,
-                    "ts": microseconds(trace, ns), "args": {"ms": UNCERTAIN_MS},
-                }  # fmt: skip
+                    "ph": "C",
+                    "name": "clock uncertainty (ms)",
+                    "pid": pid,
+                    "ts": microseconds(trace, ns),
+                    "args": {"ms": UNCERTAIN_MS},
+                }
 
 
 def tracks(
@@ -169,32 +173,26 @@ def arrows(
             members[one.key].append(one)
     number = 0
     for key in sorted(members):
-        for early, late in pairs(members[key]):
+        early, *others = sorted(members[key], key=lambda one: (one.start_ns, one.rank))
+        for late in others[:MAX_FLOWS]:
             number += 1
             for phase, one in (("s", early), ("f", late)):
                 yield {
-                    "ph": phase, "id": number, "name": "same collective", "cat": "collective",
-                    "pid": pid_of_rank[one.rank], "tid": threads[one.rank, one.stream],
+                    "ph": phase,
+                    "id": number,
+                    "name": "same collective",
+                    "cat": "collective",
+                    "pid": pid_of_rank[one.rank],
+                    "tid": threads[one.rank, one.stream],
                     "ts": microseconds(trace, max(one.start_ns, early.start_ns)),
                     **({"bp": "e"} if phase == "f" else {}),
-                }  # fmt: skip
-
-
-def pairs(members: Sequence[Operation]) -> Iterator[tuple[Operation, Operation]]:
-    ordered = sorted(members, key=lambda one: (one.start_ns, one.rank))
-    return ((ordered[0], late) for late in ordered[1 : MAX_FLOWS + 1])
+                }
 
 
 def microseconds(trace: Trace, ns: int) -> float:
     return (ns - trace.start_ns) / 1e3
 
 
-def iso_utc_ns(ns: int) -> str | None:
-    from triage.analysis.waiting.case import timestamp
-
-    return iso_utc(timestamp(ns))
-
-
 def shown(text: str) -> str:
     """Foreign text: on one line, bounded, without what drives a terminal."""
-    return cut(one_line(text), MAX_TEXT)
+    return one_line(text, MAX_TEXT)

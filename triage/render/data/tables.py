@@ -14,8 +14,16 @@ if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = [
-    "ARTIFACTS", "EVIDENCE", "INCIDENTS", "LATENESS", "REPEATS", "SENT", "SIMILAR", "TIME", "table",
-]  # fmt: skip
+    "ARTIFACTS",
+    "EVIDENCE",
+    "INCIDENTS",
+    "LATENESS",
+    "REPEATS",
+    "SENT",
+    "SIMILAR",
+    "TIME",
+    "table",
+]
 
 # Microseconds reach every year that a log can print; nanoseconds end in 2262.
 TIME = "datetime64[us, UTC]"

@@ -8,9 +8,12 @@ from collections.abc import Sequence
 
 from triage.domain.report import Answer, RankState, Waits
 from triage.render.page.sections import (
+    NOTHING,
     collectives,
     coverage,
     next_steps,
+    scroll,
+    section,
     suspects,
     verdict,
     victims,
@@ -18,7 +21,7 @@ from triage.render.page.sections import (
 from triage.render.page.style import CSS, POLICY, SCRIPT
 from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
 from triage.render.pictures.markup import Html, constant, el
-from triage.render.words.clean import cut, one_line
+from triage.render.words.clean import one_line
 from triage.render.words.moments import days, lines
 
 __all__ = ["render"]
@@ -33,7 +36,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
     the time line first.
     ``top`` is the number of suspects shown (50 when None).
     """
-    title = cut(one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}"), 120)
+    title = one_line(f"{answer.job.job_id or 'job'}: {answer.verdict.summary}", 120)
     head = el(
         "head",
         None,
@@ -69,57 +72,49 @@ def render(answer: Answer, *, top: int | None = None) -> str:
 def _timeline(answer: Answer) -> Html:
     shown = lines(answer)
     if not shown:
-        return constant("")
-    when = days(shown)
-    day = f" on {when[0]}" if len(when) == 1 else ""
-    return el(
-        "section",
-        None,
-        el("h2", None, "What happened when"),
+        return NOTHING
+    dates = days(shown)
+    day = f" on {dates[0]}" if len(dates) == 1 else ""
+    return section(
+        "What happened when",
         el("p", {"class": "soft"}, f"The first error of each node beside the stop{day}, in UTC."),
-        el("div", {"class": "scroll", "tabindex": 0}, timeline_svg.as_svg(shown)),
-        el("div", {"class": "scroll"}, timeline_svg.as_table(shown, with_day=len(when) > 1)),
+        scroll(timeline_svg.as_svg(shown), by_keyboard=True),
+        scroll(timeline_svg.as_table(shown, with_day=len(dates) > 1)),
     )
 
 
 def _progress(answer: Answer) -> Html:
     picture, table = progress_svg.as_svg(answer.progress), progress_svg.as_table(answer.progress)
     if answer.progress is None or not (picture or table):
-        return constant("")
-    return el(
-        "section",
-        None,
-        el("h2", None, "How the job moved"),
+        return NOTHING
+    return section(
+        "How the job moved",
         el("p", {"class": "soft"}, answer.progress.said),
-        el("div", {"class": "scroll", "tabindex": 0}, picture),
-        el("div", {"class": "scroll"}, table),
+        scroll(picture, by_keyboard=True),
+        scroll(table),
     )
 
 
 def _waits(waits: Waits) -> Html:
     shown, omitted = graph.boxes(waits)
     if not shown:
-        return constant("")
+        return NOTHING
     note = f"{omitted:,} smaller boxes are not drawn." if omitted else ""
-    return el(
-        "section",
-        None,
-        el("h2", None, "Who waits for whom"),
+    return section(
+        "Who waits for whom",
         el("p", {"class": "soft"}, f"An arrow means \u201cwaits for\u201d. {note}"),
-        el("div", {"class": "scroll", "tabindex": 0}, graph.as_svg(waits)),
+        scroll(graph.as_svg(waits), by_keyboard=True),
         el("details", None, el("summary", None, "The same as text"), graph.as_list(waits)),
     )
 
 
 def _ranks(ranks: Sequence[RankState]) -> Html:
     if not ranks:
-        return constant("")
-    return el(
-        "section",
-        None,
-        el("h2", None, "Ranks"),
-        el("div", {"class": "scroll"}, grid_svg.legend(ranks)),
-        el("div", {"class": "scroll", "tabindex": 0}, grid_svg.as_svg(ranks)),
+        return NOTHING
+    return section(
+        "Ranks",
+        scroll(grid_svg.legend(ranks)),
+        scroll(grid_svg.as_svg(ranks), by_keyboard=True),
         el("p", {"id": "tip", "class": "soft"}, _HINT),
         grid_svg.late_table(ranks),
     )

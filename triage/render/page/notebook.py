@@ -8,9 +8,9 @@ from collections.abc import Sequence
 
 from triage.domain.report import Answer, Suspect
 from triage.render.pictures import graph, timeline_svg
-from triage.render.pictures.markup import Html, constant, el, join
+from triage.render.pictures.markup import Html, constant, el, table
 from triage.render.words.belief import belief
-from triage.render.words.clean import cut, one_line
+from triage.render.words.clean import one_line
 from triage.render.words.moments import lines
 from triage.render.words.next_step import next_step
 from triage.render.words.ranges import condense, condense_names
@@ -28,14 +28,13 @@ def fragment(answer: Answer, *notes: str) -> str:
 
     ``notes`` are sentences shown below the verdict.
     """
-    said = answer.verdict
     shown = answer.suspects[:MAX_SUSPECTS]
     left = len(answer.suspects) - len(shown)
     return str(
         el(
             "div",
             {"class": "triage-report"},
-            el("p", None, el("b", None, said.summary)),
+            el("p", None, el("b", None, answer.verdict.summary)),
             el("p", None, _facts(answer)),
             *(el("p", None, note) for note in notes),
             _suspects(shown) if shown else el("p", None, "No suspects."),
@@ -48,18 +47,16 @@ def fragment(answer: Answer, *notes: str) -> str:
 
 def html_table(head: Sequence[str], rows: Sequence[Sequence[str | None]]) -> Html:
     """A plain table; a ``str`` is foreign text and escaped."""
-    shown = (el("tr", None, join(el("td", None, cell) for cell in row)) for row in rows)
-    names = join(el("th", {"scope": "col"}, name) for name in head)
-    return el("table", None, el("thead", None, el("tr", None, names)), el("tbody", None, *shown))
+    return table(head, (el("tr", None, *(el("td", None, cell) for cell in row)) for row in rows))
 
 
 def _facts(answer: Answer) -> str:
-    said, seen = answer.verdict, answer.coverage
+    verdict, seen = answer.verdict, answer.coverage
     of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
-    facts = [str(said.kind), str(said.category), f"confidence {belief(said.confidence)}"]
-    facts.append(f"action {said.action}")
-    if said.cordon:
-        facts.append(f"cordon {condense_names(map(one_line, said.cordon), max_chars=80)}")
+    facts = [str(verdict.kind), str(verdict.category), f"confidence {belief(verdict.confidence)}"]
+    facts.append(f"action {verdict.action}")
+    if verdict.cordon:
+        facts.append(f"cordon {condense_names(map(one_line, verdict.cordon), max_chars=80)}")
     seen_of = f"dumps read: {seen.dumps_read:,}{of_all}, log lines read: {seen.lines_read:,}"
     return f"{', '.join(facts)}; {seen_of}"
 
@@ -73,7 +70,7 @@ def _suspects(shown: Sequence[Suspect]) -> Html:
             str(one.category),
             belief(one.score),
             str(one.role),
-            cut(one_line(one.because[0].text), 160) if one.because else "",
+            one_line(one.because[0].text, 160) if one.because else "",
         )
         for one in shown
     ]

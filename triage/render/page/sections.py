@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 
-from triage.domain.category import LLAMA3_ROW
 from triage.domain.report import (
     Answer,
     Because,
@@ -13,12 +12,25 @@ from triage.domain.report import (
     Victims,
     iso_utc,
 )
-from triage.render.pictures.markup import Html, constant, el, join
+from triage.render.pictures.markup import Html, column_heads, constant, el, join, table
+from triage.render.words.answer import cause, coverage_facts, victims_text
 from triage.render.words.belief import belief
+from triage.render.words.counts import count
 from triage.render.words.next_step import commands, looks, next_step
 from triage.render.words.ranges import condense, condense_names
 
-__all__ = ["collectives", "coverage", "next_steps", "reason", "suspects", "verdict", "victims"]
+__all__ = [
+    "NOTHING",
+    "collectives",
+    "coverage",
+    "next_steps",
+    "reason",
+    "scroll",
+    "section",
+    "suspects",
+    "verdict",
+    "victims",
+]
 
 DEFAULT_TOP = 50
 MAX_REASONS = 12
@@ -33,22 +45,21 @@ NOTHING = constant("")
 
 def verdict(answer: Answer) -> Html:
     """Kind, the one sentence as the page's heading, and what follows from it."""
-    said, job = answer.verdict, answer.job
-    row = LLAMA3_ROW[said.category]
+    decided, job = answer.verdict, answer.job
     facts: list[tuple[str, str | None]] = [
-        ("Cause", f"{said.category}{f' ({row})' if row else ''}"),
-        ("Confidence", _probability(said.confidence)),
-        ("Action", str(said.action)),
-        ("Cordon", condense_names(said.cordon, max_chars=_LIST_CHARS) or None),
-        ("Stopped at", iso_utc(said.at)),
+        ("Cause", cause(decided.category)),
+        ("Confidence", _probability(decided.confidence)),
+        ("Action", str(decided.action)),
+        ("Cordon", condense_names(decided.cordon, max_chars=_LIST_CHARS)),
+        ("Stopped at", iso_utc(decided.at)),
         ("Job", job.job_id),
-        ("Size", ", ".join(_sizes(answer)) or None),
+        ("Size", ", ".join(_sizes(answer))),
     ]
     terms = (join((el("dt", None, name), el("dd", None, value))) for name, value in facts if value)
     return join(
         (
-            el("span", {"class": f"kind {said.kind}"}, str(said.kind)),
-            el("h1", None, said.summary),
+            el("span", {"class": f"kind {decided.kind}"}, str(decided.kind)),
+            el("h1", None, decided.summary),
             el("dl", {"class": "facts"}, join(terms)),
         )
     )
@@ -57,7 +68,7 @@ def verdict(answer: Answer) -> Html:
 def _sizes(answer: Answer) -> Iterable[str]:
     for number, noun in ((answer.job.world_size, "rank"), (answer.job.num_nodes, "node")):
         if number is not None:
-            yield _count(number, noun)
+            yield count(number, noun)
 
 
 def _probability(value: float) -> Html:
@@ -69,21 +80,12 @@ def suspects(ranked: Sequence[Suspect], top: int | None = None) -> Html:
     """The ranked table, each row followed by its reasons."""
     shown = ranked[: DEFAULT_TOP if top is None else top]
     if not ranked:
-        return _section("Suspects", el("p", None, "None."))
+        return section("Suspects", el("p", None, "None."))
     names = ("#", "Node", "Ranks", "GPU", "Cause", "Score", "Role", "Action")
-    head = join(el("th", {"scope": "col"}, name) for name in names)
-    return _section(
+    bodies = join(_suspect(suspect, len(names)) for suspect in shown)
+    return section(
         "Suspects",
-        el(
-            "div",
-            {"class": "scroll"},
-            el(
-                "table",
-                {"class": "suspects"},
-                el("thead", None, el("tr", None, head)),
-                join(_suspect(one, len(names)) for one in shown),
-            ),
-        ),
+        scroll(el("table", {"class": "suspects"}, column_heads(names), bodies)),
         _left_out(len(ranked) - len(shown), "more suspect"),
     )
 
@@ -126,31 +128,16 @@ def reason(because: Because) -> Html:
 
 def victims(waiting: Victims) -> Html:
     """One line: who only waits."""
-    told = []
-    if waiting.ranks:
-        ranks = condense(waiting.ranks, max_chars=_LIST_CHARS)
-        told.append(f"{_count(len(waiting.ranks), 'rank')}: {ranks}")
-    if waiting.nodes:
-        nodes = condense_names(waiting.nodes, max_chars=_LIST_CHARS)
-        told.append(f"{_count(len(waiting.nodes), 'node')}: {nodes}")
-    if not told:
-        return NOTHING
-    return el("p", None, el("b", None, "Victims"), ", who only wait: ", "; ".join(told))
+    text = victims_text(waiting, max_chars=_LIST_CHARS)
+    return el("p", None, el("b", None, "Victims"), ", who only wait: ", text) if text else NOTHING
 
 
 def coverage(seen: Coverage) -> Html:
     """What the answer rests on, and what it could not see."""
-    of_all = "" if seen.ranks_expected is None else f" of {seen.ranks_expected:,}"
-    dumps = f"{seen.dumps_read:,}{of_all}" if seen.dumps_read or of_all else "none"
-    lines = [f"Dumps read: {dumps}"]
-    if seen.ranks_without_dump:
-        missing = condense(seen.ranks_without_dump, max_chars=_LIST_CHARS)
-        lines.append(f"Ranks without dump: {missing}")
-    if seen.lines_read:
-        missed = f"{seen.lines_not_understood:,} not understood"
-        lines.append(f"Log lines read: {seen.lines_read:,}, {missed}")
+    facts = coverage_facts(seen, max_chars=_LIST_CHARS)
+    lines = [f"{what.capitalize()}: {how_much}" for what, how_much in facts]
     lines += [f"Note: {note}" for note in seen.notes[:MAX_NOTES]]
-    return _section(
+    return section(
         "Coverage",
         el(
             "ul",
@@ -170,21 +157,14 @@ def _refused(title: str, files: Sequence[Refused]) -> Html:
         el(
             "tr",
             None,
-            el("th", {"scope": "row", "class": "mono"}, one.artifact),
-            el("td", None, one.why),
+            el("th", {"scope": "row", "class": "mono"}, file.artifact),
+            el("td", None, file.why),
         )
-        for one in files[:MAX_REFUSED]
+        for file in files[:MAX_REFUSED]
     )
-    head = join(el("th", {"scope": "col"}, name) for name in ("File", "Why"))
     return join(
         (
-            el(
-                "table",
-                None,
-                el("caption", None, f"{title} ({len(files):,})"),
-                el("thead", None, el("tr", None, head)),
-                el("tbody", None, join(rows)),
-            ),
+            table(("File", "Why"), rows, caption=f"{title} ({len(files):,})"),
             _left_out(len(files) - MAX_REFUSED, "more file"),
         )
     )
@@ -192,13 +172,13 @@ def _refused(title: str, files: Sequence[Refused]) -> Html:
 
 def next_steps(answer: Answer) -> Html:
     """The next step, and commands to paste: to take nodes out, and to look at others."""
-    asked = looks(answer)
-    return _section(
+    harmless = looks(answer)
+    return section(
         "Next step",
         el("p", None, next_step(answer)),
         _to_paste(commands(answer)),
-        el("p", {"class": "soft"}, "To look, without changing anything:") if asked else NOTHING,
-        _to_paste(asked),
+        el("p", {"class": "soft"}, "To look, without changing anything:") if harmless else NOTHING,
+        _to_paste(harmless),
     )
 
 
@@ -213,19 +193,9 @@ def collectives(stuck: Sequence[CollectiveAtFrontier]) -> Html:
     if not stuck:
         return NOTHING
     names = ("Group", "Collective", "Missing", "Mismatched", "Waiting")
-    head = join(el("th", {"scope": "col"}, name) for name in names)
-    return _section(
+    return section(
         "Collectives in question",
-        el(
-            "div",
-            {"class": "scroll"},
-            el(
-                "table",
-                None,
-                el("thead", None, el("tr", None, head)),
-                el("tbody", None, join(map(_collective, stuck[:MAX_COLLECTIVES]))),
-            ),
-        ),
+        scroll(table(names, map(_collective, stuck[:MAX_COLLECTIVES]))),
         _left_out(len(stuck) - MAX_COLLECTIVES, "more collective"),
     )
 
@@ -246,15 +216,17 @@ def _collective(one: CollectiveAtFrontier) -> Html:
     )
 
 
-def _section(title: str, *children: str) -> Html:
+def section(title: str, *children: str) -> Html:
+    """A part of the page below its heading."""
     return el("section", None, el("h2", None, title), *children)
+
+
+def scroll(content: Html, *, by_keyboard: bool = False) -> Html:
+    """What may be wider than the screen; ``by_keyboard`` where nothing in it takes the focus."""
+    return el("div", {"class": "scroll", "tabindex": 0 if by_keyboard else None}, content)
 
 
 def _left_out(number: int, noun: str, *, tag: str = "p") -> Html:
     if number <= 0:
         return NOTHING
-    return el(tag, {"class": "soft"}, f"and {_count(number, noun)}; the JSON has all of them.")
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+    return el(tag, {"class": "soft"}, f"and {count(number, noun)}; the JSON has all of them.")

@@ -1,18 +1,18 @@
 """Graph: the wait-for graph as inline SVG, and the same as a list.
 
 Boxes are ranks that wait at the same place; arrows mean "waits for". A culprit has cut
-corners, a thick border and its word, so that it is told without colours too.
+corners, a thick border and its word, so that it stands out without colours too.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 
 from triage.domain.report import WaitEdge, WaitNode, Waits
 from triage.render.pictures.layout import BOX_HEIGHT, BOX_WIDTH, Placed, place
-from triage.render.pictures.markup import Attributes, Html, constant, el, join
-from triage.render.words.clean import cut, one_line
+from triage.render.pictures.markup import Attributes, Html, constant, el, join, svg
+from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense
 
-__all__ = ["MAX_BOXES", "as_list", "as_svg", "boxes", "curve"]
+__all__ = ["MAX_BOXES", "as_list", "as_svg", "boxes", "curve", "ranks_text"]
 
 MAX_BOXES = 60
 # Beyond this many arrows their numbers would lie on each other; the list has them.
@@ -65,20 +65,11 @@ def as_svg(waits: Waits) -> Html:
     placed = place([node.key for node in nodes], waits.edges)
     edges = [edge for edge in waits.edges if _drawn(edge, placed)]
     title = f"Wait-for graph: {len(nodes)} boxes, {len(edges)} arrows"
-    return el(
-        "svg",
-        {
-            "class": "graph",
-            "role": "img",
-            "aria-label": title,
-            "viewBox": f"0 0 {placed.width} {placed.height}",
-            "width": placed.width,
-            "height": placed.height,
-            "font-family": "system-ui, sans-serif",
-            "font-size": 12,
-        },
-        el("title", None, title),
-        el("desc", None, "An arrow from A to B says that ranks of A wait for ranks of B."),
+    return svg(
+        "graph",
+        title,
+        "An arrow from A to B says that ranks of A wait for ranks of B.",
+        (placed.width, placed.height),
         _ARROW,
         join(_arrow(edge, placed) for edge in edges),
         join(_box(node, placed.corners[node.key]) for node in nodes),
@@ -90,7 +81,7 @@ def as_list(waits: Waits) -> Html:
     """Every box and arrow of the picture as text."""
     nodes, _ = boxes(waits)
     names = {node.key: _name(node) for node in nodes}
-    lines = [*_waiting(waits.edges, names)]
+    lines = list(_waiting(waits.edges, names))
     sources = {edge.source for edge in waits.edges if edge.target in names}
     lines += [f"{names[n.key]}: waits for nobody" for n in nodes if n.key not in sources]
     return el("ul", {"class": "twin"}, join(el("li", None, line) for line in lines))
@@ -110,10 +101,11 @@ def _num_ranks(edge: WaitEdge) -> str:
 def _name(node: WaitNode) -> str:
     word = _KIND_WORD.get(node.kind)
     parts = [part for part in (node.label, node.detail) if part]
-    return f"{f'{word} ' if word else ''}{_ranks(node, 60)} ({', '.join(parts)})"
+    return f"{f'{word} ' if word else ''}{ranks_text(node, 60)} ({', '.join(parts)})"
 
 
-def _ranks(node: WaitNode, max_chars: int) -> str:
+def ranks_text(node: WaitNode, max_chars: int) -> str:
+    """``rank 3``, ``8 ranks: 0-3, ...``: the list of ranks in about ``max_chars``."""
     if not node.ranks:
         return "no rank"
     if len(node.ranks) == 1:
@@ -134,7 +126,7 @@ def _box(node: WaitNode, corner: tuple[int, int]) -> Html:
     x, y = corner
     kind = node.kind if node.kind in _BOX else "collective"
     word = _KIND_WORD.get(kind)
-    ranks = f"{word} {_ranks(node, 14)}" if word else _ranks(node, 18)
+    ranks = f"{word} {ranks_text(node, 14)}" if word else ranks_text(node, 18)
     lines = (
         (node.label, "label", 20, _LABEL_CELLS, "600"),
         (node.detail, "detail", 36, _DETAIL_CELLS, None),
@@ -151,7 +143,7 @@ def _box(node: WaitNode, corner: tuple[int, int]) -> Html:
             el(
                 "text",
                 {"class": name, "x": x + 12, "y": y + dy, "fill": "#1f2328", "font-weight": weight},
-                cut(one_line(text), room),
+                one_line(text, room),
             )
             for text, name, dy, room, weight in lines
             if text

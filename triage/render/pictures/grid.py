@@ -150,16 +150,16 @@ def spans(cells: Sequence[Cell], size: int) -> Iterator[tuple[int, int, int]]:
 
 def ranks_by_state(ranks: Sequence[RankState]) -> list[tuple[str, list[int]]]:
     """(state, its ranks) in the order of ``STATES``; states that do not occur are left out."""
-    found: dict[str, list[int]] = defaultdict(list)
+    by_state: dict[str, list[int]] = defaultdict(list)
     for state in ranks:
-        found[state_of(state)].append(state.rank)
-    return [(name, sorted(found[name])) for name in STATES if name in found]
+        by_state[state_of(state)].append(state.rank)
+    return [(name, sorted(by_state[name])) for name in STATES if name in by_state]
 
 
 def summary(ranks: Sequence[RankState]) -> str:
     """One sentence with the count of each state and the ranks that stand out."""
-    told = []
+    parts = []
     for name, members in ranks_by_state(ranks):
         which = f" ({condense(members, max_chars=80)})" if name in STATES[:3] else ""
-        told.append(f"{len(members):,} {name.replace('_', ' ')}{which}")
-    return ", ".join(told)
+        parts.append(f"{len(members):,} {name.replace('_', ' ')}{which}")
+    return ", ".join(parts)

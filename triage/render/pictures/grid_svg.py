@@ -1,7 +1,7 @@
 """Grid picture: all ranks as inline SVG, one path per state, with its legend as a table.
 
 16,384 squares as elements would be a megabyte; joined runs in one path a state are a
-tenth of it at most. State is told by pattern, ring and table, never by colour alone.
+tenth of it at most. A state shows by pattern, ring and table, never by colour alone.
 """
 
 from collections.abc import Sequence
@@ -21,8 +21,8 @@ from triage.render.pictures.grid import (
     state_of,
     summary,
 )
-from triage.render.pictures.markup import Html, constant, el, join
-from triage.render.words.clean import cut, one_line
+from triage.render.pictures.markup import Html, constant, el, join, table
+from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense
 
 __all__ = ["MEANING", "as_svg", "late_table", "legend"]
@@ -89,7 +89,7 @@ def as_svg(ranks: Sequence[RankState]) -> Html:
 
 def legend(ranks: Sequence[RankState]) -> Html:
     """Legend and text twin of the picture: state, meaning, count, ranks."""
-    rows = [
+    rows = (
         el(
             "tr",
             None,
@@ -99,15 +99,9 @@ def legend(ranks: Sequence[RankState]) -> Html:
             el("td", {"class": "mono"}, condense(members, max_chars=_MAX_RANK_CHARS)),
         )
         for name, members in ranks_by_state(ranks)
-    ]
-    head = join(el("th", {"scope": "col"}, word) for word in ("State", "Meaning", "Count", "Ranks"))
-    return el(
-        "table",
-        {"class": "legend"},
-        el("caption", None, "The ranks by state"),
-        el("thead", None, el("tr", None, head)),
-        el("tbody", None, join(rows)),
     )
+    names = ("State", "Meaning", "Count", "Ranks")
+    return table(names, rows, name="legend", caption="The ranks by state")
 
 
 def late_table(ranks: Sequence[RankState]) -> Html:
@@ -126,15 +120,7 @@ def late_table(ranks: Sequence[RankState]) -> Html:
         )
         for state in late[:_MAX_LATE]
     )
-    names = ("Rank", "Node", "Delay per operation in ms")
-    head = join(el("th", {"scope": "col"}, name) for name in names)
-    return el(
-        "table",
-        None,
-        el("caption", None, "The latest ranks"),
-        el("thead", None, el("tr", None, head)),
-        el("tbody", None, join(rows)),
-    )
+    return table(("Rank", "Node", "Delay per operation in ms"), rows, caption="The latest ranks")
 
 
 def _swatch(name: str) -> Html:
@@ -164,10 +150,9 @@ def _squares(cells: Sequence[Cell], size: int) -> str:
 def _lines(grid: Grid) -> Html:
     """Lines of the page's colour between the squares, so that joined runs read as cells."""
     size = grid.size
-    seen = {(cell.x, cell.y) for cell in grid.cells}
     upright: list[str] = []
     columns: dict[int, list[int]] = {}
-    for x, y in sorted(seen):
+    for x, y in sorted({(cell.x, cell.y) for cell in grid.cells}):
         columns.setdefault(x, []).append(y)
     for x, ys in columns.items():
         start = previous = ys[0]
@@ -218,7 +203,7 @@ def _hover(grid: Grid) -> str:
     """What the line under the picture says of each cell, as JSON: see ``style.SCRIPT``."""
     places: dict[str, int] = {}
     numbers = [places.setdefault(_place(cell.state), len(places)) for cell in grid.cells]
-    told = {
+    cells = {
         "size": grid.size,
         "columns": grid.columns,
         "states": "".join(str(STATES.index(state_of(cell.state))) for cell in grid.cells),
@@ -227,11 +212,11 @@ def _hover(grid: Grid) -> str:
         "places": list(places) if len(places) <= _MAX_PLACES else [],
         "at": [(number, len(list(run))) for number, run in groupby(numbers)],
     }
-    return orjson.dumps(told).decode("utf-8")
+    return orjson.dumps(cells).decode("utf-8")
 
 
 def _place(state: RankState) -> str:
     """``mesh_tp all_reduce #812``, as far as it is known."""
-    words = [cut(one_line(word), 40) for word in (state.desc or state.pg, state.op) if word]
+    words = [one_line(word, 40) for word in (state.desc or state.pg, state.op) if word]
     words += [f"#{state.seq_id}"] if state.seq_id is not None else []
     return " ".join(words)

@@ -7,9 +7,9 @@ A plain ``str`` is foreign text: it is cleaned and escaped. Only what ``el`` bui
 from collections.abc import Iterable, Mapping
 from html import escape
 
-from triage.render.words.clean import cut, one_line
+from triage.render.words.clean import one_line
 
-__all__ = ["Attributes", "Html", "constant", "el", "join"]
+__all__ = ["Attributes", "Html", "column_heads", "constant", "el", "join", "svg", "table"]
 
 # One text of the input never makes the page; the whole of it is in the JSON.
 MAX_TEXT_CELLS = 2000
@@ -47,10 +47,53 @@ def constant(markup: str) -> Html:
     return Html(markup)
 
 
+def column_heads(names: Iterable[str]) -> Html:
+    """The ``thead`` of a table; a name that is ``Html`` is a whole ``th``."""
+    heads = (name if isinstance(name, Html) else el("th", {"scope": "col"}, name) for name in names)
+    return el("thead", None, el("tr", None, join(heads)))
+
+
+def table(
+    names: Iterable[str], rows: Iterable[Html], *, name: str | None = None, caption: str = ""
+) -> Html:
+    """A table of ``rows`` (each a ``tr``) below the names of its columns; ``name`` is its class."""
+    return el(
+        "table",
+        {"class": name},
+        el("caption", None, caption) if caption else None,
+        column_heads(names),
+        el("tbody", None, join(rows)),
+    )
+
+
+def svg(name: str, title: str, desc: str, size: tuple[int, int], *drawn: str | None) -> Html:
+    """A picture of ``size`` (width, height in pixels) that carries its own font for notebooks.
+
+    ``name`` is its class; ``title`` and ``desc`` are read aloud in its place.
+    """
+    width, height = size
+    return el(
+        "svg",
+        {
+            "class": name,
+            "role": "img",
+            "aria-label": title,
+            "viewBox": f"0 0 {width} {height}",
+            "width": width,
+            "height": height,
+            "font-family": "system-ui, sans-serif",
+            "font-size": 12,
+        },
+        el("title", None, title),
+        el("desc", None, desc),
+        *drawn,
+    )
+
+
 def _safe(child: str) -> str:
     if isinstance(child, Html):
         return child
-    text = cut(one_line(child), MAX_TEXT_CELLS)
+    text = one_line(child, MAX_TEXT_CELLS)
     # Blanks at the ends keep words apart; a newline between commands is ours.
     if not text:
         return "\n" if child == "\n" else " " if child else ""

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.progress import Change, ChangeKind, JobProgress, utc_text
-from triage.render.pictures.markup import Attributes, Html, constant, el, join
-from triage.render.words.clean import cut, one_line
+from triage.render.pictures.markup import Attributes, Html, constant, el, join, svg, table
+from triage.render.words.clean import one_line
 
 __all__ = ["as_svg", "as_table"]
 
@@ -73,22 +73,13 @@ def as_svg(progress: JobProgress | None) -> Html:
     if not panels:
         return constant("")
     floor = _TOP + len(panels) * (_PANEL + _GAP) - _GAP
-    width, height = _LEFT + _PLOT + _RIGHT, floor + _FOOT
+    size = (_LEFT + _PLOT + _RIGHT, floor + _FOOT)
     title = "Step time and loss over the course of the job"
-    return el(
-        "svg",
-        {
-            "class": "progress",
-            "role": "img",
-            "aria-label": title,
-            "viewBox": f"0 0 {width} {height}",
-            "width": width,
-            "height": height,
-            "font-family": "system-ui, sans-serif",
-            "font-size": 12,
-        },
-        el("title", None, title),
-        el("desc", None, progress.said),
+    return svg(
+        "progress",
+        title,
+        progress.said,
+        size,
         _silence(progress, axis, floor),
         join(
             _panel(name, colour, at, values, _TOP + index * (_PANEL + _GAP))
@@ -195,7 +186,7 @@ def _change(change: Change, progress: JobProgress, axis: _Axis, floor: int) -> H
     return el(
         "g",
         {"class": "change"},
-        el("title", None, cut(one_line(change.text), 300)),
+        el("title", None, one_line(change.text, 300)),
         el("path", {"d": f"M{x} {_TOP}V{floor}", **stroke}),
         _text(
             x + (-5 if anchor == "end" else 5),
@@ -261,38 +252,35 @@ def as_table(progress: JobProgress | None) -> Html:
     if progress is None or not (progress.changes or progress.slow_ranks):
         return constant("")
     rows = [
-        (utc_text(one.since.at_ns) or "", one.since.step, one.since.artifact, one.since.line,
-         f"{one.text[:1].upper()}{one.text[1:]}.")
-        for one in progress.changes
-    ]  # fmt: skip
+        _row(
+            utc_text(change.since.at_ns) or "",
+            "" if change.since.step is None else str(change.since.step),
+            f"{change.since.artifact}:{change.since.line}",
+            f"{change.text[:1].upper()}{change.text[1:]}.",
+        )
+        for change in progress.changes
+    ]
     rows += [
-        ("", None, one.example.artifact, one.example.line,
-         f"{_who(one.rank, one.node)} takes {one.ratio:.2f} times as long as {one.peers} peers:"
-         f" {one.what}.")
-        for one in progress.slow_ranks[:16]
-    ]  # fmt: skip
-    head = join(
-        el("th", {"scope": "col"}, name) for name in ("Time (UTC)", "Step", "Where", "What changed")
-    )
+        _row(
+            "",
+            "",
+            f"{slow.example.artifact}:{slow.example.line}",
+            f"{_who(slow.rank, slow.node)} takes {slow.ratio:.2f} times as long as {slow.peers}"
+            f" peers: {slow.what}.",
+        )
+        for slow in progress.slow_ranks[:16]
+    ]
+    return table(("Time (UTC)", "Step", "Where", "What changed"), rows, name="progress")
+
+
+def _row(at: str, step: str, place: str, text: str) -> Html:
     return el(
-        "table",
-        {"class": "progress"},
-        el("thead", None, el("tr", None, head)),
-        el(
-            "tbody",
-            None,
-            join(
-                el(
-                    "tr",
-                    None,
-                    el("td", {"class": "short mono"}, at),
-                    el("td", {"class": "count"}, "" if step is None else str(step)),
-                    el("td", {"class": "mono"}, f"{artifact}:{line}"),
-                    el("td", None, text),
-                )
-                for at, step, artifact, line, text in rows
-            ),
-        ),
+        "tr",
+        None,
+        el("td", {"class": "short mono"}, at),
+        el("td", {"class": "count"}, step),
+        el("td", {"class": "mono"}, place),
+        el("td", None, text),
     )
 
 

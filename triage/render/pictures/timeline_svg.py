@@ -8,9 +8,9 @@ import math
 from collections.abc import Mapping, Sequence
 
 from triage.domain.category import Role
-from triage.render.pictures.markup import Attributes, Html, constant, el, join
-from triage.render.words.clean import cut, one_line
-from triage.render.words.moments import MARKS, Line, doubt, relative
+from triage.render.pictures.markup import Attributes, Html, constant, el, join, svg, table
+from triage.render.words.clean import one_line
+from triage.render.words.moments import MARKS, NEAREST_S, TICKS, Line, doubt, relative
 
 __all__ = ["as_svg", "as_table"]
 
@@ -18,12 +18,6 @@ _LEFT, _RIGHT = 170, 190
 _PLOT = 600
 _ROW, _HEAD, _FOOT = 26, 22, 24
 _NAME_CELLS, _WORD_CELLS = 22, 24
-# Closer to the stop than this is at the stop.
-_NEAREST_S = 0.1
-_TICKS = (
-    (0.1, "0.1 s"), (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"),
-    (36_000, "10 h"), (360_000, "100 h"), (3_600_000, "1,000 h"),
-)  # fmt: skip
 _MIN_GAP = 44
 _ROLE_WORD = {Role.CULPRIT: "culprit", Role.POSSIBLE: "possible", Role.AFFECTED: "affected"}
 # Colours for notebooks, where no style sheet comes along; the page's style sheet wins over them.
@@ -38,8 +32,8 @@ _PATH: Mapping[str, Attributes] = {
     "affected": {"fill": "#8fbfe8", "stroke": "#1f2328"},
     "other": {"fill": "#ffffff", "stroke": "#57606a"},
 }
-_INK: Mapping[str, str] = {"soft": "#57606a"}
-_TABLE_HEAD = ("Time (UTC)", "From the stop", "Where", "Kind", "What it says")
+_FROM_THE_STOP = el("th", {"scope": "col", "class": "count"}, "From the stop")
+_TABLE_HEAD = ("Time (UTC)", _FROM_THE_STOP, "Where", "Kind", "What it says")
 
 
 class Axis:
@@ -52,32 +46,33 @@ class Axis:
 
     def x(self, seconds: float) -> float:
         """The place of a time."""
-        away = min(math.log1p(abs(seconds) / _NEAREST_S), 100.0)
+        away = min(math.log1p(abs(seconds) / NEAREST_S), 100.0)
         away = min(away, self.before if seconds < 0 else self.after)
         return round(_LEFT + (self.before + math.copysign(away, seconds)) * self.unit, 1)
 
     def ticks(self) -> list[tuple[float, str]]:
         """Places and words of the marks on the axis; none lie on each other."""
-        found = [(self.x(0), "the stop")]
+        stop = self.x(0)
+        marks = [(stop, "the stop")]
         for sign, side in ((-1, self.before), (1, self.after)):
-            last = found[0][0]
-            for seconds, word in _TICKS:
-                if math.log1p(seconds / _NEAREST_S) > side + 1e-9:
+            last = stop
+            for seconds, word in TICKS:
+                if math.log1p(seconds / NEAREST_S) > side + 1e-9:
                     break
                 x = self.x(sign * seconds)
-                gap = _MIN_GAP + 14 if last == found[0][0] else _MIN_GAP
+                gap = _MIN_GAP + 14 if last == stop else _MIN_GAP
                 if abs(x - last) >= gap:
-                    found.append((x, f"{'-' if sign < 0 else '+'}{word}"))
+                    marks.append((x, f"{'-' if sign < 0 else '+'}{word}"))
                     last = x
-        return sorted(found)
+        return sorted(marks)
 
 
 def _reach(farthest: float) -> float:
     """Length of one side: to the first tick that is not passed, one second at the least."""
-    for seconds, _ in _TICKS[1:]:
+    for seconds, _ in TICKS[1:]:
         if farthest <= seconds:
-            return math.log1p(seconds / _NEAREST_S)
-    return math.log1p(farthest / _NEAREST_S)
+            return math.log1p(seconds / NEAREST_S)
+    return math.log1p(farthest / NEAREST_S)
 
 
 def as_svg(shown: Sequence[Line]) -> Html:
@@ -90,20 +85,11 @@ def as_svg(shown: Sequence[Line]) -> Html:
     axis = Axis([line.from_stop_s for line in shown if line.from_stop_s is not None])
     width, floor = _LEFT + _PLOT + _RIGHT, _HEAD + _ROW * len(rows)
     title = f"Time line: the first error of {len(rows)} nodes beside the stop"
-    return el(
-        "svg",
-        {
-            "class": "moments",
-            "role": "img",
-            "aria-label": title,
-            "viewBox": f"0 0 {width} {floor + _FOOT}",
-            "width": width,
-            "height": floor + _FOOT,
-            "font-family": "system-ui, sans-serif",
-            "font-size": 12,
-        },
-        el("title", None, title),
-        el("desc", None, "Left of the line is before the stop; steps of the scale grow tenfold."),
+    return svg(
+        "moments",
+        title,
+        "Left of the line is before the stop; steps of the scale grow tenfold.",
+        (width, floor + _FOOT),
         join(_tick(x, word, floor) for x, word in axis.ticks()),
         join(_ends(shown, axis, floor)),
         join(_row(line, _HEAD + _ROW * index, axis) for index, line in enumerate(rows)),
@@ -118,15 +104,15 @@ def _tick(x: float, word: str, floor: int) -> Html:
 
 def _ends(shown: Sequence[Line], axis: Axis, floor: int) -> list[Html]:
     """A broken line where the job was given up, unless that is the stop itself."""
-    found = []
+    drawn = []
     for line in shown:
         seconds = line.from_stop_s
         if line.moment.kind == "end" and seconds:
             x = axis.x(seconds)
-            found.append(_path("end", f"M{x} {_HEAD}V{floor}"))
+            drawn.append(_path("end", f"M{x} {_HEAD}V{floor}"))
             anchor = "end" if x > _LEFT + _PLOT - 60 else "middle"
-            found.append(_text(x, _HEAD - 7, "given up", "soft", anchor))
-    return found
+            drawn.append(_text(x, _HEAD - 7, "given up", "soft", anchor))
+    return drawn
 
 
 def _row(line: Line, top: int, axis: Axis) -> Html:
@@ -138,19 +124,18 @@ def _row(line: Line, top: int, axis: Axis) -> Html:
     if doubt(error, ""):
         low, high = axis.x(seconds - error), axis.x(seconds + error)
         span = _path("doubt", f"M{low} {y}H{high}")
-    words = " ".join(filter(None, (relative(line.from_stop_s), doubt(error, "±"))))
-    tip = ": ".join(filter(None, (line.where, words, line.what, one_line(line.moment.text))))
+    tip = ": ".join(
+        filter(None, (line.where, _beside(line), line.what, one_line(line.moment.text)))
+    )
     return el(
         "g",
         {"class": f"moment {role}"},
-        el("title", None, cut(one_line(tip), 300)),
+        el("title", None, one_line(tip, 300)),
         _path("lane", f"M{_LEFT} {y}H{_LEFT + _PLOT}"),
         span,
         el("path", {"class": "mark", "d": _shape(x, y, role), **_PATH[role]}),
-        _text(
-            _LEFT - 14, y + 4, cut(one_line(line.moment.node or "?"), _NAME_CELLS), "name", "end"
-        ),
-        _text(_LEFT + _PLOT + 14, y + 4, cut(one_line(line.what), _WORD_CELLS), "what", "start"),
+        _text(_LEFT - 14, y + 4, one_line(line.moment.node or "?", _NAME_CELLS), "name", "end"),
+        _text(_LEFT + _PLOT + 14, y + 4, one_line(line.what, _WORD_CELLS), "what", "start"),
     )
 
 
@@ -164,7 +149,7 @@ def _shape(x: float, y: int, role: str) -> str:
 
 
 def _text(x: float, y: int, words: str, name: str, anchor: str) -> Html:
-    ink = _INK.get(name, "#1f2328")
+    ink = "#57606a" if name == "soft" else "#1f2328"
     return el("text", {"class": name, "x": x, "y": y, "text-anchor": anchor, "fill": ink}, words)
 
 
@@ -186,16 +171,7 @@ def as_table(shown: Sequence[Line], *, with_day: bool) -> Html:
         )
         for line in shown
     )
-    head = join(
-        el("th", {"scope": "col", "class": "count" if name == "From the stop" else None}, name)
-        for name in _TABLE_HEAD
-    )
-    return el(
-        "table",
-        {"class": "moments"},
-        el("thead", None, el("tr", None, head)),
-        el("tbody", None, join(rows)),
-    )
+    return table(_TABLE_HEAD, rows, name="moments")
 
 
 def _when(line: Line, *, with_day: bool) -> str:
@@ -205,5 +181,5 @@ def _when(line: Line, *, with_day: bool) -> str:
 
 
 def _beside(line: Line) -> str:
-    words = (relative(line.from_stop_s), doubt(line.moment.error_s, "±"))
-    return " ".join(word for word in words if word)
+    """``-0.4 s ± 60 s``."""
+    return " ".join(filter(None, (relative(line.from_stop_s), doubt(line.moment.error_s, "±"))))

@@ -44,11 +44,19 @@ def draw(lateness: "DataFrame", suspected: Collection[int], ax: "Axes | None" = 
         ax.bar(ranks[out], late[out], color=culprit.fill, width=0.8, hatch="//", edgecolor=INK)
     else:
         ax.scatter(ranks[~out], late[~out], s=6, color="#5a9fd4", linewidths=0)
-        ax.scatter(ranks[out], late[out], s=60, color=culprit.fill, marker="X", edgecolors=INK,
-                   zorder=3)  # fmt: skip
+        ax.scatter(
+            ranks[out], late[out], s=60, color=culprit.fill, marker="X", edgecolors=INK, zorder=3
+        )
     ax.axhline(middle, color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
-    ax.text(1.005, middle, f"median\n{middle:,.1f} ms", transform=ax.get_yaxis_transform(),
-            va="center", fontsize=9, color=SOFT)  # fmt: skip
+    ax.text(
+        1.005,
+        middle,
+        f"median\n{middle:,.1f} ms",
+        transform=ax.get_yaxis_transform(),
+        va="center",
+        fontsize=9,
+        color=SOFT,
+    )
     _name(ax, lateness[out].head(_NAMED))
     marked = "; suspects are marked" if out.any() else ""
     _frame(ax, len(ranks), marked, (int(ranks.min()), int(ranks.max())), float(late.max()))
@@ -61,10 +69,16 @@ def _name(ax: "Axes", told: "DataFrame") -> None:
         node = f" ({label(name, 20)})" if name else ""
         late = f"{late_ms:,.0f}" if late_ms >= 10 else f"{late_ms:.1f}"
         ax.annotate(
-            f"rank {rank}{node}: {late} ms", (rank, late_ms),
-            xytext=(0, 7), textcoords="offset points", ha="center", fontsize=9, color=INK,
-            parse_math=False, annotation_clip=False,
-        )  # fmt: skip
+            f"rank {rank}{node}: {late} ms",
+            (rank, late_ms),
+            xytext=(0, 7),
+            textcoords="offset points",
+            ha="center",
+            fontsize=9,
+            color=INK,
+            parse_math=False,
+            annotation_clip=False,
+        )
 
 
 def _frame(ax: "Axes", count: int, marked: str, reach: tuple[int, int], highest: float) -> None:

@@ -137,11 +137,26 @@ def _mark(ax: "Axes", ordered: Sequence[RankState], plan: _Plan, *, size: float)
         # Squares too small for a mark get a larger one around them; a whole field gets none.
         if small and state != "no_dump" and len(at) <= 64:
             ax.scatter(xs, ys, s=110, marker="o", facecolors="none", edgecolors=INK, zorder=3)
-            ax.scatter(xs, ys, s=36, marker=style.mark, color=style.fill, edgecolors=INK,
-                       linewidths=0.6, zorder=4)  # fmt: skip
+            ax.scatter(
+                xs,
+                ys,
+                s=36,
+                marker=style.mark,
+                color=style.fill,
+                edgecolors=INK,
+                linewidths=0.6,
+                zorder=4,
+            )
         elif not small:
-            ax.scatter(xs, ys, s=size**2, marker=style.mark, color=style.ink,
-                       linewidths=0.8 if state != "no_dump" else 1.4, zorder=3)  # fmt: skip
+            ax.scatter(
+                xs,
+                ys,
+                s=size**2,
+                marker=style.mark,
+                color=style.ink,
+                linewidths=0.8 if state != "no_dump" else 1.4,
+                zorder=3,
+            )
 
 
 def _name(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
@@ -158,11 +173,19 @@ def _name(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
         left = x > plan.num_columns * 0.6
         where = f"rank {one.rank}" + (f", {label(one.node, 20)}" if one.node else "")
         ax.annotate(
-            where, (x, y), xytext=(-12 if left else 12, 12), textcoords="offset points",
-            ha="right" if left else "left", va="bottom", fontsize=9, color=INK, zorder=5,
-            parse_math=False, bbox={"boxstyle": "round,pad=0.25", "fc": "white", "ec": INK},
+            where,
+            (x, y),
+            xytext=(-12 if left else 12, 12),
+            textcoords="offset points",
+            ha="right" if left else "left",
+            va="bottom",
+            fontsize=9,
+            color=INK,
+            zorder=5,
+            parse_math=False,
+            bbox={"boxstyle": "round,pad=0.25", "fc": "white", "ec": INK},
             arrowprops={"arrowstyle": "-", "color": INK},
-        )  # fmt: skip
+        )
 
 
 def _frame(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
@@ -173,15 +196,29 @@ def _frame(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
     counts = Counter(map(state_of, ordered))
     shown = [state for state in STATES if counts[state]]
     legend = [
-        Line2D([], [], linestyle="none", marker="s", markersize=11, color=style_of(state).fill,
-               markeredgecolor=SOFT, markeredgewidth=0.5)
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker="s",
+            markersize=11,
+            color=style_of(state).fill,
+            markeredgecolor=SOFT,
+            markeredgewidth=0.5,
+        )
         for state in shown
-    ]  # fmt: skip
+    ]
     marks = [
-        Line2D([], [], linestyle="none", marker=style_of(state).mark, markersize=6,
-               color=style_of(state).ink if state in _MARKED else "none")
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker=style_of(state).mark,
+            markersize=6,
+            color=style_of(state).ink if state in _MARKED else "none",
+        )
         for state in shown
-    ]  # fmt: skip
+    ]
     # In heights of a line: below the names of the columns, which are turned where they are long.
     longest = max((len(word) for _, word in plan.below), default=0)
     lines = 0.4 if not longest else 1.8 if longest <= 3 else 1.8 + 0.36 * longest
@@ -190,9 +227,15 @@ def _frame(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
         list(zip(legend, marks, strict=True)),
         [f"{style_of(state).word} {counts[state]:,}" for state in shown],
         handler_map={tuple: HandlerTuple(ndivide=1)},
-        loc="upper left", bbox_to_anchor=(0, 0), bbox_transform=below, ncols=6,
-        frameon=False, borderaxespad=0, handletextpad=0.3, columnspacing=1.2,
-    )  # fmt: skip
+        loc="upper left",
+        bbox_to_anchor=(0, 0),
+        bbox_transform=below,
+        ncols=6,
+        frameon=False,
+        borderaxespad=0,
+        handletextpad=0.3,
+        columnspacing=1.2,
+    )
     for side in ax.spines.values():
         side.set_visible(False)
     ax.set_yticks([at for at, _ in plan.left], [word for _, word in plan.left], color=SOFT)

@@ -6,7 +6,7 @@ The colours are Okabe and Ito's, light where there are many of a kind; a mark go
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from triage.errors import UsageError
-from triage.render.words.clean import cut, one_line
+from triage.render.words.clean import one_line
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,7 +61,7 @@ def axes(ax: "Axes | None", width: float, height: float) -> "Axes":
 
 def label(text: str, width: int = 40) -> str:
     """Foreign text that may stand in a picture: one line, bounded."""
-    return cut(one_line(text), width)
+    return one_line(text, width)
 
 
 def say_nothing(ax: "Axes", sentence: str) -> "Axes":

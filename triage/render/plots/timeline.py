@@ -9,17 +9,24 @@ from typing import TYPE_CHECKING
 
 from triage.domain.report import Answer
 from triage.render.plots.style import INK, LINE, SOFT, axes, label, say_nothing, style_of
-from triage.render.words.moments import MARKS, Line, days, doubt, lines, relative
+from triage.render.words.moments import (
+    MARKS,
+    NEAREST_S,
+    TICKS,
+    Line,
+    days,
+    doubt,
+    lines,
+    relative,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 __all__ = ["draw"]
 
-# Closer to the stop than this is at the stop.
-_NEAREST_S = 0.1
-_TICKS = ((0.1, "0.1 s"), (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"),
-          (3600, "1 h"), (36_000, "10 h"), (360_000, "100 h"))  # fmt: skip
+# Its scale ends at 100 h.
+_TICKS = TICKS[:-1]
 
 
 def draw(answer: Answer, ax: "Axes | None" = None, most: int = 30) -> "Axes":
@@ -60,22 +67,40 @@ def _row(ax: "Axes", row: int, line: Line) -> None:
     ax.axhline(row, color=LINE, linewidth=0.8, zorder=0)
     error = line.moment.error_s
     if doubt(error, ""):
-        ax.plot([seconds - error, seconds + error], [row, row], color=SOFT, linewidth=3, alpha=0.45,
-                solid_capstyle="round", zorder=2)  # fmt: skip
+        ax.plot(
+            [seconds - error, seconds + error],
+            [row, row],
+            color=SOFT,
+            linewidth=3,
+            alpha=0.45,
+            solid_capstyle="round",
+            zorder=2,
+        )
     ax.scatter([seconds], [row], s=64, marker=mark, color=style.fill, edgecolors=INK, zorder=3)
     words = ", ".join(filter(None, (relative(line.from_stop_s), label(line.what, 28))))
-    ax.text(1.01, row, words, transform=ax.get_yaxis_transform(), va="center", fontsize=9,
-            color=INK, parse_math=False)  # fmt: skip
+    ax.text(
+        1.01,
+        row,
+        words,
+        transform=ax.get_yaxis_transform(),
+        va="center",
+        fontsize=9,
+        color=INK,
+        parse_math=False,
+    )
 
 
 def _scale(ax: "Axes", seconds: Sequence[float]) -> None:
-    ax.set_xscale("symlog", linthresh=_NEAREST_S, linscale=0.4)
+    ax.set_xscale("symlog", linthresh=NEAREST_S, linscale=0.4)
     before = _reach(-min(seconds))
     after = _reach(max(seconds))
     ax.set_xlim(-before, after)
-    ticks = [(sign * at, f"{'-' if sign < 0 else '+'}{word}")
-             for sign, side in ((-1, before), (1, after))
-             for at, word in _thinned(side) if at <= side]  # fmt: skip
+    ticks = [
+        (sign * at, f"{'-' if sign < 0 else '+'}{word}")
+        for sign, side in ((-1, before), (1, after))
+        for at, word in _thinned(side)
+        if at <= side
+    ]
     ax.set_xticks([at for at, _ in ticks], [word for _, word in ticks], color=SOFT)
     ax.set_xticks([], minor=True)
 
@@ -118,10 +143,25 @@ def _legend(ax: "Axes", roles: Sequence[str]) -> None:
 
     styles = [style_of(role) for role in roles]
     handles = [
-        Line2D([], [], linestyle="none", marker="D" if one.word == "culprit" else one.mark,
-               markersize=7, color=one.fill, markeredgecolor=INK)
+        Line2D(
+            [],
+            [],
+            linestyle="none",
+            marker="D" if one.word == "culprit" else one.mark,
+            markersize=7,
+            color=one.fill,
+            markeredgecolor=INK,
+        )
         for one in styles
-    ]  # fmt: skip
+    ]
     below = offset_copy(ax.transAxes, ax.get_figure(root=True), y=-22, units="points")
-    ax.legend(handles, [one.word for one in styles], loc="upper left", ncols=3, frameon=False,
-              bbox_to_anchor=(0, 0), bbox_transform=below, borderaxespad=0)  # fmt: skip
+    ax.legend(
+        handles,
+        [one.word for one in styles],
+        loc="upper left",
+        ncols=3,
+        frameon=False,
+        bbox_to_anchor=(0, 0),
+        bbox_transform=below,
+        borderaxespad=0,
+    )

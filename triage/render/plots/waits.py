@@ -1,17 +1,16 @@
 """Plot of the wait-for graph: boxes of ranks, arrows that mean "waits for".
 
 The same boxes and arrows at the same places as the page's picture; a culprit has cut
-corners, a thick border and its word, so that it is told without colours too.
+corners, a thick border and its word, so that it stands out without colours too.
 """
 
 import re
 from typing import TYPE_CHECKING
 
 from triage.domain.report import WaitEdge, WaitNode, Waits
-from triage.render.pictures.graph import boxes, curve
+from triage.render.pictures.graph import boxes, curve, ranks_text
 from triage.render.pictures.layout import BOX_HEIGHT, BOX_WIDTH, Placed, place
 from triage.render.plots.style import INK, SOFT, axes, label, say_nothing, style_of
-from triage.render.words.ranges import condense
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,8 +46,8 @@ def draw(waits: Waits, ax: "Axes | None" = None) -> "Axes":
     ax.set_aspect("equal")
     ax.set_axis_off()
     more = f"; {omitted:,} smaller boxes are left out" if omitted else ""
-    ax.set_title(f"Who waits for whom: an arrow is “waits for”{more}", loc="left", fontsize=11,
-                 color=INK)  # fmt: skip
+    title = f"Who waits for whom: an arrow is “waits for”{more}"
+    ax.set_title(title, loc="left", fontsize=11, color=INK)
     return ax
 
 
@@ -59,38 +58,48 @@ def _box(ax: "Axes", one: WaitNode, corner: tuple[int, int], scale: float) -> No
     strong = one.kind in _FILL
     ax.add_patch(
         Polygon(
-            _outline(x, y, _CORNER if one.kind in ("culprit", "possible") else 0), closed=True,
-            facecolor=_FILL.get(one.kind, "white"), edgecolor=_EDGE.get(one.kind, SOFT),
+            _outline(x, y, _CORNER if one.kind in ("culprit", "possible") else 0),
+            closed=True,
+            facecolor=_FILL.get(one.kind, "white"),
+            edgecolor=_EDGE.get(one.kind, SOFT),
             linewidth=(2.5 if one.kind == "culprit" else 1.5 if strong else 1.0) * scale,
-            linestyle=_DASH.get(one.kind, "-"), zorder=2,
+            linestyle=_DASH.get(one.kind, "-"),
+            zorder=2,
         )
-    )  # fmt: skip
+    )
     word = style_of(one.kind).word.upper() + " " if strong else ""
-    said = (
+    lines = (
         (label(one.label, 25), 19, "bold"),
         (label(one.detail, 30), 35, "normal"),
-        (f"{word}{_ranks(one)}", 51, "bold" if strong else "normal"),
+        (f"{word}{ranks_text(one, 14)}", 51, "bold" if strong else "normal"),
     )
-    for text, dy, weight in said:
-        ax.text(x + 10, y + dy, text, fontsize=8 * scale, weight=weight, color=INK, zorder=3,
-                va="center", parse_math=False, clip_on=True)  # fmt: skip
-
-
-def _ranks(one: WaitNode) -> str:
-    if not one.ranks:
-        return "no rank"
-    if len(one.ranks) == 1:
-        return f"rank {one.ranks[0]}"
-    which, cut_off, _ = condense(one.ranks, max_chars=14).partition(" ... and ")
-    return f"{len(one.ranks):,} ranks: {which}{', ...' if cut_off else ''}"
+    for text, dy, weight in lines:
+        ax.text(
+            x + 10,
+            y + dy,
+            text,
+            fontsize=8 * scale,
+            weight=weight,
+            color=INK,
+            zorder=3,
+            va="center",
+            parse_math=False,
+            clip_on=True,
+        )
 
 
 def _outline(x: int, y: int, cut: int) -> list[tuple[int, int]]:
     right, low = x + BOX_WIDTH, y + BOX_HEIGHT
     return [
-        (x + cut, y), (right - cut, y), (right, y + cut), (right, low - cut),
-        (right - cut, low), (x + cut, low), (x, low - cut), (x, y + cut),
-    ]  # fmt: skip
+        (x + cut, y),
+        (right - cut, y),
+        (right, y + cut),
+        (right, low - cut),
+        (right - cut, low),
+        (x + cut, low),
+        (x, low - cut),
+        (x, y + cut),
+    ]
 
 
 def _arrow(ax: "Axes", edge: WaitEdge, placed: Placed, scale: float) -> None:
@@ -99,14 +108,27 @@ def _arrow(ax: "Axes", edge: WaitEdge, placed: Placed, scale: float) -> None:
     drawn, middle = curve(edge, placed)
     ax.add_patch(
         FancyArrowPatch(
-            path=_path(drawn), arrowstyle="-|>", mutation_scale=9 * scale, color=SOFT, fill=False,
-            linewidth=(1 if edge.num_ranks < 64 else 1.8) * scale, zorder=1,
-            shrinkA=0, shrinkB=0,
+            path=_path(drawn),
+            arrowstyle="-|>",
+            mutation_scale=9 * scale,
+            color=SOFT,
+            fill=False,
+            linewidth=(1 if edge.num_ranks < 64 else 1.8) * scale,
+            zorder=1,
+            shrinkA=0,
+            shrinkB=0,
         )
-    )  # fmt: skip
-    ax.text(*middle, f"{edge.num_ranks:,}", fontsize=7.5 * scale, color=SOFT, ha="center",
-            va="center", zorder=1.5,
-            bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"})  # fmt: skip
+    )
+    ax.text(
+        *middle,
+        f"{edge.num_ranks:,}",
+        fontsize=7.5 * scale,
+        color=SOFT,
+        ha="center",
+        va="center",
+        zorder=1.5,
+        bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"},
+    )
 
 
 def _path(drawn: str) -> "Path":

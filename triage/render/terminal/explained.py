@@ -3,26 +3,32 @@
 The model is a sum of log-odds: every term stands on a line of its own, as words.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from triage.analysis.explain import Explanation, Place, Without
 from triage.analysis.joining.bounds import BOUNDS
 from triage.analysis.joining.hangs_on import Hang, Outcome, Source
 from triage.analysis.waiting.case import timestamp
-from triage.domain.category import LLAMA3_ROW
 from triage.domain.report import iso_utc
 from triage.render.data import wire
-from triage.render.terminal.text import MAX_REASONS, MAX_TEXT_CELLS, Line, cite, painted
-from triage.render.terminal.wrap import wrap
+from triage.render.terminal.text import (
+    BOLD,
+    DIM,
+    MAX_REASONS,
+    Line,
+    as_text,
+    cite,
+    clean,
+    item,
+)
+from triage.render.words.answer import cause
 from triage.render.words.belief import belief
-from triage.render.words.clean import cut, one_line
 from triage.render.words.next_step import what_is_missing
-from triage.render.words.ranges import condense, condense_names
+from triage.render.words.ranges import condense_names, name_ranks
 
 __all__ = ["DEFAULT_TOP", "render", "render_json"]
 
 DEFAULT_TOP = 5
-_BOLD, _DIM = "1", "2"
 _SOURCES = {
     Source.DUMPS: "the dumps",
     Source.KERNEL_LOGS: "any kernel log",
@@ -35,85 +41,83 @@ _NO_LEAD = 0.05
 
 
 def render(
-    told: Explanation, *, colour: bool = False, width: int = 80, top: int | None = None
+    explanation: Explanation, *, colour: bool = False, width: int = 80, top: int | None = None
 ) -> str:
-    """``told`` in lines of at most ``width`` columns; ``top`` places are shown."""
+    """``explanation`` in lines of at most ``width`` columns; ``top`` places are shown."""
     width = max(width, 40)
     sections = (
-        _head(told, width),
-        _places(told, width, DEFAULT_TOP if top is None else top),
-        _trials(told, width),
-        _hangs(told, width),
-        _missing(told, width),
+        _head(explanation, width),
+        _places(explanation, width, DEFAULT_TOP if top is None else top),
+        _trials(explanation, width),
+        _hangs(explanation, width),
+        _missing(explanation, width),
     )
-    blocks = ("\n".join(painted(line, colour) for line in lines) for lines in sections if lines)
-    return "\n\n".join(blocks) + "\n"
+    return as_text(sections, colour=colour)
 
 
-def render_json(told: Explanation, *, top: int | None = None) -> bytes:
+def render_json(explanation: Explanation, *, top: int | None = None) -> bytes:
     """What ``--format json`` prints."""
-    return wire.encode(told.to_dict(top))
+    return wire.encode(explanation.to_dict(top))
 
 
-def _head(told: Explanation, width: int) -> list[Line]:
-    verdict = told.verdict
-    row = LLAMA3_ROW[verdict.category]
-    category = f"{verdict.category} ({row})" if row else str(verdict.category)
-    lines = [Line(text, _BOLD) for text in wrap(_said(verdict.summary), width)]
-    lines.append(Line(""))
+def _head(explanation: Explanation, width: int) -> list[Line]:
+    verdict = explanation.verdict
+    lines = [*item(clean(verdict.summary), width, BOLD, first=""), Line("")]
+    category = cause(verdict.category)
     fields = [("verdict", f"{verdict.kind}, {category}, {belief(verdict.confidence)}")]
     if verdict.cordon:
-        fields.append(("cordon", condense_names(map(_said, verdict.cordon), max_chars=200)))
-    if told.stop.trouble:
-        start, end = (iso_utc(timestamp(ns)) for ns in (told.stop.start_ns, told.stop.end_ns))
-        fields.append(("stopped", f"{start} ({told.start_known})" if start else ""))
-        fields.append(("given up", f"{end} ({told.end_known})" if end else ""))
+        fields.append(("cordon", condense_names(map(clean, verdict.cordon), max_chars=200)))
+    if explanation.stop.trouble:
+        start, end = (
+            iso_utc(timestamp(ns)) for ns in (explanation.stop.start_ns, explanation.stop.end_ns)
+        )
+        fields.append(("stopped", f"{start} ({explanation.start_known})" if start else ""))
+        fields.append(("given up", f"{end} ({explanation.end_known})" if end else ""))
         if not start and not end:
             fields.append(("stopped", "nothing says when"))
     else:
         fields.append(("stopped", "nothing says that it did"))
-    if told.from_dumps:
+    if explanation.from_dumps:
         fields.append(("rests on", "the dumps alone: no line of a log names a cause"))
     for name, value in fields:
         if value:
-            lines += (Line(text) for text in wrap(_said(value), width, first=f"  {name:<12}"))
+            lines += item(clean(value), width, first=f"  {name:<12}")
     return lines
 
 
-def _places(told: Explanation, width: int, top: int) -> list[Line]:
-    if not told.places:
-        return [Line("Nothing was weighed", _BOLD), Line("  no line and no dump names a place")]
-    lines = [Line("What was weighed, and why it stands where it stands", _BOLD)]
-    for position, one in enumerate(told.places[:top], start=1):
-        lines += _place(position, one, told.bias, width)
-    left = len(told.places) - top
+def _places(explanation: Explanation, width: int, top: int) -> list[Line]:
+    if not explanation.places:
+        return [Line("Nothing was weighed", BOLD), Line("  no line and no dump names a place")]
+    lines = [Line("What was weighed, and why it stands where it stands", BOLD)]
+    for position, place in enumerate(explanation.places[:top], start=1):
+        lines += _place(position, place, explanation.bias, width)
+    left = len(explanation.places) - top
     return lines + ([Line(f"  and {left:,} more (--top N)")] if left > 0 else [])
 
 
 def _place(position: int, one: Place, bias: float, width: int) -> Iterator[Line]:
     head = f"  {position}. "
-    facts = [_said(one.node)] if one.node is not None else []
+    facts = [clean(one.node)] if one.node is not None else []
     if one.ranks:
-        noun = "rank" if len(one.ranks) == 1 else "ranks"
-        facts.append(f"{noun} {condense(one.ranks, max_chars=60)}")
+        facts.append(name_ranks(one.ranks, max_chars=60))
     if not facts:
         facts.append("no single node" if one.shared else "no line says where")
     facts += [str(one.category), f"probability {belief(one.belief)}"]
-    yield from _item(", ".join(facts), width, head, _BOLD)
+    yield from item(", ".join(facts), width, BOLD, first=head)
     indent = " " * len(head)
     if one.parts:
         yield Line(f"{indent}{bias:+6.1f}  where every place begins")
         for part in one.parts:
-            yield from _item(part.words, width, f"{indent}{part.log_odds:+6.1f}  ")
-        yield from _item(_sum(one), width, f"{indent}{one.log_odds:+6.1f}= ")
+            yield from item(part.words, width, first=f"{indent}{part.log_odds:+6.1f}  ")
+        yield from item(_sum(one), width, first=f"{indent}{one.log_odds:+6.1f}= ")
     else:
-        yield from _item(_OF_A_CLAIM, width, indent)
+        yield from item(_OF_A_CLAIM, width, first=indent)
     for bound in one.bounds:
         limit = BOUNDS[bound]
-        yield from _item(f"{limit.most:.2f} at most: {limit.words}", width, indent)
+        yield from item(f"{limit.most:.2f} at most: {limit.words}", width, first=indent)
     for reason in one.because[:MAX_REASONS]:
-        yield from _item(_said(reason.text), width, f"{indent}- ")
-        yield from _item(cite(reason), width, f"{indent}  ", _DIM)
+        yield from item(clean(reason.text), width, first=f"{indent}- ")
+        yield from item(cite(reason), width, DIM, first=f"{indent}  ")
     left = len(one.because) - MAX_REASONS
     if left > 0:
         yield Line(f"{indent}- and {left:,} more (--format json)")
@@ -134,45 +138,45 @@ def _sum(one: Place) -> str:
     return f"log-odds{beside}: probability {belief(one.belief)}"
 
 
-def _trials(told: Explanation, width: int) -> list[Line]:
-    if not told.trials:
+def _trials(explanation: Explanation, width: int) -> list[Line]:
+    if not explanation.trials:
         return []
-    lines = [Line("What would change it", _BOLD)]
+    lines = [Line("What would change it", BOLD)]
     outcomes: dict[str, list[str]] = {}
-    for one in told.trials:
-        outcomes.setdefault(_instead(one, told), []).append(_source(one))
+    for trial in explanation.trials:
+        outcomes.setdefault(_instead(trial, explanation), []).append(_source(trial))
     for outcome, sources in outcomes.items():
         alone = sources[0] if len(sources) == 1 else f"any one of {', '.join(sources)}"
-        lines += _item(f"without {alone}: {outcome}", width, "  - ")
+        lines += item(f"without {alone}: {outcome}", width)
     return lines
 
 
 def _source(one: Without) -> str:
-    return "the dumps" if one.artifact is None else _said(one.artifact)
+    return "the dumps" if one.artifact is None else clean(one.artifact)
 
 
-def _instead(one: Without, told: Explanation) -> str:
+def _instead(one: Without, explanation: Explanation) -> str:
     verdict = one.verdict
-    who = "nobody is named" if one.node is None else _said(one.node)
+    who = "nobody is named" if one.node is None else clean(one.node)
     what = f"{verdict.kind}, {verdict.category}, {belief(verdict.confidence)}"
-    if (one.node, verdict.category) != (told.node, told.verdict.category):
+    if (one.node, verdict.category) != (explanation.node, explanation.verdict.category):
         return f"{who} ({what})"
-    if abs(verdict.confidence - told.verdict.confidence) < 0.005:
+    if abs(verdict.confidence - explanation.verdict.confidence) < 0.005:
         return f"the same, {belief(verdict.confidence)}"
-    word = "less" if verdict.confidence < told.verdict.confidence else "more"
+    word = "less" if verdict.confidence < explanation.verdict.confidence else "more"
     return f"the same, {word} sure ({belief(verdict.confidence)})"
 
 
-def _hangs(told: Explanation, width: int) -> list[Line]:
-    if not told.hangs_on:
+def _hangs(explanation: Explanation, width: int) -> list[Line]:
+    if not explanation.hangs_on:
         return []
-    lines = [Line("What the answer hangs on", _BOLD)]
+    lines = [Line("What the answer hangs on", BOLD)]
     outcomes: dict[str, list[str]] = {}
-    for one in told.hangs_on:
-        source = _SOURCES.get(one.source, f"the logs of {_said(told.node or '')}")
-        outcomes.setdefault(_hang(one), []).append(f"without {source}")
+    for hang in explanation.hangs_on:
+        source = _SOURCES.get(hang.source, f"the logs of {clean(explanation.node or '')}")
+        outcomes.setdefault(_hang(hang), []).append(f"without {source}")
     for outcome, sources in outcomes.items():
-        lines += _item(f"{', '.join(sources)}: {outcome}", width, "  - ")
+        lines += item(f"{', '.join(sources)}: {outcome}", width)
     return lines
 
 
@@ -185,22 +189,14 @@ def _hang(one: Hang) -> str:
         return f"the place stands, as {verdict.category} ({belief(verdict.confidence)})"
     who = "nobody is named"
     if one.node is not None or one.ranks:
-        who = _said(one.node) if one.node is not None else f"rank {one.ranks[0]}"
+        who = clean(one.node) if one.node is not None else f"rank {one.ranks[0]}"
         who += " comes first" if one.convicts else " may be looked at"
     return f"it falls: {who} ({verdict.kind}, {verdict.category}, {belief(verdict.confidence)})"
 
 
-def _missing(told: Explanation, width: int) -> list[Line]:
-    wanted = what_is_missing(told.missing)
+def _missing(explanation: Explanation, width: int) -> list[Line]:
+    wanted = what_is_missing(explanation.missing)
     if not wanted:
         return []
-    lines = [Line("What was not there to be read", _BOLD)]
-    return lines + [line for one in wanted for line in _item(one, width, "  - ")]
-
-
-def _item(text: str, width: int, first: str, colour: str = "") -> Sequence[Line]:
-    return [Line(one, colour) for one in wrap(text, width, first=first)]
-
-
-def _said(text: str) -> str:
-    return cut(one_line(text), MAX_TEXT_CELLS)
+    lines = [Line("What was not there to be read", BOLD)]
+    return lines + [line for text in wanted for line in item(text, width)]

@@ -27,11 +27,15 @@ _UNSEEN_IN_JSON = re.compile(
 _AS_BLANK = frozenset("\t\n\v\f\r ")
 
 
-def one_line(text: str) -> str:
-    """``text`` on one line: runs of white space are one blank, controls are written out."""
-    if text.isascii() and text.isprintable():
-        return " ".join(text.split())
-    return " ".join("".join(map(_visible, text)).split())
+def one_line(text: str, width: int | None = None) -> str:
+    """``text`` on one line: runs of white space are one blank, controls are written out.
+
+    With ``width`` it takes at most so many columns of a terminal.
+    """
+    if not (text.isascii() and text.isprintable()):
+        text = "".join(map(_visible, text))
+    line = " ".join(text.split())
+    return line if width is None else cut(line, width)
 
 
 def encodable(text: str) -> str:
@@ -42,7 +46,7 @@ def encodable(text: str) -> str:
 def escape_json(encoded: bytes) -> bytes:
     r"""The same JSON, with every character that a terminal does not show as ``\u202e``."""
     return _UNSEEN_IN_JSON.sub(
-        lambda found: json.dumps(found[0].decode()).strip('"').encode(), encoded
+        lambda match: json.dumps(match[0].decode()).strip('"').encode(), encoded
     )
 
 

@@ -12,10 +12,20 @@ from datetime import UTC
 from triage.domain.category import Role
 from triage.domain.report import Answer, Moment
 
-__all__ = ["MARKS", "Line", "days", "doubt", "lines", "relative"]
+__all__ = ["MARKS", "NEAREST_S", "TICKS", "Line", "days", "doubt", "lines", "relative"]
 
 MARKS = {"stop", "end"}
 """Kinds of moments that are of the job and not of a node."""
+
+NEAREST_S = 0.1
+"""Closer to the stop than this is drawn at the stop."""
+
+TICKS = (
+    (0.1, "0.1 s"), (1, "1 s"), (10, "10 s"), (60, "1 min"), (600, "10 min"), (3600, "1 h"),
+    (36_000, "10 h"), (360_000, "100 h"), (3_600_000, "1,000 h"),
+)  # fmt: skip
+"""Seconds and words of the marks on a scale beside the stop."""
+
 # Shown as it is below this: clocks of nodes seldom agree better.
 _SURE_S = 1.0
 # From here a tenth of a second says nothing any more.
@@ -66,18 +76,23 @@ class Line:
 def lines(answer: Answer) -> tuple[Line, ...]:
     """The time line of ``answer``; empty when there is none."""
     moments = answer.timeline
-    stops = [one.at for kind in ("stop", "end") for one in moments if one.kind == kind and one.at]
+    stops = [
+        moment.at
+        for kind in ("stop", "end")
+        for moment in moments
+        if moment.kind == kind and moment.at
+    ]
     zero = stops[0] if stops else None
     roles: dict[str | None, Role] = {}
     for suspect in answer.suspects:
         roles.setdefault(suspect.node, suspect.role)
     return tuple(
         Line(
-            one,
-            None if zero is None or one.at is None else (one.at - zero).total_seconds(),
-            roles.get(one.node) if one.node is not None else None,
+            moment,
+            None if zero is None or moment.at is None else (moment.at - zero).total_seconds(),
+            roles.get(moment.node) if moment.node is not None else None,
         )
-        for one in moments
+        for moment in moments
     )
 
 

@@ -9,10 +9,10 @@ import re
 from collections.abc import Iterator, Mapping
 
 from triage.domain.category import Action, Category, Role, VerdictKind
-from triage.domain.report import Answer, Because, Missing, Suspect
+from triage.domain.report import Answer, Missing, Suspect
 from triage.render.words.belief import belief
-from triage.render.words.clean import cut, one_line
-from triage.render.words.ranges import condense, condense_names
+from triage.render.words.clean import one_line
+from triage.render.words.ranges import condense, condense_names, name_ranks
 
 __all__ = ["MAX_COMMANDS", "commands", "looks", "next_step", "what_is_missing"]
 
@@ -49,11 +49,6 @@ _FIX = {
 }
 """How code is fixed where that is more than an error in it."""
 
-_NOWHERE = {
-    Action.REBOOT_NODE: " the node",
-    Action.DRAIN_NODE: " the node",
-}
-
 _XID = "sudo dmesg -T | grep -i xid"
 _SEL = "sudo ipmitool sel list"
 _ECC = "nvidia-smi -q -d ECC,ROW_REMAPPER"
@@ -89,7 +84,7 @@ def next_step(answer: Answer) -> str:
     if nodes:
         where = f" {condense_names(map(_named, nodes), max_chars=48)}"
     elif ranks:
-        where = f" of {'rank' if len(ranks) == 1 else 'ranks'} {condense(ranks, max_chars=48)}"
+        where = f" of {name_ranks(ranks, max_chars=48)}"
     if answer.verdict.action is Action.CHECK_NETWORK:
         where = _connection(best) or where
     gpus = [gpu for suspect in best for gpu in suspect.gpus]
@@ -100,7 +95,7 @@ def next_step(answer: Answer) -> str:
         return f"{_FIX[answer.verdict.category]} {again}{_surer(answer)}"
     step = _STEP[answer.verdict.action].format(
         where=_joined(answer.verdict.action, where),
-        gpus=f" {', '.join(cut(one_line(gpu), 40) for gpu in gpus)}" if 0 < len(gpus) <= 2 else "",
+        gpus=f" {', '.join(one_line(gpu, 40) for gpu in gpus)}" if 0 < len(gpus) <= 2 else "",
     )
     return f"{step}{_caution(answer)}{_surer(answer)}"
 
@@ -146,22 +141,22 @@ def looks(answer: Answer) -> tuple[str, ...]:
 
 def what_is_missing(missing: Missing) -> tuple[str, ...]:
     """What to bring, as nouns, the most telling first."""
-    found = []
+    nouns = []
     if missing.dumps_of:
-        found.append(f"the missing dumps (ranks {condense(missing.dumps_of, max_chars=48)})")
+        nouns.append(f"the missing dumps (ranks {condense(missing.dumps_of, max_chars=48)})")
     if missing.kernel_logs_of:
         logs = "log" if len(missing.kernel_logs_of) == 1 else "logs"
         nodes = condense_names(map(_named, missing.kernel_logs_of), max_chars=48)
-        found.append(f"the kernel {logs} of {nodes}")
+        nouns.append(f"the kernel {logs} of {nodes}")
     elif missing.kernel_logs:
-        found.append("the kernel logs of the nodes")
+        nouns.append("the kernel logs of the nodes")
     if missing.dumps:
-        found.append("the flight-recorder dumps")
+        nouns.append("the flight-recorder dumps")
     if missing.job_logs:
-        found.append("the job's own log")
+        nouns.append("the job's own log")
     if missing.places:
-        found.append("a job.json with the nodes")
-    return tuple(found)
+        nouns.append("a job.json with the nodes")
+    return tuple(nouns)
 
 
 def _slurm(node: str, suspect: Suspect | None, otherwise: Action, reason: str) -> str:
@@ -190,10 +185,15 @@ def _best_suspects(answer: Answer) -> tuple[Suspect, ...]:
 def _connection(best: tuple[Suspect, ...]) -> str:
     """Ends and ports of a connection that the reasons name; nothing where there is none."""
     nodes = list(dict.fromkeys(_named(one.node) for one in best if one.node is not None))
-    told = [because.text for one in best for because in one.because]
-    ports = list(dict.fromkeys(port for text in told for port in _PORT.findall(text[:2000])))
+    reasons = [because.text for suspect in best for because in suspect.because]
+    ports = list(dict.fromkeys(port for text in reasons for port in _PORT.findall(text[:2000])))
     where = f" {condense_names(nodes, max_chars=48)}" if nodes else ""
-    leaves = {b.text.rpartition("leaf switch ")[2] for b in _leaf_reasons(best)}
+    leaves = {
+        because.text.rpartition("leaf switch ")[2]
+        for suspect in best
+        for because in suspect.because
+        if because.detector == "fabric.leaf"
+    }
     if leaves and nodes:
         where = f" {' and '.join(f'leaf switch {_named(one)}' for one in sorted(leaves)[:2])}"
         return f"{where} and its ports to {condense_names(nodes, max_chars=48)}"
@@ -204,13 +204,9 @@ def _connection(best: tuple[Suspect, ...]) -> str:
     return where
 
 
-def _leaf_reasons(best: tuple[Suspect, ...]) -> list[Because]:
-    return [why for one in best for why in one.because if why.detector == "fabric.leaf"]
-
-
 def _joined(action: Action, where: str) -> str:
     if not where:
-        return _NOWHERE.get(action, "")
+        return " the node" if action in (Action.REBOOT_NODE, Action.DRAIN_NODE) else ""
     if action is Action.CHECK_NETWORK:
         return f", beginning with{where.removeprefix(' of')},"
     if action is Action.INVESTIGATE:
@@ -236,9 +232,9 @@ def _surer(answer: Answer) -> str:
     unsure = verdict.category is Category.NCCL_TIMEOUT or bool(answer.suspects and not convicts)
     if not open_end and not unsure:
         return ""
-    bring = what_is_missing(answer.missing)
-    if not bring:
-        bring = what_is_missing(Missing(dumps_of=answer.coverage.ranks_without_dump))
+    bring = what_is_missing(answer.missing) or what_is_missing(
+        Missing(dumps_of=answer.coverage.ranks_without_dump)
+    )
     if not bring and open_end:
         bring = ("kernel logs and job logs of the nodes",)
     if not bring:
@@ -248,4 +244,4 @@ def _surer(answer: Answer) -> str:
 
 
 def _named(node: str) -> str:
-    return cut(one_line(node), 80)
+    return one_line(node, 80)
