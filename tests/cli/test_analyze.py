@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.render import answers
-from triage.cli.analyze import parse_at
 from triage.cli.main import main
+from triage.cli.options import parse_at
 from triage.domain.report import Coverage
 from triage.errors import NothingToAnalyze, UsageError
 from triage.render.data import wire

@@ -6,10 +6,10 @@ import subprocess
 import pytest
 from typer.main import get_command
 
+from triage.cli.command_tree import Command, Option
 from triage.cli.completion import tree
 from triage.cli.completion_scripts import bash, fish, zsh
 from triage.cli.main import app, main
-from triage.cli.words import Command, Option
 
 
 @pytest.fixture(scope="module")

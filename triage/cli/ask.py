@@ -1,4 +1,4 @@
-"""Asking the service from the command line: its address, the token, and errors in our words."""
+"""A client of the service for commands: its address, the token, and errors that name commands."""
 
 import os
 from collections.abc import Iterator
@@ -18,20 +18,25 @@ LOCAL = "http://127.0.0.1:8000"
 
 Url = Annotated[
     str,
-    typer.Option("--url", metavar="URL", help=f"The service [TRIAGE_URL, else {LOCAL}]."),
+    typer.Option(
+        "--url", metavar="URL", help=f"Address of the service [TRIAGE_URL]; else {LOCAL}."
+    ),
 ]
 TokenFile = Annotated[
     str | None,
-    typer.Option("--token-file", metavar="FILE", help="Holds the token [TRIAGE_TOKEN_FILE]."),
+    typer.Option(
+        "--token-file", metavar="FILE", help="File that holds the token [TRIAGE_TOKEN_FILE]."
+    ),
 ]
 CaFile = Annotated[
-    str | None, typer.Option("--ca-file", metavar="FILE", help="Authorities for https.")
+    str | None,
+    typer.Option("--ca-file", metavar="FILE", help="Certificate authorities to trust for https."),
 ]
 
 
 @contextmanager
 def asking(url: str, token_file: str | None, ca_file: str | None) -> Iterator["Client"]:
-    """A client of the service. What is refused in here is said with the command that helps.
+    """A client of the service; what is refused raises UsageError with the command that helps.
 
     The token is in a file, else in ``TRIAGE_TOKEN``; it is never on the command line, where
     all users of a machine see it.

@@ -1,12 +1,13 @@
 """``triage collect``: the options of the node's collector, as typer shows them."""
 
 import os
+from argparse import Namespace
 from typing import Annotated
 
 import typer
 
-from triage.collectors.command import run
-from triage.collectors.options import Misuse, Options, bytes_of, seconds_of
+from triage.collectors.command import options_of, run
+from triage.collectors.options import Misuse
 from triage.errors import UsageError
 
 __all__ = ["HELP", "collect"]
@@ -14,9 +15,11 @@ __all__ = ["HELP", "collect"]
 HELP = """
 Send this node's dumps, kernel log and job logs to the service.
 
-Finds the files of one job, puts them into the spool, and sends them. What
-cannot be sent now is sent by the next collect. Nodes without this package
-run the same command as: python3 -m triage.collectors
+It finds the files of one job, puts them into a spool on disk, and sends them.
+What cannot be sent now is sent by the next run. A node without this package
+runs the same command as: python3 -m triage.collectors
+
+SIZE is in bytes, or has a unit: 64M, 1G. S is in seconds.
 
 \b
 Examples:
@@ -32,110 +35,107 @@ service does not have everything; 2 wrong usage.
 
 
 def collect(
-    url: Annotated[str, typer.Option("--url", metavar="URL", help="The service.")] = "",
+    url: Annotated[str, typer.Option("--url", metavar="URL", help="Address of the service.")] = "",
     token_file: Annotated[
         str | None,
-        typer.Option("--token-file", metavar="FILE", help="Holds the token; else TRIAGE_TOKEN."),
+        typer.Option(
+            "--token-file", metavar="FILE", help="File that holds the token; else TRIAGE_TOKEN."
+        ),
     ] = None,
     job_id: Annotated[
-        str | None, typer.Option("--job-id", metavar="ID", help="The job (SLURM_JOB_ID).")
+        str | None, typer.Option("--job-id", metavar="ID", help="The job [SLURM_JOB_ID].")
     ] = None,
     node: Annotated[
         str | None,
-        typer.Option("--node", metavar="NAME", help="This node (SLURMD_NODENAME, NODE_NAME)."),
+        typer.Option("--node", metavar="NAME", help="This node [SLURMD_NODENAME, NODE_NAME]."),
     ] = None,
     incident: Annotated[
         str | None,
-        typer.Option("--incident", metavar="ID", help="Join it, not the job's newest."),
+        typer.Option(
+            "--incident", metavar="ID", help="Add to this incident, not to the job's newest."
+        ),
     ] = None,
     fr: Annotated[
         list[str] | None,
-        typer.Option("--fr", metavar="GLOB", help="Dumps; again for more (PyTorch's places)."),
+        typer.Option("--fr", metavar="GLOB", help="Dumps, repeatable; else where PyTorch writes."),
     ] = None,
     logs: Annotated[
         list[str] | None,
-        typer.Option("--logs", metavar="GLOB", help="Job logs; again for more (Slurm's files)."),
+        typer.Option("--logs", metavar="GLOB", help="Job logs, repeatable; else Slurm's files."),
     ] = None,
     kernel_log: Annotated[
         str | None,
-        typer.Option("--kernel-log", metavar="FILE", help="Kernel log (journalctl, dmesg)."),
+        typer.Option(
+            "--kernel-log", metavar="FILE", help="Kernel log; else that of journalctl or dmesg."
+        ),
     ] = None,
     no_kernel_log: Annotated[
-        bool, typer.Option("--no-kernel-log", help="Leave the kernel log out.")
+        bool, typer.Option("--no-kernel-log", help="Send no kernel log.")
     ] = False,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="From then on: 6h, @EPOCH or RFC 3339."),
+        typer.Option("--since", metavar="TIME", help="Only what is newer: 6h, @EPOCH or RFC 3339."),
     ] = None,
     shared: Annotated[
         str,
-        typer.Option("--shared", metavar="HOW", help="What all nodes see: auto send skip own."),
+        typer.Option(
+            "--shared", metavar="HOW", help="Files that all nodes see: auto, send, skip, own."
+        ),
     ] = "auto",
     only_with_dumps: Annotated[
-        bool, typer.Option("--only-with-dumps", help="Send nothing where no dump is found.")
+        bool, typer.Option("--only-with-dumps", help="Send nothing if no dump is found.")
     ] = False,
     wait_for_dumps: Annotated[
         float,
-        typer.Option("--wait-for-dumps", metavar="S", help="Wait until dumps are written."),
+        typer.Option(
+            "--wait-for-dumps", metavar="S", help="Wait up to S seconds until dumps are written."
+        ),
     ] = 0.0,
     deadline: Annotated[
-        float, typer.Option("--deadline", metavar="S", help="Seconds for all of it.")
+        float, typer.Option("--deadline", metavar="S", help="Seconds that the whole run may take.")
     ] = 60.0,
     max_bytes: Annotated[
-        str, typer.Option("--max-bytes", metavar="SIZE", help="Of a bundle, uncompressed.")
+        str, typer.Option("--max-bytes", metavar="SIZE", help="Most of a bundle, uncompressed.")
     ] = "1G",
     max_log_bytes: Annotated[
-        str, typer.Option("--max-log-bytes", metavar="SIZE", help="Kept of the end of a log.")
+        str,
+        typer.Option(
+            "--max-log-bytes", metavar="SIZE", help="Send at most this much of the end of a log."
+        ),
     ] = "64M",
     spool: Annotated[
-        str | None, typer.Option("--spool", metavar="DIR", help="Where bundles wait.")
+        str | None,
+        typer.Option("--spool", metavar="DIR", help="Folder where bundles wait to be sent."),
     ] = None,
     spool_max_bytes: Annotated[
-        str, typer.Option("--spool-max-bytes", metavar="SIZE", help="Of all that wait.")
+        str,
+        typer.Option("--spool-max-bytes", metavar="SIZE", help="Most of all bundles that wait."),
     ] = "4G",
     flush_spool: Annotated[
-        bool, typer.Option("--flush-spool", help="Send what waits, collect nothing.")
+        bool, typer.Option("--flush-spool", help="Send the bundles that wait; collect nothing.")
     ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would be sent.")] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="List what would be sent; send nothing.")
+    ] = False,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Exit 1 where not everything was taken.")
+        bool, typer.Option("--strict", help="Exit with 1 if the service lacks anything.")
     ] = False,
-    no_compress: Annotated[bool, typer.Option("--no-compress", help="Without gzip.")] = False,
+    no_compress: Annotated[bool, typer.Option("--no-compress", help="Send without gzip.")] = False,
     ca_file: Annotated[
-        str | None, typer.Option("--ca-file", metavar="FILE", help="Authorities for https.")
+        str | None,
+        typer.Option(
+            "--ca-file", metavar="FILE", help="Certificate authorities to trust for https."
+        ),
     ] = None,
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Do not check certificates; loopback alone.")
+        bool, typer.Option("--insecure", help="Check no certificate; only for loopback.")
     ] = False,
 ) -> None:
     """Collect and send; ``HELP`` is what people read of it."""
+    # The parameters are named as the options of the collector's own command are.
+    given = Namespace(**locals())
     try:
-        options = Options(
-            url=url,
-            token_file=token_file,
-            job_id=job_id,
-            node=node,
-            incident=incident,
-            fr=tuple(fr or ()),
-            logs=tuple(logs or ()),
-            kernel_log=kernel_log,
-            no_kernel_log=no_kernel_log,
-            since=None if since is None else seconds_of(since),
-            shared=shared,
-            only_with_dumps=only_with_dumps,
-            wait_for_dumps_s=wait_for_dumps,
-            deadline_s=deadline,
-            max_bytes=bytes_of(max_bytes),
-            max_log_bytes=bytes_of(max_log_bytes),
-            spool=spool,
-            spool_max_bytes=bytes_of(spool_max_bytes),
-            flush_spool=flush_spool,
-            dry_run=dry_run,
-            strict=strict,
-            compress=not no_compress,
-            ca_file=ca_file,
-            insecure=insecure,
-        )
+        options = options_of(given)
     except Misuse as error:
         raise UsageError(str(error)) from error
     status = run(options, os.environ)

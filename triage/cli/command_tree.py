@@ -1,4 +1,4 @@
-"""The words of the command line: commands and their options, as plain values."""
+"""Command tree: the commands and their options, as plain values."""
 
 from dataclasses import dataclass
 

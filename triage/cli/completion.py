@@ -12,21 +12,20 @@ from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
-from triage.cli.analyze import emit
+from triage.cli.command_tree import Command, Option
 from triage.cli.completion_scripts import bash, fish, zsh
-from triage.cli.words import Command, Option
+from triage.cli.output import emit
 
 __all__ = ["HELP", "completion", "tree"]
 
 HELP = """
-Print a script that completes commands and options in your shell.
+Print a script that completes commands and options in a shell.
 
 \b
     source <(triage completion bash)                       # in ~/.bashrc
     source <(triage completion zsh)                        # in ~/.zshrc
     triage completion fish > ~/.config/fish/completions/triage.fish
 """
-
 
 # What stands for a file in the help where the option takes plain text.
 FILES = frozenset({"FILE", "DIR"})

@@ -5,7 +5,7 @@ Words are ours (names of commands and options, their help), and are quoted all t
 
 from collections.abc import Iterator, Sequence
 
-from triage.cli.words import Command, Option
+from triage.cli.command_tree import Command, Option
 
 __all__ = ["bash", "fish", "zsh"]
 
@@ -103,15 +103,15 @@ def _zsh_function(one: Command) -> str:
 
 
 def _zsh_option(option: Option) -> str:
-    said = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
+    text = option.help.replace("[", "(").replace("]", ")").replace(":", ",")
     value = ""
     if option.takes_value:
         value = ":value:"
         value += "_files" if option.is_path else f"({' '.join(option.choices)})"
     if len(option.names) == 1:
-        return _quoted(f"*{option.names[0]}[{said}]{value}")
+        return _quoted(f"*{option.names[0]}[{text}]{value}")
     # {--a,-b} stands outside of quotes, for the shell to write out.
-    return f"'*'{{{','.join(option.names)}}}{_quoted(f'[{said}]{value}')}"
+    return f"'*'{{{','.join(option.names)}}}{_quoted(f'[{text}]{value}')}"
 
 
 def fish(commands: Sequence[Command]) -> str:
@@ -121,8 +121,8 @@ def fish(commands: Sequence[Command]) -> str:
     for one in commands:
         here = _fish_here(one)
         for name in one.below:
-            said = _quoted(helps[(*one.path, name)])
-            lines.append(f"complete -c triage -n {_quoted(here)} -a {name} -d {said}")
+            text = _quoted(helps[(*one.path, name)])
+            lines.append(f"complete -c triage -n {_quoted(here)} -a {name} -d {text}")
         lines += [f"complete -c triage -n {_quoted(here)} -a {word}" for word in one.choices]
         if one.takes_paths:
             lines.append(f"complete -c triage -n {_quoted(here)} -F")
@@ -133,8 +133,7 @@ def fish(commands: Sequence[Command]) -> str:
 def _fish_here(one: Command) -> str:
     seen = [f"__fish_seen_subcommand_from {word}" for word in one.path]
     if one.below:
-        not_yet = f"not __fish_seen_subcommand_from {' '.join(one.below)}"
-        seen.append(not_yet)
+        seen.append(f"not __fish_seen_subcommand_from {' '.join(one.below)}")
     return "; and ".join(seen)
 
 

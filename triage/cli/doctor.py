@@ -10,15 +10,17 @@ from triage.cli.extras import service_packages
 __all__ = ["HELP", "doctor"]
 
 HELP = """
-Look at everything the service depends on, and say what to do.
+Check everything the service depends on, and say what to do.
 
 \b
-Exit status: 0 nothing fails (there may be warnings), 1 something does.
+Exit status: 0 nothing fails (there may be warnings); 1 something fails.
 """
 
 
 def doctor(
-    as_json: Annotated[bool, typer.Option("--json", help="One object, for scripts.")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object, for scripts.")
+    ] = False,
 ) -> int:
     """Examine; the help stands in ``HELP``."""
     with service_packages():
@@ -28,14 +30,14 @@ def doctor(
 
         settings = load_settings()
         configure_logging(settings)
-        found = examine(settings)
-        fails = any(one.health is Health.FAIL for one in found)
+        findings = examine(settings)
+        fails = any(finding.health is Health.FAIL for finding in findings)
         if as_json:
-            shown = {"healthy": not fails, "findings": [one.to_dict() for one in found]}
-            typer.echo(json.dumps(shown, indent=2))
+            report = {"healthy": not fails, "findings": [one.to_dict() for one in findings]}
+            typer.echo(json.dumps(report, indent=2))
         else:
-            for one in found:
-                typer.echo(f"{one.health:<4}  {one.thing:<10}  {one.words}")
-                if one.step:
-                    typer.echo(f"{'':<18}-> {one.step}")
+            for finding in findings:
+                typer.echo(f"{finding.health:<4}  {finding.thing:<10}  {finding.words}")
+                if finding.step:
+                    typer.echo(f"{'':<18}-> {finding.step}")
         return 1 if fails else 0

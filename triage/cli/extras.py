@@ -1,12 +1,15 @@
-"""What a command of the service says when its packages, or the service itself, are not there."""
+"""What commands of the service need: its packages, and its database at this release's revision."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from triage.errors import UsageError
 
-__all__ = ["service_packages"]
+if TYPE_CHECKING:
+    from triage.services.context import Context
+
+__all__ = ["service_context", "service_packages"]
 
 # Import names by the extra that brings them.
 EXTRAS: Final = {
@@ -21,7 +24,7 @@ NOT_IN_THE_WHEEL: Final = ("models", "workers", "migrations")
 
 @contextmanager
 def service_packages() -> Iterator[None]:
-    """Imports of the service happen in here; what is missing is said in one sentence."""
+    """Imports of the service happen in here; a missing package raises UsageError."""
     try:
         yield
     except ModuleNotFoundError as error:
@@ -36,3 +39,22 @@ def service_packages() -> Iterator[None]:
         raise UsageError(
             f'this command needs {name}: pip install "nccl-triage[{EXTRAS[name]}]"'
         ) from error
+
+
+@contextmanager
+def service_context() -> "Iterator[Context]":
+    """The service's context, closed at the end; imports of the service may happen in here too."""
+    with service_packages():
+        from triage.logging import configure_logging
+        from triage.server.context import open_context
+        from triage.services.schema import prepare_schema
+        from triage.settings import load_settings
+
+        settings = load_settings()
+        configure_logging(settings)
+        ctx = open_context(settings)
+        try:
+            prepare_schema(settings, ctx.database)
+            yield ctx
+        finally:
+            ctx.close()

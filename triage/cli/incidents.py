@@ -1,20 +1,14 @@
 """``triage incidents``: what the service knows of, newest first."""
 
-import sys
-from datetime import UTC, datetime
-from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from triage.cli.analyze import colours, emit, width
 from triage.cli.ask import CaFile, TokenFile, Url, asking
-from triage.errors import UsageError
+from triage.cli.options import Rows, since_time
+from triage.cli.output import columns, emit, print_lines
 
-if TYPE_CHECKING:
-    from triage.render.terminal.text import Line
-
-__all__ = ["HELP", "Rows", "columns", "incidents", "print_lines", "since_time"]
+__all__ = ["HELP", "incidents"]
 
 HELP = """
 List the incidents of a service, newest first.
@@ -29,34 +23,29 @@ TRIAGE_URL and TRIAGE_TOKEN_FILE stand for --url and --token-file.
 """
 
 
-class Rows(StrEnum):
-    """How rows are printed."""
-
-    TEXT = "text"
-    JSONL = "jsonl"
-
-
 def incidents(
     job_id: Annotated[
-        str | None, typer.Option("--job-id", metavar="ID", help="Of this job.")
+        str | None, typer.Option("--job-id", metavar="ID", help="Only incidents of this job.")
     ] = None,
     node: Annotated[
-        str | None, typer.Option("--node", metavar="NAME", help="That suspect this node.")
+        str | None,
+        typer.Option("--node", metavar="NAME", help="Only incidents that suspect this node."),
     ] = None,
     category: Annotated[
-        str | None, typer.Option("--category", metavar="NAME", help="Of this cause: gpu_hbm ...")
+        str | None,
+        typer.Option("--category", metavar="NAME", help="Only this cause, such as gpu_hbm."),
     ] = None,
     state: Annotated[
         str | None,
-        typer.Option("--state", metavar="NAME", help="collecting, analysing, ready or failed."),
+        typer.Option(
+            "--state", metavar="NAME", help="Only collecting, analysing, ready or failed."
+        ),
     ] = None,
     since: Annotated[
         str | None,
-        typer.Option("--since", metavar="TIME", help="Opened then or later: 6h, 30d or RFC 3339."),
+        typer.Option("--since", metavar="TIME", help="Opened since: 6h or 30d ago, or RFC 3339."),
     ] = None,
-    limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="At most so many.")
-    ] = 20,
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="List at most N.")] = 20,
     format_: Annotated[
         Rows, typer.Option("--format", "-f", help="text for people, or one JSON object a line.")
     ] = Rows.TEXT,
@@ -67,42 +56,20 @@ def incidents(
     """List; the help stands in ``HELP``."""
     after = None if since is None else since_time(since)
     with asking(url, token_file, ca_file) as client:
+        filters = {
+            "job_id": job_id,
+            "node": node,
+            "category": category,
+            "state": state,
+            "since": after,
+        }
         # One more than is shown tells whether there are more.
-        asked = {
-            "job_id": job_id, "node": node, "category": category, "state": state, "since": after,
-        }  # fmt: skip
-        found = client.incident_rows(asked, limit=limit + 1)
+        rows = client.incident_rows(filters, limit=limit + 1)
     if format_ is Rows.JSONL:
         from triage.render.data.wire import encode_line
 
-        emit(b"".join(map(encode_line, found[:limit])))
+        emit(b"".join(map(encode_line, rows[:limit])))
         return
     from triage.render.terminal.listing import incident_lines
 
-    print_lines(incident_lines(found[:limit], more=len(found) > limit, width=columns()))
-
-
-def since_time(text: str) -> datetime:
-    """``6h`` ago or an RFC 3339 time. Raises UsageError."""
-    from triage.collectors.options import Misuse, seconds_of
-
-    try:
-        return datetime.fromtimestamp(seconds_of(text), UTC)
-    except Misuse as error:
-        raise UsageError(f"--since: {error}") from error
-    except (ValueError, OverflowError, OSError) as error:
-        raise UsageError(f"--since {text!r} is too long ago") from error
-
-
-def columns() -> int:
-    """Columns to fill on stdout."""
-    return width(sys.stdout.isatty())
-
-
-def print_lines(lines: "list[Line]") -> None:
-    """Lines of text on stdout, in colour on a terminal that wants it."""
-    from triage.render.terminal.text import painted
-
-    colour = sys.stdout.isatty() and colours()
-    shown = "".join(f"{painted(line, colour)}\n" for line in lines)
-    emit(shown.encode(sys.stdout.encoding or "utf-8", "backslashreplace"))
+    print_lines(incident_lines(rows[:limit], more=len(rows) > limit, width=columns()))

@@ -11,54 +11,41 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.analyze import HELP as ANALYZE_HELP
-from triage.cli.analyze import analyze
-from triage.cli.collect import HELP as COLLECT_HELP
-from triage.cli.collect import collect
-from triage.cli.completion import HELP as COMPLETION_HELP
-from triage.cli.completion import completion
-from triage.cli.doctor import HELP as DOCTOR_HELP
-from triage.cli.doctor import doctor
-from triage.cli.explain import HELP as EXPLAIN_HELP
-from triage.cli.explain import explain
-from triage.cli.incidents import HELP as INCIDENTS_HELP
-from triage.cli.incidents import incidents
-from triage.cli.migrate import HELP as MIGRATE_HELP
-from triage.cli.migrate import migrate
-from triage.cli.node import HELP as NODE_HELP
-from triage.cli.node import node
-from triage.cli.parse import HELP as PARSE_HELP
-from triage.cli.parse import parse
-from triage.cli.prune import HELP as PRUNE_HELP
-from triage.cli.prune import prune
-from triage.cli.serve import HELP as SERVE_HELP
-from triage.cli.serve import serve
-from triage.cli.show import HELP as SHOW_HELP
-from triage.cli.show import show
-from triage.cli.token import HELP as TOKEN_HELP
-from triage.cli.token import app as token
-from triage.cli.watch import HELP as WATCH_HELP
-from triage.cli.watch import watch
-from triage.cli.worker import SCHEDULER_HELP, WORKER_HELP, scheduler, worker
+from triage.cli import (
+    analyze,
+    collect,
+    completion,
+    doctor,
+    explain,
+    incidents,
+    migrate,
+    node,
+    parse,
+    prune,
+    serve,
+    show,
+    token,
+    watch,
+    worker,
+)
 from triage.errors import TriageError
-from triage.fleet.cli.commands import HELP as FLEET_HELP
-from triage.fleet.cli.commands import app as fleet
+from triage.fleet.cli import commands as fleet
 from triage.render.words.clean import one_line
 from triage.version import __version__
 
 __all__ = ["app", "main"]
 
 _HELP = """
-Says which rank, node or GPU stopped a distributed training job, and why.
+Say which rank, node or GPU stopped a distributed training job, and why.
 
-The command you need, on a folder of flight-recorder dumps and logs:
+Start with a folder of flight-recorder dumps and logs:
 
 \b
     triage analyze incident/
 
 \b
-Any shape works: a flat folder of dumps, one log of all ranks, a .tar.gz,
-.gz or .zst files. Files are known by their content, never by name alone.
+The folder may hold anything: dumps, one log of all ranks, a .tar.gz, .gz or
+.zst files. Files are recognised by their content, never by name alone.
 """
 
 app = typer.Typer(
@@ -89,45 +76,37 @@ def options(
     """Options before the command; the help of the command stands in ``_HELP``."""
 
 
-app.command("analyze", help=ANALYZE_HELP)(analyze)
-app.command(
-    "explain", help=EXPLAIN_HELP, short_help="Say why each suspect stands where it stands."
-)(explain)
-app.command("parse", help=PARSE_HELP, short_help="Print what was read out of each file.")(parse)
-app.command("collect", help=COLLECT_HELP, short_help="On a node: find, bundle and send.")(collect)
-# A service that runs somewhere, asked.
-app.command("incidents", help=INCIDENTS_HELP, short_help="List a service's incidents.")(incidents)
-app.command("show", help=SHOW_HELP, short_help="Show the answer to one incident.")(show)
-app.command("watch", help=WATCH_HELP, short_help="Watch one incident until its answer.")(watch)
-app.command("node", help=NODE_HELP, short_help="Show the history of a node.")(node)
-app.add_typer(fleet, name="fleet", help=FLEET_HELP, short_help="What the whole record says.")
-# The service. Each command imports it when it runs: the ones above work without its packages.
-app.command("serve", help=SERVE_HELP, short_help="Run the service.")(serve)
-app.command("worker", help=WORKER_HELP, short_help="Do the work of the service.")(worker)
-app.command("scheduler", help=SCHEDULER_HELP, short_help="Wake workers for rows nobody holds.")(
-    scheduler
-)
-app.command("migrate", help=MIGRATE_HELP, short_help="Bring the database to a revision.")(migrate)
-app.add_typer(token, name="token", help=TOKEN_HELP, short_help="Make, list and revoke tokens.")
-app.command("prune", help=PRUNE_HELP, short_help="Remove what is older than it is kept.")(prune)
-app.command("doctor", help=DOCTOR_HELP, short_help="Look at all dependencies.")(doctor)
-app.command(
-    "completion", help=COMPLETION_HELP, short_help="Print a script that completes commands."
-)(completion)
+# The first sentence of each help stands in the list of commands.
+app.command(help=analyze.HELP)(analyze.analyze)
+app.command(help=explain.HELP)(explain.explain)
+app.command(help=parse.HELP)(parse.parse)
+app.command(help=collect.HELP)(collect.collect)
+# These ask a service that runs somewhere.
+app.command(help=incidents.HELP)(incidents.incidents)
+app.command(help=show.HELP)(show.show)
+app.command(help=watch.HELP)(watch.watch)
+app.command(help=node.HELP)(node.node)
+app.add_typer(fleet.app, name="fleet", help=fleet.HELP, short_help="What the whole record says.")
+# These are the service. Each imports it when it runs: those above work without its packages.
+app.command(help=serve.HELP)(serve.serve)
+app.command(help=worker.WORKER_HELP)(worker.worker)
+app.command(help=worker.SCHEDULER_HELP)(worker.scheduler)
+app.command(help=migrate.HELP)(migrate.migrate)
+app.add_typer(token.app, name="token", help=token.HELP)
+app.command(help=prune.HELP)(prune.prune)
+app.command(help=doctor.HELP)(doctor.doctor)
+app.command(help=completion.HELP)(completion.completion)
 
 
 def _add_simulate() -> None:
     """The simulator is a part that an installation may leave out."""
     try:
-        from triage.cli.simulate import HELP as SIMULATE_HELP
-        from triage.cli.simulate import simulate
-    except ModuleNotFoundError as error:
-        if error.name != "triage.cli.simulate":
+        from triage.cli import simulate
+    except ImportError as error:
+        if error.name not in ("triage.cli", "triage.cli.simulate"):
             raise
     else:
-        app.command("simulate", help=SIMULATE_HELP, short_help="Write a job with a known fault.")(
-            simulate
-        )
+        app.command(help=simulate.HELP)(simulate.simulate)
 
 
 _add_simulate()

@@ -1,4 +1,4 @@
-"""``triage migrate``: the database to a revision."""
+"""``triage migrate``: brings the database to a revision."""
 
 from typing import Annotated
 
@@ -11,14 +11,15 @@ __all__ = ["HELP", "migrate"]
 HELP = """
 Bring the database to the newest revision, or to the one given.
 
-Safe while the release before is still running, and safe to run twice.
+It may run while the release before is still running, and may run twice.
 `triage serve` does it by itself for the database in its data directory.
 """
 
 
 def migrate(
     to: Annotated[
-        str, typer.Option(metavar="REVISION", help="A revision, or head, or base.")
+        str,
+        typer.Option(metavar="REVISION", help="A revision; head is the newest, base is none."),
     ] = "head",
 ) -> int:
     """Migrate; the help stands in ``HELP``."""

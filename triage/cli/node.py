@@ -1,18 +1,17 @@
 """``triage node``: what the service knows of one node over all incidents."""
 
-from enum import StrEnum
 from typing import Annotated
 
 import typer
 
-from triage.cli.analyze import emit
 from triage.cli.ask import CaFile, TokenFile, Url, asking
-from triage.cli.incidents import columns, print_lines
+from triage.cli.options import TextOrJson
+from triage.cli.output import columns, emit, print_lines
 
 __all__ = ["HELP", "node"]
 
 HELP = """
-Show the history of a node: incidents that suspect it, errors of its logs.
+Show the history of a node: its incidents and the errors of its logs.
 
 \b
 Examples:
@@ -21,21 +20,16 @@ Examples:
 """
 
 
-class NodeFormat(StrEnum):
-    """How the history is printed."""
-
-    TEXT = "text"
-    JSON = "json"
-
-
 def node(
     name: Annotated[
         str,
-        typer.Argument(metavar="NAME", help="As the scheduler names it.", show_default=False),
+        typer.Argument(
+            metavar="NAME", help="The node, as the scheduler names it.", show_default=False
+        ),
     ],
     format_: Annotated[
-        NodeFormat, typer.Option("--format", "-f", help="text for people, or json.")
-    ] = NodeFormat.TEXT,
+        TextOrJson, typer.Option("--format", "-f", help="text for people, or json.")
+    ] = TextOrJson.TEXT,
     url: Url = "",
     token_file: TokenFile = None,
     ca_file: CaFile = None,
@@ -43,7 +37,7 @@ def node(
     """Show; the help stands in ``HELP``."""
     with asking(url, token_file, ca_file) as client:
         history = client.node(name)
-    if format_ is NodeFormat.JSON:
+    if format_ is TextOrJson.JSON:
         from triage.render.data.wire import encode
 
         emit(encode(history.to_dict()))

@@ -2,20 +2,20 @@
 
 from collections.abc import Iterable, Iterator, Mapping
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from triage.cli.analyze import emit, existing
+from triage.cli.options import Paths, existing
+from triage.cli.output import emit
 from triage.render.words.clean import cells, encodable, one_line
 
 __all__ = ["HELP", "RowFormat", "parse"]
 
 HELP = """
-Print what was read out of each file, one row of evidence a line.
+Print the evidence that was read out of each file, one row a line.
 
-The tool to see why a line did or did not count.
+Use it to see why a line of a log counts or does not.
 
 \b
 Examples:
@@ -47,10 +47,7 @@ class RowFormat(StrEnum):
 
 
 def parse(
-    paths: Annotated[
-        list[Path],
-        typer.Argument(metavar="PATH", help="Folders, files or tar archives.", show_default=False),
-    ],
+    paths: Paths,
     format_: Annotated[
         RowFormat, typer.Option("--format", "-f", help="One JSON object a line, or aligned text.")
     ] = RowFormat.JSONL,
@@ -61,8 +58,12 @@ def parse(
     from triage.report import read_rows
 
     rows = read_rows(inputs)
-    lines = _json_lines(rows) if format_ is RowFormat.JSONL else _text_lines(rows)
-    _emit_in_pieces(lines)
+    if format_ is RowFormat.TEXT:
+        _emit_in_pieces(_text_lines(rows))
+        return
+    from triage.render.data.wire import encode_line
+
+    _emit_in_pieces(map(encode_line, rows))
 
 
 def _emit_in_pieces(lines: Iterable[bytes]) -> None:
@@ -74,12 +75,6 @@ def _emit_in_pieces(lines: Iterable[bytes]) -> None:
             emit(b"".join(piece))
             piece, size = [], 0
     emit(b"".join(piece))
-
-
-def _json_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
-    from triage.render.data.wire import encode_line
-
-    return map(encode_line, rows)
 
 
 def _text_lines(rows: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:

@@ -1,53 +1,49 @@
-"""``triage prune``: what is older than it has to be kept."""
+"""``triage prune``: removes what is older than it has to be kept."""
 
 from typing import Annotated
 
 import typer
 
-from triage.cli.extras import service_packages
+from triage.cli.extras import service_context
 
 __all__ = ["HELP", "prune"]
 
 HELP = """
-Remove settled incidents, and raw bytes, that are older than they are kept.
+Remove incidents and files whose time to be kept is over.
 
-TRIAGE_KEEP_DAYS says how long incidents are kept, TRIAGE_KEEP_BLOBS_DAYS how
-long the bytes of their files; answers, evidence and labels need no bytes.
+TRIAGE_KEEP_DAYS says for how many days settled incidents are kept, and
+TRIAGE_KEEP_BLOBS_DAYS for how many days the bytes of their files are. Answers,
+evidence and labels stay readable without the bytes.
 The scheduler does the same once a day.
 """
 
 
 def prune(
     dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Say what would go; remove nothing.")
+        bool, typer.Option("--dry-run", help="Print what would be removed; remove nothing.")
     ] = False,
     older_than_days: Annotated[
         float | None,
-        typer.Option(min=0, metavar="N", help="Incidents older than this [TRIAGE_KEEP_DAYS]."),
+        typer.Option(min=0, metavar="N", help="Days an incident is kept [TRIAGE_KEEP_DAYS]."),
     ] = None,
     blobs_older_than_days: Annotated[
         float | None,
-        typer.Option(min=0, metavar="N", help="Bytes older than this [TRIAGE_KEEP_BLOBS_DAYS]."),
+        typer.Option(min=0, metavar="N", help="Days its files are kept [TRIAGE_KEEP_BLOBS_DAYS]."),
     ] = None,
 ) -> int:
     """Remove what is too old; the help stands in ``HELP``."""
-    with service_packages():
-        from triage.cli.token import open_ready
+    with service_context() as ctx:
         from triage.services.incidents.retention import prune as remove
 
-        ctx = open_ready()
-        try:
-            keep, keep_blobs = ctx.settings.keep_days, ctx.settings.keep_blobs_days
-            gone = remove(
-                ctx,
-                keep if older_than_days is None else older_than_days,
-                keep_blobs if blobs_older_than_days is None else blobs_older_than_days,
-                dry_run=dry_run,
-            )
-        finally:
-            ctx.close()
-        typer.echo(
-            f"{'would remove' if dry_run else 'removed'} {gone.num_incidents} incidents,"
-            f" {gone.num_uploads} blobs, {gone.stored_bytes / 1e6:.1f} MB"
+        keep, keep_blobs = ctx.settings.keep_days, ctx.settings.keep_blobs_days
+        gone = remove(
+            ctx,
+            keep if older_than_days is None else older_than_days,
+            keep_blobs if blobs_older_than_days is None else blobs_older_than_days,
+            dry_run=dry_run,
         )
-        return 0
+    typer.echo(
+        f"{'would remove' if dry_run else 'removed'} {gone.num_incidents} incidents,"
+        f" {gone.num_uploads} blobs, {gone.stored_bytes / 1e6:.1f} MB"
+    )
+    return 0

@@ -1,4 +1,4 @@
-"""``triage serve``: the service on one machine, one command."""
+"""``triage serve``: the service, on one machine by default."""
 
 from pathlib import Path
 from typing import Annotated
@@ -12,14 +12,15 @@ __all__ = ["HELP", "serve"]
 HELP = """
 Run the service: take uploads, analyse them, answer over HTTP.
 
-Needs nothing beside itself: SQLite, a folder and a worker of its own, all in
-the data directory. With TRIAGE_DATABASE_URL, TRIAGE_BROKER_URL and
-TRIAGE_BLOB_URL the same command is the API of a larger installation, whose
-workers are `triage worker` and `triage scheduler`.
+By default it needs nothing else: it keeps an SQLite database and the files in
+the data directory, and runs a worker of its own. In a larger installation,
+TRIAGE_DATABASE_URL, TRIAGE_BROKER_URL and TRIAGE_BLOB_URL name the database,
+the broker and the blob store, and `triage worker` and `triage scheduler` run
+beside it.
 
 \b
-Prints one line on stdout when it answers: http://HOST:PORT
-SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost, ever.
+It prints one line on stdout once it answers: http://HOST:PORT
+SIGTERM or Ctrl-C ends it within 30 s; nothing acknowledged is lost.
 """
 
 
@@ -28,21 +29,30 @@ def serve(
         str, typer.Option(metavar="ADDRESS", help="Address to listen on.")
     ] = "127.0.0.1",
     port: Annotated[
-        int, typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0: any free one.")
+        int,
+        typer.Option(min=0, max=65535, metavar="N", help="Port to listen on; 0 takes a free one."),
     ] = 8000,
     data_dir: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Folder of database and files [TRIAGE_DATA_DIR]."),
+        typer.Option(metavar="DIR", help="Folder for database and files [TRIAGE_DATA_DIR]."),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=1, max=64, metavar="N", help="Files read at once by its worker."),
+        typer.Option(
+            min=1,
+            max=64,
+            metavar="N",
+            help="Files its worker reads at once; one a processor, at most 4, if left out.",
+        ),
     ] = None,
     no_worker: Annotated[
-        bool, typer.Option("--no-worker", help="Take and answer only; analyse nothing.")
+        bool,
+        typer.Option(
+            "--no-worker", help="Run no worker: take uploads and answer, analyse nothing."
+        ),
     ] = False,
     open_access: Annotated[
-        bool, typer.Option("--open", help="No tokens: everybody on this machine may do all.")
+        bool, typer.Option("--open", help="Ask for no token: everybody on this machine may do all.")
     ] = False,
 ) -> int:
     """Run the service; the help stands in ``HELP``."""

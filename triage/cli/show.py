@@ -1,20 +1,18 @@
 """``triage show``: the answer to one incident of the service, as ``triage analyze`` prints it."""
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
-from triage.cli.analyze import Format, Output, ReportFormat, Top, emit, rendered
 from triage.cli.ask import CaFile, TokenFile, Url, asking
+from triage.cli.options import Format, Output, ReportFormat, Top
+from triage.cli.output import emit, rendered
 from triage.errors import Conflict, UsageError
 
-if TYPE_CHECKING:
-    from triage.client import Incident
-
-__all__ = ["HELP", "print_answer", "show"]
+__all__ = ["HELP", "show"]
 
 HELP = """
-Show the answer to one incident of a service, as `triage analyze` prints it.
+Show the answer to one incident, as `triage analyze` prints it.
 
 \b
 Examples:
@@ -27,7 +25,7 @@ Examples:
 
 def show(
     incident_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The incident.", show_default=False)
+        str, typer.Argument(metavar="ID", help="The incident's id.", show_default=False)
     ],
     format_: ReportFormat = Format.TEXT,
     output: Output = None,
@@ -37,16 +35,9 @@ def show(
     ca_file: CaFile = None,
 ) -> None:
     """Show; the help stands in ``HELP``."""
-    if top is not None and top < 1:
-        raise UsageError(f"--top {top} shows nothing; give 1 or more")
     with asking(url, token_file, ca_file) as client:
         try:
             answer = client.incident(incident_id).report.answer
         except Conflict as error:
             raise UsageError(f"{error.detail}; triage watch {incident_id} waits for it") from error
     emit(rendered(answer, format_, top, to_file=output is not None), output)
-
-
-def print_answer(incident: "Incident") -> None:
-    """The answer as text on stdout."""
-    emit(rendered(incident.report.answer, Format.TEXT, None, to_file=False))

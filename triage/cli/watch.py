@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Protocol
 import typer
 
 from triage.cli.ask import CaFile, TokenFile, Url, asking
-from triage.cli.show import print_answer
+from triage.cli.options import Format
+from triage.cli.output import emit, rendered
 
 if TYPE_CHECKING:
     from triage.client import Client, Incident
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "watch"]
 
 HELP = """
-Watch one incident until its answer is final, then print the answer.
+Watch one incident until its answer is final, then print it.
 
-On a terminal one view is kept up to date; else a line is printed to stderr
-for each change. Ctrl-C ends it and changes nothing.
+A terminal shows one view that is kept up to date; elsewhere each change is
+one line on stderr. Ctrl-C ends the command and changes nothing.
 
 \b
 Examples:
@@ -45,11 +46,13 @@ class Screen(Protocol):
 
 def watch(
     incident_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The incident.", show_default=False)
+        str, typer.Argument(metavar="ID", help="The incident's id.", show_default=False)
     ],
     timeout: Annotated[
         float | None,
-        typer.Option("--timeout", min=0, metavar="S", help="Give up after so many seconds."),
+        typer.Option(
+            "--timeout", min=0, metavar="S", help="Give up after S seconds; never if left out."
+        ),
     ] = None,
     url: Url = "",
     token_file: TokenFile = None,
@@ -66,7 +69,7 @@ def watch(
             why = incident.reason or "no reason is known"
             typer.echo(f"triage: the analysis failed, by no fault of the files: {why}", err=True)
             return 1
-        print_answer(incident)
+        emit(rendered(incident.report.answer, Format.TEXT, None, to_file=False))
     return 0
 
 
@@ -97,16 +100,16 @@ def followed(
 def state_lines(incident: "Incident", state: str) -> list[str]:
     """The state, and the answer so far."""
     from triage.render.words.belief import belief
-    from triage.render.words.clean import cut, one_line
+    from triage.render.words.clean import one_line
     from triage.render.words.ranges import condense
 
-    lines = [f"{incident.id}, job {cut(one_line(incident.job_id), 30)}: {state}"]
+    lines = [f"{incident.id}, job {one_line(incident.job_id, 30)}: {state}"]
     verdict = incident.verdict
     if verdict is None:
         return lines
-    lines.append(f"  {cut(one_line(verdict.summary), 300)}")
+    lines.append(f"  {one_line(verdict.summary, 300)}")
     for one in incident.report.answer.suspects[:MAX_SUSPECTS]:
-        where = cut(one_line(one.node or f"rank {condense(one.ranks, max_chars=20)}"), 40)
+        where = one_line(one.node or f"rank {condense(one.ranks, max_chars=20)}", 40)
         lines.append(f"  {one.position}. {where}, {one.category}, {belief(one.score)}, {one.role}")
     return lines
 
@@ -139,7 +142,7 @@ class Changes:
         """The state and the verdict, where they are not those of before."""
         from triage.render.words.clean import cut
 
-        said = "; ".join(line.strip() for line in lines[:2])
-        if said != self.before:
-            self.before = said
-            typer.echo(cut(f"{time.strftime('%H:%M:%S', time.gmtime())} {said}", 400), err=True)
+        state = "; ".join(line.strip() for line in lines[:2])
+        if state != self.before:
+            self.before = state
+            typer.echo(cut(f"{time.strftime('%H:%M:%S', time.gmtime())} {state}", 400), err=True)

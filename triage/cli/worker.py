@@ -1,4 +1,4 @@
-"""``triage worker`` and ``triage scheduler``: the two that run beside the API at scale."""
+"""``triage worker`` and ``triage scheduler``: they run beside the API of a large installation."""
 
 import importlib
 from typing import Annotated
@@ -10,31 +10,33 @@ from triage.cli.extras import service_packages
 __all__ = ["SCHEDULER_HELP", "WORKER_HELP", "scheduler", "worker"]
 
 WORKER_HELP = """
-Do the work of the service, told by Redis or RabbitMQ.
+Run a worker of the service, woken by Redis or RabbitMQ.
 
-Needs TRIAGE_DATABASE_URL, TRIAGE_BROKER_URL and the blob store of the API.
-Start as many as you like, on as many machines; one `triage scheduler` beside.
-SIGTERM: what is being done may finish for 20 s, the rest goes back.
+It needs TRIAGE_DATABASE_URL, TRIAGE_BROKER_URL and the blob store of the API.
+Start any number of workers, on any number of machines, beside one
+`triage scheduler`. After SIGTERM, work in progress has 20 s to finish; what is
+not finished goes back to the queue.
 """
 
 SCHEDULER_HELP = """
-Wake workers again for rows that nobody holds, and keep house once a day.
+Run the scheduler: it wakes workers for rows that nobody holds.
 
-One is enough; a second does no harm.
+Once a day it also removes what is too old, as `triage prune` does.
+One scheduler is enough; a second does no harm.
 """
 
 
 def worker(
     concurrency: Annotated[
         int,
-        typer.Option(min=0, max=256, metavar="N", help="Things done at once; 0: one a processor."),
+        typer.Option(min=0, max=256, metavar="N", help="Tasks at once; 0 is one a processor."),
     ] = 0,
-    pool: Annotated[str, typer.Option(metavar="NAME", help="prefork or threads.")] = "prefork",
+    pool: Annotated[
+        str, typer.Option(metavar="NAME", help="Run tasks in processes (prefork) or in threads.")
+    ] = "prefork",
     kind: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME", help="Only parse, analyse, notify or retention; again for more."
-        ),
+        typer.Option(metavar="NAME", help="Only parse, analyse, notify or retention; repeatable."),
     ] = None,
 ) -> int:
     """Run a worker; the help stands in ``WORKER_HELP``."""

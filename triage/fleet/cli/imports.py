@@ -10,7 +10,7 @@ from typing import IO, Annotated, Any
 import typer
 
 from triage.cli.ask import CaFile, TokenFile, asking
-from triage.cli.extras import service_packages
+from triage.cli.extras import service_context, service_packages
 from triage.errors import Refusal, UsageError
 from triage.fleet.cli.source import FleetUrl
 from triage.render.words.clean import one_line
@@ -75,21 +75,17 @@ def taking(
             )  # fmt: skip
         return
     with service_packages():
-        from triage.cli.token import open_ready
         from triage.fleet.services.exposure_import import import_upload, zone_of
 
         known = zone_of(zone)
-        ctx = open_ready()
+    with service_context() as ctx:
 
         def take(name: str) -> Mapping[str, Any]:
             with opened(name) as file:
                 found = import_upload(ctx, file.read, None, zone=known, cluster=cluster)
                 return found.to_dict()
 
-        try:
-            yield take
-        finally:
-            ctx.close()
+        yield take
 
 
 @contextmanager

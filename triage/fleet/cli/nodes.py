@@ -5,9 +5,9 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.analyze import emit
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.incidents import Rows, columns, print_lines, since_time
+from triage.cli.options import Rows, since_time
+from triage.cli.output import columns, emit, print_lines
 from triage.errors import UsageError
 from triage.fleet.cli.source import Cluster, FleetQuery, FleetUrl, source
 

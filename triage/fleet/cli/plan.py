@@ -5,9 +5,8 @@ from typing import Annotated
 
 import typer
 
-from triage.cli.analyze import emit
 from triage.cli.ask import CaFile, TokenFile
-from triage.cli.incidents import columns, print_lines
+from triage.cli.output import columns, emit, print_lines
 from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
 
 __all__ = ["HELP", "plan"]

@@ -1,12 +1,12 @@
 """``triage fleet report``: the answers of one period on one page."""
 
-import sys
 from typing import Annotated, Any
 
 import typer
 
-from triage.cli.analyze import Format, Output, ReportFormat, colours, emit, width
 from triage.cli.ask import CaFile, TokenFile
+from triage.cli.options import Format, Output, ReportFormat
+from triage.cli.output import columns, emit, encoded, wants_colour
 from triage.errors import UsageError
 from triage.fleet.cli.source import Cluster, Days, FleetUrl, Since, Until, period, source
 
@@ -81,10 +81,12 @@ def rendered(facts: dict[str, Any], format_: Format, top: int, *, to_file: bool)
         return fleet_html.render(facts, standings, num_checks=num_checks).encode("utf-8")
     from triage.fleet.render.terminal import report as fleet_text
 
-    terminal = sys.stdout.isatty() and not to_file
-    shown = fleet_text.render(
-        facts, standings, colour=terminal and colours(),
-        width=width(terminal), top=top, num_checks=num_checks,
-    )  # fmt: skip
-    encoding = "utf-8" if to_file else sys.stdout.encoding or "utf-8"
-    return shown.encode(encoding, "backslashreplace")
+    text = fleet_text.render(
+        facts,
+        standings,
+        colour=wants_colour(to_file=to_file),
+        width=columns(to_file=to_file),
+        top=top,
+        num_checks=num_checks,
+    )
+    return encoded(text, to_file=to_file)

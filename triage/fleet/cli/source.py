@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Protocol
 import typer
 
 from triage.cli.ask import asking
-from triage.cli.extras import service_packages
-from triage.cli.incidents import since_time
+from triage.cli.extras import service_context
+from triage.cli.options import since_time
 from triage.errors import Refusal, UsageError
 
 if TYPE_CHECKING:
@@ -87,16 +87,11 @@ def source(url: str, token_file: str | None, ca_file: str | None) -> Iterator[Fl
         with asking(url, token_file, ca_file) as client:
             yield OfService(client)
         return
-    with service_packages():
-        from triage.cli.token import open_ready
-
-        ctx = open_ready()
-    try:
-        yield OfDatabase(ctx)
-    except Refusal as error:
-        raise UsageError(str(error)) from error
-    finally:
-        ctx.close()
+    with service_context() as ctx:
+        try:
+            yield OfDatabase(ctx)
+        except Refusal as error:
+            raise UsageError(str(error)) from error
 
 
 def period(since: str | None, until: str | None, days: float) -> FleetQuery:

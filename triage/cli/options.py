@@ -1,0 +1,132 @@
+"""Options that several commands take; a value that cannot be used raises UsageError."""
+
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from triage.errors import UsageError
+
+__all__ = [
+    "Format",
+    "JobFile",
+    "Output",
+    "Paths",
+    "ReportFormat",
+    "Rows",
+    "StoppedAt",
+    "TextOrJson",
+    "Top",
+    "check_top",
+    "existing",
+    "parse_at",
+    "since_time",
+]
+
+# 2026-11-21T03:14:15Z, with an offset or none at all (UTC), seconds and fraction optional.
+_RFC_3339 = re.compile(
+    r"\d{4}-\d{2}-\d{2}[Tt ]\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?([Zz]|[+-]\d{2}:\d{2})?", re.ASCII
+)
+
+
+class Format(StrEnum):
+    """How an answer is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+    HTML = "html"
+
+
+class TextOrJson(StrEnum):
+    """How one object is printed."""
+
+    TEXT = "text"
+    JSON = "json"
+
+
+class Rows(StrEnum):
+    """How rows are printed."""
+
+    TEXT = "text"
+    JSONL = "jsonl"
+
+
+def existing(paths: Sequence[Path], job: Path | None = None) -> list[Path]:
+    """``paths`` as they are. Raises UsageError where one of them, or ``job``, is not there."""
+    for path in [*paths, job] if job is not None else paths:
+        try:
+            is_there = path.exists()
+        except OSError as error:
+            raise UsageError(f"cannot look at {path}: {error.strerror}") from error
+        if not is_there:
+            raise UsageError(f"cannot find {path}; give a folder, a file or a tar archive")
+    return list(paths)
+
+
+def check_top(top: int | None) -> int | None:
+    """``top``. Raises UsageError for a number that shows nothing."""
+    if top is not None and top < 1:
+        raise UsageError(f"--top {top} shows nothing; give 1 or more")
+    return top
+
+
+def parse_at(text: str) -> datetime:
+    """An RFC 3339 time; without an offset it is UTC. Raises UsageError."""
+    try:
+        if _RFC_3339.fullmatch(text) is None:
+            raise ValueError
+        at = datetime.fromisoformat(text.upper())
+        return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+    except (ValueError, OverflowError):
+        example = "2026-11-21T03:14:15Z"
+        raise UsageError(f"--at {text!r} is no RFC 3339 time; give one like {example}") from None
+
+
+def since_time(text: str) -> datetime:
+    """``6h`` ago or an RFC 3339 time. Raises UsageError."""
+    from triage.collectors.options import Misuse, seconds_of
+
+    try:
+        return datetime.fromtimestamp(seconds_of(text), UTC)
+    except Misuse as error:
+        raise UsageError(f"--since: {error}") from error
+    except (ValueError, OverflowError, OSError) as error:
+        raise UsageError(f"--since {text!r} is too long ago") from error
+
+
+ReportFormat = Annotated[
+    Format, typer.Option("--format", "-f", help="text for people, json, or one html page.")
+]
+Output = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", metavar="FILE", help="Write to this file, not to stdout."),
+]
+Paths = Annotated[
+    list[Path],
+    typer.Argument(
+        metavar="PATH",
+        help="Folders, files or tar archives of one incident.",
+        show_default=False,
+    ),
+]
+JobFile = Annotated[
+    Path | None,
+    typer.Option("--job", metavar="FILE", help="A job.json with facts of the job."),
+]
+StoppedAt = Annotated[
+    datetime | None,
+    typer.Option(
+        "--at",
+        metavar="TIME",
+        help="When the job stopped, RFC 3339; UTC if it has no offset.",
+        parser=parse_at,
+    ),
+]
+Top = Annotated[
+    int | None,
+    typer.Option("--top", metavar="N", help="Show the best N suspects.", callback=check_top),
+]
