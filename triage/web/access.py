@@ -2,7 +2,7 @@
 
 Three ways in: everybody under ``--open`` (on loopback alone), a bearer token, or the cookie
 of a login. A browser sends the cookie by itself, so a form that changes something must also
-carry a word that only a page of that session knows, and come from our own origin.
+carry a CSRF token that only a page of that session knows, and come from our own origin.
 """
 
 import hashlib
@@ -24,27 +24,37 @@ from triage.services.sessions import LIFE, who_is
 from triage.services.tokens import SCOPES
 
 __all__ = [
-    "Visitor", "admit", "check_origin", "check_word", "forget_cookie", "secret_of", "set_cookie",
-    "visitor_of", "who_asks",
-]  # fmt: skip
+    "CSRF_FIELD",
+    "Visitor",
+    "admit",
+    "check_csrf",
+    "check_origin",
+    "forget_cookie",
+    "identify",
+    "secret_of",
+    "set_cookie",
+    "visitor_of",
+]
 
 COOKIE: Final = "triage_session"
-# With --open there is no session; the word then is one of this process.
-OPEN_WORD: Final = secrets.token_urlsafe(32)
+# The field of a form that holds the CSRF token.
+CSRF_FIELD: Final = "word"
+# With --open there is no session; the CSRF token is then one of this process.
+OPEN_CSRF_TOKEN: Final = secrets.token_urlsafe(32)
 OWN_SITE: Final = frozenset({"same-origin", "none"})
 TLS: Final = "https"
 
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """``key_id`` is for the record of who did what; ``word`` goes into forms.
+    """Who asks for a page; ``key_id`` is for the record of who did what.
 
-    ``how`` is ``open``, ``token`` or ``cookie``.
+    ``csrf_token`` goes into forms. ``how`` is ``open``, ``token`` or ``cookie``.
     """
 
     key_id: str
     scopes: frozenset[str]
-    word: str
+    csrf_token: str
     how: str
 
     def may(self, scope: str) -> bool:
@@ -60,15 +70,15 @@ def admit(*scopes: Scope) -> Callable[[Request], Awaitable[None]]:
     """
 
     async def check(request: Request) -> None:
-        found = await who_asks(request, scopes[0])
-        if not any(found.may(scope) for scope in scopes):
+        visitor = await identify(request, scopes[0])
+        if not any(visitor.may(scope) for scope in scopes):
             raise NotAllowed(
                 f"this page needs a token with the scope {' or '.join(scopes)}",
                 hint="log out, and log in with one made by `triage token create --scope admin`",
             )
-        request.scope["triage.visitor"] = found
-        request.scope["triage.key_id"] = found.key_id
-        state_of(request).pace.take(found.key_id)
+        request.scope["triage.visitor"] = visitor
+        request.scope["triage.key_id"] = visitor.key_id
+        state_of(request).pace.take(visitor.key_id)
 
     return check
 
@@ -78,12 +88,12 @@ def visitor_of(request: Request) -> Visitor | None:
     return cast("Visitor | None", request.scope.get("triage.visitor"))
 
 
-async def who_asks(request: Request, scope: Scope) -> Visitor:
+async def identify(request: Request, scope: Scope) -> Visitor:
     """The visitor behind a request. Raises what :func:`triage.api.access.checked` raises."""
     state = state_of(request)
     if state.open_access:
         check_local(request)
-        return Visitor(LOCAL, frozenset(SCOPES), OPEN_WORD, "open")
+        return Visitor(LOCAL, frozenset(SCOPES), OPEN_CSRF_TOKEN, "open")
     if "authorization" in request.headers:
         key_id = await checked(request, scope)
         return Visitor(key_id, frozenset({scope}), "", "token")
@@ -93,7 +103,7 @@ async def who_asks(request: Request, scope: Scope) -> Visitor:
         key = await to_thread.run_sync(who_is, state.context, secret)
     if secret is None or key is None:
         raise NoToken("nobody is logged in", hint="log in with a token")
-    return Visitor(key.id, key.scopes, word_of(secret), "cookie")
+    return Visitor(key.id, key.scopes, csrf_token_of(secret), "cookie")
 
 
 def secret_of(request: Request) -> str | None:
@@ -101,18 +111,19 @@ def secret_of(request: Request) -> str | None:
     return request.cookies.get(COOKIE)
 
 
-def word_of(secret: str) -> str:
-    """The word for forms of a session; it does not tell the secret."""
+def csrf_token_of(secret: str) -> str:
+    """The CSRF token of a session; the secret cannot be worked out from it."""
     return hashlib.sha256(b"triage form\0" + secret.encode("utf-8", "replace")).hexdigest()
 
 
-def check_word(request: Request, word: str | None) -> None:
+def check_csrf(request: Request, token: str | None) -> None:
     """Raises :class:`NotAllowed` for a form that no page of this session has sent."""
     check_origin(request)
-    found = visitor_of(request)
-    if found is None or found.how == "token":
+    visitor = visitor_of(request)
+    if visitor is None or visitor.how == "token":
         return  # a browser does not send an Authorization header by itself
-    if not hmac.compare_digest((word or "").encode("utf-8", "replace"), found.word.encode()):
+    given = (token or "").encode("utf-8", "replace")
+    if not hmac.compare_digest(given, visitor.csrf_token.encode()):
         raise NotAllowed(
             "this form is not of your present session", hint="open the page again, then send it"
         )
@@ -141,15 +152,20 @@ def check_origin(request: Request) -> None:
 
 
 def set_cookie(request: Request, response: Response, secret: str) -> None:
-    """Scripts cannot read it, and no other site makes a browser send it."""
+    """Hand the session's secret to the browser: no script reads it, no other site sends it."""
     response.set_cookie(
-        COOKIE, secret, max_age=int(LIFE.total_seconds()), path="/", httponly=True,
-        samesite="strict", secure=over_tls(request),
-    )  # fmt: skip
+        COOKIE,
+        secret,
+        max_age=int(LIFE.total_seconds()),
+        path="/",
+        httponly=True,
+        samesite="strict",
+        secure=over_tls(request),
+    )
 
 
 def forget_cookie(request: Request, response: Response) -> None:
-    """The browser drops it."""
+    """Let the browser drop the session's cookie."""
     response.delete_cookie(
         COOKIE, path="/", httponly=True, samesite="strict", secure=over_tls(request)
     )

@@ -1,4 +1,4 @@
-"""Forms: what a browser sends when a person presses a button."""
+"""Forms that a browser sends when a person presses a button."""
 
 from urllib.parse import parse_qsl
 
@@ -7,7 +7,7 @@ from starlette.requests import Request
 from triage.api.requests.body import read_whole
 from triage.api.requests.values import one_name
 from triage.errors import BadRequest, Unsupported
-from triage.web.access import check_word
+from triage.web.access import CSRF_FIELD, check_csrf
 
 __all__ = ["optional", "read_form"]
 
@@ -27,16 +27,18 @@ async def read_form(request: Request, *, signed: bool = True) -> dict[str, str]:
     body = await read_whole(request, MAX_FORM_BYTES)
     try:
         pairs = parse_qsl(
-            body.decode("ascii"), keep_blank_values=True, errors="strict",
+            body.decode("ascii"),
+            keep_blank_values=True,
+            errors="strict",
             max_num_fields=MAX_FIELDS,
-        )  # fmt: skip
+        )
     except (UnicodeDecodeError, ValueError) as error:
         raise BadRequest("the form cannot be read", hint="open the page again") from error
     fields = dict(pairs)
     if len(fields) != len(pairs):
         raise BadRequest("the form says one thing twice", hint="open the page again")
     if signed:
-        check_word(request, fields.get("word"))
+        check_csrf(request, fields.get(CSRF_FIELD))
     return fields
 
 

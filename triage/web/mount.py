@@ -1,4 +1,4 @@
-"""The pages become part of an application."""
+"""Mount: puts the pages into an application."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -11,10 +11,9 @@ from triage.web.routers import evidence, incident, incidents, login, queue, raw,
 
 __all__ = ["ROUTERS", "add_to"]
 
-ROUTERS: Final = (
-    incidents.router, incident.router, evidence.router, raw.router, queue.router, upload.router,
-    login.router,
-)  # fmt: skip
+ROUTERS: Final = tuple(
+    module.router for module in (incidents, incident, evidence, raw, queue, upload, login)
+)
 
 
 def add_to(app: FastAPI, sheets: Mapping[str, str]) -> None:

@@ -28,7 +28,7 @@ ESCAPED: Final = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
 
 class Readable(Protocol):
-    """A body."""
+    """A body that is read in pieces."""
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes; none at the end."""
@@ -53,12 +53,12 @@ class Part:
 
     def text(self, max_bytes: int) -> str:
         """A short field as a whole. Raises :class:`TooLarge` for a longer one."""
-        found = bytearray()
+        content = bytearray()
         while piece := self.read(PIECE):
-            found += piece
-            if len(found) > max_bytes:
+            content += piece
+            if len(content) > max_bytes:
                 raise TooLarge(f"the field {self.name!r} is too long", hint=AGAIN)
-        return found.decode("utf-8", "replace")
+        return content.decode("utf-8", "replace")
 
 
 class Stream:
@@ -72,7 +72,7 @@ class Stream:
         self.over = False
 
     def more(self) -> bool:
-        """Whether the window has grown."""
+        """Read a piece into the window; False at the end of the body."""
         piece = self.body.read(PIECE)
         self.window += piece
         return bool(piece)
@@ -106,18 +106,18 @@ class Stream:
         while (at := self.window.find(b"\r\n\r\n")) < 0:
             if len(self.window) > MAX_HEAD_BYTES or not self.more():
                 raise BadRequest("a part of the form has no end of its header", hint=AGAIN)
-        found = bytes(self.window[:at])
+        lines = bytes(self.window[:at])
         del self.window[: at + 4]
-        return found
+        return lines
 
 
 def boundary_of(content_type: str) -> str:
     """The boundary that a Content-Type names. Raises :class:`BadRequest`."""
-    found = BOUNDARY.search(content_type)
+    match = BOUNDARY.search(content_type)
     kind = content_type.partition(";")[0].strip().lower()
-    if kind != "multipart/form-data" or found is None or not content_type.isascii():
+    if kind != "multipart/form-data" or match is None or not content_type.isascii():
         raise BadRequest("this is no form with files", hint="send it with the button on the page")
-    return found[1] or found[2]
+    return match[1] or match[2]
 
 
 def parts_of(body: Readable, boundary: str) -> Iterator[Part]:
@@ -148,10 +148,10 @@ def part_from(head: bytes, stream: Stream) -> Part:
     name, filename = NAME.search(rest), FILENAME.search(rest)
     if name is None:
         raise BadRequest("a part of the form has no name", hint=AGAIN)
-    return Part(worded(name[1]), None if filename is None else worded(filename[1]), stream)
+    return Part(unescaped(name[1]), None if filename is None else unescaped(filename[1]), stream)
 
 
-def worded(raw: bytes) -> str:
+def unescaped(raw: bytes) -> str:
     text = raw.decode("utf-8", "replace")
     for escape, char in ESCAPED.items():
         text = text.replace(escape, char)

@@ -1,4 +1,4 @@
-r"""Templates to answers: everything a page says is escaped, and says what it is.
+r"""Pages: templates rendered to answers, with every value made visible and escaped.
 
 A template's text is ours, its values are not: log lines and names come from machines that
 may be compromised. Each value is made visible (a control character shows as ``\x1b``, a
@@ -20,7 +20,7 @@ from triage.api.answers.json import tagged
 from triage.api.state import state_of
 from triage.render.pictures.markup import Html
 from triage.render.words.clean import encodable, one_line
-from triage.web import assets, words
+from triage.web import assets, filters
 from triage.web.access import visitor_of
 
 __all__ = ["HTML", "POLICY", "page"]
@@ -41,22 +41,22 @@ HEADERS: Final = {
 
 
 def page(
-    request: Request, template: str, status: int = 200, *,
-    headers: Mapping[str, str] | None = None, tag: str | None = None,
+    request: Request,
+    template: str,
+    status: int = 200,
+    *,
+    headers: Mapping[str, str] | None = None,
+    tag: str | None = None,
     **values: Any,  # noqa: ANN401 - what the template shows
-) -> Response:  # fmt: skip
+) -> Response:
     """The page; 304 without it where the browser has it already.
 
     ``tag`` is the ETag of a part that asks for itself again; others are known by their bytes.
     """
     if tag is not None and request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers={"ETag": tag, **HEADERS})
-    text = environment().get_template(template).render(
-        request=request,
-        visitor=visitor_of(request),
-        open_access=state_of(request).open_access,
-        **values,
-    )  # fmt: skip
+    shared = {"visitor": visitor_of(request), "open_access": state_of(request).open_access}
+    text = environment().get_template(template).render(request=request, **shared, **values)
     body = encodable(text).encode()
     if status == 200 and request.method == "GET":
         answer = tagged(request, body, HTML)
@@ -81,7 +81,7 @@ def shown(value: object) -> object:
 
 @cache
 def environment() -> Environment:
-    found = Environment(
+    made = Environment(
         loader=FileSystemLoader(FOLDER),
         autoescape=True,
         finalize=shown,
@@ -90,6 +90,6 @@ def environment() -> Environment:
         lstrip_blocks=True,
         auto_reload=False,
     )
-    found.filters.update(words.FILTERS)
-    found.globals.update(words.GLOBALS, asset=assets.address)
-    return found
+    made.filters.update(filters.FILTERS)
+    made.globals.update(filters.GLOBALS, asset=assets.address)
+    return made

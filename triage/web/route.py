@@ -1,9 +1,10 @@
-"""What holds for every page: a refusal is a page too, and who is not logged in comes to log in."""
+"""Routes of pages: a refusal is a page too, and a visitor who is not logged in goes to log in."""
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any
 from urllib.parse import quote
 
+from fastapi import APIRouter, Depends
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from starlette.requests import Request
@@ -11,10 +12,10 @@ from starlette.responses import RedirectResponse, Response
 
 from triage.api.answers.problems import answer_refusal
 from triage.errors import NotFound, NoToken, Refusal, Unprocessable
-from triage.web.blanks import Moved
+from triage.web.blank_filters import Moved
 from triage.web.pages import page
 
-__all__ = ["PageRoute", "refused"]
+__all__ = ["PageRoute", "page_router", "refused"]
 
 Handler = Callable[[Request], Coroutine[Any, Any, Response]]
 
@@ -41,6 +42,16 @@ class PageRoute(APIRoute):
         return handle
 
 
+def page_router(prefix: str, *dependencies: Callable[[Request], Awaitable[None]]) -> APIRouter:
+    """A router of pages below ``prefix``; ``dependencies`` run before each of them."""
+    return APIRouter(
+        prefix=prefix,
+        route_class=PageRoute,
+        include_in_schema=False,
+        dependencies=[Depends(dependency) for dependency in dependencies],
+    )
+
+
 def refused(request: Request, refusal: Refusal) -> Response:
     """The page that says no; to log in, where that is what is missing."""
     if isinstance(refusal, Moved):
@@ -51,14 +62,18 @@ def refused(request: Request, refusal: Refusal) -> Response:
         return to_log_in(request)
     wait_s = refusal.retry_after_s
     return page(
-        request, "error.html", refusal.status,
+        request,
+        "error.html",
+        refusal.status,
         headers={} if wait_s is None else {"Retry-After": str(wait_s)},
-        title=refusal.title, detail=refusal.detail, hint=hint_of(refusal),
-    )  # fmt: skip
+        title=refusal.title,
+        detail=refusal.detail,
+        hint=hint_of(refusal),
+    )
 
 
 def hint_of(refusal: Refusal) -> str:
-    """Hints that speak of the API are none on a page."""
+    """The hint, without the paths of the API that people on a page do not know."""
     if isinstance(refusal, NotFound) and "/v1/" in refusal.hint:
         return "the list of incidents names those that there are"
     return refusal.hint

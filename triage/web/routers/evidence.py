@@ -3,7 +3,7 @@
 from typing import Annotated, Any
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import BeforeValidator
 from starlette.responses import Response
 
@@ -15,21 +15,18 @@ from triage.domain.evidence import EvidenceRole as Role
 from triage.domain.evidence import Kind
 from triage.store.uploads import artifacts, evidence
 from triage.web.access import admit
-from triage.web.blanks import without_blanks
-from triage.web.known import the_incident
+from triage.web.blank_filters import without_blanks
+from triage.web.filters import kept
+from triage.web.incident_lookup import incident_of_page
 from triage.web.pages import page
-from triage.web.route import PageRoute
-from triage.web.words import kept
+from triage.web.route import page_router
 
 __all__ = ["EvidenceKind", "EvidenceRole", "router", "rows_of"]
 
-router = APIRouter(
-    prefix="/incidents", route_class=PageRoute, include_in_schema=False,
-    dependencies=[Depends(admit(Scope.READ))],
-)  # fmt: skip
+router = page_router("/incidents", admit(Scope.READ))
 ROWS = 50
 FILES = 200
-# What is chosen when nothing is said is `root`: a log has thousands of rows that only follow.
+# The default is `root`: a log has thousands of rows that only follow from it.
 ANY = "any"
 
 
@@ -44,15 +41,24 @@ EvidenceKind = Annotated[RowKind | None, Query()]
 
 
 def rows_of(
-    request: Request, incident_id: str, role: str, node: str | None, kind: str | None,
+    request: Request,
+    incident_id: str,
+    role: str,
+    node: str | None,
+    kind: str | None,
     cursor: str | None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """What the template of evidence shows."""
     with state_of(request).context.database.reading() as session:
         rows = evidence.of_incident(
-            session, incident_id, after=after_id("evidence", cursor), limit=ROWS + 1,
-            role=None if role == ANY else role, node=node, kind=kind,
-        )  # fmt: skip
+            session,
+            incident_id,
+            after=after_id("evidence", cursor),
+            limit=ROWS + 1,
+            role=None if role == ANY else role,
+            node=node,
+            kind=kind,
+        )
     shown = rows[:ROWS]
     return {
         "rows": [row for _, row in shown],
@@ -78,7 +84,7 @@ def evidence_part(
     cursor: Cursor = None,
 ) -> Response:
     """The table alone, for the script that puts it into the page."""
-    incident = the_incident(request, id)
+    incident = incident_of_page(request, id)
     rows = rows_of(request, incident.id, role, node, kind, cursor)
     # The part has an address of its own, the page with it another one: people share that.
     whole = f"/incidents/{quote(incident.id)}?{kept(rows['asked'])}#evidence"
@@ -90,7 +96,7 @@ def evidence_part(
 @router.get("/{id}/files", name="page_files", dependencies=[Depends(known_query("cursor"))])
 def files(request: Request, id: str, cursor: Cursor = None) -> Response:  # noqa: A002
     """What came in, and what became of it."""
-    incident = the_incident(request, id)
+    incident = incident_of_page(request, id)
     after = after_time("artifacts", cursor)
     with state_of(request).context.database.reading() as session:
         rows = artifacts.of_incident(session, incident.id, after=after, limit=FILES + 1)
@@ -98,6 +104,11 @@ def files(request: Request, id: str, cursor: Cursor = None) -> Response:  # noqa
     shown = rows[:FILES]
     more = time_cursor("artifacts", shown[-1].created_at, shown[-1].id) if rows[FILES:] else None
     return page(
-        request, "files.html", incident=incident, rows=shown, more=more, files=in_states,
+        request,
+        "files.html",
+        incident=incident,
+        rows=shown,
+        more=more,
+        files=in_states,
         first=cursor is None,
-    )  # fmt: skip
+    )

@@ -3,10 +3,10 @@
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import RedirectResponse, Response
 
@@ -18,7 +18,7 @@ from triage.api.state import state_of
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
 from triage.render.words.next_step import commands, looks, next_step
-from triage.services.incidents.pictures import Pictures
+from triage.services.incidents.pictures import Pictures, PictureStore
 from triage.services.incidents.repeats import Repeat, repeats_of
 from triage.services.incidents.resolve import resolve
 from triage.store.incidents import revisions
@@ -26,20 +26,16 @@ from triage.store.incidents.revisions import Made
 from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
 from triage.web.access import admit
-from triage.web.blanks import without_blanks
+from triage.web.blank_filters import without_blanks
 from triage.web.forms import optional, read_form
-from triage.web.known import incident_in
+from triage.web.incident_lookup import find_incident
 from triage.web.pages import page
-from triage.web.route import PageRoute
+from triage.web.route import page_router
 from triage.web.routers.evidence import EvidenceKind, EvidenceRole, rows_of
-from triage.web.state import pictures_of
 
 __all__ = ["router"]
 
-router = APIRouter(
-    prefix="/incidents", route_class=PageRoute, include_in_schema=False,
-    dependencies=[Depends(admit(Scope.READ))],
-)  # fmt: skip
+router = page_router("/incidents", admit(Scope.READ))
 SETTLED = frozenset({IncidentState.READY, IncidentState.FAILED})
 
 
@@ -57,13 +53,20 @@ class ShownIncident:
 
     @property
     def tag(self) -> str:
-        """Changes with everything that the live part shows."""
+        """An ETag that changes with everything that the live part shows."""
         one = self.incident
-        said = (
-            one.id, one.state, one.revision, one.provisional, one.num_artifacts, one.reason,
-            one.expected_artifacts, sorted(self.files.items()), self.chosen,
-        )  # fmt: skip
-        return f'"{hashlib.sha256(repr(said).encode()).hexdigest()[:32]}"'
+        shown = (
+            one.id,
+            one.state,
+            one.revision,
+            one.provisional,
+            one.num_artifacts,
+            one.reason,
+            one.expected_artifacts,
+            sorted(self.files.items()),
+            self.chosen,
+        )
+        return f'"{hashlib.sha256(repr(shown).encode()).hexdigest()[:32]}"'
 
     @property
     def num_read(self) -> int:
@@ -81,9 +84,10 @@ class ShownIncident:
         return self.incident.state not in SETTLED and not self.chosen
 
 
-def seen(request: Request, incident_id: str, number: int | None) -> ShownIncident:
+def shown_incident(request: Request, incident_id: str, number: int | None) -> ShownIncident:
+    """The incident with the answer of revision ``number``, the newest for None."""
     with state_of(request).context.database.reading() as session:
-        incident = incident_in(session, incident_id)
+        incident = find_incident(session, incident_id)
         history = revisions.history(session, incident.id)
         shown = history[0] if history and number is None else None
         if number is not None:
@@ -95,10 +99,14 @@ def seen(request: Request, incident_id: str, number: int | None) -> ShownInciden
                 )
         pictures = None if shown is None else drawn(request, session, incident.id, shown.number)
         return ShownIncident(
-            incident, shown, pictures, artifacts.num_in_states(session, incident.id), history,
+            incident,
+            shown,
+            pictures,
+            artifacts.num_in_states(session, incident.id),
+            history,
             [] if shown is None else repeats_of(session, incident.id),
             chosen=number is not None and number != incident.revision,
-        )  # fmt: skip
+        )
 
 
 def drawn(request: Request, session: Session, incident_id: str, number: int) -> Pictures:
@@ -110,11 +118,12 @@ def drawn(request: Request, session: Session, incident_id: str, number: int) -> 
             raise NotFound("the answer went away", hint="open the page again")
         return revision.answer
 
-    return pictures_of(request).of(incident_id, number, load)
+    pictures = cast("PictureStore", request.app.state.pictures)
+    return pictures.of(incident_id, number, load)
 
 
-def answered(seen: ShownIncident) -> dict[str, Any]:
-    """What the part of the page shows that is live."""
+def live_part(seen: ShownIncident) -> dict[str, Any]:
+    """The values of the part of the page that is live."""
     answer = None if seen.pictures is None else seen.pictures.answer
     return {
         "seen": seen,
@@ -142,16 +151,16 @@ def incident_page(
     cursor: Cursor = None,
 ) -> Response:
     """The whole page; ``revision`` shows an answer of before."""
-    shown = seen(request, id, revision)
+    shown = shown_incident(request, id, revision)
     rows = rows_of(request, shown.incident.id, role, node, kind, cursor)
-    return page(request, "incident.html", **answered(shown), **rows)
+    return page(request, "incident.html", **live_part(shown), **rows)
 
 
 @router.get("/{id}/answer", name="page_answer", dependencies=[Depends(known_query())])
 def incident_answer(request: Request, id: str) -> Response:  # noqa: A002
     """What changes while files come in; asked for again until the incident has settled."""
-    shown = seen(request, id, None)
-    return page(request, "_answer.html", tag=shown.tag, **answered(shown))
+    shown = shown_incident(request, id, None)
+    return page(request, "_answer.html", tag=shown.tag, **live_part(shown))
 
 
 @router.get("/{id}/grid", name="page_grid", dependencies=[Depends(known_query("revision"))])
@@ -161,7 +170,7 @@ def incident_grid(
     revision: Annotated[int, Query(ge=1, le=1 << 30)],
 ) -> Response:
     """The cells of the rank grid, as ``services.incidents.pictures.grid_bytes`` writes them."""
-    shown = seen(request, id, revision)
+    shown = shown_incident(request, id, revision)
     if shown.pictures is None or not shown.pictures.has_grid:
         raise Conflict("this answer has no ranks to draw", hint="no dump could be read")
     answer = tagged(request, shown.pictures.grid, BINARY)
@@ -178,9 +187,13 @@ async def resolved(request: Request, id: str) -> Response:  # noqa: A002
 
     def work() -> None:
         resolve(
-            state_of(request).context, incident_id, fields.get("category", ""), node, note,
+            state_of(request).context,
+            incident_id,
+            fields.get("category", ""),
+            node,
+            note,
             actor_of(request),
-        )  # fmt: skip
+        )
 
     await to_thread.run_sync(work)
     return RedirectResponse(f"/incidents/{incident_id}#resolution", 303)

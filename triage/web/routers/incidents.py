@@ -2,7 +2,7 @@
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope
@@ -11,15 +11,13 @@ from triage.api.requests.values import CategoryName, Cursor, Name, StateName
 from triage.api.state import state_of
 from triage.store.incidents import incidents
 from triage.web.access import admit
-from triage.web.blanks import without_blanks
+from triage.web.blank_filters import without_blanks
 from triage.web.pages import page
-from triage.web.route import PageRoute
+from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = APIRouter(
-    route_class=PageRoute, include_in_schema=False, dependencies=[Depends(admit(Scope.READ))]
-)
+router = page_router("", admit(Scope.READ))
 ROWS = 50
 FILTERS = ("job_id", "node", "category", "state")
 
@@ -43,13 +41,21 @@ def incident_list(
     before = after_time("incidents", cursor)
     with state_of(request).context.database.reading() as session:
         rows = incidents.listing(
-            session, job_id=job_id, node=node, category=category, state=state, before=before,
+            session,
+            job_id=job_id,
+            node=node,
+            category=category,
+            state=state,
+            before=before,
             limit=ROWS + 1,
-        )  # fmt: skip
+        )
     shown = rows[:ROWS]
-    more = time_cursor("incidents", shown[-1].created_at, shown[-1].id) if rows[ROWS:] else None
-    asked = {"job_id": job_id, "node": node, "category": category, "state": state}
+    filters = {"job_id": job_id, "node": node, "category": category, "state": state}
     return page(
-        request, "incidents.html", rows=shown, more=more, first=cursor is None,
-        asked={name: value or "" for name, value in asked.items()},
-    )  # fmt: skip
+        request,
+        "incidents.html",
+        rows=shown,
+        more=time_cursor("incidents", shown[-1].created_at, shown[-1].id) if rows[ROWS:] else None,
+        first=cursor is None,
+        asked={name: value or "" for name, value in filters.items()},
+    )

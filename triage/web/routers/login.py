@@ -4,20 +4,20 @@ import re
 from typing import Final
 
 from anyio import to_thread
-from fastapi import APIRouter, Request
+from fastapi import Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, check_local
 from triage.api.state import state_of
 from triage.services.sessions import log_in, log_out
-from triage.web.access import check_origin, forget_cookie, secret_of, set_cookie, who_asks
+from triage.web.access import check_origin, forget_cookie, identify, secret_of, set_cookie
 from triage.web.forms import read_form
 from triage.web.pages import page
-from triage.web.route import PageRoute
+from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = APIRouter(route_class=PageRoute, include_in_schema=False)
+router = page_router("")
 # A place of ours: one slash, so that no other host can stand behind it.
 OWN_PLACE: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
 HOME: Final = "/incidents"
@@ -31,7 +31,7 @@ def place_to_go(wanted: str | None) -> str:
 
 @router.get("/login", name="page_login")
 async def login_form(request: Request) -> Response:
-    """The form; who needs no token is sent on."""
+    """The form; under ``--open`` nobody needs a token, and the list follows."""
     state = state_of(request)
     if state.open_access:
         check_local(request)
@@ -61,7 +61,7 @@ async def logged_in(request: Request) -> Response:
 @router.post("/logout", name="page_logged_out")
 async def logged_out(request: Request) -> Response:
     """The session is over, here and in the database."""
-    request.scope["triage.visitor"] = await who_asks(request, Scope.READ)
+    request.scope["triage.visitor"] = await identify(request, Scope.READ)
     await read_form(request)
     secret = secret_of(request)
     if secret is not None:

@@ -1,11 +1,11 @@
-"""What is owed, and what was sent: why an answer is late, and who was not told."""
+"""The queue: work to be done and messages sent, to see why an answer is late."""
 
 from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope, actor_of
@@ -20,11 +20,11 @@ from triage.store.work import backlog
 from triage.web.access import admit, visitor_of
 from triage.web.forms import read_form
 from triage.web.pages import page
-from triage.web.route import PageRoute
+from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = APIRouter(prefix="/queue", route_class=PageRoute, include_in_schema=False)
+router = page_router("/queue")
 ROWS = 100
 
 
@@ -34,7 +34,7 @@ ROWS = 100
 def queue(request: Request) -> Response:
     """Work with its age, tries and last error; messages to those who may see receivers."""
     visitor = visitor_of(request)
-    tells = visitor is not None and visitor.may(Scope.ADMIN)
+    is_admin = visitor is not None and visitor.may(Scope.ADMIN)
     now = utc_now()
     with state_of(request).context.database.reading() as session:
         rows = backlog.owed(session, ROWS)
@@ -46,10 +46,10 @@ def queue(request: Request) -> Response:
         values: dict[str, Any] = {
             "owed": [(row, incident_of(row, uploads), stands(row, now)) for row in rows],
             "num_owed": backlog.num_owed(session),
-            "messages": backlog.messages(session, ROWS) if tells else [],
+            "messages": backlog.messages(session, ROWS) if is_admin else [],
             "num_messages": backlog.num_messages(session),
         }
-    return page(request, "queue.html", tells=tells, now=now, **values)
+    return page(request, "queue.html", tells=is_admin, now=now, **values)
 
 
 def incident_of(row: WorkView, uploads: dict[str, str]) -> str | None:
@@ -58,7 +58,7 @@ def incident_of(row: WorkView, uploads: dict[str, str]) -> str | None:
 
 
 def stands(row: WorkView, now: datetime) -> str:
-    """``due`` and late, ``later`` where its time has not come, else its state."""
+    """``waiting`` for a worker, ``later`` where its time has not come, else its state."""
     if row.state == "waiting":
         return "waiting" if row.not_before <= now else "later"
     return str(row.state)

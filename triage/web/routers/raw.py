@@ -3,7 +3,7 @@
 import re
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from starlette.responses import Response, StreamingResponse
 
 from triage.api.access import Scope
@@ -14,16 +14,13 @@ from triage.services.uploads.kind import FLIGHT_RECORDER
 from triage.services.uploads.raw_file import lines_around, pieces_of, stored_file
 from triage.store.uploads import evidence
 from triage.web.access import admit
-from triage.web.known import the_incident
+from triage.web.incident_lookup import incident_of_page
 from triage.web.pages import page
-from triage.web.route import PageRoute
+from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = APIRouter(
-    prefix="/incidents", route_class=PageRoute, include_in_schema=False,
-    dependencies=[Depends(admit(Scope.READ))],
-)  # fmt: skip
+router = page_router("/incidents", admit(Scope.READ))
 AROUND = 100
 UNSAFE = re.compile(r"[^A-Za-z0-9._-]+")
 
@@ -36,7 +33,7 @@ def raw(
     line: Annotated[int, Query(ge=1, le=1 << 40)] = 1,
 ) -> Response:
     """The lines around one, which is marked; of a dump, what it came down to."""
-    incident = the_incident(request, id)
+    incident = incident_of_page(request, id)
     ctx = state_of(request).context
     stored = stored_file(ctx, incident.id, file)
     if stored.kind == FLIGHT_RECORDER:
@@ -45,9 +42,15 @@ def raw(
         return page(request, "dump.html", incident=incident, file=stored, rows=rows)
     window = lines_around(ctx, stored, line, AROUND)
     return page(
-        request, "raw.html", incident=incident, file=stored, line=line, window=window,
-        around=AROUND, asked_for="line" in request.query_params,
-    )  # fmt: skip
+        request,
+        "raw.html",
+        incident=incident,
+        file=stored,
+        line=line,
+        window=window,
+        around=AROUND,
+        asked_for="line" in request.query_params,
+    )
 
 
 @router.get("/{id}/raw/bytes", name="page_bytes", dependencies=[Depends(known_query("file"))])
@@ -57,7 +60,7 @@ def raw_bytes(
     file: Annotated[FileName, Query()],
 ) -> Response:
     """The whole file, to be saved: never as something that a browser would draw."""
-    incident = the_incident(request, id)
+    incident = incident_of_page(request, id)
     ctx = state_of(request).context
     stored = stored_file(ctx, incident.id, file)
     name = UNSAFE.sub("_", stored.name)[-120:].lstrip(".") or "file"

@@ -9,7 +9,7 @@ from typing import Annotated
 from urllib.parse import quote
 
 from anyio import to_thread
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope
@@ -24,19 +24,16 @@ from triage.errors import Refusal, Unprocessable
 from triage.services.context import Context
 from triage.services.uploads.by_hand import Chosen, new_job_id, settle_now, take_chosen
 from triage.services.uploads.ingest import Target, take_bundle
-from triage.web.access import admit, check_word
+from triage.web.access import CSRF_FIELD, admit, check_csrf
 from triage.web.multipart import Part, boundary_of, parts_of
 from triage.web.pages import page
-from triage.web.route import PageRoute
+from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = APIRouter(
-    prefix="/upload", route_class=PageRoute, include_in_schema=False,
-    dependencies=[Depends(admit(Scope.INGEST)), Depends(known_query("job_id"))],
-)  # fmt: skip
+router = page_router("/upload", admit(Scope.INGEST), known_query("job_id"))
 MAX_FIELD_BYTES = 4096
-WORD = "x-triage-word"
+CSRF_HEADER = "x-triage-word"
 # What the form itself takes, beside its files.
 FORM_BYTES = 64 << 20
 
@@ -70,7 +67,7 @@ async def uploaded_bundle(
 ) -> Response:
     """The tar that the script sends; where the incident is, and what was refused, as JSON."""
     try:
-        check_word(request, request.headers.get(WORD))
+        check_csrf(request, request.headers.get(CSRF_HEADER))
         ctx = state_of(request).context
         body = UploadBody(request, ctx.settings.max_bundle_bytes)
         target = Target(job_id or new_job_id())
@@ -101,7 +98,7 @@ def take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -
             signed = field_of(request, part, chosen) or signed
             continue
         if not signed:  # the page has it before the files
-            check_word(request, None)
+            check_csrf(request, None)
         if part.filename:
             take_chosen(ctx, chosen, part.filename, part)
     if chosen.incident_id is not None:
@@ -112,8 +109,8 @@ def take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -
 def field_of(request: Request, part: Part, chosen: Chosen) -> bool:
     """Take a field in; whether it was the one that signs the form."""
     text = part.text(MAX_FIELD_BYTES).strip()
-    if part.name == "word":
-        check_word(request, text)
+    if part.name == CSRF_FIELD:
+        check_csrf(request, text)
         return True
     if part.name == "job_id" and text:
         try:

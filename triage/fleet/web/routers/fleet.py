@@ -3,7 +3,7 @@
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
-from fastapi import APIRouter, Depends, Query, Request
+from fastapi import Depends, Query, Request
 from pydantic import BeforeValidator
 from starlette.responses import Response
 
@@ -35,17 +35,14 @@ from triage.fleet.web.period import (
 from triage.render.pictures.markup import Html, constant, el
 from triage.statistics.projection import SIZES
 from triage.web.access import admit
-from triage.web.blanks import without_blanks
+from triage.web.blank_filters import without_blanks
+from triage.web.filters import node_address
 from triage.web.pages import page
-from triage.web.route import PageRoute
-from triage.web.words import node_address
+from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = APIRouter(
-    prefix="/fleet", route_class=PageRoute, include_in_schema=False,
-    dependencies=[Depends(admit(Scope.READ))],
-)  # fmt: skip
+router = page_router("/fleet", admit(Scope.READ))
 ROWS: Final = 50
 MAX_HOT: Final = 50
 MOST_PAGES: Final = 10_000

@@ -3,7 +3,7 @@
 from typing import Any, Final
 from urllib.parse import quote
 
-from fastapi import APIRouter, Depends, Request
+from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
 from triage.api.access import Scope
@@ -20,14 +20,11 @@ from triage.render.pictures.markup import Html
 from triage.store import nodes
 from triage.web.access import admit
 from triage.web.pages import page
-from triage.web.route import PageRoute
+from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = APIRouter(
-    prefix="/nodes", route_class=PageRoute, include_in_schema=False,
-    dependencies=[Depends(admit(Scope.READ))],
-)  # fmt: skip
+router = page_router("/nodes", admit(Scope.READ))
 MAX_CHECKS: Final = 200
 
 

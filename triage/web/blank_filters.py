@@ -1,7 +1,7 @@
-"""Filters that were left blank are left out of the address.
+"""Blank filters: those that were left blank are left out of the address.
 
 A form without a script sends every field, also the empty ones; the address that people
-share should say what was asked for and no more.
+share should hold the filters that were set and no more.
 """
 
 from collections.abc import Awaitable, Callable

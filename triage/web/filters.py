@@ -1,4 +1,4 @@
-"""How values are worded on pages: times, sizes, ranks, and which family a cause belongs to."""
+"""Filters of the templates: how pages word times, sizes and ranks, and colour causes."""
 
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
@@ -14,28 +14,32 @@ from triage.domain.evidence import EvidenceRole
 from triage.domain.report import iso_utc
 from triage.domain.states import ArtifactState, IncidentState
 from triage.render.words.belief import belief
-from triage.render.words.clean import cut, one_line
+from triage.render.words.clean import one_line
+from triage.render.words.counts import count
 from triage.render.words.ranges import condense, condense_names
 
 __all__ = ["FILTERS", "GLOBALS", "family", "kept", "node_address"]
 
-_GPU, _NETWORK, _STORAGE, _HOST, _SOFTWARE, _OPEN = (
-    "gpu", "network", "storage", "host", "software", "open"
-)  # fmt: skip
-_FAMILY: Final[Mapping[Category, str]] = {
-    Category.GPU: _GPU, Category.GPU_HBM: _GPU, Category.GPU_SRAM: _GPU, Category.GPU_GSP: _GPU,
-    Category.GPU_THERMAL: _GPU, Category.NVLINK: _GPU, Category.SDC: _GPU,
-    Category.NIC: _NETWORK, Category.NETWORK: _NETWORK,
-    Category.SSD: _STORAGE, Category.STORAGE: _STORAGE,
-    Category.POWER: _HOST, Category.CHASSIS: _HOST, Category.IO_BOARD: _HOST,
-    Category.CPU: _HOST, Category.HOST_MEMORY: _HOST, Category.HOST_MAINTENANCE: _HOST,
-    Category.HOST_STALL: _HOST, Category.HOST_OOM: _HOST,
-    Category.SOFTWARE_USER: _SOFTWARE, Category.SOFTWARE_FRAMEWORK: _SOFTWARE,
-    Category.COLLECTIVE_MISMATCH: _SOFTWARE, Category.GPU_OOM: _SOFTWARE,
-    Category.NUMERICAL: _SOFTWARE, Category.DEPENDENCY: _SOFTWARE,
-    Category.NCCL_TIMEOUT: _OPEN, Category.STRAGGLER: _OPEN, Category.NONE: _OPEN,
+_OPEN: Final = "open"
+_FAMILIES: Final = {
+    "gpu": (
+        Category.GPU, Category.GPU_HBM, Category.GPU_SRAM, Category.GPU_GSP, Category.GPU_THERMAL,
+        Category.NVLINK, Category.SDC,
+    ),
+    "network": (Category.NIC, Category.NETWORK),
+    "storage": (Category.SSD, Category.STORAGE),
+    "host": (
+        Category.POWER, Category.CHASSIS, Category.IO_BOARD, Category.CPU, Category.HOST_MEMORY,
+        Category.HOST_MAINTENANCE, Category.HOST_STALL, Category.HOST_OOM,
+    ),
+    "software": (
+        Category.SOFTWARE_USER, Category.SOFTWARE_FRAMEWORK, Category.COLLECTIVE_MISMATCH,
+        Category.GPU_OOM, Category.NUMERICAL, Category.DEPENDENCY,
+    ),
 }  # fmt: skip
-"""One colour a family, on every page; the word stands beside it."""
+"""One colour a family, on every page; the word stands beside it. All others are ``open``."""
+_FAMILY: Final = {category: family for family, group in _FAMILIES.items() for category in group}
+_UNDATED: Final = Markup('<span class="soft">undated</span>')
 _UNITS: Final = ("B", "KiB", "MiB", "GiB")
 _MINUTE_S, _HOUR_S, _DAY_S = 60, 3600, 86_400
 
@@ -47,10 +51,9 @@ def family(category: str | None) -> str:
 
 def when(at: datetime | str | None, *, ago: bool = True) -> Markup:
     """A time in UTC; a script adds how long ago that is."""
-    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    moment = _utc(at)
     if moment is None:
-        return Markup('<span class="soft">undated</span>')
-    moment = moment.astimezone(UTC)
+        return _UNDATED
     mark = " data-ago" if ago else ""
     return Markup('<time datetime="{}"{}>{} UTC</time>').format(
         iso_utc(moment), Markup(mark), moment.strftime("%Y-%m-%d %H:%M:%S")
@@ -59,11 +62,16 @@ def when(at: datetime | str | None, *, ago: bool = True) -> Markup:
 
 def clock(at: datetime | str | None) -> Markup:
     """The time with its milliseconds, for rows of one log."""
-    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    moment = _utc(at)
     if moment is None:
-        return Markup('<span class="soft">undated</span>')
-    text = moment.astimezone(UTC).strftime("%m-%d %H:%M:%S.%f")[:-3]
+        return _UNDATED
+    text = moment.strftime("%m-%d %H:%M:%S.%f")[:-3]
     return Markup('<time datetime="{}">{}</time>').format(iso_utc(moment), text)
+
+
+def _utc(at: datetime | str | None) -> datetime | None:
+    moment = datetime.fromisoformat(at) if isinstance(at, str) else at
+    return None if moment is None else moment.astimezone(UTC)
 
 
 def size(num_bytes: int) -> str:
@@ -83,11 +91,6 @@ def age(since: datetime, now: datetime) -> str:
         if seconds >= 2 * unit_s:
             return f"{seconds // unit_s} {unit}"
     return f"{seconds} s"
-
-
-def count(number: int, noun: str) -> str:
-    """``1 rank``, ``16,384 ranks``."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def raw_line(text: str) -> Markup:
@@ -110,9 +113,9 @@ def node_address(node: str) -> str:
     return f"/nodes/{quote(node, safe='')}"
 
 
-def kept(asked: Mapping[str, str], **more: str) -> str:
+def kept(filters: Mapping[str, str], **more: str) -> str:
     """Filters as a query, without those that were left blank."""
-    return urlencode({name: value for name, value in {**asked, **more}.items() if value})
+    return urlencode({name: value for name, value in {**filters, **more}.items() if value})
 
 
 # The answer of 16,384 ranks has dozens of lists of thousands, and is shown again and again.
@@ -143,7 +146,7 @@ FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
     "belief": belief,
     "ranks": short_ranks,
     "names": short_names,
-    "cut": lambda text, most: cut(one_line(text), most),
+    "cut": one_line,
     "short_name": short_name,
     "raw_line": raw_line,
     "family": family,

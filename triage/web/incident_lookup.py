@@ -1,0 +1,26 @@
+"""Incident lookup: the incident that an address names."""
+
+from sqlalchemy.orm import Session
+from starlette.requests import Request
+
+from triage.api.requests.values import one_id
+from triage.api.state import state_of
+from triage.errors import NotFound
+from triage.store.incidents import incidents
+from triage.store.views import IncidentView
+
+__all__ = ["find_incident", "incident_of_page"]
+
+
+def find_incident(session: Session, incident_id: str) -> IncidentView:
+    """The incident of this id. Raises :class:`NotFound`."""
+    incident = incidents.find(session, one_id(incident_id, "incident", ""))
+    if incident is None:
+        raise NotFound("there is no such incident", hint="the list names those that there are")
+    return incident
+
+
+def incident_of_page(request: Request, incident_id: str) -> IncidentView:
+    """The incident of this id, read in a session of its own. Raises :class:`NotFound`."""
+    with state_of(request).context.database.reading() as session:
+        return find_incident(session, incident_id)
