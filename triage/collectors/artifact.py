@@ -27,9 +27,9 @@ class Artifact(NamedTuple):
 
     ``max_bytes`` bounds it; of a longer one the end is kept where ``tail`` is set, and
     nothing otherwise. ``owner`` is the user id that it must belong to, None for any.
-    ``named`` means that a person gave this path, so that a link is followed; ``under`` is
-    the part of it that was found by a pattern, where none is. ``shared``
-    means that every node of the job sees the same file.
+    ``named`` means that a person gave this path, so that links in it are followed;
+    ``under`` is the end of the path that a pattern matched, where no link is followed.
+    ``shared`` means that every node of the job sees the same file.
     """
 
     kind: str
@@ -44,10 +44,10 @@ class Artifact(NamedTuple):
 
 
 class Skipped(NamedTuple):
-    """What was seen and is not sent as it is; ``why`` is a clause.
+    """A file that is not sent, or not as it is; ``why`` is a clause.
 
-    ``usual`` where it takes nothing from the picture, as a dump of an earlier job: the
-    person at the terminal is told, the reader of the report is not.
+    ``usual`` where nothing is missed by it, as a dump of an earlier job: the terminal shows
+    it, the report does not.
     """
 
     path: str
@@ -56,7 +56,7 @@ class Skipped(NamedTuple):
 
 
 class Look(NamedTuple):
-    """What a source is given: what was asked for, where it is, where it may write."""
+    """What a source needs for its search; ``scratch`` is a folder that it may write."""
 
     options: Options
     around: Surroundings

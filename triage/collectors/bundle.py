@@ -1,8 +1,8 @@
 """Bundle: the artifacts of one request as a tar, each copied once and bounded.
 
 A file is copied to scratch first, since a tar says a file's size before its bytes and
-files here grow, shrink or vanish while they are read. What was cut or left out is said
-in a member of its own, so that the reader of the report learns it too.
+files here grow, shrink or vanish while they are read. A member of its own lists what was
+cut or left out, so that the reader of the report knows it too.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from triage.collectors.artifact import DUMP, Artifact, Skipped
-from triage.collectors.files import open_regular
+from triage.collectors.files import open_artifact
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -55,7 +55,7 @@ class _Copy(NamedTuple):
     note: str
 
 
-class _Left(Exception):
+class _LeftOut(Exception):
     """The file is left out; the message is why."""
 
 
@@ -69,53 +69,51 @@ def pack(
 ) -> Packed:
     """Write a tar of ``artifacts`` to ``target``, gzip level 1 where ``bounds.compress``.
 
-    ``scratch`` is a folder for one file at a time. ``notes`` of the search go into the
-    member ``manifest``, with those of the copying; without notes there is none. Raises
-    OSError when ``target`` or ``scratch`` cannot be written.
+    ``scratch`` is a folder for one file at a time. The member ``manifest`` lists ``notes``
+    and what was noted here; without notes there is none. Raises OSError when ``target`` or
+    ``scratch`` cannot be written.
     """
-    said = list(notes)
+    all_notes = list(notes)
     counts: dict[str, int] = {}
     used: set[str] = set()
     total = 0
     stream: IO[bytes] = target
     if bounds.compress:
-        # One kibibyte a millisecond matters less than the wire does: the cheapest level.
+        # The wire is slower than any level of compression: the cheapest one is enough.
         stream = gzip.GzipFile("", "wb", 1, target, 0)  # type: ignore[assignment]
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for artifact in artifacts:
             with tempfile.TemporaryFile(dir=scratch) as copy:
                 try:
-                    got = _copy(artifact, copy, bounds, bounds.max_bytes - total)
-                except _Left as left:
-                    said.append(Skipped(artifact.path, str(left)))
+                    copied = _copy(artifact, copy, bounds, bounds.max_bytes - total)
+                except _LeftOut as left_out:
+                    all_notes.append(Skipped(artifact.path, str(left_out)))
                     continue
-                if got.note:
-                    said.append(Skipped(artifact.path, got.note))
+                if copied.note:
+                    all_notes.append(Skipped(artifact.path, copied.note))
                 copy.seek(0)
-                tar.addfile(_header(_unused(artifact.member, used), got.size_bytes), copy)
-            total += got.size_bytes
+                tar.addfile(_header(_unused(artifact.member, used), copied.size_bytes), copy)
+            total += copied.size_bytes
             counts[artifact.kind] = counts.get(artifact.kind, 0) + 1
-        text = _manifest(said)
+        text = _manifest(all_notes)
         if text and counts:
             tar.addfile(_header(manifest, len(text)), io.BytesIO(text))
     if stream is not target:
         stream.close()
-    return Packed(counts, total, tuple(said))
+    return Packed(counts, total, tuple(all_notes))
 
 
 def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Copy:
-    """Copy one file, from where its kept part begins. Raises :class:`_Left`."""
+    """Copy one file, from where its kept part begins. Raises :class:`_LeftOut`."""
     limit = min(artifact.max_bytes, room)
     if bounds.deadline.passed():
-        raise _Left("no time was left to read it")
+        raise _LeftOut("no time was left to read it")
     if limit <= 0:
-        raise _Left("the bundle is full")
+        raise _LeftOut("the bundle is full")
     try:
-        handle = open_regular(
-            artifact.path, under=artifact.under, owner=artifact.owner, named=artifact.named
-        )
+        handle = open_artifact(artifact)
     except OSError as error:
-        raise _Left(error.strerror or str(error)) from error
+        raise _LeftOut(error.strerror or str(error)) from error
     with os.fdopen(handle, "rb", buffering=0) as source:
         tries = TRIES if artifact.kind == DUMP else 1
         for turn in range(tries):
@@ -125,7 +123,7 @@ def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Co
             try:
                 got = _read(source, copy, before.st_size, limit, artifact, bounds.deadline)
             except OSError as error:
-                raise _Left(f"cannot be read: {error.strerror or error}") from error
+                raise _LeftOut(f"cannot be read: {error.strerror or error}") from error
             after = os.fstat(source.fileno())
             if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
                 return got
@@ -151,7 +149,7 @@ def _read(
         source.seek(0)
         packed = (source.read(4) or b"").startswith(COMPRESSED)
         if not artifact.tail or packed:
-            raise _Left(f"{size:,} bytes, more than the {limit:,} that are taken")
+            raise _LeftOut(f"{size:,} bytes, more than the {limit:,} that are taken")
         # One byte earlier: it tells whether the kept part begins with a whole line.
         start = size - limit - 1
         note = f"cut: of {size:,} bytes the last are sent, at most {limit:,}"
@@ -161,7 +159,7 @@ def _read(
     copied = 0
     while left > 0:
         if deadline.passed():
-            raise _Left("no time was left to read it")
+            raise _LeftOut("no time was left to read it")
         part = source.read(min(CHUNK, left))
         if not part:
             break
@@ -182,12 +180,12 @@ def _from_line(part: bytes) -> bytes:
 def _unused(member: str, used: set[str]) -> str:
     """``member``, with a numbered folder before its last part where the name is taken."""
     folder, _, name = member.rpartition("/")
-    number, found = 1, member
-    while found in used:
+    number, unused = 1, member
+    while unused in used:
         number += 1
-        found = f"{folder}/{number}/{name}" if folder else f"{number}/{name}"
-    used.add(found)
-    return found
+        unused = f"{folder}/{number}/{name}" if folder else f"{number}/{name}"
+    used.add(unused)
+    return unused
 
 
 def _header(member: str, size: int) -> tarfile.TarInfo:

@@ -18,7 +18,7 @@ from triage.collectors.deadline import Deadline
 from triage.collectors.deliver import Delivery
 from triage.collectors.dumps import wait_until_written
 from triage.collectors.endpoint import Endpoint, endpoint_of
-from triage.collectors.files import open_regular, safe_name
+from triage.collectors.files import node_folder, open_artifact
 from triage.collectors.options import SHARED, Misuse, Options
 from triage.collectors.registry import SOURCES
 from triage.collectors.send import ACCEPTED, MEND, Answer
@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Bundle", "Listed", "Outcome", "collect", "listing"]
 
-# Of the time: until when is looked for files, until when are they read; the rest is for sending.
+# Shares of the whole time: when the search ends, when reading ends. The rest is for sending.
 LOOK_SHARE, PACK_SHARE = 0.5, 0.7
 WAIT_SHARE = 0.6
-# Of the time that is left once the new bundle is safe, for those of earlier.
+# The share for older bundles, of the time that is left once the new bundle is in the spool.
 FLUSH_SHARE = 0.34
 
 
@@ -86,12 +86,10 @@ def listing(options: Options, environment: Mapping[str, str]) -> tuple[list[List
     rows = []
     with tempfile.TemporaryDirectory(prefix="triage-collect-") as scratch:
         look = Look(options, surroundings(options, environment), scratch, deadline)
-        artifacts, notes = _found(look)
+        artifacts, notes = _search(look)
         for artifact in artifacts:
             try:
-                handle = open_regular(
-                    artifact.path, under=artifact.under, owner=artifact.owner, named=artifact.named
-                )
+                handle = open_artifact(artifact)
             except OSError as error:
                 rows.append(Listed(artifact, 0, error.strerror or str(error)))
                 continue
@@ -117,8 +115,8 @@ def collect(options: Options, environment: Mapping[str, str], deadline: Deadline
         with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as scratch:
             look = Look(options, around, scratch, deadline)
             try:
-                drafts, said = _spooled(look, spool)
-                notes.extend(said)
+                drafts, new_notes = _spooled(look, spool)
+                notes.extend(new_notes)
             except OSError as error:
                 why = error.strerror or str(error)
                 trouble.append(f"the spool {spool.root} cannot be written: {why}")
@@ -161,38 +159,51 @@ def _spooled(look: Look, spool: Spool) -> tuple[list[tuple[Packed, str]], list[S
         share = min(WAIT_SHARE, options.wait_for_dumps_s / max(look.deadline.left_s(), 0.001))
         wait_until_written(look, look.deadline.part(share))
     pack_by = look.deadline.part(PACK_SHARE)
-    artifacts, notes = _found(look._replace(deadline=look.deadline.part(LOOK_SHARE)))
+    artifacts, notes = _search(look._replace(deadline=look.deadline.part(LOOK_SHARE)))
     if options.only_with_dumps and not any(one.kind == DUMP for one in artifacts):
         notes.append(Skipped("dumps", "none found, so nothing is sent", usual=True))
         return [], notes
+    own = [artifact for artifact in artifacts if not artifact.shared]
+    shared = [artifact for artifact in artifacts if artifact.shared]
+    node = look.around.node
     drafts: list[tuple[Packed, str]] = []
-    for shared in (False, True):
-        chosen = [one for one in artifacts if one.shared is shared]
-        # What was not found is said once, with the files of this node.
-        said = [] if shared else notes
-        if not chosen:
-            continue
-        # A bundle without a node: whose each file is, is for its content to say.
-        node = "" if shared else look.around.node
-        label = Label(
-            look.around.job_id,
-            node,
-            options.incident or "",
-            "gzip" if options.compress else "",
-        )
-        bounds = Bounds(min(options.max_bytes, spool.room()), pack_by, options.compress)
-        folder = f"nodes/{safe_name(node.replace('/', '%2F'))}/" if node else ""
-        try:
-            with spool.writing(label) as draft:
-                packed = pack(chosen, draft.file, look.scratch, bounds, said, f"{folder}{MANIFEST}")
-                if not packed.counts:
-                    raise _Empty(packed)
-        except _Empty as empty:
-            notes.extend(empty.packed.notes[len(said) :])
-            continue
-        notes = [*notes, *packed.notes[len(said) :]]
-        drafts.append((packed, draft.path))
+    # The notes of the search stand in one bundle, that of this node. A shared bundle names no
+    # node: the content of each of its files says whose it is.
+    for chosen, name, before in ((own, node, tuple(notes)), (shared, "", ())):
+        if chosen:
+            bounds = Bounds(min(options.max_bytes, spool.room()), pack_by, options.compress)
+            packed, path = _write(look, spool, chosen, name, bounds, before)
+            notes.extend(packed.notes[len(before) :])
+            if path:
+                drafts.append((packed, path))
     return drafts, notes
+
+
+def _write(
+    look: Look,
+    spool: Spool,
+    chosen: list[Artifact],
+    node: str,
+    bounds: Bounds,
+    notes: tuple[Skipped, ...],
+) -> tuple[Packed, str]:
+    """One bundle in the spool and its path; an empty path where no file could be read."""
+    options = look.options
+    label = Label(
+        look.around.job_id,
+        node,
+        options.incident or "",
+        "gzip" if options.compress else "",
+    )
+    manifest = f"{node_folder(node)}/{MANIFEST}" if node else MANIFEST
+    try:
+        with spool.writing(label) as draft:
+            packed = pack(chosen, draft.file, look.scratch, bounds, notes, manifest)
+            if not packed.counts:
+                raise _Empty(packed)
+    except _Empty as empty:
+        return empty.packed, ""
+    return packed, draft.path
 
 
 class _Empty(Exception):
@@ -203,7 +214,7 @@ class _Empty(Exception):
         self.packed = packed
 
 
-def _found(look: Look) -> tuple[list[Artifact], list[Skipped]]:
+def _search(look: Look) -> tuple[list[Artifact], list[Skipped]]:
     artifacts: list[Artifact] = []
     notes: list[Skipped] = []
     taken: set[str] = set()
@@ -223,12 +234,13 @@ def _found(look: Look) -> tuple[list[Artifact], list[Skipped]]:
 
 
 def _warnings(endpoint: Endpoint, token: Token) -> list[Skipped]:
-    found = []
+    warnings = []
     if token.warning:
-        found.append(Skipped("token", token.warning, usual=True))
+        warnings.append(Skipped("token", token.warning, usual=True))
     if token.value and endpoint.tls is None and not endpoint.loopback:
-        found.append(Skipped("token", "goes over the network in clear; use https://", usual=True))
-    return found
+        in_clear = "goes over the network in clear; use https://"
+        warnings.append(Skipped("token", in_clear, usual=True))
+    return warnings
 
 
 def _check(options: Options) -> None:

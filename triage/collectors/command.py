@@ -24,7 +24,7 @@ from triage.version import __version__
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-__all__ = ["main", "parser", "run"]
+__all__ = ["main", "options_of", "parser", "run"]
 
 ABOUT = "Send this node's dumps, kernel log and job logs of one job to the service."
 NICENESS = 10
@@ -77,43 +77,110 @@ def parser() -> argparse.ArgumentParser:
         # "--token X" must not be taken for --token-file: X would be a token.
         allow_abbrev=False,
     )
-    add = made.add_argument
-    add("--url", default=_DEFAULTS.url, metavar="URL", help="the service: https://triage.example")
-    add("--token-file", metavar="FILE", help="holds the token; else TRIAGE_TOKEN does")
-    add("--job-id", metavar="ID", help="the job (SLURM_JOB_ID)")
-    add("--node", metavar="NAME", help="this node (SLURMD_NODENAME, NODE_NAME, the host name)")
-    add("--incident", metavar="ID", help="join this incident, not the job's newest")
-    add("--fr", action="append", metavar="GLOB", help="dumps; again for more "
-        "(where PyTorch writes them)")  # fmt: skip
-    add("--logs", action="append", metavar="GLOB", help="job logs; again for more "
-        "(Slurm's output files)")  # fmt: skip
-    add("--kernel-log", metavar="FILE", help="the kernel log (journalctl, dmesg, /var/log)")
-    add("--no-kernel-log", action="store_true", help="leave the kernel log out")
-    add("--since", metavar="TIME", help="files and lines from then on: 6h, @EPOCH or "
-        "2026-11-21T03:14:15Z (the job's start, else a day)")  # fmt: skip
-    add("--shared", choices=SHARED, default=_DEFAULTS.shared, help="files that all nodes see: "
-        "auto, sent by the first node; send; skip; own, taken for this node's")  # fmt: skip
-    add("--only-with-dumps", action="store_true", help="send nothing where no dump is found")
-    add("--wait-for-dumps", type=float, default=0.0, metavar="S", help="wait up to S seconds, "
-        "within the deadline, until dumps are written")  # fmt: skip
-    add("--deadline", type=float, default=_DEFAULTS.deadline_s, metavar="S", help="seconds, 60")
-    add("--max-bytes", metavar="SIZE", default="1G", help="of a bundle before compression, 1G")
-    add("--max-log-bytes", metavar="SIZE", default="64M", help="kept of the end of a log, 64M")
-    add("--spool", metavar="DIR", help="where bundles wait (/var/spool/triage, "
-        "$XDG_STATE_HOME/triage/spool)")  # fmt: skip
-    add("--spool-max-bytes", metavar="SIZE", default="4G", help="all that wait, 4G")
-    add("--flush-spool", action="store_true", help="send what waits, collect nothing")
-    add("--dry-run", action="store_true", help="list what would be sent")
-    add("--strict", action="store_true", help="exit 1 where the service does not have everything")
-    add("--no-compress", action="store_true", help="send as it is, without gzip")
-    add("--ca-file", metavar="FILE", help="authorities to trust for https")
-    add("--insecure", action="store_true", help="do not check certificates; loopback alone")
-    add("--version", action="version", version=f"nccl-triage {__version__}")
+    _add_files(made)
+    _add_limits(made)
+    made.add_argument("--version", action="version", version=f"nccl-triage {__version__}")
     return made
 
 
+def _add_files(made: argparse.ArgumentParser) -> None:
+    """Which service, which job, which files."""
+    add = made.add_argument
+    add(
+        "--url",
+        default=_DEFAULTS.url,
+        metavar="URL",
+        help="address of the service: https://triage.example",
+    )
+    add("--token-file", metavar="FILE", help="file that holds the token; else TRIAGE_TOKEN")
+    add("--job-id", metavar="ID", help="the job [SLURM_JOB_ID]")
+    add("--node", metavar="NAME", help="this node [SLURMD_NODENAME, NODE_NAME, the host name]")
+    add("--incident", metavar="ID", help="add to this incident, not to the job's newest")
+    add(
+        "--fr",
+        action="append",
+        metavar="GLOB",
+        help="dumps, repeatable; else where PyTorch writes them",
+    )
+    add(
+        "--logs",
+        action="append",
+        metavar="GLOB",
+        help="job logs, repeatable; else Slurm's output files",
+    )
+    add(
+        "--kernel-log",
+        metavar="FILE",
+        help="the kernel log; else that of journalctl, dmesg or /var/log",
+    )
+    add("--no-kernel-log", action="store_true", help="send no kernel log")
+    add(
+        "--since",
+        metavar="TIME",
+        help="only files and lines since then: 6h, @EPOCH or 2026-11-21T03:14:15Z; by default"
+        " the start of the job, else a day ago",
+    )
+    add(
+        "--shared",
+        choices=SHARED,
+        default=_DEFAULTS.shared,
+        help="files that all nodes see. auto: the job's first node sends them; send: this node"
+        " does; skip: it does not; own: they count as this node's (default: auto)",
+    )
+
+
+def _add_limits(made: argparse.ArgumentParser) -> None:
+    """When to send, how long, how much, and by which way."""
+    add = made.add_argument
+    add("--only-with-dumps", action="store_true", help="send nothing if no dump is found")
+    add(
+        "--wait-for-dumps",
+        type=float,
+        default=0.0,
+        metavar="S",
+        help="wait up to S seconds until dumps are written, within the deadline (default: 0)",
+    )
+    add(
+        "--deadline",
+        type=float,
+        default=_DEFAULTS.deadline_s,
+        metavar="S",
+        help="seconds that the whole run may take (default: 60)",
+    )
+    add(
+        "--max-bytes",
+        metavar="SIZE",
+        default="1G",
+        help="most of a bundle before compression (default: 1G)",
+    )
+    add(
+        "--max-log-bytes",
+        metavar="SIZE",
+        default="64M",
+        help="send at most this much of the end of a log (default: 64M)",
+    )
+    add(
+        "--spool",
+        metavar="DIR",
+        help="folder where bundles wait to be sent (default: /var/spool/triage, else"
+        " $XDG_STATE_HOME/triage/spool)",
+    )
+    add(
+        "--spool-max-bytes",
+        metavar="SIZE",
+        default="4G",
+        help="most of all bundles that wait (default: 4G)",
+    )
+    add("--flush-spool", action="store_true", help="send the bundles that wait; collect nothing")
+    add("--dry-run", action="store_true", help="list what would be sent; send nothing")
+    add("--strict", action="store_true", help="exit with 1 if the service lacks anything")
+    add("--no-compress", action="store_true", help="send without gzip")
+    add("--ca-file", metavar="FILE", help="certificate authorities to trust for https")
+    add("--insecure", action="store_true", help="check no certificate; only for loopback")
+
+
 def options_of(given: argparse.Namespace) -> Options:
-    """What was given, as :class:`Options`. Raises :class:`Misuse`."""
+    """The arguments as :class:`Options`. Raises :class:`Misuse` for a size or time."""
     return Options(
         url=given.url,
         token_file=given.token_file,

@@ -45,9 +45,8 @@ class Dumps:
 
     def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
         """Each dump as ``fr/NAME``, whole or not at all."""
-        for match in search(
-            patterns(look), look.deadline, since=oldest(look, asked=bool(look.options.fr))
-        ):
+        since = oldest(look, asked=bool(look.options.fr))
+        for match in search(patterns(look), look.deadline, since=since):
             if isinstance(match, Skipped):
                 yield match
                 continue
@@ -75,7 +74,7 @@ def patterns(look: Look) -> tuple[str, ...]:
 def usual_patterns(around: Surroundings) -> tuple[str, ...]:
     """Where PyTorch writes dumps, of all its versions."""
     environment = around.environment
-    found = [
+    paths = [
         f"{glob.escape(environment[variable])}*"
         for variable in PREFIX_VARIABLES
         if environment.get(variable)
@@ -84,9 +83,9 @@ def usual_patterns(around: Surroundings) -> tuple[str, ...]:
     if environment.get("XDG_CACHE_HOME"):
         folders.insert(0, environment["XDG_CACHE_HOME"])
     for folder in folders:
-        found.extend(os.path.join(glob.escape(folder), "torch", name) for name in NAMES)
-    found.extend(f"/tmp/{name}" for name in reversed(NAMES))
-    return tuple(dict.fromkeys(found))
+        paths.extend(os.path.join(glob.escape(folder), "torch", name) for name in NAMES)
+    paths.extend(f"/tmp/{name}" for name in reversed(NAMES))
+    return tuple(dict.fromkeys(paths))
 
 
 def oldest(look: Look, *, asked: bool) -> float | None:

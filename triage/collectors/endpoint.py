@@ -47,8 +47,9 @@ def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False)
     if parts.scheme not in {"http", "https"} or not host:
         raise Misuse(f"--url needs http:// or https:// and a host; {example}")
     if parts.username is not None or parts.password is not None:
-        raise Misuse("--url holds a user or password, which every process can read; "
-                     "use --token-file")  # fmt: skip
+        raise Misuse(
+            "--url holds a user or password, which every process can read; use --token-file"
+        )
     if parts.query or parts.fragment or any(not "!" <= char <= "~" for char in url):
         raise Misuse(f"--url must end with the path; {example}")
     if insecure and not _is_loopback(host):

@@ -19,9 +19,10 @@ from triage.collectors.artifact import Skipped
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
+    from triage.collectors.artifact import Artifact
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Match", "open_regular", "safe_name", "search"]
+__all__ = ["Match", "node_folder", "open_artifact", "open_regular", "safe_name", "search"]
 
 # More matches than one node has ranks and logs: a pattern that is too wide.
 MAX_MATCHES = 10_000
@@ -107,6 +108,13 @@ def open_regular(
     return handle
 
 
+def open_artifact(artifact: Artifact) -> int:
+    """A file descriptor of an artifact, as :func:`open_regular` gives it."""
+    return open_regular(
+        artifact.path, under=artifact.under, owner=artifact.owner, named=artifact.named
+    )
+
+
 def _folder(path: str, under: str) -> int:
     """The folder of ``path``, entered step by step below where ``under`` begins."""
     fixed = path[: -len(under)] if under and path.endswith(under) else os.path.dirname(path)
@@ -139,8 +147,13 @@ def safe_name(path: str) -> str:
     return "/".join(_safe_part(part) for part in parts[-MAX_PARTS:]) or "unnamed"
 
 
+def node_folder(node: str) -> str:
+    """``nodes/NODE``, one folder whatever the node is called."""
+    return f"nodes/{safe_name(node.replace('/', '%2F'))}"
+
+
 def _safe_part(part: str) -> str:
-    raw = _UNSAFE.sub(lambda one: b"%%%02X" % one[0][0], os.fsencode(part))
+    raw = _UNSAFE.sub(lambda match: b"%%%02X" % match[0][0], os.fsencode(part))
     try:
         text = raw.decode("utf-8")
     except UnicodeDecodeError:
@@ -159,6 +172,6 @@ def _check(path: str, status: os.stat_result, owner: int | None) -> None:
 
 def _fixed_folder(pattern: str) -> str:
     """The folder before the first part with a wildcard."""
-    ends = (found.start() for found in _MAGIC.finditer(pattern) if found[1])
+    ends = (match.start() for match in _MAGIC.finditer(pattern) if match[1])
     fixed = pattern[: next(ends, len(pattern))]
-    return os.path.dirname(_MAGIC.sub(lambda found: found[0].strip("[]") or "[", fixed)) or "."
+    return os.path.dirname(_MAGIC.sub(lambda match: match[0].strip("[]") or "[", fixed)) or "."

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from triage.collectors.artifact import JOB_LOG, Artifact, Look, Skipped
 from triage.collectors.dumps import oldest
-from triage.collectors.files import safe_name, search
+from triage.collectors.files import node_folder, safe_name, search
 from triage.collectors.shares import is_shared
 
 if TYPE_CHECKING:
@@ -30,10 +30,9 @@ class JobLogs:
 
         A log that all nodes see is ``PATH`` alone: its lines are not this node's.
         """
-        asked = bool(look.options.logs)
-        found = search(patterns(look), look.deadline, since=oldest(look, asked=asked))
-        node = safe_name(look.around.node.replace("/", "%2F"))
-        for match in found:
+        since = oldest(look, asked=bool(look.options.logs))
+        folder = node_folder(look.around.node)
+        for match in search(patterns(look), look.deadline, since=since):
             if isinstance(match, Skipped):
                 yield match
                 continue
@@ -41,7 +40,7 @@ class JobLogs:
             name = safe_name(match.under)
             yield Artifact(
                 kind=JOB_LOG,
-                member=f"logs/{name}" if shared else f"nodes/{node}/{name}",
+                member=f"logs/{name}" if shared else f"{folder}/{name}",
                 path=match.path,
                 max_bytes=look.options.max_log_bytes,
                 tail=True,
@@ -57,7 +56,7 @@ def patterns(look: Look) -> tuple[str, ...]:
     if look.options.logs:
         return look.options.logs
     environment = look.around.environment
-    found = [
+    paths = [
         glob.escape(environment[variable])
         for variable in FILE_VARIABLES
         if environment.get(variable)
@@ -65,5 +64,5 @@ def patterns(look: Look) -> tuple[str, ...]:
     folder = environment.get("SLURM_JOB_WORK_DIR")
     if folder and os.path.isabs(folder):
         job = glob.escape(look.around.job_id)
-        found.append(os.path.join(glob.escape(folder), f"slurm-{job}[._-]*"))
-    return tuple(dict.fromkeys(found))
+        paths.append(os.path.join(glob.escape(folder), f"slurm-{job}[._-]*"))
+    return tuple(dict.fromkeys(paths))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from triage.collectors.artifact import KERNEL_LOG, Artifact, Look, Skipped
 from triage.collectors.capture import capture, program
-from triage.collectors.files import safe_name
+from triage.collectors.files import node_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -62,8 +62,8 @@ def commands(look: Look) -> Iterator[tuple[str, ...]]:
     journal, ring = program("journalctl", search), program("dmesg", search)
     if journal:
         # Not -k, which means this boot alone: a node that fell over has booted since.
-        yield (journal, "--quiet", "--no-pager", "-o", "short-iso-precise",
-               "--since", f"@{start}", "_TRANSPORT=kernel")  # fmt: skip
+        form = ("--quiet", "--no-pager", "-o", "short-iso-precise")
+        yield (journal, *form, "--since", f"@{start}", "_TRANSPORT=kernel")
     if ring:
         yield (ring, "--time-format", "iso")
         yield (ring,)
@@ -83,7 +83,7 @@ def artifact(look: Look, path: str, *, named: bool) -> Artifact:
     """``path`` as this node's kernel log; never shared, and of any owner."""
     return Artifact(
         kind=KERNEL_LOG,
-        member=f"nodes/{safe_name(look.around.node.replace('/', '%2F'))}/kernel.log",
+        member=f"{node_folder(look.around.node)}/kernel.log",
         path=path,
         max_bytes=look.options.max_log_bytes,
         tail=True,

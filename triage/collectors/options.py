@@ -1,4 +1,4 @@
-"""What is asked of a collector, and the reading of sizes and times from words."""
+"""Options of a collection, and sizes and times read from text."""
 
 from __future__ import annotations
 

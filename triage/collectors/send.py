@@ -28,12 +28,10 @@ if TYPE_CHECKING:
 
 __all__ = ["ACCEPTED", "AGAIN", "MEND", "REFUSED", "Answer", "attempt"]
 
-# The service has it / the same request may succeed later / it may once a person has mended
-# the token or the address / it never will.
-ACCEPTED = "accepted"
-AGAIN = "again"
-MEND = "mend"
-REFUSED = "refused"
+ACCEPTED = "accepted"  # the service has it
+AGAIN = "again"  # the same request may succeed later
+MEND = "mend"  # it may succeed once a person has mended the token or the address
+REFUSED = "refused"  # it never succeeds
 
 CHUNK = 1 << 18
 MAX_ANSWER = 1 << 20
@@ -128,16 +126,16 @@ def _read(connection: http.client.HTTPConnection, whole: bool) -> Answer:
         data = json.loads(body)
     except (ValueError, RecursionError):
         data = None
-    said = data if isinstance(data, dict) else {}
+    fields = data if isinstance(data, dict) else {}
     if 200 <= status < 300:
         if not whole:
             return Answer(AGAIN, f"{status} before the whole body was sent")
-        incident = _text(said.get("incident_id"))
+        incident = _text(fields.get("incident_id"))
         if not incident:
             # A login page of a proxy says 200 too, and so does an answer that was cut.
             return Answer(MEND, f"{status}, but not from the service; is --url right?")
-        return Answer(ACCEPTED, "", incident, refused=_members(said))
-    text = _problem(status, response.reason, said)
+        return Answer(ACCEPTED, "", incident, refused=_members(fields))
+    text = _problem(status, response.reason, fields)
     if status in TRY_LATER or status >= 500:
         wait_s = retry_after_s(response.getheader("Retry-After"))
         return Answer(AGAIN, text, retry_after_s=wait_s)
@@ -160,16 +158,16 @@ def retry_after_s(text: str | None) -> float | None:
     return None
 
 
-def _problem(status: int, reason: str, said: dict[str, object]) -> str:
+def _problem(status: int, reason: str, answer: dict[str, object]) -> str:
     """A problem document as one sentence: what is wrong, and what to do."""
-    detail = _text(said.get("detail")) or _text(said.get("title")) or one_line(reason)
-    hint = _text(said.get("hint"))
+    detail = _text(answer.get("detail")) or _text(answer.get("title")) or one_line(reason)
+    hint = _text(answer.get("hint"))
     return f"{status} {detail}" + (f" ({hint})" if hint else "")
 
 
-def _members(said: dict[str, object]) -> tuple[tuple[str, str], ...]:
+def _members(answer: dict[str, object]) -> tuple[tuple[str, str], ...]:
     """Members that the service did not take; those it took are not worth a word."""
-    rows = said.get("artifacts")
+    rows = answer.get("artifacts")
     return tuple(
         (_text(row.get("member")), _text(row.get("reason")))
         for row in (rows if isinstance(rows, list) else [])

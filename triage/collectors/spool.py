@@ -50,7 +50,7 @@ class Label(NamedTuple):
 
 
 class Draft(NamedTuple):
-    """A bundle that is being written; ``path`` is where it will be."""
+    """A bundle that is being written; ``path`` is its place once it is whole."""
 
     file: IO[bytes]
     path: str
@@ -148,12 +148,12 @@ class Spool:
             yield Entry(path, label, file, offset, status.st_size - offset)
 
     def sent(self, path: str) -> None:
-        """The service has it."""
+        """Delete a bundle that the service has."""
         with suppress(OSError):
             os.unlink(path)
 
     def refuse(self, path: str) -> str:
-        """Keep it for a person, never to be sent again; where it lies now."""
+        """Move a bundle to ``refused``, where it is never sent again; its new path."""
         kept = os.path.join(self.refused, os.path.basename(path))
         with suppress(OSError):
             os.rename(path, kept)

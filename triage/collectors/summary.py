@@ -1,4 +1,4 @@
-"""What a collection says to a person: one line of what became of it, a few of why."""
+"""Summary of a collection for a person: a line for each bundle, and notes that say why."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ def lines_of(outcome: Outcome) -> list[str]:
     lines.extend(outcome.trouble)
     taken = [size for answer, size in outcome.older if answer.kind == ACCEPTED]
     if taken:
-        lines.append(f"sent {_bundles(len(taken))} of earlier: {_size(sum(taken))}")
+        lines.append(f"sent {_many(len(taken), 'bundle')} of earlier: {_size(sum(taken))}")
     lines.extend(f"of earlier: {answer.text}" for answer, _ in outcome.older if answer.text)
     for bundle in outcome.bundles:
         lines.extend(_members(bundle))
-        lines.append(_fate(bundle, outcome))
+        lines.append(_bundle_line(bundle, outcome))
     if not outcome.bundles and not outcome.older and not outcome.trouble:
         lines.append("nothing to send")
     if outcome.waiting and not any(one.answer.kind != ACCEPTED for one in outcome.bundles):
-        lines.append(f"{_bundles(outcome.waiting)} still in {outcome.spool}")
+        lines.append(f"{_many(outcome.waiting, 'bundle')} still in {outcome.spool}")
     return [hide_tokens(line) for line in lines]
 
 
@@ -66,8 +66,8 @@ def list_lines(rows: Iterable[Listed]) -> list[str]:
     return lines
 
 
-def _fate(bundle: Bundle, outcome: Outcome) -> str:
-    what = _counted(bundle.packed.counts)
+def _bundle_line(bundle: Bundle, outcome: Outcome) -> str:
+    what = _counts_text(bundle.packed.counts)
     answer = bundle.answer
     if answer.kind == ACCEPTED:
         size = f": {_size(bundle.size_bytes)} in {outcome.seconds:.1f} s"
@@ -86,7 +86,7 @@ def _members(bundle: Bundle) -> list[str]:
     return lines
 
 
-def _counted(counts: Mapping[str, int]) -> str:
+def _counts_text(counts: Mapping[str, int]) -> str:
     words = []
     for kind in (DUMP, KERNEL_LOG, JOB_LOG):
         number = counts.get(kind, 0)
@@ -97,10 +97,6 @@ def _counted(counts: Mapping[str, int]) -> str:
 
 def _many(number: int, word: str) -> str:
     return f"{number:,} {word}{'' if number == 1 else 's'}"
-
-
-def _bundles(number: int) -> str:
-    return _many(number, "bundle")
 
 
 def _size(number: int) -> str:
