@@ -28,8 +28,8 @@ from benchmarks.service_rows import a_database, put
 from benchmarks.table import aligned, machine, write_json
 from models import Base, Run
 from triage.fleet.report.report import fleet_report
-from triage.fleet.services.exposure_import import import_exposure
-from triage.fleet.services.record import record_of
+from triage.fleet.services.exposure.imports import import_exposure
+from triage.fleet.services.record.record import record_of
 from triage.fleet.standings.standing import fleet_standings
 from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context

@@ -10,8 +10,8 @@ from typing import Any
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
 from triage.fleet.record.columns import FleetRecord
-from triage.fleet.services.exposure_import import Imported, import_exposure
-from triage.fleet.services.record import record_of
+from triage.fleet.services.exposure.imports import Imported, import_exposure
+from triage.fleet.services.record.record import record_of
 from triage.server.context import open_context
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce

@@ -13,7 +13,7 @@ from models import Incident, Suspect
 from triage.domain.category import LLAMA3_ROW, OF_THE_NODE, Category
 from triage.domain.report import iso_utc
 from triage.domain.states import IncidentState
-from triage.fleet.services.exposure_import import import_exposure
+from triage.fleet.services.exposure.imports import import_exposure
 from triage.services.context import Context
 from triage.store import jobs
 from triage.store.database.ids import new_id

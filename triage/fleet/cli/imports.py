@@ -75,7 +75,7 @@ def taking(
             )  # fmt: skip
         return
     with service_packages():
-        from triage.fleet.services.exposure_import import import_upload, zone_of
+        from triage.fleet.services.exposure.imports import import_upload, zone_of
 
         known = zone_of(zone)
     with service_context() as ctx:

@@ -17,9 +17,9 @@ from triage.fleet.record.columns import FleetRecord
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import FleetReport, fleet_report
 from triage.fleet.services.health.due_list import newest_results, to_be_seen_to
-from triage.fleet.services.record import record_of
-from triage.fleet.services.signals import with_signals
-from triage.fleet.services.telemetry.of_fleet import FleetTelemetry, telemetry_of
+from triage.fleet.services.record.record import record_of
+from triage.fleet.services.record.signals import with_signals
+from triage.fleet.services.telemetry.overview import FleetTelemetry, telemetry_of
 from triage.fleet.services.telemetry.rollups import node_telemetry
 from triage.fleet.standings.standing import fleet_standings
 from triage.fleet.store import record as stored

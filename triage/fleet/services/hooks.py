@@ -7,9 +7,9 @@ from typing import Any
 from sqlalchemy.orm import Session
 
 from triage.domain.standing import Prior
-from triage.fleet.services.exposure_of_job import tell_failure
-from triage.fleet.services.standings import priors_for
-from triage.fleet.services.weekly_due import enqueue_digest
+from triage.fleet.services.exposure.job_run import tell_failure
+from triage.fleet.services.standings.priors import priors_for
+from triage.fleet.services.weekly.due import enqueue_digest
 from triage.services.context import Context
 from triage.settings import Settings
 

@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from models import Node, Outage
-from triage.fleet.store.told_rows import Tally, keep_told
+from triage.fleet.store.merged_rows import Tally, keep_told
 
 __all__ = ["FACTS", "NewOutage", "keep_facts", "keep_outages"]
 

@@ -15,8 +15,8 @@ from sqlalchemy.orm import Session
 
 from models import NodeSet, Run
 from triage.fleet.domain.exposure import Ending, weight
+from triage.fleet.store.merged_rows import Tally, keep_told
 from triage.fleet.store.node_sets import SetKey
-from triage.fleet.store.told_rows import Tally, keep_told
 
 __all__ = ["NewRun", "keep_runs", "told_end"]
 

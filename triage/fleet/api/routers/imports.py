@@ -16,7 +16,7 @@ from triage.api.routers.uploads import coding, within
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable, UsageError
-from triage.fleet.services.exposure_import import MOST_ROWS, import_upload, zone_of
+from triage.fleet.services.exposure.imports import MOST_ROWS, import_upload, zone_of
 
 __all__ = ["routes"]
 

@@ -14,7 +14,7 @@ from triage.api.requests.strict_json import object_from
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.clock import utc_now
-from triage.fleet.services.job_ended import end_from, ended
+from triage.fleet.services.exposure.job_ended import end_from, ended
 
 __all__ = ["routes"]
 

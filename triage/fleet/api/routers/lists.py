@@ -22,7 +22,7 @@ from triage.fleet.api import forms as fleet_forms
 from triage.fleet.api.schemas import FleetRunPage, NodeStandingPage
 from triage.fleet.api.values import ClusterName, EndingName, From, StandingName, Until
 from triage.fleet.services.answers import period_of
-from triage.fleet.services.standings_cache import listed_standings
+from triage.fleet.services.standings.cache import listed_standings
 from triage.fleet.store import run_list
 from triage.fleet.store.run_list import RunView
 

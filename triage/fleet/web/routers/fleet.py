@@ -19,7 +19,7 @@ from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
 from triage.fleet.services.answers import fleet_of, report_of
 from triage.fleet.services.health.due_list import STATES, checks_of, to_be_seen_to
-from triage.fleet.services.standings_cache import kept_standings
+from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.store.record import clusters
 from triage.fleet.web.period import (
     PERIOD,

@@ -7,7 +7,7 @@ import structlog
 
 from triage.domain.job import job_from_dict
 from triage.domain.standing import FleetStandings, Prior
-from triage.fleet.services.standings_cache import kept_standings
+from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.standings.words import prior_of
 from triage.services.context import Context
 

@@ -18,8 +18,8 @@ from triage.fleet.domain.exposure import NodeFacts, Outage, Run
 from triage.fleet.parsers.lines import Source
 from triage.fleet.parsers.read import read_exposure
 from triage.fleet.parsers.rows import Options, Passed, Unread
-from triage.fleet.services.exposure import ExposureWriter
-from triage.fleet.store.told_rows import Tally
+from triage.fleet.services.exposure.writer import ExposureWriter
+from triage.fleet.store.merged_rows import Tally
 from triage.parsers.files.archive import compression_of
 from triage.services.context import Context
 from triage.services.uploads.body import DecodedReader, Growth, PeekedReader, body_of, unpacked

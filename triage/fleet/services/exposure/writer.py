@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 
 from triage.fleet.domain.exposure import NodeFacts, Outage, Run
 from triage.fleet.store import node_sets
+from triage.fleet.store.merged_rows import Tally
 from triage.fleet.store.outages import FACTS, NewOutage, keep_facts, keep_outages
 from triage.fleet.store.runs import NewRun, keep_runs
-from triage.fleet.store.told_rows import Tally
 from triage.store import jobs
 
 __all__ = ["ExposureWriter"]

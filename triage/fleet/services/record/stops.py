@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from triage.domain.category import Category, VerdictKind
-from triage.fleet.services.runs import Attempt, by_job, cause_of
+from triage.fleet.services.record.runs import Attempt, by_job, cause_of
 from triage.fleet.store.record import StopRow
 
 __all__ = ["CLOCKS_APART", "UNDATED_WITHIN", "Stop", "is_slow", "stops_of"]

@@ -19,7 +19,7 @@ from tests.fleet.services.fleets import (
 )
 from triage.errors import Unprocessable
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.services.job_ended import end_from, ended
+from triage.fleet.services.exposure.job_ended import end_from, ended
 from triage.services.context import Context
 
 NOW = at(500)

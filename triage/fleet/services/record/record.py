@@ -14,10 +14,10 @@ import numpy.typing as npt
 from sqlalchemy.orm import Session
 
 from triage.fleet.record.columns import FleetRecord, Interruptions, NodeSignals, Outages, Runs
-from triage.fleet.services.accusations import accusations_of
-from triage.fleet.services.nodes import Nodes, nodes_among
-from triage.fleet.services.runs import Attempt, attempts_of
-from triage.fleet.services.stops import CLOCKS_APART, UNDATED_WITHIN, Stop, is_slow, stops_of
+from triage.fleet.services.record.accusations import accusations_of
+from triage.fleet.services.record.nodes import Nodes, nodes_among
+from triage.fleet.services.record.runs import Attempt, attempts_of
+from triage.fleet.services.record.stops import CLOCKS_APART, UNDATED_WITHIN, Stop, is_slow, stops_of
 from triage.fleet.store import record as fleet
 from triage.fleet.store.node_sets import unpacked
 

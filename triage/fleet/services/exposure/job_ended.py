@@ -17,8 +17,8 @@ from triage.domain.job import job_from_dict
 from triage.domain.report import iso_utc
 from triage.fleet.domain.exposure import Ending, Run
 from triage.fleet.domain.job_states import JobState, state_of
-from triage.fleet.services.exposure import ExposureWriter
-from triage.fleet.services.exposure_of_job import run_of_job
+from triage.fleet.services.exposure.job_run import run_of_job
+from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store import runs
 from triage.services.context import Context
 from triage.services.hooks.job_failed import (

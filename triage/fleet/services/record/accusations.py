@@ -8,8 +8,8 @@ import numpy as np
 from triage.analysis.facts.part import named_by
 from triage.domain.category import OF_THE_NODE, Category, Role
 from triage.fleet.record.columns import Accusations
-from triage.fleet.services.nodes import Nodes
-from triage.fleet.services.stops import Stop
+from triage.fleet.services.record.nodes import Nodes
+from triage.fleet.services.record.stops import Stop
 from triage.fleet.store.record import StopRow, SuspectRow
 
 __all__ = ["accusations_of"]

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from triage.domain.job import Job, job_from_dict
 from triage.fleet.domain.exposure import Ending, NodeFacts, Run
 from triage.fleet.domain.job_states import JobState, state_of
-from triage.fleet.services.exposure import ExposureWriter
+from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.store import runs
 from triage.services.hooks.times import moment
 from triage.store import jobs

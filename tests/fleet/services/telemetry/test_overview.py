@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from triage.fleet.services.telemetry.hours import Hours
-from triage.fleet.services.telemetry.of_fleet import swing_of
+from triage.fleet.services.telemetry.overview import swing_of
 
 HOUR_NS = 3_600_000_000_000
 

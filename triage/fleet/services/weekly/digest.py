@@ -17,7 +17,7 @@ from triage.domain.states import WorkKind
 from triage.fleet.render.weekly import headline, sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.services.answers import FleetAnswer, fleet_of, report_of, standings_of
-from triage.fleet.services.weekly_due import WEEK, due_before, owed_to, week_of
+from triage.fleet.services.weekly.due import WEEK, due_before, owed_to, week_of
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import Event
 from triage.notify.registry import Target, render_digest

@@ -1,0 +1,1 @@
+"""The record of a fleet out of the database: runs, stops, accusations and nodes, joined."""

@@ -1,0 +1,1 @@
+"""Node standings that are asked for again and again, and the priors of an analysis."""

@@ -1,0 +1,1 @@
+"""The weekly digest: when it is due, and what it says."""
