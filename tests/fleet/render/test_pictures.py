@@ -111,16 +111,16 @@ def test_a_projection_marks_what_was_measured_and_what_lies_far_beyond():
 
 def test_an_hour_is_named_where_stops_gather_at_it():
     report, _ = fleets.llama3()
-    assert fleet_hours.said(report).startswith("No hour of the day stands out")
+    assert fleet_hours.summary(report).startswith("No hour of the day stands out")
     peak = {**report["hours_of_day"]["peak_hour"], "value": 13.5, "low": 12.25, "high": 14.75}
     noon = {**report["hours_of_day"], "p_value": 1e-5, "peak_hour": peak}
 
-    said = fleet_hours.said({**report, "hours_of_day": noon})
+    said = fleet_hours.summary({**report, "hours_of_day": noon})
     assert said.startswith("Interruptions gather around 13:30 (12:15 to 14:45), UTC")
 
 
 def test_the_survival_curve_tells_its_median():
-    said = fleet_lifetime.said(fleets.llama3()[0])
+    said = fleet_lifetime.sentences(fleets.llama3()[0])
 
     assert said[0].startswith("Half of the times between two stops are over after 2.")
     assert "as likely at any time" in said[1]
@@ -131,7 +131,7 @@ def test_the_rows_that_differ_are_named_the_most_frequent_first():
     rows = [{**one, "differs": True} for one in report["mix"]["rows"]]
     many = {**report, "mix": {**report["mix"], "rows": rows}}
 
-    assert fleet_causes.said(many) == (
+    assert fleet_causes.summary(many) == (
         "Other than in the Llama 3 run: Faulty GPU, GPU HBM3 Memory, Software Bug,"
         " Network Switch/Cable and 14 more."
     )

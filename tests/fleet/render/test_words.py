@@ -11,7 +11,7 @@ from triage.fleet.render.words import (
     mark,
     seconds,
     share,
-    told,
+    with_interval,
 )
 
 
@@ -92,7 +92,7 @@ def test_an_interval_shares_the_unit_of_its_figure():
 
 
 def test_no_estimate_at_all_is_unknown():
-    assert told(None) == duration(None) == by_unit(None) == "unknown"
+    assert with_interval(None) == duration(None) == by_unit(None) == "unknown"
 
 
 def test_one_of_something_is_one():

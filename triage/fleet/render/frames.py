@@ -4,9 +4,10 @@ Taken from the wire form, so a notebook beside the service and one on files have
 An estimate becomes three columns: the figure, ``_low`` and ``_high``; missing where unknown.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterable, Mapping
+from typing import TYPE_CHECKING, Final
 
+from triage.fleet.render.words import Estimate, Wire
 from triage.render.data.tables import TIME, table
 
 if TYPE_CHECKING:
@@ -19,86 +20,82 @@ __all__ = [
     "spares",
 ]  # fmt: skip
 
-Wire = Mapping[str, Any]
+_BOUNDS: Final = {"": "value", "_low": "low", "_high": "high"}
 
-FLEET_CAUSES: Final[Mapping[str, str]] = {
-    "row": "string", "parent": "string", "count": "int64", "share": "Float64",
-    "share_low": "Float64", "share_high": "Float64", "llama3_count": "int64",
-    "llama3_share": "float64", "differs": "boolean",
-}  # fmt: skip
+
+def _columns(text: str) -> Mapping[str, str]:
+    """``"from time, mtti_h estimate"`` as dtypes by name; an estimate is three columns."""
+    found: dict[str, str] = {}
+    for column in text.split(","):
+        name, dtype = column.split()
+        if dtype == "estimate":
+            found |= {f"{name}{bound}": "Float64" for bound in _BOUNDS}
+        else:
+            found[name] = TIME if dtype == "time" else dtype
+    return found
+
+
+FLEET_CAUSES: Final = _columns(
+    "row string, parent string, count int64, share estimate, llama3_count int64,"
+    "llama3_share float64, differs boolean"
+)
 """One row per row of the Llama 3 table, in its order."""
-
-FLEET_LEAVES: Final[Mapping[str, str]] = {
-    "category": "string", "row": "string", "count": "int64", "resolved": "int64",
-    "share": "Float64", "per_million_gpu_hours": "Float64",
-    "per_million_gpu_hours_low": "Float64", "per_million_gpu_hours_high": "Float64",
-}  # fmt: skip
+FLEET_LEAVES: Final = _columns(
+    "category string, row string, count int64, resolved int64, share Float64,"
+    "per_million_gpu_hours estimate"
+)
 """One row per cause, the most frequent first; ``category`` is missing where nobody triaged."""
-
-FLEET_MTTI: Final[Mapping[str, str]] = {
-    "from": TIME, "to": TIME, "events": "int64", "job_hours": "float64", "gpu_hours": "float64",
-    "mtti_h": "Float64", "mtti_h_low": "Float64", "mtti_h_high": "Float64",
-}  # fmt: skip
+FLEET_MTTI: Final = _columns(
+    "from time, to time, events int64, job_hours float64, gpu_hours float64, mtti_h estimate"
+)
 """One row per day, week or four weeks of the period."""
-
-FLEET_SIZES: Final[Mapping[str, str]] = {
-    "from_gpus": "int64", "to_gpus": "int64", "runs": "int64", "events": "int64",
-    "job_hours": "float64", "gpu_hours": "float64", "mtti_h": "Float64", "mtti_h_low": "Float64",
-    "mtti_h_high": "Float64",
-}  # fmt: skip
+FLEET_SIZES: Final = _columns(
+    "from_gpus int64, to_gpus int64, runs int64, events int64, job_hours float64,"
+    "gpu_hours float64, mtti_h estimate"
+)
 """One row per size of job, the smallest first."""
-
-FLEET_PROJECTION: Final[Mapping[str, str]] = {
-    "num_gpus": "int64", "mtti_h": "Float64", "mtti_h_low": "Float64", "mtti_h_high": "Float64",
-    "software_fixed_h": "Float64", "warnings": "object",
-}  # fmt: skip
+FLEET_PROJECTION: Final = _columns(
+    "num_gpus int64, mtti_h estimate, software_fixed_h Float64, warnings object"
+)
 """One row per size of a job to come."""
-
-FLEET_CHECKPOINTS: Final[Mapping[str, str]] = {
-    "cost_s": "float64", "restart_s": "float64", "young_s": "Float64", "young_s_low": "Float64",
-    "young_s_high": "Float64", "daly_s": "Float64", "loss": "Float64", "loss_low": "Float64",
-    "loss_high": "Float64",
-}  # fmt: skip
+FLEET_CHECKPOINTS: Final = _columns(
+    "cost_s float64, restart_s float64, young_s estimate, daly_s Float64, loss estimate"
+)
 """One row per cost of a checkpoint, for the job of ``reference_gpus``."""
-
-FLEET_SPARES: Final[Mapping[str, str]] = {
-    "basis": "string", "repair_days": "float64", "per_1000_node_days": "float64",
-    "mean_down": "float64", "at_95": "int64", "at_99": "int64", "at_999": "int64",
-}  # fmt: skip
+FLEET_SPARES: Final = _columns(
+    "basis string, repair_days float64, per_1000_node_days float64, mean_down float64,"
+    "at_95 int64, at_99 int64, at_999 int64"
+)
 """One row per reason for a node to be away, and time that it is."""
-
-FLEET_NODES: Final[Mapping[str, str]] = {
-    "node": "string", "grade": "string", "strikes": "int64", "blame": "float64",
-    "expected": "Float64", "exposure_days": "float64", "p_value": "Float64",
-    "q_value": "Float64", "score": "Float64", "rate_per_1000_node_days": "Float64",
-    "rate_low": "Float64", "rate_high": "Float64", "part": "string", "reasons": "object",
-}  # fmt: skip
+FLEET_NODES: Final = _columns(
+    "node string, grade string, strikes int64, blame float64, expected Float64,"
+    "exposure_days float64, p_value Float64, q_value Float64, score Float64,"
+    "rate_per_1000_node_days Float64, rate_low Float64, rate_high Float64, part string,"
+    "reasons object"
+)
 """One row per node, the worst first."""
-
-FLEET_PARTS: Final[Mapping[str, str]] = {
-    "kind": "string", "name": "string", "node": "string", "nodes": "object",
-    "interruptions": "int64", "expected": "Float64", "q_value": "Float64", "text": "string",
-}  # fmt: skip
+FLEET_PARTS: Final = _columns(
+    "kind string, name string, node string, nodes object, interruptions int64,"
+    "expected Float64, q_value Float64, text string"
+)
 """One row per part, or leaf switch, that several interruptions name."""
-
-FLEET_RUNS: Final[Mapping[str, str]] = {
-    "job_id": "string", "cluster": "string", "started_at": TIME, "ended_at": TIME,
-    "ending": "string", "cause": "string", "num_nodes": "int64", "num_gpus": "int64",
-    "source": "string",
-}  # fmt: skip
+FLEET_RUNS: Final = _columns(
+    "job_id string, cluster string, started_at time, ended_at time, ending string,"
+    "cause string, num_nodes int64, num_gpus int64, source string"
+)
 """One row per run, newest first; ``ended_at`` is missing while nobody has told the end."""
 
 
 def causes(report: Wire) -> "DataFrame":
     """``FLEET_CAUSES``."""
-    rows = ({**row, **spread("share", row["share"])} for row in report["mix"]["rows"])
+    rows = ({**row, **_spread("share", row["share"])} for row in report["mix"]["rows"])
     return table(rows, FLEET_CAUSES)
 
 
 def leaves(report: Wire) -> "DataFrame":
     """``FLEET_LEAVES``."""
     rows = (
-        {**row, **spread("share", row["share"]), **spread("per_million_gpu_hours", row["rate"])}
+        {**row, **_spread("share", row["share"]), **_spread("per_million_gpu_hours", row["rate"])}
         for row in report["causes"]
     )
     return table(rows, FLEET_LEAVES)
@@ -106,19 +103,19 @@ def leaves(report: Wire) -> "DataFrame":
 
 def mtti(report: Wire) -> "DataFrame":
     """``FLEET_MTTI``."""
-    return table(with_mtti(report["over_time"]), FLEET_MTTI)
+    return table(_with_mtti(report["over_time"]), FLEET_MTTI)
 
 
 def sizes(report: Wire) -> "DataFrame":
     """``FLEET_SIZES``."""
-    return table(with_mtti(report["by_size"]), FLEET_SIZES)
+    return table(_with_mtti(report["by_size"]), FLEET_SIZES)
 
 
 def projection(report: Wire) -> "DataFrame":
     """``FLEET_PROJECTION``."""
     rows = (
         {**row, "software_fixed_h": row["software_fixed"]}
-        for row in with_mtti(report["projection"])
+        for row in _with_mtti(report["projection"])
     )
     return table(rows, FLEET_PROJECTION)
 
@@ -128,9 +125,9 @@ def checkpoints(report: Wire) -> "DataFrame":
     rows = (
         {
             **row,
-            **spread("young_s", row["young"]),
-            **spread("daly_s", row["daly"]),
-            **spread("loss", row["loss"]),
+            **_spread("young_s", row["young"]),
+            **_spread("daly_s", row["daly"]),
+            **_spread("loss", row["loss"]),
         }
         for row in report["checkpoints"]
     )
@@ -161,12 +158,10 @@ def runs(rows: Iterable[Wire]) -> "DataFrame":
     return table(rows, FLEET_RUNS)
 
 
-def with_mtti(rows: Iterable[Wire]) -> Iterator[dict[str, Any]]:
-    return ({**row, **spread("mtti_h", row["mtti"])} for row in rows)
+def _with_mtti(rows: Iterable[Wire]) -> list[Wire]:
+    return [{**row, **_spread("mtti_h", row["mtti"])} for row in rows]
 
 
-def spread(name: str, estimate: Wire) -> dict[str, float | None]:
+def _spread(name: str, estimate: Estimate) -> Wire:
     """An estimate as its three columns."""
-    return {
-        name: estimate["value"], f"{name}_low": estimate["low"], f"{name}_high": estimate["high"],
-    }  # fmt: skip
+    return {f"{name}{bound}": estimate[key] for bound, key in _BOUNDS.items()}

@@ -1,12 +1,13 @@
 """A fleet in a notebook: its answers in sentences, its tables, its pictures."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from triage.fleet.render import frames
 from triage.fleet.render.plots.figures import FleetPlots
-from triage.fleet.render.sentences import EMPTY, answers, is_empty, period_text
+from triage.fleet.render.sentences import EMPTY, STANDS_OUT, answers, is_empty, period_text
+from triage.fleet.render.words import Wire
 from triage.render.page.notebook import html_table
 from triage.render.pictures.markup import el
 
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 __all__ = ["FleetView"]
 
-Wire = Mapping[str, Any]
 HEAD: Final = ("node", "standing", "strikes", "why")
 MOST_NODES: Final = 10
 
@@ -42,7 +42,7 @@ class FleetView:
 
     @classmethod
     def of(cls, report: "FleetReport", standings: "FleetStandings") -> "FleetView":
-        """Of a record that was worked out here; its runs are in the frames it was made from."""
+        """The view of a report that was made here; its runs are in the frames of its record."""
         facts = {**report.to_dict(), "standings": standings.to_dict(), "num_checks": 0}
         rows = facts["standings"]["nodes"]
         return cls(lambda: facts, lambda: rows, list)
@@ -61,7 +61,7 @@ class FleetView:
         facts = self._facts
         if is_empty(facts, facts["standings"]):
             return [EMPTY]
-        return [one.text for one in answers(facts, facts["standings"], facts["num_checks"])]
+        return [answer.text for answer in answers(facts, facts["standings"], facts["num_checks"])]
 
     @property
     def causes(self) -> "DataFrame":
@@ -124,18 +124,18 @@ class FleetView:
         return FleetPlots(self)
 
     def _repr_html_(self) -> str:
-        said = [el("li", None, text) for text in self.answers]
+        answers = [el("li", None, text) for text in self.answers]
         rows = [
             (row["node"], row["grade"], str(row["strikes"]), (row["reasons"] or ("",))[0])
             for row in self._facts["standings"]["nodes"]
-            if row["grade"] in ("lemon", "watch")
+            if row["grade"] in STANDS_OUT
         ]
         return str(
             el(
                 "div",
                 {"class": "triage-fleet"},
                 el("p", None, el("b", None, f"The fleet, {period_text(self._facts)}")),
-                el("ul", None, *said),
+                el("ul", None, *answers),
                 html_table(HEAD, rows[:MOST_NODES]) if rows else None,
                 *(el("p", None, note) for note in self.notes),
             )

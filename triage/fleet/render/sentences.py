@@ -5,16 +5,18 @@ with its interval and, below it, what it rests on. The same sentences head the p
 on a terminal and a message.
 """
 
-from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
-from typing import Any, Final, NamedTuple
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Final, NamedTuple
 
-from triage.fleet.render.charts.over_time import what
+from triage.fleet.render.charts.over_time import reference_job
 from triage.fleet.render.charts.plan import BASIS
 from triage.fleet.render.page.nodes import names_of
 from triage.fleet.render.words import (
+    Wire,
     by_unit,
     count,
+    day_of,
     duration,
     figure,
     hours,
@@ -22,12 +24,20 @@ from triage.fleet.render.words import (
     per_cent,
     seconds,
     share,
-    told,
+    with_interval,
 )
 
-__all__ = ["EMPTY", "TO_BEGIN", "Headline", "answers", "is_empty", "period_text", "plan_answers"]
-
-Wire = Mapping[str, Any]
+__all__ = [
+    "EMPTY",
+    "STANDS_OUT",
+    "TO_BEGIN",
+    "Headline",
+    "answers",
+    "is_empty",
+    "period_text",
+    "plan_answers",
+    "trend_words",
+]
 
 EMPTY: Final = (
     "Nothing is known of this fleet in this time: no run and no interruption. Import what your"
@@ -39,6 +49,8 @@ TO_BEGIN: Final = (
     "triage fleet import jobs.txt",
 )
 """Commands that give a Slurm fleet its first month."""
+STANDS_OUT: Final = frozenset({"lemon", "watch"})
+"""The grades of nodes that stand out."""
 _DAY_H: Final = 24.0
 # More names than fill a line are in the table.
 _NAMES: Final = 110
@@ -67,21 +79,24 @@ def period_text(report: Wire) -> str:
     since, until = (datetime.fromisoformat(report[key]) for key in ("since", "until"))
     days = mark(round((until - since).total_seconds() / 3600))
     cluster = f", cluster {report['cluster']}" if report["cluster"] else ""
-    return f"{_day(since)} to {_day(until)} UTC ({days}){cluster}"
+    return f"{day_of(since)} to {day_of(until)} UTC ({days}){cluster}"
 
 
 def answers(report: Wire, standings: Wire, num_checks: int = 0) -> list[Headline]:
     """All sentences that the record bears; those that need what it lacks are left out."""
-    found: list[Headline] = []
     if is_empty(report, standings):
-        return found
-    for part in (_rate, _nodes_of(standings), _causes, _trend, _checkpoint, _spares, _silence):
-        found.extend(part(report))
-    if num_checks:
-        found.append(
-            Headline("checks", f"{count(num_checks, 'check')} due or failing.", tone="may")
-        )
-    return found
+        return []
+    checks = f"{count(num_checks, 'check')} due or failing."
+    return [
+        *_rate(report),
+        *_nodes(report["stops"], standings),
+        *_causes(report),
+        *_trend(report),
+        *_checkpoint(report),
+        *_spares(report),
+        *_silence(report),
+        *([Headline("checks", checks, tone="may")] if num_checks else ()),
+    ]
 
 
 def plan_answers(report: Wire, spares: Wire) -> list[Headline]:
@@ -98,32 +113,39 @@ def plan_answers(report: Wire, spares: Wire) -> list[Headline]:
 def _beware(report: Wire) -> Iterator[Headline]:
     """What speaks against the figure of just this size."""
     size = report["exposure"]["reference_gpus"]
-    row = next((one for one in report["projection"] if one["num_gpus"] == size), None)
+    row = next((row for row in report["projection"] if row["num_gpus"] == size), None)
     for text in row["warnings"] if row else ():
         yield Headline("projection", f"Beware: {text}.", tone="may")
 
 
 def _chance(report: Wire) -> Iterator[Headline]:
-    day = next((one for one in report["survival"] if one["hours"] == _DAY_H), None)
+    day = next((row for row in report["survival"] if row["hours"] == _DAY_H), None)
     if day is not None and day["probability"]["value"] is not None:
-        text = (
-            f"It runs a whole day undisturbed with a probability of {by_unit(day['probability'])}."
+        chance = by_unit(day["probability"])
+        yield Headline(
+            "lifetime", f"It runs a whole day undisturbed with a probability of {chance}."
         )
-        yield Headline("lifetime", text)
 
 
 def _spares_for(answer: Wire) -> Iterator[Headline]:
-    rows = answer["rows"]
-    row = next((one for one in rows if one["basis"] == "outages"), rows[0] if rows else None)
+    row = _best_founded(answer["rows"])
     if row is None or row["spares"]["value"] is None:
         return
     nodes = count(answer["num_nodes"], "node")
-    spares = told(row["spares"], lambda value: count(value, "spare"))
+    spares = with_interval(row["spares"], lambda value: count(value, "spare"))
     text = f"With {spares}, {nodes} are there {per_cent(answer['confidence'])} of the time."
     away = mark(answer["repair_days"] * _DAY_H)
-    yield Headline(
-        "spares", text, f"Where {BASIS.get(row['basis'], row['basis'])}, for {away} each."
-    )
+    yield Headline("spares", text, f"Where {_takes_out(row)}, for {away} each.")
+
+
+def _best_founded(rows: list[Wire]) -> Wire | None:
+    """Of the rows of spares that by the outages on record; without outages the first."""
+    return next((row for row in rows if row["basis"] == "outages"), rows[0] if rows else None)
+
+
+def _takes_out(row: Wire) -> str:
+    """What takes a node out of service, by a row of spares."""
+    return BASIS.get(row["basis"], row["basis"])
 
 
 def _rate(report: Wire) -> Iterator[Headline]:
@@ -137,50 +159,44 @@ def _rate(report: Wire) -> Iterator[Headline]:
     between = report["rates"]["gpu_hours_between"]
     if between["value"]:
         rests += f". One for every {figure(between['value'], 3)} GPU-hours"
-    job = f"A{what(report)[1:]}"
+    job = reference_job(report)
     if mtti["value"]:
-        yield Headline("rate", f"{job} stops every {duration(mtti)}.", f"{rests}.")
+        yield Headline("rate", f"A{job[1:]} stops every {duration(mtti)}.", f"{rests}.")
     elif mtti["low"]:
-        text = f"No unexpected interruption yet: {what(report)} runs {duration(mtti)} on average."
+        text = f"No unexpected interruption yet: {job} runs {duration(mtti)} on average."
         yield Headline("rate", text, f"{rests}.", "good")
 
 
-def _nodes_of(standings: Wire) -> Any:  # noqa: ANN401 - a part of the list, as its likes
-    def tell(report: Wire) -> Iterator[Headline]:
-        stops = report["stops"]
-        counts = standings["counts"]
-        lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
-        leaves = [one["name"] for one in standings["parts"] if one["kind"] == "leaf_switch"]
-        also = f"{count(watched, 'node')} under watch: {names_of(standings, 'watch', _NAMES)}."
-        if lemons:
-            text = f"{count(lemons, 'lemon')} to take out: {names_of(standings, 'lemon', _NAMES)}."
-            yield Headline("nodes", text, also if watched else "", "bad")
-        elif watched:
-            yield Headline("nodes", f"No lemon. {also}", tone="may")
-        elif stops["counted"] and not stops["triaged"]:
-            text = f"None of {count(stops['counted'], 'interruption')} was triaged: whether a node"
-            yield Headline("nodes", f"{text} is to blame, the record does not say.", tone="may")
-        elif standings["num_tested"]:
-            text = f"No node of {standings['num_tested']:,} interrupts jobs more than chance does."
-            yield Headline("nodes", text, tone="good")
-        for leaf in leaves[:3]:
-            text = next(one["text"] for one in standings["parts"] if one["name"] == leaf)
-            yield Headline("leaves", f"{text[:1].upper()}{text[1:]}.", tone="bad")
-
-    return tell
+def _nodes(stops: Wire, standings: Wire) -> Iterator[Headline]:
+    counts = standings["counts"]
+    lemons, watched = counts.get("lemon", 0), counts.get("watch", 0)
+    also = f"{count(watched, 'node')} under watch: {names_of(standings, 'watch', _NAMES)}."
+    if lemons:
+        text = f"{count(lemons, 'lemon')} to take out: {names_of(standings, 'lemon', _NAMES)}."
+        yield Headline("nodes", text, also if watched else "", "bad")
+    elif watched:
+        yield Headline("nodes", f"No lemon. {also}", tone="may")
+    elif stops["counted"] and not stops["triaged"]:
+        text = f"None of {count(stops['counted'], 'interruption')} was triaged: whether a node"
+        yield Headline("nodes", f"{text} is to blame, the record does not say.", tone="may")
+    elif standings["num_tested"]:
+        text = f"No node of {standings['num_tested']:,} interrupts jobs more than chance does."
+        yield Headline("nodes", text, tone="good")
+    leaves = [part["text"] for part in standings["parts"] if part["kind"] == "leaf_switch"]
+    for text in leaves[:3]:
+        yield Headline("leaves", f"{text[:1].upper()}{text[1:]}.", tone="bad")
 
 
 def _causes(report: Wire) -> Iterator[Headline]:
     mix = report["mix"]
-    rows = sorted(mix["rows"], key=lambda one: -one["count"])
     if not mix["count"]:
         return
-    first = rows[0]
+    first = max(mix["rows"], key=lambda row: row["count"])
     text = (
         f"{first['row']} fails most: {first['count']:,} of {mix['count']:,}"
         f" ({share(first['share']['value'])}; {share(first['llama3_share'])} in Llama 3)."
     )
-    origins = {one["origin"]: one for one in report["origins"]}
+    origins = {row["origin"]: row for row in report["origins"]}
     parts = [
         f"{name} {share(origins[name]['share']['value'])}"
         for name in ("hardware", "software", "maintenance", "unknown")
@@ -191,15 +207,19 @@ def _causes(report: Wire) -> Iterator[Headline]:
 
 def _trend(report: Wire) -> Iterator[Headline]:
     comparison = report["comparison"]
-    ratio = comparison["ratio"]
     if not comparison["differs"] or comparison["split"] is None:
         return
-    since = _day(datetime.fromisoformat(comparison["split"]))
-    times = "more" if (ratio["value"] or 2) > 1 else "less"
-    how = by_unit(ratio) if ratio["value"] else ""
-    text = f"Since {since} jobs stop {times} often than before: {how} times as often."
+    times, ratio = trend_words(comparison)
+    since = day_of(comparison["split"])
+    text = f"Since {since} jobs stop {times} often than before: {ratio} times as often."
     why = f"{comparison['first']:,} interruptions against {comparison['second']:,} before."
     yield Headline("time", text, why, "bad" if times == "more" else "good")
+
+
+def trend_words(comparison: Wire) -> tuple[str, str]:
+    """``more`` or ``less``, and how many times as often; empty where that is not known."""
+    ratio = comparison["ratio"]
+    return "more" if (ratio["value"] or 2) > 1 else "less", by_unit(ratio) if ratio["value"] else ""
 
 
 def _checkpoint(report: Wire) -> Iterator[Headline]:
@@ -211,24 +231,23 @@ def _checkpoint(report: Wire) -> Iterator[Headline]:
         f" then take {by_unit(plan['loss'])}."
     )
     why = (
-        f"For {what(report)}, {mark(plan['cost_s'] / 3600)} for a checkpoint and"
+        f"For {reference_job(report)}, {mark(plan['cost_s'] / 3600)} for a checkpoint and"
         f" {mark(plan['restart_s'] / 3600)} for a restart."
     )
     yield Headline("checkpoint", text, why)
 
 
 def _spares(report: Wire) -> Iterator[Headline]:
-    rows = report["spares"]
-    if not rows:
+    row = _best_founded(report["spares"])
+    if row is None:
         return
-    row = next((one for one in rows if one["basis"] == "outages"), rows[0])
     spares = row["spares"]
     text = (
         f"With {count(spares['at_99'], 'spare')}, {count(spares['num_nodes'], 'node')} are there"
         f" {per_cent(0.99)} of the time."
     )
     away = row["repair_days"] * _DAY_H
-    why = f"Where {BASIS.get(row['basis'], row['basis'])}, for {mark(away)}."
+    why = f"Where {_takes_out(row)}, for {mark(away)}."
     if row["basis"] == "outages":
         why = f"By the outages on record, {hours(away)} each on average."
     yield Headline("spares", text, why)
@@ -237,8 +256,8 @@ def _spares(report: Wire) -> Iterator[Headline]:
 def _silence(report: Wire) -> Iterator[Headline]:
     days = report["silent_days"]["days"]
     if days:
-        told = ", ".join(days[:4]) + (" ..." if len(days) > 4 else "")
-        text = f"{count(len(days), 'day')} without a record, where some are certain: {told}."
+        listed = ", ".join(days[:4]) + (" ..." if len(days) > 4 else "")
+        text = f"{count(len(days), 'day')} without a record, where some are certain: {listed}."
         yield Headline("time", text, "Look at the collector before the fleet.", "may")
 
 
@@ -247,8 +266,3 @@ def _many(number: float) -> str:
         if number >= least:
             return f"{number / least:,.1f}{word}"
     return f"{number:,.0f}"
-
-
-def _day(at: datetime) -> str:
-    moment = at.astimezone(UTC)
-    return f"{moment.day} {moment:%b %Y}"

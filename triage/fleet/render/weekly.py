@@ -5,16 +5,14 @@ of the week and the grades at its begin. Names are not neutralised: that is each
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 
-from triage.fleet.render.charts.over_time import what
-from triage.fleet.render.sentences import EMPTY, answers, is_empty
-from triage.fleet.render.words import by_unit, count, duration
+from triage.fleet.render.charts.over_time import reference_job
+from triage.fleet.render.sentences import EMPTY, answers, is_empty, trend_words
+from triage.fleet.render.words import Wire, count, day_of, duration
 
 __all__ = ["headline", "sentences"]
 
-Wire = Mapping[str, Any]
 MAX_CAUSES: Final = 4
 MAX_NAMES: Final = 12
 MAX_PARTS: Final = 3
@@ -24,12 +22,11 @@ FROM_TREND: Final = frozenset({"checkpoint", "spares"})
 
 def headline(week: Wire, standings: Wire) -> str:
     """``Fleet, week to 16 Nov 2026: 12 unexpected interruptions, 2 lemons``."""
-    until = datetime.fromisoformat(week["until"]).astimezone(UTC)
     cluster = f" {week['cluster']}" if week["cluster"] else ""
     stops = count(week["stops"]["unexpected"], "unexpected interruption")
     lemons = standings["counts"]["lemon"]
     more = f", {count(lemons, 'lemon')}" if lemons else ""
-    return f"Fleet{cluster}, week to {until:%-d %b %Y}: {stops}{more}"
+    return f"Fleet{cluster}, week to {day_of(week['until'])}: {stops}{more}"
 
 
 def sentences(
@@ -48,7 +45,7 @@ def sentences(
         *parts(standings),
         *causes(week),
         *to_check(checks),
-        *(one.text for one in answers(trend, standings) if one.key in FROM_TREND),
+        *(answer.text for answer in answers(trend, standings) if answer.key in FROM_TREND),
     ]
 
 
@@ -56,40 +53,34 @@ def stops(week: Wire, trend: Wire) -> Iterator[str]:
     counted, planned = week["stops"]["unexpected"], week["stops"]["planned"]
     earlier = trend["stops"]["unexpected"] - counted
     days = (trend["exposure"]["days"] - week["exposure"]["days"]) or 1.0
-    said = f"{count(counted, 'unexpected interruption')}, {planned:,} planned"
+    text = f"{count(counted, 'unexpected interruption')}, {planned:,} planned"
     if earlier or trend["exposure"]["runs"] > week["exposure"]["runs"]:
-        said += f"; {7 * earlier / days:.1f} unexpected ones a week in the {days / 7:.0f} before"
-    yield f"{said}."
+        text += f"; {7 * earlier / days:.1f} unexpected ones a week in the {days / 7:.0f} before"
+    yield f"{text}."
     mtti = week["reference_mtti"]
     if mtti["value"] or mtti["low"]:
         how = "stopped every" if mtti["value"] else "ran"
-        yield f"A{what(week)[1:]} {how} {duration(mtti)}."
+        yield f"A{reference_job(week)[1:]} {how} {duration(mtti)}."
     comparison = trend["comparison"]
     if comparison["differs"]:
-        ratio = comparison["ratio"]
-        times = "more" if (ratio["value"] or 2) > 1 else "less"
-        told = f": {by_unit(ratio)} times as often" if ratio["value"] else ""
-        yield f"That is {times} often than in the weeks before{told}."
+        times, ratio = trend_words(comparison)
+        factor = f": {ratio} times as often" if ratio else ""
+        yield f"That is {times} often than in the weeks before{factor}."
 
 
 def nodes(standings: Wire, before: Mapping[str, str]) -> Iterator[str]:
-    now = {one["node"]: one["grade"] for one in standings["nodes"]}
-    lemons = [node for node, grade in now.items() if grade == "lemon"]
-    if lemons:
-        names = [
-            node if before.get(node) == "lemon" else f"{node} (new)" for node in lemons[:MAX_NAMES]
-        ]
-        yield f"{count(len(lemons), 'lemon')} to take out: {listed(names, len(lemons))}."
-    watched = [
-        node for node, grade in now.items() if grade == "watch" and before.get(node) != "watch"
-    ]
-    if watched:
-        yield f"Newly watched: {listed(watched[:MAX_NAMES], len(watched))}."
-    left = sorted(
-        node for node, grade in before.items() if grade == "lemon" and now.get(node) != "lemon"
+    now = {row["node"]: row["grade"] for row in standings["nodes"]}
+    lemons, watched = (
+        [node for node, grade in now.items() if grade == wanted] for wanted in ("lemon", "watch")
     )
-    if left:
-        yield f"No longer a lemon: {listed(left[:MAX_NAMES], len(left))}."
+    if lemons:
+        names = [node if before.get(node) == "lemon" else f"{node} (new)" for node in lemons]
+        yield f"{count(len(lemons), 'lemon')} to take out: {listed(names, MAX_NAMES)}."
+    if new := [node for node in watched if before.get(node) != "watch"]:
+        yield f"Newly watched: {listed(new, MAX_NAMES)}."
+    once = (node for node, grade in before.items() if grade == "lemon")
+    if mended := sorted(node for node in once if now.get(node) != "lemon"):
+        yield f"No longer a lemon: {listed(mended, MAX_NAMES)}."
 
 
 def parts(standings: Wire) -> Iterator[str]:
@@ -99,22 +90,19 @@ def parts(standings: Wire) -> Iterator[str]:
 
 
 def causes(week: Wire) -> Iterator[str]:
-    rows = sorted(
-        (row for row in week["mix"]["rows"] if row["count"]), key=lambda row: -row["count"]
-    )
-    if rows:
-        told = ", ".join(f"{row['row']} {row['count']:,}" for row in rows[:MAX_CAUSES])
-        more = len(rows) - MAX_CAUSES
-        yield f"By cause: {told}{f' and {more} more' if more > 0 else ''}."
+    rows = sorted(week["mix"]["rows"], key=lambda row: -row["count"])
+    if counts := [f"{row['row']} {row['count']:,}" for row in rows if row["count"]]:
+        yield f"By cause: {listed(counts, MAX_CAUSES)}."
 
 
 def to_check(checks: Sequence[Wire]) -> Iterator[str]:
-    failing = sum(one["state"] == "failing" for one in checks)
+    failing = sum(check["state"] == "failing" for check in checks)
     if checks:
         due = len(checks) - failing
         yield f"{count(failing, 'check')} failing, {due:,} due."
 
 
-def listed(names: Sequence[str], number: int) -> str:
-    more = number - len(names)
-    return ", ".join(names) + (f" and {more} more" if more > 0 else "")
+def listed(names: Sequence[str], most: int) -> str:
+    """``n3, n7 and 2 more``: the first ``most`` of the names."""
+    more = len(names) - most
+    return ", ".join(names[:most]) + (f" and {more} more" if more > 0 else "")

@@ -5,14 +5,17 @@ it: minutes below an hour, days above two. What was never seen is a bound, not a
 """
 
 from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
 from typing import Any, Final
 
 __all__ = [
     "NOTHING",
     "Estimate",
+    "Wire",
     "by_unit",
     "clock",
     "count",
+    "day_of",
     "duration",
     "figure",
     "hours",
@@ -20,9 +23,11 @@ __all__ = [
     "per_cent",
     "seconds",
     "share",
-    "told",
+    "with_interval",
 ]
 
+Wire = Mapping[str, Any]
+"""A fleet's report, its standings, its telemetry, or a row of them, as the service sends them."""
 Estimate = Mapping[str, Any]
 """The wire form of an estimate: ``value``, ``low``, ``high``, ``n`` and ``unit``."""
 NOTHING: Final = "unknown"
@@ -42,6 +47,12 @@ def clock(hour: float) -> str:
     """An hour of the day as ``13:30``."""
     minutes = round(hour * 60) % 1440
     return f"{minutes // 60:02d}:{minutes % 60:02d}"
+
+
+def day_of(at: datetime | str, *, with_year: bool = True) -> str:
+    """``1 Oct 2026``: the day in UTC of a time, or of one as the wire has it."""
+    moment = (datetime.fromisoformat(at) if isinstance(at, str) else at).astimezone(UTC)
+    return f"{moment.day} {moment:%b %Y}" if with_year else f"{moment.day} {moment:%b}"
 
 
 def count(number: float, noun: str, many: str = "") -> str:
@@ -112,7 +123,7 @@ def per_cent(value: float) -> str:
     return f"{100 * value:g} %"
 
 
-def told(estimate: Estimate | None, worded: Callable[[float], str] = figure) -> str:
+def with_interval(estimate: Estimate | None, worded: Callable[[float], str] = figure) -> str:
     """An estimate with its interval: ``3.1 h (2.8 to 3.4)``; a bound where that is all there is.
 
     ``worded`` is for the figure and its bounds alike; the unit it writes stands once.
@@ -126,7 +137,7 @@ def told(estimate: Estimate | None, worded: Callable[[float], str] = figure) -> 
         return NOTHING if high is None else f"less than {worded(high)}"
     if low is None and high is None:
         return worded(value)
-    bounds = [NOTHING if one is None else _bare(worded(one)) for one in (low, high)]
+    bounds = [NOTHING if bound is None else _bare(worded(bound)) for bound in (low, high)]
     if {*bounds} == {_bare(worded(value))}:
         return worded(value)
     if low is None:
@@ -142,7 +153,7 @@ def duration(estimate: Estimate | None, unit_h: float = 1.0) -> str:
     if not known:
         return NOTHING
     scale_h, word = unit_of(known[0] * unit_h)
-    return told(estimate, lambda one: f"{figure(one * unit_h / scale_h)} {word}")
+    return with_interval(estimate, lambda time: f"{figure(time * unit_h / scale_h)} {word}")
 
 
 def by_unit(estimate: Estimate | None) -> str:
@@ -152,7 +163,7 @@ def by_unit(estimate: Estimate | None) -> str:
         return duration(estimate)
     if unit == "s":
         return duration(estimate, 1 / 3600)
-    return told(estimate, share if unit in ("share", "probability") else figure)
+    return with_interval(estimate, share if unit in ("share", "probability") else figure)
 
 
 def _bare(text: str) -> str:

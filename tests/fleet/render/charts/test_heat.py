@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from tests.fleet.render import fleets
-from triage.fleet.render.charts.heat import as_svg, as_table, node_table, rack_table, said
+from triage.fleet.render.charts.heat import as_svg, as_table, node_table, rack_table, sentences
 from triage.fleet.render.page.html import render
 from triage.statistics.daily_cycle import daily_cycle
 
@@ -34,21 +34,21 @@ def rack(name, ahead, trend=0.0):
 
 
 def test_a_swing_is_told_peak_to_peak_with_its_hour():
-    [sentence] = said(telemetry())
+    [sentence] = sentences(telemetry())
 
     assert sentence.startswith("Step time swings by 1.5 % (1.4 to 1.6) over the day")
     assert "longest around 13:0" in sentence or "longest around 12:5" in sentence
 
 
 def test_noise_is_no_swing():
-    [sentence] = said(telemetry(0.0))
+    [sentence] = sentences(telemetry(0.0))
 
     assert sentence.startswith("No daily swing of step time is told from noise")
 
 
 def test_without_step_time_there_is_nothing():
     for nothing in ({}, {"daily_swing": None}):
-        assert said(nothing) == []
+        assert sentences(nothing) == []
         assert as_svg(nothing) == ""
         assert rack_table(nothing) == node_table(nothing) == ""
 

@@ -4,7 +4,15 @@ import re
 
 from tests.fleet.render import fleets
 from triage.domain.standing import FleetStandings, Grade, Standing
-from triage.fleet.render.charts.leaves import MAX_NODES, Leaf, as_svg, as_table, leaves_of, legend
+from triage.fleet.render.charts.grades import legend
+from triage.fleet.render.charts.leaves import (
+    MAX_NODES,
+    Leaf,
+    as_svg,
+    as_table,
+    counts_of,
+    leaves_of,
+)
 
 
 def squares(svg, grade):
@@ -71,7 +79,7 @@ def test_too_many_nodes_are_a_sentence():
     leaf = Leaf("leaf1", tuple((f"n{n}", "normal") for n in range(MAX_NODES + 1)))
 
     assert "too many to draw" in as_svg((leaf,))
-    assert "20,001" in legend((leaf,))
+    assert "20,001" in legend(counts_of((leaf,)))
 
 
 def test_hostile_names_are_words_in_the_map():

@@ -4,38 +4,35 @@ Bars are shares, each with its exact interval; the outlined bar is Llama 3's. Th
 sample as ours are, so only what the test names is said to differ.
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from triage.domain.llama3 import LLAMA3_UNEXPECTED
-from triage.fleet.render.charts.chart import framed, rect, text
+from triage.fleet.render.charts.chart import RIGHT, framed, rect, text, ticks_below
 from triage.fleet.render.charts.scale import Scale, linear
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import count, share
+from triage.fleet.render.words import Wire, count, share
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = ["as_svg", "as_table", "said", "shown_rows"]
-
-Report = Mapping[str, Any]
+__all__ = ["as_svg", "as_table", "shown_rows", "summary"]
 
 _ROW: Final = 24
 _LEFT: Final = 236
-_WIDTH: Final = 680
+_TOP: Final = 4
 _FOOT: Final = 26
-# More rows than this are told by their marks in picture and table.
+# More rows than this are not named in the sentence; picture and table mark them.
 _MAX_NAMED: Final = 4
 
 
-def shown_rows(report: Report) -> list[Mapping[str, Any]]:
+def shown_rows(report: Wire) -> list[Wire]:
     """The rows with a count on either side, the most frequent here first."""
-    rows = [one for one in report["mix"]["rows"] if one["count"] or one["llama3_count"]]
-    return sorted(rows, key=lambda one: (-one["count"], -one["llama3_count"]))
+    rows = [row for row in report["mix"]["rows"] if row["count"] or row["llama3_count"]]
+    return sorted(rows, key=lambda row: (-row["count"], -row["llama3_count"]))
 
 
-def said(report: Report) -> str:
+def summary(report: Wire) -> str:
     """Whether the mix differs, in one sentence."""
     mix = report["mix"]
-    different = [one["row"] for one in shown_rows(report) if one["differs"]]
+    different = [row["row"] for row in shown_rows(report) if row["differs"]]
     if mix["p_value"] is None:
         return "Too few were triaged to tell whether the mix differs from Llama 3's."
     if different:
@@ -47,35 +44,25 @@ def said(report: Report) -> str:
     return "The mix does not differ from Llama 3's by more than chance."
 
 
-def as_svg(report: Report) -> Html:
+def as_svg(report: Wire) -> Html:
     """Bars of shares, ours filled with a whisker, Llama 3's outlined; nothing without a cause."""
     rows = shown_rows(report)
     if not report["mix"]["count"]:
         return constant("")
-    ends = [one["share"]["high"] or 0.0 for one in rows] + [one["llama3_share"] for one in rows]
-    scale = linear(ends, _LEFT, _WIDTH - 16)
-    floor = 4 + _ROW * len(rows)
-    drawn = [
-        join(
-            (
-                el("path", {"class": "tick", "d": f"M{scale.at(one):g} 4V{floor}"}),
-                text(scale.at(one), floor + 16, f"{100 * one:g} %", "soft", "middle"),
-            )
-        )
-        for one in scale.ticks
-    ]
-    drawn += [_bars(one, 4 + _ROW * place, scale) for place, one in enumerate(rows)]
+    ends = [row["share"]["high"] or 0.0 for row in rows] + [row["llama3_share"] for row in rows]
+    scale = linear(ends, _LEFT, RIGHT)
+    floor = _TOP + _ROW * len(rows)
     return framed(
         "Causes of interruptions, this fleet beside Llama 3",
-        f"{said(report)} Filled bars are this fleet with 95 % intervals, outlined ones Llama 3.",
-        join(drawn),
-        width=_WIDTH,
+        f"{summary(report)} Filled bars are this fleet with 95 % intervals, outlined ones Llama 3.",
+        ticks_below(scale, lambda share: f"{100 * share:g} %", floor, _TOP),
+        *(_bars(row, _TOP + _ROW * place, scale) for place, row in enumerate(rows)),
         height=floor + _FOOT,
         name="causes",
     )
 
 
-def _bars(row: Mapping[str, Any], top: float, scale: Scale) -> Html:
+def _bars(row: Wire, top: float, scale: Scale) -> Html:
     middle = top + _ROW / 2
     mine = row["share"]
     low, high = scale.at(mine["low"] or 0.0), scale.at(mine["high"] or 0.0)
@@ -91,26 +78,24 @@ def _bars(row: Mapping[str, Any], top: float, scale: Scale) -> Html:
     )
 
 
-def as_table(report: Report) -> Html:
+def as_table(report: Wire) -> Html:
     """The counts, which shares are derived from."""
     mix = report["mix"]
     rows = (
         (
-            one["row"],
-            one["parent"],
-            f"{one['count']:,}",
-            share(one["share"]["value"]),
-            _interval(one["share"]),
-            f"{one['llama3_count']:,}",
-            share(one["llama3_share"]),
-            el("span", {"class": "differs"}, "differs") if one["differs"] else "",
+            row["row"],
+            row["parent"],
+            f"{row['count']:,}",
+            share(row["share"]["value"]),
+            _interval(row["share"]),
+            f"{row['llama3_count']:,}",
+            share(row["llama3_share"]),
+            el("span", {"class": "differs"}, "differs") if row["differs"] else "",
         )
-        for one in shown_rows(report)
+        for row in shown_rows(report)
     )
-    head = (
-        "Cause", "Part", "#Here", "#Share", "#95 %", f"#Llama 3, of {LLAMA3_UNEXPECTED}",
-        "#Their share", "",
-    )  # fmt: skip
+    theirs = f"#Llama 3, of {LLAMA3_UNEXPECTED}"
+    head = ("Cause", "Part", "#Here", "#Share", "#95 %", theirs, "#Their share", "")
     made = table("Unexpected interruptions by cause", head, rows, name="causes")
     without = mix["without_row"]
     if not without:
@@ -119,7 +104,7 @@ def as_table(report: Report) -> Html:
     return join((made, el("p", {"class": "soft"}, more)))
 
 
-def _interval(estimate: Mapping[str, Any]) -> str:
+def _interval(estimate: Wire) -> str:
     low, high = estimate["low"], estimate["high"]
     if low is None or high is None:
         return ""

@@ -5,7 +5,6 @@ are numbers of ours; only words come from the record, and ``el`` escapes them.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Final
 
 from triage.fleet.render.charts.scale import Scale
@@ -16,14 +15,18 @@ __all__ = [
     "BOTTOM",
     "HATCH",
     "HEIGHT",
+    "HOURS",
     "LEFT",
     "RIGHT",
     "TOP",
     "WIDTH",
     "Point",
-    "Tick",
     "area",
+    "dot",
     "framed",
+    "hour_axis",
+    "hour_x",
+    "level_line",
     "line",
     "rect",
     "text",
@@ -32,7 +35,11 @@ __all__ = [
 ]
 
 WIDTH, HEIGHT = 680, 300
-LEFT, RIGHT, TOP, BOTTOM = 64, 16, 14, 44
+# The sides of the plot itself; above it stands the name of the upright scale.
+LEFT, RIGHT, TOP = 64, WIDTH - 16, 30
+BOTTOM: Final = 44
+"""How much lies below the plot: words of the ticks, and the name of their scale."""
+HOURS: Final = 24
 _MAX_WORD: Final = 60
 
 HATCH: Final = constant(
@@ -45,18 +52,14 @@ HATCH: Final = constant(
 Point = tuple[float, float]
 
 
-@dataclass(frozen=True, slots=True)
-class Tick:
-    """A mark of a scale: its place and its word."""
-
-    at: float
-    word: str
-
-
 def framed(
-    title: str, desc: str, *drawn: str | None, width: float = WIDTH, height: float = HEIGHT,
+    title: str,
+    desc: str,
+    *drawn: str | None,
+    width: float = WIDTH,
+    height: float = HEIGHT,
     name: str = "",
-) -> Html:  # fmt: skip
+) -> Html:
     """The SVG element; ``name`` is a class beside ``chart``."""
     return el(
         "svg",
@@ -81,32 +84,53 @@ def ticks_below(
     marks = [
         join(
             (
-                el("path", {"class": "tick", "d": f"M{scale.at(one):g} {top:g}V{floor:g}"}),
-                text(scale.at(one), floor + 16, worded(one), "soft", "middle"),
+                el("path", {"class": "tick", "d": f"M{scale.at(tick):g} {top:g}V{floor:g}"}),
+                text(scale.at(tick), floor + 16, worded(tick), "soft", "middle"),
             )
         )
-        for one in scale.ticks
+        for tick in scale.ticks
     ]
     middle = (scale.start + scale.end) / 2
-    marks.append(text(middle, floor + 34, name, "name", "middle") if name else constant(""))
-    return join(marks)
+    return join((*marks, text(middle, floor + 34, name, "name", "middle") if name else None))
 
 
-def ticks_beside(
-    scale: Scale, worded: Callable[[float], str], left: float, right: float, name: str = ""
-) -> Html:
+def ticks_beside(scale: Scale, worded: Callable[[float], str], name: str) -> Html:
     """Level grid lines with their words on the left; the scale's name stands over them."""
     marks = [
         join(
             (
-                el("path", {"class": "tick", "d": f"M{left:g} {scale.at(one):g}H{right:g}"}),
-                text(left - 8, scale.at(one) + 4, worded(one), "soft", "end"),
+                el("path", {"class": "tick", "d": f"M{LEFT} {scale.at(tick):g}H{RIGHT}"}),
+                text(LEFT - 8, scale.at(tick) + 4, worded(tick), "soft", "end"),
             )
         )
-        for one in scale.ticks
+        for tick in scale.ticks
     ]
-    marks.append(text(left, scale.end - 8, name, "name", "start") if name else constant(""))
-    return join(marks)
+    return join((*marks, text(LEFT, scale.end - 8, name, "name")))
+
+
+def hour_x(hour: float) -> float:
+    """Where an hour of the day stands, 0 at the left and 24 at the right."""
+    return round(LEFT + hour * (RIGHT - LEFT) / HOURS, 1)
+
+
+def hour_axis(floor: float, zone: str) -> Html:
+    """Every third hour of the day under the floor, and the zone that they are of."""
+    marks = (
+        text(hour_x(hour), floor + 16, f"{hour:02d}:00", "soft", "middle")
+        for hour in range(0, HOURS + 1, 3)
+    )
+    name = text((LEFT + RIGHT) / 2, floor + 34, f"Hour of the day, {zone}", "name", "middle")
+    return join((*marks, name))
+
+
+def level_line(y: float) -> Html:
+    """The mean as a dotted line across the whole plot."""
+    return line([(LEFT, y), (RIGHT, y)], "mean")
+
+
+def dot(x: float, y: float, name: str = "dot", radius: int = 4) -> Html:
+    """A round mark."""
+    return el("circle", {"class": name, "cx": x, "cy": y, "r": radius})
 
 
 def line(points: Sequence[Point], name: str) -> Html:

@@ -3,16 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from triage.domain.standing import Grade
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = ["CELL", "MEANING", "WORDS", "cells_of", "grade_word", "swatch"]
+__all__ = ["CELL", "MEANING", "WORDS", "cells_of", "grade_word", "known_grade", "legend"]
 
 CELL: Final = 12
 """The side of a node's square."""
-WORDS: Final = tuple(str(one) for one in (
-    Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN,
-))  # fmt: skip
+WORDS: Final = ("lemon", "watch", "normal", "golden", "unknown")
 """The worst first."""
 MEANING: Final[Mapping[str, str]] = {
     "lemon": "interrupts jobs more than chance and the fleet's rate explain",
@@ -50,7 +47,7 @@ def cells_of(corners: Mapping[str, Sequence[Corner]]) -> Html:
 
 
 def swatch(grade: str) -> Html:
-    """The square of a grade, for legends and tables; silent for who listens."""
+    """The square of a grade, for legends and tables; a screen reader passes it over."""
     return el(
         "svg",
         {"class": "chart", "width": CELL + 2, "height": CELL + 2, "aria-hidden": "true"},
@@ -58,7 +55,22 @@ def swatch(grade: str) -> Html:
     )
 
 
+def known_grade(grade: str) -> str:
+    """The grade, or ``unknown`` for a word that is none."""
+    return grade if grade in WORDS else "unknown"
+
+
+def legend(counts: Mapping[str, int]) -> Html:
+    """The grades that occur, what they mean, and how many nodes are of each."""
+    items = (
+        el("li", None, swatch(grade), f" {grade}: {MEANING[grade]} ({counts[grade]:,})")
+        for grade in WORDS
+        if counts.get(grade)
+    )
+    return el("ul", {"class": "keys"}, join(items))
+
+
 def grade_word(grade: str) -> Html:
     """The word with its square."""
-    known = grade if grade in WORDS else "unknown"
+    known = known_grade(grade)
     return el("span", {"class": constant(f"grade {known}")}, swatch(known), known)

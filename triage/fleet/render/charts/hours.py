@@ -1,84 +1,69 @@
 """Hours of the day at which jobs are interrupted: heat and people come by the clock."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from triage.fleet.render.charts.chart import (
     BOTTOM,
-    LEFT,
-    RIGHT,
+    HOURS,
     TOP,
-    WIDTH,
     framed,
-    line,
+    hour_axis,
+    hour_x,
+    level_line,
     rect,
-    text,
     ticks_beside,
-)  # fmt: skip
+)
 from triage.fleet.render.charts.scale import linear
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import clock, share
-from triage.render.pictures.markup import Html, constant, join
+from triage.fleet.render.words import Wire, clock, share
+from triage.render.pictures.markup import Html, constant
 
-__all__ = ["as_svg", "as_table", "said"]
-
-Report = Mapping[str, Any]
+__all__ = ["as_svg", "as_table", "summary"]
 
 _HEIGHT: Final = 220
-_HEAD: Final = 16
-_HOURS: Final = 24
+# A p-value below this is called a clear hour.
 _CLEAR: Final = 0.05
 
 
-def as_svg(report: Report) -> Html:
+def as_svg(report: Wire) -> Html:
     """Bars by hour; nothing for a handful of stops."""
     counts = report["hours_of_day"]["counts"]
-    if report["hours_of_day"]["p_value"] is None or len(counts) != _HOURS:
+    if report["hours_of_day"]["p_value"] is None or len(counts) != HOURS:
         return constant("")
     floor = _HEIGHT - BOTTOM
-    y = linear(counts, floor, TOP + _HEAD)
-    wide = (WIDTH - RIGHT - LEFT) / _HOURS
-    bars = [
-        rect(
-            round(LEFT + hour * wide + 2, 1), y.at(number), round(wide - 4, 1),
-            round(floor - y.at(number), 1), "bar",
-        )
+    y = linear(counts, floor, TOP)
+    wide = round(hour_x(1) - hour_x(0) - 4, 1)
+    bars = (
+        rect(hour_x(hour) + 2, y.at(number), wide, round(floor - y.at(number), 1), "bar")
         for hour, number in enumerate(counts)
-    ]  # fmt: skip
-    marks = [
-        text(round(LEFT + hour * wide, 1), floor + 16, f"{hour:02d}:00", "soft", "middle")
-        for hour in range(0, _HOURS + 1, 3)
-    ]
-    mean = sum(counts) / _HOURS
+    )
     return framed(
         "Interruptions by hour of the day",
-        said(report),
-        ticks_beside(y, lambda one: f"{one:g}", LEFT, WIDTH - RIGHT, "Interruptions"),
-        join(bars),
-        line([(LEFT, y.at(mean)), (WIDTH - RIGHT, y.at(mean))], "mean"),
-        join(marks),
-        text((LEFT + WIDTH - RIGHT) / 2, floor + 34, f"Hour of the day, {_zone(report)}", "name",
-             "middle"),
+        summary(report),
+        ticks_beside(y, lambda number: f"{number:g}", "Interruptions"),
+        *bars,
+        level_line(y.at(sum(counts) / HOURS)),
+        hour_axis(floor, _zone(report)),
         height=_HEIGHT,
-    )  # fmt: skip
-
-
-def said(report: Report) -> str:
-    """Whether an hour stands out."""
-    found = report["hours_of_day"]
-    peak = found["peak_hour"]
-    if found["p_value"] is None:
-        return "Too few interruptions to tell one hour from another."
-    if found["p_value"] >= _CLEAR or peak["value"] is None:
-        return f"No hour of the day stands out (Rayleigh test, p = {found['p_value']:.2g})."
-    span = f" ({clock(peak['low'])} to {clock(peak['high'])})" if peak["low"] is not None else ""
-    return (
-        f"Interruptions gather around {clock(peak['value'])}{span}, {_zone(report)}:"
-        f" Rayleigh test, p = {found['p_value']:.2g}."
     )
 
 
-def as_table(report: Report) -> Html:
+def summary(report: Wire) -> str:
+    """Whether an hour stands out."""
+    hours = report["hours_of_day"]
+    peak = hours["peak_hour"]
+    if hours["p_value"] is None:
+        return "Too few interruptions to tell one hour from another."
+    if hours["p_value"] >= _CLEAR or peak["value"] is None:
+        return f"No hour of the day stands out (Rayleigh test, p = {hours['p_value']:.2g})."
+    span = f" ({clock(peak['low'])} to {clock(peak['high'])})" if peak["low"] is not None else ""
+    return (
+        f"Interruptions gather around {clock(peak['value'])}{span}, {_zone(report)}:"
+        f" Rayleigh test, p = {hours['p_value']:.2g}."
+    )
+
+
+def as_table(report: Wire) -> Html:
     """The hours as rows."""
     counts = report["hours_of_day"]["counts"]
     total = sum(counts)
@@ -89,6 +74,6 @@ def as_table(report: Report) -> Html:
     return table("Interruptions by hour", ("Hour", "#Interruptions", "#Share"), rows)
 
 
-def _zone(report: Report) -> str:
+def _zone(report: Wire) -> str:
     offset = report["options"]["utc_offset_hours"]
     return f"UTC{offset:+g} h" if offset else "UTC"

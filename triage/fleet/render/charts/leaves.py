@@ -4,20 +4,21 @@ What is accused node after node may be the switch above them. The map shows it i
 one bad square is a node, a box of them is a switch.
 """
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 from triage.domain.natural import natural
 from triage.fleet.render.charts.chart import framed, rect, text
-from triage.fleet.render.charts.grades import CELL, MEANING, WORDS, cells_of, swatch
+from triage.fleet.render.charts.grades import CELL, WORDS, cells_of
 from triage.fleet.render.charts.table import table
-from triage.fleet.render.words import count
+from triage.fleet.render.words import Wire, count
 from triage.render.pictures.markup import Html, constant, el, join
 from triage.render.words.clean import cut, one_line
 from triage.render.words.ranges import condense_names
 
-__all__ = ["MAX_NODES", "Leaf", "as_svg", "as_table", "leaves_of", "legend"]
+__all__ = ["MAX_NODES", "Leaf", "as_svg", "as_table", "counts_of", "leaves_of"]
 
 MAX_NODES: Final = 20_000
 """More squares than this are no picture."""
@@ -28,8 +29,6 @@ _NAME_CELLS: Final = 16
 _MAX_WIDE: Final = 16
 _MAX_TIP, _MAX_NAMES = 300, 120
 MAX_ROWS: Final = 40
-
-Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,37 +44,38 @@ class Leaf:
 
     def num(self, grade: str) -> int:
         """How many of its nodes are of this grade."""
-        return sum(one == grade for _, one in self.nodes)
+        return sum(of_node == grade for _, of_node in self.nodes)
+
+    @property
+    def label(self) -> str:
+        """Its name, or that no inventory gives one."""
+        return self.name or "no leaf known"
 
 
-def leaves_of(standings: Row) -> tuple[Leaf, ...]:
+def leaves_of(standings: Wire) -> tuple[Leaf, ...]:
     """The leaves of ``triage.standings/1`` by name; those of no leaf last.
 
-    Where not all nodes are told the others stand without a name, by the counts of their leaf.
+    Nodes that ``standings`` does not list have no name; the counts of their leaf give them.
     Empty where no node has a leaf: then there is nothing to draw.
     """
-    accused = {
-        one["name"]: one["text"] for one in standings["parts"] if one["kind"] == "leaf_switch"
+    parts = standings["parts"]
+    accused = {part["name"]: part["text"] for part in parts if part["kind"] == "leaf_switch"}
+    nodes: dict[str | None, list[tuple[str, str]]] = {
+        leaf["leaf_switch"]: [] for leaf in standings["leaves"]
     }
-    found: dict[str | None, list[tuple[str, str]]] = {
-        one["leaf_switch"]: [] for one in standings["leaves"]
-    }
-    for one in standings["nodes"]:
-        if one["leaf_switch"] in found:
-            found[one["leaf_switch"]].append((one["node"], one["grade"]))
-    for one in standings["leaves"]:
-        told = found[one["leaf_switch"]]
-        told.sort(key=_by_name)
-        for grade, number in one["counts"].items():
-            told += [("", grade)] * (number - sum(mine == grade for _, mine in told))
-    order = sorted(found, key=lambda name: (name is None, natural(name or "")))
+    for row in standings["nodes"]:
+        if row["leaf_switch"] in nodes:
+            nodes[row["leaf_switch"]].append((row["node"], row["grade"]))
+    for leaf in standings["leaves"]:
+        of_leaf = nodes[leaf["leaf_switch"]]
+        of_leaf.sort(key=lambda node: natural(node[0]))
+        listed = Counter(grade for _, grade in of_leaf)
+        for grade, number in leaf["counts"].items():
+            of_leaf += [("", grade)] * (number - listed[grade])
+    order = sorted(nodes, key=lambda name: (name is None, natural(name or "")))
     return tuple(
-        Leaf(name, tuple(found[name]), accused.get(name) if name else None) for name in order
+        Leaf(name, tuple(nodes[name]), accused.get(name) if name else None) for name in order
     )
-
-
-def _by_name(node: tuple[str, str]) -> tuple[tuple[int, int, str], ...]:
-    return natural(node[0])
 
 
 def as_svg(leaves: Sequence[Leaf]) -> Html:
@@ -109,32 +109,30 @@ def as_svg(leaves: Sequence[Leaf]) -> Html:
     )
 
 
-def legend(leaves: Sequence[Leaf]) -> Html:
-    """What the squares mean, and how many there are of each."""
-    shown = [(grade, sum(leaf.num(grade) for leaf in leaves)) for grade in WORDS]
-    items = (
-        el("li", None, swatch(grade), f" {grade}: {MEANING[grade]} ({number:,})")
-        for grade, number in shown
-        if number
-    )
-    return el("ul", {"class": "keys"}, join(items))
+def counts_of(leaves: Sequence[Leaf]) -> Counter[str]:
+    """How many nodes are of each grade."""
+    return Counter(grade for leaf in leaves for _, grade in leaf.nodes)
 
 
 def as_table(leaves: Sequence[Leaf]) -> Html:
-    """The leaves that have something to say, as words: accused ones first."""
-    told = [one for one in leaves if one.accused or one.num("lemon") or one.num("watch")]
-    told.sort(key=lambda one: (one.accused is None, -one.num("lemon"), -one.num("watch")))
+    """The leaves that stand out, or have nodes that do; accused ones first."""
+    shown = [leaf for leaf in leaves if leaf.accused or leaf.num("lemon") or leaf.num("watch")]
+    shown.sort(key=lambda leaf: (leaf.accused is None, -leaf.num("lemon"), -leaf.num("watch")))
     rows = (
         (
-            one.name or "no leaf known", f"{len(one.nodes):,}", f"{one.num('lemon'):,}",
-            f"{one.num('watch'):,}", "itself accused" if one.accused else "", _names(one),
+            leaf.label,
+            f"{len(leaf.nodes):,}",
+            f"{leaf.num('lemon'):,}",
+            f"{leaf.num('watch'):,}",
+            "itself accused" if leaf.accused else "",
+            _names(leaf),
         )
-        for one in told[:MAX_ROWS]
-    )  # fmt: skip
-    if not told:
+        for leaf in shown[:MAX_ROWS]
+    )
+    if not shown:
         return el("p", None, "No leaf has a node that stands out.")
     head = ("Leaf switch", "#Nodes", "#Lemons", "#Watched", "Switch", "Which")
-    return table("Leaves with nodes that stand out", head, rows, left_out=len(told) - MAX_ROWS)
+    return table("Leaves with nodes that stand out", head, rows, left_out=len(shown) - MAX_ROWS)
 
 
 def _box(leaf: Leaf, left: float, top: float, wide: int, size: tuple[int, int]) -> Html:
@@ -144,7 +142,7 @@ def _box(leaf: Leaf, left: float, top: float, wide: int, size: tuple[int, int]) 
         row, column = divmod(place, wide)
         corner = (left + _PAD + column * _PITCH, first + row * _PITCH)
         corners.setdefault(grade, []).append(corner)
-    name = cut(one_line(leaf.name or "no leaf known"), _NAME_CELLS)
+    name = cut(one_line(leaf.label), _NAME_CELLS)
     accused = " accused" if leaf.accused else ""
     return el(
         "g",
@@ -157,7 +155,7 @@ def _box(leaf: Leaf, left: float, top: float, wide: int, size: tuple[int, int]) 
 
 
 def _tip(leaf: Leaf) -> str:
-    words = [f"{leaf.name or 'no leaf known'}: {count(len(leaf.nodes), 'node')}"]
+    words = [f"{leaf.label}: {count(len(leaf.nodes), 'node')}"]
     words += [names for names in (_names(leaf), leaf.accused) if names]
     return cut(one_line("; ".join(words)), _MAX_TIP)
 
@@ -166,12 +164,12 @@ def _names(leaf: Leaf) -> str:
     """``lemon n3, n7; watch n9``."""
     parts = []
     for grade in ("lemon", "watch"):
-        names = [name for name, one in leaf.nodes if one == grade and name]
+        names = [name for name, of_node in leaf.nodes if of_node == grade and name]
         if names:
             parts.append(f"{grade} {condense_names(map(one_line, names), max_chars=_MAX_NAMES)}")
     return "; ".join(parts)
 
 
 def _by_grade(leaves: Sequence[Leaf]) -> str:
-    counted = [(grade, sum(leaf.num(grade) for leaf in leaves)) for grade in WORDS]
-    return ", ".join(f"{number:,} {grade}" for grade, number in counted if number)
+    counts = counts_of(leaves)
+    return ", ".join(f"{counts[grade]:,} {grade}" for grade in WORDS if counts[grade])

@@ -1,10 +1,11 @@
 """What is to be planned by: checkpoints, effective time, spare nodes, and where growth ends."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from triage.fleet.render.charts.table import table
 from triage.fleet.render.words import (
+    Wire,
     by_unit,
     count,
     duration,
@@ -14,7 +15,7 @@ from triage.fleet.render.words import (
     per_cent,
     seconds,
     share,
-    told,
+    with_interval,
 )
 from triage.render.pictures.markup import Html, constant, el, join
 
@@ -22,13 +23,11 @@ __all__ = [
     "BASIS",
     "away",
     "checkpoint_table",
-    "effective",
+    "effective_time",
     "limit_table",
     "spare_answer",
     "spare_table",
 ]
-
-Report = Mapping[str, Any]
 
 BASIS: Final[Mapping[str, str]] = {
     "every stop": "every interruption takes a node out",
@@ -39,105 +38,102 @@ BASIS: Final[Mapping[str, str]] = {
 _DAY_H: Final = 24.0
 
 
-def checkpoint_table(report: Report) -> Html:
+def checkpoint_table(report: Wire) -> Html:
     """Intervals and losses by what a checkpoint costs; the first row is that of the options."""
     rows = [
         (
-            mark(one["cost_s"] / 3600),
-            duration(one["young"], 1 / 3600),
-            duration(one["daly"], 1 / 3600),
-            by_unit(one["loss_without_restart"]),
-            by_unit(one["loss"]),
+            mark(row["cost_s"] / 3600),
+            duration(row["young"], 1 / 3600),
+            duration(row["daly"], 1 / 3600),
+            by_unit(row["loss_without_restart"]),
+            by_unit(row["loss"]),
         )
-        for one in sorted(report["checkpoints"], key=lambda one: one["cost_s"])
-        if one["young"]["value"] or one["young"]["low"]
+        for row in sorted(report["checkpoints"], key=lambda row: row["cost_s"])
+        if row["young"]["value"] or row["young"]["low"]
     ]
     if not rows:
         return constant("")
-    restart = mark(report["options"]["restart_s"] / 3600)
-    head = ("One checkpoint takes", "#Young: every", "#Daly: every", "#Lost to both",
-            f"#And {restart} restarts")  # fmt: skip
+    restarts = f"#And {mark(report['options']['restart_s'] / 3600)} restarts"
+    head = ("One checkpoint takes", "#Young: every", "#Daly: every", "#Lost to both", restarts)
     return table("How often to checkpoint", head, rows)
 
 
-def effective(report: Report) -> list[str]:
+def effective_time(report: Wire) -> list[str]:
     """Effective training time, expected and measured, as sentences."""
     ettr = report["ettr"]
-    said = []
+    sentences = []
     if ettr["expected"]["value"] is not None:
         doubt = "" if ettr["valid"] else "; so much is lost that the formula is no longer exact"
-        said.append(f"Effective training time expected: {by_unit(ettr['expected'])}{doubt}.")
+        sentences.append(f"Effective training time expected: {by_unit(ettr['expected'])}{doubt}.")
     measured = ettr["measured"]["share"]
     if measured["value"] is not None:
-        said.append(
+        sentences.append(
             f"Measured over {count(measured['n'], 'run')}: {by_unit(measured)}, with"
             f" {figure(ettr['measured']['redone_hours'], 3)} GPU-hours of work done again."
         )
     if ettr["budget_min"] is not None:
-        said.append(
+        sentences.append(
             f"For {per_cent(ettr['wanted'])}, one interruption may cost"
             f" {hours(ettr['budget_min'] / 60, 3)} of its job, lost work included."
         )
     if ettr["longest_restart_s"] is not None:
-        said.append(
+        sentences.append(
             f"{per_cent(ettr['wanted'])} can be had with restarts of up to"
             f" {seconds(ettr['longest_restart_s'])}."
         )
     elif ettr["expected"]["value"] is not None:
-        said.append(f"{per_cent(ettr['wanted'])} cannot be had at this checkpoint cost.")
-    return said
+        sentences.append(f"{per_cent(ettr['wanted'])} cannot be had at this checkpoint cost.")
+    return sentences
 
 
-def spare_table(report: Report) -> Html:
+def spare_table(report: Wire) -> Html:
     """Spare nodes by what takes nodes out and how long they are away."""
     rows = [
         (
-            BASIS.get(one["basis"], one["basis"]),
-            away(one),
-            figure(one["spares"]["mean_down"]),
-            f"{one['spares']['at_95']:,}",
-            f"{one['spares']['at_99']:,}",
-            f"{one['spares']['at_999']:,}",
-            f"{one['spares']['percent']:.1f} %",
+            BASIS.get(row["basis"], row["basis"]),
+            away(row),
+            figure(row["spares"]["mean_down"]),
+            *(f"{row['spares'][key]:,}" for key in ("at_95", "at_99", "at_999")),
+            f"{row['spares']['percent']:.1f} %",
         )
-        for one in report["spares"]
+        for row in report["spares"]
     ]
     if not rows:
         return constant("")
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
-    head = ("What takes nodes out", "#And are away for", "#Away at once", "#95 %", "#99 %",
-            "#99.9 %", "#99 % of the nodes")  # fmt: skip
+    figures = ("#Away at once", "#95 %", "#99 %", "#99.9 %", "#99 % of the nodes")
+    head = ("What takes nodes out", "#And are away for", *figures)
     made = table(f"Spares with which {nodes} are there, at three confidences", head, rows)
     return join((made, _by_availability(report)))
 
 
-def away(row: Mapping[str, Any]) -> str:
-    """Days that were asked for are told as they are, measured ones with the digits they bear."""
+def away(row: Wire) -> str:
+    """How long a node is away: days asked for as given, measured ones with the digits they bear."""
     measured = row["basis"] == "outages"
     return (hours if measured else mark)(row["repair_days"] * _DAY_H)
 
 
-def _by_availability(report: Report) -> Html | None:
-    found = report["availability"]
-    if found is None or found["at_99"] is None:
+def _by_availability(report: Wire) -> Html | None:
+    spares = report["availability"]
+    if spares is None or spares["at_99"] is None:
         return None
     words = (
-        f"By availability alone ({share(found['availability'])} of nodes in service, measured):"
-        f" {count(found['at_99'], 'spare')} at 99 %."
+        f"By availability alone ({share(spares['availability'])} of nodes in service, measured):"
+        f" {count(spares['at_99'], 'spare')} at 99 %."
     )
     return el("p", {"class": "soft"}, words)
 
 
-def spare_answer(answer: Mapping[str, Any]) -> Html:
+def spare_answer(answer: Wire) -> Html:
     """Spares for one plan: ``triage.fleet.report.what_if.SparesAnswer`` on the wire."""
     rows = [
         (
-            BASIS.get(one["basis"], one["basis"]),
-            told(one["per_thousand_node_days"]),
-            figure(one["mean_down"]),
-            told(one["spares"], lambda value: f"{value:,.0f}"),
+            BASIS.get(row["basis"], row["basis"]),
+            with_interval(row["per_thousand_node_days"]),
+            figure(row["mean_down"]),
+            with_interval(row["spares"], lambda value: f"{value:,.0f}"),
         )
-        for one in answer["rows"]
+        for row in answer["rows"]
     ]
     notes = join(el("p", {"class": "soft"}, note) for note in answer["notes"])
     if not rows:
@@ -150,17 +146,21 @@ def spare_answer(answer: Mapping[str, Any]) -> Html:
     return join((table(caption, head, rows), notes))
 
 
-def limit_table(report: Report) -> Html:
+def limit_table(report: Wire) -> Html:
     """Where growth ends: after Epoch AI, from this fleet's own rate."""
     rows = [
-        (one["name"], told(one["useful_gpus"], _gpus), told(one["num_gpus"], _gpus))
-        for one in report["limits"]
+        (
+            row["name"],
+            with_interval(row["useful_gpus"], _gpus),
+            with_interval(row["num_gpus"], _gpus),
+        )
+        for row in report["limits"]
     ]
     if not rows:
         return constant("")
     wanted = per_cent(report["ettr"]["wanted"])
-    head = ("What grows, what is moved", f"#GPUs up to which {wanted} is left",
-            "#GPUs at which saving takes all time")  # fmt: skip
+    figures = (f"#GPUs up to which {wanted} is left", "#GPUs at which saving takes all time")
+    head = ("What grows, what is moved", *figures)
     return table("How far one job can grow at this rate of failures", head, rows)
 
 

@@ -12,17 +12,17 @@ _MOST_TICKS: Final = 7
 _STEPS: Final = (1.0, 2.0, 2.5, 5.0, 10.0)
 _MINUTE, _DAY, _YEAR = 1 / 60, 24.0, 8_760.0
 _FINE: Final = (
-    *(one / 3600 for one in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30)),
-    *(one * _MINUTE for one in (1, 2, 5, 10, 20, 30)),
+    *(second / 3600 for second in (0.1, 0.2, 0.5, 1, 2, 5, 10, 20, 30)),
+    *(minute * _MINUTE for minute in (1, 2, 5, 10, 20, 30)),
     *(1.0, 2.0, 3.0, 6.0, 12.0),
-    *(one * _DAY for one in (1, 2, 4, 7, 14, 30, 60, 120)),
-    *(one * _YEAR for one in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
+    *(day * _DAY for day in (1, 2, 4, 7, 14, 30, 60, 120)),
+    *(year * _YEAR for year in (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)),
 )
 """Times in hours that clocks and calendars have names for."""
 _COARSE: Final = (
-    1 / 3600, 10 / 3600, _MINUTE, 10 * _MINUTE, 1.0, 6.0, _DAY, 7 * _DAY, 30 * _DAY, _YEAR,
-    10 * _YEAR, 100 * _YEAR,
-)  # fmt: skip
+    *(1 / 3600, 10 / 3600, _MINUTE, 10 * _MINUTE, 1.0, 6.0),
+    *(_DAY, 7 * _DAY, 30 * _DAY, _YEAR, 10 * _YEAR, 100 * _YEAR),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,19 +50,19 @@ class Scale:
 
 def linear(values: Sequence[float], start: float, end: float) -> Scale:
     """A scale from zero over ``values``, whose ends are ticks."""
-    known = [one for one in values if math.isfinite(one)] or [0.0, 1.0]
+    known = [value for value in values if math.isfinite(value)] or [0.0, 1.0]
     low, high = min(0.0, *known), max(known)
     if high <= low:
         high = low + (abs(low) or 1.0)
     step = _step((high - low) / (_MOST_TICKS - 2))
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    ticks = tuple(round(step * one, 12) for one in range(first, last + 1))
+    ticks = tuple(round(step * number, 12) for number in range(first, last + 1))
     return Scale(ticks[0], ticks[-1], start, end, ticks)
 
 
 def decades(values: Sequence[float], start: float, end: float) -> Scale:
     """A logarithmic scale over the ``values`` above zero; its ends are 1, 2 or 5 times a ten."""
-    known = [one for one in values if 0 < one < math.inf] or [1.0, 10.0]
+    known = [value for value in values if 0 < value < math.inf] or [1.0, 10.0]
     low, high = _rounded_down(min(known)), _rounded_up(max(known))
     if high <= low:
         low, high = low / 2, high * 2
@@ -70,40 +70,40 @@ def decades(values: Sequence[float], start: float, end: float) -> Scale:
     fine = (1.0, 2.0, 5.0) if tens <= 2.5 else (1.0,)
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
     skip = max(1, -(-(last - first) // _MOST_TICKS))
-    found = tuple(
+    ticks = tuple(
         factor * 10.0**power
         for power in range(first, last + 1)
         if (power - first) % skip == 0
         for factor in fine
         if low * 0.999 <= factor * 10.0**power <= high * 1.001
     )
-    return Scale(low, high, start, end, found, is_log=True)
+    return Scale(low, high, start, end, ticks, is_log=True)
 
 
 def clock(values: Sequence[float], start: float, end: float) -> Scale:
     """A logarithmic scale of times in hours, from seconds to years."""
-    known = [one for one in values if _FINE[0] <= one <= _FINE[-1]] or [1.0, 24.0]
-    low = max(one for one in _FINE if one <= min(known) * 1.001)
-    high = min(one for one in _FINE if one >= max(known) * 0.999)
+    known = [value for value in values if _FINE[0] <= value <= _FINE[-1]] or [1.0, 24.0]
+    low = max(tick for tick in _FINE if tick <= min(known) * 1.001)
+    high = min(tick for tick in _FINE if tick >= max(known) * 0.999)
     if high <= low:
         place = _FINE.index(low)
         low, high = _FINE[max(0, place - 1)], _FINE[min(len(_FINE) - 1, place + 1)]
-    within = [one for one in _FINE if low <= one <= high]
+    within = [tick for tick in _FINE if low <= tick <= high]
     if len(within) > _MOST_TICKS:
-        within = [one for one in _COARSE if low <= one <= high]
+        within = [tick for tick in _COARSE if low <= tick <= high]
     return Scale(low, high, start, end, tuple(within), is_log=True)
 
 
 def _step(least: float) -> float:
     ten = 10.0 ** math.floor(math.log10(least))
-    return next((one * ten for one in _STEPS if one * ten >= least * 0.999), 10 * ten)
+    return next((step * ten for step in _STEPS if step * ten >= least * 0.999), 10 * ten)
 
 
 def _rounded_down(value: float) -> float:
     ten = 10.0 ** math.floor(math.log10(value) + 1e-9)
-    return max((one * ten for one in (1.0, 2.0, 5.0) if one * ten <= value * 1.001), default=ten)
+    return max((step * ten for step in (1.0, 2.0, 5.0) if step * ten <= value * 1.001), default=ten)
 
 
 def _rounded_up(value: float) -> float:
     ten = 10.0 ** math.floor(math.log10(value) + 1e-9)
-    return min(one * ten for one in (1.0, 2.0, 5.0, 10.0) if one * ten >= value * 0.999)
+    return min(step * ten for step in (1.0, 2.0, 5.0, 10.0) if step * ten >= value * 0.999)

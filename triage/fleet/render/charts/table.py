@@ -4,7 +4,16 @@ from collections.abc import Iterable, Sequence
 
 from triage.render.pictures.markup import Html, constant, el, join
 
-__all__ = ["details", "picture", "scrolled", "section", "table"]
+__all__ = [
+    "details",
+    "facts",
+    "left_out_of",
+    "paragraphs",
+    "picture",
+    "scrolled",
+    "section",
+    "table",
+]
 
 Cell = str | None
 
@@ -39,8 +48,28 @@ def table(
         el("thead", None, el("tr", None, heads)),
         el("tbody", None, body),
     )
-    more = f"and {left_out:,} more; the JSON has all of them." if left_out > 0 else None
-    return join((scrolled(made, caption), el("p", {"class": "soft"}, more) if more else None))
+    return join((scrolled(made, caption), left_out_of("p", left_out)))
+
+
+def left_out_of(tag: str, number: int) -> Html | None:
+    """How many rows are not shown, as a ``tag``; None where all are."""
+    if number <= 0:
+        return None
+    return el(tag, {"class": "soft"}, f"and {number:,} more; the JSON has all of them.")
+
+
+def paragraphs(sentences: Iterable[str]) -> Html:
+    """One paragraph for each sentence."""
+    return join(el("p", None, sentence) for sentence in sentences)
+
+
+def facts(name: str, rows: Iterable[tuple[str, str]]) -> Html:
+    """A list of terms and their values, of the class ``name``."""
+    return el(
+        "dl",
+        {"class": name},
+        join(join((el("dt", None, term), el("dd", None, value))) for term, value in rows),
+    )
 
 
 def _cell(cell: Cell, place: int, counts: Sequence[bool]) -> Html:
@@ -50,7 +79,7 @@ def _cell(cell: Cell, place: int, counts: Sequence[bool]) -> Html:
 
 
 def picture(drawn: str, what: str, *beside: str | None) -> Html:
-    """A picture and what is to be said of it; nothing where nothing was drawn."""
+    """A picture with its caption ``beside`` it; nothing where nothing was drawn."""
     if not drawn:
         return constant("")
     return el(
@@ -59,14 +88,14 @@ def picture(drawn: str, what: str, *beside: str | None) -> Html:
 
 
 def scrolled(content: str, what: str) -> Html:
-    """What may be wider than the screen scrolls by itself, by keyboard too."""
+    """Content that may be wider than the screen; it scrolls by itself, by keyboard too."""
     return el(
         "div", {"class": "scroll", "tabindex": 0, "role": "region", "aria-label": what}, content
     )
 
 
 def details(summary: str, *content: str | None) -> Html:
-    """What is looked up, not read."""
+    """Content that opens at a press."""
     return el("details", None, el("summary", None, summary), *content)
 
 

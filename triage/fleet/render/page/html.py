@@ -3,12 +3,10 @@
 ``render`` takes what ``FleetReport.to_dict`` and ``FleetStandings.to_dict`` give.
 """
 
-from collections.abc import Mapping
-from typing import Any
-
 from triage.fleet.render.page.sections import answer_list, empty, overview
 from triage.fleet.render.page.style import FLEET_CSS
 from triage.fleet.render.sentences import is_empty, period_text
+from triage.fleet.render.words import Wire
 from triage.render.page.style import CSS, allowed
 from triage.render.pictures.markup import constant, el
 from triage.render.words.clean import cut, one_line
@@ -20,12 +18,7 @@ POLICY = f"default-src 'none'; style-src {allowed(SHEET)}; base-uri 'none'; form
 """Content-Security-Policy of the page."""
 
 
-def render(
-    report: Mapping[str, Any],
-    standings: Mapping[str, Any],
-    *,
-    num_checks: int = 0,
-) -> str:
+def render(report: Wire, standings: Wire, *, num_checks: int = 0) -> str:
     """One self-contained page, with a newline at the end.
 
     ``num_checks`` is how many checks of nodes are due or failing.
@@ -48,12 +41,7 @@ def render(
         el(
             "main",
             None,
-            el(
-                "header",
-                None,
-                el("h1", None, "The fleet"),
-                el("p", {"class": "soft"}, period),
-            ),
+            el("header", None, el("h1", None, "The fleet"), el("p", {"class": "soft"}, period)),
             empty() if nothing else answer_list(report, standings, num_checks),
             None if nothing else overview(report, standings, None, report.get("telemetry")),
         ),

@@ -27,10 +27,24 @@ def draw(causes: "DataFrame", ax: "Axes | None" = None) -> "Axes":
     at = np.arange(len(causes))
     own, other = style_of("culprit"), style_of("waiting")
     ax.barh(at - 0.19, ours, 0.36, color=own.fill, label=f"here ({causes['count'].sum():,})")
-    ax.errorbar(ours, at - 0.19, xerr=np.abs([ours - low, high - ours]), fmt="none",
-                ecolor=INK, elinewidth=1)  # fmt: skip
-    ax.barh(at + 0.19, theirs, 0.36, color=other.fill, hatch="//", edgecolor=SOFT, linewidth=0,
-            label=f"Llama 3 ({causes['llama3_count'].sum():,})")  # fmt: skip
+    ax.errorbar(
+        ours,
+        at - 0.19,
+        xerr=np.abs([ours - low, high - ours]),
+        fmt="none",
+        ecolor=INK,
+        elinewidth=1,
+    )
+    ax.barh(
+        at + 0.19,
+        theirs,
+        0.36,
+        color=other.fill,
+        hatch="//",
+        edgecolor=SOFT,
+        linewidth=0,
+        label=f"Llama 3 ({causes['llama3_count'].sum():,})",
+    )
     differs = causes["differs"].fillna(value=False).to_numpy("bool")
     names = [f"{row} *" if mark else row for row, mark in zip(causes["row"], differs, strict=True)]
     ax.set_yticks(at, names)

@@ -27,11 +27,22 @@ def draw(windows: "DataFrame", ax: "Axes | None" = None) -> "Axes":
     )
     style, known = style_of("affected"), ~np.isnan(value)
     ax.errorbar(
-        middle[known], value[known], fmt="o", color=style.fill, ecolor=style.fill, capsize=3,
+        middle[known],
+        value[known],
+        fmt="o",
+        color=style.fill,
+        ecolor=style.fill,
+        capsize=3,
         yerr=np.abs([value[known] - low[known], high[known] - value[known]]),
-    )  # fmt: skip
-    ax.plot(middle[~known], low[~known], linestyle="none", marker="^", color=INK,
-            label="at least: no stop")  # fmt: skip
+    )
+    ax.plot(
+        middle[~known],
+        low[~known],
+        linestyle="none",
+        marker="^",
+        color=INK,
+        label="at least: no stop",
+    )
     if (~known).any():
         ax.legend(frameon=False)
     ax.set_ylim(bottom=0)

@@ -30,8 +30,15 @@ def draw(nodes: "DataFrame", most: int = 20, ax: "Axes | None" = None) -> "Axes"
     ax.hlines(at, low, high, color=SOFT, linewidth=1.5)
     for grade in dict.fromkeys(grades):
         style, which = style_of(_LOOKS.get(grade, "idle")), grades == grade
-        ax.plot(value[which], at[which], linestyle="none", marker=style.mark, color=style.fill,
-                markeredgecolor=INK, label=grade)  # fmt: skip
+        ax.plot(
+            value[which],
+            at[which],
+            linestyle="none",
+            marker=style.mark,
+            color=style.fill,
+            markeredgecolor=INK,
+            label=grade,
+        )
     ax.set_yticks(at, [label(name, 32) for name in seen["node"]], parse_math=False)
     ax.invert_yaxis()
     ax.set_xlim(left=0)

@@ -27,10 +27,17 @@ def draw(sizes: "DataFrame", ax: "Axes | None" = None) -> "Axes":
     style = style_of("affected")
     ax.fill_between(gpus, low, high, color=style.fill, alpha=0.2, linewidth=0, label="95 %")
     ax.plot(gpus, value, color=style.fill, linewidth=1.5)
-    warned = np.array([bool(one) for one in seen["warnings"]])
+    warned = seen["warnings"].map(bool).to_numpy("bool")
     for which, fill, words in ((~warned, style.fill, "as seen"), (warned, "white", "beyond")):
-        ax.plot(gpus[which], value[which], linestyle="none", marker="o", markeredgecolor=style.fill,
-                color=fill, label=words if which.any() else None)  # fmt: skip
+        ax.plot(
+            gpus[which],
+            value[which],
+            linestyle="none",
+            marker="o",
+            markeredgecolor=style.fill,
+            color=fill,
+            label=words if which.any() else None,
+        )
     ax.set_xscale("log")
     ax.set_yscale("log")
     ax.set_xlabel("GPUs of the job", color=SOFT)

@@ -1,30 +1,36 @@
 """The plan of a job of N GPUs as lines for a terminal: how long it runs, checkpoints, spares."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator
+from typing import Final
 
-from triage.fleet.render.words import by_unit, count, duration, hours, per_cent, share
+from triage.fleet.render.words import Wire, by_unit, count, duration, hours, per_cent, share
 from triage.render.terminal.text import Line
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import one_line
 
 __all__ = ["plan_lines"]
 
-Facts = Mapping[str, Any]
 _BOLD, _DIM = "1", "2"
+_BASIS: Final = {
+    "every stop": "if every stop takes a node away",
+    "hardware": "if hardware faults alone do",
+    "outages": "as often as nodes were out of service",
+}
 
 
-def plan_lines(plan: Facts, width: int = 80) -> list[Line]:
+def plan_lines(plan: Wire, width: int = 80) -> list[Line]:
     """``{projection, checkpoint, spares}`` as the service answers them."""
     lines: list[Line] = []
-    for title, said in (
-        (_title(plan["projection"]), _projection(plan["projection"])),
+    job = f"A job of {count(plan['projection']['num_gpus'], 'GPU')}"
+    for title, sentences in (
+        (job, _projection(plan["projection"])),
         ("Checkpoints", _checkpoint(plan["checkpoint"])),
         ("Spare nodes", _spares(plan["spares"])),
     ):
         lines += [Line("")] if lines else []
         lines.append(Line(title, _BOLD))
-        lines += [Line(one) for text in said for one in wrap(text, width, first="  ", rest="    ")]
+        for text in sentences:
+            lines += map(Line, wrap(text, width, first="  ", rest="    "))
     warnings = dict.fromkeys(
         one_line(text)
         for part in (plan["projection"], plan["checkpoint"])
@@ -32,74 +38,54 @@ def plan_lines(plan: Facts, width: int = 80) -> list[Line]:
     )
     if warnings:
         lines += [Line(""), Line("Before you rely on it", _BOLD)]
-        lines += [Line(one, _DIM) for text in warnings for one in wrap(text, width, first="  ")]
+        lines += [Line(line, _DIM) for text in warnings for line in wrap(text, width, first="  ")]
     return lines
 
 
-def _title(projection: Facts) -> str:
-    return f"A job of {count(projection['num_gpus'], 'GPU')}"
-
-
-def _projection(found: Facts) -> Iterator[str]:
-    if found["mtti"]["value"] is None and not found["mtti"]["low"]:
+def _projection(projection: Wire) -> Iterator[str]:
+    if projection["mtti"]["value"] is None and not projection["mtti"]["low"]:
         yield "nothing can be said: the record holds no GPU-hours"
         return
-    yield f"is interrupted every {duration(found['mtti'])}"
-    if found["software_fixed"] is not None:
-        yield (
-            f"every {hours(found['software_fixed'])} if software stops it no more often than now"
-        )
-    for one in found["survival"]:
-        yield f"runs {one['hours']:g} h without a stop: {by_unit(one['probability'])}"
-    seen = found["seen_gpus"]
-    if seen is not None:
-        yield f"from jobs of {_range(seen)} GPUs"
+    yield f"is interrupted every {duration(projection['mtti'])}"
+    if projection["software_fixed"] is not None:
+        time = hours(projection["software_fixed"])
+        yield f"every {time} if software stops it no more often than now"
+    for point in projection["survival"]:
+        yield f"runs {point['hours']:g} h without a stop: {by_unit(point['probability'])}"
+    if projection["seen_gpus"] is not None:
+        low, high = projection["seen_gpus"]
+        yield f"from jobs of {low:,}{'' if low == high else f' to {high:,}'} GPUs"
 
 
-def _checkpoint(found: Facts) -> Iterator[str]:
-    young = found["young"]
+def _checkpoint(checkpoint: Wire) -> Iterator[str]:
+    young = checkpoint["young"]
     if young["value"] is None and young["low"] is None:
         yield "nothing can be said: no stop and no time without one is known"
         return
-    yield f"best interval: {by_unit(young)}; by Daly's formula {by_unit(found['daly'])}"
-    yield f"lost to checkpoints and work done again: {by_unit(found['loss_without_restart'])}"
-    yield f"with restarts: {by_unit(found['loss'])}"
-    cost, restart = _plainly(found["cost_s"]), _plainly(found["restart_s"])
+    yield f"best interval: {by_unit(young)}; by Daly's formula {by_unit(checkpoint['daly'])}"
+    yield f"lost to checkpoints and work done again: {by_unit(checkpoint['loss_without_restart'])}"
+    yield f"with restarts: {by_unit(checkpoint['loss'])}"
+    cost, restart = _plainly(checkpoint["cost_s"]), _plainly(checkpoint["restart_s"])
     yield f"a checkpoint stops the job for {cost} s, a restart takes {restart} s"
 
 
-def _spares(found: Facts) -> Iterator[str]:
-    if not found["num_nodes"]:
+def _spares(answer: Wire) -> Iterator[str]:
+    if not answer["num_nodes"]:
         yield "nothing can be said: no node is known; --nodes says for how many"
         return
-    nodes, days = count(found["num_nodes"], "node"), _plainly(found["repair_days"])
-    sure = per_cent(found["confidence"])
+    nodes, days = count(answer["num_nodes"], "node"), _plainly(answer["repair_days"])
+    sure = per_cent(answer["confidence"])
     yield f"for {nodes} that are away for {days} days each, at {sure}"
-    for row in found["rows"]:
+    for row in answer["rows"]:
         spares = row["spares"]
-        part = "" if spares["value"] is None else f", {_of(spares['value'], found['num_nodes'])}"
-        yield f"{_basis(row['basis'])}: {by_unit(spares)}{part}"
-    for note in found["notes"]:
-        yield one_line(note)
+        part = ""
+        if spares["value"] is not None:
+            part = f", {share(spares['value'] / answer['num_nodes'])} of them"
+        basis = _BASIS.get(row["basis"]) or one_line(row["basis"])
+        yield f"{basis}: {by_unit(spares)}{part}"
+    yield from map(one_line, answer["notes"])
 
 
 def _plainly(number: float) -> str:
     """A number that somebody gave, or that was measured: three digits, ``7`` and not 7.0."""
     return f"{float(f'{number:.3g}'):g}"
-
-
-def _of(spares: float, num_nodes: int) -> str:
-    return f"{share(spares / num_nodes)} of them"
-
-
-def _basis(basis: str) -> str:
-    return {
-        "every stop": "if every stop takes a node away",
-        "hardware": "if hardware faults alone do",
-        "outages": "as often as nodes were out of service",
-    }.get(basis, one_line(basis))
-
-
-def _range(seen: Sequence[int]) -> str:
-    low, high = seen
-    return f"{low:,}" if low == high else f"{low:,} to {high:,}"

@@ -4,34 +4,45 @@ Takes the wire forms of report and standings. Plain ASCII of our own; what comes
 record is cleaned and cut. Pictures are for pages; here a row is a window, a size, a cause.
 """
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Iterable, Sequence
+from typing import Final
 
-from triage.fleet.render.charts.causes import said as said_of_causes
-from triage.fleet.render.charts.causes import shown_rows
-from triage.fleet.render.charts.heat import said as said_of_heat
-from triage.fleet.render.charts.lifetime import said as said_of_gaps
-from triage.fleet.render.charts.over_time import day_of, job_mtti, what
-from triage.fleet.render.charts.plan import away, effective
-from triage.fleet.render.charts.projection import warnings
-from triage.fleet.render.page.nodes import said as said_of_nodes
-from triage.fleet.render.sentences import EMPTY, TO_BEGIN, answers, is_empty, period_text
+from triage.fleet.render.charts import causes, heat, lifetime, projection
+from triage.fleet.render.charts.over_time import job_mtti, reference_job
+from triage.fleet.render.charts.plan import away, effective_time
+from triage.fleet.render.page.nodes import rate_text
+from triage.fleet.render.page.nodes import summary as summary_of_nodes
+from triage.fleet.render.sentences import (
+    EMPTY,
+    STANDS_OUT,
+    TO_BEGIN,
+    answers,
+    is_empty,
+    period_text,
+)
 from triage.fleet.render.terminal.table import as_lines
-from triage.fleet.render.words import by_unit, count, duration, figure, hours, mark, share
+from triage.fleet.render.words import (
+    Wire,
+    by_unit,
+    count,
+    day_of,
+    duration,
+    figure,
+    hours,
+    mark,
+    share,
+)
 from triage.render.terminal.text import Line, painted
 from triage.render.terminal.wrap import wrap
 from triage.render.words.clean import one_line
 
 __all__ = ["render"]
 
-Wire = Mapping[str, Any]
-
 _WIDTH: Final = 80
 _TOP: Final = 10
 _MAX_WINDOWS: Final = 13
 _BOLD, _DIM = "1", "2"
 _TONES: Final = {"bad": "1;31", "may": "33", "good": "32"}
-_TOLD: Final = frozenset({"lemon", "watch"})
 # The bases of spares in few words: beside six columns of figures.
 _TAKES_OUT: Final = {
     "every stop": "every interruption",
@@ -57,9 +68,10 @@ def render(
     true, and then only ours. No figure is cut at 80 columns or more.
     """
     width = max(width, 60)
-    head = [Line(one, _BOLD) for one in wrap(f"The fleet, {_clean(period_text(report))}", width)]
+    head = _wrapped(f"The fleet, {period_text(report)}", width, colour=_BOLD)
     if is_empty(report, standings):
-        return _joined([head, _nothing(width)], colour)
+        commands = [Line(f"  {command}") for command in TO_BEGIN]
+        return _joined([head, [*_wrapped(EMPTY, width), *commands]], colour)
     sections = (
         head,
         _answers(report, standings, num_checks, width),
@@ -70,8 +82,8 @@ def render(
         _lifetime(report, width),
         _checkpoints(report, width),
         _spares(report, width),
-        _heat(report.get("telemetry") or {}, width),
-        _notes([*report["notes"], *standings["notes"]], width),
+        _items("Heat", heat.sentences(report.get("telemetry") or {}), width),
+        _items("Notes", [*report["notes"], *standings["notes"]], width),
     )
     return _joined(sections, colour)
 
@@ -81,42 +93,56 @@ def _joined(sections: Sequence[Sequence[Line]], colour: bool) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def _nothing(width: int) -> list[Line]:
-    lines = [Line(one) for one in wrap(EMPTY, width)]
-    return [*lines, *(Line(f"  {one}") for one in TO_BEGIN)]
+def _wrapped(text: str, width: int, first: str = "", colour: str = "") -> list[Line]:
+    """Foreign text, cleaned, in lines that begin with ``first``."""
+    return [Line(line, colour) for line in wrap(one_line(text), width, first=first)]
+
+
+def _items(title: str, texts: Iterable[str], width: int) -> list[Line]:
+    """A list under its title; nothing without an item."""
+    items = [line for text in texts for line in _wrapped(text, width, "  - ")]
+    return [Line(title, _BOLD), *items] if items else []
+
+
+def _table(
+    title: str,
+    head: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    notes: Iterable[str],
+    width: int,
+) -> list[Line]:
+    """A table under its title, with what is to be said of it; nothing without a row."""
+    if not rows:
+        return []
+    items = [line for note in notes for line in _wrapped(note, width, "  - ")]
+    return [Line(title, _BOLD), *as_lines(head, rows, width), *items]
 
 
 def _answers(report: Wire, standings: Wire, num_checks: int, width: int) -> list[Line]:
     lines: list[Line] = []
-    for one in answers(report, standings, num_checks):
-        tone = _TONES.get(one.tone, _BOLD)
-        lines += [Line(text, tone) for text in wrap(_clean(one.text), width, first="* ")]
-        if one.why:
-            lines += [Line(text, _DIM) for text in wrap(_clean(one.why), width, first="  ")]
+    for answer in answers(report, standings, num_checks):
+        lines += _wrapped(answer.text, width, "* ", _TONES.get(answer.tone, _BOLD))
+        lines += _wrapped(answer.why, width, "  ", _DIM) if answer.why else []
     return lines
 
 
 def _nodes(standings: Wire, top: int, width: int) -> list[Line]:
-    shown = [one for one in standings["nodes"] if one["grade"] in _TOLD]
+    shown = [row for row in standings["nodes"] if row["grade"] in STANDS_OUT]
     if not shown:
         return []
-    lines = [Line("Nodes that stand out", _BOLD), *_item(said_of_nodes(standings), width)]
-    for one in shown[:top]:
-        rate = one["rate_per_1000_node_days"]
-        figures = "" if rate is None else (
-            f", {figure(rate)} per 1,000 node-days ({figure(one['rate_low'])} to"
-            f" {figure(one['rate_high'])})"
-        )  # fmt: skip
-        tone = _TONES["bad" if one["grade"] == "lemon" else "may"]
-        text = f"{_clean(one['node'])}: {one['grade']}{figures}"
-        lines += [Line(row, tone) for row in wrap(text, width, first="  ")]
-        for reason in one["reasons"]:
-            lines += [Line(row) for row in wrap(_clean(reason), width, first="    - ")]
+    lines = _items("Nodes that stand out", [summary_of_nodes(standings)], width)
+    for row in shown[:top]:
+        rate = rate_text(row, " per 1,000 node-days")
+        tone = _TONES["bad" if row["grade"] == "lemon" else "may"]
+        text = f"{one_line(row['node'])}: {row['grade']}{f', {rate}' if rate else ''}"
+        lines += _wrapped(text, width, "  ", tone)
+        lines += [line for reason in row["reasons"] for line in _wrapped(reason, width, "    - ")]
     if len(shown) > top:
-        lines += _item(f"and {count(len(shown) - top, 'more node')} (--top N)", width)
-    leaves = [one["text"] for one in standings["parts"] if one["kind"] == "leaf_switch"]
+        more = f"and {count(len(shown) - top, 'more node')} (--top N)"
+        lines += _wrapped(more, width, "  - ")
+    leaves = [part["text"] for part in standings["parts"] if part["kind"] == "leaf_switch"]
     for text in leaves[:top]:
-        lines += [Line(row, _TONES["bad"]) for row in wrap(_clean(text), width, first="  ")]
+        lines += _wrapped(text, width, "  ", _TONES["bad"])
     return lines
 
 
@@ -126,17 +152,17 @@ def _over_time(report: Wire, width: int) -> list[Line]:
         return []
     rows = [
         (
-            f"{day_of(one['from'], with_year=False)} to {day_of(one['to'], with_year=False)}",
-            f"{one['events']:,}",
-            f"{one['gpu_hours']:,.0f}",
-            duration(job_mtti(report, one)),
+            f"{day_of(row['from'], with_year=False)} to {day_of(row['to'], with_year=False)}",
+            f"{row['events']:,}",
+            f"{row['gpu_hours']:,.0f}",
+            duration(job_mtti(report, row)),
         )
-        for one in windows[-_MAX_WINDOWS:]
+        for row in windows[-_MAX_WINDOWS:]
     ]
-    head = ("window", "#interruptions", "#GPU-hours", f"#{what(report)} runs")
+    head = ("window", "#interruptions", "#GPU-hours", f"#{reference_job(report)} runs")
     left = len(windows) - len(rows)
-    more = _item(f"and {count(left, 'earlier window')} (--format json)", width) if left else []
-    return [Line("Over time", _BOLD), *as_lines(head, rows, width), *more]
+    more = [f"and {count(left, 'earlier window')} (--format json)"] if left else []
+    return _table("Over time", head, rows, more, width)
 
 
 def _causes(report: Wire, width: int) -> list[Line]:
@@ -144,100 +170,72 @@ def _causes(report: Wire, width: int) -> list[Line]:
         return []
     rows = [
         (
-            one["row"],
-            f"{one['count']:,}",
-            by_unit(one["share"]),
-            f"{one['llama3_count']:,}",
-            share(one["llama3_share"]),
-            "differs" if one["differs"] else "",
+            row["row"],
+            f"{row['count']:,}",
+            by_unit(row["share"]),
+            f"{row['llama3_count']:,}",
+            share(row["llama3_share"]),
+            "differs" if row["differs"] else "",
         )
-        for one in shown_rows(report)
-        if one["count"]
+        for row in causes.shown_rows(report)
+        if row["count"]
     ]
     head = ("cause", "#here", "#share (95 %)", "#Llama 3", "#share", "beside chance")
-    said = _item(said_of_causes(report), width)
-    return [Line("What fails", _BOLD), *as_lines(head, rows, width), *said]
+    return _table("What fails", head, rows, [causes.summary(report)], width)
 
 
 def _projection(report: Wire, width: int) -> list[Line]:
     reference = report["exposure"]["reference_gpus"]
-    shared = set(warnings(report))
+    shared = projection.warnings(report)
     rows = [
         (
-            f"{one['num_gpus']:,}",
-            duration(one["mtti"]),
-            hours(one["software_fixed"]) if one["software_fixed"] else "",
-            "far from what was seen" if set(one["warnings"]) - shared else "",
+            f"{row['num_gpus']:,}",
+            duration(row["mtti"]),
+            hours(row["software_fixed"]) if row["software_fixed"] else "",
+            "far from what was seen" if set(row["warnings"]).difference(shared) else "",
         )
-        for one in report["projection"]
-        if one["num_gpus"] in _SIZES or one["num_gpus"] == reference
+        for row in report["projection"]
+        if row["num_gpus"] in _SIZES or row["num_gpus"] == reference
     ]
-    if not rows:
-        return []
     head = ("#GPUs", "#between two interruptions", "#software as now", "beware")
-    said = [line for one in shared for line in _item(f"beware: {one}", width)]
-    return [Line("How long a job runs", _BOLD), *as_lines(head, rows, width), *said]
+    beware = [f"beware: {text}" for text in shared]
+    return _table("How long a job runs", head, rows, beware, width)
 
 
 def _lifetime(report: Wire, width: int) -> list[Line]:
-    rows = [(mark(one["hours"]), by_unit(one["probability"])) for one in report["survival"]]
-    if not rows:
-        return []
-    title = f"How likely {what(report)} is to last"
-    said = [line for one in said_of_gaps(report) for line in _item(one, width)]
-    return [Line(title, _BOLD), *as_lines(("#time", "#probability"), rows, width), *said]
+    rows = [(mark(row["hours"]), by_unit(row["probability"])) for row in report["survival"]]
+    title = f"How likely {reference_job(report)} is to last"
+    return _table(title, ("#time", "#probability"), rows, lifetime.sentences(report), width)
 
 
 def _checkpoints(report: Wire, width: int) -> list[Line]:
     rows = [
         (
-            mark(one["cost_s"] / 3600),
-            duration(one["young"], 1 / 3600),
-            by_unit(one["loss_without_restart"]),
-            by_unit(one["loss"]),
+            mark(row["cost_s"] / 3600),
+            duration(row["young"], 1 / 3600),
+            by_unit(row["loss_without_restart"]),
+            by_unit(row["loss"]),
         )
-        for one in sorted(report["checkpoints"], key=lambda one: float(one["cost_s"]))
-        if one["young"]["value"]
+        for row in sorted(report["checkpoints"], key=lambda row: float(row["cost_s"]))
+        if row["young"]["value"]
     ]
-    if not rows:
-        return []
     restart = mark(report["options"]["restart_s"] / 3600)
     head = ("#checkpoint", "#every (Young)", "#lost", f"#and {restart} restarts")
-    said = [line for one in effective(report) for line in _item(one, width)]
-    return [Line("How often to checkpoint", _BOLD), *as_lines(head, rows, width), *said]
+    return _table("How often to checkpoint", head, rows, effective_time(report), width)
 
 
 def _spares(report: Wire, width: int) -> list[Line]:
     rows = [
         (
-            _TAKES_OUT.get(one["basis"], one["basis"]),
-            away(one),
-            figure(one["spares"]["mean_down"]),
-            *(f"{one['spares'][key]:,}" for key in ("at_95", "at_99", "at_999")),
+            _TAKES_OUT.get(row["basis"], row["basis"]),
+            away(row),
+            figure(row["spares"]["mean_down"]),
+            *(f"{row['spares'][key]:,}" for key in ("at_95", "at_99", "at_999")),
         )
-        for one in report["spares"]
+        for row in report["spares"]
     ]
     if not rows:
         return []
     nodes = count(report["spares"][0]["spares"]["num_nodes"], "node")
     head = ("what takes a node out", "#away for", "#away at once", "#95 %", "#99 %", "#99.9 %")
-    return [Line(f"Spares for {nodes}", _BOLD), *as_lines(head, rows, width)]
-
-
-def _heat(telemetry: Wire, width: int) -> list[Line]:
-    said = [line for one in said_of_heat(telemetry) for line in _item(one, width)]
-    return [Line("Heat", _BOLD), *said] if said else []
-
-
-def _notes(notes: Sequence[str], width: int) -> list[Line]:
-    if not notes:
-        return []
-    return [Line("Notes", _BOLD), *(line for one in notes for line in _item(one, width))]
-
-
-def _item(text: str, width: int) -> list[Line]:
-    return [Line(one) for one in wrap(_clean(text), width, first="  - ")]
-
-
-def _clean(text: str) -> str:
-    return one_line(text)
+    return _table(f"Spares for {nodes}", head, rows, (), width)

@@ -21,14 +21,13 @@ def as_lines(head: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> 
     """
     cleaned = [[one_line(cell) for cell in row] for row in rows]
     kept = [place for place in range(len(head)) if any(row[place] for row in cleaned)]
-    heads = [head[place] for place in kept]
-    body = [[row[place] for place in kept] for row in cleaned]
-    if not body or not kept:
+    if not kept:
         return []
-    words = [one.removeprefix("#") for one in heads]
-    wide = [max(cells(row[place]) for row in (words, *body)) for place in range(len(kept))]
-    _fit(wide, [one.startswith("#") for one in heads], width - _INDENT - _GAP * (len(kept) - 1))
-    to_right = [one.startswith("#") for one in heads]
+    body = [[row[place] for place in kept] for row in cleaned]
+    words = [head[place].removeprefix("#") for place in kept]
+    to_right = [head[place].startswith("#") for place in kept]
+    wide = [max(map(cells, column)) for column in zip(words, *body, strict=True)]
+    _fit(wide, to_right, width - _INDENT - _GAP * (len(kept) - 1))
     return [
         Line(_row(words, wide, to_right, width), _DIM),
         *(Line(_row(row, wide, to_right, width)) for row in body),
@@ -37,7 +36,7 @@ def as_lines(head: Sequence[str], rows: Iterable[Sequence[str]], width: int) -> 
 
 def _fit(wide: list[int], figures: Sequence[bool], room: int) -> None:
     """Columns of words give way, the widest first; then all do."""
-    for may_shrink in ([not one for one in figures], [True] * len(wide)):
+    for may_shrink in ([not figure for figure in figures], [True] * len(wide)):
         while sum(wide) > room:
             places = [at for at, may in enumerate(may_shrink) if may and wide[at] > _LEAST]
             if not places:

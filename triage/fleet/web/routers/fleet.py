@@ -12,6 +12,7 @@ from triage.api.requests.values import Name, one_of
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.fleet.api.values import Confidence, Cost, Gpus, Nodes, RepairDays, Restart, StandingName
+from triage.fleet.render.charts.grades import WORDS, legend
 from triage.fleet.render.page import nodes as fleet_nodes
 from triage.fleet.render.page import sections as fleet_sections
 from triage.fleet.render.sentences import TO_BEGIN, is_empty, period_text, plan_answers
@@ -104,13 +105,13 @@ def fleet_standings(
         request, "fleet_nodes.html",
         **about(FleetDays(cluster=cluster), names_of(request), None),
         standings=standings,
-        said=fleet_nodes.said(standings),
-        keys=fleet_nodes.keys(standings),
+        said=fleet_nodes.summary(standings),
+        keys=legend(standings["counts"]),
         parts=fleet_nodes.parts_list(standings),
         table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], linked),
         leaves=fleet_sections.leaf_section(standings) if number == 1 and not standing else None,
         num_rows=len(rows), shown=len(shown), number=number, rows_a_page=ROWS, standing=standing,
-        grades=[one for one in fleet_nodes.GRADES if standings["counts"].get(one)],
+        grades=[one for one in WORDS if standings["counts"].get(one)],
     )  # fmt: skip
 
 
