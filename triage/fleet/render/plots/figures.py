@@ -3,14 +3,33 @@
 Each returns the Axes it drew on. Interval and figure are told by form as well as by colour.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from pandas import DataFrame
 
-    from triage.fleet.render.notebook import FleetView
+__all__ = ["FleetPlots", "FleetTables"]
 
-__all__ = ["FleetPlots"]
+
+class FleetTables(Protocol):
+    """The tables that pictures are drawn from."""
+
+    @property
+    def causes(self) -> "DataFrame":
+        """Interruptions by row of the Llama 3 table."""
+
+    @property
+    def mtti(self) -> "DataFrame":
+        """Windows of the period."""
+
+    @property
+    def projection(self) -> "DataFrame":
+        """Sizes of jobs to come."""
+
+    @property
+    def nodes(self) -> "DataFrame":
+        """How every node stands."""
 
 
 class FleetPlots:
@@ -21,7 +40,7 @@ class FleetPlots:
     picture says so.
     """
 
-    def __init__(self, tables: "FleetView") -> None:
+    def __init__(self, tables: FleetTables) -> None:
         self._tables = tables
 
     def causes(self, ax: "Axes | None" = None) -> "Axes":
