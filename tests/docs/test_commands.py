@@ -97,6 +97,37 @@ def test_run_py_is_asked_for_nothing_that_it_does_not_know() -> None:
     assert asked == set(re.findall(r"^  ([a-z]+)", USAGE, re.M))
 
 
+def test_a_benchmark_that_a_page_names_is_there() -> None:
+    named = {
+        (path.name, name)
+        for path, text in TEXT.items()
+        for name in re.findall(r"\bbenchmarks[./]([a-z_]+)(?:\.py)?\b", text)
+    }
+    chapter = TEXT[DOCS / "development.md"].partition("## Benchmarks")[2]
+    named |= {("development.md", name) for name in re.findall(r"^\| `(\w+)\.py` \|", chapter, re.M)}
+    folder = ROOT / "benchmarks"
+
+    assert len(named) > 20
+    assert [
+        one
+        for one in sorted(named)
+        if not (folder / f"{one[1]}.py").is_file() and not (folder / one[1]).is_dir()
+    ] == []
+
+
+def test_an_option_of_run_py_that_a_page_shows_is_in_its_help() -> None:
+    shown = {
+        option
+        for text in TEXT.values()
+        for options in re.findall(
+            r"python3 run\.py (?:demo|lint|types|fix|clean)((?: --\w+)+)", text
+        )
+        for option in options.split()
+    }
+    assert shown
+    assert sorted(shown) == [option for option in sorted(shown) if f"{option}]" in USAGE]
+
+
 @pytest.mark.parametrize(("name", "options"), benchmarks())
 def test_a_benchmark_has_the_options_that_are_shown(
     name: str,

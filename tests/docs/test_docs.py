@@ -65,7 +65,7 @@ def anchors(text: str) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
 
 
-def told(words: list[str], text: str) -> list[str]:
+def unnamed(words: list[str], text: str) -> list[str]:
     """Those of ``words`` that no code span of ``text`` is."""
     return [word for word in words if f"`{word}`" not in text]
 
@@ -98,7 +98,7 @@ def told(words: list[str], text: str) -> list[str]:
     ],
 )
 def test_a_page_names_every(words: list[str], name: str) -> None:
-    assert told(words, page(name)) == []
+    assert unnamed(words, page(name)) == []
 
 
 def test_every_family_has_its_file() -> None:
@@ -216,6 +216,17 @@ def test_the_explanation_is_what_the_command_says(capsysbinary: Said) -> None:
     said = " ".join(capsysbinary.readouterr().out.decode().split())
     shown = parts(block_with("where every place begins", text))
     assert [part for part in shown if part not in said] == []
+
+
+MANUAL = [path for path in PAGES if path.parent == ROOT / "docs" and path.name != "README.md"]
+
+
+@pytest.mark.parametrize("path", MANUAL, ids=lambda path: path.name)
+def test_a_page_opens_with_its_answer_and_fits_into_200_lines(path: Path) -> None:
+    lines = TEXT[path].splitlines()
+
+    assert len(lines) <= 200
+    assert len([line for line in lines[:10] if re.match(r"(\*|\d\.) ", line)]) >= 3
 
 
 def test_the_readme_is_one_screen() -> None:
