@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.analysis.answer import Weighed, weigh_up
-from triage.parsers.files.gather import gather
+from triage.formats.gather import gather
 from triage.simulator.campaign import draw
 from triage.simulator.incidents.scenarios import SCENARIOS
 from triage.simulator.incidents.truth import IncidentTruth

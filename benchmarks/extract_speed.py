@@ -31,7 +31,7 @@ COLUMNS = (
 PACK_CODE = """
 import sys, time
 from pathlib import Path
-from triage.parsers.extract.extract import Extractor
+from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import Interned, pack, unpack
 from triage.parsers.files.inputs import find_inputs
 extractor, files = Extractor(), []

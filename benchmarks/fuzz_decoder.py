@@ -28,10 +28,10 @@ from tests.hostile import damage, fields, json_texts, packed, payloads
 from tests.hostile.assembler import dump, entry, whole
 from tests.hostile.inputs import everything
 from triage.errors import ArtifactError
+from triage.formats.dumps import DumpReader
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.decoder import Decoder
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
-from triage.parsers.flight_recorder.read import Reader
 from triage.parsers.flight_recorder.shared import Shared
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -187,7 +187,7 @@ def child(seed: int, shared: mmap.mmap, folder: Path, found: int, until: float) 
     """Decode until the time is over; one line for every exception that is no refusal."""
     slots = np.frombuffer(shared, np.int64, SLOTS)
     corpus = Corpus(seed)
-    reader = Reader(Shared(), DEFAULT_LIMITS)
+    reader = DumpReader(Shared(), DEFAULT_LIMITS)
     decoder = Decoder(Shared())
     path = folder / f"input-{os.getpid()}_trace_rank_5"
     decoder.decode(whole(dump()), "dump", 0)
@@ -196,7 +196,7 @@ def child(seed: int, shared: mmap.mmap, folder: Path, found: int, until: float) 
         if time.time() > until:
             break
         if number % 2000 == 0:  # what dumps share grows with them
-            reader, decoder = Reader(Shared(), DEFAULT_LIMITS), Decoder(Shared())
+            reader, decoder = DumpReader(Shared(), DEFAULT_LIMITS), Decoder(Shared())
         data, is_file = corpus.next()
         shared[HEAD : HEAD + len(data)] = data
         slots[SIZE] = len(data)

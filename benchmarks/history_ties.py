@@ -28,7 +28,7 @@ from triage.domain.report import Answer
 from triage.domain.standing import Grade, Prior
 from triage.errors import TriageError
 from triage.fleet.simulator.fleet import lemon_factor
-from triage.parsers.files.gather import gather
+from triage.formats.gather import gather
 from triage.simulator.campaign import draw
 
 __all__ = ["Pair", "main"]

@@ -31,7 +31,8 @@ READ_CODE: Final = """
 import sys, time
 from pathlib import Path
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.logs.read import Bounds, read_logs
+from triage.formats.streams import read_logs
+from triage.parsers.logs.read import Bounds
 import tempfile
 bounds = Bounds(counted=1 << 40)
 templates = sys.argv[2] == "templates"

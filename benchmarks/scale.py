@@ -34,7 +34,7 @@ COLD_SHARE = 0.5
 READ_CODE = """
 import sys, time
 from pathlib import Path
-from triage.parsers.flight_recorder.read import read_dumps
+from triage.formats.dumps import read_dumps
 from triage.parsers.files.inputs import find_inputs
 files = find_inputs([Path(sys.argv[1])]).files
 read_dumps(files[:1])

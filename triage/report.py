@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from triage.analysis.explain import Explanation
     from triage.domain.evidence import Evidence
     from triage.domain.job import Job
+    from triage.formats.gather import Paths
     from triage.parsers.extract.extract import Extract
-    from triage.parsers.files.gather import Paths
-    from triage.parsers.flight_recorder.read import DumpSet
+    from triage.parsers.flight_recorder.dump_set import DumpSet
     from triage.parsers.logs.logset import LogSet
     from triage.render.data.perfetto import TraceFile
     from triage.render.plots.figures import Plots
@@ -177,7 +177,7 @@ def analyze(
     :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
     from triage.analysis.answer import answer_of, require_usable, weigh_up
-    from triage.parsers.files.gather import gather
+    from triage.formats.gather import gather
 
     inputs, dumps, logs, facts, notes = gather(paths, job, progress)
     weighed = weigh_up(dumps, logs, facts, at)
@@ -271,7 +271,7 @@ def explain(
 ) -> "Explanation":
     """Why each suspect of :func:`analyze` stands where it stands; same arguments and errors."""
     from triage.analysis.explain import explain_from
-    from triage.parsers.files.gather import gather
+    from triage.formats.gather import gather
 
     _, dumps, logs, facts, _ = gather(paths, job, progress)
     return explain_from(dumps, logs, facts, at)
@@ -281,7 +281,7 @@ def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
     from triage.analysis.answer import look_at
     from triage.analysis.rows import undated_rows_of
-    from triage.parsers.files.gather import gather
+    from triage.formats.gather import gather
 
     inputs, dumps, logs, facts, _ = gather(paths, None)
     view, _ = look_at(dumps, facts, None)

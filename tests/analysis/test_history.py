@@ -21,9 +21,8 @@ from triage.domain.job import Job, job_from_dict
 from triage.domain.report import Suspect
 from triage.domain.standing import Grade, Prior, Standing, prior_from
 from triage.fleet.standings.words import prior_of
-from triage.parsers.files.gather import gather
-from triage.parsers.files.job_file import filled
-from triage.parsers.flight_recorder.read import JobFile
+from triage.formats.gather import gather
+from triage.parsers.files.job_file import JobFile, filled
 from triage.signatures.registry import match
 
 INCIDENTS = Path(__file__).parents[1] / "incidents"

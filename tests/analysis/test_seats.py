@@ -9,7 +9,7 @@ from triage.analysis.answer import OF_ONE_RANK, look_at
 from triage.analysis.facts.on_one_clock import with_world
 from triage.analysis.placement.seats_by_order import sizes_that_fit
 from triage.domain.job import Job
-from triage.parsers.files.gather import gather
+from triage.formats.gather import gather
 from triage.simulator import simulate
 
 

@@ -7,7 +7,7 @@ from urllib.parse import quote
 import pytest
 
 from tests.api.service import context_at, serving
-from tests.parsers.health import samples
+from tests.formats.health import samples
 from triage.clock import utc_now
 from triage.fleet.services.telemetry.rollups import node_telemetry
 

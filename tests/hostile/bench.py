@@ -17,9 +17,9 @@ from typing import Any
 from tests.hostile.assembler import dump, whole
 from tests.hostile.inputs import Hostile, everything
 from triage.domain.rank_digest import RankDigest
+from triage.formats.dumps import DumpReader
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
-from triage.parsers.flight_recorder.read import Reader
 from triage.parsers.flight_recorder.shared import Shared
 
 # By the clock: far more than the processor time that an input may take.
@@ -34,7 +34,7 @@ def outcomes(path: Path) -> list[tuple[str, str]]:
     """(kind, reason) of everything that the file gives."""
     file = InputFile(path, ARTIFACT, path.stat().st_size)
     found = []
-    for one in Reader(Shared(), DEFAULT_LIMITS).files([file]):
+    for one in DumpReader(Shared(), DEFAULT_LIMITS).files([file]):
         if isinstance(one, RankDigest):
             found.append(("partial", one.partial) if one.partial else ("read", ""))
         elif isinstance(one, str):

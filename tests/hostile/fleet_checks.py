@@ -3,8 +3,8 @@
 import json
 from collections.abc import Iterator
 
+from tests.formats.health import samples
 from tests.hostile.fleet_body import CHECKS, NOW, NUMBERS, YEARS, FleetBody, body, lies, together
-from tests.parsers.health import samples
 
 __all__ = ["LOG", "checks"]
 

@@ -5,11 +5,11 @@ from collections.abc import Iterator
 
 import zstandard
 
+from tests.formats.health import samples
 from tests.hostile.fleet_body import CHECKS, IMPORT, MIB, NOW, RAW, TELEMETRY, FleetBody, body
 from tests.hostile.fleet_checks import LOG
 from tests.hostile.fleet_imports import TABLES
 from tests.hostile.fleet_telemetry import tabled
-from tests.parsers.health import samples
 
 __all__ = ["heavy"]
 

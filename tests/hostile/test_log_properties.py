@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 import triage
 from tests.hostile.log_incident import good, write
 from triage.errors import NothingToAnalyze
+from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.logs.read import read_logs
 from triage.report import read_rows
 from triage.signatures.registry import all_signatures
 

@@ -10,7 +10,7 @@ from tests.parsers.extract.test_extract import XID, files_of, given
 from triage.domain.category import Action, Category, VerdictKind
 from triage.domain.job import Job, job_from_dict
 from triage.domain.report import Refused
-from triage.parsers.extract.extract import Extractor
+from triage.formats.extractor import Extractor
 from triage.report import evidence_rows, explain, read_rows, report_of, study_of
 from triage.simulator import simulate
 

@@ -445,7 +445,7 @@ sys.exit(status)
 
 
 def test_the_packed_extract_is_the_one_that_is_made_here(reader: Sandbox, log: FileToRead) -> None:
-    from triage.parsers.extract.extract import Extractor
+    from triage.formats.extractor import Extractor
     from triage.parsers.files.inputs import InputFile
 
     here = Extractor().extract([InputFile(log.path, log.artifact, log.size_bytes)])

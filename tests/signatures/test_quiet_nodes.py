@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from triage.domain.evidence import Evidence, Trait
+from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import InputFile
-from triage.parsers.logs.read import read_logs
 from triage.signatures.registry import match
 
 BOOT = """\

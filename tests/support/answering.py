@@ -9,7 +9,8 @@ from tests.support.cases import Case
 from triage.domain.evidence import EvidenceRole
 from triage.domain.job import Job
 from triage.errors import TriageError
-from triage.parsers.extract.extract import Extract, Extractor
+from triage.formats.extractor import Extractor
+from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.perturb.incident import Incident, save
 from triage.report import report_of

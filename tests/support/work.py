@@ -12,7 +12,7 @@ from triage.domain.job import job_from_dict
 from triage.domain.report import Refused
 from triage.domain.standing import Prior
 from triage.domain.states import WorkKind
-from triage.parsers.extract.extract import Extractor
+from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
@@ -32,7 +32,7 @@ class ReadersHere:
     def extract(
         self, files: Sequence[FileToRead], facts_json: bytes = b"{}", *, deadline_s: float
     ) -> list[Extracted]:
-        inputs = [InputFile(one.path, one.artifact, one.size_bytes) for one in files]
+        inputs = [InputFile(one.path, one.artifact, one.size_bytes, one.kind) for one in files]
         ranks = {one.artifact: one.rank for one in files if one.rank is not None}
         facts, _ = parse_job(facts_json)
         return [

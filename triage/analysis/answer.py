@@ -33,8 +33,8 @@ from triage.domain.progress import JobProgress
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Answer, Coverage, JobFacts, Missing, Refused, Waits
 from triage.errors import NothingToAnalyze
+from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
-from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 
 __all__ = [

@@ -25,7 +25,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Evidence
 from triage.domain.job import Job
 from triage.domain.report import Because, Missing, Verdict, iso_utc
-from triage.parsers.flight_recorder.read import DumpSet
+from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
 __all__ = ["SCHEMA", "Explanation", "Part", "Place", "Without", "explain", "explain_from"]

@@ -12,8 +12,8 @@ from triage.domain.evidence import Evidence
 from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused, iso_utc
+from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.naming import node_in_name
-from triage.parsers.flight_recorder.read import DumpSet
 from triage.parsers.logs.logset import LogSet
 from triage.parsers.telemetry.file import TelemetryFile
 

@@ -31,11 +31,13 @@ import orjson
 from triage.analysis.placement.job_excerpts import JobExcerpts
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.file_kind import file_kind
 from triage.domain.job import Job
 from triage.domain.report import Answer, Refused, iso_utc
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import ArtifactState
-from triage.parsers.extract.extract import Extract, Extractor
+from triage.formats.extractor import Extractor
+from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.wire import Interned, pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
@@ -166,12 +168,15 @@ class Server:
     def extract(self, asked: dict[str, Any], frames: "Frames", told: dict[str, Any]) -> list[bytes]:
         """For each file its packed extract, and its rows of evidence as a JSON list."""
         near = self.near(next(frames, b""))
-        files = [InputFile(Path(path), name, size) for path, name, size, _ in asked["files"]]
+        files = [
+            InputFile(Path(path), name, size, file_kind(kind))
+            for path, name, size, _, kind in asked["files"]
+        ]
         for file in files:
             for name, crash in self.crashes:
                 if name in file.artifact:
                     crash()
-        ranks = {name: rank for _, name, _, rank in asked["files"] if rank is not None}
+        ranks = {name: rank for _, name, _, rank, _ in asked["files"] if rank is not None}
         parts = []
         told["states"] = states = []
         for extract in self.extractor.extract(files, ranks):

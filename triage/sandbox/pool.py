@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, Final, Self
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
+from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.domain.standing import NO_STANDINGS, Prior
 from triage.domain.states import ArtifactState
@@ -53,12 +54,14 @@ class FileToRead:
     """A plain file to be read: ``artifact`` is its name in reports.
 
     ``rank`` is the global rank that the sender says it is of, None to go by the name.
+    ``kind`` is what it was stored as, None where nobody has looked at it.
     """
 
     path: Path
     artifact: str
     size_bytes: int
     rank: int | None = None
+    kind: FileKind | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +129,9 @@ class Sandbox:
         Bad bytes are refused inside their extract. Raises :class:`ReaderDied`,
         :class:`ReaderTooSlow` and :class:`ReaderFailed`.
         """
-        listed = [[str(one.path), one.artifact, one.size_bytes, one.rank] for one in files]
+        listed = [
+            [str(file.path), file.artifact, file.size_bytes, file.rank, file.kind] for file in files
+        ]
         asked = {"do": "extract", "files": listed}
         told, parts = self.call(asked, frames_of(facts_json, ()), deadline_s)
         return [

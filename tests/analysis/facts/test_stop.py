@@ -13,7 +13,7 @@ from triage.analysis.waiting.case import Case
 from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.job import Job
-from triage.parsers.files.gather import gather
+from triage.formats.gather import gather
 from triage.simulator import simulate
 
 T = 1_780_000_000 * SECOND

@@ -14,8 +14,8 @@ from triage.analysis.placement.identity import resolve
 from triage.analysis.placement.seats_by_order import fill_by_names
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
+from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.logs.read import read_logs
 
 
 def row(node: str | None = None, **more: object) -> Evidence:

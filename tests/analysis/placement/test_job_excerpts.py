@@ -8,7 +8,8 @@ import pytest
 from triage.analysis.placement.job_excerpts import FEW_SEATS, MANY_NODES, JobExcerpts
 from triage.domain.evidence import EvidenceRole
 from triage.domain.job import Job
-from triage.parsers.extract.extract import Extract, Extractor
+from triage.formats.extractor import Extractor
+from triage.parsers.extract.extract import Extract
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import evidence_rows

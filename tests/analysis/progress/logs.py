@@ -9,7 +9,7 @@ from triage.analysis.facts.on_one_clock import on_one_clock
 from triage.analysis.progress import health_of, job_progress
 from triage.domain.job import Job
 from triage.domain.progress import Health, JobProgress
-from triage.parsers.files.gather import gather
+from triage.formats.gather import gather
 
 BEGAN = datetime(2026, 3, 4, 5, 0, tzinfo=UTC)
 

@@ -288,7 +288,7 @@ def test_the_order_of_files_moves_nothing(tmp_path: Path) -> None:
     from triage.analysis.facts.on_one_clock import on_one_clock
     from triage.analysis.progress import job_progress
     from triage.domain.job import Job
-    from triage.parsers.files.gather import gather
+    from triage.formats.gather import gather
 
     for name in "abc":
         (tmp_path / f"{name}.log").write_text("\n".join(training(noisy(5, 40))) + "\n")

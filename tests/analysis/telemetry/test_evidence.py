@@ -10,7 +10,8 @@ import triage
 from triage.domain.category import Category, Role
 from triage.domain.job import Job
 from triage.domain.report import Answer
-from triage.parsers.extract.extract import Extractor, join
+from triage.formats.extractor import Extractor
+from triage.parsers.extract.extract import join
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
 from triage.report import report_of

@@ -6,10 +6,9 @@ import numpy as np
 import pytest
 
 from triage.analysis.telemetry.swing import daily_swing
-from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.file import Form, TelemetryFile
 from triage.parsers.telemetry.grid import Grid
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.recognise import Form
 from triage.parsers.telemetry.samples import SeriesKey
 
 SECOND = 1_000_000_000

@@ -5,10 +5,9 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 
 from triage.analysis.telemetry.panels import Panels, Places, panels_of
-from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.file import Form, TelemetryFile
 from triage.parsers.telemetry.grid import BASE_NS, Grid
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.recognise import Form
 from triage.parsers.telemetry.samples import SeriesKey
 
 __all__ = ["END_NS", "GPUS", "MINUTES", "NODES", "file_of", "gauges", "panels", "places"]

@@ -16,7 +16,7 @@ from triage.analysis.facts.live_beside_logs import with_logs
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import Live
 from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
-from triage.parsers.files.gather import gather
+from triage.formats.gather import gather
 from triage.simulator import Pulls, simulate
 
 FR_SETS = Path(__file__).parents[2] / "incidents"

@@ -11,12 +11,14 @@ import pytest
 
 import triage
 from triage.domain.job import Job
-from triage.parsers.extract.extract import Extract, Extractor, join
+from triage.formats.dumps import read_dumps
+from triage.formats.extractor import Extractor
+from triage.formats.streams import read_logs
+from triage.parsers.extract.extract import Extract, join
 from triage.parsers.extract.wire import Interned, pack, unpack
 from triage.parsers.files.inputs import InputFile, find_inputs
-from triage.parsers.flight_recorder.read import read_dumps
 from triage.parsers.logs import join as join_module
-from triage.parsers.logs.read import DEFAULT_BOUNDS, read_logs
+from triage.parsers.logs.read import DEFAULT_BOUNDS
 from triage.report import report_of
 from triage.simulator.incidents.whole import Wish, simulate_incident
 

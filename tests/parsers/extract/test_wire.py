@@ -30,8 +30,9 @@ from triage.domain.rank_digest import (
     Units,
 )
 from triage.errors import Corrupt
+from triage.formats.extractor import Extractor
 from triage.parsers.extract.digest import Interned, ranks_from, runs_of
-from triage.parsers.extract.extract import Extract, Extractor
+from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.wire import MAGIC, pack, unpack
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind

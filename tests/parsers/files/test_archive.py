@@ -12,9 +12,10 @@ import zstandard
 
 from tests.parsers.flight_recorder.dumps import DATA
 from triage.errors import Corrupt, Forbidden
+from triage.formats.dumps import read_dumps
 from triage.parsers.files.archive import Expansion, compression_of, expand, is_tar, tar_members
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.flight_recorder.read import DumpSet, read_dumps
+from triage.parsers.flight_recorder.dump_set import DumpSet
 
 BOUNDS = Expansion(max_bytes=1 << 20)
 FOLDER = DATA / "nccl-p2p-mismatch-w8"

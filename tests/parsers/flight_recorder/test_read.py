@@ -10,9 +10,10 @@ import pytest
 import zstandard
 
 from tests.parsers.flight_recorder.dumps import DATA, REAL, Recorder, differences, json_form
+from triage.formats.dumps import read_dumps
 from triage.parsers.files.inputs import find_inputs
+from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.flight_recorder.limits import Limits
-from triage.parsers.flight_recorder.read import DumpSet, read_dumps
 
 
 @pytest.fixture

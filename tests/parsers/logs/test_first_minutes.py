@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from triage.domain.evidence import Evidence, Trait
+from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import InputFile
-from triage.parsers.logs.read import read_logs
 
 
 def read(tmp_path: Path, *lines: str) -> list[Evidence]:

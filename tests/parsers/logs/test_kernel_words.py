@@ -5,10 +5,11 @@ import json
 
 import pytest
 
+from triage.formats.streams import StreamReader
 from triage.parsers.logs.catalogue import standard
 from triage.parsers.logs.layout import layout_of
 from triage.parsers.logs.logset import LogKind
-from triage.parsers.logs.read import DEFAULT_BOUNDS, Reader
+from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 from triage.parsers.logs.source import LogStream
 
 KERNEL = [
@@ -43,7 +44,7 @@ def docker(line: str) -> str:
 def test_a_kernels_words_are_a_kernel_log(wrap: type[str]) -> None:
     data = "".join(wrap(line) + "\n" for line in KERNEL).encode()
 
-    outcome = Reader(standard(), DEFAULT_BOUNDS, False).log(
+    outcome = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, False)).read(
         LogStream("incident.tar/nodes/n1/kernel-monitor_0.log", data, io.BytesIO(b"").read)
     )
 

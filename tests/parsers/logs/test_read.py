@@ -11,10 +11,11 @@ from hypothesis import strategies as st
 
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
+from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.logset import LogKind, LogSet
-from triage.parsers.logs.read import Bounds, read_logs
+from triage.parsers.logs.read import Bounds
 from triage.signatures.signature import Reading, Scope, Signature
 
 XID = Signature(

@@ -6,8 +6,8 @@ import pytest
 
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Trait
+from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.logs.read import read_logs
 
 STAMP = "Nov 22 03:04:05 gpu-17 epilog[812]: "
 SMI = f"""{STAMP}    Driver Version                    : 550.90.07

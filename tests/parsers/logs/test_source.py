@@ -9,8 +9,8 @@ import pytest
 import zstandard
 
 from triage.domain.report import Refused
+from triage.formats.dumps import read_dumps
 from triage.parsers.files.inputs import find_inputs
-from triage.parsers.flight_recorder.read import read_dumps
 from triage.parsers.logs.source import log_streams
 
 TEXT = b"".join(b"line %d of a log\n" % number for number in range(20_000))
@@ -23,6 +23,9 @@ def streams(path: Path, wanted: frozenset[str] | None = None) -> dict[str, bytes
         for one in log_streams(file, wanted):
             if isinstance(one, Refused):
                 found[one.artifact] = one.why
+                continue
+            if one.not_text is not None:
+                found[one.artifact] = one.not_text
                 continue
             buffer = bytearray(1 << 20)
             found[one.artifact] = bytes(buffer[: one.fill(memoryview(buffer))])
@@ -88,8 +91,7 @@ def test_damaged_text_is_text(data: bytes, tmp_path: Path) -> None:
     assert streams(tmp_path) == {"a": data}
 
 
-def test_dumps_job_files_and_empty_files_are_no_logs(tmp_path: Path) -> None:
-    (tmp_path / "trace_rank_0").write_bytes(b"\x80\x02}q\x00.")
+def test_job_files_and_empty_files_are_no_streams(tmp_path: Path) -> None:
     (tmp_path / "job.json").write_bytes(b"{}")
     (tmp_path / "empty.log").write_bytes(b"")
     assert streams(tmp_path) == {}

@@ -3,8 +3,10 @@
 import io
 from collections.abc import Iterator
 
-from triage.parsers.telemetry.read import read_samples
-from triage.parsers.telemetry.recognise import Form, form_of
+from triage.formats.registry import TELEMETRY, identify_telemetry
+from triage.formats.telemetry.telemetry_format import TelemetryFormat
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.samples import SeriesKey
 from triage.parsers.telemetry.tally import Tally
 
@@ -32,12 +34,16 @@ def samples_of(
 ) -> list[Triple]:
     """All samples of ``text``, in the order of the file."""
     data = text.encode() if isinstance(text, str) else text
-    return list(unpacked(data, artifact, tally or Tally(), form or form_of(data)))
+    if form is None:
+        row = identify_telemetry(data)
+    else:
+        row = next(row for row in TELEMETRY if row.form is form)
+    assert row is not None, "nobody claims it"
+    return list(unpacked(data, artifact, tally or Tally(), row))
 
 
-def unpacked(data: bytes, artifact: str, tally: Tally, form: Form | None) -> Iterator[Triple]:
-    assert form is not None, "nobody claims it"
-    for batch in read_samples(form, Stream(data), artifact, tally):
+def unpacked(data: bytes, artifact: str, tally: Tally, row: TelemetryFormat) -> Iterator[Triple]:
+    for batch in row.reader()(Stream(data), tally, node_in_name(artifact)):
         for index, at_ns, value in zip(
             batch.series_index.tolist(), batch.at_ns.tolist(), batch.value.tolist(), strict=True
         ):

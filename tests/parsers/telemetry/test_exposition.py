@@ -4,8 +4,8 @@ import pytest
 
 from tests.parsers.telemetry.forms import samples_of
 from triage.parsers.telemetry.exposition import NOT_A_SAMPLE, UNDATED
+from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.recognise import Form
 from triage.parsers.telemetry.samples import SeriesKey
 from triage.parsers.telemetry.tally import Tally
 

@@ -9,8 +9,8 @@ import pytest
 
 from tests.parsers.telemetry.forms import samples_of
 from triage.errors import Corrupt, Forbidden
+from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.recognise import Form
 from triage.parsers.telemetry.samples import SeriesKey
 
 MISSING = importlib.util.find_spec("pyarrow") is None

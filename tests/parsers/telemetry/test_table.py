@@ -4,8 +4,8 @@ import pytest
 
 from tests.parsers.telemetry.forms import samples_of
 from triage.errors import Corrupt
+from triage.parsers.telemetry.file import Form
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.recognise import Form
 from triage.parsers.telemetry.samples import BATCH, SeriesKey
 from triage.parsers.telemetry.table import NO_ROW
 from triage.parsers.telemetry.tally import Tally

@@ -8,7 +8,7 @@ from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Evidence
 from triage.domain.report import Missing, Suspect
-from triage.parsers.health.evidence import SIGNATURE_PREFIX
+from triage.formats.health.evidence import SIGNATURE_PREFIX
 from triage.parsers.logs.logset import LogFile, LogKind
 
 __all__ = ["missing"]

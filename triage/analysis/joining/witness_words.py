@@ -12,7 +12,7 @@ from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.features import witness_of
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.domain.evidence import Evidence
-from triage.parsers.health.evidence import SIGNATURE_PREFIX
+from triage.formats.health.evidence import SIGNATURE_PREFIX
 
 __all__ = ["witness_words"]
 

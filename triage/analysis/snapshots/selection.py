@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
-from triage.parsers.flight_recorder.recognise import shape_of
+from triage.parsers.flight_recorder.naming import shape_of
 
 __all__ = ["Selection", "select"]
 

@@ -11,6 +11,7 @@ from pydantic import BeforeValidator, WithJsonSchema
 from triage.api.requests.paths import MAX_NAME, control_character
 from triage.domain.category import Category
 from triage.domain.evidence import EvidenceRole, Kind
+from triage.domain.file_kind import DECLARED
 from triage.domain.states import IncidentState
 from triage.errors import NotFound, Place, Unprocessable
 from triage.services.hooks.times import rfc3339
@@ -24,7 +25,7 @@ __all__ = [
 MAX_LIMIT: Final = 500
 MAX_WAIT_S: Final = 60.0
 MAX_FILENAME: Final = 4096
-FILE_KINDS: Final = ("flight_recorder", "kernel_log", "job_log", "telemetry")
+FILE_KINDS: Final = tuple(map(str, DECLARED))
 ID: Final = re.compile(r"[A-Za-z0-9_.-]{1,200}", re.ASCII)
 RANK: Final = re.compile(r"[0-9]{1,7}", re.ASCII)
 COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)

@@ -5,32 +5,17 @@ an incident is answered from the extracts of all its files, and the answer is th
 same as if the files lay in one folder.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import PurePosixPath
-from typing import Final
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 
-from triage.domain.evidence import Kind
 from triage.domain.rank_digest import OpDescription, RankDigest
 from triage.domain.report import Refused
-from triage.parsers.files.inputs import InputFile
-from triage.parsers.files.job_file import MAX_JOB_BYTES
-from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS
-from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
-from triage.parsers.flight_recorder.read import DumpSet, JobFile, list_alike
-from triage.parsers.flight_recorder.read import Reader as DumpReader
-from triage.parsers.flight_recorder.shared import Shared
-from triage.parsers.logs.catalogue import standard
+from triage.parsers.files.job_file import JobFile
+from triage.parsers.flight_recorder.dump_set import DumpSet, list_alike
 from triage.parsers.logs.join import Outcome, join_logs
-from triage.parsers.logs.logset import LogKind, LogSet
-from triage.parsers.logs.progress.series import JobSteps
-from triage.parsers.logs.read import DEFAULT_BOUNDS
-from triage.parsers.logs.read import Reader as LogReader
+from triage.parsers.logs.logset import LogSet
 
-__all__ = ["Extract", "Extractor", "join"]
-
-# What the agent of a node and the scheduler print is not the rank's, whoever's log it stands in.
-NOT_OF_A_RANK: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})
+__all__ = ["Extract", "join"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,105 +46,6 @@ class Extract:
     def usable(self) -> bool:
         """Whether anything in it can be evidence: a dump, or a line of a log."""
         return bool(self.digests) or self.lines > 0
-
-
-class Extractor:
-    """Reads files to extracts; buffers are kept from call to call. For one thread alone."""
-
-    def __init__(self) -> None:
-        self.dumps = DumpReader(Shared(), DEFAULT_LIMITS)
-        # With templates, for the node that prints what no other does.
-        self.logs = LogReader(standard(), DEFAULT_BOUNDS, templates=True)
-
-    def extract(
-        self, files: Sequence[InputFile], ranks: Mapping[str, int] | None = None
-    ) -> list[Extract]:
-        """One extract a file, in the order given. Bad bytes are refused in it, never raised.
-
-        ``ranks`` is artifact -> the global rank that the sender says it is of; it counts
-        more than the name.
-        """
-        self.dumps.forget()
-        return [self.one(file, (ranks or {}).get(file.artifact)) for file in files]
-
-    def one(self, file: InputFile, rank: int | None) -> Extract:
-        """The extract of one file."""
-        digests: list[RankDigest] = []
-        refused: list[Refused] = []
-        job_files: list[JobFile] = []
-        foreign: list[str] = []
-        for found in self.dumps.files([file]):
-            if isinstance(found, RankDigest):
-                digests.append(found if rank is None else replace(found, rank=rank))
-            elif isinstance(found, Refused):
-                refused.append(found)
-            elif isinstance(found, JobFile):
-                job_files.append(found)
-            else:
-                foreign.append(found)
-        if file.artifact in foreign and PurePosixPath(file.artifact).name == "job.json":
-            job_files += plain_job_file(file)
-        logs: list[Outcome] = []
-        refused_logs: list[Refused] = []
-        for log in self.logs.files([file], frozenset(foreign)):
-            if isinstance(log, Refused):
-                refused_logs.append(log)
-            else:
-                logs.append(log if rank is None else of_rank(log, rank))
-        return Extract(
-            artifact=file.artifact,
-            size_bytes=file.size_bytes,
-            digests=tuple(digests),
-            operations=operations_of(digests, self.dumps.shared),
-            logs=tuple(logs),
-            refused=tuple(refused),
-            refused_logs=tuple(refused_logs),
-            job_files=tuple(job_files),
-            foreign=tuple(foreign),
-        )
-
-
-def plain_job_file(file: InputFile) -> list[JobFile]:
-    """A ``job.json`` that lies beside the artifacts; one that cannot be read is none."""
-    if file.size_bytes > MAX_JOB_BYTES:
-        return []
-    try:
-        return [JobFile(file.artifact, file.path.read_bytes())]
-    except OSError:
-        return []
-
-
-def of_rank(log: Outcome, rank: int) -> Outcome:
-    """The log of one rank's own process: what names no rank was printed by this one."""
-    if log.file.kind is not LogKind.JOB:
-        return log
-    rows = [
-        replace(row, rank=rank) if row.rank is None and row.kind not in NOT_OF_A_RANK else row
-        for row in log.rows
-    ]
-    file = log.file
-    if file.progress is not None:
-        file = replace(file, progress=of_one_rank(file.progress, rank))
-    return replace(log, file=file, rows=rows)
-
-
-def of_one_rank(progress: JobSteps, rank: int) -> JobSteps:
-    steps = [replace(step, rank=rank) if step.rank is None else step for step in progress.steps]
-    return replace(progress, steps=tuple(steps))
-
-
-def operations_of(digests: Iterable[RankDigest], shared: Shared) -> dict[int, OpDescription]:
-    """What the decoder put in words for these digests, whatever else it has read."""
-    found: dict[int, OpDescription] = {}
-    for digest in digests:
-        signatures = digest.pending.sig[:DESCRIBED_UNITS].tolist()
-        if digest.last_unit is not None:
-            signatures.append(digest.last_unit.sig)
-        for signature in signatures:
-            known = shared.operations.get(signature)
-            if known is not None:
-                found[signature] = known
-    return found
 
 
 def place(extract: Extract) -> tuple[str, int, int, int]:

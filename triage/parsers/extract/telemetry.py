@@ -6,10 +6,9 @@ import numpy as np
 
 from triage.errors import Corrupt
 from triage.parsers.extract.digest import Interned
-from triage.parsers.telemetry.file import TelemetryFile
+from triage.parsers.telemetry.file import Form, TelemetryFile
 from triage.parsers.telemetry.grid import BASE_NS, Grid
 from triage.parsers.telemetry.metrics import Metric
-from triage.parsers.telemetry.recognise import Form
 from triage.parsers.telemetry.samples import SeriesKey
 
 __all__ = ["cell_bytes", "telemetry_from", "telemetry_values"]

@@ -32,7 +32,7 @@ from triage.parsers.extract.digest import (
 from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.log import log_from, log_values, mask_bytes
 from triage.parsers.extract.telemetry import cell_bytes, telemetry_from, telemetry_values
-from triage.parsers.flight_recorder.read import JobFile
+from triage.parsers.files.job_file import JobFile
 
 __all__ = ["Interned", "pack", "unpack"]
 

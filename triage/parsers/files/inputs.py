@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.errors import UsageError
 
@@ -23,11 +24,15 @@ DUMP_NAME = re.compile(r"(trace|dump|rank)[^/]{0,300}[0-9]$", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class InputFile:
-    """One regular file; ``artifact`` is its name in the report."""
+    """One regular file; ``artifact`` is its name in the report.
+
+    ``kind`` is what the service stored it as, None where nobody has looked at it yet.
+    """
 
     path: Path
     artifact: str
     size_bytes: int
+    kind: FileKind | None = None
 
 
 @dataclass(frozen=True, slots=True)

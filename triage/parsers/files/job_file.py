@@ -1,8 +1,8 @@
 """``job.json``: what is known of the job, from beside the artifacts or out of an archive."""
 
 from collections.abc import Sequence
-from dataclasses import fields, replace
-from pathlib import Path
+from dataclasses import dataclass, fields, replace
+from pathlib import Path, PurePosixPath
 from typing import Final
 
 import orjson
@@ -10,11 +10,31 @@ import orjson
 from triage.domain.job import Job, job_from_dict
 from triage.errors import UsageError
 from triage.parsers.files.inputs import Inputs
-from triage.parsers.flight_recorder.read import JobFile
 
-__all__ = ["MAX_JOB_BYTES", "filled", "job_of_archive", "load_job", "parse_job"]
+__all__ = [
+    "MAX_JOB_BYTES",
+    "JobFile",
+    "filled",
+    "is_job_file",
+    "job_of_archive",
+    "load_job",
+    "parse_job",
+]
 
 MAX_JOB_BYTES: Final = 64 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class JobFile:
+    """A ``job.json`` found inside an archive."""
+
+    artifact: str
+    data: bytes
+
+
+def is_job_file(artifact: str) -> bool:
+    """Whether a name is ``job.json``: such a file holds facts of the job and no evidence."""
+    return PurePosixPath(artifact).name == "job.json"
 
 
 def load_job(inputs: Inputs, given: Path | None) -> tuple[Job, list[str], Path | None]:

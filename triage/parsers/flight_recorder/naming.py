@@ -8,12 +8,20 @@ The rank is the last run of digits of the file's stem: ``comm_lib_trace_rank_12`
 import re
 from itertools import pairwise
 
-__all__ = ["node_in_name", "rank_in_name"]
+__all__ = ["might_be_dump", "named_as_dump", "node_in_name", "rank_in_name", "shape_of"]
 
 # Endings that collectors and tools add; the stem is what stands before them.
 ENDINGS = re.compile(
     r"(\.(gz|zst|zstd|json|pkl|pickle|bin|dump|trace|txt|log|out|dat|partial|tmp|bak))+$", re.I
 )
+# A file that is named like a dump and cannot be one is refused, not passed over.
+DUMP_NAME = re.compile(r"(trace|_dump|rank)[^/]*$", re.I)
+DUMP_ENDINGS = (".gz", ".zst", ".json", ".pkl", ".pickle")
+# Names that nothing but a recorder, or a tool that keeps its dumps, gives.
+RECORDER_NAME = re.compile(
+    r"^(comm_lib|nccl|fr|xccl|hccl|rccl|flight_?recorder)_?(trace|dump)[^/]*_[0-9]{1,7}$", re.I
+)
+NUMBER = re.compile(r"[0-9]+")
 LAST_DIGITS = re.compile(r"([0-9]+)[^0-9]*$")
 # "nccl_trace_rank_gpu07_5", "comm_lib_trace_rank_node-3.cluster_12"
 HOST_BEFORE_RANK = re.compile(r"rank_(?P<host>[A-Za-z][A-Za-z0-9.-]{0,252})_[0-9]{1,7}$")
@@ -45,3 +53,26 @@ def node_in_name(artifact: str) -> str | None:
             return below
     match = HOST_BEFORE_RANK.search(stem_of(artifact))
     return match["host"] if match else None
+
+
+def might_be_dump(artifact: str) -> bool:
+    """Whether a name may be a dump's: ``..._trace_rank_3``, ``_dump_3.json.gz``."""
+    stem = artifact.rpartition("/")[2].lower()
+    while stem.endswith(DUMP_ENDINGS):
+        stem = stem.rpartition(".")[0]
+    return stem[-1:].isdecimal() and DUMP_NAME.search(stem[:-1]) is not None
+
+
+def named_as_dump(artifact: str) -> bool:
+    """Whether a name is one that only a recorder gives: ``comm_lib_trace_rank_3``."""
+    stem = artifact.rpartition("/")[2].lower()
+    pickled = False
+    while stem.endswith(DUMP_ENDINGS):
+        stem, _, ending = stem.rpartition(".")
+        pickled = pickled or ending in ("pkl", "pickle")
+    return RECORDER_NAME.match(stem) is not None or (pickled and might_be_dump(artifact))
+
+
+def shape_of(artifact: str) -> str:
+    """A name without its numbers: what the dumps of one folder have in common."""
+    return NUMBER.sub("#", artifact)

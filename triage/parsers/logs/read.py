@@ -1,4 +1,4 @@
-"""Folders of logs to evidence, on all cores.
+"""The lines of a log to evidence.
 
 The compiled scan sees every byte once and hands on groups of lines that look
 alike; Python reads one line of each group. The lines behind a line, which some
@@ -6,42 +6,32 @@ signatures want, always lie in the buffer: a chunk ends that much before its end
 so that no result depends on where chunks are cut.
 """
 
-import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Container, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Stamp
-from triage.domain.report import Refused
-from triage.errors import ArtifactError
-from triage.parsers.files.inputs import InputFile
 from triage.parsers.flight_recorder.naming import node_in_name
-from triage.parsers.health.beside_logs import checks_in, with_checks
 from triage.parsers.logs import scan
-from triage.parsers.logs.catalogue import Catalogue, standard
+from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.envelope import Envelope, clean, read_envelope, relative_stamps
 from triage.parsers.logs.first_minutes import boots_in, of_a_boot, soon_after_boot
-from triage.parsers.logs.join import Mask, Outcome, join_logs
-from triage.parsers.logs.journal import one_line_records
+from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.layout import Layout, layout_of, node_of_file
-from triage.parsers.logs.logset import LogFile, LogKind, LogSet
+from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.mask import collapse_key
 from triage.parsers.logs.progress.collect import Collector
-from triage.parsers.logs.records import as_lines
 from triage.parsers.logs.report_sections import under_their_headings
 from triage.parsers.logs.rows import merged, rows_of_line
-from triage.parsers.logs.source import LogStream, log_streams
-from triage.parsers.telemetry.beside_logs import telemetry_in
+from triage.parsers.logs.source import LogStream
 
-__all__ = ["DEFAULT_BOUNDS", "Bounds", "Reader", "read_logs"]
+__all__ = ["DEFAULT_BOUNDS", "Bounds", "LineReader"]
 
-FILES_PER_TASK: Final = 16
 # Of a group's last line only the time is read.
 LAST_BYTES: Final = 1024
 # The last lines of a log, of which one should have a time.
@@ -98,8 +88,11 @@ class Group:
     last_raw: bytes | None = None
 
 
-class Reader:
-    """Reads one log after the other; one set of buffers per thread."""
+class LineReader:
+    """Reads streams as lines of logs; one set of buffers per thread.
+
+    ``templates`` counts every line under its template as well.
+    """
 
     def __init__(self, catalogue: Catalogue, bounds: Bounds, templates: bool) -> None:
         self.catalogue = catalogue
@@ -107,42 +100,19 @@ class Reader:
         self.templates = templates
         self.local = threading.local()
 
-    def files(
-        self, files: Sequence[InputFile], wanted: Container[str] | None
-    ) -> list[Outcome | Refused]:
-        """The outcomes of some files, and of archives their members'."""
-        found: list[Outcome | Refused] = []
-        for file in files:
-            try:
-                found.extend(
-                    stream
-                    if isinstance(stream, Refused)
-                    else telemetry_in(stream) or self.log(stream)
-                    for stream in log_streams(file, wanted)
-                )
-            except ArtifactError as error:
-                found.append(Refused(file.artifact, str(error)))
-            except MemoryError:
-                found.append(Refused(file.artifact, "needs more memory than there is"))
-        return found
-
-    def log(self, stream: LogStream) -> Outcome:
+    def read(self, stream: LogStream) -> Outcome:
         """One log to its end."""
         if not hasattr(self.local, "tables"):
             self.local.tables = scan.Tables()
             self.local.buffer = bytearray(self.bounds.chunk + self.bounds.ahead)
-        checks, stream = checks_in(stream)
-        if checks is None:
-            stream = as_lines(one_line_records(stream))
-        outcome = LogReader(self, stream, self.local.tables, self.local.buffer).read()
-        return outcome if checks is None else with_checks(outcome, checks)
+        return LogReader(self, stream, self.local.tables, self.local.buffer).read()
 
 
 class LogReader:
     """One log on its way through the buffer."""
 
     def __init__(
-        self, reader: Reader, stream: LogStream, tables: scan.Tables, buffer: bytearray
+        self, reader: LineReader, stream: LogStream, tables: scan.Tables, buffer: bytearray
     ) -> None:
         self.catalogue = reader.catalogue
         self.bounds = reader.bounds
@@ -399,40 +369,3 @@ class LogReader:
 
 LINE_ENDS: Final = re.compile(rb"[\r\n]+")
 LINE: Final = re.compile(rb"[^\r\n]+")
-
-
-def read_logs(
-    files: Sequence[InputFile],
-    wanted: Container[str] | None = None,
-    *,
-    templates: bool = False,
-    threads: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-    catalogue: Catalogue | None = None,
-    bounds: Bounds = DEFAULT_BOUNDS,
-) -> LogSet:
-    """Evidence of every log among ``files``, undated.
-
-    ``wanted`` are the artifacts (members of archives too) to look at; by default
-    all that are no dump. ``templates`` counts every line under its template as
-    well, where the logs are not too large for it. ``progress`` is called with (files
-    done, files in all).
-    """
-    reader = Reader(catalogue or standard(), bounds, templates)
-    batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
-    outcomes: list[Outcome] = []
-    refused: list[Refused] = []
-    done = 0
-    workers = min(len(batches), threads or os.cpu_count() or 1)
-    with ThreadPoolExecutor(max(1, workers), thread_name_prefix="scan") as pool:
-        tasks = [pool.submit(reader.files, batch, wanted) for batch in batches]
-        for batch, task in zip(batches, tasks, strict=True):
-            for one in task.result():
-                if isinstance(one, Refused):
-                    refused.append(one)
-                else:
-                    outcomes.append(one)
-            done += len(batch)
-            if progress:
-                progress(done, len(files))
-    return join_logs(outcomes, refused)

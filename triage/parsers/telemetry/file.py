@@ -1,11 +1,22 @@
 """One file of telemetry among the files of an incident: what it came down to."""
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from triage.parsers.telemetry.grid import Grid
-from triage.parsers.telemetry.recognise import Form
+if TYPE_CHECKING:  # it is compiled, and an upload only looks at forms
+    from triage.parsers.telemetry.grid import Grid
 
-__all__ = ["TelemetryFile"]
+__all__ = ["Form", "TelemetryFile"]
+
+
+class Form(StrEnum):
+    """How a file of telemetry is written."""
+
+    EXPOSITION = "exposition"
+    QUERY_RESULT = "query_result"
+    TABLE = "table"
+    PARQUET = "parquet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +29,7 @@ class TelemetryFile:
     form: Form
     samples: int
     zoneless: bool
-    grid: Grid | None
+    grid: "Grid | None"
 
     def in_zone(self, ahead_ns: int) -> "TelemetryFile":
         """The same with times that were printed ``ahead_ns`` ahead of UTC."""

@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.domain.exact_json import from_exact_json
+from triage.domain.file_kind import file_kind
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound
 from triage.queue.claim import Claim
@@ -133,7 +134,10 @@ def read_groups(
 def read_together(
     readers: Readers, plain: Sequence[Plain], facts: bytes, deadline_s: float
 ) -> list[ParsedFile]:
-    given = [FileToRead(path, file.name, path.stat().st_size, file.rank) for file, path in plain]
+    given = [
+        FileToRead(path, file.name, path.stat().st_size, file.rank, file_kind(file.kind))
+        for file, path in plain
+    ]
     found = readers.extract(given, facts, deadline_s=deadline_s)
     return [
         ParsedFile(file, one.state, one.reason, one)

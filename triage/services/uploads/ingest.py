@@ -47,7 +47,6 @@ __all__ = [
 
 log = structlog.get_logger(__name__)
 Read = Callable[[int], bytes]
-JOB_JSON = "job_json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,10 @@ from typing import IO, Final, cast
 
 import zstandard
 
-from triage.domain.report import Refused
 from triage.errors import NotFound, Unprocessable
-from triage.parsers.logs.source import LogStream, of_source
+from triage.formats.flight_recorder import FLIGHT_RECORDER
+from triage.formats.format import Head
+from triage.parsers.logs.source import LogStream, stream_of
 from triage.services.context import Context
 from triage.services.uploads.pack import Span
 from triage.store.uploads import artifacts
@@ -100,10 +101,13 @@ def plain_of(ctx: Context, file: Stored) -> Iterator[IO[bytes]]:
 
 
 def text_of(plain: IO[bytes], name: str) -> LogStream:
-    found = next(of_source(plain, name), None)
-    if isinstance(found, LogStream):
-        return found
-    why = found.why if isinstance(found, Refused) else "it is a dump, or empty"
+    stream = stream_of(plain, name)
+    if stream is None or FLIGHT_RECORDER.claims(Head(stream.raw, name)):
+        why = "it is a dump, or empty"
+    elif stream.not_text is not None:
+        why = stream.not_text
+    else:
+        return stream
     raise Unprocessable(
         f"there are no lines to show: {why}", hint="download the file to look at it"
     )

@@ -14,12 +14,13 @@ from pathlib import PurePosixPath
 from typing import IO, Final, NamedTuple, cast
 
 from triage.domain.body import Body
+from triage.domain.file_kind import FileKind
 from triage.errors import Forbidden, TooLarge, Unprocessable
 from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
+from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.packings import packing_of
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
-from triage.services.uploads.kind import FLIGHT_RECORDER, JOB_JSON
 from triage.services.uploads.pack import Stored, write_plain
 from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
 from triage.services.uploads.take import (
@@ -181,14 +182,14 @@ def member_from(entry: Entry, taker: FileIngest, node: str | None, limits: Recei
         return Member(
             name, name, node, None, "", None, "", "", entry.size, reason=entry.why, status=422
         )
-    if PurePosixPath(entry.name).name == "job.json":
+    if is_job_file(entry.name):
         return job_json(name, entry.source, entry.size, limits)
     taken = taker.take(cast(Body, entry.source), name, None, entry.size)
     return member_of(taken, name, node, None, None)
 
 
 def job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> Member:
-    blank = Member(name, name, None, None, JOB_JSON, None, "", "", size)
+    blank = Member(name, name, None, None, FileKind.JOB_JSON, None, "", "", size)
     if size > limits.job_json_bytes:
         why = f"more than {limits.job_json_bytes:,} bytes"
         return replace(blank, reason=why, status=TooLarge.status)
@@ -199,14 +200,14 @@ def member_of(
     taken: IngestedFile, name: str, node: str | None, rank: int | None, declared: str | None
 ) -> Member:
     """What is kept of a file, with the rank and the node that its name says."""
-    kind = taken.found.kind
-    notes = [taken.found.note, taken.cut]
+    kind = taken.identified.kind
+    notes = [taken.identified.note, taken.cut]
     if node is None:
         node = node_in_name(name)
         if node is not None and (len(node) > MAX_NODE or not node.strip()):
             node = None
             notes.append("its folder's name is no node's")
-    if rank is None and kind == FLIGHT_RECORDER:
+    if rank is None and kind == FileKind.FLIGHT_RECORDER:
         rank = rank_in_name(name)
         if rank is None:
             notes.append("rank unknown: neither the request nor the file's name says it")
@@ -239,7 +240,7 @@ def filename_of(name: str, kind: str, rank: int | None) -> str:
             return "/".join(parts[k + 2 :])
     if parts:
         return "/".join(parts)
-    if kind == FLIGHT_RECORDER:
+    if kind == FileKind.FLIGHT_RECORDER:
         return "trace" if rank is None else f"trace_rank_{rank}"
     return "upload.log"
 

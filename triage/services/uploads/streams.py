@@ -6,7 +6,7 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import Forbidden, TooLarge
-from triage.parsers.logs.source import encoding_of
+from triage.parsers.files.text import encoding_of
 from triage.services.uploads.body import Truncated
 
 __all__ = [

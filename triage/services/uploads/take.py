@@ -9,7 +9,7 @@ from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
 from triage.parsers.files.packings import packing_of
 from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import Growth, PeekedReader, unpacked
-from triage.services.uploads.kind import LOOK_BYTES, Kind, kind_of
+from triage.services.uploads.file_kind import LOOK_BYTES, IdentifiedFile, identified
 from triage.services.uploads.pack import FrameWriter, Packer
 from triage.services.uploads.streams import (
     HashingReader,
@@ -64,7 +64,7 @@ class PackedFurther(Corrupt):
 class IngestedFile:
     """What became of one file; nothing of it is in the pack where ``error`` says why."""
 
-    found: Kind
+    identified: IdentifiedFile
     sha256: str = ""
     size_bytes: int = 0
     plain_bytes: int = 0
@@ -99,7 +99,7 @@ class FileIngest:
         what the blob store says, is raised.
         """
         hashed = HashingReader(body, self.limits.artifact_bytes)
-        taken = IngestedFile(Kind(declared or "", dump=False))
+        taken = IngestedFile(IdentifiedFile(declared or ""))
         offset = self.blob.tell()
         try:
             self.store(hashed, name, declared, size, taken)
@@ -130,7 +130,7 @@ class FileIngest:
         growth = self.limits.growth(self.limits.artifact_bytes)
         plain = TruncationTolerantReader(unpacked(PeekedReader(head, hashed), compression, growth))
         look = first_bytes(plain, LOOK_BYTES)
-        taken.found = found = kind_of(look, name, declared)
+        taken.identified = found = identified(look, name, declared)
         if is_tar(look[:512]):
             raise Archived("is itself a tar archive")
         packing = packing_of(look)
@@ -138,9 +138,9 @@ class FileIngest:
             what, instead = packing
             inside = f", inside {compression}" if compression else ""
             raise PackedFurther(f"{what}{inside}", instead)
-        limit = self.limits.dump_bytes if found.dump else self.limits.artifact_bytes
+        limit = self.limits.dump_bytes if found.binary else self.limits.artifact_bytes
         whole: Body = PeekedReader(look, plain)
-        if found.dump:
+        if found.binary:
             # What is stored as it came has the length that the archive says.
             frame = FrameWriter(self.packer, self.blob, None if compression else size)
             self.copy(whole, frame, None, limit)

@@ -10,7 +10,7 @@ from triage.api.access import Scope
 from triage.api.description.described import BINARY
 from triage.api.requests.values import FileName, known_query
 from triage.api.state import state_of
-from triage.services.uploads.kind import FLIGHT_RECORDER
+from triage.domain.file_kind import FileKind
 from triage.services.uploads.raw_file import lines_around, pieces_of, stored_file
 from triage.store.uploads import evidence
 from triage.web.access import admit
@@ -36,7 +36,7 @@ def raw(
     incident = incident_of_page(request, id)
     ctx = state_of(request).context
     stored = stored_file(ctx, incident.id, file)
-    if stored.kind == FLIGHT_RECORDER:
+    if stored.kind == FileKind.FLIGHT_RECORDER:
         with ctx.database.reading() as session:
             rows = evidence.of_artifact(session, stored.id)
         return page(request, "dump.html", incident=incident, file=stored, rows=rows)

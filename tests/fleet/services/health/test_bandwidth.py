@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.fleet.services.fleets import service_on
-from tests.parsers.health import samples
+from tests.formats.health import samples
 from triage.domain.health import Outcome
 from triage.fleet.services.health.bandwidth import median_without, slow_ones
 from triage.fleet.services.health.due_list import newest_results

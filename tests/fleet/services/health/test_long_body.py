@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
-from tests.parsers.health import samples
+from tests.formats.health import samples
 from triage.errors import Corrupt, Unprocessable
 from triage.fleet.services.health import long_body
 from triage.fleet.services.health.long_body import checks_in
-from triage.parsers.health.read import read_checks
+from triage.formats.registry import identify_checks
 from triage.sandbox import one_shot
 from triage.services.uploads.plain_body import plain_text
 
@@ -26,6 +26,11 @@ TEXTS = {
     "dcgm": samples.dcgm3() + " " * 300_000,
     "host": "\n".join([HOST, "{}", HOST.replace("n0", "n1")] * 900),
 }  # fmt: skip
+
+
+def checks_of(data, artifact, **kw):
+    row = identify_checks(data)
+    return None if row is None else row.checks(data, artifact, **kw)
 
 
 @pytest.fixture(autouse=True)
@@ -49,7 +54,7 @@ def test_it_reads_what_is_read_at_once(monkeypatch, name: str, node: str | None)
         long_body, "run_child", lambda *given, **more: (started.append(1), real(*given, **more))[1]
     )
     found = read(TEXTS[name], node)
-    here = read_checks(TEXTS[name].encode(), "body", node=node, busbw_gbps=480.0)
+    here = checks_of(TEXTS[name].encode(), "body", node=node, busbw_gbps=480.0)
 
     assert started
     assert found == here
@@ -61,7 +66,7 @@ def test_a_short_one_needs_no_process(monkeypatch) -> None:
     monkeypatch.setattr(one_shot.subprocess, "Popen", None)
 
     assert read(samples.dcgm3()) == replace(
-        read_checks(samples.dcgm3().encode(), "body", node="né/1 <b>", busbw_gbps=480.0)
+        checks_of(samples.dcgm3().encode(), "body", node="né/1 <b>", busbw_gbps=480.0)
     )
 
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import pytest
 
-from triage.parsers.extract.extract import Extractor
+from triage.formats.extractor import Extractor
+from triage.formats.streams import read_logs
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.forms import KEPT_OF_A_FORM
 from triage.parsers.logs.progress.series import JobSteps, MarkKind, Quantity
-from triage.parsers.logs.read import Bounds, read_logs
+from triage.parsers.logs.read import Bounds
 
 
 def progress_of(folder: Path, text: str, bounds: Bounds | None = None) -> JobSteps:

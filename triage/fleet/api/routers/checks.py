@@ -22,7 +22,7 @@ from triage.fleet.api.check_values import BusBandwidth, CheckState, NodeName, Of
 from triage.fleet.api.values import ClusterName
 from triage.fleet.services.health.due_list import Position, checks_from, place_of
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
-from triage.parsers.health.read import MAX_BYTES
+from triage.formats.health.check_format import MAX_BYTES
 
 __all__ = ["reading", "routes"]
 

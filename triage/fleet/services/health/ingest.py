@@ -11,8 +11,9 @@ from triage.errors import Corrupt, Place, Unprocessable
 from triage.fleet.services.health.bandwidth import hold_against_others
 from triage.fleet.services.health.long_body import checks_in
 from triage.fleet.store import checks as health
-from triage.parsers.health.read import FORMATS, MAX_BYTES
-from triage.parsers.health.reading import Checks, NotUnderstood
+from triage.formats.health.check_format import MAX_BYTES
+from triage.formats.health.reading import Checks, NotUnderstood
+from triage.formats.registry import CHECKS
 from triage.services.context import Context
 from triage.services.uploads.plain_body import plain_text
 from triage.store import jobs
@@ -92,7 +93,7 @@ def take_checks(
     if checks is None:
         raise refused(
             "is no result of a check that is known here",
-            "it may be one of: " + ", ".join(one.name for one in FORMATS),
+            "it may be one of: " + ", ".join(one.name for one in CHECKS),
         )
     if not checks.results:
         first = checks.not_understood[0].why if checks.not_understood else "nothing in it"

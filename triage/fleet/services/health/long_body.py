@@ -13,8 +13,8 @@ from triage.domain.body import Body
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, CheckResult, Outcome
 from triage.errors import Corrupt
-from triage.parsers.health.read import format_of, read_checks
-from triage.parsers.health.reading import Checks, NotUnderstood
+from triage.formats.health.reading import Checks, NotUnderstood
+from triage.formats.registry import identify_checks
 from triage.sandbox.one_shot import Output, run_child
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.streams import first_bytes
@@ -38,10 +38,11 @@ def checks_in(body: Body, *, node: str | None, busbw_gbps: float | None) -> Chec
     too much, and as the body does.
     """
     head = first_bytes(body, SHORT_BYTES + 1)
-    if len(head) <= SHORT_BYTES:
-        return read_checks(head, ARTIFACT, node=node, busbw_gbps=busbw_gbps)
-    if format_of(head) is None:
+    format_ = identify_checks(head)
+    if format_ is None:
         return None
+    if len(head) <= SHORT_BYTES:
+        return format_.checks(head, ARTIFACT, node=node, busbw_gbps=busbw_gbps)
     asked = json.dumps({"node": node, "busbw_gbps": busbw_gbps})
     with run_child(
         CHILD, PeekedReader(head, body), arguments=[str(MEMORY_BYTES), asked],

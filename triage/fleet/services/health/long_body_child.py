@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from triage.fleet.services.health.long_body import ARTIFACT, packed_result
-from triage.parsers.health.read import read_checks
+from triage.formats.registry import identify_checks
 from triage.sandbox.limits import restrict
 
 __all__ = ["main"]
@@ -22,9 +22,11 @@ def main() -> int:
     """
     restrict(int(sys.argv[1]))
     asked: dict[str, Any] = json.loads(sys.argv[2])
-    found = read_checks(sys.stdin.buffer.read(), ARTIFACT, **asked)
-    if found is None:
+    body = sys.stdin.buffer.read()
+    format_ = identify_checks(body)
+    if format_ is None:
         return 1
+    found = format_.checks(body, ARTIFACT, **asked)
     about = {
         "format": found.format,
         "not_understood": [[one.line, one.why] for one in found.not_understood],

@@ -14,7 +14,9 @@ from triage.fleet.services.telemetry.parquet import as_text
 from triage.fleet.services.telemetry.summary import Summary
 from triage.fleet.services.telemetry.write import known_days, write_days
 from triage.fleet.store import telemetry
-from triage.parsers.telemetry.recognise import Form, form_of
+from triage.formats.registry import identify_telemetry
+from triage.formats.telemetry.parquet import PARQUET
+from triage.formats.telemetry.table import TABLE
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
 from triage.services.context import Context
@@ -82,13 +84,10 @@ def take_telemetry(
     when the body breaks off later: sent again, it is known. Raises :class:`Unprocessable` for
     what is no telemetry, and for samples of which not one can be used.
     """
-    # Compiled loops, which a service that takes no telemetry in does not need to hold.
-    from triage.parsers.telemetry.read import READERS
-
     settings = ctx.settings
     head, body = looked_at(read, encoding, settings.max_artifact_bytes)
-    form = form_of(head)
-    if form is None:
+    format_ = identify_telemetry(head)
+    if format_ is None:
         raise refused(
             "is no telemetry that is known here",
             "send a scrape of an exporter, an answer of the Prometheus API, nvidia-smi's CSV, a"
@@ -97,11 +96,11 @@ def take_telemetry(
     tally = Tally()
     try:
         with ExitStack() as stack:
-            if form is Form.PARQUET:
+            if format_ is PARQUET:
                 body = stack.enter_context(
                     as_text(body, settings.parse_memory_bytes, settings.parse_deadline_s)
                 )
-            reader = READERS[Form.TABLE if form is Form.PARQUET else form]
+            reader = (TABLE if format_ is PARQUET else format_).reader()
             batches = reader(Filled(body), tally, target.node)
             summary, num_days = summarise(ctx, target.cluster, batches)
     except ArtifactError as error:
@@ -109,7 +108,7 @@ def take_telemetry(
     if not summary.kept and not summary.repeated:
         raise refused(why_none(tally, summary), "nothing of it was kept")
     nodes = [node for node in summary.node_numbers if node]
-    return TakenTelemetry(str(form), tally, summary, len(nodes), num_days)
+    return TakenTelemetry(format_.name, tally, summary, len(nodes), num_days)
 
 
 def summarise(ctx: Context, cluster: str, batches: Iterator[Samples]) -> tuple[Summary, int]:

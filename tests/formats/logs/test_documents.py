@@ -1,0 +1,327 @@
+# ruff: noqa: E501 - real records are as long as they are
+"""Documents of records as lines: what each becomes, and files that are no such document."""
+
+import io
+import json
+from datetime import UTC, datetime
+
+import pytest
+
+from triage.domain.evidence import Evidence, EvidenceRole
+from triage.formats.format import Head
+from triage.formats.logs import documents
+from triage.formats.streams import StreamReader
+from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
+from triage.parsers.logs.source import LogStream
+
+
+def lines_of_document(text: str) -> str | None:
+    head = Head(text.encode()[: 64 << 10])
+    claims = [row for row in documents.DOCUMENTS if row.claims(head)]
+    return documents.lines_of_document(text, claims[0]) if claims else None
+
+
+EVENTS = json.dumps(
+    {
+        "apiVersion": "v1",
+        "kind": "List",
+        "items": [
+            {
+                "kind": "Event", "type": "Normal", "reason": "Scheduled",
+                "message": "Successfully assigned ml/llm-worker-0 to gpu-17",
+                "involvedObject": {"kind": "Pod", "name": "llm-worker-0"},
+                "lastTimestamp": "2026-03-03T19:44:09Z",
+            },
+            {
+                "kind": "Event", "type": "Warning", "reason": "NodeNotReady",
+                "message": "Node is not ready",
+                "involvedObject": {"kind": "Node", "name": "gpu-17"},
+                "lastTimestamp": None, "eventTime": "2026-03-03T20:29:09.123456Z",
+            },
+            {
+                "kind": "Event", "type": "Warning", "reason": "Evicted",
+                "message": "The node had condition: [DiskPressure].",
+                "involvedObject": {"kind": "Pod", "name": "llm-worker-1"},
+                "source": {"component": "kubelet", "host": "gpu-18"},
+                "lastTimestamp": "2026-03-03T20:30:09Z",
+            },
+        ],
+    },
+    indent=1,
+)  # fmt: skip
+NODES = json.dumps(
+    {
+        "kind": "List",
+        "items": [
+            {
+                "kind": "Node", "metadata": {"name": "gpu-17"},
+                "spec": {"taints": [{"key": "node.kubernetes.io/out-of-service",
+                                     "effect": "NoExecute"}]},
+                "status": {"conditions": [
+                    {"type": "Ready", "status": "Unknown", "reason": "NodeStatusUnknown",
+                     "message": "Kubelet stopped posting node status.",
+                     "lastTransitionTime": "2026-03-03T20:29:09Z"},
+                    {"type": "DiskPressure", "status": "False", "reason": "KubeletHasNoDisk"}]},
+            },
+            {
+                "kind": "Node", "metadata": {"name": "gpu-18"}, "spec": {},
+                "status": {"conditions": [{"type": "Ready", "status": "True",
+                                           "reason": "KubeletReady"}]},
+            },
+        ],
+    },
+    indent=2,
+)  # fmt: skip
+SUPERMICRO = """Event ID,Time Stamp,Sensor Name,Sensor Type,Description
+1,2026/02/11 07:50:20,OS Boot,OS,C: boot completed - Assertion
+2,2026/02/11 07:57:20,Fan SYS_FAN4_R,Fan,Lower Critical going low - Assertion
+3,2026/02/11 07:57:21,Power Supply PS2 Status,Power Supply,Failure detected - Assertion
+"""
+RACADM = """Record:      1
+Date/Time:   02/11/2026 07:57:20
+Source:      system
+Severity:    Ok
+Description: Log cleared.
+-------------------------------------------------------------------------------
+Record:      2
+Date/Time:   02/11/2026 08:57:20
+Source:      system
+Severity:    Critical
+Description: The input power for power supply 1 has been lost.
+-------------------------------------------------------------------------------
+Record:      3
+Date/Time:   02/11/2026 08:58:20
+Source:      system
+Severity:    Critical
+Description: A fatal error was detected on a component at bus 23 device 0 function 0.
+"""
+ILO = """Severity;Class;Last Update;Initial Update;Count;Description
+Critical;Environment;02/11/2026 07:57;02/11/2026 07:57;1;Fan 3 has failed (Location System)
+Informational;Maintenance;02/11/2026 07:58;02/11/2026 07:58;1;IML cleared
+"""
+REDFISH = json.dumps(
+    {
+        "@odata.type": "#LogEntryCollection.LogEntryCollection",
+        "Members": [
+            {"Id": "1", "Created": "2026-02-11T07:57:20+00:00", "EntryType": "SEL",
+             "Severity": "Critical", "Message": "Power Supply PSU3: Power Supply AC lost",
+             "Resolved": False},
+            {"Id": "2", "Created": "2026-02-11T07:58:20+00:00", "EntryType": "Event",
+             "Severity": "Critical", "MessageId": "ResourceEvent.1.0.ResourceErrorsDetected",
+             "Message": "The resource property has detected errors of type.",
+             "MessageArgs": ["GPU_SXM_6 Driver Event Message", "XID 79, GPU has fallen off"],
+             "Resolved": False},
+            {"Id": "3", "Created": "2026-02-11T07:59:20+00:00", "EntryType": "SEL",
+             "Severity": "Critical", "Message": "Fan FAN1: Lower Critical going low",
+             "Resolved": True},
+        ],
+    },
+    indent=1,
+)  # fmt: skip
+JOURNAL = """{
+\t"_HOSTNAME" : "gpu-17",
+\t"__REALTIME_TIMESTAMP" : "1767225600000000",
+\t"MESSAGE" : "NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus."
+}
+{
+\t"_HOSTNAME" : "gpu-18",
+\t"__REALTIME_TIMESTAMP" : "1767225601000000",
+\t"MESSAGE" : "usb 1-1: new device"
+}
+"""
+
+
+VERBOSE = """Mon 2026-01-05 00:00:00.920117 UTC [s=0411165bc8;i=18cf0db;b=0411165]
+    PRIORITY=3
+    _TRANSPORT=kernel
+    _HOSTNAME=gpu-17
+    MESSAGE=NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.
+Mon 2026-01-05 00:00:01.125681 UTC [s=0411165bc8;i=1a51b93;b=0411165]
+    _TRANSPORT=syslog
+    SYSLOG_IDENTIFIER=sshd
+    _HOSTNAME=gpu-17
+    MESSAGE=Accepted publickey
+"""
+EXPORT = """__CURSOR=s=0411165bc8;i=18cf0db
+__REALTIME_TIMESTAMP=1767571200000000
+_TRANSPORT=kernel
+_HOSTNAME=gpu-17
+MESSAGE=NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus.
+
+__CURSOR=s=0411165bc8;i=18cf0dc
+__REALTIME_TIMESTAMP=1767571201000000
+_HOSTNAME=gpu-17
+MESSAGE=Accepted publickey
+"""
+
+
+def rows_of(text: str) -> list[Evidence]:
+    reader = StreamReader(LineReader(standard(), DEFAULT_BOUNDS, templates=False))
+    stream = LogStream("x/anything", text.encode(), io.BytesIO(b"").read)
+    return reader.read(stream).rows
+
+
+def time_of(row: Evidence) -> str:
+    """The time of day as printed."""
+    printed = datetime.fromtimestamp((row.stamp.wall_ns or 0) / 1e9, UTC)
+    return f"{printed:%H:%M:%S}"
+
+
+# text, then line, signature, category, node, time of day, role of each row that is no noise
+READ = [
+    (EVENTS, [(16, "kubernetes.ready", "host_maintenance", "gpu-17", "20:29:09", "consequence"),
+              (28, "kubernetes.eviction", "host_maintenance", "gpu-18", "20:30:09", "root")]),
+    (NODES, [(4, "kubernetes.ready", "host_maintenance", "gpu-17", "20:29:09", "consequence"),
+             (5, "kubernetes.provider", "host_maintenance", "gpu-17", None, "root")]),
+    (SUPERMICRO, [(3, "sel.fan", "chassis", None, "07:57:20", "root"),
+                  (4, "sel.power", "power", None, "07:57:21", "root")]),
+    (RACADM, [(7, "sel.vendor", "power", None, "08:57:20", "root"),
+              (13, "sel.vendor", "io_board", None, "08:58:20", "root")]),
+    (ILO, [(2, "sel.vendor", "chassis", None, "07:57:00", "root")]),
+    (REDFISH, [(4, "sel.power", "power", None, "07:57:20", "root"),
+               (12, "sel.vendor", "gpu", None, "07:58:20", "root")]),
+    (JOURNAL, [(4, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
+    (VERBOSE, [(5, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
+    (EXPORT, [(5, "nvidia.xid", "gpu", "gpu-17", "00:00:00", "root")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("text", "rows"),
+    READ,
+    ids=[
+        "events",
+        "nodes",
+        "supermicro",
+        "racadm",
+        "ilo",
+        "redfish",
+        "pretty",
+        "verbose",
+        "export",
+    ],
+)
+def test_reads_each_record_at_its_line(
+    text: str, rows: list[tuple[int, str, str, str | None, str | None, str]]
+) -> None:
+    found = [
+        (
+            row.line,
+            row.signature,
+            str(row.category),
+            row.node,
+            None if row.stamp.wall_ns is None else time_of(row),
+            str(row.role),
+        )
+        for row in rows_of(text)
+        if row.role is not EvidenceRole.NOISE
+    ]
+
+    assert found == rows
+
+
+def test_keeps_which_pod_runs_where() -> None:
+    bound = [row for row in rows_of(EVENTS) if row.signature == "kubernetes.pod_bound"]
+
+    assert [(row.fields["pod"], row.node) for row in bound] == [("llm-worker-0", "gpu-17")]
+
+
+NO_DOCUMENTS = [
+    '{"log": "step 1", "time": "2026-01-01T00:00:00Z"}\n{"log": "step 2"}\n',
+    "[rank0]: Traceback (most recent call last):\n",
+    "[2026-01-01 00:00:00] step 1\n[2026-01-01 00:00:01] step 2\n",
+    "Time,Level,Message\n2026-01-01,INFO,step 1\n",
+    "epoch,step,loss\n1,2,3\n",
+    "Record: 1 of the dataset\nsource: web\n",
+    "{'loss': 2.3, 'epoch': 0.1}\n",
+    "[  12.3] usb 1-1: new device\n",
+    "[1, 2, 3]\n",
+]
+
+
+@pytest.mark.parametrize("text", NO_DOCUMENTS)
+def test_leaves_other_files_as_they_are(text: str) -> None:
+    assert lines_of_document(text) is None
+
+
+@pytest.mark.parametrize("cut", [40, 200, 500, 700])
+def test_reads_what_is_there_of_a_document_that_breaks_off(cut: int) -> None:
+    rows_of(EVENTS[:cut])
+    rows_of(REDFISH[:cut])
+
+
+def test_survives_nesting_without_end() -> None:
+    assert lines_of_document('[\n{"items": ' + "[" * 100_000) is None
+
+
+XID = "NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off the bus."
+SYSLOG = f"Jan  5 00:00:00 gpu-17 kernel: {XID}"
+TIME = "2026-01-05T00:00:00Z"
+MS = 1767571200000
+# What stores of logs give back: a document, or one object a line.
+STORES = {
+    "cloudwatch get-log-events": {"events": [{"timestamp": MS, "message": SYSLOG}], "nextToken": "f/1"},
+    "cloudwatch subscription": {"messageType": "DATA_MESSAGE", "logStream": "s", "logEvents": [{"id": "1", "timestamp": MS, "message": SYSLOG}]},
+    "cloudwatch insights": {"results": [[{"field": "@timestamp", "value": "2026-01-05 00:00:00.000"}, {"field": "@message", "value": SYSLOG}]], "status": "Complete"},
+    "loki query_range": {"status": "success", "data": {"resultType": "streams", "result": [{"stream": {"node": "gpu-17", "transport": "kernel"}, "values": [[f"{MS}000000", XID]]}]}},
+    "logcli": {"labels": {"job": "systemd-journal", "node": "gpu-17", "unit": "kernel"}, "line": XID, "timestamp": TIME},
+    "elastic hit": {"_index": "x", "_source": {"@timestamp": TIME, "message": XID, "host": {"name": "gpu-17"}, "syslog": {"identifier": "kernel"}}},
+    "elastic search": {"took": 3, "hits": {"total": {"value": 1}, "hits": [{"_index": "x", "_source": {"@timestamp": TIME, "message": XID, "host": {"hostname": "gpu-17"}}}]}},
+    "azure query": {"tables": [{"name": "PrimaryResult", "columns": [{"name": "TimeGenerated"}, {"name": "Computer"}, {"name": "Facility"}, {"name": "SyslogMessage"}], "rows": [[TIME, "gpu-17", "kern", XID]]}]},
+    "azure line": {"TimeGenerated": TIME, "Computer": "gpu-17", "Facility": "kern", "SyslogMessage": XID},
+    "gcloud": {"jsonPayload": {"message": XID}, "labels": {"compute.googleapis.com/resource_name": "gpu-17"}, "timestamp": TIME},
+    "gcloud serial": {"textPayload": f"[   12.345678] {XID}", "resource": {"labels": {"node_name": "gpu-17"}}, "timestamp": TIME},
+    "splunk": {"preview": False, "result": {"_raw": SYSLOG, "_time": "2026-01-05T01:00:00.000+01:00", "host": "gpu-17"}},
+    "datadog": {"id": "1", "attributes": {"timestamp": TIME, "host": "gpu-17", "message": XID}},
+    "fluent-bit": {"date": 1767571200.123, "_HOSTNAME": "gpu-17", "_TRANSPORT": "kernel", "MESSAGE": XID},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("indent", [None, 1], ids=["one line", "indented"])
+@pytest.mark.parametrize("name", STORES)
+def test_reads_what_stores_of_logs_give_back(name: str, indent: int | None) -> None:
+    (row,) = rows_of(json.dumps(STORES[name], indent=indent) + "\n")
+
+    assert (row.signature, row.node, row.stamp.has_year) == ("nvidia.xid", "gpu-17", True)
+    at_ns = (row.stamp.wall_ns or 0) - (row.stamp.zone_s or 0) * 10**9
+    assert at_ns // 10**9 == MS // 1000
+
+
+@pytest.mark.parametrize(
+    ("date", "wall", "zone"),
+    [
+        ("01/05/2026 | 03:04:05 UTC", "03:04:05", 0),
+        ("01/05/2026 | 03:04:05 AM UTC", "03:04:05", 0),
+        ("01/05/26 | 12:04:05 AM", "00:04:05", None),
+        ("01/05/2026 | 03:04:05 PM CET", "15:04:05", 3600),
+        ("01/05/2026 | 03:04:05 -05:00", "03:04:05", -18000),
+        ("Jan-05-2026 | 03:04:05", "03:04:05", None),
+    ],
+)
+def test_dates_rows_of_event_lists(date: str, wall: str, zone: int | None) -> None:
+    (row,) = rows_of(f"   1 | {date} | Power Supply PS2 | Power Supply AC lost | Asserted\n")
+
+    assert (row.signature, time_of(row), row.stamp.zone_s) == ("sel.power", wall, zone)
+
+
+def test_keeps_the_zone_of_a_controllers_entry() -> None:
+    text = REDFISH.replace("07:57:20+00:00", "07:57:20-05:00")
+    assert text != REDFISH
+
+    assert rows_of(text)[0].stamp.zone_s == -18000
+
+
+def test_an_event_is_known_by_what_it_is_about() -> None:
+    """``kubectl get events -o json`` of old versions, and exporters, leave out the kind."""
+    event = {
+        "type": "Warning", "reason": "PreemptScheduled", "message": "Preempt is scheduled",
+        "involvedObject": {"kind": "Node", "name": "gpu-17"},
+        "lastTimestamp": "2026-03-03T20:29:09Z",
+    }  # fmt: skip
+    lines = lines_of_document(json.dumps({"kind": "List", "items": [event]}, indent=1))
+    assert lines is not None
+    [line] = [json.loads(one) for one in lines.splitlines() if one]
+    assert line["node"] == "gpu-17"
+    assert line["time"] == "2026-03-03T20:29:09Z"
+    assert line["message"].startswith("Warning PreemptScheduled node/gpu-17 ")

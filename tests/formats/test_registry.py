@@ -1,0 +1,164 @@
+"""Every format claims its own example and no other one's, wherever files are looked at."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.formats.health import samples
+from triage.domain.file_kind import FileKind
+from triage.domain.report import Refused
+from triage.formats.dumps import read_dumps
+from triage.formats.format import Head
+from triage.formats.health.check_format import CheckFormat
+from triage.formats.registry import FORMATS, identify, identify_stream, kind_of
+from triage.formats.streams import StreamReader
+from triage.parsers.files.inputs import InputFile
+from triage.parsers.logs.catalogue import standard
+from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
+from triage.parsers.logs.source import stream_of
+from triage.services.uploads.file_kind import identified
+
+XID = "NVRM: Xid (PCI:0000:4c:00): 79, GPU has fallen off the bus."
+KERNEL = f"[   12.300000] {XID}\n" * 3
+JOB = "[rank3]: step 12 loss 2.31\n[rank3]: step 13 loss 2.30\n"
+DUMP = '{"version": "2.10", "pg_config": {}, "entries": []}'
+# One for each row of the table, as the program prints it.
+EXAMPLES = {
+    "flight_recorder": DUMP,
+    "parquet": "PAR1\x15\x04\x15",
+    "query_result": '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{}}]}}',
+    "exposition": '# TYPE DCGM_FI_DEV_GPU_TEMP gauge\nDCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n',
+    "table": "timestamp, index, temperature.gpu\n2026/11/20 03:04:15.500, 0, 61\n",
+    "nvidia_smi_q": samples.smi({}),
+    "nvidia_smi_xml": samples.SMI_XML,
+    "dcgm_diag": samples.dcgm3(),
+    "ibstat": samples.ibstat(mlx5_0=("Active", "LinkUp", 400)),
+    "ib_counters": samples.perfquery(),
+    "sinfo_reasons": samples.SINFO,
+    "scontrol_node": samples.SCONTROL,
+    "imbue_host_checks": samples.IMBUE,
+    "host_checks_json": samples.HOST_JSON,
+    "nccl_tests": samples.nccl("n3"),
+    "host_checks": samples.HOST_PLAIN,
+    "journal_verbose": "Sat 2026-02-28 18:27:22.299621 UTC [s=8d8a31c7;i=194cb8a;b=8d8a31c7]\n"
+    f"    PRIORITY=3\n    _TRANSPORT=kernel\n    _HOSTNAME=n3\n    MESSAGE={XID}\n",
+    "journal_export": f"__REALTIME_TIMESTAMP=1772303242299621\n_HOSTNAME=n3\nMESSAGE={XID}\n\n",
+    "journal_json_pretty": '{\n\t"__REALTIME_TIMESTAMP" : "1772303242299621",\n'
+    f'\t"_HOSTNAME" : "n3",\n\t"MESSAGE" : "{XID}"\n}}\n',
+    "json_document": json.dumps(
+        {"apiVersion": "v1", "kind": "List", "items": [{"kind": "Event", "message": "x"}]}
+    ),
+    "block_list": "Record:      1\nDate/Time:   03/14/2026 02:39:12\nDescription: Fan 4 failed.\n",
+    "event_table": "Date,Sensor Name,Event\n03/14/2026 02:39:12,FAN4,Lower Critical going low\n",
+    "log": JOB,
+}
+
+
+def head_of(text: str, name: str = "file") -> Head:
+    return Head(text.encode("latin-1"), name)
+
+
+def read(text: str, stored: FileKind | None = None) -> object:
+    stream = stream_of(io.BytesIO(text.encode("latin-1")), "file")
+    assert stream is not None
+    return StreamReader(LineReader(standard(), DEFAULT_BOUNDS, templates=False)).read(
+        stream, stored
+    )
+
+
+def test_every_format_has_an_example() -> None:
+    assert [row.name for row in FORMATS] == list(EXAMPLES)
+
+
+# Any text may be a log, and much JSON a list of records: these rows stand behind all others.
+GENERAL = ["json_document", "log"]
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_example_is_claimed_by_its_own_format_and_no_other(name: str) -> None:
+    head = head_of(EXAMPLES[name])
+    claims = [row.name for row in FORMATS if row.claims(head)]
+
+    assert claims[0] == name
+    assert [claim for claim in claims[1:] if claim not in GENERAL] == []
+    assert identify(head, head).name == name
+
+
+def test_general_formats_stand_behind_those_that_they_would_hide() -> None:
+    names = [row.name for row in FORMATS]
+
+    assert names[-1] == "log"
+    assert names.index("json_document") > max(
+        names.index(row.name) for row in FORMATS if isinstance(row, CheckFormat)
+    )
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_an_upload_is_stored_as_what_the_table_says(name: str) -> None:
+    head = head_of(EXAMPLES[name])
+    row = identify(head, head)
+    found = identified(head.data, "file", None)
+
+    assert (found.kind, found.binary) == (kind_of(row, head), row.binary)
+
+
+def test_lines_say_whether_a_kernel_or_a_job_printed_a_log() -> None:
+    kernel, job = head_of(KERNEL), head_of(JOB)
+
+    assert kind_of(identify(kernel, kernel), kernel) is FileKind.KERNEL_LOG
+    assert kind_of(identify(job, job), job) is FileKind.JOB_LOG
+
+
+@pytest.mark.parametrize("name", [name for name in EXAMPLES if name != "flight_recorder"])
+def test_a_stored_file_is_read_as_one_that_nobody_looked_at(name: str) -> None:
+    stored = FileKind(identified(head_of(EXAMPLES[name]).data, "file", None).kind)
+
+    assert read(EXAMPLES[name], stored) == read(EXAMPLES[name])
+
+
+def test_a_kind_that_an_older_release_stored_does_not_hide_what_a_file_is() -> None:
+    """0.1 may have kept as telemetry what no row of telemetry claims any more."""
+    head = head_of(JOB)
+
+    assert identify_stream(head, head, FileKind.TELEMETRY).name == "log"
+
+
+def test_a_file_that_is_stored_as_a_log_is_not_decoded_as_a_dump(tmp_path: Path) -> None:
+    path = tmp_path / "nccl_trace_rank_3"
+    path.write_text(DUMP)
+
+    def dumps_of(kind: FileKind | None) -> int:
+        file = InputFile(path, path.name, len(DUMP), kind)
+        found = read_dumps([file])
+        return len(found.digests) + sum("named like" not in one.why for one in found.refused)
+
+    assert (dumps_of(None), dumps_of(FileKind.FLIGHT_RECORDER), dumps_of(FileKind.JOB_LOG)) == (
+        1,
+        1,
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b"\x7fELF\x02\x01", "a program or core dump"),
+        (b"BZh91AY&SY" + bytes(40), "packed with bzip2"),
+        (b"7z\xbc\xaf\x27\x1c" + bytes(40), "packed with 7-Zip"),
+        (b"\x00" * 80, "zeros"),
+    ],
+    ids=["elf", "bzip2", "7z", "zeros"],
+)
+def test_what_no_format_claims_is_refused_with_what_it_is(data: bytes, why: str) -> None:
+    outcome = read(data.decode("latin-1"))
+
+    assert isinstance(outcome, Refused)
+    assert why in outcome.why
+
+
+def test_checks_say_which_of_them_are_reports() -> None:
+    logs_too = {row.name for row in FORMATS if isinstance(row, CheckFormat) and not row.report}
+
+    assert logs_too == {"nccl_tests"}

@@ -1,0 +1,245 @@
+"""Folders of dumps to digests, on all cores.
+
+Decoding holds no interpreter lock, so threads do. A bad file is refused with its
+reason and never stops the rest; the result does not depend on who was first.
+"""
+
+import io
+import os
+import threading
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Final
+
+from triage.domain.file_kind import FileKind
+from triage.domain.rank_digest import RankDigest
+from triage.domain.report import Refused
+from triage.errors import ArtifactError
+from triage.formats.flight_recorder import FLIGHT_RECORDER, what_instead
+from triage.formats.format import Head
+from triage.parsers.files.archive import (
+    HEAD_BYTES,
+    PEEK_BYTES,
+    Expansion,
+    compression_of,
+    expand,
+    is_tar,
+    peek,
+    tar_members,
+)
+from triage.parsers.files.inputs import InputFile
+from triage.parsers.files.job_file import JobFile, is_job_file
+from triage.parsers.flight_recorder.decoder import Decoder
+from triage.parsers.flight_recorder.dump_set import HOLDS_NONE, DumpSet, list_alike
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
+from triage.parsers.flight_recorder.naming import named_as_dump, rank_in_name
+from triage.parsers.flight_recorder.shared import Shared
+
+__all__ = ["DumpReader", "read_dumps"]
+
+# Longer than any compressed file of nothing.
+EMPTY_BYTES: Final = 512
+UNKNOWN_RANK: Final = -1
+FILES_PER_TASK: Final = 8
+# A dump of 20,000 entries has 5 MB. What is larger takes up to 700 MB to decode, so that is
+# done by one thread at a time, and the memory is given back.
+LARGE_BYTES: Final = 8 << 20
+LARGE_CELLS: Final = 1 << 22
+TASKS_AHEAD: Final = 64
+
+
+Outcome = RankDigest | Refused | JobFile | str
+
+
+class DumpReader:
+    """Reads one file after the other; one decoder and one buffer per thread."""
+
+    def __init__(self, shared: Shared, limits: Limits) -> None:
+        self.shared = shared
+        self.limits = limits
+        self.bounds = Expansion(limits.file_bytes, limits.ratio, limits.ratio_floor_bytes)
+        self.local = threading.local()
+        self.large = threading.Lock()
+
+    def decoder(self) -> Decoder:
+        """The decoder of this thread. One that grew with a large dump is made again."""
+        known: Decoder | None = getattr(self.local, "decoder", None)
+        if known is None:
+            known = self.local.decoder = Decoder(self.shared, self.limits)
+            self.local.buffer = bytearray(1 << 20)
+        elif len(known.scratch.cell) > LARGE_CELLS:
+            known = self.local.decoder = Decoder(self.shared, self.limits)
+        return known
+
+    def forget(self) -> None:
+        """Drop what the dumps so far had in common; buffers stay. For one thread alone."""
+        self.shared = Shared()
+        known: Decoder | None = getattr(self.local, "decoder", None)
+        if known is not None:
+            known.shared = self.shared
+
+    def files(self, files: Sequence[InputFile]) -> list[Outcome]:
+        """Outcomes of plain files, and of tars their members'."""
+        outcomes: list[Outcome] = []
+        for file in files:
+            try:
+                outcomes.extend(self.file(file))
+            except ArtifactError as error:
+                outcomes.append(Refused(file.artifact, str(error)))
+            except OSError as error:
+                outcomes.append(Refused(file.artifact, f"cannot be read: {error.strerror}"))
+            except MemoryError:
+                outcomes.append(Refused(file.artifact, "needs more memory than there is"))
+        return outcomes
+
+    def file(self, file: InputFile) -> Iterator[Outcome]:
+        """The outcomes of one file: one of a plain file, one a member of a tar."""
+        decoder = self.decoder()
+        with file.path.open("rb", buffering=0) as source:
+            first = head = source.read(HEAD_BYTES)
+            compression = compression_of(head)
+            if compression:
+                source.seek(0)
+                first = peek(source.read(PEEK_BYTES), compression)
+                if is_tar(first):
+                    yield from self.archive(file, compression)
+                    return
+                if is_dump(first, file.artifact, file.kind):
+                    source.seek(0)
+                    data = expand(source, compression, file.size_bytes, self.bounds)
+                    yield self.dump(decoder, data, file.artifact)
+                    return
+                if not first and file.size_bytes > EMPTY_BYTES:
+                    why = f"{compression} cannot be read: damaged, or cut off at the start"
+                    yield Refused(file.artifact, why)
+                    return
+            elif is_tar(head):
+                yield from self.archive(file, None)
+                return
+            elif is_dump(head, file.artifact, file.kind):
+                if file.size_bytes > self.limits.file_bytes:
+                    why = f"{file.size_bytes:,} bytes; at most {self.limits.file_bytes:,} are read"
+                    yield Refused(file.artifact, why)
+                    return
+                source.seek(0)
+                yield self.dump(decoder, self.whole(source, file.size_bytes), file.artifact)
+                return
+        yield from no_dump(file.artifact, first)
+
+    def whole(self, source: io.FileIO, size: int) -> memoryview:
+        """The file's bytes in this thread's buffer."""
+        if len(self.local.buffer) < size + 1:
+            self.local.buffer = bytearray(size + (size >> 2) + 1)
+        view = memoryview(self.local.buffer)
+        filled = 0
+        while filled < len(view) and (got := source.readinto(view[filled:])):
+            filled += got
+        return view[:filled]
+
+    def archive(self, file: InputFile, compression: str | None) -> Iterator[Outcome]:
+        """The outcomes of a tar's members."""
+        decoder = self.decoder()
+        for member in tar_members(file.path, compression, self.bounds, read_here):
+            artifact = f"{file.artifact}/{member.name}" if member.name else file.artifact
+            if member.why is not None:
+                yield Refused(artifact, member.why)
+            elif member.data is None:
+                yield artifact
+            elif is_job_file(member.name):
+                yield JobFile(artifact, member.data)
+            elif is_dump(member.data[:HEAD_BYTES], artifact):
+                yield self.dump(decoder, member.data, artifact)
+            else:
+                yield from no_dump(artifact, member.data[:HEAD_BYTES])
+
+    def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
+        """The digest of one dump, or why it is refused."""
+        rank = rank_in_name(artifact)
+        if rank is None:
+            rank = UNKNOWN_RANK
+        try:
+            if len(data) <= LARGE_BYTES:
+                return decoder.decode(data, artifact, rank)
+            with self.large:
+                return Decoder(self.shared, self.limits).decode(data, artifact, rank)
+        except ArtifactError as error:
+            return Refused(artifact, str(error))
+
+
+def no_dump(artifact: str, head: bytes) -> Iterator[Outcome]:
+    """A file that is none of ours: read as a log, with a word where its name says otherwise.
+
+    What stands in the place of a file that was not fetched is no log either.
+    """
+    instead = what_instead(head) if named_as_dump(artifact) else None
+    if instead is not None:
+        yield Refused(artifact, instead)
+        return
+    if named_as_dump(artifact):
+        yield Refused(artifact, f"named like a dump, and {HOLDS_NONE}")
+    yield artifact
+
+
+def read_here(head: bytes, name: str) -> bool:
+    """Whether a file of an archive is read with the dumps: a log is not, however large."""
+    return is_job_file(name) or is_dump(head, name)
+
+
+def is_dump(head: bytes, artifact: str, stored: FileKind | None = None) -> bool:
+    """Whether a file that begins so is a dump; one that is stored as something else is none."""
+    if stored not in (None, FileKind.FLIGHT_RECORDER):
+        return False
+    return FLIGHT_RECORDER.claims(Head(head, artifact))
+
+
+def read_dumps(
+    files: Sequence[InputFile],
+    *,
+    limits: Limits = DEFAULT_LIMITS,
+    threads: int | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> DumpSet:
+    """Digests of every dump among ``files``.
+
+    ``progress`` is called with (files done, files in all). ``threads`` defaults to
+    the number of cores. Files that are no dumps are listed, not read on.
+    """
+    shared = Shared()
+    reader = DumpReader(shared, limits)
+    result = DumpSet(operations=shared.operations)
+    batches = [files[k : k + FILES_PER_TASK] for k in range(0, len(files), FILES_PER_TASK)]
+    done = 0
+    for batch, outcomes in ordered(reader, batches, threads or os.cpu_count() or 1):
+        for outcome in outcomes:
+            if isinstance(outcome, JobFile):
+                result.job_files.append(outcome)
+            elif isinstance(outcome, RankDigest):
+                result.digests.append(outcome)
+            elif isinstance(outcome, Refused):
+                result.refused.append(outcome)
+            else:
+                result.foreign.append(outcome)
+        done += len(batch)
+        if progress:
+            progress(done, len(files))
+    list_alike(result)
+    return result
+
+
+def ordered(
+    reader: DumpReader, batches: Sequence[Sequence[InputFile]], threads: int
+) -> Iterable[tuple[Sequence[InputFile], list[Outcome]]]:
+    """Outcomes batch by batch in the given order, some batches ahead."""
+    if len(batches) <= 1:
+        for batch in batches:
+            yield batch, reader.files(batch)
+        return
+    with ThreadPoolExecutor(threads, thread_name_prefix="decode") as pool:
+        ahead: list[tuple[Sequence[InputFile], Future[list[Outcome]]]] = []
+        for batch in batches:
+            ahead.append((batch, pool.submit(reader.files, batch)))
+            if len(ahead) > TASKS_AHEAD:
+                first, future = ahead.pop(0)
+                yield first, future.result()
+        for first, future in ahead:
+            yield first, future.result()

@@ -1,0 +1,79 @@
+"""Dumps of the flight recorder: a pickle, or JSON with a dump's keys.
+
+::
+
+    {"version": "2.10", "pg_config": {"0": {"name": "0", "ranks": "[0, 1]"}}, "entries": [...]}
+"""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from triage.domain.file_kind import FileKind
+from triage.formats.format import Head
+from triage.parsers.flight_recorder.naming import might_be_dump, named_as_dump
+
+__all__ = ["FLIGHT_RECORDER", "what_instead"]
+
+# A dump is told by so many bytes.
+HEAD_BYTES: Final = 4096
+# The keys that only a flight-recorder dump has, near the start of a JSON object.
+JSON_DUMP: Final = re.compile(
+    rb'"(entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
+    rb'collective_seq_id|record_id|nccl_comm_state)"\s*:'
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DumpFormat:
+    """A dump is decoded whole, by :class:`triage.parsers.flight_recorder.decoder.Decoder`."""
+
+    name: str = "flight_recorder"
+    kind: FileKind = FileKind.FLIGHT_RECORDER
+    binary: bool = True
+
+    def claims(self, head: Head) -> bool:
+        """Whether the content is a dump's.
+
+        An empty file, or one of zeros, that is named like a dump is claimed too: the process
+        ended before it could write, and that belongs into the report.
+        """
+        data = head.data[:HEAD_BYTES]
+        if len(data) >= 2 and data[0] == 0x80 and data[1] <= 5:
+            return True
+        start = data.lstrip()[:1]
+        if start in (b"{", b"["):
+            return JSON_DUMP.search(data) is not None or named_as_dump(head.name)
+        unwritten = not data or data[0] in (0, 0x80) or not data.isascii()
+        return unwritten and might_be_dump(head.name)
+
+
+FLIGHT_RECORDER: Final = DumpFormat()
+
+# What stands in place of a file that was not fetched, by its beginning.
+INSTEAD: Final = (
+    (
+        re.compile(rb"version https://git-lfs\.github\.com/spec/"),
+        "a pointer of Git LFS, to be fetched with git lfs pull,",
+    ),
+    (
+        re.compile(rb"\S*\.git/annex/objects/"),
+        "a pointer of git-annex, to be fetched with git annex get,",
+    ),
+    (re.compile(rb"(?i)<(!doctype html|html|head|body)\b"), "a web page"),
+    (re.compile(rb"(?i)<\?xml|<Error>"), "an XML answer of a server"),
+    (re.compile(rb"PK\x03\x04"), "a zip archive or checkpoint"),
+)
+# What such a page or answer says of itself.
+SAYS: Final = re.compile(rb"(?is)<(title|code|message)>\s*([^<]{1,80}?)\s*</")
+
+
+def what_instead(data: bytes) -> str | None:
+    """What stands where a dump should, with its own words; None for what may be a log."""
+    start = data.lstrip(b"\xef\xbb\xbf \t\r\n")
+    for pattern, what in INSTEAD:
+        if pattern.match(start):
+            found = SAYS.search(data)
+            said = f' ("{found[2].decode("utf-8", "replace")}")' if found else ""
+            return f"{what}{said} stands in its place"
+    return None

@@ -1,0 +1,71 @@
+"""Gather: everything that lies below some paths, read before any judgement."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from triage.domain.job import Job
+from triage.errors import NothingToAnalyze
+from triage.formats.dumps import read_dumps
+from triage.formats.streams import read_logs
+from triage.parsers.files.inputs import InputFile, Inputs, find_inputs
+from triage.parsers.files.job_file import job_of_archive, load_job
+from triage.parsers.flight_recorder.dump_set import DumpSet
+from triage.parsers.logs.join import MOST_COUNTED_BYTES
+from triage.parsers.logs.logset import LogSet
+
+__all__ = ["Paths", "gather", "read_all"]
+
+Paths = str | Path | Sequence[str | Path]
+
+
+def gather(
+    paths: Paths,
+    job: str | Path | None,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Inputs, DumpSet, LogSet, Job, list[str]]:
+    """Everything that is read before any judgement, with what is known of the job."""
+    inputs = find_inputs(as_paths(paths))
+    facts, notes, job_file = load_job(inputs, None if job is None else Path(job))
+    files = [file for file in inputs.files if file.path != job_file]
+    dumps, logs = read_all(files, inputs, progress)
+    if dumps.job_files and job_file is None:
+        facts, notes = job_of_archive(dumps.job_files)
+    return inputs, dumps, logs, facts, notes
+
+
+def as_paths(paths: Paths) -> list[Path]:
+    if isinstance(paths, str | Path):
+        return [Path(paths)]
+    return [Path(path) for path in paths]
+
+
+def read_all(
+    files: Sequence[InputFile],
+    inputs: Inputs,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[DumpSet, LogSet]:
+    """Everything that can be read; raises :class:`NothingToAnalyze` when that is nothing."""
+    dumps = read_dumps(files, progress=progress)
+    known = {one.artifact for one in dumps.digests} | {one.artifact for one in dumps.refused}
+    size_bytes = sum(file.size_bytes for file in files if file.artifact not in known)
+    logs = read_logs(files, frozenset(dumps.foreign), templates=size_bytes <= MOST_COUNTED_BYTES)
+    if not dumps.digests and not any(file.lines for file in logs.files):
+        raise NothingToAnalyze(why_nothing(inputs, dumps, logs, files))
+    return dumps, logs
+
+
+def why_nothing(inputs: Inputs, dumps: DumpSet, logs: LogSet, files: Sequence[InputFile]) -> str:
+    refused = sorted([*dumps.refused, *logs.refused, *inputs.refused], key=lambda r: r.artifact)
+    wanted = (
+        "point at the flight-recorder dumps that PyTorch wrote (comm_lib_trace_rank_* or"
+        " nccl_trace_rank_*), at kernel logs or at job logs"
+    )
+    if refused:
+        first = refused[0]
+        return (
+            f"not one of {len(files) + len(inputs.refused)} files could be read as a"
+            f" flight-recorder dump or a log; {first.artifact}: {first.why}"
+        )
+    if not files:
+        return f"the folder is empty: {wanted}"
+    return f"neither a flight-recorder dump nor a line of a log in {len(files)} files: {wanted}"

@@ -1,0 +1,124 @@
+"""A report of health checks as a format: results in the place of lines.
+
+Among the logs of an incident such a file is read as a log too, for anything may stand before
+and behind a report that a script prints. Inside the report itself the results take the place
+of the lines.
+"""
+
+import io
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from triage.domain.evidence import NO_STAMP, Kind
+from triage.formats.format import Head, ReadLines
+from triage.formats.health.evidence import evidence_of
+from triage.formats.health.reading import Checks, Reading
+from triage.parsers.flight_recorder.naming import node_in_name
+from triage.parsers.logs.join import Outcome
+from triage.parsers.logs.logset import LogKind
+from triage.parsers.logs.source import LogStream, ReadAhead
+
+__all__ = ["MAX_BYTES", "CheckFormat"]
+
+# `nvidia-smi -q` of 2,048 nodes in one file has 200 MB, but a check's result is of one node;
+# a fabric's counters have some MB.
+MAX_BYTES: Final = 16 << 20
+MOST_NOTES: Final = 3
+
+
+@dataclass(frozen=True, slots=True)
+class CheckFormat:
+    """The report of one tool: ``begins`` looks at its first 8 KiB, ``parse`` at the whole text.
+
+    ``report`` is whether the document is a tool's report and nothing else, so that its lines
+    are not read as a log too.
+    """
+
+    name: str
+    begins: Callable[[str], bool]
+    parse: Callable[[str, Reading], None]
+    report: bool = True
+    binary: bool = False
+
+    @property
+    def kind(self) -> None:
+        """A log: what stands around the report says whose."""
+        return
+
+    def claims(self, head: Head) -> bool:
+        """Whether a file that begins so holds such a report."""
+        return self.begins(head.text)
+
+    def checks(
+        self,
+        data: bytes,
+        artifact: str,
+        *,
+        node: str | None = None,
+        busbw_gbps: float | None = None,
+    ) -> Checks:
+        """The results in ``data``, at most :data:`MAX_BYTES`.
+
+        ``node`` is whose they are where the text does not say; ``busbw_gbps`` is the bus
+        bandwidth in GB/s that NCCL tests are held against. Never raises for what the bytes hold.
+        """
+        text = data.decode("utf-8", "replace")
+        reading = Reading(artifact, node, busbw_gbps)
+        self.parse(text, reading)
+        num_lines = text.count("\n") + (not text.endswith("\n"))
+        return reading.finished(self.name, num_lines)
+
+    def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
+        """The results, and what stands around them as lines of a log.
+
+        A report of more than 16 MiB is read as a log alone, which says so.
+        """
+        data = bytearray(MAX_BYTES + 1)
+        got = stream.fill(memoryview(data))
+        begun = bytes(data[:got])
+        behind_head = begun[len(stream.head) :]
+        log = LogStream(stream.artifact, stream.head, io.BytesIO(behind_head).read, stream.notes)
+        if got > MAX_BYTES:
+            log.read = ReadAhead(behind_head, stream).read
+            too_large = f"results of checks, but more than {MAX_BYTES >> 20} MiB: read as a log"
+            log.notes.append(too_large)
+            return read_lines(log)
+        checks = self.checks(begun, stream.artifact, node=node_in_name(stream.artifact))
+        return with_checks(read_lines(log), checks, report=self.report)
+
+
+def with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:
+    """What the log gave, with the results of its report in the place of the report's lines."""
+    if not checks.results and not checks.not_understood:
+        return outcome
+    rows = outcome.rows
+    if report:
+        inside = range(checks.first_line, checks.last_line + 1)
+        rows = [
+            row
+            for row in rows
+            if row.line is None or row.line not in inside or row.kind is Kind.IDENTITY
+        ]
+    found = [evidence_of(result) for result in checks.results]
+    node = outcome.file.node
+    if node is not None:
+        found = [row if row.node is not None else replace(row, node=node) for row in found]
+    whole = report and all(row.kind is Kind.IDENTITY for row in rows)
+    kind = LogKind.CHECKS if whole else outcome.file.kind
+    file = replace(outcome.file, kind=kind, notes=(*outcome.file.notes, *notes_of(checks)))
+    ordered = sorted([*rows, *found], key=lambda row: (row.line or 0, row.signature, row.text))
+    if not whole:
+        return replace(outcome, file=file, rows=ordered)
+    file.first_stamp = file.last_stamp = NO_STAMP  # of when it was taken, and without a zone
+    return Outcome(file, ordered, size_bytes=outcome.size_bytes)
+
+
+def notes_of(checks: Checks) -> list[str]:
+    """What was not understood of a report: the first places, and how many there are."""
+    notes = [
+        place.why if place.line is None else f"line {place.line}: {place.why}"
+        for place in checks.not_understood[:MOST_NOTES]
+    ]
+    more = checks.num_not_understood - len(notes)
+    return [*notes, *([f"and {more} more not understood as {checks.format}"] if more > 0 else [])]

@@ -1,0 +1,214 @@
+"""NCCL tests (``all_reduce_perf`` and its like): wrong values, and bandwidth below its peers.
+
+::
+
+    # Collective test starting: all_reduce_perf
+    # nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor) warmup iters: 5 iters: 20
+    # Using devices
+    #  Rank  0 Group  0 Pid   374 on n3 device  0 [0x1b] NVIDIA H100 80GB HBM3
+    #       size         count      type   redop    root     time   algbw   busbw #wrong ...
+     8589934592    2147483648     float     sum      -1    31250  274.88  481.04      0  ...
+    # Out of bounds values : 0 OK
+    # Avg bus bandwidth    : 301.2
+
+The best bus bandwidth of a run is its last and largest sizes'. Nothing in a run says what it
+should be: it is held against what the caller expects, else against the other runs of as many
+ranks in the same file, where there are at least three. What one node measured also goes on as
+a number, so that a store of results may hold it against other nodes.
+
+A run of several nodes speaks of none of them by itself: what is wrong with it is a warning for
+each. Launchers put labels in front of lines (``[1,0]<stdout>:``); old versions print an error
+where new ones count ``#wrong``.
+"""
+
+import re
+from bisect import bisect_left
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Final
+
+from triage.domain.category import Category
+from triage.domain.health import Bandwidth, Outcome
+from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.reading import Reading, lines_of
+
+__all__ = ["NCCL_TESTS"]
+
+# "# nThread 1 nGpus 8 minBytes 8 maxBytes 8589934592 step: 2(factor)"
+BEGIN: Final = re.compile(r"#\s{0,4}nThread \d{1,4} nGpus \d{1,4} minBytes \d")
+# "# Collective test starting: all_reduce_perf", in versions since 2.17; it may end in _mpi.
+NAME: Final = re.compile(r"# Collective test starting: (?:\S{0,200}/)?([a-z_]{3,40}?)_perf")
+# "#  Rank 11 Group  0 Pid    374 on n3 device  3 [0x54] NVIDIA H100"
+RANK: Final = re.compile(
+    r"#\s{0,4}Rank\s{1,8}\d{1,7}(?: Group\s{1,4}\d{1,6})? Pid\s{1,8}\d{1,9}"
+    r" on\s{1,64}(\S{1,256}) device(?:\s{1,4}\d{1,4} \[[\w:.]{1,20}\] (.{1,64}))?"
+)
+# One of size, count, type, redop, root, time, algbw, busbw, #wrong; the in-place four follow.
+ROW: Final = re.compile(
+    r"(?:^|[\s:>])(?P<size>\d{1,16})\s+(?P<count>\d{1,16})\s+(?P<type>[a-z]\w{1,15})"
+    r"(?:\s+(?P<redop>[a-z]{2,10}))?(?:\s+(?P<root>-?\d{1,7}))?"
+    r"\s+[\d.]{1,12}\s+[\d.]{1,10}\s+(?P<busbw>[\d.]{1,10})\s+(?P<wrong>\S{1,12})"
+    r"(?:\s+[\d.]{1,12}\s+[\d.]{1,10}\s+(?P<busbw2>[\d.]{1,10})\s+(?P<wrong2>\S{1,12}))?\s*$"
+)  # fmt: skip
+# Older versions do not name the test. A reduction of all elements that has no root is one.
+TYPE_BYTES: Final = {"float": 4, "half": 2, "bfloat16": 2, "double": 8, "int8": 1, "uint8": 1,
+                     "int32": 4, "uint32": 4, "int64": 8, "uint64": 8}  # fmt: skip
+REDUCTIONS: Final = ("sum", "prod", "max", "min", "avg")
+ALL_REDUCE: Final = "all_reduce"
+# "# Out of bounds values : 0 OK", "... : 3 FAILED"
+BOUNDS: Final = re.compile(r"# Out of bounds values : (\d{1,12}) (OK|FAIL)")
+# A whole number is a count of wrong values; old versions print an error such as 5e-07.
+COUNT: Final = re.compile(r"\d{1,12}", re.ASCII)
+# Below this share of what is usual a node is slow beyond what runs differ by; below the other
+# one a link or a GPU is missing from its ring.
+WARN_BELOW: Final = 0.9
+FAIL_BELOW: Final = 0.75
+LEAST_PEERS: Final = 3
+MAX_NODES: Final = 20_000
+
+
+@dataclass(slots=True)
+class Run:
+    """One run: where it begins, on which nodes, and what it measured (GB/s)."""
+
+    line: int
+    test: str = ""
+    gpu: str = ""
+    nodes: dict[str, None] = field(default_factory=dict)
+    num_ranks: int = 0
+    busbw: float | None = None
+    largest: int = 0
+    wrong: int = 0
+    wrong_line: int | None = None
+    ended: bool = False
+
+
+def claimed(head: str) -> bool:
+    return BEGIN.search(head) is not None
+
+
+def read(text: str, reading: Reading) -> None:
+    runs: list[Run] = []
+    name = ""
+    for number, line in lines_of(text):
+        if (found := NAME.search(line)) is not None:
+            name = found[1]
+        elif BEGIN.search(line):
+            runs.append(Run(number, name))
+            name = ""
+        elif runs and not runs[-1].ended:
+            take(line, number, runs[-1])
+    reading.first_line = runs[0].line if runs else 1
+    for run, usual in with_usual(runs):
+        told(run, usual, reading)
+
+
+def take(line: str, number: int, run: Run) -> None:
+    """What one line says of the run."""
+    if (found := RANK.search(line)) is not None:
+        run.num_ranks += 1
+        if len(run.nodes) < MAX_NODES:
+            run.nodes[found[1]] = None
+        run.gpu = run.gpu or (found[2] or "").strip()
+    elif (found := BOUNDS.search(line)) is not None:
+        run.ended = True
+        count = int(found[1])
+        if found[2] != "OK" and not run.wrong:
+            run.wrong, run.wrong_line = max(count, 1), number
+    elif "#" not in line[:4] and (found := ROW.search(line)) is not None:
+        size = int(found["size"])
+        cells = (found["busbw"], found["busbw2"])
+        speeds = [speed for cell in cells if (speed := decimal(cell)) is not None]
+        if size >= run.largest and speeds:
+            run.busbw = max([*speeds, run.busbw or 0.0])
+            run.largest = size
+            run.test = run.test or (ALL_REDUCE if is_all_reduce(found, size) else "")
+        for cell in (found["wrong"], found["wrong2"]):
+            if cell and COUNT.fullmatch(cell) and int(cell):
+                run.wrong += int(cell)
+                run.wrong_line = run.wrong_line or number
+
+
+def decimal(text: str | None) -> float | None:
+    try:
+        return None if text is None else float(text)
+    except ValueError:
+        return None
+
+
+def is_all_reduce(row: re.Match[str], size: int) -> bool:
+    whole = int(row["count"]) * TYPE_BYTES.get(row["type"], 0) == size
+    return whole and row["redop"] in REDUCTIONS and row["root"] in (None, "-1")
+
+
+def with_usual(runs: Sequence[Run]) -> Iterator[tuple[Run, float | None]]:
+    """Each run with the median bandwidth of the others that it may be compared with.
+
+    Those have as many ranks on as many nodes, and not the same nodes.
+    """
+    alike: dict[tuple[int, int], list[float]] = {}
+    own: dict[tuple[int, int, frozenset[str]], list[float]] = {}
+    for run in runs:
+        if run.busbw is not None:
+            alike.setdefault((run.num_ranks, len(run.nodes)), []).append(run.busbw)
+            own.setdefault(key_of(run), []).append(run.busbw)
+    for speeds in alike.values():
+        speeds.sort()
+    usual: dict[tuple[int, int, frozenset[str]], float | None] = {}
+    for key, mine in own.items():
+        others = alike[key[:2]].copy()
+        for speed in mine:
+            del others[bisect_left(others, speed)]
+        usual[key] = median(others) if len(others) >= LEAST_PEERS else None
+    for run in runs:
+        yield run, usual.get(key_of(run))
+
+
+def key_of(run: Run) -> tuple[int, int, frozenset[str]]:
+    return run.num_ranks, len(run.nodes), frozenset(run.nodes)
+
+
+def told(run: Run, usual: float | None, reading: Reading) -> None:
+    """The results of one run, for each of its nodes."""
+    nodes: list[str | None] = [*run.nodes] if len(run.nodes) != 1 or not reading.node else [None]
+    alone = len(run.nodes) <= 1
+    where = "" if alone else f" over {len(run.nodes)} nodes"
+    fail = Outcome.FAIL if alone else Outcome.WARN
+    values, bandwidth = Outcome.PASS, Outcome.PASS
+    said = f"no wrong values{where}"
+    if run.wrong:
+        values, said = fail, f"{run.wrong:,} wrong values{where}"
+    elif not run.ended:
+        values, said = Outcome.WARN, f"the run did not come to its end{where}"
+    speed = usual if reading.busbw_gbps is None else reading.busbw_gbps
+    # What a low bandwidth would be: NVLink inside a node.
+    category = Category.NVLINK if alone else Category.NETWORK
+    if run.busbw is not None and speed:
+        bandwidth = fail if run.busbw < speed * FAIL_BELOW else bandwidth
+        if bandwidth is Outcome.PASS and run.busbw < speed * WARN_BELOW:
+            bandwidth = Outcome.WARN
+    for node in nodes or [None]:
+        reading.add(
+            "nccl.values", values, node=node, detail=said,
+            category=Category.SDC if run.wrong else None, line=run.wrong_line or run.line,
+        )  # fmt: skip
+        if run.busbw is None:
+            continue
+        beside = f", {speed:.1f} GB/s is usual" if speed else ", nothing to compare it with"
+        reading.add(
+            "nccl.busbw", bandwidth, node=node, category=category, line=run.line,
+            detail=f"bus bandwidth {run.busbw:.1f} GB/s{where}{beside}",
+            bandwidth=measured(run) if alone else None,
+        )  # fmt: skip
+
+
+def measured(run: Run) -> Bandwidth | None:
+    """What may be held against other nodes: of a run that came to its end, and a known test."""
+    if run.busbw is None or not run.ended or not run.test or not run.num_ranks:
+        return None
+    return Bandwidth(run.test, run.gpu, run.largest, run.num_ranks, run.busbw)
+
+
+# Between the rows stands what the job itself prints: it is a job log all the same.
+NCCL_TESTS: Final = CheckFormat("nccl_tests", claimed, read, report=False)

@@ -1,0 +1,138 @@
+"""What a reader of check results hands on: the results, and what it did not understand.
+
+A reader gets the whole text of one document, which is bounded, and never raises for what
+stands in it: what it cannot use it lists with its line.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from triage.domain.category import Category
+from triage.domain.health import Bandwidth, CheckResult, Outcome
+
+__all__ = ["Checks", "NotUnderstood", "Reading", "check_name", "line_at", "lines_of"]
+
+MAX_DETAIL: Final = 300
+MAX_PART: Final = 64
+MAX_NAME: Final = 64
+# Twenty checks of eight GPUs on six hundred nodes; what is beyond is counted, not kept.
+MAX_RESULTS: Final = 100_000
+MAX_LISTED: Final = 200
+# No line of a report is longer; of what is, the rest is not looked at.
+MAX_LINE: Final = 1000
+NO_NAME: Final = re.compile(r"[^a-z0-9]+")
+
+
+@dataclass(frozen=True, slots=True)
+class NotUnderstood:
+    """A line that was not used, counted from 1 (None: the document as a whole), and why."""
+
+    line: int | None
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Checks:
+    """The results in one file. They fill its lines from ``first_line`` to ``last_line``.
+
+    Of what was not understood the first are listed; ``num_not_understood`` counts all.
+    """
+
+    artifact: str
+    format: str
+    results: tuple[CheckResult, ...]
+    not_understood: tuple[NotUnderstood, ...] = ()
+    num_not_understood: int = 0
+    first_line: int = 1
+    last_line: int = 1
+
+
+@dataclass(slots=True)
+class Reading:
+    """Results on their way; ``node`` is the one that they are of, where the text names none.
+
+    ``busbw_gbps`` is the bus bandwidth in GB/s that NCCL tests are held against, None where
+    nobody stated one.
+    """
+
+    artifact: str
+    node: str | None = None
+    busbw_gbps: float | None = None
+    results: list[CheckResult] = field(default_factory=list)
+    not_understood: list[NotUnderstood] = field(default_factory=list)
+    num_not_understood: int = 0
+    first_line: int = 1
+    last_line: int | None = None
+
+    def add(
+        self,
+        check: str,
+        outcome: Outcome,
+        *,
+        part: str | None = None,
+        detail: str = "",
+        category: Category | None = None,
+        line: int | None = None,
+        at: datetime | None = None,
+        node: str | None = None,
+        bandwidth: Bandwidth | None = None,
+    ) -> None:
+        """One result; a result that passed has no category."""
+        if len(self.results) >= MAX_RESULTS:
+            self.skip(line, f"more than {MAX_RESULTS:,} results in one file")
+            return
+        bad = outcome in (Outcome.FAIL, Outcome.WARN)
+        self.results.append(
+            CheckResult(
+                node=node or self.node,
+                check=check,
+                outcome=outcome,
+                at=at,
+                part=part[:MAX_PART] if part else None,
+                detail=" ".join(detail.split())[:MAX_DETAIL],
+                category=category if bad else None,
+                artifact=self.artifact,
+                line=line,
+                bandwidth=bandwidth,
+            )
+        )
+
+    def skip(self, line: int | None, why: str) -> None:
+        """List something that was not understood."""
+        self.num_not_understood += 1
+        if len(self.not_understood) < MAX_LISTED:
+            self.not_understood.append(NotUnderstood(line, why[:MAX_DETAIL]))
+
+    def finished(self, name: str, num_lines: int) -> Checks:
+        """The results as they are handed on."""
+        return Checks(
+            self.artifact,
+            name,
+            tuple(self.results),
+            tuple(self.not_understood),
+            self.num_not_understood,
+            self.first_line,
+            num_lines if self.last_line is None else self.last_line,
+        )
+
+
+def check_name(family: str, foreign: str) -> str:
+    """A stable name of a check from the words of another tool: ``dcgm.memory_bandwidth``."""
+    return f"{family}.{NO_NAME.sub('_', foreign.lower()).strip('_')[:MAX_NAME] or 'unnamed'}"
+
+
+def lines_of(text: str, most: int = MAX_LINE) -> Iterator[tuple[int, str]]:
+    """Each line with its number from 1, without its end and what is behind ``most`` characters."""
+    index, start = 1, 0
+    while (end := text.find("\n", start)) >= 0:
+        yield index, text[start : min(end, start + most)].rstrip("\r")
+        index, start = index + 1, end + 1
+    yield index, text[start : start + most].rstrip("\r")
+
+
+def line_at(text: str, offset: int) -> int:
+    """The line, counted from 1, that ``offset`` lies in."""
+    return text.count("\n", 0, offset) + 1

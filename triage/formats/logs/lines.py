@@ -1,0 +1,30 @@
+"""A log: lines, of a kernel or of a job. What no other format claims and is text is one."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from triage.formats.format import Head, ReadLines
+from triage.parsers.logs.join import Outcome
+from triage.parsers.logs.source import LogStream
+
+__all__ = ["LOG"]
+
+
+@dataclass(frozen=True, slots=True)
+class LogFormat:
+    """Its lines say whether a kernel printed it or a job."""
+
+    name: str = "log"
+    kind: None = None
+    binary: bool = False
+
+    def claims(self, _head: Head) -> bool:
+        """Any text may be a log."""
+        return True
+
+    def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
+        """Its lines."""
+        return read_lines(stream)
+
+
+LOG: Final = LogFormat()

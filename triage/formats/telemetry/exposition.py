@@ -1,0 +1,59 @@
+"""The text that exporters of Prometheus print, such as dcgm-exporter.
+
+::
+
+    # TYPE DCGM_FI_DEV_GPU_TEMP gauge
+    DCGM_FI_DEV_GPU_TEMP{gpu="0",Hostname="n3"} 61 1795143855000
+"""
+
+import re
+from typing import Final
+
+from triage.formats.telemetry.telemetry_format import (
+    MOST_LINES,
+    ReadSamples,
+    TelemetryFormat,
+    whole_lines,
+)
+from triage.parsers.telemetry.file import Form
+from triage.parsers.telemetry.metrics import metric_named
+
+__all__ = ["EXPOSITION"]
+
+# `DCGM_FI_DEV_GPU_TEMP{gpu="0"} 61`, with a time behind it or none.
+SAMPLE: Final = re.compile(
+    rb"([A-Za-z_:][A-Za-z0-9_:]*)[ \t]*(?:\{[^\n]*\})?[ \t]+"
+    rb"[-+]?(?:[0-9.]+(?:[eE][-+]?[0-9]+)?|NaN|Inf)(?:[ \t]+-?[0-9]+)?[ \t]*"
+)
+DESCRIBED: Final = re.compile(rb"# ?(?:HELP|TYPE) ([A-Za-z_:][A-Za-z0-9_:]*)")
+# No line of the format begins so; most files are told by this alone.
+NO_NAME: Final = b"<[{0123456789"
+
+
+def is_exposition(text: bytes) -> bool:
+    """Whether all lines are of the format, and one of them says what only a scrape says."""
+    start = text.lstrip()[:1]
+    if not start or start in NO_NAME:
+        return False
+    sure = False
+    samples = 0
+    lines = whole_lines(text)
+    for line in lines:
+        if line.startswith(b"#"):
+            sure = sure or DESCRIBED.match(line) is not None
+            continue
+        found = SAMPLE.fullmatch(line)
+        if found is None:
+            return False
+        samples += 1
+        sure = sure or metric_named(found[1].decode()) is not None
+    return sure and (samples > 0 or len(lines) == MOST_LINES)
+
+
+def reader() -> ReadSamples:
+    from triage.parsers.telemetry.exposition import read_exposition
+
+    return read_exposition
+
+
+EXPOSITION: Final = TelemetryFormat(Form.EXPOSITION, is_exposition, reader)

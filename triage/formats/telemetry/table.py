@@ -1,0 +1,42 @@
+"""Tables of telemetry as text: nvidia-smi's CSV, and tables with a column of times.
+
+::
+
+    timestamp, index, temperature.gpu
+    2026/11/21 03:04:15.000, 0, 61
+"""
+
+from typing import Final
+
+from triage.formats.telemetry.telemetry_format import ReadSamples, TelemetryFormat, whole_lines
+from triage.parsers.telemetry.columns import header_of
+from triage.parsers.telemetry.file import Form
+
+__all__ = ["TABLE"]
+
+# No first line of a table begins so; most files are told by this alone.
+NO_HEADER: Final = b"<[{0123456789"
+
+
+def is_table(text: bytes) -> bool:
+    """Whether the first line names columns of telemetry, and a row of as many follows."""
+    start = text.lstrip()[:1]
+    if not start or start in NO_HEADER:
+        return False
+    rows = [line for line in whole_lines(text) if not line.startswith(b"#")]
+    columns = header_of(rows[0]) if rows else None
+    if columns is None:
+        return False
+    delimiter = columns.delimiter.encode()
+    if columns.time < 0 and not any(mark in name for name in columns.names for mark in "._"):
+        return False
+    return len(rows) == 1 or rows[1].count(delimiter) >= len(columns.names) - 1
+
+
+def reader() -> ReadSamples:
+    from triage.parsers.telemetry.table import read_table
+
+    return read_table
+
+
+TABLE: Final = TelemetryFormat(Form.TABLE, is_table, reader)

@@ -1,0 +1,52 @@
+"""What an uploaded file is, by its first bytes; what was declared counts where they do not tell."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from triage.domain.file_kind import FileKind
+from triage.formats.format import Head
+from triage.formats.registry import identify, kind_of
+from triage.parsers.files.text import encoding_of, why_no_text
+
+__all__ = ["LOOK_BYTES", "IdentifiedFile", "identified"]
+
+# Looked at to tell a kernel's log from a job's: its first twelve lines.
+LOOK_BYTES: Final = 16 << 10
+WORDS: Final[dict[str, str]] = {
+    FileKind.FLIGHT_RECORDER: "a dump",
+    FileKind.KERNEL_LOG: "a kernel log",
+    FileKind.JOB_LOG: "a job log",
+    FileKind.TELEMETRY: "telemetry",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class IdentifiedFile:
+    """What a file is kept as.
+
+    ``binary`` is whether it is stored as it came, and no secret is looked for in it. ``note``
+    says where its content is not what was declared.
+    """
+
+    kind: str
+    binary: bool = False
+    note: str = ""
+
+
+def identified(head: bytes, name: str, declared: str | None) -> IdentifiedFile:
+    """What the file is that begins with the plain bytes ``head``.
+
+    An empty file, and binary data that no format claims, are what they were declared to
+    be; the reader will say that it cannot read them.
+    """
+    encoding = encoding_of(head)
+    text = head.decode(encoding, "replace").encode() if encoding else head
+    decoded = Head(text, name)
+    row = identify(Head(head, name), decoded if text and why_no_text(text) is None else None)
+    if row is None:
+        return IdentifiedFile(declared or FileKind.JOB_LOG)
+    kind = kind_of(row, decoded)
+    if declared is None or declared == kind:
+        return IdentifiedFile(kind, row.binary)
+    words = WORDS.get(declared, declared)
+    return IdentifiedFile(kind, row.binary, f"declared as {words}; its content is {WORDS[kind]}")
