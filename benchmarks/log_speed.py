@@ -32,9 +32,9 @@ import sys, time
 from pathlib import Path
 from triage.parsers.files.inputs import find_inputs
 from triage.formats.streams import read_logs
-from triage.parsers.logs.read import Bounds
+from triage.parsers.logs.read import LogBounds
 import tempfile
-bounds = Bounds(counted=1 << 40)
+bounds = LogBounds(counted=1 << 40)
 templates = sys.argv[2] == "templates"
 with tempfile.TemporaryDirectory() as warm:
     (Path(warm) / "one.log").write_text("NVRM: Xid (PCI:0000:5d:00): 79, lost\\n")

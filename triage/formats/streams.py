@@ -15,7 +15,7 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.catalogue import Catalogue, standard
 from triage.parsers.logs.join import Outcome, join_logs
 from triage.parsers.logs.logset import LogSet
-from triage.parsers.logs.read import DEFAULT_BOUNDS, Bounds, LineReader
+from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader, LogBounds
 from triage.parsers.logs.source import LogStream, log_streams
 
 __all__ = ["StreamReader", "read_logs"]
@@ -73,7 +73,7 @@ def read_logs(
     threads: int | None = None,
     progress: Callable[[int, int], None] | None = None,
     catalogue: Catalogue | None = None,
-    bounds: Bounds = DEFAULT_BOUNDS,
+    bounds: LogBounds = DEFAULT_BOUNDS,
 ) -> LogSet:
     """Evidence of every log among ``files``, undated, and telemetry.
 

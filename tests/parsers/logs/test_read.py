@@ -15,7 +15,7 @@ from triage.formats.streams import read_logs
 from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.catalogue import Catalogue
 from triage.parsers.logs.logset import LogKind, LogSet
-from triage.parsers.logs.read import Bounds
+from triage.parsers.logs.read import LogBounds
 from triage.signatures.signature import Reading, Scope, Signature
 
 XID = Signature(
@@ -117,7 +117,7 @@ def test_noise_of_a_kernel_is_one_row_at_all_hours(tmp_path: Path) -> None:
 def test_quiet_lines_join_by_their_words_behind_the_first(tmp_path: Path) -> None:
     text = "".join(f"[rank{k}]: moved {k}\n" for k in range(40)) + f"[rank7]: moved 9 {xid()}\n"
     (tmp_path / "train.log").write_text(text)
-    rows = read(tmp_path, bounds=Bounds(quiet=10)).evidence
+    rows = read(tmp_path, bounds=LogBounds(quiet=10)).evidence
     moved = [row for row in rows if row.kind is Kind.PROGRESS]
     assert [(row.rank, row.count) for row in moved] == [*((k, 1) for k in range(10)), (10, 30)]
     assert [(row.line, row.rank, row.code) for row in rows if row.kind is Kind.XID] == [(41, 7, 79)]
@@ -126,7 +126,7 @@ def test_quiet_lines_join_by_their_words_behind_the_first(tmp_path: Path) -> Non
 def test_quiet_lines_that_say_where_a_rank_is_stay_apart(tmp_path: Path) -> None:
     text = "".join(f"n{k // 8}: [rank{k}]: moved {k}\n" for k in range(40))
     (tmp_path / "train.log").write_text(text)
-    rows = read(tmp_path, bounds=Bounds(quiet=10)).evidence
+    rows = read(tmp_path, bounds=LogBounds(quiet=10)).evidence
     assert [(row.node, row.rank) for row in rows] == [(f"n{k // 8}", k) for k in range(40)]
 
 
@@ -235,8 +235,8 @@ def test_where_chunks_are_cut_decides_nothing(
 ) -> None:
     data = "".join(pieces).encode("utf-8", "surrogateescape")
     (tmp_path / "a.log").write_bytes(data)
-    whole = read(tmp_path, bounds=Bounds(chunk=1 << 16, **SMALL), templates=True)
-    cut = read(tmp_path, bounds=Bounds(chunk=chunk, **SMALL), templates=True)
+    whole = read(tmp_path, bounds=LogBounds(chunk=1 << 16, **SMALL), templates=True)
+    cut = read(tmp_path, bounds=LogBounds(chunk=chunk, **SMALL), templates=True)
     assert cut == whole
 
 

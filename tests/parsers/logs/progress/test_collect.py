@@ -11,12 +11,12 @@ from triage.parsers.files.inputs import find_inputs
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.forms import KEPT_OF_A_FORM
 from triage.parsers.logs.progress.series import JobSteps, MarkKind, Quantity
-from triage.parsers.logs.read import Bounds
+from triage.parsers.logs.read import LogBounds
 
 
-def progress_of(folder: Path, text: str, bounds: Bounds | None = None) -> JobSteps:
+def progress_of(folder: Path, text: str, bounds: LogBounds | None = None) -> JobSteps:
     (folder / "train.log").write_bytes(text.encode())
-    logs = read_logs(find_inputs([folder]).files, bounds=bounds or Bounds())
+    logs = read_logs(find_inputs([folder]).files, bounds=bounds or LogBounds())
     found = logs.files[0].progress
     assert found is not None
     return found
@@ -46,7 +46,7 @@ def test_keeps_an_even_sample_of_a_long_log(tmp_path: Path, count: int) -> None:
 def test_does_not_depend_on_where_chunks_are_cut(tmp_path: Path) -> None:
     text = steps(3_000, head="[rank3]: ")
     whole = progress_of(tmp_path, text)
-    cut = progress_of(tmp_path, text, Bounds(chunk=40_000, line=2_000, context=1_000))
+    cut = progress_of(tmp_path, text, LogBounds(chunk=40_000, line=2_000, context=1_000))
     assert cut == whole
     assert {one.rank for one in whole.steps} == {3}
 
