@@ -30,7 +30,7 @@ from triage.parsers.logs.report_sections import under_their_headings
 from triage.parsers.logs.rows import merged, rows_of_line
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["DEFAULT_BOUNDS", "Bounds", "LineReader"]
+__all__ = ["DEFAULT_BOUNDS", "LineReader", "LogBounds"]
 
 # Of a group's last line only the time is read.
 LAST_BYTES: Final = 1024
@@ -41,7 +41,7 @@ MAX_RELATIVE: Final = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class LogBounds:
     """What one log may ask for; sizes in bytes."""
 
     chunk: int = 8 << 20
@@ -72,7 +72,7 @@ class Bounds:
         return self.line + self.context + 1
 
 
-DEFAULT_BOUNDS: Final = Bounds()
+DEFAULT_BOUNDS: Final = LogBounds()
 
 
 @dataclass(slots=True)
@@ -94,7 +94,7 @@ class LineReader:
     ``templates`` counts every line under its template as well.
     """
 
-    def __init__(self, catalogue: Catalogue, bounds: Bounds, templates: bool) -> None:
+    def __init__(self, catalogue: Catalogue, bounds: LogBounds, templates: bool) -> None:
         self.catalogue = catalogue
         self.bounds = bounds
         self.templates = templates
