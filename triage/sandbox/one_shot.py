@@ -66,9 +66,12 @@ def run_child(
     child = subprocess.Popen(
         # What it says on stderr goes to the client.
         [sys.executable, "-P", "-W", "ignore", "-m", module, *arguments],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        env=environment(os.environ), start_new_session=True,
-    )  # fmt: skip
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        env=environment(os.environ),
+        start_new_session=True,
+    )
     clock = threading.Timer(deadline_s, child.kill)
     clock.daemon = True
     clock.start()

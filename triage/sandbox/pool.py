@@ -37,7 +37,7 @@ __all__ = [
     "ReaderTooSlow",
     "Sandbox",
     "SandboxPool",
-]  # fmt: skip
+]
 
 # Of address space, which is several times what is used; see `benchmarks/extract_speed.py`.
 MEMORY_BYTES: Final = 4 << 30

@@ -50,9 +50,14 @@ class ReaderProcess:
         self.has_answered = False
         self.ended: tuple[int, float] | None = None
         command = [
-            sys.executable, "-P", "-m", "triage.sandbox.child",
-            str(memory_bytes), str(resident_bytes), str(self.owner),
-        ]  # fmt: skip
+            sys.executable,
+            "-P",
+            "-m",
+            "triage.sandbox.child",
+            str(memory_bytes),
+            str(resident_bytes),
+            str(self.owner),
+        ]
         self.process = STARTER.run(command, environment(os.environ))
         source, sink = self.process.stdout, self.process.stdin
         if source is None or sink is None:

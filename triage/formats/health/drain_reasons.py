@@ -109,9 +109,7 @@ def told(node: str, reason: str, line: int, reading: Reading) -> None:
         return
     category = category_in(reason)
     outcome = Outcome.FAIL if category in HARDWARE else Outcome.WARN
-    reading.add(
-        "slurm.drain", outcome, node=node, detail=reason, category=category, line=line
-    )  # fmt: skip
+    reading.add("slurm.drain", outcome, node=node, detail=reason, category=category, line=line)
 
 
 SINFO_REASONS: Final = CheckFormat("sinfo_reasons", claimed_sinfo, read_sinfo)

@@ -124,9 +124,12 @@ def read_plain(text: str, reading: Reading) -> None:
             reading.skip(index, "no name and status of a check")
             continue
         reading.add(
-            check_name("host", found[1]), STATUSES[found[2].lower()], detail=found[3],
-            category=category_in(f"{found[1]} {found[3]}"), line=index,
-        )  # fmt: skip
+            check_name("host", found[1]),
+            STATUSES[found[2].lower()],
+            detail=found[3],
+            category=category_in(f"{found[1]} {found[3]}"),
+            line=index,
+        )
 
 
 HOST_JSON: Final = CheckFormat("host_checks_json", claimed_json, read_json)

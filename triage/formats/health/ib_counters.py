@@ -87,14 +87,20 @@ def told(part: str, found: Names, seen: dict[str, Names], reading: Reading) -> N
     grown = [
         f"{name} grew by {found[name][0] - before[name][0]}"
         for name in LINK
-        if before is not None and name in found and name in before
+        if before is not None
+        and name in found
+        and name in before
         and found[name][0] > before[name][0]
-    ]  # fmt: skip
+    ]
     if grown:
         reading.add(
-            "ib.counters", Outcome.FAIL, part=part, detail=", ".join(grown),
-            category=Category.NETWORK, line=line,
-        )  # fmt: skip
+            "ib.counters",
+            Outcome.FAIL,
+            part=part,
+            detail=", ".join(grown),
+            category=Category.NETWORK,
+            line=line,
+        )
         return
     judged(part, found, line, None, reading)
 
@@ -120,10 +126,14 @@ def judged(
         if name in found and found[name][0] > most
     ]
     reading.add(
-        "ib.counters", Outcome.WARN if high else Outcome.PASS, part=part, node=node,
+        "ib.counters",
+        Outcome.WARN if high else Outcome.PASS,
+        part=part,
+        node=node,
         detail=", ".join(high) or "no counter above its threshold",
-        category=Category.NETWORK, line=line,
-    )  # fmt: skip
+        category=Category.NETWORK,
+        line=line,
+    )
 
 
 IB_COUNTERS: Final = CheckFormat("ib_counters", claimed, read)

@@ -109,16 +109,24 @@ def judged(port: Port, others_up: bool, best: int, reading: Reading) -> None:
         if not others_up:
             said += "; no port of its kind is up, it may be unused"
     reading.add(
-        "ib.link_state", outcome, part=port.part, detail=said, category=Category.NETWORK,
+        "ib.link_state",
+        outcome,
+        part=port.part,
+        detail=said,
+        category=Category.NETWORK,
         line=port.line,
-    )  # fmt: skip
+    )
     if not port.up or not port.rate:
         return
     slower = Outcome.FAIL if port.rate < best else Outcome.PASS
     reading.add(
-        "ib.link_rate", slower, part=port.part, detail=f"{port.rate} of {best} Gb/s",
-        category=Category.NETWORK, line=port.line,
-    )  # fmt: skip
+        "ib.link_rate",
+        slower,
+        part=port.part,
+        detail=f"{port.rate} of {best} Gb/s",
+        category=Category.NETWORK,
+        line=port.line,
+    )
 
 
 IB_PORTS: Final = CheckFormat("ibstat", claimed, read)

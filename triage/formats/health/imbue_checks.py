@@ -74,8 +74,11 @@ def issue_of(node: str, health: str, sort: str, said: str, line: int, reading: R
     reading.add(
         check_name("host", " ".join(said.split()[:NAME_WORDS])),
         Outcome.FAIL if fails else Outcome.WARN,
-        node=node, detail=said, category=category_in(said), line=line,
-    )  # fmt: skip
+        node=node,
+        detail=said,
+        category=category_in(said),
+        line=line,
+    )
 
 
 def summed(state: str, nodes: list[str], told: set[str], line: int, reading: Reading) -> None:

@@ -50,7 +50,7 @@ ROW: Final = re.compile(
     r"(?:\s+(?P<redop>[a-z]{2,10}))?(?:\s+(?P<root>-?\d{1,7}))?"
     r"\s+[\d.]{1,12}\s+[\d.]{1,10}\s+(?P<busbw>[\d.]{1,10})\s+(?P<wrong>\S{1,12})"
     r"(?:\s+[\d.]{1,12}\s+[\d.]{1,10}\s+(?P<busbw2>[\d.]{1,10})\s+(?P<wrong2>\S{1,12}))?\s*$"
-)  # fmt: skip
+)
 # Older versions do not name the test. A reduction of all elements that has no root is one.
 TYPE_BYTES: Final = {"float": 4, "half": 2, "bfloat16": 2, "double": 8, "int8": 1, "uint8": 1,
                      "int32": 4, "uint32": 4, "int64": 8, "uint64": 8}  # fmt: skip
@@ -190,17 +190,25 @@ def told(run: Run, usual: float | None, reading: Reading) -> None:
             bandwidth = Outcome.WARN
     for node in nodes or [None]:
         reading.add(
-            "nccl.values", values, node=node, detail=said,
-            category=Category.SDC if run.wrong else None, line=run.wrong_line or run.line,
-        )  # fmt: skip
+            "nccl.values",
+            values,
+            node=node,
+            detail=said,
+            category=Category.SDC if run.wrong else None,
+            line=run.wrong_line or run.line,
+        )
         if run.busbw is None:
             continue
         beside = f", {speed:.1f} GB/s is usual" if speed else ", nothing to compare it with"
         reading.add(
-            "nccl.busbw", bandwidth, node=node, category=category, line=run.line,
+            "nccl.busbw",
+            bandwidth,
+            node=node,
+            category=category,
+            line=run.line,
             detail=f"bus bandwidth {run.busbw:.1f} GB/s{where}{beside}",
             bandwidth=measured(run) if alone else None,
-        )  # fmt: skip
+        )
 
 
 def measured(run: Run) -> Bandwidth | None:

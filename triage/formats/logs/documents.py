@@ -396,9 +396,12 @@ def table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
         return next((names.index(one) for one in known if one in names), None)
 
     index = {
-        "time": of(TIME_COLUMNS), "words": of(WORD_COLUMNS), "sensor": of(SENSOR_COLUMNS),
-        "severity": of(SEVERITY_COLUMNS), "host": of(HOST_COLUMNS),
-    }  # fmt: skip
+        "time": of(TIME_COLUMNS),
+        "words": of(WORD_COLUMNS),
+        "sensor": of(SENSOR_COLUMNS),
+        "severity": of(SEVERITY_COLUMNS),
+        "host": of(HOST_COLUMNS),
+    }
     told = index["sensor"] is not None or index["severity"] is not None
     if index["time"] is None or index["words"] is None or not told:
         return None

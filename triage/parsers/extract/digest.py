@@ -34,9 +34,14 @@ from triage.errors import Corrupt
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
 __all__ = [
-    "Arrays", "Interned", "arrays_of", "digest_from", "digest_header", "operations_from",
+    "Arrays",
+    "Interned",
+    "arrays_of",
+    "digest_from",
+    "digest_header",
+    "operations_from",
     "operations_text",
-]  # fmt: skip
+]
 
 Value = TypeVar("Value")
 Array = NDArray[Any]

@@ -99,9 +99,18 @@ def plain_of(data: bytes, interned: Interned) -> bytes:
 def extract_from(plain: bytes, interned: Interned) -> Extract:
     begin = 4 + int.from_bytes(plain[:4], "little")
     (
-        artifact, size_bytes, digests, operations, logs, masks, refused, refused_logs,
-        job_files, foreign, *telemetry,
-    ) = from_exact_json(plain[4:begin])  # fmt: skip
+        artifact,
+        size_bytes,
+        digests,
+        operations,
+        logs,
+        masks,
+        refused,
+        refused_logs,
+        job_files,
+        foreign,
+        *telemetry,
+    ) = from_exact_json(plain[4:begin])
     arrays = Arrays(plain, begin)
     read = [digest_from(one, arrays, interned) for one in digests]
     read_logs = [

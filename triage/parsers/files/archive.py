@@ -19,10 +19,23 @@ import zstandard
 from triage.errors import ArtifactError, Corrupt, Forbidden
 
 __all__ = [
-    "BROKEN", "GZIP", "HEAD_BYTES", "PEEK_BYTES", "Entry", "Expansion", "Member", "Window",
-    "compression_of", "expand", "is_tar", "opened", "peek", "stream_entries", "tar_entries",
+    "BROKEN",
+    "GZIP",
+    "HEAD_BYTES",
+    "PEEK_BYTES",
+    "Entry",
+    "Expansion",
+    "Member",
+    "Window",
+    "compression_of",
+    "expand",
+    "is_tar",
+    "opened",
+    "peek",
+    "stream_entries",
+    "tar_entries",
     "tar_members",
-]  # fmt: skip
+]
 
 GZIP: Final = b"\x1f\x8b"
 ZSTD: Final = b"\x28\xb5\x2f\xfd"
@@ -216,9 +229,12 @@ class Header(tarfile.TarInfo):
 
 
 ATTRIBUTES: Final = (
-    tarfile.XHDTYPE, tarfile.XGLTYPE, tarfile.SOLARIS_XHDTYPE,
-    tarfile.GNUTYPE_LONGNAME, tarfile.GNUTYPE_LONGLINK,
-)  # fmt: skip
+    tarfile.XHDTYPE,
+    tarfile.XGLTYPE,
+    tarfile.SOLARIS_XHDTYPE,
+    tarfile.GNUTYPE_LONGNAME,
+    tarfile.GNUTYPE_LONGLINK,
+)
 
 
 def tar_members(

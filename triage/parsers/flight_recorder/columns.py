@@ -23,10 +23,27 @@ from triage.parsers.flight_recorder.interpreter import (
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 
 __all__ = [
-    "COLLECTIVE_SEQ", "COMPLETED", "CREATED", "DTYPES_HASH", "FIELDS", "IS_P2P", "NAME", "P2P_SEQ",
-    "PG_DESC", "PG_ID", "PG_NAME", "RECORD_ID", "RETIRED", "SIZES_HASH", "STARTED", "STATE",
-    "WALK_NAMES", "known_names", "mix", "walk",
-]  # fmt: skip
+    "COLLECTIVE_SEQ",
+    "COMPLETED",
+    "CREATED",
+    "DTYPES_HASH",
+    "FIELDS",
+    "IS_P2P",
+    "NAME",
+    "P2P_SEQ",
+    "PG_DESC",
+    "PG_ID",
+    "PG_NAME",
+    "RECORD_ID",
+    "RETIRED",
+    "SIZES_HASH",
+    "STARTED",
+    "STATE",
+    "WALK_NAMES",
+    "known_names",
+    "mix",
+    "walk",
+]
 
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]

@@ -113,11 +113,23 @@ class Decoder:
         while True:
             scratch.out[:] = 0
             ops.interpret(
-                self.buf, len(self.buf), limits.text_bytes, limits.open_containers,
-                scratch.stack_tag, scratch.stack, scratch.memo_tag, scratch.memo,
-                scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
-                scratch.strings, scratch.string_slots, scratch.marks, scratch.out,
-            )  # fmt: skip
+                self.buf,
+                len(self.buf),
+                limits.text_bytes,
+                limits.open_containers,
+                scratch.stack_tag,
+                scratch.stack,
+                scratch.memo_tag,
+                scratch.memo,
+                scratch.cell_tag,
+                scratch.cell,
+                scratch.containers,
+                scratch.chunks,
+                scratch.strings,
+                scratch.string_slots,
+                scratch.marks,
+                scratch.out,
+            )
             code = int(scratch.out[ops.OUT_CODE])
             if not ops.FULL_STACK <= code <= ops.FULL_MEMO:
                 break
@@ -164,11 +176,23 @@ class Decoder:
             self.known = np.empty(num_strings + 1024, np.int32)
         while True:
             col.walk(
-                int(scratch.out[ops.OUT_ROOT_TAG]), int(scratch.out[ops.OUT_ROOT]), self.buf,
-                scratch.cell_tag, scratch.cell, scratch.containers, scratch.chunks,
-                scratch.strings, self.names, self.name_offsets, self.known, self.work,
-                self.entries, self.groups, self.status, self.walked,
-            )  # fmt: skip
+                int(scratch.out[ops.OUT_ROOT_TAG]),
+                int(scratch.out[ops.OUT_ROOT]),
+                self.buf,
+                scratch.cell_tag,
+                scratch.cell,
+                scratch.containers,
+                scratch.chunks,
+                scratch.strings,
+                self.names,
+                self.name_offsets,
+                self.known,
+                self.work,
+                self.entries,
+                self.groups,
+                self.status,
+                self.walked,
+            )
             full = int(self.walked[col.OUT_FULL])
             if full == 0:
                 break
@@ -300,9 +324,21 @@ class Decoder:
             self.units = np.empty((len(entries) + 1024, rd.UNIT_FIELDS), np.int64)
             self.marks = np.empty((len(entries) + 1024, red.MARK_FIELDS), np.int64)
         red.reduce_entries(
-            entries, len(entries), kinds, uneven, own, peer, op_hash, eventless,
-            self.marks, self.newest, self.streams, self.units, self.members, self.reduced,
-        )  # fmt: skip
+            entries,
+            len(entries),
+            kinds,
+            uneven,
+            own,
+            peer,
+            op_hash,
+            eventless,
+            self.marks,
+            self.newest,
+            self.streams,
+            self.units,
+            self.members,
+            self.reduced,
+        )
         if self.reduced[red.OUT_FULL] == 1:
             raise Forbidden(f"entries of more than {red.MAX_STREAMS:,} process groups")
 

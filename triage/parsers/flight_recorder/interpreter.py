@@ -19,9 +19,18 @@ from numpy.typing import NDArray
 from triage.parsers.flight_recorder.jit import Word, checked, inlined
 
 __all__ = [
-    "BOOL", "CODE_NAMES", "DICT", "FLOAT", "INT", "LIST", "NONE", "STR", "TUPLE", "Scratch",
+    "BOOL",
+    "CODE_NAMES",
+    "DICT",
+    "FLOAT",
+    "INT",
+    "LIST",
+    "NONE",
+    "STR",
+    "TUPLE",
+    "Scratch",
     "interpret",
-]  # fmt: skip
+]
 
 U8 = NDArray[np.uint8]
 I32 = NDArray[np.int32]

@@ -159,9 +159,21 @@ def is_lone(entries: I64, i: int, kinds: I8, marks: I64) -> Word:
 
 @compiled
 def reduce_entries(
-    entries: I64, count: int, kinds: I8, uneven: I8, own: I32, peer: I32, op_hash: I64,
-    eventless: bool, marks: I64, newest: I64, streams: I64, units: I64, members: I64, out: I64,
-) -> None:  # fmt: skip
+    entries: I64,
+    count: int,
+    kinds: I8,
+    uneven: I8,
+    own: I32,
+    peer: I32,
+    op_hash: I64,
+    eventless: bool,
+    marks: I64,
+    newest: I64,
+    streams: I64,
+    units: I64,
+    members: I64,
+    out: I64,
+) -> None:
     """Fill ``streams``, ``units`` (record order) and ``members`` from ``entries[:count]``.
 
     ``kinds``, ``uneven``, ``own``, ``peer`` and ``op_hash`` are indexed by the

@@ -15,9 +15,16 @@ import numpy as np
 from triage.parsers.logs.grams import Grams, grams_of
 
 __all__ = [
-    "BREAK", "HIT_EACH", "HIT_ONE", "HIT_QUIET", "HIT_SAME", "HIT_STEP", "SKIP", "Automaton",
+    "BREAK",
+    "HIT_EACH",
+    "HIT_ONE",
+    "HIT_QUIET",
+    "HIT_SAME",
+    "HIT_STEP",
+    "SKIP",
+    "Automaton",
     "automaton_of",
-]  # fmt: skip
+]
 
 SKIP: Final = 254
 """A byte that changes nothing."""

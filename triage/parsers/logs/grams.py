@@ -133,9 +133,15 @@ def spread(gram: Word) -> Word:
 
 @inlined
 def gram_hits(
-    buf: Array, words: Array, bits: Array, slots: Array, entries: Array, texts: Array,
-    start: Word, stop: Word,
-) -> Word:  # fmt: skip
+    buf: Array,
+    words: Array,
+    bits: Array,
+    slots: Array,
+    entries: Array,
+    texts: Array,
+    start: Word,
+    stop: Word,
+) -> Word:
     """(end of the line that starts at ``start``, flags of its literals).
 
     The end is at most ``stop``; it is -1 where the automaton has to look.
@@ -190,9 +196,12 @@ def proved(
     """The flags of the literals around the gram at ``i``, between ``start`` and ``stop``."""
     hit = np.int64(0)
     gram = (
-        np.uint64(buf[i]) | np.uint64(buf[i + 1]) << np.uint64(8)
-        | np.uint64(buf[i + 2]) << U16 | np.uint64(buf[i + 3]) << np.uint64(24) | FOLD
-    )  # fmt: skip
+        np.uint64(buf[i])
+        | np.uint64(buf[i + 1]) << np.uint64(8)
+        | np.uint64(buf[i + 2]) << U16
+        | np.uint64(buf[i + 3]) << np.uint64(24)
+        | FOLD
+    )
     slot = np.int64((gram * SPREAD) >> SLOTS_SHIFT)
     wanted = np.int64(gram) + 1
     while slots[slot, 0] != wanted:

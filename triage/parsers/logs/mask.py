@@ -15,10 +15,28 @@ import numpy as np
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 
 __all__ = [
-    "BRACKET_CLOSE", "BRACKET_OPEN", "DASH", "DIGIT", "DOT", "HEX", "KINDS", "LETTER", "MASK",
-    "SEED", "after_escape", "byte_at", "byte_kinds", "collapse_key", "digits_end", "finish",
-    "kind_at", "mix", "mix_run", "run_end", "template_mask",
-]  # fmt: skip
+    "BRACKET_CLOSE",
+    "BRACKET_OPEN",
+    "DASH",
+    "DIGIT",
+    "DOT",
+    "HEX",
+    "KINDS",
+    "LETTER",
+    "MASK",
+    "SEED",
+    "after_escape",
+    "byte_at",
+    "byte_kinds",
+    "collapse_key",
+    "digits_end",
+    "finish",
+    "kind_at",
+    "mix",
+    "mix_run",
+    "run_end",
+    "template_mask",
+]
 
 Bytes = Any  # a uint8 array of compiled code
 

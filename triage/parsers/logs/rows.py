@@ -262,9 +262,18 @@ def merged(rows: Iterable[tuple[Evidence, object]], apart: frozenset[str]) -> li
 
 def identity(row: Evidence) -> tuple[object, ...]:
     return (
-        row.node, row.rank, row.local_rank, row.cuda_device, row.code, row.gpu, row.peer,
-        row.category, row.role, row.parent_code, row.fields.get("printed_by"),
-    )  # fmt: skip
+        row.node,
+        row.rank,
+        row.local_rank,
+        row.cuda_device,
+        row.code,
+        row.gpu,
+        row.peer,
+        row.category,
+        row.role,
+        row.parent_code,
+        row.fields.get("printed_by"),
+    )
 
 
 def instant(stamp: Stamp) -> int | None:

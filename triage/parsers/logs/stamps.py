@@ -87,11 +87,39 @@ def day_number(year: int, month: int, day: int) -> int | None:
 # Abbreviations of zones that mean one place's hour wherever clocks print them. Those that
 # several do (CST: Chicago, Shanghai; IST: Delhi, Dublin, Jerusalem) say nothing.
 ZONES: Final = {
-    "Z": 0, "z": 0, "UTC": 0, "GMT": 0, "WET": 0, "WEST": 1, "CET": 1, "CEST": 2, "MEZ": 1,
-    "MESZ": 2, "EET": 2, "EEST": 3, "MSK": 3, "SAST": 2, "HKT": 8, "SGT": 8, "JST": 9, "KST": 9,
-    "AEST": 10, "AEDT": 11, "NZST": 12, "NZDT": 13, "EST": -5, "EDT": -4, "CDT": -5, "MST": -7,
-    "MDT": -6, "PST": -8, "PDT": -7, "AKST": -9, "AKDT": -8, "HST": -10,
-}  # fmt: skip
+    "Z": 0,
+    "z": 0,
+    "UTC": 0,
+    "GMT": 0,
+    "WET": 0,
+    "WEST": 1,
+    "CET": 1,
+    "CEST": 2,
+    "MEZ": 1,
+    "MESZ": 2,
+    "EET": 2,
+    "EEST": 3,
+    "MSK": 3,
+    "SAST": 2,
+    "HKT": 8,
+    "SGT": 8,
+    "JST": 9,
+    "KST": 9,
+    "AEST": 10,
+    "AEDT": 11,
+    "NZST": 12,
+    "NZDT": 13,
+    "EST": -5,
+    "EDT": -4,
+    "CDT": -5,
+    "MST": -7,
+    "MDT": -6,
+    "PST": -8,
+    "PDT": -7,
+    "AKST": -9,
+    "AKDT": -8,
+    "HST": -10,
+}
 NUMERIC_ZONE: Final = re.compile(r"[+-]\d\d(?::?\d\d)?", re.ASCII)
 
 

@@ -61,9 +61,17 @@ Array = Any
 
 @compiled
 def scan(
-    buf: Array, cut: Word, slots: Array, hashes: Array, of: Array, scale: Array,
-    series: Array, at_ns: Array, values: Array, state: Array,
-) -> Word:  # fmt: skip
+    buf: Array,
+    cut: Word,
+    slots: Array,
+    hashes: Array,
+    of: Array,
+    scale: Array,
+    series: Array,
+    at_ns: Array,
+    values: Array,
+    state: Array,
+) -> Word:
     """DONE at ``cut``; FULL when the columns are to be taken over before it goes on; LEARN when
     it met a name with labels for the first time, which it looks at again when it goes on.
     """
@@ -199,9 +207,15 @@ def read_exposition(stream: Bytes, tally: Tally, node: str | None) -> Iterator[S
         while status != DONE:
             table.make_room()
             status = scan(
-                chunk.buffer, chunk.cut, table.slots, table.hashes, table.of, table.scale,
-                *columns, state,
-            )  # fmt: skip
+                chunk.buffer,
+                chunk.cut,
+                table.slots,
+                table.hashes,
+                table.of,
+                table.scale,
+                *columns,
+                state,
+            )
             table.count = int(state[COUNT])
             if status == LEARN:
                 text = chunk.buffer[state[NEW_START] : state[NEW_STOP]].tobytes()

@@ -66,9 +66,16 @@ def way_of(metric: Metric) -> int:
 
 @compiled
 def gather(
-    value: Array, count: Array, way: Array, series: Array, at_ns: Array, samples: Array,
-    keep: Array, start_ns: Word, width_ns: Word,
-) -> None:  # fmt: skip
+    value: Array,
+    count: Array,
+    way: Array,
+    series: Array,
+    at_ns: Array,
+    samples: Array,
+    keep: Array,
+    start_ns: Word,
+    width_ns: Word,
+) -> None:
     """Add samples to their cells; those that ``keep`` leaves out, and earlier ones, are not."""
     for k in range(len(series)):
         if not keep[k] or at_ns[k] < start_ns:
@@ -116,9 +123,16 @@ class Gridded:
         self.series = batch.series
         self.make_room(first, last)
         gather(
-            self.value, self.count, self.way, batch.series_index, batch.at_ns, batch.value,
-            keep, self.start_ns, self.width_ns,
-        )  # fmt: skip
+            self.value,
+            self.count,
+            self.way,
+            batch.series_index,
+            batch.at_ns,
+            batch.value,
+            keep,
+            self.start_ns,
+            self.width_ns,
+        )
 
     def make_room(self, first_ns: int, last_ns: int) -> None:
         """Room for all series between these times, coarser where there would be too much."""

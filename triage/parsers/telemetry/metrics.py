@@ -9,9 +9,18 @@ from enum import StrEnum
 from typing import Final
 
 __all__ = [
-    "BRAKE", "COUNTERS", "HW_SLOWDOWN", "IDLE", "POWER_CAP", "REASON_BITS", "SLOWED", "THERMAL",
-    "Metric", "Source", "metric_named",
-]  # fmt: skip
+    "BRAKE",
+    "COUNTERS",
+    "HW_SLOWDOWN",
+    "IDLE",
+    "POWER_CAP",
+    "REASON_BITS",
+    "SLOWED",
+    "THERMAL",
+    "Metric",
+    "Source",
+    "metric_named",
+]
 
 
 class Metric(StrEnum):

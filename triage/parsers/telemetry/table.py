@@ -65,10 +65,18 @@ Array = Any
 
 @compiled
 def scan(
-    buf: Array, cut: Word, delimiter: Word, roles: Array, header: Array,
-    slots: Array, hashes: Array,
-    rows: Array, at_ns: Array, values: Array, state: Array,
-) -> Word:  # fmt: skip
+    buf: Array,
+    cut: Word,
+    delimiter: Word,
+    roles: Array,
+    header: Array,
+    slots: Array,
+    hashes: Array,
+    rows: Array,
+    at_ns: Array,
+    values: Array,
+    state: Array,
+) -> Word:
     """DONE at ``cut``; FULL when the rows are to be taken over before it goes on; LEARN when it
     met the identity of a row for the first time, at which it looks again when it goes on.
     """
@@ -178,9 +186,18 @@ def read_table(stream: Bytes, tally: Tally, node: str | None) -> Iterator[Sample
         while status != DONE:
             table.make_room()
             status = scan(
-                chunk.buffer, chunk.cut, ord(columns.delimiter), roles, header,
-                table.slots, table.hashes, rows, at_ns, values, state,
-            )  # fmt: skip
+                chunk.buffer,
+                chunk.cut,
+                ord(columns.delimiter),
+                roles,
+                header,
+                table.slots,
+                table.hashes,
+                rows,
+                at_ns,
+                values,
+                state,
+            )
             table.count = int(state[COUNT])
             if status == LEARN:
                 raw = chunk.buffer[state[NEW_START] : state[NEW_STOP]].tobytes()

@@ -99,9 +99,15 @@ def level_of(number: Word) -> Word:
 
 @inlined
 def take_line(
-    slots: Array, forms: Array, samples: Array, state: Array,
-    key: Word, start: Word, stop: Word, at: Word,
-) -> None:  # fmt: skip
+    slots: Array,
+    forms: Array,
+    samples: Array,
+    state: Array,
+    key: Word,
+    start: Word,
+    stop: Word,
+    at: Word,
+) -> None:
     """One more line of the form ``key``; there is room for one more sample."""
     last = len(slots) - 1
     slot = key & last

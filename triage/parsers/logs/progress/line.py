@@ -93,14 +93,24 @@ def is_step(counter: str, values: Mapping[Quantity, float]) -> bool:
 
 
 MEASURED: Final = frozenset(Quantity) - {
-    Quantity.STEP, Quantity.EPOCH, Quantity.BATCH, Quantity.TOTAL, Quantity.ELAPSED_S,
-}  # fmt: skip
+    Quantity.STEP,
+    Quantity.EPOCH,
+    Quantity.BATCH,
+    Quantity.TOTAL,
+    Quantity.ELAPSED_S,
+}
 # `[batch=12/1000]:` says no more in its line.
 COUNTED: Final = frozenset({"batch", "iteration", "iter", "bar"})
 ALONE: Final = (
-    Quantity.LOSS, Quantity.STEP_S, Quantity.COMPUTE_S, Quantity.STEPS_PER_S,
-    Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TFLOPS, Quantity.GRAD_NORM,
-)  # fmt: skip
+    Quantity.LOSS,
+    Quantity.STEP_S,
+    Quantity.COMPUTE_S,
+    Quantity.STEPS_PER_S,
+    Quantity.TOKENS_PER_S,
+    Quantity.SAMPLES_PER_S,
+    Quantity.TFLOPS,
+    Quantity.GRAD_NORM,
+)
 
 
 def bar_values(bar: "re.Match[str]") -> tuple[dict[Quantity, float], str]:
@@ -283,8 +293,11 @@ def by_unit(unit: str) -> Meaning | None:
         return Meaning(Quantity.STEP_S, 1e-3, unit)
     quantity = NAMES.get(unit)
     if quantity in (
-        Quantity.STEPS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TOKENS_PER_S, Quantity.TFLOPS,
-    ):  # fmt: skip
+        Quantity.STEPS_PER_S,
+        Quantity.SAMPLES_PER_S,
+        Quantity.TOKENS_PER_S,
+        Quantity.TFLOPS,
+    ):
         return Meaning(quantity, 1.0, unit)
     return None
 
