@@ -21,8 +21,9 @@ from triage.formats.health.imbue_checks import IMBUE_CHECKS
 from triage.formats.health.nccl_tests import NCCL_TESTS
 from triage.formats.health.smi_text import SMI_TEXT
 from triage.formats.health.smi_xml import SMI_XML
-from triage.formats.logs.documents import BLOCK_LIST, EVENT_TABLE, JSON_DOCUMENT
+from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
+from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.logs.lines import LOG
 from triage.formats.telemetry.exposition import EXPOSITION
 from triage.formats.telemetry.parquet import PARQUET

@@ -10,6 +10,8 @@ import pytest
 from triage.domain.evidence import Evidence, EvidenceRole
 from triage.formats.format import Head
 from triage.formats.logs import documents
+from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
+from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.formats.streams import StreamReader
 from triage.parsers.logs.catalogue import standard
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
@@ -18,7 +20,7 @@ from triage.parsers.logs.source import LogStream
 
 def lines_of_document(text: str) -> str | None:
     head = Head(text.encode()[: 64 << 10])
-    claims = [row for row in documents.DOCUMENTS if row.claims(head)]
+    claims = [row for row in (JSON_DOCUMENT, BLOCK_LIST, EVENT_TABLE) if row.claims(head)]
     return documents.lines_of_document(text, claims[0]) if claims else None
 
 

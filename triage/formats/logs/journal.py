@@ -27,7 +27,7 @@ from functools import lru_cache
 from typing import Final
 
 from triage.formats.format import Head, ReadLines
-from triage.formats.logs.documents import DOCUMENTS
+from triage.formats.logs.json_document import JSON_DOCUMENT
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.source import HEAD_BYTES, LogStream
 from triage.parsers.logs.stamps import zone_seconds
@@ -92,10 +92,10 @@ class JournalFormat:
     def read(self, stream: LogStream, read_lines: ReadLines) -> Outcome:
         """The records as lines of a log."""
         lines = self.one_line_records(stream)
-        # Where a record could not be read, what is left may be a document of another kind.
-        head = Head(lines.head, lines.artifact)
-        document = next((document for document in DOCUMENTS if document.claims(head)), None)
-        return read_lines(lines) if document is None else document.read(lines, read_lines)
+        # Where a record could not be read, the lines left may be a document of another kind.
+        if JSON_DOCUMENT.claims(Head(lines.head, lines.artifact)):
+            return JSON_DOCUMENT.read(lines, read_lines)
+        return read_lines(lines)
 
     def one_line_records(self, stream: LogStream) -> LogStream:
         """``stream`` with each record on one line."""

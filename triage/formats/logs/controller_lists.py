@@ -1,0 +1,156 @@
+"""Event lists of management controllers: blocks as racadm prints them, and saved tables.
+
+::
+
+    Record:      1
+    Date/Time:   03/14/2026 02:39:12
+    Description: Fan 4 failed.
+"""
+
+import csv
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from triage.formats.logs.documents import DocumentFormat
+
+__all__ = ["BLOCK_LIST", "EVENT_TABLE", "event_row"]
+
+BLOCK: Final = re.compile(
+    r"^(?:Record|SeqNumber|Record ID|Entry|Number)[ \t]*[:=][ \t]*\d{1,9}\r?$", re.MULTILINE
+)
+TIME_COLUMNS: Final = (
+    "time stamp", "timestamp", "date/time", "date time", "datetime", "date", "time", "created",
+    "last update", "event time", "last occurrence",
+)  # fmt: skip
+WORD_COLUMNS: Final = ("description", "message", "event description", "event message", "event")
+SENSOR_COLUMNS: Final = ("sensor name", "sensor", "component", "source", "entity", "fru")
+SEVERITY_COLUMNS: Final = ("severity", "level", "event severity")
+HOST_COLUMNS: Final = ("host", "hostname", "node", "node name", "server", "system name", "bmc")
+
+
+def is_block_list(text: str) -> bool:
+    """Whether the first line numbers a record."""
+    return BLOCK.match(text) is not None
+
+
+def is_event_table(text: str) -> bool:
+    """Whether the first line names the columns of a controller's list."""
+    if text.startswith(("{", "[")):
+        return False
+    return table_columns(text.partition("\n")[0]) is not None
+
+
+def of_table(text: str) -> Iterator[tuple[int, str]]:
+    """The rows of an event list that was saved as a table."""
+    head, _, rest = text.partition("\n")
+    columns = table_columns(head.lstrip("\ufeff"))
+    if columns is None:
+        return
+    delimiter, index = columns
+    offset = len(head) + 1
+    for line in rest.split("\n"):
+        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+        cell = {
+            what: cells[k].strip() if k is not None and k < len(cells) else ""
+            for what, k in index.items()
+        }
+        if cell["words"]:
+            row = event_row(cell["time"], cell["sensor"], cell["words"], cell["severity"])
+            yield offset, f"{cell['host']}: {row}" if cell["host"] else row
+        offset += len(line) + 1
+
+
+def table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:
+    """The columns of a controller's list by what they hold; None for any other first line."""
+    delimiter = max(",;\t|", key=line.count)
+    names = [one.strip().strip('"').strip().lower() for one in line.split(delimiter)]
+    if not 3 <= len(names) <= 24 or len(line) > 1000:
+        return None
+
+    def of(known: tuple[str, ...]) -> int | None:
+        return next((names.index(one) for one in known if one in names), None)
+
+    index = {
+        "time": of(TIME_COLUMNS),
+        "words": of(WORD_COLUMNS),
+        "sensor": of(SENSOR_COLUMNS),
+        "severity": of(SEVERITY_COLUMNS),
+        "host": of(HOST_COLUMNS),
+    }
+    told = index["sensor"] is not None or index["severity"] is not None
+    if index["time"] is None or index["words"] is None or not told:
+        return None
+    # "Time,Level,Message" may head anything; a controller's list names sensors, classes or ids.
+    if not {"sensor name", "sensor", "sensor type", "event id", "class", "fru", "entity"} & {
+        *names
+    }:
+        return None
+    return delimiter, index
+
+
+KEY_VALUE: Final = re.compile(
+    r"^[ \t]*([A-Za-z][\w /.-]{1,40}?)[ \t]*[:=][ \t]*(.*?)[ \t\r]*$", re.M
+)
+
+
+def of_blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Records of several lines each, as ``racadm getsel`` and ``racadm lclog view`` print them."""
+    starts = [found.start() for found in BLOCK.finditer(text)]
+    for start, stop in zip(starts, [*starts[1:], len(text)], strict=True):
+        cell = {key.lower(): value for key, value in KEY_VALUE.findall(text[start:stop][:4000])}
+        words = cell.get("description") or cell.get("message")
+        at = cell.get("date/time") or cell.get("timestamp") or cell.get("time stamp") or ""
+        if words:
+            yield start, event_row(at, cell.get("sensor", ""), words, cell.get("severity", ""))
+
+
+US_DATE: Final = re.compile(
+    r"(\d\d?)/(\d\d?)/(\d{4})[ ,T]{1,2}(\d\d?:\d\d)(:\d\d)?( ?[AP]M)?( [A-Z]{3,5}\b)?"
+)
+ISO_DATE: Final = re.compile(
+    r"(\d{4})[-/](\d\d)[-/](\d\d)[ T](\d\d:\d\d)(:\d\d)?(?:[.,]\d{1,9})?"
+    r"(Z| ?[+-]\d\d:?\d\d\b| [A-Z]{3,5}\b)?"
+)
+ENDED: Final = re.compile(
+    r"\bde-?assert(?:ed|ion)?\b|\bis operating normally\b|\bhas returned to\b|"
+    r"\bis restored\b|\bwas restored\b|\bcleared\b|\brepaired\b",
+    re.IGNORECASE,
+)
+SENSOR_FIRST: Final = re.compile(r"(?P<sensor>[A-Z][\w ./#()-]{2,60}?): (?=\S)")
+
+
+def event_row(at: str, sensor: str, words: str, severity: str, *, ended: bool = False) -> str:
+    """``1 | 03/14/2026 | 02:39:12 | Fan FAN4 | Lower Critical going low | Asserted | ...``.
+
+    In the form of ``ipmitool sel elist``, with the severity behind it where the list has one.
+    """
+    first = SENSOR_FIRST.match(words)
+    if first is not None and (not sensor or first["sensor"].lower().startswith(sensor.lower()[:8])):
+        sensor, words = first["sensor"], words[first.end() :]
+    if ended or ENDED.search(words):
+        state = "Deasserted"
+    else:
+        state = "Asserted"
+    words = re.sub(r" - (?:de)?assert(?:ed|ion)\b", "", words, flags=re.IGNORECASE)
+    row = f"{when(at)} | {sensor.replace('|', '/')} | {words.replace('|', '/')} | {state}"
+    return f"{row} | severity {severity.lower()}" if severity else row
+
+
+def when(text: str) -> str:
+    """A date as event lists print it: ``1 | 03/14/2026 | 02:39:12 UTC``."""
+    found = US_DATE.search(text)
+    if found is not None:
+        month, day, year, minute, second, half, zone = found.groups()
+        clock = f"{minute}{second or ':00'}{' ' + half.strip() if half else ''}{zone or ''}"
+        return f"1 | {int(month):02d}/{int(day):02d}/{year} | {clock}"
+    found = ISO_DATE.search(text)
+    if found is not None:
+        year, month, day, minute, second, zone = found.groups()
+        shown = " UTC" if zone in ("Z", "+00:00", "+0000") else f" {zone.strip()}" if zone else ""
+        return f"1 | {month}/{day}/{year} | {minute}{second or ':00'}{shown}"
+    return "1 | Pre-Init | 0000000000"
+
+
+BLOCK_LIST: Final = DocumentFormat("block_list", is_block_list, of_blocks)
+EVENT_TABLE: Final = DocumentFormat("event_table", is_event_table, of_table)

@@ -1,0 +1,270 @@
+"""Lists of records that tools print as one JSON document.
+
+``kubectl get events -o json``, a Redfish collection, and answers of Loki, CloudWatch,
+Elasticsearch and Azure Monitor. All other JSON stays as it is, on one line.
+
+::
+
+    {"apiVersion": "v1", "kind": "List", "items": [{"kind": "Event", "reason": "Evicted", ...}]}
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final, TypeGuard
+
+from triage.formats.logs.controller_lists import event_row
+from triage.formats.logs.documents import DocumentFormat
+
+__all__ = ["JSON_DOCUMENT"]
+
+# The members of a document that are its records.
+LISTS: Final = (
+    "items", "Members", "events", "entries", "records", "Events", "LogEntries", "logEvents", "hits",
+    "result", "results", "tables",
+)  # fmt: skip
+# What stands around such a list in answers of stores of logs.
+AROUND: Final = ("data", "hits")
+DECODER: Final = json.JSONDecoder(strict=False)
+SPACE: Final = re.compile(r"[\s,]*")
+OPENS: Final = re.compile(
+    r"\s*(?:\{\s*\n|\[\s*\n|\[\s*\{|\{\s*\"(?:apiVersion|@odata)[^\n]{0,200}\n?"
+    # Loki, CloudWatch, Elasticsearch and Azure Monitor answer on one line.
+    r"|\{\s*\"(?:status|data|events|logEvents|messageType|owner|took|hits|results|tables|searched\w*"
+    r"|nextToken)\"\s*:)"
+)
+
+Record = Mapping[str, Any]
+
+
+def is_json_document(text: str) -> bool:
+    """Whether JSON begins that is no log of one value a line."""
+    return text.startswith(("{", "[")) and OPENS.match(text) is not None and not is_json_line(text)
+
+
+def is_json_line(text: str) -> bool:
+    """Whether the first line is a whole value by itself, and no list of records."""
+    first = text.partition("\n")[0]
+    try:
+        value, end = DECODER.raw_decode(first)
+    except ValueError:
+        return False
+    if isinstance(value, list):
+        return not any(isinstance(one, dict) for one in value)
+    if first[end:].strip():
+        return False
+    return not any(has_list(one) for one in (value, *(value.get(name) for name in AROUND)))
+
+
+def has_list(value: Any) -> TypeGuard[dict[str, Any]]:
+    """Whether an object holds a list of records."""
+    return isinstance(value, dict) and any(isinstance(value.get(one), list) for one in LISTS)
+
+
+def of_json(text: str) -> Iterator[tuple[int, str]]:
+    """Each record of lists and of values one behind the other."""
+    at = SPACE.match(text, 0).end()  # type: ignore[union-attr]
+    while at < len(text):
+        if text[at] == "[":
+            at = SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
+            continue
+        try:
+            value, end = DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            inner = text.find("{", at + 1)
+            if inner < 0:
+                return
+            at = inner
+            continue
+        if isinstance(value, dict):
+            yield from of_value(text, at, end, value, {})
+        at = SPACE.match(text, end).end()  # type: ignore[union-attr]
+        while at < len(text) and text[at] in "]}":
+            at = SPACE.match(text, at + 1).end()  # type: ignore[union-attr]
+
+
+def of_value(
+    text: str, start: int, end: int, value: dict[str, Any], around: Record
+) -> Iterator[tuple[int, str]]:
+    """The records in one object: its members, else itself."""
+    for name in AROUND:
+        inner = value.get(name)
+        if has_list(inner):
+            yield from of_value(text, start, end, inner, around)
+            return
+    for name in LISTS:
+        members = value.get(name)
+        if name in ("results", "tables"):
+            members = of_columns(members)
+        direct = members is value.get(name)
+        if isinstance(members, list) and members and all(isinstance(one, dict) for one in members):
+            mine = {k: v for k, v in value.items() if isinstance(v, str | int | float)}
+            begin = re.compile(rf'"{name}"\s*:\s*\[').search(text, start, end)
+            at = start if begin is None else begin.end() - 1
+            if not direct or any("stream" in one for one in members):
+                for one in members:  # they are no objects in the text
+                    yield from ((start, line) for line in record_lines(one, {**around, **mine}))
+                return
+            for one in members:
+                at = text.find("{", at + 1, end)
+                stop = at
+                if at >= 0:
+                    try:
+                        _, stop = DECODER.raw_decode(text, at)
+                    except (ValueError, RecursionError):
+                        return
+                yield from of_value(text, at, stop, one, {**around, **mine})
+                at = stop - 1
+            return
+    yield from ((start, line) for line in record_lines(value, around))
+
+
+def of_columns(value: Any) -> Any:
+    """Records whose fields are named beside them: CloudWatch Logs Insights, Azure Monitor."""
+    if not isinstance(value, list):
+        return value
+    found: list[dict[str, Any]] = []
+    for one in value:
+        if isinstance(one, list):
+            fields = {
+                text_in(each.get("field")).lstrip("@"): each.get("value")
+                for each in one
+                if isinstance(each, dict)
+            }
+            at = fields.get("timestamp")
+            if isinstance(at, str):
+                fields["timestamp"] = f"{at} UTC"  # it prints no other
+            found.append(fields)
+        elif isinstance(one, dict) and isinstance(one.get("rows"), list):
+            names = [text_in(each.get("name")) for each in one.get("columns") or () if each]
+            found += [
+                dict(zip(names, row, strict=False)) for row in one["rows"] if isinstance(row, list)
+            ]
+        else:
+            return value
+    return found
+
+
+def record_lines(one: dict[str, Any], around: Record) -> Iterator[str]:
+    """The lines that one object is."""
+    kind = one.get("kind")
+    if isinstance(one.get("stream"), dict) and isinstance(one.get("values"), list):
+        for pair in one["values"]:
+            if isinstance(pair, list) and len(pair) >= 2:
+                row = {"timestamp": pair[0], "labels": one["stream"], "line": pair[1]}
+                yield json.dumps(row, ensure_ascii=False)
+    elif kind in ("Event", None) and ("involvedObject" in one or "regarding" in one):
+        yield of_event(one)
+    elif kind == "Node" and isinstance(one.get("status"), dict):
+        yield from of_node(one)
+    elif kind == "Pod" and isinstance(one.get("status"), dict):
+        yield from of_pod(one)
+    elif "EntryType" in one or ("MessageId" in one and "Message" in one and "Created" in one):
+        yield of_redfish(one)
+    else:
+        extra = {k: v for k, v in around.items() if k in CONTEXT and k not in one}
+        yield json.dumps({**one, **extra}, ensure_ascii=False)
+
+
+# Of what stands around a list, the words that its records are of.
+CONTEXT: Final = frozenset({"component", "hostname", "host", "node", "nodeName", "machine"})
+
+
+def text_in(value: object) -> str:
+    return " ".join(value.split()) if isinstance(value, str) else ""
+
+
+def part(one: Record, *names: str) -> Any:
+    for name in names:
+        inner = one.get(name)
+        one = inner if isinstance(inner, Mapping) else {}
+    return one
+
+
+def of_event(one: Record) -> str:
+    """``Warning NodeNotReady node/gpu-17 Node is not ready``, with its time and its object."""
+    about = part(one, "involvedObject") or part(one, "regarding")
+    at = next(
+        (
+            text_in(one.get(name))
+            for name in ("lastTimestamp", "eventTime", "deprecatedLastTimestamp", "firstTimestamp")
+            if one.get(name)
+        ),
+        text_in(part(one, "metadata").get("creationTimestamp")),
+    )
+    name = f"{text_in(about.get('kind')).lower() or 'object'}/{text_in(about.get('name'))}"
+    words = text_in(one.get("message")) or text_in(one.get("note"))
+    host = text_in(part(one, "source").get("host")) or text_in(
+        part(one, "deprecatedSource").get("host")
+    )
+    on = f" (on node/{host})" if host and not name.startswith("node/") else ""
+    text = f"{one.get('type', '')} {one.get('reason', '')} {name} {words}{on}"
+    return said(at, text_in(about.get("name")) if name.startswith(("node/", "pod/")) else "", text)
+
+
+def said(at: str, of: str, text: str) -> str:
+    """A line about a node or a pod: what names no node itself is about this one."""
+    line = {"time": at, "node": of, "message": text}
+    return json.dumps({key: value for key, value in line.items() if value}, ensure_ascii=False)
+
+
+def of_node(one: Record) -> Iterator[str]:
+    """What a node's object says of its state: conditions that are not as they should be, taints."""
+    name = f"node/{text_in(part(one, 'metadata').get('name'))}"
+    status = part(one, "status")
+    for each in status.get("conditions") or ():
+        if not isinstance(each, dict):
+            continue
+        kind, state = text_in(each.get("type")), text_in(each.get("status"))
+        if state == ("True" if kind == "Ready" else "False"):
+            continue
+        words = f"{text_in(each.get('reason'))} {text_in(each.get('message'))}"
+        at = text_in(each.get("lastTransitionTime"))
+        if kind == "Ready":
+            yield f"{at} Warning NodeNotReady {name} Node is not ready: {words}"
+        elif state == "True":
+            yield f"{at} {name} {kind}  True  {words}"
+    for each in part(one, "spec").get("taints") or ():
+        if isinstance(each, dict):
+            key, value = text_in(each.get("key")), text_in(each.get("value"))
+            effect = text_in(each.get("effect"))
+            taint = f"{key}={value}:{effect}" if value else f"{key}:{effect}"
+            yield f"{text_in(each.get('timeAdded'))} {name} tainted {taint}"
+
+
+def of_pod(one: Record) -> Iterator[str]:
+    """Where a pod runs, and how it ended from outside."""
+    name = text_in(part(one, "metadata").get("name"))
+    node = text_in(part(one, "spec").get("nodeName"))
+    status = part(one, "status")
+    space = text_in(part(one, "metadata").get("namespace")) or "default"
+    if node:
+        at = text_in(status.get("startTime"))
+        yield f"{at} Successfully assigned {space}/{name} to {node}"
+    on = f" (on node/{node})" if node else ""
+    if status.get("reason"):
+        words = f"{text_in(status.get('reason'))} pod/{name} {text_in(status.get('message'))}"
+        yield f"Warning {words}{on}"
+    for each in status.get("conditions") or ():
+        if isinstance(each, dict) and each.get("type") == "DisruptionTarget":
+            at = text_in(each.get("lastTransitionTime"))
+            words = f"{text_in(each.get('reason'))} {text_in(each.get('message'))}"
+            yield f"{at} pod/{name} DisruptionTarget {each.get('status')} {words}{on}"
+
+
+def of_redfish(one: Record) -> str:
+    """A log entry of a controller, as a row of its event list."""
+    args = [text_in(arg) for arg in one.get("MessageArgs") or () if isinstance(arg, str)]
+    message = text_in(one.get("Message"))
+    message = " ".join([message, *(arg for arg in args if arg and arg not in message)])
+    ended = one.get("Resolved") is True or one.get("EntryCode") in ("Deassert", "Deasserted")
+    return event_row(
+        text_in(one.get("Created")) or text_in(one.get("EventTimestamp")),
+        text_in(one.get("SensorType")) or text_in(one.get("Name")),
+        message,
+        text_in(one.get("Severity")) or text_in(one.get("MessageSeverity")),
+        ended=ended,
+    )
+
+
+JSON_DOCUMENT: Final = DocumentFormat("json_document", is_json_document, of_json)
