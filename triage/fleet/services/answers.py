@@ -16,7 +16,7 @@ from triage.errors import Place, Unprocessable
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.report import FleetReport, fleet_report
-from triage.fleet.services.health.due_list import newest_results, to_be_seen_to
+from triage.fleet.services.health.due_list import newest_results, open_checks
 from triage.fleet.services.record.record import record_of
 from triage.fleet.services.record.signals import with_signals
 from triage.fleet.services.telemetry.overview import FleetTelemetry, telemetry_of
@@ -134,7 +134,7 @@ def fleet_of(
         record = record_of(session, since=period.since, until=period.until, cluster=cluster)
         telemetry = telemetry_of(session, period.until, cluster)
         lately = for_standings(session, period, cluster, telemetry.nodes, record)
-        checks = to_be_seen_to(session, min(period.until, utc_now()), cluster=cluster)
+        checks = open_checks(session, min(period.until, utc_now()), cluster=cluster)
         names = sorted(name for name in stored.clusters(session) if name)
     return FleetAnswer(
         period=period,

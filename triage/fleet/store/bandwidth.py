@@ -1,4 +1,4 @@
-"""What tests of collectives measured on the nodes of a cluster, and what is said of it."""
+"""What tests of collectives measured on the nodes of a cluster, and what their rows show."""
 
 from dataclasses import dataclass
 
@@ -8,15 +8,15 @@ from sqlalchemy.orm import Session
 from models import HealthCheck
 from triage.domain.category import Category
 from triage.domain.health import Bandwidth, Outcome
-from triage.fleet.store.checks import PLAIN, told_last
+from triage.fleet.store.checks import PLAIN, last_result
 
-__all__ = ["NodeBandwidth", "measured", "say"]
+__all__ = ["NodeBandwidth", "measured", "show"]
 
 
 @dataclass(frozen=True, slots=True)
 class NodeBandwidth:
     """The newest bandwidth of a node. ``outcome`` and ``detail`` are those of its own report;
-    ``said`` is what its row says now.
+    ``shown`` is what its row shows now.
     """
 
     row_id: int
@@ -25,7 +25,7 @@ class NodeBandwidth:
     outcome: Outcome
     detail: str
     category: str | None
-    said: tuple[str, str]
+    shown: tuple[str, str]
 
 
 def measured(session: Session, cluster_id: int, check: str, limit: int) -> list[NodeBandwidth]:
@@ -39,21 +39,26 @@ def measured(session: Session, cluster_id: int, check: str, limit: int) -> list[
     )
     rows: list[NodeBandwidth] = []
     for row_id, node, outcome, detail, history in session.execute(found):
-        entry = told_last(history)
+        entry = last_result(history)
         if len(entry) > PLAIN:
             rows.append(
-                NodeBandwidth(row_id, node, Bandwidth(*entry[PLAIN]), Outcome(entry[1]), entry[2],
-                         entry[3], (outcome, detail))
-            )  # fmt: skip
+                NodeBandwidth(
+                    row_id=row_id,
+                    node=node,
+                    bandwidth=Bandwidth(*entry[PLAIN]),
+                    outcome=Outcome(entry[1]),
+                    detail=entry[2],
+                    category=entry[3],
+                    shown=(outcome, detail),
+                )
+            )
     return rows
 
 
-def say(
+def show(
     session: Session, row_id: int, outcome: Outcome, detail: str, category: Category | str | None
 ) -> None:
-    """Let the row of a check say this; its history stays as it came."""
-    values = {
-        "outcome": str(outcome), "detail": detail,
-        "category": None if category is None else str(category),
-    }  # fmt: skip
-    session.execute(update(HealthCheck).where(HealthCheck.id == row_id).values(**values))
+    """Show this in the row of a check; its history stays as it came."""
+    named = None if category is None else str(category)
+    change = update(HealthCheck).where(HealthCheck.id == row_id)
+    session.execute(change.values(outcome=str(outcome), detail=detail, category=named))

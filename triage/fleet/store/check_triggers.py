@@ -14,19 +14,20 @@ from triage.store.incidents.repeats import accused
 
 __all__ = ["Sighting", "convictions", "errors", "repairs", "xids"]
 
-# Kinds that a kernel or a driver says; what a job prints of a part is hearsay.
+# Kinds that a kernel or a driver prints; a job's own words about a part ask for no check.
 OF_MACHINES: Final = (
-    Kind.XID, Kind.SXID, Kind.ECC, Kind.LINK, Kind.NIC, Kind.PCIE, Kind.THERMAL, Kind.POWER,
-)  # fmt: skip
-HEARD: Final = (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
+    *(Kind.XID, Kind.SXID, Kind.ECC, Kind.LINK),
+    *(Kind.NIC, Kind.PCIE, Kind.THERMAL, Kind.POWER),
+)
+ERRORS: Final = (EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE)
 
 
 class Sighting(NamedTuple):
-    """The newest time that ``what`` was seen of a node."""
+    """The newest time of one error of a node; ``what`` is its Xid code or its category."""
 
     cluster: str
     node: str
-    what: str
+    what: str | int
     at: datetime
 
 
@@ -38,12 +39,14 @@ def xids(
     cluster: str | None = None,
     node: str | None = None,
 ) -> list[Sighting]:
-    """Xids of these codes in logs of incidents since then; ``what`` is the code."""
-    found = newest_lines(
-        session, Evidence.code, since, cluster, node,
-        Evidence.role.in_(HEARD), Evidence.kind == Kind.XID, Evidence.code.in_(codes),
-    )  # fmt: skip
-    return [Sighting(name, host, f"Xid {code}", at) for name, host, code, at in found]
+    """Xids of these codes in logs of incidents since then."""
+    wanted = (
+        Evidence.role.in_(ERRORS),
+        Evidence.kind == Kind.XID,
+        Evidence.code.in_(codes),
+        *_named(Evidence.node, cluster, node),
+    )
+    return _newest_lines(session, Evidence.code, since, *wanted)
 
 
 def errors(
@@ -54,85 +57,73 @@ def errors(
     cluster: str | None = None,
     node: str | None = None,
 ) -> list[Sighting]:
-    """Roots of these categories that machines printed since then; ``what`` is the category."""
-    found = newest_lines(
-        session, Evidence.category, since, cluster, node,
-        Evidence.role == EvidenceRole.ROOT, Evidence.kind.in_(OF_MACHINES),
+    """Roots of these categories that machines printed since then."""
+    wanted = (
+        Evidence.role == EvidenceRole.ROOT,
+        Evidence.kind.in_(OF_MACHINES),
         Evidence.category.in_(categories),
         # A check that failed asks for no check.
         Evidence.signature.not_like("check.%"),
-    )  # fmt: skip
-    return [Sighting(*row) for row in found]
+        *_named(Evidence.node, cluster, node),
+    )
+    return _newest_lines(session, Evidence.category, since, *wanted)
 
 
-def newest_lines(
+def _newest_lines(
     session: Session,
-    what: InstrumentedAttribute[Any],
+    column: InstrumentedAttribute[Any],
     since: datetime,
-    cluster: str | None,
-    node: str | None,
     *wanted: ColumnElement[bool],
-) -> Iterator[tuple[str, str, Any, datetime]]:
-    """(cluster, node, what, newest time) of the lines since then that are wanted."""
-    found = (
-        select(Cluster.name, Evidence.node, what, func.max(Evidence.at))
+) -> list[Sighting]:
+    """The newest line of each node and value of ``column``, of those that are ``wanted``."""
+    query = (
+        select(Cluster.name, Evidence.node, column, func.max(Evidence.at))
         .join(Incident, Evidence.incident_id == Incident.id)
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(
-            *wanted, Evidence.at >= since, Evidence.node.is_not(None),
-            *of_whom(Evidence.node, cluster, node),
-        )
-        .group_by(Cluster.name, Evidence.node, what)
-    )  # fmt: skip
-    for name, host, value, at in session.execute(found):
-        if host is not None and value is not None and at is not None:
-            yield name, host, value, at
+        .where(*wanted, Evidence.at >= since, Evidence.node.is_not(None))
+        .group_by(Cluster.name, Evidence.node, column)
+    )
+    rows = session.execute(query)
+    return [Sighting._make(row) for row in rows if None not in row]
 
 
 def convictions(
     session: Session, since: datetime, *, cluster: str | None = None, node: str | None = None
 ) -> list[Sighting]:
-    """Nodes convicted of a hardware cause since then, whom nobody cleared; ``what`` it was."""
-    newest = func.max(Incident.created_at)
-    found = (
-        select(Cluster.name, Suspect.node, Suspect.category, newest)
+    """Nodes convicted of a hardware cause since then, and not cleared by a person."""
+    query = (
+        select(Cluster.name, Suspect.node, Suspect.category, func.max(Incident.created_at))
         .join(Incident, Suspect.incident_id == Incident.id)
         .join(Job, Incident.job_fk == Job.id)
         .join(Cluster, Job.cluster_id == Cluster.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
-        .where(
-            Suspect.role == Role.CULPRIT, Suspect.position == 1, Suspect.node.is_not(None),
-            Suspect.category.in_(HARDWARE), Incident.provisional.is_(False),
-            Incident.created_at >= since, accused(), *of_whom(Suspect.node, cluster, node),
-        )
+        .where(Suspect.role == Role.CULPRIT, Suspect.position == 1, Suspect.node.is_not(None))
+        .where(Suspect.category.in_(HARDWARE), *_named(Suspect.node, cluster, node))
+        .where(Incident.provisional.is_(False), Incident.created_at >= since, accused())
         .group_by(Cluster.name, Suspect.node, Suspect.category)
-    )  # fmt: skip
-    return [
-        Sighting(name, host, category, at)
-        for name, host, category, at in session.execute(found)
-        if host is not None
-    ]
+    )
+    return [Sighting._make(row) for row in session.execute(query)]
 
 
 def repairs(
     session: Session, since: datetime, *, cluster: str | None = None, node: str | None = None
 ) -> dict[tuple[str, str], datetime]:
     """(cluster, node) -> when it last came back into service since then."""
-    found = (
+    query = (
         select(Cluster.name, Node.name, func.max(Outage.to_at))
         .join(Node, Outage.node_id == Node.id)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(Outage.to_at >= since, *of_whom(Node.name, cluster, node))
+        .where(Outage.to_at >= since, *_named(Node.name, cluster, node))
         .group_by(Cluster.name, Node.name)
     )
-    return {(name, host): at for name, host, at in session.execute(found) if at is not None}
+    return {(name, host): at for name, host, at in session.execute(query) if at is not None}
 
 
-def of_whom(
+def _named(
     host: InstrumentedAttribute[Any], cluster: str | None, node: str | None
 ) -> Iterator[ColumnElement[bool]]:
-    """Of this cluster and this node alone, where they are named."""
+    """The conditions that keep this cluster and this node alone, where they are named."""
     if cluster is not None:
         yield Cluster.name == cluster
     if node is not None:

@@ -18,13 +18,25 @@ from models.base import stored_name
 from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
 from triage.domain.report import iso_utc
+from triage.fleet.store.clusters import within_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
 __all__ = [
-    "MAX_HISTORY", "MOST_OF_NODE", "PLAIN", "Entry", "KeptCheck", "KeptResults", "LastRun",
-    "in_use", "keep", "last_runs", "newest", "nodes_from", "seen_since", "told_last",
-]  # fmt: skip
+    "MAX_HISTORY",
+    "MOST_OF_NODE",
+    "PLAIN",
+    "Entry",
+    "KeptCheck",
+    "KeptResults",
+    "in_use",
+    "keep",
+    "last_result",
+    "last_runs",
+    "newest",
+    "nodes_from",
+    "seen_since",
+]
 
 MAX_HISTORY: Final = 20
 SHORT: Final = 160
@@ -39,25 +51,19 @@ Entry = list[Any]
 PLAIN: Final = 5
 
 
-@dataclass(frozen=True, slots=True)
-class KeptResults:
-    """How many results were of a check that is new, news of a known one, or no news; ``left_out``
+class KeptResults(NamedTuple):
+    """How many results were of a new check, changed a stored one, or repeated it; ``left_out``
     are new checks of nodes that have :data:`MOST_OF_NODE` already.
     """
 
-    added: int
-    changed: int
-    unchanged: int
+    added: int = 0
+    changed: int = 0
+    unchanged: int = 0
     left_out: int = 0
 
     def plus(self, more: "KeptResults") -> "KeptResults":
         """Both together."""
-        return KeptResults(
-            self.added + more.added,
-            self.changed + more.changed,
-            self.unchanged + more.unchanged,
-            self.left_out + more.left_out,
-        )
+        return KeptResults(*map(sum, zip(self, more, strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,29 +90,21 @@ class KeptCheck:
         )
 
 
-class LastRun(NamedTuple):
-    """When a check of a node was last run, on any of its parts."""
-
-    cluster: str
-    node: str
-    check: str
-    at: datetime
-
-
 def keep(
     session: Session, cluster_id: int, results: Iterable[CheckResult], now: datetime
 ) -> KeptResults:
     """Keep the results that name a node; one without a time ran ``now``, as far as is known."""
     by_key: dict[tuple[str, str, str], list[Entry]] = {}
-    for one in results:
-        if one.node:
-            key = (stored_name(one.node), stored_name(one.check), stored_name(one.part or ""))
-            by_key.setdefault(key, []).append(entry_of(one, now))
+    for result in results:
+        if result.node:
+            names = (result.node, result.check, result.part or "")
+            node, check, part = map(stored_name, names)
+            by_key.setdefault((node, check, part), []).append(entry_of(result, now))
     nodes = sorted({key[0] for key in by_key})
-    kept = KeptResults(0, 0, 0)
+    kept = KeptResults()
     for start in range(0, len(nodes), NODES_AT_ONCE):
-        part = set(nodes[start : start + NODES_AT_ONCE])
-        mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in part}
+        chunk = set(nodes[start : start + NODES_AT_ONCE])
+        mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in chunk}
         kept = kept.plus(of_nodes(session, cluster_id, mine))
     return kept
 
@@ -114,15 +112,15 @@ def keep(
 def of_nodes(
     session: Session, cluster_id: int, by_key: dict[tuple[str, str, str], list[Entry]]
 ) -> KeptResults:
-    """What became of the results of some nodes."""
-    known = held(session, cluster_id, by_key)
-    fresh = with_room(session, cluster_id, [key for key in by_key if key not in known])
+    """Store the results of some nodes."""
+    stored = _locked(session, cluster_id, by_key)
+    fresh = with_room(session, cluster_id, [key for key in by_key if key not in stored])
     rows = [row_of(cluster_id, key, merged([], by_key[key])) for key in fresh]
     if not insert_missing(session, HealthCheck, rows):
-        known = held(session, cluster_id, by_key)  # somebody else was quicker with some of them
+        stored = _locked(session, cluster_id, by_key)  # another session has inserted some meanwhile
     changed = unchanged = 0
     for key, entries in by_key.items():
-        row = known.get(key)
+        row = stored.get(key)
         if row is None:
             continue
         history = merged(row.history, entries)
@@ -157,10 +155,10 @@ def with_room(
     return room
 
 
-def held(
+def _locked(
     session: Session, cluster_id: int, keys: Iterable[tuple[str, str, str]]
 ) -> dict[tuple[str, str, str], HealthCheck]:
-    """The rows of these checks that are there, held until the session ends."""
+    """The stored rows of these checks, locked until the session ends."""
     wanted = set(keys)
     nodes = sorted({key[0] for key in wanted})
     found = (
@@ -206,16 +204,22 @@ def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
 
 def row_of(cluster_id: int, key: tuple[str, str, str], history: list[Entry]) -> dict[str, Any]:
     """The columns of a row: its newest result is the newest that says anything."""
-    at, outcome, detail, category = told_last(history)[: PLAIN - 1]
+    at, outcome, detail, category = last_result(history)[: PLAIN - 1]
     node, check, part = key
     return {
-        "cluster_id": cluster_id, "node": node, "check": check, "part": part,
-        "outcome": outcome, "at": datetime.fromisoformat(at), "detail": detail,
-        "category": category, "history": history,
-    }  # fmt: skip
+        "cluster_id": cluster_id,
+        "node": node,
+        "check": check,
+        "part": part,
+        "outcome": outcome,
+        "at": datetime.fromisoformat(at),
+        "detail": detail,
+        "category": category,
+        "history": history,
+    }
 
 
-def told_last(history: Sequence[Entry]) -> Entry:
+def last_result(history: Sequence[Entry]) -> Entry:
     """The newest entry that says anything, else the newest."""
     return next((entry for entry in history if entry[1] != Outcome.SKIPPED), history[0])
 
@@ -232,17 +236,15 @@ def newest(
     Of these ``nodes`` alone, where they are named: some hundreds at most.
     """
     row = HealthCheck
-    found = (
-        select(
-            Cluster.name, row.node, row.check, row.part, row.outcome, row.at, row.detail,
-            row.category, row.history,
-        )
+    key = (Cluster.name, row.node, row.check, row.part)
+    query = (
+        select(*key, row.outcome, row.at, row.detail, row.category, row.history)
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(*of_whom(cluster, nodes))
+        .where(*_named(cluster, nodes))
         .order_by(row.node, row.check, row.part, Cluster.name)
-    )  # fmt: skip
+    )
     if len(outcomes) < len(Outcome):
-        found = found.where(row.outcome.in_(outcomes))
+        query = query.where(row.outcome.in_(outcomes))
     return [
         KeptCheck(
             cluster=name,
@@ -257,34 +259,35 @@ def newest(
                 {"at": entry[0], "outcome": entry[1], "detail": entry[2]} for entry in history
             ),
         )
-        for name, of, check, part, outcome, at, detail, category, history in session.execute(found)
+        for name, of, check, part, outcome, at, detail, category, history in session.execute(query)
     ]
 
 
 def last_runs(
     session: Session, *, cluster: str | None = None, nodes: Collection[str] | None = None
-) -> list[LastRun]:
-    """When each check of each node last ran; one that was left out did not run."""
+) -> list[tuple[str, str, str, datetime]]:
+    """(cluster, node, check, when it last ran on any part); one that was left out did not run."""
     row = HealthCheck
-    found = (
+    query = (
         select(Cluster.name, row.node, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED, *of_whom(cluster, nodes))
+        .where(row.outcome != Outcome.SKIPPED, *_named(cluster, nodes))
         .group_by(Cluster.name, row.node, row.check)
     )
-    return [LastRun._make(one) for one in session.execute(found)]
+    rows = session.execute(query)
+    return [(name, node, check, at) for name, node, check, at in rows]
 
 
 def in_use(session: Session, *, cluster: str | None = None) -> dict[tuple[str, str], datetime]:
     """(cluster, check) -> when it last ran on any node of the cluster."""
     row = HealthCheck
-    found = (
+    query = (
         select(Cluster.name, row.check, func.max(row.at))
         .join(Cluster, row.cluster_id == Cluster.id)
-        .where(row.outcome != Outcome.SKIPPED, *of_whom(cluster, None))
+        .where(row.outcome != Outcome.SKIPPED, *_named(cluster, None))
         .group_by(Cluster.name, row.check)
     )
-    return {(name, check): at for name, check, at in session.execute(found)}
+    return {(name, check): at for name, check, at in session.execute(query)}
 
 
 def nodes_from(
@@ -301,16 +304,13 @@ def nodes_from(
     """
     row = HealthCheck
     results = select(row.node.label("name")).where(*from_name(row.node, first))
-    if cluster is not None:
-        results = results.join(Cluster, row.cluster_id == Cluster.id)
-        results = results.where(Cluster.name == cluster)
+    results = within_cluster(results, row.cluster_id, cluster)
     if outcomes is not None:
         wanted = results.where(row.outcome.in_(outcomes)).distinct()
         return list(session.scalars(wanted.order_by(row.node).limit(limit)))
     # Both in the order of their index, so that no more is read than is wanted.
     known = select(Node.name.label("name")).where(*from_name(Node.name, first))
-    if cluster is not None:
-        known = known.join(Cluster, Node.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    known = within_cluster(known, Node.cluster_id, cluster)
     halves = (
         select(results.distinct().order_by(row.node).limit(limit).subquery().c.name),
         select(known.distinct().order_by(Node.name).limit(limit).subquery().c.name),
@@ -323,14 +323,14 @@ def seen_since(
     session: Session, since: datetime, nodes: Collection[str], *, cluster: str | None = None
 ) -> list[tuple[str, str]]:
     """Those of the nodes that anything has named since then, as (cluster, node)."""
-    found = (
+    query = (
         select(Cluster.name, Node.name)
         .join(Cluster, Node.cluster_id == Cluster.id)
         .where(Node.name.in_(nodes), Node.last_seen_at >= since)
     )
     if cluster is not None:
-        found = found.where(Cluster.name == cluster)
-    return [(name, node) for name, node in session.execute(found)]
+        query = query.where(Cluster.name == cluster)
+    return [(name, node) for name, node in session.execute(query)]
 
 
 def from_name(
@@ -340,8 +340,8 @@ def from_name(
         yield column >= first
 
 
-def of_whom(cluster: str | None, nodes: Collection[str] | None) -> Iterator[ColumnElement[bool]]:
-    """Of this cluster and these nodes alone, where they are named."""
+def _named(cluster: str | None, nodes: Collection[str] | None) -> Iterator[ColumnElement[bool]]:
+    """The conditions that keep this cluster and these nodes alone, where they are named."""
     if cluster is not None:
         yield Cluster.name == cluster
     if nodes is not None:

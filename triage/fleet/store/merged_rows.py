@@ -1,7 +1,7 @@
-"""Rows that several sources tell of: what is new is kept, what is there is completed.
+"""Rows that several sources report: a new row is inserted, a stored one is completed.
 
-Whatever the order in which they come, and however often: two who tell of one row are put
-together by its own rule, and the same again changes nothing.
+Two reports of one row are merged by the rule of its kind. Neither their order nor a repeat
+changes the result.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,11 +13,11 @@ from sqlalchemy.orm import Session
 from models import Base
 from triage.store.database.upsert import insert_new
 
-__all__ = ["Tally", "keep_told"]
+__all__ = ["Tally", "keep_merged"]
 
 
 class Tally(NamedTuple):
-    """What became of rows."""
+    """How many rows were added, changed, and neither."""
 
     added: int = 0
     changed: int = 0
@@ -25,11 +25,11 @@ class Tally(NamedTuple):
 
     def plus(self, other: "Tally") -> "Tally":
         """Both together."""
-        return Tally(*(one + two for one, two in zip(self, other, strict=True)))
+        return Tally(*map(sum, zip(self, other, strict=True)))
 
 
 class Keyed(Protocol):
-    """A row as it is kept, before it is one."""
+    """A row before it is stored."""
 
     @property
     def key(self) -> Any:  # noqa: ANN401 - a tuple that sorts, of each kind its own
@@ -39,37 +39,37 @@ class Keyed(Protocol):
 R = TypeVar("R", bound=Keyed)
 
 
-def keep_told(
+def keep_merged(
     session: Session,
     model: type[Base],
-    told: Iterable[R],
+    rows: Iterable[R],
     *,
-    known_among: Callable[[Session, Iterable[R]], dict[Any, tuple[int, R]]],
-    of_two: Callable[[R, R], R],
+    stored_among: Callable[[Session, Iterable[R]], dict[Any, tuple[int, R]]],
+    merge: Callable[[R, R], R],
     columns_of: Callable[[R], Mapping[str, Any]],
 ) -> Tally:
-    """Keep these rows; what was known of them already is completed.
+    """Insert new rows and complete stored ones.
 
-    ``known_among`` reads those that are there, by key with their ids, and holds them until the
-    session ends; ``of_two`` puts together what two tell of one, in either order.
+    ``stored_among`` reads the stored ones, by key with their ids, and locks them until the
+    session ends; ``merge`` joins two reports of one row, in either order.
     """
     wanted: dict[Any, R] = {}
-    num_told = 0
-    for row in told:
-        num_told += 1
+    num_rows = 0
+    for row in rows:
+        num_rows += 1
         same = wanted.get(row.key)
-        wanted[row.key] = row if same is None else of_two(same, row)
-    known = known_among(session, wanted.values())
-    new = [wanted[key] for key in sorted(wanted.keys() - known.keys())]
+        wanted[row.key] = row if same is None else merge(same, row)
+    stored = stored_among(session, wanted.values())
+    new = [wanted[key] for key in sorted(wanted.keys() - stored.keys())]
     added = insert_new(session, model, [columns_of(row) for row in new])
-    if added < len(new):  # somebody else kept some of them just now
-        known |= known_among(session, new)
+    if added < len(new):  # another session has inserted some of them meanwhile
+        stored |= stored_among(session, new)
     changes = []
-    for key, (row_id, before) in known.items():
-        after = of_two(before, wanted[key])
+    for key, (row_id, before) in stored.items():
+        after = merge(before, wanted[key])
         if after != before:
             changes.append({"id": row_id, **columns_of(after)})
     if changes:
-        # By id: two that change the same rows do not wait for each other in a circle.
+        # By id: a fixed order of row locks avoids a deadlock.
         session.execute(update(model), sorted(changes, key=lambda row: row["id"]))
-    return Tally(added, len(changes), num_told - added - len(changes))
+    return Tally(added, len(changes), num_rows - added - len(changes))

@@ -1,4 +1,4 @@
-"""Outages and facts of nodes: kept once each, whoever tells of them."""
+"""Outages and facts of nodes, each stored once, whichever source reports it."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime
@@ -8,7 +8,7 @@ from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from models import Node, Outage
-from triage.fleet.store.merged_rows import Tally, keep_told
+from triage.fleet.store.merged_rows import Tally, keep_merged
 
 __all__ = ["FACTS", "NewOutage", "keep_facts", "keep_outages"]
 
@@ -17,9 +17,9 @@ FACTS: Final = ("generation", "rack", "leaf_switch")
 
 
 class NewOutage(NamedTuple):
-    """An outage as it is kept."""
+    """An outage before it is stored; its fields are the columns."""
 
-    node: int
+    node_id: int
     from_at: datetime
     to_at: datetime | None
     reason: str
@@ -28,21 +28,26 @@ class NewOutage(NamedTuple):
     @property
     def key(self) -> tuple[int, datetime]:
         """What makes two of them the same outage."""
-        return self.node, self.from_at
+        return self.node_id, self.from_at
 
 
 def keep_outages(session: Session, outages: Iterable[NewOutage]) -> Tally:
-    """Keep these outages; of one that was known, an end that is told now is kept.
+    """Store these outages; a stored one gets an end that is reported now.
 
-    Where two tell different ends the earlier one stands, whichever comes first.
+    Of two different ends the earlier one stands, in whichever order they come.
     """
-    return keep_told(
-        session, Outage, outages, known_among=known_outages, of_two=of_two, columns_of=columns_of
+    return keep_merged(
+        session,
+        Outage,
+        outages,
+        stored_among=_stored_outages,
+        merge=_merge,
+        columns_of=NewOutage._asdict,
     )
 
 
 def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tally:
-    """What is told of nodes, by their keys: the last word stands, nothing takes none away."""
+    """Facts of nodes by key: the last report of each stands, an empty one removes none."""
     changes: list[dict[str, Any]] = []
     keys = sorted(facts)
     for start in range(0, len(keys), CHUNK):
@@ -61,40 +66,24 @@ def keep_facts(session: Session, facts: Mapping[int, Mapping[str, str]]) -> Tall
     return Tally(0, len(changes), len(keys) - len(changes))
 
 
-def known_outages(
+def _stored_outages(
     session: Session, wanted: Iterable[NewOutage]
 ) -> dict[tuple[int, datetime], tuple[int, NewOutage]]:
     keys = {outage.key for outage in wanted}
     nodes = sorted({node for node, _ in keys})
+    columns = (getattr(Outage, name) for name in NewOutage._fields)
+    query = select(Outage.id, *columns).order_by(Outage.id).with_for_update()
     found: dict[tuple[int, datetime], tuple[int, NewOutage]] = {}
     for start in range(0, len(nodes), CHUNK):
-        rows = session.execute(
-            select(
-                Outage.id, Outage.node_id, Outage.from_at, Outage.to_at, Outage.reason,
-                Outage.source,
-            )
-            .where(Outage.node_id.in_(nodes[start : start + CHUNK]))
-            .order_by(Outage.id)
-            .with_for_update()
-        )  # fmt: skip
-        for row in rows:
-            outage = NewOutage._make(row[1:])
+        chunk = nodes[start : start + CHUNK]
+        for row_id, *values in session.execute(query.where(Outage.node_id.in_(chunk))):
+            outage = NewOutage._make(values)
             if outage.key in keys:
-                found[outage.key] = row[0], outage
+                found[outage.key] = row_id, outage
     return found
 
 
-def of_two(one: NewOutage, other: NewOutage) -> NewOutage:
+def _merge(one: NewOutage, other: NewOutage) -> NewOutage:
     ends = [end for end in (one.to_at, other.to_at) if end is not None]
     first = min(one, other, key=lambda outage: (not outage.reason, outage.reason, outage.source))
     return first._replace(to_at=min(ends, default=None))
-
-
-def columns_of(outage: NewOutage) -> Mapping[str, Any]:
-    return {
-        "node_id": outage.node,
-        "from_at": outage.from_at,
-        "to_at": outage.to_at,
-        "reason": outage.reason,
-        "source": outage.source,
-    }

@@ -5,7 +5,7 @@ All take the clusters they are about as keys; a year of 2,048 nodes is some thou
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from sqlalchemy import case, func, or_, select, type_coerce
 from sqlalchemy.orm import Session
@@ -26,15 +26,24 @@ from models.base import Json
 from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole, Kind
 from triage.domain.states import IncidentState
+from triage.fleet.store.runs import REPORTED
 from triage.store.incidents.past import past_stops, past_suspects
 from triage.store.incidents.repeats import accused
 
 __all__ = [
-    "NodeRow", "OutageRow", "RunRow", "StopRow", "SuspectRow",
-    "clusters", "nodes", "outages", "runs", "stops", "suspects", "xids",
-]  # fmt: skip
-
-CHUNK: Final = 1000
+    "NodeRow",
+    "OutageRow",
+    "RunRow",
+    "StopRow",
+    "SuspectRow",
+    "clusters",
+    "nodes",
+    "outages",
+    "runs",
+    "stops",
+    "suspects",
+    "xids",
+]
 
 
 class NodeRow(NamedTuple):
@@ -110,24 +119,19 @@ def clusters(session: Session) -> dict[str, int]:
 
 def nodes(session: Session, of: Sequence[int]) -> list[NodeRow]:
     """All nodes of these clusters."""
+    facts = (Node.generation, Node.rack, Node.leaf_switch)
     rows = session.execute(
-        select(
-            Node.id, Node.cluster_id, Node.name, Node.generation, Node.rack, Node.leaf_switch,
-            Node.last_seen_at,
-        )
+        select(Node.id, Node.cluster_id, Node.name, *facts, Node.last_seen_at)
         .where(Node.cluster_id.in_(of))
         .order_by(Node.name, Node.id)
-    )  # fmt: skip
+    )
     return [NodeRow(*row) for row in rows]
 
 
 def runs(session: Session, of: Sequence[int], since: datetime, until: datetime) -> list[RunRow]:
     """Runs that lie within the time at least in part, by job and start."""
     rows = session.execute(
-        select(
-            Run.cluster_id, Run.job_id, Run.started_at, Run.ended_at, Run.seen_at, Run.ending,
-            Run.cause, Run.num_nodes, Run.num_gpus, NodeSet.spans,
-        )
+        select(Run.cluster_id, Run.job_id, *REPORTED, NodeSet.spans)
         .outerjoin(NodeSet, Run.node_set_id == NodeSet.id)
         .where(
             Run.cluster_id.in_(of),
@@ -135,7 +139,7 @@ def runs(session: Session, of: Sequence[int], since: datetime, until: datetime) 
             func.coalesce(Run.ended_at, Run.seen_at) >= since,
         )
         .order_by(Run.cluster_id, Run.job_id, Run.started_at)
-    )  # fmt: skip
+    )
     return [RunRow._make(row) for row in rows]
 
 
@@ -145,18 +149,17 @@ def stops(session: Session, of: Sequence[int], since: datetime) -> list[StopRow]
     With them those that were removed for their age, as far as they are remembered. A failure
     is before its incident, so those of a time are among those opened since then.
     """
+    incident = (Incident.key, Incident.created_at, Incident.verdict)
+    resolved = (Resolution.category, Resolution.node)
     rows = session.execute(
-        select(
-            Incident.id, Job.cluster_id, Job.job_id, Incident.key, Incident.created_at,
-            Incident.verdict, Resolution.category, Resolution.node,
-        )
+        select(Incident.id, Job.cluster_id, Job.job_id, *incident, *resolved)
         .join(Job, Incident.job_fk == Job.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
-        .where(Job.cluster_id.in_(of), settled(), Incident.created_at >= since)
-    )  # fmt: skip
+        .where(Job.cluster_id.in_(of), _settled(), Incident.created_at >= since)
+    )
     found = [StopRow(*row) for row in rows]
     found += [StopRow(*row, None, None) for row in past_stops(session, of, since)]
-    return sorted(found, key=lambda one: (one.created_at, one.incident_id))
+    return sorted(found, key=lambda stop: (stop.created_at, stop.incident_id))
 
 
 def suspects(session: Session, of: Sequence[int], since: datetime) -> list[SuspectRow]:
@@ -164,27 +167,25 @@ def suspects(session: Session, of: Sequence[int], since: datetime) -> list[Suspe
 
     Not those whom the cause only affects, and not those whom a person has cleared.
     """
-    row = type_coerce(case((Suspect.part.is_(None), Suspect.row)), Json)
+    printed = type_coerce(case((Suspect.part.is_(None), Suspect.row)), Json)
+    columns = (Suspect.position, Suspect.node, Suspect.category, Suspect.role, Suspect.score)
     rows = session.execute(
-        select(
-            Suspect.incident_id, Suspect.position, Suspect.node, Suspect.category, Suspect.role,
-            Suspect.score, Suspect.part, row,
-        )
+        select(Suspect.incident_id, *columns, Suspect.part, printed)
         .join(Incident, Suspect.incident_id == Incident.id)
         .join(Job, Incident.job_fk == Job.id)
         .outerjoin(Resolution, Resolution.incident_id == Incident.id)
         .where(
             Job.cluster_id.in_(of),
-            settled(),
+            _settled(),
             Incident.created_at >= since,
             Suspect.node.is_not(None),
             Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)),
             or_(Resolution.incident_id.is_(None), accused()),
         )
-    )  # fmt: skip
+    )
     found = [SuspectRow(*row) for row in rows]
     found += [SuspectRow(*row, None) for row in past_suspects(session, of, since)]
-    return sorted(found, key=lambda one: (one.incident_id, one.position))
+    return sorted(found, key=lambda suspect: (suspect.incident_id, suspect.position))
 
 
 def outages(
@@ -221,6 +222,6 @@ def xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, 
     return sorted((str(node), int(code or 0)) for node, code in rows)
 
 
-def settled() -> Any:  # noqa: ANN401 - a condition of SQL
-    """What has an answer, and what we could not answer: the job has failed all the same."""
+def _settled() -> Any:  # noqa: ANN401 - a condition of SQL
+    """Incidents with an answer, and those that could not be answered: the job failed in both."""
     return or_(Incident.settled_at.is_not(None), Incident.state == IncidentState.FAILED)

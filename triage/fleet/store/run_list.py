@@ -9,13 +9,15 @@ from sqlalchemy.orm import Session
 
 from models import Cluster, Run
 from triage.domain.report import iso_utc
+from triage.fleet.store.runs import REPORTED
+from triage.statistics.wire import as_wire
 
 __all__ = ["RunView", "listing"]
 
 
 @dataclass(frozen=True, slots=True)
 class RunView:
-    """One run; ``ended_at`` is None while nobody has told its end."""
+    """One run; ``ended_at`` is None while no source has reported its end."""
 
     id: int
     job_id: str
@@ -30,19 +32,11 @@ class RunView:
     source: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
-        return {
-            "job_id": self.job_id,
-            "cluster": self.cluster,
-            "started_at": iso_utc(self.started_at),
-            "ended_at": iso_utc(self.ended_at),
-            "seen_at": iso_utc(self.seen_at),
-            "ending": self.ending,
-            "cause": self.cause,
-            "num_nodes": self.num_nodes,
-            "num_gpus": self.num_gpus,
-            "source": self.source,
-        }
+        """A row of ``GET /v1/fleet/runs``."""
+        wire = as_wire(self)
+        del wire["id"]
+        times = ("started_at", "ended_at", "seen_at")
+        return wire | {name: iso_utc(wire[name]) for name in times}
 
 
 def listing(
@@ -60,10 +54,8 @@ def listing(
 
     ``before`` is the start and the number of the last row already seen.
     """
-    query = select(
-        Run.id, Run.job_id, Cluster.name, Run.started_at, Run.ended_at, Run.seen_at, Run.ending,
-        Run.cause, Run.num_nodes, Run.num_gpus, Run.source,
-    ).join(Cluster, Run.cluster_id == Cluster.id)  # fmt: skip
+    query = select(Run.id, Run.job_id, Cluster.name, *REPORTED, Run.source)
+    query = query.join(Cluster, Run.cluster_id == Cluster.id)
     if job_id is not None:
         query = query.where(Run.job_id == job_id)
     if cluster is not None:

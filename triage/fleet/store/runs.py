@@ -1,9 +1,9 @@
-"""Runs are kept once each, whoever tells of them and in whatever order.
+"""Runs, each stored once, whichever sources report it and in whatever order.
 
-Two who tell of one run (cluster, job, start) complete each other: the larger number of nodes and
-GPUs stands. Of the end the one stands that :func:`triage.fleet.domain.exposure.weight` puts higher;
-among equals the earlier one, when work had stopped. So the order of files does not matter, and the
-same file again changes nothing.
+Two reports of one run (cluster, job, start) complete each other: the larger number of nodes and
+GPUs stands. The end stands that :func:`triage.fleet.domain.exposure.weight` puts higher; among
+equals the earlier one, when work had stopped. So neither the order of files nor a repeat of one
+changes the result.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,18 +15,23 @@ from sqlalchemy.orm import Session
 
 from models import NodeSet, Run
 from triage.fleet.domain.exposure import Ending, weight
-from triage.fleet.store.merged_rows import Tally, keep_told
+from triage.fleet.store.merged_rows import Tally, keep_merged
 from triage.fleet.store.node_sets import SetKey
 
-__all__ = ["NewRun", "keep_runs", "told_end"]
+__all__ = ["REPORTED", "NewRun", "end_open_run", "keep_runs"]
 
 CHUNK: Final = 1000
+REPORTED: Final = (
+    *(Run.started_at, Run.ended_at, Run.seen_at, Run.ending, Run.cause),
+    *(Run.num_nodes, Run.num_gpus),
+)
+"""What sources report of a run, in the order of its rows everywhere."""
 
 
 class NewRun(NamedTuple):
-    """A run as it is kept; ``nodes`` is its set, None where nobody named them."""
+    """A run before it is stored; ``nodes`` is its set, None where no source names them."""
 
-    cluster: int
+    cluster_id: int
     job_id: str
     started_at: datetime
     ended_at: datetime | None
@@ -41,24 +46,24 @@ class NewRun(NamedTuple):
     @property
     def key(self) -> tuple[int, str, datetime]:
         """What makes two of them the same run."""
-        return self.cluster, self.job_id, self.started_at
+        return self.cluster_id, self.job_id, self.started_at
 
 
 def keep_runs(session: Session, runs: Iterable[NewRun]) -> Tally:
-    """Keep these runs; what was known of them already is completed."""
-    return keep_told(
-        session, Run, runs, known_among=known_runs, of_two=of_two, columns_of=columns_of
+    """Store these runs; stored ones are completed."""
+    return keep_merged(
+        session, Run, runs, stored_among=_stored_runs, merge=_merge, columns_of=_columns_of
     )
 
 
-def told_end(
-    session: Session, cluster: int, job_id: str, ended_at: datetime, ending: Ending
+def end_open_run(
+    session: Session, cluster_id: int, job_id: str, ended_at: datetime, ending: Ending
 ) -> bool:
     """End the run of this job that was going on then; whether there was one without an end."""
-    found = session.execute(
+    run = session.execute(
         select(Run.id, Run.seen_at)
         .where(
-            Run.cluster_id == cluster,
+            Run.cluster_id == cluster_id,
             Run.job_id == job_id,
             Run.started_at <= ended_at,
             Run.ended_at.is_(None),
@@ -67,48 +72,46 @@ def told_end(
         .limit(1)
         .with_for_update()
     ).one_or_none()
-    if found is None:
+    if run is None:
         return False
-    end = {"ended_at": ended_at, "ending": ending, "seen_at": max(found.seen_at, ended_at)}
-    session.execute(update(Run).where(Run.id == found.id).values(end))
+    end = {"ended_at": ended_at, "ending": ending, "seen_at": max(run.seen_at, ended_at)}
+    session.execute(update(Run).where(Run.id == run.id).values(end))
     return True
 
 
-def known_runs(
+def _stored_runs(
     session: Session, wanted: Iterable[NewRun]
 ) -> dict[tuple[int, str, datetime], tuple[int, NewRun]]:
-    """Those of these runs that are there, held until the session ends."""
+    """Those of these runs that are stored, locked until the session ends."""
     jobs: dict[int, set[str]] = {}
     keys = set()
     for run in wanted:
-        jobs.setdefault(run.cluster, set()).add(run.job_id)
+        jobs.setdefault(run.cluster_id, set()).add(run.job_id)
         keys.add(run.key)
+    nodes = (NodeSet.num_nodes, NodeSet.sha256, NodeSet.id)
+    query = (
+        select(Run.id, Run.cluster_id, Run.job_id, *REPORTED, Run.source, *nodes)
+        .outerjoin(NodeSet, Run.node_set_id == NodeSet.id)
+        .order_by(Run.id)
+        .with_for_update(of=Run)
+    )
     found: dict[tuple[int, str, datetime], tuple[int, NewRun]] = {}
-    for cluster in sorted(jobs):
-        names = sorted(jobs[cluster])
+    for cluster_id in sorted(jobs):
+        names = sorted(jobs[cluster_id])
         for start in range(0, len(names), CHUNK):
-            rows = session.execute(
-                select(
-                    Run.id, Run.cluster_id, Run.job_id, Run.started_at, Run.ended_at, Run.seen_at,
-                    Run.ending, Run.cause, Run.num_nodes, Run.num_gpus, Run.source,
-                    NodeSet.num_nodes, NodeSet.sha256, NodeSet.id,
-                )
-                .outerjoin(NodeSet, Run.node_set_id == NodeSet.id)
-                .where(Run.cluster_id == cluster, Run.job_id.in_(names[start : start + CHUNK]))
-                .order_by(Run.id)
-                .with_for_update(of=Run)
-            )  # fmt: skip
-            for row in rows:
-                nodes = None if row[-1] is None else SetKey._make(row[-3:])
-                run = NewRun._make([*row[1:10], nodes, row[10]])
+            chunk = Run.job_id.in_(names[start : start + CHUNK])
+            for row in session.execute(query.where(Run.cluster_id == cluster_id, chunk)):
+                row_id, *values, source, num_nodes, sha256, set_id = row
+                node_set = None if set_id is None else SetKey(num_nodes, sha256, set_id)
+                run = NewRun._make([*values, node_set, source])
                 if run.key in keys:
-                    found[run.key] = row[0], run
+                    found[run.key] = row_id, run
     return found
 
 
-def of_two(one: NewRun, other: NewRun) -> NewRun:
+def _merge(one: NewRun, other: NewRun) -> NewRun:
     """What two rows say of one run; the same whichever comes first."""
-    ends = max(one, other, key=standing)
+    ends = max(one, other, key=_weight_of_end)
     causes = [cause for cause in (one.cause, other.cause) if cause is not None]
     sets = [nodes for nodes in (one.nodes, other.nodes) if nodes is not None]
     return ends._replace(
@@ -120,23 +123,13 @@ def of_two(one: NewRun, other: NewRun) -> NewRun:
     )
 
 
-def standing(run: NewRun) -> tuple[int, bool, float, str]:
+def _weight_of_end(run: NewRun) -> tuple[int, bool, float, str]:
     ended_at = run.ended_at
     early = 0.0 if ended_at is None else -ended_at.timestamp()
     return weight(Ending(run.ending)), ended_at is not None, early, run.source
 
 
-def columns_of(run: NewRun) -> Mapping[str, Any]:
-    return {
-        "cluster_id": run.cluster,
-        "job_id": run.job_id,
-        "started_at": run.started_at,
-        "ended_at": run.ended_at,
-        "seen_at": run.seen_at,
-        "ending": run.ending,
-        "cause": run.cause,
-        "num_nodes": run.num_nodes,
-        "num_gpus": run.num_gpus,
-        "node_set_id": None if run.nodes is None else run.nodes.id,
-        "source": run.source,
-    }
+def _columns_of(run: NewRun) -> Mapping[str, Any]:
+    columns = run._asdict()
+    nodes: SetKey | None = columns.pop("nodes")
+    return {**columns, "node_set_id": None if nodes is None else nodes.id}

@@ -8,23 +8,28 @@ from typing import Any, Final, NamedTuple
 from sqlalchemy import delete, func, insert, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from models import Cluster, Node, TelemetryDay, TelemetryPack
+from models import Node, TelemetryDay, TelemetryPack
 from models.base import stored_name
+from triage.fleet.store.clusters import within_cluster
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
 __all__ = [
-    "LockedDay", "NodeSums", "drop_before", "hold_days", "hours_since", "inlets", "packs",
-    "set_racks", "store_days", "sums",
-]  # fmt: skip
+    "LockedDay",
+    "NodeSums",
+    "drop_before",
+    "hours_since",
+    "inlets",
+    "lock_days",
+    "packs",
+    "set_racks",
+    "store_days",
+    "sums",
+]
 
 # Node and day: a node's name, and days since the epoch.
 NodeDay = tuple[str, int]
 KEYS_AT_ONCE: Final = 400
-NO_DAY: Final[Mapping[str, Any]] = {
-    "num_samples": 0, "throttled_minutes": 0.0, "brake_minutes": 0.0, "ecc_growth": 0.0,
-    "ecc_corrected_growth": 0.0, "remap_growth": 0.0, "nvlink_growth": 0.0, "ib_growth": 0.0,
-}  # fmt: skip
 
 
 class NodeSums(NamedTuple):
@@ -41,6 +46,13 @@ class NodeSums(NamedTuple):
     remap_growth: float
     nvlink_growth: float
     ib_growth: float
+
+
+NO_DAY: Final[Mapping[str, Any]] = {
+    "num_samples": 0,
+    **{name: 0.0 for name in NodeSums._fields if name.endswith(("_minutes", "_growth"))},
+}
+"""The columns of a day without a sample."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,12 +81,12 @@ def packs(session: Session, cluster_id: int, wanted: Sequence[NodeDay]) -> dict[
     return found
 
 
-def hold_days(
+def lock_days(
     session: Session, cluster_id: int, wanted: Sequence[NodeDay]
 ) -> dict[NodeDay, LockedDay]:
-    """The rows of these days of nodes, made where they are not there, held until the end.
+    """The rows of these days of nodes, made where they are missing, locked until the end.
 
-    In one order for all writers, so that no two wait for each other.
+    All writers lock in one order, which avoids a deadlock.
     """
     given = {(stored_name(node), day): (node, day) for node, day in wanted}
     keys = sorted(given)
@@ -108,13 +120,15 @@ def hold_days(
 def store_days(
     session: Session, days: Iterable[tuple[LockedDay, Mapping[str, Any], bytes]]
 ) -> None:
-    """Write held days: the columns of each, and its packed hours."""
+    """Write locked days: the columns of each, and its packed hours."""
     rows = list(days)
     if not rows:
         return
-    session.execute(update(TelemetryDay), [{"id": held.id, **row} for held, row, _ in rows])
-    known = [{"day_id": held.id, "cells": data} for held, _, data in rows if held.cells is not None]
-    new = [{"day_id": held.id, "cells": data} for held, _, data in rows if held.cells is None]
+    session.execute(update(TelemetryDay), [{"id": locked.id, **row} for locked, row, _ in rows])
+    known = [
+        {"day_id": locked.id, "cells": data} for locked, _, data in rows if locked.cells is not None
+    ]
+    new = [{"day_id": locked.id, "cells": data} for locked, _, data in rows if locked.cells is None]
     if known:
         session.execute(update(TelemetryPack), known)
     if new:
@@ -122,7 +136,7 @@ def store_days(
 
 
 def set_racks(session: Session, cluster_id: int, racks: Mapping[str, str]) -> None:
-    """Where nodes stand, for those of which nothing said it yet."""
+    """Set the racks of nodes whose rack is not known yet."""
     for node, rack in sorted(racks.items()):
         session.execute(
             update(Node)
@@ -144,22 +158,25 @@ def sums(
     Nodes of one name in several clusters are added up where no cluster is given.
     """
     day = TelemetryDay
-    found = (
+    growth = (getattr(day, name) for name in NodeSums._fields if name.endswith("_growth"))
+    query = (
         select(
-            day.node, func.count(day.day.distinct()), func.sum(day.throttled_minutes),
-            func.sum(day.brake_minutes), func.max(day.gpu_temp_max_c), func.avg(day.inlet_mean_c),
-            func.sum(day.ecc_growth), func.sum(day.ecc_corrected_growth),
-            func.sum(day.remap_growth), func.sum(day.nvlink_growth), func.sum(day.ib_growth),
+            day.node,
+            func.count(day.day.distinct()),
+            func.sum(day.throttled_minutes),
+            func.sum(day.brake_minutes),
+            func.max(day.gpu_temp_max_c),
+            func.avg(day.inlet_mean_c),
+            *map(func.sum, growth),
         )
         .where(day.day >= since_day, day.day < until_day, day.node != "")
         .group_by(day.node)
         .order_by(day.node)
-    )  # fmt: skip
-    if cluster is not None:
-        found = found.join(Cluster, day.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    )
     if node is not None:
-        found = found.where(day.node == stored_name(node))
-    return [NodeSums._make(row) for row in session.execute(found)]
+        query = query.where(day.node == stored_name(node))
+    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
+    return [NodeSums._make(row) for row in rows]
 
 
 def inlets(
@@ -167,21 +184,18 @@ def inlets(
 ) -> list[tuple[str, int, float, int]]:
     """(rack, day, mean inlet temperature in C over its nodes, how many nodes) by rack and day."""
     day = TelemetryDay
-    found = (
+    query = (
         select(Node.rack, day.day, func.avg(day.inlet_mean_c), func.count())
         .join(Node, (Node.cluster_id == day.cluster_id) & (Node.name == day.node))
-        .where(
-            day.day >= since_day, day.day < until_day, day.inlet_mean_c.is_not(None),
-            Node.rack.is_not(None),
-        )
+        .where(day.day >= since_day, day.day < until_day)
+        .where(day.inlet_mean_c.is_not(None), Node.rack.is_not(None))
         .group_by(Node.rack, day.day)
         .order_by(Node.rack, day.day)
-    )  # fmt: skip
-    if cluster is not None:
-        found = found.join(Cluster, day.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    )
+    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
     return [
         (rack, number, float(mean), count)
-        for rack, number, mean, count in session.execute(found)
+        for rack, number, mean, count in rows
         if rack is not None and mean is not None
     ]
 
@@ -191,13 +205,13 @@ def hours_since(
 ) -> list[tuple[int, bytes]]:
     """(day, hours) of all nodes that have step time or inlet temperature."""
     day = TelemetryDay
-    found = select(day.day, day.hours).where(
-        day.day >= since_day, day.day < until_day, day.hours.is_not(None)
+    query = (
+        select(day.day, day.hours)
+        .where(day.day >= since_day, day.day < until_day, day.hours.is_not(None))
+        .order_by(day.day, day.id)
     )
-    if cluster is not None:
-        found = found.join(Cluster, day.cluster_id == Cluster.id).where(Cluster.name == cluster)
-    found = found.order_by(day.day, day.id)
-    return [(number, data) for number, data in session.execute(found) if data is not None]
+    rows = session.execute(within_cluster(query, day.cluster_id, cluster))
+    return [(number, data) for number, data in rows if data is not None]
 
 
 def drop_before(session: Session, at: datetime, limit: int = 5_000) -> int:

@@ -10,7 +10,7 @@ import pytest
 from tests.fleet.services.fleets import service_on
 from triage.clock import utc_now
 from triage.domain.health import CheckResult, Outcome
-from triage.fleet.services.health.due_list import STATES, checks_from, checks_of, place_of
+from triage.fleet.services.health.due_list import STATES, checks_from, checks_of, position_of
 from triage.fleet.store import checks as health
 from triage.services.context import Context
 from triage.store import jobs
@@ -58,7 +58,7 @@ def pages(ctx: Context, limit: int, **asked):
         yield from rows
         if len(rows) < limit:
             return
-        after = place_of(rows[-1])
+        after = position_of(rows[-1])
 
 
 @pytest.mark.parametrize("asked", [{}, {"cluster": "b"}, {"node": "n3"}, {"cluster": "nowhere"}])
@@ -66,7 +66,7 @@ def test_pages_hold_each_row_once_in_one_order(ctx: Context, asked) -> None:
     for state in (None, *STATES):
         with ctx.database.reading() as session:
             whole = checks_of(session, NOW, state=state, **asked)
-        assert len({place_of(row) for row in whole}) == len(whole)
+        assert len({position_of(row) for row in whole}) == len(whole)
         for limit in (1, 7, 100):
             assert list(pages(ctx, limit, state=state, **asked)) == whole
         if not asked:
@@ -78,7 +78,7 @@ def test_states_share_the_rows_out(ctx: Context) -> None:
         whole = checks_of(session, NOW)
         parts = [row for state in STATES for row in checks_of(session, NOW, state=state)]
 
-    assert sorted(map(place_of, parts)) == sorted(map(place_of, whole))
+    assert sorted(map(position_of, parts)) == sorted(map(position_of, whole))
     assert sum(row["state"] != "due" for row in whole) == 4 * (len(NAMES) + len(NAMES[::3]))
     assert {row["node"] for row in whole} == {*NAMES, "n00", "zz"}
 
@@ -93,9 +93,9 @@ def test_rows_that_come_while_it_is_read_repeat_nothing(ctx: Context) -> None:
         key = jobs.cluster_key(session, "a")
         health.keep(session, key, [new, replace(new, node=rest[-1]["node"], check="zz")], NOW)
 
-    read = [place_of(row) for row in [*first, *reader]]
+    read = [position_of(row) for row in [*first, *reader]]
     assert len(set(read)) == len(read)
-    assert {place_of(row) for row in rest} <= set(read)
+    assert {position_of(row) for row in rest} <= set(read)
     assert ("zz" in {place.check for place in read}) is True
 
 

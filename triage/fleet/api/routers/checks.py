@@ -20,7 +20,7 @@ from triage.clock import utc_now
 from triage.fleet.api.check_schemas import NodeCheckPage, TakenChecks
 from triage.fleet.api.check_values import BusBandwidth, CheckState, NodeName, OfCluster
 from triage.fleet.api.values import ClusterName
-from triage.fleet.services.health.due_list import Position, checks_from, place_of
+from triage.fleet.services.health.due_list import Position, checks_from, position_of
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.formats.health.check_format import MAX_BYTES
 
@@ -85,5 +85,5 @@ def list_checks(
         )
         rows = list(islice(checks, limit + 1))
     return page_of_rows(
-        request, rows, limit, lambda row: words_cursor("checks", place_of(row)), lambda row: row
+        request, rows, limit, lambda row: words_cursor("checks", position_of(row)), lambda row: row
     )

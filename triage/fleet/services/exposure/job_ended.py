@@ -90,7 +90,7 @@ def ended(ctx: Context, end: End) -> dict[str, Any]:
             tally = ExposureWriter(now).keep(session, [end.run], now)
             return "new" if tally.added else "changed" if tally.changed else "known"
         cluster = jobs.cluster_key(session, end.cluster)
-        found = runs.told_end(session, cluster, end.job_id, end.ended_at, end.state.ending)
+        found = runs.end_open_run(session, cluster, end.job_id, end.ended_at, end.state.ending)
         return "changed" if found else "unknown"
 
     result = ctx.commit(write)

@@ -81,7 +81,7 @@ def tell_failure(
         ExposureWriter(now).keep(session, [run], now)
     elif failed_at is not None:
         key = jobs.cluster_key(session, cluster)
-        runs.told_end(session, key, job_id, failed_at, state.ending)
+        runs.end_open_run(session, key, job_id, failed_at, state.ending)
 
 
 def tell_places(session: Session, job: Job, cluster: str, now: datetime) -> None:

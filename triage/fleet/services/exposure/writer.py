@@ -1,6 +1,6 @@
-"""Exposure is told: rows of an import or of a hook become runs, outages and facts of nodes.
+"""Exposure is stored: rows of an import or of a hook become runs, outages and facts of nodes.
 
-Times are kept to the second, and names of nodes as keys, which are looked up once.
+Times are stored to the second, names of nodes as keys, which are looked up once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -22,7 +22,7 @@ MOST_SETS: Final = 1024
 
 
 class ExposureWriter:
-    """Keeps rows within one session at a time; what names are which keys is remembered."""
+    """Stores rows, in one session at a time; remembers the keys of names."""
 
     def __init__(self, now: datetime) -> None:
         self.now = now
@@ -33,7 +33,7 @@ class ExposureWriter:
     def keep(
         self, session: Session, rows: Sequence[Run | Outage | NodeFacts], seen_at: datetime
     ) -> Tally:
-        """Keep these rows. ``seen_at`` is when runs without an end were last seen to run."""
+        """Store these rows. ``seen_at`` is when runs without an end were last seen to run."""
         runs = [row for row in rows if isinstance(row, Run)]
         outages = [row for row in rows if isinstance(row, Outage)]
         facts = [row for row in rows if isinstance(row, NodeFacts)]
@@ -46,12 +46,12 @@ class ExposureWriter:
 
     def _keep_runs(self, session: Session, runs: Sequence[Run], seen_at: datetime) -> Tally:
         spans = [self._spans_of(run) for run in runs]
-        kept = node_sets.keep(session, {one for one in spans if one})
+        sets = node_sets.keep(session, set(filter(None, spans)))
         return keep_runs(
             session,
             (
                 NewRun(
-                    cluster=self.clusters[run.cluster],
+                    cluster_id=self.clusters[run.cluster],
                     job_id=run.job_id,
                     started_at=run.started_at.replace(microsecond=0),
                     ended_at=run.ended_at,
@@ -60,10 +60,10 @@ class ExposureWriter:
                     cause=run.cause,
                     num_nodes=max(run.num_nodes, len(run.nodes)),
                     num_gpus=run.num_gpus,
-                    nodes=kept.get(one),
+                    nodes=sets.get(packed),
                     source=run.source,
                 )
-                for run, one in zip(runs, spans, strict=True)
+                for run, packed in zip(runs, spans, strict=True)
             ),
         )
 
@@ -72,7 +72,7 @@ class ExposureWriter:
             session,
             [
                 NewOutage(
-                    node=self.nodes[self.clusters[outage.cluster], outage.node],
+                    node_id=self.nodes[self.clusters[outage.cluster], outage.node],
                     from_at=outage.from_at.replace(microsecond=0),
                     to_at=outage.to_at,
                     reason=outage.reason,

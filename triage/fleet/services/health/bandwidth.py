@@ -35,13 +35,13 @@ Key = tuple[str, str, int, int]
 
 
 def hold_against_others(session: Session, cluster_id: int, results: Iterable[CheckResult]) -> int:
-    """Say of each node of the cluster whether it is slower than the others, for the tests that
-    ``results`` are of; how many rows say something else than before.
+    """Warn of each node of the cluster that is slower than the others in the tests that
+    ``results`` are of; the number of rows that have changed.
 
-    All are looked at again, so that the order in which results come does not matter. Of a node
-    that its own report calls slow, nothing else is said.
+    All are compared again, so the order in which results come does not matter. A node that its
+    own report calls slow keeps that.
     """
-    wanted = {key_of(one.bandwidth) for one in results if one.bandwidth is not None}
+    wanted = {key_of(result.bandwidth) for result in results if result.bandwidth is not None}
     if not wanted:
         return 0
     by_key: dict[Key, list[stored.NodeBandwidth]] = {}
@@ -56,8 +56,8 @@ def hold_against_others(session: Session, cluster_id: int, results: Iterable[Che
             if row.node in usual and outcome is Outcome.PASS:
                 outcome, category = Outcome.WARN, str(Category.NVLINK)
                 detail = words(row.bandwidth, usual[row.node], len(rows) - 1)
-            if (str(outcome), detail) != row.said:
-                stored.say(session, row.row_id, outcome, detail, category)
+            if (str(outcome), detail) != row.shown:
+                stored.show(session, row.row_id, outcome, detail, category)
                 changed += 1
     return changed
 

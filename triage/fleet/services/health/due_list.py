@@ -1,6 +1,6 @@
 """What is to be checked: each check of each node that passes, fails, or is due."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, NamedTuple
 
@@ -12,7 +12,9 @@ from triage.fleet.services.health.policy import (
     ASKS,
     LOOK_BACK,
     STRESS,
+    Ask,
     CheckTrigger,
+    Due,
     Ran,
     due_of,
 )
@@ -21,17 +23,24 @@ from triage.fleet.store import checks as health
 from triage.fleet.store.checks import KeptCheck
 
 __all__ = [
-    "STATES", "Position", "checks_from", "checks_of", "newest_results", "place_of",
-    "to_be_seen_to",
-]  # fmt: skip
+    "STATES",
+    "Position",
+    "checks_from",
+    "checks_of",
+    "newest_results",
+    "open_checks",
+    "position_of",
+]
 
 DUE: Final = "due"
-STATES: Final = (DUE, "failing", "warning", "passing", "skipped")
 STATE_OF: Final = {
-    Outcome.FAIL: "failing", Outcome.WARN: "warning", Outcome.PASS: "passing",
+    Outcome.FAIL: "failing",
+    Outcome.WARN: "warning",
+    Outcome.PASS: "passing",
     Outcome.SKIPPED: "skipped",
-}  # fmt: skip
-# A node that nothing has named for so long is not asked for a check by its age.
+}
+STATES: Final = (DUE, *STATE_OF.values())
+# A node that no source has named within this time gets no check by age.
 SEEN_WITHIN: Final = LOOK_BACK
 # A page shows the checks of a few nodes; one that looks for what is rare looks at many.
 FIRST_NODES: Final = 8
@@ -76,7 +85,7 @@ def checks_from(
     has a row of its own, beside that of its newest result; its ``at`` is since when it is due.
     ``because`` says why, for those due.
     """
-    outcomes = [one for one, word in STATE_OF.items() if state in (None, word)]
+    outcomes = [outcome for outcome, word in STATE_OF.items() if state in (None, word)]
     due = DueChecks(session, now, cluster, node) if state in (None, DUE) else None
     of_results = None if due else outcomes
     for names in nodes_by_name(session, after, cluster=cluster, node=node, outcomes=of_results):
@@ -88,8 +97,8 @@ def checks_from(
             for row in due.of(names):
                 found.setdefault(row["node"], []).append(row)
         for name in names:
-            for row in sorted(found.get(name, ()), key=place_of):
-                if after is None or name != after.node or place_of(row) > after:
+            for row in sorted(found.get(name, ()), key=position_of):
+                if after is None or name != after.node or position_of(row) > after:
                     yield row
 
 
@@ -118,10 +127,10 @@ def nodes_by_name(
         number = min(2 * number, MOST_NODES)
 
 
-def to_be_seen_to(
+def open_checks(
     session: Session, now: datetime, *, cluster: str | None = None
 ) -> list[dict[str, Any]]:
-    """The rows that somebody has to see to: failing ones, then what is due."""
+    """The rows that need an action: failing checks, then those that are due."""
     return [
         row
         for state in ("failing", "due")
@@ -134,29 +143,53 @@ def newest_results(
 ) -> Mapping[str, tuple[CheckResult, ...]]:
     """Node -> the newest result of each of its checks, as a fleet's record holds them."""
     found: dict[str, list[CheckResult]] = {}
-    for one in health.newest(session, cluster=cluster):
-        found.setdefault(one.node, []).append(one.to_result())
+    for kept in health.newest(session, cluster=cluster):
+        found.setdefault(kept.node, []).append(kept.to_result())
     return {node: tuple(results) for node, results in found.items()}
 
 
-def place_of(row: Mapping[str, Any]) -> Position:
+def position_of(row: Mapping[str, Any]) -> Position:
     """Where a row stands in the list; no two rows stand at one place."""
     return Position(row["node"], row["check"], row["part"] or "", row["cluster"], row["state"])
 
 
-def row_of(one: KeptCheck) -> dict[str, Any]:
+def row_of(kept: KeptCheck) -> dict[str, Any]:
+    category = None if kept.category is None else str(kept.category)
     return {
-        "cluster": one.cluster, "node": one.node, "check": one.check, "part": one.part,
-        "state": STATE_OF[one.outcome], "outcome": str(one.outcome), "at": iso_utc(one.at),
-        "detail": one.detail, "category": None if one.category is None else str(one.category),
-        "because": "", "history": list(one.history),
-    }  # fmt: skip
+        "cluster": kept.cluster,
+        "node": kept.node,
+        "check": kept.check,
+        "part": kept.part,
+        "state": STATE_OF[kept.outcome],
+        "outcome": str(kept.outcome),
+        "at": iso_utc(kept.at),
+        "detail": kept.detail,
+        "category": category,
+        "because": "",
+        "history": list(kept.history),
+    }
+
+
+def due_row_of(due: Due) -> dict[str, Any]:
+    return {
+        "cluster": due.cluster,
+        "node": due.node,
+        "check": due.check,
+        "part": None,
+        "state": DUE,
+        "outcome": None,
+        "at": iso_utc(due.since),
+        "detail": "",
+        "category": None,
+        "because": due.because,
+        "history": [],
+    }
 
 
 class DueChecks:
-    """What is due by age or asked for, on nodes that were seen lately.
+    """Checks that are due by age or triggered, on nodes that were seen lately.
 
-    What evidence asks for, and which checks are in use, is read once; both are short.
+    Triggers, and which checks are in use, are read once; both lists are short.
     """
 
     def __init__(
@@ -166,54 +199,43 @@ class DueChecks:
         self.now = now
         self.cluster = cluster
         self.in_use = health.in_use(session, cluster=cluster)
-        self.asked: dict[str, list[CheckTrigger]] = {}
-        for one in asked_for(session, now, cluster=cluster, node=node):
-            self.asked.setdefault(one.node, []).append(one)
+        self.triggers: dict[str, list[CheckTrigger]] = {}
+        for trigger in triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node):
+            self.triggers.setdefault(trigger.node, []).append(trigger)
 
     def of(self, names: Sequence[str]) -> list[dict[str, Any]]:
         """The rows of these nodes."""
-        ran = health.last_runs(self.session, cluster=self.cluster, nodes=names)
+        last_runs = health.last_runs(self.session, cluster=self.cluster, nodes=names)
         seen = health.seen_since(self.session, self.now - SEEN_WITHIN, names, cluster=self.cluster)
-        asked = [one for name in names for one in self.asked.get(name, ())]
-        return [
-            {
-                "cluster": one.cluster, "node": one.node, "check": one.check, "part": None,
-                "state": DUE, "outcome": None, "at": iso_utc(one.since), "detail": "",
-                "category": None, "because": one.because, "history": [],
-            }
-            for one in due_of([Ran(*one) for one in ran], asked, seen, self.in_use, self.now)
-        ]  # fmt: skip
+        triggers = [trigger for name in names for trigger in self.triggers.get(name, ())]
+        ran = [Ran(*row) for row in last_runs]
+        return [due_row_of(due) for due in due_of(ran, triggers, seen, self.in_use, self.now)]
 
 
-def asked_for(
-    session: Session, now: datetime, *, cluster: str | None, node: str | None
+def triggers_since(
+    session: Session, since: datetime, *, cluster: str | None, node: str | None
 ) -> list[CheckTrigger]:
-    """What evidence of the last 30 days asks for."""
-    since = now - LOOK_BACK
+    """The checks that evidence since then asks for."""
     codes = sorted({code for ask in ASKS for code in ask.xids})
     categories = sorted({category for ask in ASKS for category in ask.categories})
     found: list[CheckTrigger] = []
     for seen in check_triggers.xids(session, codes, since, cluster=cluster, node=node):
-        code = int(seen.what.removeprefix("Xid "))
-        found += [
-            CheckTrigger(
-                seen.cluster, seen.node, ask, seen.at, f"{seen.what} at {iso_utc(seen.at)}"
-            )
-            for ask in ASKS
-            if code in ask.xids
-        ]
+        asks = (ask for ask in ASKS if seen.what in ask.xids)
+        found += triggers_of(seen, asks, f"Xid {seen.what} at {iso_utc(seen.at)}")
     for seen in check_triggers.errors(session, categories, since, cluster=cluster, node=node):
-        found += [
-            CheckTrigger(
-                seen.cluster, seen.node, ask, seen.at, f"{seen.what} at {iso_utc(seen.at)}"
-            )
-            for ask in ASKS
-            if seen.what in ask.categories
-        ]
+        asks = (ask for ask in ASKS if seen.what in ask.categories)
+        found += triggers_of(seen, asks, f"{seen.what} at {iso_utc(seen.at)}")
     repaired = check_triggers.repairs(session, since, cluster=cluster, node=node)
     for seen in check_triggers.convictions(session, since, cluster=cluster, node=node):
         back = repaired.get((seen.cluster, seen.node))
         if back is None or back < seen.at:
             words = f"the conviction for {seen.what} at {iso_utc(seen.at)}, without a repair since"
-            found.append(CheckTrigger(seen.cluster, seen.node, STRESS, seen.at, words))
+            found += triggers_of(seen, [STRESS], words)
     return found
+
+
+def triggers_of(
+    seen: check_triggers.Sighting, asks: Iterable[Ask], words: str
+) -> Iterator[CheckTrigger]:
+    for ask in asks:
+        yield CheckTrigger(seen.cluster, seen.node, ask, seen.at, words)

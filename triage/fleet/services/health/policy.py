@@ -19,9 +19,10 @@ __all__ = ["ASKS", "EVERY", "LOOK_BACK", "STRESS", "Ask", "CheckTrigger", "Due",
 LOOK_BACK: Final = timedelta(days=30)
 # How often each family of checks is to be run. Drains are no check that is run.
 EVERY: Final[Mapping[str, timedelta]] = {
-    "gpu": timedelta(days=1), "host": timedelta(days=1), "dcgm": timedelta(days=7),
-    "ib": timedelta(days=7), "nccl": timedelta(days=30),
-}  # fmt: skip
+    **dict.fromkeys(("gpu", "host"), timedelta(days=1)),
+    **dict.fromkeys(("dcgm", "ib"), timedelta(days=7)),
+    "nccl": timedelta(days=30),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,24 +35,23 @@ class Ask:
     categories: frozenset[Category] = frozenset()
 
 
+NO_XID: Final = frozenset[int]()
+MEMORY_XIDS: Final = frozenset({48, 63, 64, 94, 95})
+HEAT: Final = ("gpu.temperature", "gpu.throttle")
 ASKS: Final = (
-    Ask(
-        "dcgm.memory", ("dcgm.memory", "dcgm.memtest"),
-        frozenset({48, 63, 64, 94, 95}), frozenset({Category.GPU_HBM}),
-    ),
+    Ask("dcgm.memory", ("dcgm.memory", "dcgm.memtest"), MEMORY_XIDS, frozenset({Category.GPU_HBM})),
     Ask("nccl.busbw", ("nccl.",), frozenset({74}), frozenset({Category.NVLINK})),
-    Ask("ib.counters", ("ib.",), frozenset(), frozenset({Category.NIC, Category.NETWORK})),
-    Ask(
-        "gpu.temperature", ("gpu.temperature", "gpu.throttle"),
-        frozenset(), frozenset({Category.GPU_THERMAL}),
-    ),
-    Ask("gpu.pcie_link", ("gpu.pcie_link",), frozenset(), frozenset({Category.IO_BOARD})),
-)  # fmt: skip
+    Ask("ib.counters", ("ib.",), NO_XID, frozenset({Category.NIC, Category.NETWORK})),
+    Ask("gpu.temperature", HEAT, NO_XID, frozenset({Category.GPU_THERMAL})),
+    Ask("gpu.pcie_link", ("gpu.pcie_link",), NO_XID, frozenset({Category.IO_BOARD})),
+)
 STRESS: Final = Ask(
     "dcgm.targeted_stress",
-    ("dcgm.targeted_stress", "dcgm.sm_stress", "dcgm.targeted_power", "dcgm.diagnostic",
-     "dcgm.pulse_test", "host.stress", "host.gpu_stress"),
-)  # fmt: skip
+    (
+        *("dcgm.targeted_stress", "dcgm.sm_stress", "dcgm.targeted_power", "dcgm.diagnostic"),
+        *("dcgm.pulse_test", "host.stress", "host.gpu_stress"),
+    ),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,7 @@ class Ran:
 
 @dataclass(frozen=True, slots=True)
 class CheckTrigger:
-    """Something that was seen of a node at a time, and what it asks for; ``words`` say it."""
+    """An error of a node at a time, and the check that it asks for; ``words`` name the error."""
 
     cluster: str
     node: str
@@ -88,26 +88,26 @@ class Due:
 
 def due_of(
     ran: Sequence[Ran],
-    asked: Iterable[CheckTrigger],
+    triggers: Iterable[CheckTrigger],
     nodes: Iterable[tuple[str, str]],
     in_use: Mapping[tuple[str, str], datetime],
     now: datetime,
 ) -> list[Due]:
     """What is due on which node, by node and check.
 
-    ``ran`` and ``asked`` are of the ``nodes`` that are asked about, as (cluster, node);
+    ``ran`` and ``triggers`` are of the ``nodes`` in question, as (cluster, node);
     ``in_use`` is (cluster, check) -> when it last ran on any node of the cluster.
     """
-    found = {(one.cluster, one.node, one.check): one for one in by_age(ran, nodes, in_use, now)}
+    found = {(due.cluster, due.node, due.check): due for due in by_age(ran, nodes, in_use, now)}
     newest: dict[tuple[str, str], list[Ran]] = {}
-    for one in ran:
-        newest.setdefault((one.cluster, one.node), []).append(one)
-    for ask in sorted(asked, key=lambda one: (one.at, one.words)):
-        mine = newest.get((ask.cluster, ask.node), ())
-        if not any(one.at >= ask.at and one.check.startswith(ask.ask.answered_by) for one in mine):
-            words = f"asked for by {ask.words}"
-            due = Due(ask.cluster, ask.node, ask.ask.check, ask.at, words)
-            found[ask.cluster, ask.node, due.check] = due
+    for run in ran:
+        newest.setdefault((run.cluster, run.node), []).append(run)
+    for trigger in sorted(triggers, key=lambda trigger: (trigger.at, trigger.words)):
+        cluster, node, ask = trigger.cluster, trigger.node, trigger.ask
+        later = (run.check for run in newest.get((cluster, node), ()) if run.at >= trigger.at)
+        if not any(check.startswith(ask.answered_by) for check in later):
+            because = f"asked for by {trigger.words}"
+            found[cluster, node, ask.check] = Due(cluster, node, ask.check, trigger.at, because)
     return [found[key] for key in sorted(found, key=lambda key: (key[1], key[2], key[0]))]
 
 
@@ -119,9 +119,9 @@ def by_age(
 ) -> Iterable[Due]:
     """Families of checks that are in use in a cluster, and too old or never run on a node."""
     last: dict[tuple[str, str, str], datetime] = {}
-    for one in ran:
-        key = (one.cluster, one.node, family_of(one.check))
-        last[key] = max(one.at, last.get(key, one.at))
+    for run in ran:
+        key = (run.cluster, run.node, family_of(run.check))
+        last[key] = max(run.at, last.get(key, run.at))
     used: dict[tuple[str, str], datetime] = {}
     for (cluster, check), at in in_use.items():
         pair = (cluster, family_of(check))

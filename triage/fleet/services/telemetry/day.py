@@ -16,7 +16,7 @@ from triage.fleet.services.telemetry.cells import DAY_HOURS, Cells
 from triage.fleet.services.telemetry.pack import SeriesName
 from triage.parsers.telemetry.metrics import COUNTERS, Metric
 
-__all__ = ["BRAKED", "SLOWED_DOWN", "Day", "Last", "day_of", "is_counter", "last_values"]
+__all__ = ["BRAKED", "GROWTHS", "SLOWED_DOWN", "Day", "Last", "day_of", "is_counter", "last_values"]
 
 # Series that throttle reasons become: 1 where a sample shows such a slowdown, else 0.
 SLOWED_DOWN: Final = "slowed_down"

@@ -11,6 +11,7 @@ from typing import Any, Final
 import numpy as np
 from sqlalchemy.orm import Session
 
+from triage.fleet.services.telemetry.day import GROWTHS
 from triage.fleet.services.telemetry.hours import Hours, hours_of
 from triage.fleet.store import telemetry
 
@@ -39,16 +40,18 @@ class RackInlet:
     trend_c_per_week: float | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """A row of ``telemetry.racks``; temperatures to a thousandth of a degree."""
+
+        def rounded(value: float | None) -> float | None:
+            return None if value is None else round(value, 3)
+
         return {
             "rack": self.rack,
             "day": list(self.day),
-            "inlet_c": [round(one, 3) for one in self.inlet_c],
+            "inlet_c": [rounded(inlet_c) for inlet_c in self.inlet_c],
             "num_nodes": self.num_nodes,
-            "ahead_c": None if self.ahead_c is None else round(self.ahead_c, 3),
-            "trend_c_per_week": (
-                None if self.trend_c_per_week is None else round(self.trend_c_per_week, 3)
-            ),
+            "ahead_c": rounded(self.ahead_c),
+            "trend_c_per_week": rounded(self.trend_c_per_week),
         }
 
 
@@ -81,17 +84,10 @@ def sums_of(one: telemetry.NodeSums) -> dict[str, float]:
         "telemetry_days": float(one.num_days),
         "throttled_hours": one.throttled_minutes / 60,
         "power_brake_hours": one.brake_minutes / 60,
-        "ecc_growth": one.ecc_growth,
-        "ecc_corrected_growth": one.ecc_corrected_growth,
-        "remap_growth": one.remap_growth,
-        "nvlink_growth": one.nvlink_growth,
-        "ib_growth": one.ib_growth,
+        **{name: getattr(one, name) for name in dict.fromkeys(GROWTHS.values())},
     }
-    if one.gpu_temp_max_c is not None:
-        found["gpu_temp_max_c"] = one.gpu_temp_max_c
-    if one.inlet_mean_c is not None:
-        found["inlet_mean_c"] = one.inlet_mean_c
-    return found
+    measured = {name: getattr(one, name) for name in ("gpu_temp_max_c", "inlet_mean_c")}
+    return found | {name: value for name, value in measured.items() if value is not None}
 
 
 def inlet_of_racks(

@@ -1,7 +1,8 @@
 """Days of nodes are written: what an upload tells, added to what is there."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
+from operator import itemgetter
 from typing import Any, Final
 
 import numpy as np
@@ -21,6 +22,7 @@ __all__ = ["OneDay", "known_days", "write_days"]
 OneDay = tuple[NodeDay, list[SeriesName], Cells]
 # Days of nodes in one transaction: others wait for no longer than that takes.
 DAYS_AT_ONCE: Final = 128
+HOURLY: Final = frozenset({"step_s", "num_steps", "inlet_c"})
 
 
 def known_days(ctx: Context, cluster_id: int, wanted: Sequence[NodeDay]) -> list[OneDay]:
@@ -33,9 +35,9 @@ def known_days(ctx: Context, cluster_id: int, wanted: Sequence[NodeDay]) -> list
 def write_days(ctx: Context, cluster_id: int, days: Sequence[OneDay]) -> None:
     """Add days of nodes to what is stored, a number of them in one transaction each.
 
-    A day that follows one that is written is summed up anew too: its counters grew since.
+    The day after a written one is summed up again too: its counters grew since.
     """
-    ordered = sorted(days, key=lambda one: one[0])
+    ordered = sorted(days, key=itemgetter(0))
     for start in range(0, len(ordered), DAYS_AT_ONCE):
         with ctx.database.writing() as session:
             write_some(session, cluster_id, ordered[start : start + DAYS_AT_ONCE])
@@ -49,16 +51,16 @@ def write_some(session: Session, cluster_id: int, days: Sequence[OneDay]) -> Non
     befores = telemetry.packs(
         session, cluster_id, [(node, day - 1) for node, day in new if (node, day - 1) not in new]
     )
-    held = telemetry.hold_days(session, cluster_id, sorted({*new, *nexts}))
+    locked = telemetry.lock_days(session, cluster_id, sorted({*new, *nexts}))
     whole: dict[NodeDay, tuple[list[SeriesName], Cells]] = {}
-    for key, one in held.items():
-        parts = [] if one.cells is None else [unpack(one.cells, key[1])]
+    for key, row in locked.items():
+        parts = [] if row.cells is None else [unpack(row.cells, key[1])]
         parts += [new[key]] if key in new else []
         whole[key] = together(parts)
     for key, data in befores.items():
         whole[key] = unpack(data, key[1])
     telemetry.store_days(
-        session, (stored(key, held[key], whole, changed=key in new) for key in sorted(held))
+        session, (stored(key, locked[key], whole, changed=key in new) for key in sorted(locked))
     )
 
 
@@ -78,7 +80,7 @@ def together(
 
 def stored(
     key: NodeDay,
-    held: LockedDay,
+    row: LockedDay,
     whole: dict[NodeDay, tuple[list[SeriesName], Cells]],
     *,
     changed: bool,
@@ -88,21 +90,11 @@ def stored(
     node, day = key
     before = whole.get((node, day - 1))
     found = day_of(names, cells, {} if before is None else last_values(*before))
-    data = pack(names, cells, day) if changed or held.cells is None else held.cells
-    return held, row_of(found), data
+    data = pack(names, cells, day) if changed or row.cells is None else row.cells
+    return row, columns_of(found), data
 
 
-def row_of(day: Day) -> dict[str, Any]:
-    return {
-        "num_samples": day.num_samples,
-        "throttled_minutes": day.throttled_minutes,
-        "brake_minutes": day.brake_minutes,
-        "gpu_temp_max_c": day.gpu_temp_max_c,
-        "inlet_mean_c": day.inlet_mean_c,
-        "ecc_growth": day.ecc_growth,
-        "ecc_corrected_growth": day.ecc_corrected_growth,
-        "remap_growth": day.remap_growth,
-        "nvlink_growth": day.nvlink_growth,
-        "ib_growth": day.ib_growth,
-        "hours": hours_bytes(day),
-    }
+def columns_of(day: Day) -> dict[str, Any]:
+    """The columns of a day: its numbers, and what it has by the hour in one of them."""
+    numbers = (field.name for field in fields(day) if field.name not in HOURLY)
+    return {name: getattr(day, name) for name in numbers} | {"hours": hours_bytes(day)}

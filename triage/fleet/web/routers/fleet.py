@@ -19,7 +19,7 @@ from triage.fleet.render.sentences import TO_BEGIN, is_empty, period_text, plan_
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
 from triage.fleet.services.answers import fleet_of, report_of
-from triage.fleet.services.health.due_list import STATES, checks_of, to_be_seen_to
+from triage.fleet.services.health.due_list import STATES, checks_of, open_checks
 from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.store.record import clusters
 from triage.fleet.web.period import (
@@ -177,7 +177,7 @@ def fleet_checks(
     now = utc_now()
     with state_of(request).context.database.reading() as session:
         if node is None and state is None:
-            rows = to_be_seen_to(session, now, cluster=cluster)
+            rows = open_checks(session, now, cluster=cluster)
         else:
             rows = checks_of(session, now, cluster=cluster, node=node, state=state)
     asked = {"cluster": cluster, "node": node, "state": state}
