@@ -8,7 +8,6 @@ measured in a process of its own.
 """
 
 import argparse
-import json
 import os
 import sys
 import tempfile
@@ -150,6 +149,7 @@ def result(code: str, *arguments: str) -> list[float]:
 
 def answered(packed: str) -> tuple[float, float, float]:
     """Seconds from the first extract sent to the answer, CPU seconds of the child, its peak MiB."""
+    from triage.domain.answer_wire import answer_from_bytes
     from triage.sandbox.pool import Sandbox
 
     with Sandbox() as reader:
@@ -158,7 +158,7 @@ def answered(packed: str) -> tuple[float, float, float]:
         found = reader.analyse(frames_in(packed), b'{"job_id": "1"}', deadline_s=DEADLINE_S)
         took = time.perf_counter() - began
         cpu_s = cpu_seconds(reader.pid) - cpu_s
-    if not json.loads(found.report)["suspects"]:
+    if not answer_from_bytes(found.answer).suspects:
         raise SystemExit("the answer names nobody")
     return took, cpu_s, found.peak_mib
 

@@ -22,7 +22,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 import structlog
 import uvicorn
 
@@ -39,6 +38,7 @@ from triage.settings import load_settings
 from triage.simulator import simulate
 from triage.store.database.migrate import migrate
 from triage.store.incidents import revisions, settling
+from triage.store.incidents.revisions import NewAnswer
 
 SEED = 7
 
@@ -80,17 +80,13 @@ def answered(folder: Path, num_ranks: int) -> Answer:
 def stored(ctx: Context, answer: Answer) -> str:
     """The id of a settled incident with this answer."""
     incident = announce(ctx, Failure("llm-405b-0817", expected_artifacts=0))
-    text = wire.render(answer)
-    report, now = orjson.loads(text), utc_now()
+    new = NewAnswer(
+        answer_to_bytes(answer), wire.report(answer), provisional=False, inputs=1, seconds=1.0
+    )
+    now = utc_now()
     with ctx.database.writing() as session:
-        revisions.add(
-            session, incident.id, 1, provisional=False, report=text.decode(), timeline=[],
-            answer=answer_to_bytes(answer), suspects=report["suspects"], now=now,
-        )  # fmt: skip
-        settling.answered(
-            session, incident.id, inputs=1, report=report, revision=1, provisional=False,
-            seconds=1.0, now=now,
-        )  # fmt: skip
+        revisions.add(session, incident.id, 1, new, now)
+        settling.answered(session, incident.id, 1, new, now)
         settling.settle(session, incident.id, now)
     return incident.id
 

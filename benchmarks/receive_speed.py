@@ -25,7 +25,9 @@ import zstandard
 from benchmarks.folders import made
 from benchmarks.table import aligned, machine, write_json
 from triage.parsers.redact.redact import Redactor
-from triage.services.uploads.receive import ReceiveLimits, receive_bundle
+from triage.services.uploads.receive import receive_bundle
+from triage.services.uploads.received import Target
+from triage.services.uploads.take import ReceiveLimits
 from triage.store.blobs.choice import blobs_from
 
 LOG_BYTES = 300_000
@@ -93,11 +95,7 @@ def main() -> None:
         def receive(packed: bytes, encoding: str | None) -> None:
             blob = blobs.begin("one")
             for member in receive_bundle(
-                io.BytesIO(packed).read,
-                encoding=encoding,
-                node=None,
-                limits=ReceiveLimits(),
-                blob=blob,
+                io.BytesIO(packed).read, encoding, Target("1"), ReceiveLimits(), blob
             ):
                 if member.reason or not member.stored_bytes:
                     raise SystemExit(f"{member.name} was not kept: {member.reason}")

@@ -145,9 +145,8 @@ def revisions(size: Size, chance: random.Random) -> Iterator[dict[str, Any]]:
         for revision in (1, 2):
             yield {
                 "incident_id": incident_id(number), "revision": revision,
-                "provisional": revision == 1, "report": chance.randbytes(1500).hex(),
-                "timeline": [{"at": "", "node": node_name(1), "text": "x" * 100}] * 5,
-                "answer": chance.randbytes(2000), "created_at": made_at(size, number),
+                "provisional": revision == 1, "answer": chance.randbytes(2000),
+                "created_at": made_at(size, number),
             }  # fmt: skip
 
 

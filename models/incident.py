@@ -19,7 +19,8 @@ class Incident(Base):
     ``facts`` is the job.json object. ``settle_at`` is when the incident settles if nothing
     more comes, ``deadline_at`` when it settles in any case. ``inputs`` counts what could
     change the answer, ``answered_inputs`` how much of it the newest answer knows; that one
-    took ``analyse_s``. ``verdict``, ``coverage`` and ``category`` are of the newest revision.
+    took ``analyse_s``. ``verdict``, ``coverage`` and ``category`` repeat the newest revision's
+    answer: a list of incidents shows them without unpacking one answer for each of its rows.
     Facts and coverage name every node or rank of a large job, so they are loaded where they
     are read, not by each upload that counts itself.
     """

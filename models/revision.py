@@ -1,18 +1,22 @@
 """One answer to an incident; a later one replaces it, none is changed."""
 
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy import ForeignKey, LargeBinary
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Json, UtcTime
+from models.base import Base, UtcTime
 
 __all__ = ["Revision"]
 
 
 class Revision(Base):
-    """``report`` is the JSON text of contract section 2; ``answer`` the whole answer, packed."""
+    """``answer`` is the whole answer, packed by :mod:`triage.domain.answer_wire`.
+
+    It is the one stored form: the report, the time line and the pictures are derived from it
+    when they are asked for. What lists, filters and statistics read of the newest answer stands
+    in columns of ``incident`` and ``suspect`` beside it, written in the same transaction.
+    """
 
     __tablename__ = "revision"
 
@@ -21,7 +25,5 @@ class Revision(Base):
     )
     revision: Mapped[int] = mapped_column(primary_key=True)
     provisional: Mapped[bool]
-    report: Mapped[str]
-    timeline: Mapped[list[Any]] = mapped_column(Json)
     answer: Mapped[bytes] = mapped_column(LargeBinary)
     created_at: Mapped[datetime] = mapped_column(UtcTime)

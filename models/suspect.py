@@ -11,7 +11,9 @@ __all__ = ["Suspect"]
 
 
 class Suspect(Base):
-    """``row`` is the suspect as the report prints it.
+    """``row`` is the suspect as the report prints it; it repeats a part of the newest answer, as
+    the other columns do: ``/suspects``, repeats and the fleet's record read many incidents at
+    once, and none of their answers.
 
     ``part`` is what its reasons name first, empty where they name none; None where nobody has
     looked: reading it out of the reasons of a year takes longer than all other questions.

@@ -13,10 +13,8 @@ from sqlalchemy import Index, PrimaryKeyConstraint, UniqueConstraint, event, ins
 
 from models import Base, Cluster
 from tests.store.conftest import NOW
-from tests.support.servers import postgres_database
 from triage.errors import UsageError
-from triage.settings import Settings
-from triage.store.database.engine import Database, open_database
+from triage.store.database.engine import Database
 from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
 
 ROOT = Path(__file__).parents[2]
@@ -40,20 +38,6 @@ def count(connection, cursor, statement, *rest):
 migrate(database, *sys.argv[3:])
 print(sys.argv[2], "done")
 """
-
-
-@pytest.fixture(params=["sqlite", "postgresql"])
-def empty(request, tmp_path):
-    """A database without tables."""
-    if request.param == "sqlite":
-        found = open_database(Settings(database_url=f"sqlite:///{tmp_path}/triage.db"))
-        yield found
-        found.close()
-        return
-    with postgres_database() as url:
-        found = open_database(Settings(database_url=url))
-        yield found
-        found.close()
 
 
 def address(database: Database) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import orjson
 import pytest
@@ -20,8 +21,10 @@ from triage.domain.report import Refused
 from triage.domain.standing import Grade, Prior
 from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import find_inputs
+from triage.render.data import wire
 from triage.sandbox.first_compile import one_at_a_time
 from triage.sandbox.pool import (
+    Analysis,
     FileToRead,
     ReaderDied,
     ReaderFailed,
@@ -60,6 +63,10 @@ def reader() -> Iterator[Sandbox]:
             yield one
 
 
+def report_of(analysis: Analysis) -> dict[str, Any]:
+    return wire.report(answer_from_bytes(analysis.answer))
+
+
 def gone(pid: int) -> bool:
     """Whether a process has ended; a zombie has."""
     try:
@@ -75,9 +82,9 @@ def test_what_the_child_says_is_what_analyze_says(reader: Sandbox, name: str) ->
     assert [unpack(one.packed).artifact for one in packed] == [one.artifact for one in files]
     found = reader.analyse((one.packed for one in packed), deadline_s=PATIENT_S)
     whole = triage.analyze(INCIDENTS / name)
-    assert orjson.loads(found.report) == whole.to_dict()
+    assert report_of(found) == whole.to_dict()
     assert answer_from_bytes(found.answer) == whole.answer
-    moments = orjson.loads(found.timeline)
+    moments = wire.moments(answer_from_bytes(found.answer))
     assert [one["text"] for one in moments] == [one.text for one in whole.answer.timeline]
     assert all(set(one) == {"at", "node", "rank", "kind", "category", "text"} for one in moments)
     assert found.peak_mib > 0
@@ -97,9 +104,9 @@ def test_the_child_is_told_of_standings_beside_what_a_job_json_says(reader: Sand
     told = reader.analyse(packed, deadline_s=PATIENT_S, standings={node: prior})
     not_told = reader.analyse(packed, said, deadline_s=PATIENT_S)
 
-    last = orjson.loads(told.report)["suspects"][0]["because"][-1]
+    last = report_of(told)["suspects"][0]["because"][-1]
     assert (last["detector"], last["text"]) == ("history.standing", prior.text)
-    assert b"history.standing" not in not_told.report
+    assert "history.standing" not in str(report_of(not_told))
 
 
 def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
@@ -113,7 +120,7 @@ def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
         ["a note"],
         deadline_s=PATIENT_S,
     )
-    report = orjson.loads(found.report)
+    report = report_of(found)
     assert report["job"]["job_id"] == "4711"
     assert report["coverage"]["unreadable"] == [
         {"artifact": "nodes/n1/x", "why": "three readers lost"}
@@ -128,7 +135,7 @@ def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
 
 def test_nothing_at_all_is_answered_too(reader: Sandbox) -> None:
     found = reader.analyse([], b"", deadline_s=PATIENT_S)
-    assert "Nothing came in" in orjson.loads(found.report)["verdict"]["summary"]
+    assert "Nothing came in" in report_of(found)["verdict"]["summary"]
     assert found.dated == ()
 
 
@@ -396,8 +403,8 @@ def test_a_pool_lends_each_child_to_one_at_a_time(log: FileToRead) -> None:
             calls = [threads.submit(pool.extract, [log], deadline_s=PATIENT_S) for _ in range(12)]
             assert all(call.result() == wanted for call in calls)
         packed = [one.packed for one in wanted]
-        report = pool.analyse(packed, deadline_s=PATIENT_S).report
-        assert orjson.loads(report)["coverage"]["lines_read"] == 1
+        report = report_of(pool.analyse(packed, deadline_s=PATIENT_S))
+        assert report["coverage"]["lines_read"] == 1
         pids = [one.pid for one in pool.members if one.pid is not None]
     assert all(gone(pid) for pid in pids)
 

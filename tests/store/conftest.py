@@ -8,11 +8,14 @@ import pytest
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
+from triage.domain.states import ArtifactState
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
+from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
+from triage.store.incidents.revisions import NewAnswer
 from triage.store.uploads import artifacts
-from triage.store.uploads.artifacts import NewArtifact
+from triage.store.views import ArtifactView
 
 NOW = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
 COUNTER = itertools.count()
@@ -54,14 +57,25 @@ def opened(database) -> Callable[..., str]:
     return of_job
 
 
-def new_file(identity: str, **given) -> NewArtifact:
-    return NewArtifact(
-        **{
-            "identity": identity, "node": "n0", "rank": 0, "kind": "job_log", "filename": "a.log",
-            "sha256": "00" * 32, "size_bytes": 10, "position": 0, "stored_bytes": 9,
-            "redacted": {}, **given,
-        }
-    )  # fmt: skip
+def new_file(incident_id: str, identity: str, node="n0", now=NOW) -> ArtifactView:
+    return ArtifactView(
+        id=new_id("art", now),
+        incident_id=incident_id,
+        identity=identity,
+        node=node,
+        rank=0,
+        kind="job_log",
+        filename="a.log",
+        sha256="00" * 32,
+        size_bytes=10,
+        position=0,
+        stored_bytes=9,
+        state=ArtifactState.STORED,
+        reason=None,
+        redacted={},
+        created_at=now,
+        blob_key="blob",
+    )
 
 
 def uploaded(
@@ -69,8 +83,14 @@ def uploaded(
 ) -> tuple[str, dict[str, str]]:
     """One upload with files of these identities: its id, and identity -> id."""
     with database.writing() as session:
-        files = [new_file(identity) for identity in identities]
-        return artifacts.add_upload(session, incident_id, "blob", stored_bytes, files, now)
+        files = [new_file(incident_id, identity, now=now) for identity in identities]
+        upload_id, fresh = artifacts.add_upload(session, incident_id, stored_bytes, files)
+        return upload_id, {identity: file.id for identity, file in fresh.items()}
+
+
+def new_answer(*suspects: dict, packed: bytes = b"", provisional: bool = False) -> NewAnswer:
+    report = {"verdict": {"category": "gpu"}, "coverage": {}, "suspects": suspects}
+    return NewAnswer(packed, report, provisional, inputs=1, seconds=0.1)
 
 
 def suspect(position: int, node: str | None, **given) -> dict:

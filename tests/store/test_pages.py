@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from sqlalchemy import update
 
 from models import Incident
-from tests.store.conftest import NOW, suspect, uploaded
+from tests.store.conftest import NOW, new_answer, suspect, uploaded
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
 from triage.store.uploads import artifacts, evidence
@@ -160,10 +160,8 @@ def test_incidents_are_filtered(database, unique, opened, asked, hits):
     with database.writing() as session:
         for name, values in (("b", {"category": "nic"}), ("c", {"state": "failed"})):
             session.execute(update(Incident).where(Incident.id == made[name]).values(**values))
-        revisions.add(
-            session, made["a"], 1, provisional=False, report="{}", timeline=[], answer=b"",
-            suspects=[suspect(1, "other"), suspect(2, "bad"), suspect(3, None)], now=NOW,
-        )  # fmt: skip
+        answer = new_answer(suspect(1, "other"), suspect(2, "bad"), suspect(3, None))
+        revisions.add(session, made["a"], 1, answer, NOW)
 
     with database.reading() as session:
         found = incidents.listing(session, job_id=unique, **asked)

@@ -1,11 +1,12 @@
 """Hooks, uploads, readers and analyses of one failure at the same moment: one incident, no wait."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from sqlalchemy import delete, func, select
 
 from models import Artifact, Incident, Job, Node, Work
-from tests.store.conftest import NOW, new_file, uploaded
+from tests.store.conftest import NOW, new_answer, new_file, uploaded
 from tests.store.racing import in_threads
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
@@ -110,8 +111,8 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
 
     def upload(session, number, k):
         known = incidents.for_upload(session, unique, **GIVEN)
-        file = new_file(f"{unique}-{k}-{number}")
-        upload_id, _ = artifacts.add_upload(session, known, "blob", 9, [file], NOW)
+        file = new_file(known, f"{unique}-{k}-{number}")
+        upload_id, _ = artifacts.add_upload(session, known, 9, [file])
         job_fk = incidents.arrived(session, known, 1, 30.0, NOW).id
         incidents.add_facts(session, known, {f"{k}-{number}": 1})
         later = NOW + timedelta(seconds=number)
@@ -141,15 +142,9 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         session.commit()
         assert work.finish(session, owed, f"w{k}", NOW)
         st = settling.standing(session, incident_id)
-        report = {"verdict": {"category": "gpu"}, "coverage": {}}
-        revisions.add(
-            session, incident_id, st.revision + 1, provisional=False, report="{}", timeline=[],
-            answer=b"", suspects=[], now=NOW,
-        )  # fmt: skip
-        settling.answered(
-            session, incident_id, inputs=st.inputs, report=report, revision=st.revision + 1,
-            provisional=False, seconds=0.1, now=NOW,
-        )  # fmt: skip
+        answer = replace(new_answer(), inputs=st.inputs)
+        revisions.add(session, incident_id, st.revision + 1, answer, NOW)
+        settling.answered(session, incident_id, st.revision + 1, answer, NOW)
         settling.settle(session, incident_id, NOW)
 
     def run(k):

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import func, select
 
 from models import Artifact, Base, Evidence, Incident, Work
-from tests.store.conftest import NOW, new_file, suspect, uploaded
+from tests.store.conftest import NOW, new_answer, new_file, suspect, uploaded
 from triage.domain.states import ArtifactState, DeliveryState, IncidentState, WorkKind
 from triage.store import jobs, nodes
 from triage.store.access import audit, keys
@@ -30,10 +30,8 @@ HOUR = timedelta(hours=1)
 
 
 def answer(session, incident_id, revision, named, now=NOW):
-    revisions.add(
-        session, incident_id, revision, provisional=False, report=f'{{"r":{revision}}}',
-        timeline=[{"at": None}], answer=b"\x00", suspects=named, now=now,
-    )  # fmt: skip
+    packed = f"\x00{revision}".encode()
+    revisions.add(session, incident_id, revision, new_answer(*named, packed=packed), now)
 
 
 def subscribe(session, subscription_id, **given):
@@ -180,7 +178,7 @@ def test_the_newest_answer_and_its_suspects(database, unique, opened):
         answer(session, incident_id, 2, [suspect(2, "d"), suspect(1, None)])
     with database.reading() as session:
         newest = revisions.newest(session, incident_id)
-        assert (newest.revision, newest.report, newest.answer) == (2, '{"r":2}', b"\x00")
+        assert (newest.revision, newest.answer) == (2, b"\x002")
         assert [one["node"] for one in suspects.of_incident(session, incident_id)] == [None, "d"]
 
 
@@ -329,8 +327,8 @@ def test_of_a_flood_the_newest_rows_are_counted(database, unique, opened, monkey
 def test_a_hook_that_names_a_node_finds_the_job_that_ran_there(database, unique, opened):
     by_file = opened(unique + "1", now=NOW + timedelta(days=40))
     with database.writing() as session:
-        file = new_file("x", node=f"{unique}-file")
-        artifacts.add_upload(session, by_file, "blob", 1, [file], NOW)
+        file = new_file(by_file, "x", node=f"{unique}-file")
+        artifacts.add_upload(session, by_file, 1, [file])
     day = NOW + timedelta(days=41)
     by_facts = opened(unique + "2", now=day, facts={"rank_to_node": {"0": f"{unique}-facts"}})
     with database.reading() as session:

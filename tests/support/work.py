@@ -17,7 +17,7 @@ from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import evidence_rows, study_of
-from triage.sandbox.child import state_of, timeline
+from triage.sandbox.child import state_of
 from triage.sandbox.pool import Analysis, Extracted, FileToRead
 from triage.sandbox.readers import Readers
 from triage.server.work import runner_of
@@ -54,8 +54,6 @@ class ReadersHere:
         facts = replace(job_from_dict(orjson.loads(facts_json)), standings=dict(standings or {}))
         study = study_of(map(unpack, packed), facts, list(refused), list(notes), at)
         return Analysis(
-            report=orjson.dumps(study.report.to_dict()),
-            timeline=timeline(study.report.answer),
             answer=answer_to_bytes(study.report.answer),
             dated=study.dated,
             seconds=0.0,

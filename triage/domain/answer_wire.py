@@ -26,6 +26,8 @@ MEDIA_TYPE: Final = "application/vnd.nccl-triage.answer"
 MAGIC: Final = b"TRA\x01"
 # An answer of 16,384 ranks has 3 MB.
 MAX_BYTES: Final = 256 << 20
+# What only pictures need; at 16,384 ranks, three quarters of the time that reading takes.
+PICTURED: Final = frozenset({"ranks", "waits"})
 Hint = Any  # a type, or what typing makes of types
 Read = Callable[[Json], Any]
 
@@ -36,8 +38,11 @@ def answer_to_bytes(answer: Answer) -> bytes:
     return MAGIC + packer.compress(to_exact_json(answer))
 
 
-def answer_from_bytes(data: bytes) -> Answer:
-    """The answer again. Raises :class:`Corrupt` for damaged bytes and unknown versions."""
+def answer_from_bytes(data: bytes, *, pictures: bool = True) -> Answer:
+    """The answer again; without ``pictures``, ``ranks`` and ``waits`` are left empty.
+
+    Raises :class:`Corrupt` for damaged bytes and unknown versions.
+    """
     if data[:4] != MAGIC:
         raise Corrupt("not a stored answer of a known version")
     try:
@@ -46,7 +51,10 @@ def answer_from_bytes(data: bytes) -> Answer:
         plain = zstandard.ZstdDecompressor().decompress(data[4:], max_output_size=MAX_BYTES)
     except zstandard.ZstdError as error:
         raise Corrupt(f"a stored answer cannot be unpacked: {error}") from error
-    answer: Answer = reader_of(Answer)(from_exact_json(plain))
+    fields_by_name = from_exact_json(plain)
+    if not pictures and isinstance(fields_by_name, dict):
+        fields_by_name = {k: v for k, v in fields_by_name.items() if k not in PICTURED}
+    answer: Answer = reader_of(Answer)(fields_by_name)
     return answer
 
 

@@ -33,7 +33,7 @@ from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.file_kind import file_kind
 from triage.domain.job import Job
-from triage.domain.report import Answer, Refused, iso_utc
+from triage.domain.report import Refused
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import ArtifactState
 from triage.formats.extractor import Extractor
@@ -41,7 +41,6 @@ from triage.parsers.extract.extract import Extract
 from triage.parsers.extract.wire import Interned, pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
-from triage.render.data import wire
 from triage.report import DatedRow, evidence_rows, study_of
 from triage.sandbox.crashes import asked_crashes
 from triage.sandbox.errors import OUT_OF_MEMORY
@@ -193,7 +192,7 @@ class Server:
     def analyse(
         self, asked: dict[str, Any], frames: "Frames", _told: dict[str, Any]
     ) -> list[bytes]:
-        """The report, its time line, the whole answer, and the dated evidence."""
+        """The packed answer, and the dated evidence."""
         job = next(frames, b"")
         interned = Interned()
         extracts: list[Extract] = [unpack(one, interned) for one in frames]
@@ -208,9 +207,8 @@ class Server:
             notes,
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
         )
-        answer = study.report.answer
         dated = to_exact_json([DATED(row) for row in study.dated])
-        return [wire.render(answer), timeline(answer), answer_to_bytes(answer), dated]
+        return [answer_to_bytes(study.report.answer), dated]
 
     def warm_up(self) -> None:
         """Have everything compiled and loaded before somebody waits for it."""
@@ -261,24 +259,6 @@ def state_of(extract: Extract) -> tuple[str, str | None]:
 def standings_of(raw: Mapping[str, Mapping[str, Any]]) -> dict[str, Prior]:
     """The priors as the parent sent them."""
     return {node: prior for node, one in raw.items() if (prior := prior_from(one)) is not None}
-
-
-def timeline(answer: Answer) -> bytes:
-    """The time line as a JSON list."""
-    rows = [
-        wire.encode_line(
-            {
-                "at": iso_utc(one.at),
-                "node": one.node,
-                "rank": one.rank,
-                "kind": one.kind,
-                "category": None if one.category is None else str(one.category),
-                "text": one.text,
-            }
-        ).rstrip()
-        for one in answer.timeline
-    ]
-    return b"[" + b",".join(rows) + b"]"
 
 
 def give_back_memory() -> None:

@@ -82,13 +82,11 @@ class Extracted:
 class Analysis:
     """What an analysis gives back.
 
-    ``report`` is the JSON that ``triage analyze`` prints, ``timeline`` a JSON list, ``answer`` the
-    whole answer for :func:`triage.domain.answer_wire.answer_from_bytes`. ``peak_mib`` is the
-    most memory that the child ever held.
+    ``answer`` is for :func:`triage.domain.answer_wire.answer_from_bytes`, ``dated`` is what the
+    whole incident tells of the rows of evidence, ``peak_mib`` the most memory that the child
+    ever held.
     """
 
-    report: bytes
-    timeline: bytes
     answer: bytes
     dated: tuple[DatedRow, ...]
     seconds: float
@@ -167,9 +165,9 @@ class Sandbox:
             "standings": {node: prior.to_dict() for node, prior in standings.items()},
         }
         told, parts = self.call(asked, frames_of(facts_json, packed), deadline_s)
-        report, timeline, answer, dated = parts
+        answer, dated = parts
         rows = tuple(DatedRow(*values) for values in from_exact_json(dated))
-        return Analysis(report, timeline, answer, rows, told["seconds"], told["peak_mib"])
+        return Analysis(answer, rows, told["seconds"], told["peak_mib"])
 
     def call(
         self, asked: dict[str, Any], frames: Iterable[bytes], deadline_s: float

@@ -4,7 +4,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from triage.domain.report import iso_utc
+from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.report import Answer, iso_utc
 from triage.domain.states import (
     ArtifactState,
     DeliveryState,
@@ -12,6 +13,7 @@ from triage.domain.states import (
     WorkKind,
     WorkState,
 )
+from triage.errors import Corrupt, Unavailable
 
 __all__ = [
     "ArtifactView",
@@ -22,6 +24,7 @@ __all__ = [
     "RevisionView",
     "SubscriptionView",
     "WorkView",
+    "name_in_reports",
 ]
 
 
@@ -88,20 +91,35 @@ class IncidentView:
 
 @dataclass(frozen=True, slots=True)
 class ArtifactView:
-    """One uploaded file and what became of it."""
+    """One uploaded file, where its bytes lie, and what became of it.
+
+    ``identity`` is unique in its incident. ``position`` and ``stored_bytes`` say where in the
+    blob its frame lies; ``blob_key`` is None once the bytes were pruned. ``tries`` counts
+    readers that were lost over it alone.
+    """
 
     id: str
     incident_id: str
+    identity: str
     node: str | None
     rank: int | None
     kind: str
     filename: str
     sha256: str
     size_bytes: int
+    position: int
+    stored_bytes: int
     state: ArtifactState
     reason: str | None
     redacted: dict[str, int]
     created_at: datetime
+    blob_key: str | None
+    tries: int = 0
+
+    @property
+    def name(self) -> str:
+        """Its name in reports."""
+        return name_in_reports(self.node, self.filename)
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form, as in contract section 5."""
@@ -123,15 +141,32 @@ class ArtifactView:
 
 @dataclass(frozen=True, slots=True)
 class RevisionView:
-    """One answer: ``report`` is JSON text, ``answer`` what ``answer_from_bytes`` reads."""
+    """One answer, packed as :func:`triage.domain.answer_wire.answer_to_bytes` does."""
 
     incident_id: str
     revision: int
     provisional: bool
-    report: str
-    timeline: list[dict[str, Any]]
     answer: bytes
     created_at: datetime
+
+    def reported(self) -> Answer:
+        """The answer as far as reports and messages say it: what only pictures need is left out.
+
+        Raises :class:`Unavailable` for bytes that cannot be read.
+        """
+        try:
+            return answer_from_bytes(self.answer, pictures=False)
+        except Corrupt as error:
+            raise Unavailable(
+                f"revision {self.revision} of {self.incident_id} cannot be read: {error}",
+                hint="restore the database from a backup; or send one more file of the incident,"
+                " which has it answered again",
+            ) from error
+
+
+def name_in_reports(node: str | None, filename: str) -> str:
+    """What reports call a file: ``nodes/<node>/<filename>`` where its node is known."""
+    return filename if node is None else f"nodes/{node}/{filename}"
 
 
 @dataclass(frozen=True, slots=True)

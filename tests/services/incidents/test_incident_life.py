@@ -2,7 +2,6 @@
 
 from datetime import UTC, datetime, timedelta
 
-import orjson
 import pytest
 
 import triage
@@ -10,6 +9,7 @@ from tests.services.whole_jobs import GPU_LOST, INCIDENTS, body_of, files_of, ta
 from tests.support.work import do_all, do_one
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
+from triage.render.data import wire
 from triage.sandbox.errors import ReaderDied
 from triage.sandbox.readers import Readers
 from triage.server.work import sweeper_of
@@ -18,7 +18,8 @@ from triage.services.incidents.announce import Failure, announce
 from triage.services.incidents.parse import parse_given_up
 from triage.services.incidents.resolve import resolve
 from triage.services.uploads import ingest as intake
-from triage.services.uploads.ingest import Target, take_artifact, take_bundle
+from triage.services.uploads.ingest import take_artifact, take_bundle
+from triage.services.uploads.received import Target
 from triage.store.incidents import incidents, revisions, suspects
 from triage.store.messages import deliveries
 from triage.store.uploads import artifacts, evidence
@@ -77,7 +78,7 @@ def test_the_answer_is_that_of_the_command(
         ranked = suspects.of_incident(session, opened.id)
         files = artifacts.of_incident(session, opened.id, limit=500)
     wanted = triage.analyze(GPU_LOST).to_dict()
-    report = orjson.loads(stored.report)
+    report = wire.report(stored.reported())
     assert report["verdict"] == wanted["verdict"]
     assert [one["node"] for one in report["suspects"]] == [
         one["node"] for one in wanted["suspects"]
@@ -289,7 +290,7 @@ def test_the_order_of_uploads_does_not_matter(
         with ctx.database.reading() as session:
             [one] = incidents.listing(session, job_id=job_id)
             newest = revisions.newest(session, one.id)
-        reports.append(orjson.loads(newest.report))
+        reports.append(wire.report(newest.reported()))
     assert reports[0] == reports[1]
 
 

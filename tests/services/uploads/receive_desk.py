@@ -8,13 +8,10 @@ from pathlib import Path
 
 import zstandard
 
-from triage.services.uploads.receive import (
-    Member,
-    ReceiveLimits,
-    receive_bundle,
-    receive_file,
-    write_plain,
-)
+from triage.services.uploads.pack import write_plain
+from triage.services.uploads.receive import receive_bundle, receive_file
+from triage.services.uploads.received import ReceivedFile, Target
+from triage.services.uploads.take import ReceiveLimits
 from triage.store.blobs.choice import blobs_from
 
 STRAGGLER = Path(__file__).parents[2] / "incidents" / "nccl-straggler-w8" / "fr"
@@ -29,6 +26,7 @@ JOB_LOG = b"".join(
 )
 # Put together here, so that no scanner takes it for one that was lost.
 SECRET = b"hf_" + b"aB3dE6gH9j" * 4
+DEFAULT_LIMITS = ReceiveLimits()
 SMALL = ReceiveLimits(
     artifact_bytes=1 << 20, dump_bytes=1 << 19, bundle_bytes=3 << 20, members=20,
     ratio=20, ratio_floor_bytes=1 << 17,
@@ -63,22 +61,25 @@ class Desk:
         self.blobs = blobs_from(None, folder, min_free_bytes=0)
         self.count = 0
 
-    def file(self, body: bytes, step: int = 1 << 20, **given) -> Member:
-        asked = {"encoding": None, "filename": None, "node": None, "rank": None, "kind": None}
-        asked |= {"limits": ReceiveLimits()} | given
+    def file(
+        self, body: bytes, step: int = 1 << 20, encoding=None, limits=DEFAULT_LIMITS, **given
+    ) -> ReceivedFile:
         blob = self.begin()
         try:
-            member = receive_file(reader(body, step), blob=blob, **asked)
+            target = Target("7", **given)
+            member = receive_file(reader(body, step), encoding, target, limits, blob)
             blob.commit()
         finally:
             blob.abort()
         return member
 
-    def bundle(self, body: bytes, step: int = 1 << 20, **given) -> list[Member]:
-        asked = {"encoding": None, "node": None, "limits": ReceiveLimits()} | given
+    def bundle(
+        self, body: bytes, step: int = 1 << 20, encoding=None, limits=DEFAULT_LIMITS, **given
+    ) -> list[ReceivedFile]:
         blob = self.begin()
         try:
-            found = list(receive_bundle(reader(body, step), blob=blob, **asked))
+            target = Target("7", **given)
+            found = list(receive_bundle(reader(body, step), encoding, target, limits, blob))
             blob.commit()
         finally:
             blob.abort()
@@ -88,7 +89,7 @@ class Desk:
         self.count += 1
         return self.blobs.begin(f"pack-{self.count}")
 
-    def plain(self, *members: Member) -> list[bytes]:
+    def plain(self, *members: ReceivedFile) -> list[bytes]:
         out = self.folder / f"plain-{self.count}-{len(list(self.folder.iterdir()))}"
         out.mkdir()
         paths = write_plain(self.blobs, f"pack-{self.count}", members, out)

@@ -18,7 +18,7 @@ TEXT = b"step 1 loss 2.0\n" * 400
 
 @dataclass(frozen=True)
 class Lies:
-    offset: int
+    position: int
     stored_bytes: int
 
 

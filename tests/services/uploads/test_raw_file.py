@@ -8,8 +8,9 @@ from tests.services.whole_jobs import tar_of
 from triage.errors import NotFound, Unprocessable
 from triage.services.context import Context
 from triage.services.uploads import raw_file
-from triage.services.uploads.ingest import Target, take_artifact, take_bundle
+from triage.services.uploads.ingest import take_artifact, take_bundle
 from triage.services.uploads.raw_file import lines_around, pieces_of, stored_file
+from triage.services.uploads.received import Target
 
 LINES = [f"[{k}.0] line number {k}" + "x" * (k % 97) for k in range(1, 5001)]
 

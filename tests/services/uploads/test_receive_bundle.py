@@ -7,6 +7,7 @@ import lzma
 import random
 import tarfile
 import zlib
+from dataclasses import replace
 
 import pytest
 import zstandard
@@ -26,10 +27,7 @@ from tests.services.uploads.receive_desk import (
     tar_of,
 )
 from triage.errors import Refusal, TooLarge, Unprocessable
-from triage.services.uploads.receive import (
-    Identity,
-    ReceiveLimits,
-)
+from triage.services.uploads.take import ReceiveLimits
 
 
 class TestBundle:
@@ -90,8 +88,11 @@ class TestBundle:
 
     def test_the_request_says_the_node(self, desk):
         found = desk.bundle(tar_of(*FILES[:2]), node="given")
-        assert {one.identity.node for one in found} == {"given"}
-        assert found[0].identity == Identity("flight_recorder", "given", 3, found[0].sha256)
+        assert {one.node for one in found} == {"given"}
+        first = found[0]
+        assert (first.kind, first.rank) == ("flight_recorder", 3)
+        assert first.identity == replace(first, name="x", filename="y").identity
+        assert first.identity != replace(first, node="other").identity
 
     @pytest.mark.parametrize(
         ("name", "data", "status"),

@@ -6,7 +6,7 @@ import pytest
 from sqlalchemy import event, insert, text
 
 from models import Incident, Job, Resolution, Suspect
-from tests.store.conftest import NOW, suspect
+from tests.store.conftest import NOW, new_answer, suspect
 from triage.services.incidents.repeats import MAX_REPEATS, repeats_of
 from triage.store import jobs
 from triage.store.database.ids import new_id
@@ -27,10 +27,7 @@ def answered(database, opened, unique):
         job_id = f"{unique}-{next(numbers)}"
         incident_id = opened(job_id, cluster=cluster, now=now)
         with database.writing() as session:
-            revisions.add(
-                session, incident_id, 1, provisional=not final, report="{}", timeline=[],
-                answer=b"", suspects=rows, now=now,
-            )  # fmt: skip
+            revisions.add(session, incident_id, 1, new_answer(*rows, provisional=not final), now)
             if final:
                 settling.settle(session, incident_id, now)
         return incident_id

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any
 
-import orjson
 from fastapi import Query, Request
 from starlette.responses import Response
 
@@ -28,6 +27,7 @@ from triage.api.routers.incidents import PREFIX, TAG, incident_of
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Conflict
+from triage.render.data import wire
 from triage.store.incidents import revisions
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import ArtifactView, RevisionView
@@ -102,7 +102,7 @@ def incident_collectives(
 ) -> Response:
     """Who waits, who is missing, who disagrees; empty before the first verdict."""
     revision = newest(request, id)
-    rows = [] if revision is None else orjson.loads(revision.report)["groups"]
+    rows = [] if revision is None else wire.report(revision.reported())["groups"]
     return part_of(request, "collectives", revision, rows, cursor, limit)
 
 
@@ -120,7 +120,7 @@ def incident_timeline(
 ) -> Response:
     """The first root evidence of each node beside the stop; empty before the first verdict."""
     revision = newest(request, id)
-    rows = [] if revision is None else revision.timeline
+    rows = [] if revision is None else wire.moments(revision.reported())
     return part_of(request, "timeline", revision, rows, cursor, limit)
 
 

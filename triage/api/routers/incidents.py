@@ -33,6 +33,7 @@ from triage.domain.states import IncidentState
 from triage.errors import Conflict, NotFound
 from triage.notify.message import Event
 from triage.notify.ticket import as_markdown
+from triage.render.data import wire
 from triage.services.context import Context
 from triage.services.incidents.repeats import repeats_of
 from triage.services.notifications.outbox import message_of
@@ -120,7 +121,7 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
         )
     if any(WHOLE in header.lower() for header in request.headers.getlist("accept")):
         return tagged(request, revision.answer, WHOLE, vary=True)
-    return tagged(request, revision.report.encode("utf-8", "replace"), JSON, vary=True)
+    return tagged(request, wire.render(revision.reported()), JSON, vary=True)
 
 
 @waiting.get(

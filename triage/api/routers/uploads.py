@@ -27,7 +27,8 @@ from triage.api.requests.values import (
 from triage.api.routes import Routes
 from triage.api.state import ApiState, state_of
 from triage.errors import Place, TooLarge, Unprocessable
-from triage.services.uploads.ingest import Target, take_artifact, take_bundle
+from triage.services.uploads.ingest import take_artifact, take_bundle
+from triage.services.uploads.received import Target
 
 __all__ = ["coding", "routes", "within"]
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import orjson
 
-from triage.domain.report import Answer
+from triage.domain.report import Answer, iso_utc
 from triage.render.words.clean import encodable, escape_json
 
-__all__ = ["encode", "encode_line", "render"]
+__all__ = ["encode", "encode_line", "moments", "render", "report"]
 
 
 def render(answer: Answer, *, top: int | None = None) -> bytes:
@@ -22,10 +22,33 @@ def render(answer: Answer, *, top: int | None = None) -> bytes:
 
     ``top`` keeps the best N suspects.
     """
-    report = answer.to_dict()
+    value = answer.to_dict()
     if top is not None:
-        report["suspects"] = report["suspects"][:top]
-    return encode(report)
+        value["suspects"] = value["suspects"][:top]
+    return encode(value)
+
+
+def report(answer: Answer) -> dict[str, Any]:
+    """The report ``triage.report/1`` as who reads that JSON has it."""
+    parsed: dict[str, Any] = orjson.loads(render(answer))
+    return parsed
+
+
+def moments(answer: Answer) -> list[dict[str, Any]]:
+    """The time line as the service hands it out: one dict a moment, in the order of time."""
+    rows = [
+        {
+            "at": iso_utc(moment.at),
+            "node": moment.node,
+            "rank": moment.rank,
+            "kind": moment.kind,
+            "category": None if moment.category is None else str(moment.category),
+            "text": moment.text,
+        }
+        for moment in answer.timeline
+    ]
+    # Through JSON, which has no half of a surrogate pair.
+    return [orjson.loads(encode_line(row)) for row in rows]
 
 
 def encode(value: Mapping[str, Any]) -> bytes:

@@ -16,7 +16,8 @@ from triage.render.words.clean import one_line
 from triage.services.context import Context
 from triage.services.hooks.notices import Ignored, Line, Notices
 from triage.services.incidents.announce import announce
-from triage.services.uploads.ingest import Target, take_text
+from triage.services.uploads.ingest import take_text
+from triage.services.uploads.received import Target
 from triage.store.incidents import incidents
 from triage.store.views import IncidentView
 

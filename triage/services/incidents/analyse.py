@@ -8,18 +8,21 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final, NamedTuple
 
 import orjson
 import structlog
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
-from triage.domain.report import Refused
+from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.report import Answer, Refused
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import IncidentState
+from triage.errors import Unavailable
 from triage.notify.message import Event
 from triage.queue.claim import Claim
+from triage.render.data import wire
 from triage.sandbox.pool import Analysis
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
@@ -27,6 +30,7 @@ from triage.services.notifications.outbox import tell
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions, settling
 from triage.store.incidents.incidents import STANDINGS
+from triage.store.incidents.revisions import NewAnswer
 from triage.store.incidents.settling import Standing
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
@@ -116,7 +120,8 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
         made = answer(ctx, readers, st, incident, final=todo.final)
     if made is not None and not todo.final:
         with claim.finishing(again_at=todo.again_at) as session:
-            if keep(session, st, made, utc_now(), provisional=True):
+            newest = newest_of(session, st.id)
+            if keep(session, st, made, newest, utc_now(), provisional=True):
                 tell(session, ctx.settings, st.id, Event.PROVISIONAL, utc_now())
         return
     with claim.finishing() as session:
@@ -124,17 +129,18 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """An answer that was made, how long it took, and with which priors."""
+class TimedAnalysis:
+    """An answer, its report as JSON text, how long it took, and with which priors."""
 
-    found: Analysis
+    analysis: Analysis
+    report: bytes
     seconds: float
     standings: Mapping[str, Prior]
 
 
 def answer(
     ctx: Context, readers: Readers, st: Standing, incident: IncidentView, *, final: bool
-) -> Made:
+) -> TimedAnalysis:
     """Make an answer of what is in by now."""
     standings = priors_of(ctx, st, incident.cluster)
     began = time.monotonic()
@@ -142,7 +148,7 @@ def answer(
     facts.pop(STANDINGS, None)
     with ctx.database.reading() as session:
         refused = [Refused(name, why) for name, why in artifacts.quarantined(session, st.id)]
-        found = readers.analyse(
+        analysis = readers.analyse(
             evidence.extracts_of(session, st.id),
             orjson.dumps(facts, default=str),
             refused=refused,
@@ -158,7 +164,8 @@ def answer(
         seconds=round(seconds, 3),
         num_artifacts=st.num_artifacts,
     )
-    return Made(found, seconds, standings)
+    report = wire.render(answer_from_bytes(analysis.answer, pictures=False))
+    return TimedAnalysis(analysis, report, seconds, standings)
 
 
 def priors_of(ctx: Context, st: Standing, cluster: str | None) -> Mapping[str, Prior]:
@@ -173,63 +180,71 @@ def priors_of(ctx: Context, st: Standing, cluster: str | None) -> Mapping[str, P
     return {} if st.revision else ctx.fleet.priors(ctx, st.facts, cluster)
 
 
-def settle(session: Session, settings: Settings, st: Standing, made: Made | None) -> None:
+def settle(session: Session, settings: Settings, st: Standing, made: TimedAnalysis | None) -> None:
     """Keep the final answer, unless something came while it was made."""
     now = utc_now()
     present = settling.standing(session, st.id)
     if present is None:
         return
-    previous = revisions.newest(session, st.id)
+    newest = newest_of(session, st.id)
     more = present.inputs != st.inputs or present.num_unread > 0
     more = more or (present.settled_at is None and present.settle_at > now)
     changed = made is not None and keep(
-        session, st, made, now, provisional=more and st.settled_at is None
+        session, st, made, newest, now, provisional=more and st.settled_at is None
     )
     if more:  # what came has asked for another answer
         settling.go_on_collecting(session, st.id)
         return
     if made is not None:
-        evidence.redate(session, st.id, made.found.dated)
+        evidence.redate(session, st.id, made.analysis.dated)
     first = settling.settle(session, st.id, now)
     if first or changed:
         event = Event.READY if first else Event.REVISED
-        tell(session, settings, st.id, event, now, previous)
+        tell(session, settings, st.id, event, now, newest.answer)
 
 
-def keep(session: Session, st: Standing, made: Made, now: datetime, *, provisional: bool) -> bool:
-    """Keep an answer; whether it is another one than before. The same one is no revision."""
-    found = made.found
+class Newest(NamedTuple):
+    """The newest answer as far as reports say it, and its number.
+
+    None where there is none, or none that can be read; the number is 0 before the first one.
+    """
+
+    revision: int
+    answer: Answer | None
+
+
+def newest_of(session: Session, incident_id: str) -> Newest:
+    row = revisions.newest(session, incident_id)
+    if row is None:
+        return Newest(0, None)
+    try:
+        return Newest(row.revision, row.reported())
+    except Unavailable as error:
+        log.warning("stored answer unreadable, the next one replaces it", why=str(error))
+        return Newest(row.revision, None)
+
+
+def keep(
+    session: Session,
+    st: Standing,
+    made: TimedAnalysis,
+    newest: Newest,
+    now: datetime,
+    *,
+    provisional: bool,
+) -> bool:
+    """Keep an answer; whether it says another thing than ``newest``. The same is no revision."""
     settling.keep_standings(
         session, st.id, {node: prior.to_dict() for node, prior in made.standings.items()}
     )
-    newest = revisions.newest(session, st.id)
-    report: dict[str, Any] = orjson.loads(found.report)
-    text = found.report.decode()
-    changed = newest is None or newest.report != text
-    revision = 0 if newest is None else newest.revision
-    if changed:
-        revision += 1
-        revisions.add(
-            session,
-            st.id,
-            revision,
-            provisional=provisional,
-            report=text,
-            timeline=orjson.loads(found.timeline),
-            answer=found.answer,
-            suspects=report["suspects"],
-            now=now,
-        )
-    settling.answered(
-        session,
-        st.id,
-        inputs=st.inputs,
-        report=report,
-        revision=revision,
-        provisional=provisional,
-        seconds=made.seconds,
-        now=now,
+    new = NewAnswer(
+        made.analysis.answer, orjson.loads(made.report), provisional, st.inputs, made.seconds
     )
+    changed = newest.answer is None or wire.render(newest.answer) != made.report
+    revision = newest.revision + changed
+    if changed:
+        revisions.add(session, st.id, revision, new, now)
+    settling.answered(session, st.id, revision, new, now)
     return changed
 
 

@@ -27,8 +27,8 @@ from triage.services.uploads.pack import write_plain
 from triage.store import jobs
 from triage.store.incidents import incidents, settling
 from triage.store.uploads import artifacts, evidence
-from triage.store.uploads.artifacts import Stored
 from triage.store.uploads.evidence import Reading
+from triage.store.views import ArtifactView
 from triage.store.work import table as work
 
 __all__ = ["parse", "parse_given_up"]
@@ -39,7 +39,7 @@ log = structlog.get_logger(__name__)
 class Plain(NamedTuple):
     """A file as it lies in a pack, and its plain bytes."""
 
-    file: Stored
+    file: ArtifactView
     path: Path
 
 
@@ -47,7 +47,7 @@ class Plain(NamedTuple):
 class ParsedFile:
     """What became of one file; ``found`` is None where no reader got through it."""
 
-    file: Stored
+    file: ArtifactView
     state: ArtifactState
     reason: str | None
     found: Extracted | None = None
@@ -60,7 +60,7 @@ class ParsedFile:
 def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Read what is not read yet of these uploads."""
     with ctx.database.reading() as session:
-        uploads: dict[str, list[list[Stored]]] = {}
+        uploads: dict[str, list[list[ArtifactView]]] = {}
         for files in artifacts.unread(session, claim.keys).values():
             uploads.setdefault(files[0].incident_id, []).append(files)
         facts = {one: incidents.facts_json(session, one) for one in uploads}
@@ -83,7 +83,7 @@ def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
 
 
 def read_all(
-    ctx: Context, readers: Readers, uploads: Sequence[Sequence[Stored]], facts: bytes
+    ctx: Context, readers: Readers, uploads: Sequence[Sequence[ArtifactView]], facts: bytes
 ) -> list[ParsedFile]:
     """What became of each file of these uploads."""
     found: list[ParsedFile] = []
@@ -99,7 +99,7 @@ def read_all(
         return found + read_groups(ctx, readers, groups, facts)
 
 
-def unpacked(ctx: Context, files: Sequence[Stored], folder: Path, prefix: str) -> list[Plain]:
+def unpacked(ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: str) -> list[Plain]:
     """The plain files of one upload, their names behind ``prefix``.
 
     Raises :class:`NotFound` and :class:`ArtifactError`.
@@ -164,7 +164,7 @@ def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Pa
     return gone(file, f"{why}, {tries} times")
 
 
-def gone(file: Stored, reason: str) -> ParsedFile:
+def gone(file: ArtifactView, reason: str) -> ParsedFile:
     return ParsedFile(file, ArtifactState.QUARANTINED, reason)
 
 

@@ -1,17 +1,16 @@
 """The outbox: messages are written in the transaction that makes what they tell of."""
 
 from datetime import datetime
-from typing import Any
 
-import orjson
 from sqlalchemy.orm import Session
 
-from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.report import Answer
 from triage.domain.states import WorkKind
 from triage.notify.message import Event, Message, message_id
 from triage.notify.next_steps import next_steps_of
 from triage.notify.registry import Target, render
 from triage.notify.request import Kind
+from triage.render.data import wire
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
@@ -27,7 +26,7 @@ def tell(
     incident_id: str,
     event: Event,
     now: datetime,
-    previous: RevisionView | None = None,
+    previous: Answer | None = None,
 ) -> None:
     """Write a message to everybody who wants to know.
 
@@ -74,12 +73,13 @@ def message_of(
     settings: Settings,
     event: Event,
     now: datetime,
-    previous: RevisionView | None = None,
+    previous: Answer | None = None,
 ) -> Message:
     """What ``event`` says of an incident whose newest answer is ``newest``."""
-    report: dict[str, Any] = {} if newest is None else orjson.loads(newest.report)
-    before: dict[str, Any] = {} if previous is None else orjson.loads(previous.report)
-    steps = None if newest is None else next_steps_of(answer_from_bytes(newest.answer))
+    answer = None if newest is None else newest.reported()
+    report = {} if answer is None else wire.report(answer)
+    before = {} if previous is None else wire.report(previous)
+    steps = None if answer is None else next_steps_of(answer)
     base = settings.public_url.rstrip("/")
     return Message(
         event=event,

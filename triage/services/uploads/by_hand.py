@@ -17,7 +17,8 @@ from triage.errors import Refusal, TooLarge
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
 from triage.services.context import Context
 from triage.services.uploads.body import PeekedReader
-from triage.services.uploads.ingest import IngestedBundle, Target, take_artifact, take_bundle
+from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_bundle
+from triage.services.uploads.received import Target
 from triage.services.uploads.streams import first_bytes
 from triage.store.incidents import settling
 

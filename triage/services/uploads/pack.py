@@ -11,19 +11,19 @@ import zstandard
 from triage.errors import Corrupt
 from triage.store.blobs.interface import Blobs, BlobWriter
 
-__all__ = ["FrameWriter", "Packer", "Span", "Stored", "write_plain"]
+__all__ = ["Frame", "FrameWriter", "Packer", "Span", "write_plain"]
 
 LEVEL: Final = 1
-# What is no longer than this is packed in one call, which writes its size before it.
+# A shorter file is packed in one call, which writes its size before it.
 ONE_CALL_BYTES: Final = 1 << 20
 PIECE: Final = 1 << 18
 
 
-class Stored(Protocol):
+class Frame(Protocol):
     """Where one file lies in a pack, in bytes."""
 
     @property
-    def offset(self) -> int:
+    def position(self) -> int:
         """Of its frame's first byte."""
         ...
 
@@ -50,7 +50,7 @@ class FrameWriter:
         self.packer = packer
         self.blob = blob
         self.size = -1 if size is None else size
-        self.offset = blob.tell()
+        self.position = blob.tell()
         self.waiting: list[bytes] = []
         self.waiting_bytes = 0
         self.stream: zstandard.ZstdCompressionObj | None = None
@@ -78,11 +78,11 @@ class FrameWriter:
             self.blob.write(self.packer.compressor.compress(whole))
         else:
             self.blob.write(self.stream.flush())
-        return self.blob.tell() - self.offset
+        return self.blob.tell() - self.position
 
 
 def write_plain(
-    blobs: Blobs, key: str, artifacts: Sequence[Stored], folder: Path, prefix: str = ""
+    blobs: Blobs, key: str, files: Sequence[Frame], folder: Path, prefix: str = ""
 ) -> list[Path]:
     """Each of the stored files as a plain one in ``folder``, named by number behind ``prefix``,
     in this order.
@@ -90,21 +90,21 @@ def write_plain(
     Raises :class:`Corrupt` for a frame that is damaged, and what the store raises. What
     was written until then stays in the folder, which is the caller's.
     """
-    if not artifacts:
+    if not files:
         return []
-    paths = [folder / f"{prefix}{number:06}" for number in range(len(artifacts))]
-    first = min(one.offset for one in artifacts)
-    end = max(one.offset + one.stored_bytes for one in artifacts)
+    paths = [folder / f"{prefix}{number:06}" for number in range(len(files))]
+    first = min(file.position for file in files)
+    end = max(file.position + file.stored_bytes for file in files)
     decompressor = zstandard.ZstdDecompressor()
     with blobs.open(key, first, end - first) as pack:
         place = first
-        for number in sorted(range(len(artifacts)), key=lambda one: artifacts[one].offset):
-            one = artifacts[number]
-            if one.offset < place:
-                raise Corrupt("two files of one pack overlap", offset=one.offset)
-            skip(pack, one.offset - place)
-            write_frame(decompressor, Span(pack, one.stored_bytes), paths[number], one.offset)
-            place = one.offset + one.stored_bytes
+        for number in sorted(range(len(files)), key=lambda number: files[number].position):
+            file = files[number]
+            if file.position < place:
+                raise Corrupt("two files of one pack overlap", offset=file.position)
+            skip(pack, file.position - place)
+            write_frame(decompressor, Span(pack, file.stored_bytes), paths[number], file.position)
+            place = file.position + file.stored_bytes
     return paths
 
 

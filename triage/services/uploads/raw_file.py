@@ -19,7 +19,7 @@ from triage.parsers.logs.source import LogStream, stream_of
 from triage.services.context import Context
 from triage.services.uploads.pack import Span
 from triage.store.uploads import artifacts
-from triage.store.uploads.artifacts import Stored
+from triage.store.views import ArtifactView
 
 __all__ = ["Lines", "lines_around", "pieces_of", "stored_file"]
 
@@ -38,7 +38,7 @@ class Lines:
     more: bool
 
 
-def stored_file(ctx: Context, incident_id: str, name: str) -> Stored:
+def stored_file(ctx: Context, incident_id: str, name: str) -> ArtifactView:
     """The file that reports call ``name``.
 
     Raises :class:`NotFound` where the incident has none, or its bytes are not kept any more.
@@ -58,7 +58,7 @@ def stored_file(ctx: Context, incident_id: str, name: str) -> Stored:
     return found
 
 
-def lines_around(ctx: Context, file: Stored, line: int, around: int) -> Lines:
+def lines_around(ctx: Context, file: ArtifactView, line: int, around: int) -> Lines:
     """The line and up to ``around`` on each side; the first lines where the file has no such.
 
     Raises :class:`Unprocessable` for a file that is no text, such as a dump.
@@ -78,7 +78,7 @@ def lines_around(ctx: Context, file: Stored, line: int, around: int) -> Lines:
     return Lines(kept[0][0], tuple(one.decode("utf-8", "replace") for _, one in kept), more)
 
 
-def pieces_of(ctx: Context, file: Stored) -> Iterator[bytes]:
+def pieces_of(ctx: Context, file: ArtifactView) -> Iterator[bytes]:
     """The whole file, piece by piece."""
     with plain_of(ctx, file) as plain:
         while piece := plain.read(PIECE):
@@ -86,9 +86,9 @@ def pieces_of(ctx: Context, file: Stored) -> Iterator[bytes]:
 
 
 @contextmanager
-def plain_of(ctx: Context, file: Stored) -> Iterator[IO[bytes]]:
+def plain_of(ctx: Context, file: ArtifactView) -> Iterator[IO[bytes]]:
     try:
-        pack = ctx.blobs.open(file.blob_key or "", file.offset, file.stored_bytes)
+        pack = ctx.blobs.open(file.blob_key or "", file.position, file.stored_bytes)
     except NotFound as error:
         raise NotFound(
             "the bytes of this file are not in the blob store any more",

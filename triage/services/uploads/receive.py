@@ -9,33 +9,23 @@ commits the blob, or aborts it.
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
 from pathlib import PurePosixPath
-from typing import IO, Final, NamedTuple, cast
+from typing import IO, Final, cast
 
 from triage.domain.body import Body
 from triage.domain.file_kind import FileKind
-from triage.errors import Forbidden, TooLarge, Unprocessable
+from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge, Unprocessable
 from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
 from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.packings import packing_of
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
-from triage.services.uploads.pack import Stored, write_plain
+from triage.services.uploads.received import ReceivedFile, Target
 from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
-from triage.services.uploads.take import (
-    Archived,
-    FileIngest,
-    IngestedFile,
-    PackedFurther,
-    ReceiveLimits,
-)
+from triage.services.uploads.take import Archived, FileIngest, PackedFurther, ReceiveLimits
 from triage.store.blobs.interface import BlobWriter
 
-__all__ = [
-    "Identity", "Member", "ReceiveLimits", "Stored", "receive_bundle", "receive_file",
-    "write_plain",
-]  # fmt: skip
+__all__ = ["receive_bundle", "receive_file"]
 
 PIECE: Final = 1 << 18
 MAX_NODE: Final = 256
@@ -46,118 +36,77 @@ APPLE_DOUBLE: Final = "._"
 REFUSED_BUNDLE: Final = "bundle regular files alone, with names relative to one folder"
 
 
-class Identity(NamedTuple):
-    """What makes two uploads of one incident the same artifact."""
-
-    kind: str
-    node: str | None
-    rank: int | None
-    sha256: str
-
-
-@dataclass(frozen=True, slots=True)
-class Member:
-    """One file that came: stored, there already (``repeats``), or refused with a ``reason``.
-
-    ``sha256`` and ``size_bytes`` are of the file behind Content-Encoding: of a member, as
-    it lies in the tar. ``offset`` and ``stored_bytes`` say where its frame lies in the pack,
-    0 bytes where nothing was kept; ``plain_bytes`` is its length when it is read from there.
-    """
-
-    name: str
-    """As the tar, or the request, has it; for display."""
-    filename: str
-    """Without ``nodes/<node>/``; never empty."""
-    node: str | None
-    rank: int | None
-    kind: str
-    declared_kind: str | None
-    note: str
-    sha256: str
-    size_bytes: int
-    plain_bytes: int = 0
-    offset: int = 0
-    stored_bytes: int = 0
-    reason: str | None = None
-    status: int = 200
-    """Of a refused one: 413 beyond a limit, else 422."""
-    repeats: bool = False
-    redacted: dict[str, int] = field(default_factory=dict)
-    data: bytes | None = None
-    """The content of a bundle's ``job.json``, which is not stored."""
-
-    @property
-    def identity(self) -> Identity:
-        """What makes it the same artifact as another."""
-        return Identity(self.kind, self.node, self.rank, self.sha256)
-
-
 def receive_file(
     body: Callable[[int], bytes],
-    *,
     encoding: str | None,
-    filename: str | None,
-    node: str | None,
-    rank: int | None,
-    kind: str | None,
+    target: Target,
     limits: ReceiveLimits,
     blob: BlobWriter,
-) -> Member:
+) -> ReceivedFile:
     """The one file that the body is.
 
     Raises :class:`Unsupported` for the encoding, :class:`TooLarge`, :class:`Unprocessable`
     for damage and for an archive, and what the blob store raises.
     """
     source = body_of(body, encoding, limits.growth(limits.artifact_bytes))
-    name = shown(filename or "")[:MAX_FILENAME]
-    taker = FileIngest(limits, blob, limits.artifact_bytes, alone=True)
-    taken = taker.take(source, name, kind, None)
-    if taken.error is not None:
-        raise refusal_of(taken)
-    return member_of(taken, name, node, rank, kind)
+    name = shown(target.filename or "")[:MAX_FILENAME]
+    file = ReceivedFile(name, target.node, target.rank)
+    ingest = FileIngest(limits, blob, limits.artifact_bytes, alone=True)
+    ingest.take(file, source, target.kind)
+    if file.error is not None:
+        raise refusal_of(file.error)
+    place_by_name(file)
+    return file
 
 
 def receive_bundle(
     body: Callable[[int], bytes],
-    *,
     encoding: str | None,
-    node: str | None,
+    target: Target,
     limits: ReceiveLimits,
     blob: BlobWriter,
-) -> Iterator[Member]:
+) -> Iterator[ReceivedFile]:
     """The files of the tar that the body is, in its order, each when it is stored.
 
     Raises as :func:`receive_file`, at any place: then nothing that was yielded counts.
     """
     stream = ForwardOnlyReader(tar_of(body, encoding, limits), limits.bundle_bytes)
-    taker = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
-    seen: set[Identity] = set()
-    count = 0
-    for entry in stream_entries(cast("IO[bytes]", stream), limits.bundle_bytes, seeks=True):
+    ingest = FileIngest(limits, blob, limits.bundle_bytes, alone=False)
+    seen: set[str] = set()
+    for entry in members_of(stream, limits):
+        file = member_from(entry, ingest, target.node, limits)
+        if entry.source is not None and entry.source.short:
+            raise Unprocessable(
+                f"the body ends inside {file.name!r}", hint="send it again; nothing was kept"
+            )
+        if file.stored_bytes:
+            if file.identity in seen:
+                blob.rewind(file.position)
+                file.stored_bytes = file.plain_bytes = 0
+                file.repeats = True
+            seen.add(file.identity)
+        yield file
+    behind_the_end(stream)
+
+
+def members_of(stream: ForwardOnlyReader, limits: ReceiveLimits) -> Iterator[Entry]:
+    """The members of a tar that are of interest.
+
+    Raises :class:`Unprocessable` for what refuses the whole, and :class:`TooLarge`.
+    """
+    entries = stream_entries(cast("IO[bytes]", stream), limits.bundle_bytes, seeks=True)
+    for count, entry in enumerate(entries, start=1):
         if not entry.name and entry.why is not None:
             raise broken_bundle(entry.why, first=stream.tell() <= 512)
         if entry.hostile:
             raise Unprocessable(f"{shown(entry.name)!r}: {entry.why}", hint=REFUSED_BUNDLE)
-        count += 1
         if count > limits.members:
             raise TooLarge(
                 f"more than {limits.members:,} files in one bundle",
                 hint="send them in several bundles",
             )
-        if PurePosixPath(entry.name).name.startswith(APPLE_DOUBLE):
-            continue
-        one = member_from(entry, taker, node, limits)
-        if entry.source is not None and entry.source.short:
-            raise Unprocessable(
-                f"the body ends inside {one.name!r}", hint="send it again; nothing was kept"
-            )
-        if one.stored_bytes:
-            if one.identity in seen:
-                blob.rewind(one.offset)
-                one = replace(one, stored_bytes=0, plain_bytes=0, repeats=True)
-            seen.add(one.identity)
-        yield one
-    behind_the_end(stream)
+        if not PurePosixPath(entry.name).name.startswith(APPLE_DOUBLE):
+            yield entry
 
 
 def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLimits) -> Body:
@@ -176,60 +125,43 @@ def tar_of(body: Callable[[int], bytes], encoding: str | None, limits: ReceiveLi
     return DecodedReader(unpacked(whole, compression, growth), "archive")
 
 
-def member_from(entry: Entry, taker: FileIngest, node: str | None, limits: ReceiveLimits) -> Member:
+def member_from(
+    entry: Entry, ingest: FileIngest, node: str | None, limits: ReceiveLimits
+) -> ReceivedFile:
     name = shown(entry.name)
     if entry.source is None:
-        return Member(
-            name, name, node, None, "", None, "", "", entry.size, reason=entry.why, status=422
-        )
+        error = Corrupt(entry.why or "cannot be read")
+        return ReceivedFile(name, node, filename=name, size_bytes=entry.size, error=error)
     if is_job_file(entry.name):
         return job_json(name, entry.source, entry.size, limits)
-    taken = taker.take(cast(Body, entry.source), name, None, entry.size)
-    return member_of(taken, name, node, None, None)
+    file = ReceivedFile(name, node)
+    ingest.take(file, cast(Body, entry.source), size=entry.size)
+    place_by_name(file)
+    return file
 
 
-def job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> Member:
-    blank = Member(name, name, None, None, FileKind.JOB_JSON, None, "", "", size)
+def job_json(name: str, source: Window, size: int, limits: ReceiveLimits) -> ReceivedFile:
+    file = ReceivedFile(name, kind=FileKind.JOB_JSON, filename=name, size_bytes=size)
     if size > limits.job_json_bytes:
-        why = f"more than {limits.job_json_bytes:,} bytes"
-        return replace(blank, reason=why, status=TooLarge.status)
-    return replace(blank, data=source.read())
+        file.error = Forbidden(f"more than {limits.job_json_bytes:,} bytes")
+    else:
+        file.data = source.read()
+    return file
 
 
-def member_of(
-    taken: IngestedFile, name: str, node: str | None, rank: int | None, declared: str | None
-) -> Member:
-    """What is kept of a file, with the rank and the node that its name says."""
-    kind = taken.identified.kind
-    notes = [taken.identified.note, taken.cut]
-    if node is None:
-        node = node_in_name(name)
+def place_by_name(file: ReceivedFile) -> None:
+    """Fill in the rank and the node that the file's name says, where the request says none."""
+    if file.node is None:
+        node = node_in_name(file.name)
         if node is not None and (len(node) > MAX_NODE or not node.strip()):
-            node = None
-            notes.append("its folder's name is no node's")
-    if rank is None and kind == FileKind.FLIGHT_RECORDER:
-        rank = rank_in_name(name)
-        if rank is None:
-            notes.append("rank unknown: neither the request nor the file's name says it")
-    reason = None if taken.error is None else str(taken.error)
-    too_large = isinstance(taken.error, Forbidden)
-    return Member(
-        name=name,
-        filename=filename_of(name, kind, rank),
-        node=node,
-        rank=rank,
-        kind=kind,
-        declared_kind=declared,
-        note="; ".join(note for note in notes if note),
-        sha256=taken.sha256,
-        size_bytes=taken.size_bytes,
-        plain_bytes=taken.plain_bytes,
-        offset=taken.offset,
-        stored_bytes=taken.stored_bytes,
-        reason=reason,
-        status=200 if reason is None else (TooLarge if too_large else Unprocessable).status,
-        redacted=taken.redacted,
-    )
+            file.notes.append("its folder's name is no node's")
+        else:
+            file.node = node
+    if file.rank is None and file.kind == FileKind.FLIGHT_RECORDER:
+        file.rank = rank_in_name(file.name)
+        if file.rank is None:
+            file.notes.append("rank unknown: neither the request nor the file's name says it")
+    file.filename = filename_of(file.name, file.kind, file.rank)
 
 
 def filename_of(name: str, kind: str, rank: int | None) -> str:
@@ -250,19 +182,17 @@ def shown(name: str) -> str:
     return CONTROLS.sub("\ufffd", name)
 
 
-def refusal_of(taken: IngestedFile) -> TooLarge | Unprocessable:
-    if isinstance(taken.error, Archived):
+def refusal_of(error: ArtifactError) -> TooLarge | Unprocessable:
+    if isinstance(error, Archived):
         return Unprocessable(
             "the file is itself a tar archive",
             hint="POST it to .../bundle, where each of its files is taken",
         )
-    if isinstance(taken.error, PackedFurther):
-        return Unprocessable(f"the file is {taken.error.what}", hint=taken.error.instead)
-    if isinstance(taken.error, Forbidden):
-        return TooLarge(f"the file: {taken.error}", hint="send the part around the failure")
-    return Unprocessable(
-        f"the file cannot be unpacked: {taken.error}", hint="send it again, or unpacked"
-    )
+    if isinstance(error, PackedFurther):
+        return Unprocessable(f"the file is {error.what}", hint=error.instead)
+    if isinstance(error, Forbidden):
+        return TooLarge(f"the file: {error}", hint="send the part around the failure")
+    return Unprocessable(f"the file cannot be unpacked: {error}", hint="send it again, or unpacked")
 
 
 def broken_bundle(why: str, *, first: bool) -> Unprocessable:

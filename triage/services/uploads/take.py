@@ -1,6 +1,6 @@
 """Taking one file into a pack: unpacked, told apart, cleaned, compressed, in one pass."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from triage.domain.body import Body
@@ -9,8 +9,9 @@ from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
 from triage.parsers.files.packings import packing_of
 from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import Growth, PeekedReader, unpacked
-from triage.services.uploads.file_kind import LOOK_BYTES, IdentifiedFile, identified
+from triage.services.uploads.file_kind import LOOK_BYTES, identified
 from triage.services.uploads.pack import FrameWriter, Packer
+from triage.services.uploads.received import ReceivedFile
 from triage.services.uploads.streams import (
     HashingReader,
     TruncationTolerantReader,
@@ -19,7 +20,7 @@ from triage.services.uploads.streams import (
 )
 from triage.store.blobs.interface import BlobWriter
 
-__all__ = ["Archived", "FileIngest", "IngestedFile", "PackedFurther", "ReceiveLimits"]
+__all__ = ["Archived", "FileIngest", "PackedFurther", "ReceiveLimits"]
 
 PIECE: Final = 1 << 18
 
@@ -60,21 +61,6 @@ class PackedFurther(Corrupt):
         super().__init__(f"{what}: {instead}")
 
 
-@dataclass(slots=True)
-class IngestedFile:
-    """What became of one file; nothing of it is in the pack where ``error`` says why."""
-
-    identified: IdentifiedFile
-    sha256: str = ""
-    size_bytes: int = 0
-    plain_bytes: int = 0
-    offset: int = 0
-    stored_bytes: int = 0
-    redacted: dict[str, int] = field(default_factory=dict)
-    cut: str = ""
-    error: ArtifactError | None = None
-
-
 class FileIngest:
     """Takes the files of one request, one after the other.
 
@@ -92,37 +78,32 @@ class FileIngest:
         self.plain_left = plain_bytes
         self.alone = alone
 
-    def take(self, body: Body, name: str, declared: str | None, size: int | None) -> IngestedFile:
-        """One file, of ``size`` bytes where that is known.
+    def take(
+        self, file: ReceivedFile, body: Body, declared: str | None = None, size: int | None = None
+    ) -> None:
+        """Fill in ``file`` from its ``body``, of ``size`` bytes where that is known.
 
         What is wrong with the file is in ``error``; what is wrong with the request, and
         what the blob store says, is raised.
         """
         hashed = HashingReader(body, self.limits.artifact_bytes)
-        taken = IngestedFile(IdentifiedFile(declared or ""))
-        offset = self.blob.tell()
+        file.kind = declared or ""
+        file.position = self.blob.tell()
         try:
-            self.store(hashed, name, declared, size, taken)
+            self.store(file, hashed, declared, size)
         except ArtifactError as error:
-            self.blob.rewind(offset)
-            taken.error = error
-            taken.stored_bytes = taken.plain_bytes = 0
+            self.blob.rewind(file.position)
+            file.error = error
+            file.stored_bytes = file.plain_bytes = 0
             if self.alone:
-                return taken
+                return
         # To the sender, the hash of a refused file is its name.
         hashed.drain()
-        taken.offset = offset
-        taken.sha256 = hashed.hash.hexdigest()
-        taken.size_bytes = hashed.total
-        return taken
+        file.sha256 = hashed.hash.hexdigest()
+        file.size_bytes = hashed.total
 
     def store(
-        self,
-        hashed: HashingReader,
-        name: str,
-        declared: str | None,
-        size: int | None,
-        taken: IngestedFile,
+        self, file: ReceivedFile, hashed: HashingReader, declared: str | None, size: int | None
     ) -> None:
         """Writes its frame. Raises :class:`ArtifactError` with part of it written."""
         head = first_bytes(hashed, HEAD_BYTES)
@@ -130,14 +111,10 @@ class FileIngest:
         growth = self.limits.growth(self.limits.artifact_bytes)
         plain = TruncationTolerantReader(unpacked(PeekedReader(head, hashed), compression, growth))
         look = first_bytes(plain, LOOK_BYTES)
-        taken.identified = found = identified(look, name, declared)
-        if is_tar(look[:512]):
-            raise Archived("is itself a tar archive")
-        packing = packing_of(look)
-        if packing is not None:
-            what, instead = packing
-            inside = f", inside {compression}" if compression else ""
-            raise PackedFurther(f"{what}{inside}", instead)
+        found = identified(look, file.name, declared)
+        file.kind = found.kind
+        file.notes.append(found.note)
+        refuse_packed(look, compression)
         limit = self.limits.dump_bytes if found.binary else self.limits.artifact_bytes
         whole: Body = PeekedReader(look, plain)
         if found.binary:
@@ -149,11 +126,11 @@ class FileIngest:
             redactor = Redactor()
             self.copy(in_utf8(whole, look), frame, redactor, limit)
             frame.write(redactor.finish())
-            taken.redacted = dict(redactor.counts)
+            file.redacted = dict(redactor.counts)
         if plain.cut is not None:
-            taken.cut = f"cut: {plain.cut}; kept up to there"
-        taken.stored_bytes = frame.finish()
-        taken.plain_bytes = frame.plain_bytes
+            file.notes.append(f"cut: {plain.cut}; kept up to there")
+        file.stored_bytes = frame.finish()
+        file.plain_bytes = frame.plain_bytes
 
     def copy(self, body: Body, frame: FrameWriter, redactor: Redactor | None, limit: int) -> None:
         """All of ``body`` into ``frame``."""
@@ -169,3 +146,14 @@ class FileIngest:
                     hint="send them in several requests",
                 )
             frame.write(part if redactor is None else redactor.feed(part))
+
+
+def refuse_packed(head: bytes, compression: str | None) -> None:
+    """Raises :class:`Archived` and :class:`PackedFurther` by the first plain bytes."""
+    if is_tar(head[:512]):
+        raise Archived("is itself a tar archive")
+    packing = packing_of(head)
+    if packing is not None:
+        what, instead = packing
+        inside = f", inside {compression}" if compression else ""
+        raise PackedFurther(f"{what}{inside}", instead)

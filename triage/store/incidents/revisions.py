@@ -1,6 +1,7 @@
 """Answers to incidents, and the suspects of the newest one."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -12,44 +13,56 @@ from triage.analysis.facts.part import named_by
 from triage.domain.category import Role
 from triage.store.views import RevisionView
 
-__all__ = ["Made", "add", "at", "history", "newest"]
+__all__ = ["Made", "NewAnswer", "add", "at", "history", "newest"]
 
 # Of a long list of suspects, those further down are looked at when somebody asks.
 MOST_PARTS = 20
+# What of a suspect's row is a column of its own.
+OF_ROW = ("position", "node", "category", "role", "score")
+
+
+@dataclass(frozen=True, slots=True)
+class NewAnswer:
+    """An answer that is to be kept: ``packed`` whole, and the ``report`` that says it.
+
+    It rests on so many ``inputs`` of the incident, and took so many ``seconds``.
+    """
+
+    packed: bytes
+    report: Mapping[str, Any]
+    provisional: bool
+    inputs: int
+    seconds: float
 
 
 def add(
-    session: Session,
-    incident_id: str,
-    revision: int,
-    *,
-    provisional: bool,
-    report: str,
-    timeline: Sequence[Mapping[str, Any]],
-    answer: bytes,
-    suspects: Sequence[Mapping[str, Any]],
-    now: datetime,
+    session: Session, incident_id: str, revision: int, answer: NewAnswer, now: datetime
 ) -> None:
     """Keep one more answer; its suspects replace those of the one before."""
     session.add(
         Revision(
-            incident_id=incident_id, revision=revision, provisional=provisional, report=report,
-            timeline=[dict(one) for one in timeline], answer=answer, created_at=now,
+            incident_id=incident_id,
+            revision=revision,
+            provisional=answer.provisional,
+            answer=answer.packed,
+            created_at=now,
         )
-    )  # fmt: skip
+    )
     session.execute(delete(Suspect).where(Suspect.incident_id == incident_id))
+    suspects = answer.report["suspects"]
     if suspects:
         session.execute(
             insert(Suspect),
             [
                 {
-                    "incident_id": incident_id, "position": row["position"], "node": row["node"],
-                    "category": row["category"], "role": row["role"], "score": row["score"],
-                    "row": dict(row), "part": part_of(row),
+                    **{column: row[column] for column in OF_ROW},
+                    "incident_id": incident_id,
+                    "row": row,
+                    "part": part_of(row),
                 }
                 for row in suspects
             ],
-        )  # fmt: skip
+        )
 
 
 def part_of(row: Mapping[str, Any]) -> str | None:
@@ -96,7 +109,4 @@ def history(session: Session, incident_id: str, limit: int = 200) -> list[Made]:
 
 
 def view(row: Revision) -> RevisionView:
-    return RevisionView(
-        row.incident_id, row.revision, row.provisional, row.report, row.timeline, row.answer,
-        row.created_at,
-    )  # fmt: skip
+    return RevisionView(row.incident_id, row.revision, row.provisional, row.answer, row.created_at)

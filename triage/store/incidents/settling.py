@@ -13,6 +13,7 @@ from triage.domain.states import IncidentState, WorkKind
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents import incidents
 from triage.store.incidents.incidents import OPEN, STANDINGS
+from triage.store.incidents.revisions import NewAnswer
 from triage.store.work import table as work
 
 __all__ = [
@@ -71,26 +72,18 @@ def changed(session: Session, incident_id: str, now: datetime) -> None:
 
 
 def answered(
-    session: Session,
-    incident_id: str,
-    *,
-    inputs: int,
-    report: Mapping[str, Any],
-    revision: int,
-    provisional: bool,
-    seconds: float,
-    now: datetime,
+    session: Session, incident_id: str, revision: int, answer: NewAnswer, now: datetime
 ) -> None:
-    """The newest answer, which knows so many inputs and took so long."""
+    """Note the newest answer, which has the number ``revision``."""
     row = locked(session, incident_id)
-    row.answered_inputs = max(row.answered_inputs, inputs)
+    row.answered_inputs = max(row.answered_inputs, answer.inputs)
     row.analysed_at = now
-    row.analyse_s = seconds
+    row.analyse_s = answer.seconds
     row.revision = revision
-    row.provisional = provisional
-    row.verdict = dict(report["verdict"])
-    row.category = row.verdict["category"]
-    row.coverage = dict(report["coverage"])
+    row.provisional = answer.provisional
+    row.verdict = answer.report["verdict"]
+    row.category = answer.report["verdict"]["category"]
+    row.coverage = answer.report["coverage"]
     row.updated_at = now
 
 

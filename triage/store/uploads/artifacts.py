@@ -2,22 +2,31 @@
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import fields, replace
 from datetime import datetime
-from typing import Final, cast
+from typing import Any, Final, cast
 
-from sqlalchemy import BindParameter, Table, bindparam, func, insert, select, tuple_, update
+from sqlalchemy import (
+    BindParameter,
+    ColumnElement,
+    Select,
+    Table,
+    bindparam,
+    func,
+    insert,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy.orm import Session
 
 from models import Artifact, Digest, Upload
 from triage.domain.states import ArtifactState
 from triage.store.database.ids import new_id
 from triage.store.database.upsert import insert_missing
-from triage.store.views import ArtifactView
+from triage.store.views import ArtifactView, name_in_reports
 
 __all__ = [
-    "NewArtifact",
-    "Stored",
     "add_upload",
     "by_identity",
     "by_name",
@@ -33,53 +42,13 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True, slots=True)
-class NewArtifact:
-    """A file that lies in a blob and has no row yet; ``identity`` is unique in its incident."""
-
-    identity: str
-    node: str | None
-    rank: int | None
-    kind: str
-    filename: str
-    sha256: str
-    size_bytes: int
-    position: int
-    stored_bytes: int
-    redacted: Mapping[str, int]
-    state: ArtifactState = ArtifactState.STORED
-    reason: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """Where a file's bytes lie, and what a reader has to know of it."""
-
-    id: str
-    incident_id: str
-    node: str | None
-    rank: int | None
-    kind: str
-    filename: str
-    size_bytes: int
-    blob_key: str | None
-    """None once the bytes were pruned."""
-    offset: int
-    stored_bytes: int
-    tries: int
-
-    @property
-    def name(self) -> str:
-        """Its name in reports."""
-        return self.filename if self.node is None else f"nodes/{self.node}/{self.filename}"
-
-
-# The columns of :class:`Stored`, in its order.
-STORED: Final = (
-    Artifact.id, Artifact.incident_id, Artifact.node, Artifact.rank, Artifact.kind,
-    Artifact.filename, Artifact.size_bytes, Upload.blob_key, Artifact.position,
-    Artifact.stored_bytes, Artifact.tries,
-)  # fmt: skip
+# The columns of :class:`ArtifactView` in the order of its fields, behind a join of the upload.
+COLUMNS: Final = tuple(
+    Upload.blob_key if field.name == "blob_key" else getattr(Artifact, field.name)
+    for field in fields(ArtifactView)
+)
+# What of a view is written into the table of artifacts.
+WRITTEN: Final = tuple(f.name for f in fields(ArtifactView) if f.name != "blob_key")
 # What every upload asks and says, made once, of the tables.
 FILES: Final = cast("Table", Artifact.__table__)
 NEW_UPLOAD: Final = insert(cast("Table", Upload.__table__))
@@ -90,47 +59,42 @@ TAKEN_NAMES: Final = select(FILES.c.name_hash).where(OF_INCIDENT, FILES.c.name_h
 
 
 def add_upload(
-    session: Session,
-    incident_id: str,
-    blob_key: str,
-    stored_bytes: int,
-    files: Sequence[NewArtifact],
-    now: datetime,
-) -> tuple[str, dict[str, str]]:
-    """One upload and its files: its id, and identity -> id of those that are new."""
-    upload_id = new_id("upl", now)
+    session: Session, incident_id: str, stored_bytes: int, files: Sequence[ArtifactView]
+) -> tuple[str, dict[str, ArtifactView]]:
+    """One upload and its files, at least one, all in one blob: its id, and identity -> file of
+    those that are new.
+    """
+    first = files[0]
+    upload_id = new_id("upl", first.created_at)
     session.execute(
         NEW_UPLOAD,
         {
-            "id": upload_id, "incident_id": incident_id, "blob_key": blob_key,
-            "stored_bytes": stored_bytes, "created_at": now,
+            "id": upload_id,
+            "incident_id": incident_id,
+            "blob_key": first.blob_key,
+            "stored_bytes": stored_bytes,
+            "created_at": first.created_at,
         },
-    )  # fmt: skip
+    )
     rows = [
         {
-            "id": new_id("art", now), "incident_id": incident_id, "upload_id": upload_id,
-            "identity": file.identity, "node": file.node, "rank": file.rank,
-            "kind": file.kind, "filename": file.filename,
-            "name_hash": name_hash(file.node, file.filename), "sha256": file.sha256,
-            "size_bytes": file.size_bytes, "position": file.position,
-            "stored_bytes": file.stored_bytes, "state": str(file.state),
-            "reason": file.reason, "redacted": dict(file.redacted), "tries": 0,
-            "created_at": now,
+            **{name: getattr(file, name) for name in WRITTEN},
+            "upload_id": upload_id,
+            "name_hash": name_hash(file.node, file.filename),
         }
         for file in files
-    ]  # fmt: skip
+    ]
+    new = {file.identity: file for file in files}
     if insert_missing(session, Artifact, rows):
-        return upload_id, {str(row["identity"]): str(row["id"]) for row in rows}
-    kept = session.execute(
-        select(Artifact.identity, Artifact.id).where(Artifact.upload_id == upload_id)
-    )
-    return upload_id, {row.identity: row.id for row in kept}
+        return upload_id, new
+    kept = session.scalars(select(Artifact.identity).where(Artifact.upload_id == upload_id))
+    return upload_id, {identity: new[identity] for identity in kept}
 
 
 def name_hash(node: str | None, filename: str) -> str:
-    """Of a file's name in reports."""
-    named = f"{filename}" if node is None else f"nodes/{node}/{filename}"
-    return hashlib.sha256(named.encode("utf-8", "replace")).hexdigest()
+    """Of a file's name in reports, in hexadecimal digits."""
+    name = name_in_reports(node, filename)
+    return hashlib.sha256(name.encode("utf-8", "replace")).hexdigest()
 
 
 def taken_names(
@@ -145,11 +109,20 @@ def taken_names(
     return found
 
 
+def views(*where: ColumnElement[bool]) -> Select[Any]:
+    """A question for the files that fulfil these conditions."""
+    return select(*COLUMNS).join(Upload, Artifact.upload_id == Upload.id).where(*where)
+
+
+def view(row: Sequence[Any]) -> ArtifactView:
+    found = ArtifactView(*row)
+    return replace(found, state=ArtifactState(found.state))
+
+
 def by_identity(session: Session, incident_id: str, identity: str) -> ArtifactView | None:
     """The file of this identity, if the incident has it already."""
-    row = session.scalar(
-        select(Artifact).where(Artifact.incident_id == incident_id, Artifact.identity == identity)
-    )
+    query = views(Artifact.incident_id == incident_id, Artifact.identity == identity)
+    row = session.execute(query).one_or_none()
     return None if row is None else view(row)
 
 
@@ -173,11 +146,11 @@ def of_incident(
     limit: int = 50,
 ) -> list[ArtifactView]:
     """In the order in which they came; ``after`` is the last row already seen."""
-    query = select(Artifact).where(Artifact.incident_id == incident_id)
+    query = views(Artifact.incident_id == incident_id)
     if after is not None:
         query = query.where(tuple_(Artifact.created_at, Artifact.id) > after)
     query = query.order_by(Artifact.created_at, Artifact.id).limit(limit)
-    return [view(row) for row in session.scalars(query)]
+    return [view(row) for row in session.execute(query)]
 
 
 def num_in_states(session: Session, incident_id: str) -> dict[ArtifactState, int]:
@@ -190,29 +163,22 @@ def num_in_states(session: Session, incident_id: str) -> dict[ArtifactState, int
     return {**dict.fromkeys(ArtifactState, 0), **{ArtifactState(s): n for s, n in rows}}
 
 
-def by_name(session: Session, incident_id: str, name: str) -> Stored | None:
+def by_name(session: Session, incident_id: str, name: str) -> ArtifactView | None:
     """The file that reports call so; without a key once its bytes were pruned."""
-    row = session.execute(
-        select(*STORED)
-        .join(Upload, Artifact.upload_id == Upload.id)
-        .where(Artifact.incident_id == incident_id, Artifact.name_hash == name_hash(None, name))
-        .limit(1)
-    ).one_or_none()
-    return None if row is None else Stored(*row)
+    query = views(Artifact.incident_id == incident_id, Artifact.name_hash == name_hash(None, name))
+    row = session.execute(query.limit(1)).one_or_none()
+    return None if row is None else view(row)
 
 
-def unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[Stored]]:
+def unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[ArtifactView]]:
     """The files of these uploads that are not read yet, in the order of their bytes."""
-    rows = session.execute(
-        select(Artifact.upload_id, *STORED)
-        .join(Upload, Artifact.upload_id == Upload.id)
-        .where(Artifact.upload_id.in_(upload_ids), Artifact.state == ArtifactState.STORED)
-        .order_by(Upload.id, Artifact.position, Artifact.id)
-    )
-    found: dict[str, list[Stored]] = {}
-    for upload_id, *values in rows:
-        found.setdefault(upload_id, []).append(Stored(*values))
-    return found
+    query = views(Artifact.upload_id.in_(upload_ids), Artifact.state == ArtifactState.STORED)
+    query = query.add_columns(Artifact.upload_id)
+    rows = session.execute(query.order_by(Upload.id, Artifact.position, Artifact.id))
+    by_upload: dict[str, list[ArtifactView]] = {}
+    for *values, upload_id in rows:
+        by_upload.setdefault(upload_id, []).append(view(values))
+    return by_upload
 
 
 def upload_of(session: Session, upload_id: str) -> tuple[str, str | None] | None:
@@ -263,21 +229,8 @@ def quarantine_upload(session: Session, upload_id: str, reason: str) -> int:
 
 def quarantined(session: Session, incident_id: str) -> list[tuple[str, str]]:
     """(name in reports, reason) of the files that no reader has got through."""
-    rows = session.scalars(
-        select(Artifact)
-        .outerjoin(Digest, Digest.artifact_id == Artifact.id)
-        .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED)
-        .where(Digest.artifact_id.is_(None))
-        .order_by(Artifact.filename, Artifact.id)
-    )
-    return [
-        (r.filename if r.node is None else f"nodes/{r.node}/{r.filename}", r.reason or "")
-        for r in rows
-    ]
-
-
-def view(row: Artifact) -> ArtifactView:
-    return ArtifactView(
-        row.id, row.incident_id, row.node, row.rank, row.kind, row.filename, row.sha256,
-        row.size_bytes, ArtifactState(row.state), row.reason, row.redacted, row.created_at,
-    )  # fmt: skip
+    query = views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.QUARANTINED)
+    query = query.outerjoin(Digest, Digest.artifact_id == Artifact.id)
+    query = query.where(Digest.artifact_id.is_(None)).order_by(Artifact.filename, Artifact.id)
+    files = [view(row) for row in session.execute(query)]
+    return [(file.name, file.reason or "") for file in files]

@@ -23,7 +23,8 @@ from triage.api.state import state_of
 from triage.errors import Refusal, Unprocessable
 from triage.services.context import Context
 from triage.services.uploads.by_hand import Chosen, new_job_id, settle_now, take_chosen
-from triage.services.uploads.ingest import Target, take_bundle
+from triage.services.uploads.ingest import take_bundle
+from triage.services.uploads.received import Target
 from triage.web.access import CSRF_FIELD, admit, check_csrf
 from triage.web.multipart import Part, boundary_of, parts_of
 from triage.web.pages import page

@@ -12,6 +12,7 @@ from triage.domain.standing import FleetStandings, Grade, Prior, Standing
 from triage.fleet.services.standings import cache as standings_cache
 from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.services.standings.priors import MAX_PRIORS, priors_among
+from triage.render.data import wire
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import priors_of
@@ -45,7 +46,7 @@ def report_of(ctx: Context, incident_id: str):
     with ctx.database.reading() as session:
         newest = revisions.newest(session, incident_id)
     assert newest is not None
-    return orjson.loads(newest.report)
+    return wire.report(newest.reported())
 
 
 def facts_of(ctx: Context, incident_id: str):

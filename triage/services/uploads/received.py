@@ -1,0 +1,79 @@
+"""What a request says of the bytes it brings, and each file that came with it."""
+
+import hashlib
+from dataclasses import dataclass, field
+
+import orjson
+
+from triage.errors import ArtifactError, Forbidden, TooLarge, Unprocessable
+
+__all__ = ["ReceivedFile", "Target"]
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a request says of the bytes it brings; None where it says nothing."""
+
+    job_id: str
+    node: str | None = None
+    rank: int | None = None
+    kind: str | None = None
+    filename: str | None = None
+    incident: str | None = None
+
+
+@dataclass(slots=True)
+class ReceivedFile:
+    """One file that came: stored in the pack of its upload, there already, or refused.
+
+    It is filled in while the file is read. ``sha256`` and ``size_bytes`` are of the file behind
+    Content-Encoding: of a member, as it lies in the tar. ``position`` and ``stored_bytes`` say
+    where its frame lies in the pack, 0 bytes where nothing was kept; ``plain_bytes`` is its
+    length when it is read from there.
+    """
+
+    name: str
+    """As the tar, or the request, has it; for display."""
+    node: str | None = None
+    rank: int | None = None
+    kind: str = ""
+    filename: str = ""
+    """Without ``nodes/<node>/``; never empty once the file was read."""
+    sha256: str = ""
+    size_bytes: int = 0
+    plain_bytes: int = 0
+    position: int = 0
+    stored_bytes: int = 0
+    redacted: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    error: ArtifactError | None = None
+    """Why it is refused; nothing of it is in the pack then."""
+    repeats: bool = False
+    """Whether the same file came before it in one bundle."""
+    data: bytes | None = None
+    """The content of a bundle's ``job.json``, which is not stored."""
+
+    @property
+    def note(self) -> str:
+        """What is odd about a file that was taken, empty for nothing."""
+        return "; ".join(note for note in self.notes if note)
+
+    @property
+    def reason(self) -> str | None:
+        """Why it is refused, None for a file that was taken."""
+        return None if self.error is None else str(self.error)
+
+    @property
+    def status(self) -> int:
+        """200, and of a refused one 413 beyond a limit, else 422."""
+        if self.error is None:
+            return 200
+        return (TooLarge if isinstance(self.error, Forbidden) else Unprocessable).status
+
+    @property
+    def identity(self) -> str:
+        """The same text for two uploads of one incident that are the same artifact."""
+        parts = [self.kind, self.node, self.rank, self.sha256]
+        if self.error is not None:
+            parts = ["refused", self.node, self.rank, f"{self.filename} {self.reason}"]
+        return hashlib.sha256(orjson.dumps(parts)).hexdigest()

@@ -1,0 +1,153 @@
+"""The rows of an upload: written in one transaction with what they change of the incident."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePosixPath
+from typing import Any, NamedTuple
+
+import orjson
+from sqlalchemy.orm import Session
+
+from triage.clock import utc_now
+from triage.collectors.bundle import MANIFEST
+from triage.domain.job import job_from_dict
+from triage.domain.states import ArtifactState
+from triage.services.context import Context
+from triage.services.uploads.facts import without_secrets
+from triage.services.uploads.received import ReceivedFile, Target
+from triage.store import jobs
+from triage.store.database.ids import new_id
+from triage.store.incidents import incidents
+from triage.store.uploads import artifacts
+from triage.store.views import ArtifactView
+from triage.store.work.fair_queue import enqueue_upload
+
+__all__ = ["RecordedUpload", "record"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedUpload:
+    """Rows that were written: identity -> file of what is new, -> artifact id of what was there."""
+
+    incident_id: str
+    fresh: Mapping[str, ArtifactView]
+    known: Mapping[str, str]
+    ahead: int | None
+    """Uploads of the job that wait to be read before this one; None where nothing is to be read."""
+
+
+def record(
+    ctx: Context, target: Target, blob_key: str, stored_bytes: int, files: Sequence[ReceivedFile]
+) -> RecordedUpload:
+    """The rows of an upload, committed."""
+    now = utc_now()
+    settings = ctx.settings
+    by_identity = {file.identity: file for file in reversed(files)}
+    job_json = [read_job_json(file.data) for file in files if file.data is not None]
+
+    def write(session: Session) -> RecordedUpload:
+        incident_id = target.incident or incidents.for_upload(
+            session,
+            target.job_id,
+            within_s=settings.collect_within_s,
+            quiet_s=settings.quiet_s,
+            now=now,
+        )
+        known = artifacts.known_identities(session, incident_id, by_identity)
+        problem = job_json[0].problem if job_json else None
+        new = [
+            new_artifact(file, incident_id, blob_key, problem, now)
+            for identity, file in by_identity.items()
+            if identity not in known
+        ]
+        if not new:
+            return RecordedUpload(incident_id, {}, known, None)
+        named = with_names_of_their_own(session, incident_id, new)
+        upload_id, fresh = artifacts.add_upload(session, incident_id, stored_bytes, named)
+        num_counted = sum(not is_note(file) for file in fresh.values())
+        job = incidents.arrived(session, incident_id, num_counted, settings.quiet_s, now)
+        for one in job_json:
+            if one.facts is not None:
+                incidents.add_facts(session, incident_id, one.facts)
+        nodes = {file.node for file in files if file.node is not None}
+        jobs.saw_nodes(session, job.cluster_id, nodes, now)
+        ahead = enqueue_upload(session, upload_id, job.id, now)
+        return RecordedUpload(incident_id, fresh, known, ahead)
+
+    recorded = ctx.commit(write)
+    if recorded.ahead is None:
+        ctx.blobs.delete(blob_key)
+    else:
+        ctx.line.joined(recorded.ahead)
+    return recorded
+
+
+class JobJson(NamedTuple):
+    """A bundle's ``job.json``: its object, and what of it is not used; None for nothing."""
+
+    facts: dict[str, Any] | None
+    problem: str | None
+
+
+def read_job_json(data: bytes) -> JobJson:
+    try:
+        facts = orjson.loads(data)
+    except orjson.JSONDecodeError as error:
+        return JobJson(None, f"is not valid JSON ({error}); it is not used")
+    if not isinstance(facts, dict):
+        return JobJson(None, "is no JSON object; it is not used")
+    problems = job_from_dict(facts).problems
+    return JobJson(without_secrets(facts), "; ".join(problems) or None)
+
+
+def new_artifact(
+    file: ReceivedFile, incident_id: str, blob_key: str, problem: str | None, now: datetime
+) -> ArtifactView:
+    """The row of a file. What was refused, and job.json, is there to be seen, not to be read."""
+    state, reason = ArtifactState.STORED, file.note or None
+    if file.reason is not None:
+        state, reason = ArtifactState.QUARANTINED, file.reason
+    elif file.data is not None:
+        state, reason = ArtifactState.ANALYSED, problem
+    return ArtifactView(
+        id=new_id("art", now),
+        incident_id=incident_id,
+        identity=file.identity,
+        node=file.node,
+        rank=file.rank,
+        kind=file.kind,
+        filename=file.filename,
+        sha256=file.sha256,
+        size_bytes=file.size_bytes,
+        position=file.position,
+        stored_bytes=file.stored_bytes,
+        state=state,
+        reason=reason,
+        redacted=file.redacted,
+        created_at=now,
+        blob_key=blob_key,
+    )
+
+
+def is_note(file: ArtifactView) -> bool:
+    """Whether it is the collector's note of what it left out, which nobody expects."""
+    return PurePosixPath(file.filename).name == MANIFEST
+
+
+def with_names_of_their_own(
+    session: Session, incident_id: str, files: Sequence[ArtifactView]
+) -> list[ArtifactView]:
+    """Each with a name of its own in reports: a log that has grown comes again under its name.
+
+    The later one lies in a folder that says so; the end of its name, which may tell the
+    rank, stays as it is.
+    """
+    names = artifacts.taken_names(session, incident_id, [(f.node, f.filename) for f in files])
+    named = []
+    for file in files:
+        if artifacts.name_hash(file.node, file.filename) in names:
+            file = replace(file, filename=f"again-{file.sha256[:12]}/{file.filename}")
+        names.add(artifacts.name_hash(file.node, file.filename))
+        named.append(file)
+    return named
