@@ -7,9 +7,8 @@ quarantined, and the others go on.
 
 import tempfile
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import structlog
 from sqlalchemy.orm import Session
@@ -20,7 +19,7 @@ from triage.domain.file_kind import file_kind
 from triage.domain.states import ArtifactState, WorkKind
 from triage.errors import ArtifactError, NotFound
 from triage.queue.claim import Claim
-from triage.sandbox.pool import Extracted, FileToRead, ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.pool import FileToRead, ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.uploads.pack import write_plain
@@ -43,20 +42,6 @@ class Plain(NamedTuple):
     path: Path
 
 
-@dataclass(frozen=True, slots=True)
-class ParsedFile:
-    """What became of one file; ``found`` is None where no reader got through it."""
-
-    file: ArtifactView
-    state: ArtifactState
-    reason: str | None
-    found: Extracted | None = None
-
-    def rows(self) -> list[dict[str, Any]]:
-        """Rows of ``triage parse``."""
-        return [] if self.found is None else from_exact_json(self.found.rows)
-
-
 def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Read what is not read yet of these uploads."""
     with ctx.database.reading() as session:
@@ -66,11 +51,11 @@ def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
         facts = {one: incidents.facts_json(session, one) for one in uploads}
     if not uploads:
         return
-    found = {one: read_all(ctx, readers, uploads[one], facts[one]) for one in uploads}
+    readings = {one: read_all(ctx, readers, uploads[one], facts[one]) for one in uploads}
     with claim.finishing() as session:
-        # In one order everywhere: two that hold one and want the other wait for ever.
-        for incident_id, read in sorted(found.items()):
-            keep(session, incident_id, read)
+        # Incidents are locked in one order everywhere, which avoids deadlocks.
+        for incident_id in sorted(readings):
+            keep(session, incident_id, readings[incident_id])
 
 
 def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
@@ -84,9 +69,9 @@ def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
 
 def read_all(
     ctx: Context, readers: Readers, uploads: Sequence[Sequence[ArtifactView]], facts: bytes
-) -> list[ParsedFile]:
+) -> list[Reading]:
     """What became of each file of these uploads."""
-    found: list[ParsedFile] = []
+    found: list[Reading] = []
     with tempfile.TemporaryDirectory(prefix="triage-parse-") as folder:
         groups = []
         for number, files in enumerate(uploads):
@@ -116,7 +101,7 @@ def unpacked(ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: 
 
 def read_groups(
     ctx: Context, readers: Readers, groups: Sequence[Sequence[Plain]], facts: bytes
-) -> list[ParsedFile]:
+) -> list[Reading]:
     """Read in one go; where a reader is lost over that, by upload; then one by one."""
     together = [one for group in groups for one in group]
     if not together:
@@ -133,19 +118,19 @@ def read_groups(
 
 def read_together(
     readers: Readers, plain: Sequence[Plain], facts: bytes, deadline_s: float
-) -> list[ParsedFile]:
-    given = [
+) -> list[Reading]:
+    listed = [
         FileToRead(path, file.name, path.stat().st_size, file.rank, file_kind(file.kind))
         for file, path in plain
     ]
-    found = readers.extract(given, facts, deadline_s=deadline_s)
+    extracted = readers.extract(listed, facts, deadline_s=deadline_s)
     return [
-        ParsedFile(file, one.state, one.reason, one)
-        for (file, _), one in zip(plain, found, strict=True)
+        Reading(file.id, one.packed, from_exact_json(one.rows), one.state, one.reason)
+        for (file, _), one in zip(plain, extracted, strict=True)
     ]
 
 
-def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> ParsedFile:
+def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Reading:
     """One file, as often as readers may be lost over it."""
     file = plain.file
     tries = file.tries
@@ -164,26 +149,17 @@ def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Pa
     return gone(file, f"{why}, {tries} times")
 
 
-def gone(file: ArtifactView, reason: str) -> ParsedFile:
-    return ParsedFile(file, ArtifactState.QUARANTINED, reason)
+def gone(file: ArtifactView, reason: str) -> Reading:
+    return Reading(file.id, None, (), ArtifactState.QUARANTINED, reason)
 
 
-def keep(session: Session, incident_id: str, found: Sequence[ParsedFile]) -> None:
+def keep(session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
-    rows = {one.file.id: one.rows() for one in found}
-    evidence.add_readings(
-        session,
-        incident_id,
-        [
-            Reading(one.file.id, one.found.packed, rows[one.file.id])
-            for one in found
-            if one.found is not None
-        ],
-    )
-    artifacts.set_states(session, {one.file.id: (one.state, one.reason) for one in found})
-    # Before the nodes, as everywhere: two that hold one and want the other wait for ever.
+    evidence.add_readings(session, incident_id, readings)
+    artifacts.set_states(session, {one.artifact_id: (one.state, one.reason) for one in readings})
+    # The incident is locked before the nodes, as everywhere: one order avoids deadlocks.
     settling.changed(session, incident_id, now)
-    nodes = {str(row["node"]) for some in rows.values() for row in some if row.get("node")}
+    nodes = {str(row["node"]) for one in readings for row in one.rows if row.get("node")}
     jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), nodes, now)
     work.enqueue(session, WorkKind.ANALYSE, incident_id, now)

@@ -3,39 +3,38 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, TypedDict, Unpack, cast
 
-from sqlalchemy import Table, bindparam, delete, select, update
+from sqlalchemy import BigInteger, Table, bindparam, delete, select, update
 from sqlalchemy.orm import Session
 
 from models import Digest, Evidence
 from triage.domain.report import iso_utc
+from triage.domain.states import ArtifactState
 
-__all__ = [
-    "Reading", "add_readings", "extracts_of", "of_artifact", "of_incident", "redate",
-]  # fmt: skip
+if TYPE_CHECKING:
+    from triage.report import DatedRow
 
-# Columns of the table; the rest of a row goes into `extra`.
-COLUMNS: Final = (
-    "artifact", "line", "at", "clock", "node", "rank", "kind", "code", "gpu", "category",
-    "role", "signature", "text", "count",
-)  # fmt: skip
-NAMED: Final = frozenset(COLUMNS)
-NUMBERS: Final = frozenset({"line", "rank", "code", "count"})
+__all__ = ["Reading", "add_readings", "extracts_of", "of_artifact", "of_incident", "redate"]
+
 DIGESTS: Final = cast("Table", Digest.__table__)
 ROWS: Final = cast("Table", Evidence.__table__)
+# Columns that say whose row it is; the others bear the names of the fields of a row of
+# `triage parse`, whose other fields go into `extra`.
+OWN: Final = frozenset({"id", "incident_id", "artifact_id", "ordinal", "extra"})
+COLUMNS: Final = tuple(column.name for column in ROWS.columns if column.name not in OWN)
+NUMBERS: Final = frozenset(c for c in COLUMNS if isinstance(ROWS.c[c].type, BigInteger))
+# What only the whole incident tells of a row.
+PLACED: Final = ("at", "node", "rank", "gpu")
 PLACES: Final = (
-    select(
-        ROWS.c.id, ROWS.c.artifact, ROWS.c.line, ROWS.c.signature,
-        ROWS.c.at, ROWS.c.node, ROWS.c.rank, ROWS.c.gpu,
-    )
+    select(ROWS.c.id, ROWS.c.artifact, ROWS.c.line, ROWS.c.signature, *(ROWS.c[p] for p in PLACED))
     .where(ROWS.c.incident_id == bindparam("of_incident"))
     .order_by(ROWS.c.id)
-)  # fmt: skip
+)
 REPLACE: Final = (
     update(ROWS)
     .where(ROWS.c.id == bindparam("of_row"))
-    .values({name: bindparam(name) for name in ("at", "node", "rank", "gpu")})
+    .values({name: bindparam(name) for name in PLACED})
 )
 # Digests that are fetched at once.
 PAGE: Final = 512
@@ -45,34 +44,46 @@ MOST_INT: Final = (1 << 63) - 1
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What one artifact came down to: its packed extract, and rows of ``triage parse``."""
+    """What became of one artifact: its packed extract, and its rows of ``triage parse``.
+
+    ``extract`` is None where no reader got through it, ``reason`` why it is not all read.
+    """
 
     artifact_id: str
-    extract: bytes
+    extract: bytes | None
     rows: Sequence[Mapping[str, Any]] = ()
+    state: ArtifactState = ArtifactState.ANALYSED
+    reason: str | None = None
+
+
+class EvidenceFilter(TypedDict, total=False):
+    """What rows are asked for; None is any."""
+
+    role: str | None
+    node: str | None
+    kind: str | None
 
 
 def add_readings(session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
-    """Keep what was read; read again, it replaces what was there.
+    """Keep the extracts and rows that there are; read again, they replace what was there.
 
     Of more than 20,000 rows of one artifact only the first are kept for questions; the
     answer knows all of them.
     """
-    ids = [one.artifact_id for one in readings]
-    if not ids:
+    extracts = [
+        {"incident_id": incident_id, "artifact_id": one.artifact_id, "extract": one.extract}
+        for one in readings
+        if one.extract is not None
+    ]
+    if not extracts:
         return
+    ids = [one["artifact_id"] for one in extracts]
     session.execute(
         delete(Digest).where(Digest.incident_id == incident_id, Digest.artifact_id.in_(ids))
     )
     session.execute(delete(Evidence).where(Evidence.artifact_id.in_(ids)))
     # By the tables, not the mapped classes: nothing is to be kept in the session.
-    session.execute(
-        DIGESTS.insert(),
-        [
-            {"incident_id": incident_id, "artifact_id": one.artifact_id, "extract": one.extract}
-            for one in readings
-        ],
-    )
+    session.execute(DIGESTS.insert(), extracts)
     rows = [row for one in readings for row in columns_of(incident_id, one)]
     if rows:
         session.execute(ROWS.insert(), rows)
@@ -87,7 +98,7 @@ def columns_of(incident_id: str, reading: Reading) -> Iterator[dict[str, Any]]:
             **{column: row.get(column) for column in COLUMNS},
             **{column: bounded(row.get(column)) for column in NUMBERS},
             "at": parsed(row.get("at")),
-            "extra": {k: v for k, v in row.items() if k not in NAMED},
+            "extra": {k: v for k, v in row.items() if k not in COLUMNS},
         }
 
 
@@ -107,48 +118,25 @@ def extracts_of(session: Session, incident_id: str) -> Iterator[bytes]:
         last = page[-1].artifact_id
 
 
-class Dated(Protocol):
-    """Where and when a row is, seen beside all others of its incident."""
-
-    @property
-    def artifact(self) -> str: ...
-    @property
-    def line(self) -> int | None: ...
-    @property
-    def signature(self) -> str: ...
-    @property
-    def at(self) -> str | None: ...
-    @property
-    def node(self) -> str | None: ...
-    @property
-    def rank(self) -> int | None: ...
-    @property
-    def gpu(self) -> str | None: ...
-
-
-def redate(session: Session, incident_id: str, found: Iterable[Dated]) -> int:
+def redate(session: Session, incident_id: str, dated: Iterable["DatedRow"]) -> int:
     """Times and places that only the whole incident tells, for rows that are there already.
 
     How many of them changed. Where one line gave several rows, they are taken in order.
     """
-    wanted: dict[tuple[str, int | None, str], list[Dated]] = {}
-    for one in found:
-        wanted.setdefault((one.artifact, one.line, one.signature), []).append(one)
-    rows = session.execute(PLACES, {"of_incident": incident_id}).all()
+    wanted: dict[tuple[str, int | None, str], list[DatedRow]] = {}
+    for row in dated:
+        wanted.setdefault((row.artifact, row.line, row.signature), []).append(row)
     changes = []
-    for row_id, artifact, line, signature, at, node, rank, gpu in rows:
+    for row_id, artifact, line, signature, *stored in session.execute(
+        PLACES, {"of_incident": incident_id}
+    ):
         same = wanted.get((artifact, line, signature))
         if not same:
             continue
-        one = same.pop(0) if len(same) > 1 else same[0]
-        placed = (parsed(one.at), one.node, one.rank, one.gpu)
-        if placed != (at, node, rank, gpu):
-            changes.append(
-                {
-                    "of_row": row_id, "at": placed[0], "node": one.node, "rank": one.rank,
-                    "gpu": one.gpu,
-                }
-            )  # fmt: skip
+        row = same.pop(0) if len(same) > 1 else same[0]
+        placed = [parsed(row.at), row.node, row.rank, row.gpu]
+        if placed != stored:
+            changes.append({"of_row": row_id, **dict(zip(PLACED, placed, strict=True))})
     if changes:
         session.execute(REPLACE, changes)
     return len(changes)
@@ -160,20 +148,15 @@ def of_incident(
     *,
     after: int | None = None,
     limit: int = 50,
-    role: str | None = None,
-    node: str | None = None,
-    kind: str | None = None,
+    **wanted: Unpack[EvidenceFilter],
 ) -> list[tuple[int, dict[str, Any]]]:
     """(cursor, row of ``triage parse``) in the order in which they were read."""
     query = select(Evidence).where(Evidence.incident_id == incident_id)
     if after is not None:
         query = query.where(Evidence.id > after)
-    if role is not None:
-        query = query.where(Evidence.role == role)
-    if node is not None:
-        query = query.where(Evidence.node == node)
-    if kind is not None:
-        query = query.where(Evidence.kind == kind)
+    for column, value in wanted.items():
+        if value is not None:
+            query = query.where(getattr(Evidence, column) == value)
     rows = session.scalars(query.order_by(Evidence.id).limit(limit))
     return [(row.id, wire(row)) for row in rows]
 
