@@ -9,7 +9,7 @@ import zstandard
 
 from triage.client import Client
 from triage.client.bundle import bundle_of, tar_pieces
-from triage.client.transport import Ask, Transport
+from triage.client.transport import ApiRequest, Transport
 from triage.errors import (
     Forbidden,
     NotAllowed,
@@ -98,7 +98,7 @@ def test_what_stays_wrong_is_asked_once(status, pauses):
 
 def test_a_broken_connection_is_tried_again_with_the_whole_body(pauses):
     one = transport(httpx2.ReadError("reset"), httpx2.ConnectError("refused"), ok(a=1))
-    one.send(Ask("POST", "/x", body=lambda: iter([b"ab", b"cd"])))
+    one.send(ApiRequest("POST", "/x", body=lambda: iter([b"ab", b"cd"])))
     assert [request.content for request in one.seen] == [b"abcd"] * 3
     assert pauses == [0.5, 1.0]
 

@@ -17,9 +17,9 @@ __all__ = ["HELP", "simulate"]
 HELP = """
 Write a simulated job with a known fault, for drills and tests.
 
-A fault of dumps writes flight-recorder dumps alone; a scenario, or a category
-of the report, a whole incident: dumps, kernel logs, job logs and job.json.
-What was done to the job is written beside the folder, as OUT.truth.json.
+A kind of fault writes flight-recorder dumps only. A scenario, or a category of
+the report, writes a whole incident: dumps, kernel logs, job logs, job.json.
+OUT.truth.json, beside the folder, says what was done to the job.
 
 \b
 Examples:
@@ -38,15 +38,15 @@ def simulate(
         str | None,
         typer.Argument(
             metavar="KIND",
-            help=f"A fault of dumps ({', '.join(NAMES)}), or a scenario or category.",
+            help=f"A kind of fault ({', '.join(NAMES)}), a scenario or a category.",
         ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Argument(metavar="OUT", help="Where to write, as --out.")
+        Path | None, typer.Argument(metavar="OUT", help="Folder to write, the same as --out.")
     ] = None,
     out: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="Where to write; a folder that is new or empty."),
+        typer.Option(metavar="DIR", help="Folder to write; it must be new or empty."),
     ] = None,
     ranks: Annotated[int, typer.Option(metavar="N", help="Ranks (GPUs) of the job.")] = 64,
     tp: Annotated[
@@ -64,16 +64,18 @@ def simulate(
         typer.Option(metavar="N", help="Expert parallel size; adds all_to_all operations."),
     ] = None,
     culprit: Annotated[
-        int | None, typer.Option(metavar="RANK", help="The rank at fault; by chance if left out.")
+        int | None, typer.Option(metavar="RANK", help="Rank at fault; drawn by seed if left out.")
     ] = None,
-    seed: Annotated[int, typer.Option(metavar="N", help="The same seed gives the same bytes.")] = 0,
+    seed: Annotated[
+        int, typer.Option(metavar="N", help="Seed; the same one gives the same bytes.")
+    ] = 0,
     entries: Annotated[
         int, typer.Option(metavar="N", help="Ring size (TORCH_FR_BUFFER_SIZE).")
     ] = 2000,
     steps: Annotated[
         int | None,
         typer.Option(
-            metavar="N", help="Steps before the fault; enough to fill the ring if left out."
+            metavar="N", help="Steps before the fault; as many as fill the ring if left out."
         ),
     ] = None,
     frames: Annotated[
@@ -139,7 +141,7 @@ def simulate(
     ] = "16,64",
     lost: Annotated[
         float,
-        typer.Option(metavar="PART", help="The part of files that an incident lacks, 0 to 1."),
+        typer.Option(metavar="PART", help="Share of files that an incident lacks, 0 to 1."),
     ] = 0.0,
     skew_minutes: Annotated[
         float,
@@ -148,7 +150,7 @@ def simulate(
         ),
     ] = 0.05,
     kernel_lines: Annotated[
-        int, typer.Option(metavar="N", help="Benign kernel lines of a node.")
+        int, typer.Option(metavar="N", help="Harmless kernel lines of each node.")
     ] = 30,
     job_lines: Annotated[
         int, typer.Option(metavar="N", help="Progress lines of an incident's job.")
@@ -184,11 +186,17 @@ def simulate(
 
             written = list(
                 draw(
-                    out, count=count, seed=seed, ranks=_sizes(sizes),
-                    missing=lost, skew_s=60 * skew_minutes, healthy=healthy,
-                    kernel_lines=kernel_lines, job_lines=job_lines,
+                    out,
+                    count=count,
+                    seed=seed,
+                    ranks=_sizes(sizes),
+                    missing=lost,
+                    skew_s=60 * skew_minutes,
+                    healthy=healthy,
+                    kernel_lines=kernel_lines,
+                    job_lines=job_lines,
                 )
-            )  # fmt: skip
+            )
             print(f"wrote {len(written):,} incidents to {out}; the truth lies beside each")
             return
         if kind is None:
@@ -197,14 +205,22 @@ def simulate(
             from triage.simulator.incidents.whole import Wish, simulate_incident
 
             wish = Wish(
-                ranks, gpus_per_node, seed, culprit, 60 * skew_minutes, lost,
-                kernel_lines=kernel_lines, job_lines=job_lines, dumps=dumps, bury=bury,
+                ranks,
+                gpus_per_node,
+                seed,
+                culprit,
+                60 * skew_minutes,
+                lost,
+                kernel_lines=kernel_lines,
+                job_lines=job_lines,
+                dumps=dumps,
+                bury=bury,
                 telemetry=telemetry,
-            )  # fmt: skip
-            told = simulate_incident(kind, out, wish)
+            )
+            incident = simulate_incident(kind, out, wish)
             print(
-                f"wrote an incident of {told.scenario} ({told.world_size:,} ranks, "
-                f"{told.num_nodes:,} nodes) to {out}; the truth is beside it"
+                f"wrote an incident of {incident.scenario} ({incident.world_size:,} ranks, "
+                f"{incident.num_nodes:,} nodes) to {out}; the truth is beside it"
             )
             return
         truth = run_simulation(

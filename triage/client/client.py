@@ -1,8 +1,8 @@
-"""Client: what a notebook or a script asks of the service, and tells it."""
+"""Client: the service for a notebook or a script: its answers, uploads and labels."""
 
 import time
 import warnings
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import TracebackType
@@ -12,18 +12,19 @@ from urllib.parse import quote
 from triage.client.bundle import bundle_of
 from triage.client.incident import ENDED, Incident, path_of
 from triage.client.node import NodeHistory
-from triage.client.transport import Ask, Transport
+from triage.client.transport import ApiRequest, Transport
 from triage.errors import Conflict, NotAllowed, NotYet, UsageError
 from triage.fleet.client import Fleet
+from triage.render.data.tables import INCIDENTS, SENT, table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
 
 __all__ = ["Client"]
 
-# The service answers a question that waits within this time at the latest.
+# The service answers a request that waits after this time at the latest.
 LONGEST_WAIT_S = 60
-# So far back the service looks where no period is given.
+# The period of the service where none is given.
 DEFAULT_DAYS = 30
 # An export of a million rows is answered when all of them are kept.
 IMPORT_S = 600
@@ -90,20 +91,22 @@ class Client:
         ``node`` is among the suspects, ``since`` is when it was opened (a ``datetime`` or
         RFC 3339 text). Columns are ``triage.render.data.tables.INCIDENTS``.
         """
-        from triage.render.data.tables import INCIDENTS, table
-
-        asked = {
-            "job_id": job_id, "node": node, "category": category, "state": state, "since": since,
-        }  # fmt: skip
-        return table(map(flat, self.incident_rows(asked, limit=limit)), INCIDENTS)
+        filters = {
+            "job_id": job_id,
+            "node": node,
+            "category": category,
+            "state": state,
+            "since": since,
+        }
+        return table(map(flat, self.incident_rows(filters, limit=limit)), INCIDENTS)
 
     def incident_rows(
-        self, asked: Mapping[str, object] | None = None, *, limit: int | None = 1000
+        self, filters: Mapping[str, object] | None = None, *, limit: int | None = 1000
     ) -> list[dict[str, Any]]:
-        """The same as plain dicts, as the service gives them; ``asked`` are filters by name."""
+        """The same as plain dicts, as the service gives them; ``filters`` go by name."""
         query = {
             name: rfc_3339(value) if isinstance(value, datetime) else value
-            for name, value in (asked or {}).items()
+            for name, value in (filters or {}).items()
         }
         return list(self._transport.pages("/v1/incidents", query, most=limit))
 
@@ -130,8 +133,8 @@ class Client:
         """What the record of all incidents says of the last ``days``, or from ``since``.
 
         ``gpus`` is the job to plan for (the usual one where not given), ``cost_s`` what a
-        checkpoint costs it, ``restart_s`` a restart; ``top`` is how many nodes are told of.
-        Nothing is asked of the service before it is needed.
+        checkpoint costs it, ``restart_s`` a restart; ``top`` is how many nodes are named.
+        Answers are fetched when they are first needed.
         """
         period = period_of(days, since, until)
         knobs = {"gpus": gpus, "cost_s": cost_s, "restart_s": restart_s, "top": top}
@@ -144,13 +147,13 @@ class Client:
             left_s = max(0.0, end - time.monotonic())
             wait_s = min(LONGEST_WAIT_S, int(left_s))
             path = path_of(str(incident_id), "suspects")
-            said = self._transport.get(path, {"wait_s": wait_s or None}, silent_s=wait_s)
-            if said["state"] in ENDED:
+            state = self._transport.get(path, {"wait_s": wait_s or None}, silent_s=wait_s)["state"]
+            if state in ENDED:
                 return self.incident(incident_id)
             if wait_s == 0:
                 if left_s <= 0:
                     raise NotYet(
-                        f"incident {incident_id} is {said['state']} after {timeout_s:g} s;"
+                        f"incident {incident_id} is {state} after {timeout_s:g} s;"
                         " give a longer timeout_s, or ask again later"
                     )
                 time.sleep(min(left_s, 0.5))
@@ -179,8 +182,8 @@ class Client:
             job_id = incident.job_id if isinstance(incident, Incident) else ""
             job_id = job_id or self.incident(str(joined)).job_id
         bundle = bundle_of(path)
-        said = self._transport.send(
-            Ask(
+        uploaded = self._transport.send(
+            ApiRequest(
                 "POST",
                 f"/v1/jobs/{quote(str(job_id), safe='')}/bundle",
                 {"node": node, "incident": joined},
@@ -188,7 +191,8 @@ class Client:
                 bundle.pieces,
             )
         )
-        return Incident(self._transport, self._facts_of(said["incident_id"]), sent_of(said))
+        facts = self._facts_of(uploaded["incident_id"])
+        return Incident(self._transport, facts, sent_table(uploaded["artifacts"]))
 
     def import_exposure(
         self, export: str | Path | bytes, *, zone: str = "UTC", cluster: str | None = None
@@ -204,7 +208,7 @@ class Client:
         except OSError as error:
             raise UsageError(f"{export!s:.200} cannot be read: {error.strerror}") from error
         return self._transport.send(
-            Ask(
+            ApiRequest(
                 "POST",
                 "/v1/fleet/import",
                 {"zone": zone, "cluster": cluster},
@@ -217,10 +221,10 @@ class Client:
     def job_failed(self, facts: Mapping[str, Any]) -> Incident:
         """Say that a job failed: the keys of ``job.json``, and what files to expect.
 
-        The same failure told again is the same incident.
+        The same failure sent twice is one incident.
         """
-        said = self._transport.post("/v1/hooks/job-failed", facts)
-        return Incident(self._transport, said["incident"])
+        answer = self._transport.post("/v1/hooks/job-failed", facts)
+        return Incident(self._transport, answer["incident"])
 
     def resolve(
         self,
@@ -229,7 +233,10 @@ class Client:
         node: str | None = None,
         note: str | None = None,
     ) -> dict[str, Any]:
-        """Say what it turned out to be; said again, it replaces. What was kept comes back."""
+        """Say what an incident turned out to be, in place of what was said before.
+
+        The result is the label as the service keeps it.
+        """
         body = {"category": category, "node": node, "note": note}
         given = {key: value for key, value in body.items() if value is not None}
         kept: dict[str, Any] = self._transport.post(path_of(str(incident_id), "resolution"), given)
@@ -261,11 +268,16 @@ class Client:
         try:
             return self._transport.get(path_of(incident_id))
         except NotAllowed:
-            # A token that only sends may not ask what became of it.
+            # A token of scope ingest may not read incidents.
             return {
-                "id": incident_id, "job_id": "", "state": "collecting", "provisional": True,
-                "revision": 0, "verdict": None, "created_at": rfc_3339(datetime.now(UTC)),
-            }  # fmt: skip
+                "id": incident_id,
+                "job_id": "",
+                "state": "collecting",
+                "provisional": True,
+                "revision": 0,
+                "verdict": None,
+                "created_at": rfc_3339(datetime.now(UTC)),
+            }
 
     def __repr__(self) -> str:
         return f"<Client {self.url}>"
@@ -297,16 +309,14 @@ def flat(facts: Mapping[str, Any]) -> dict[str, Any]:
     return {**row, "cordon": row["cordon"] or [], "resolved_as": resolution.get("category")}
 
 
-def sent_of(said: Mapping[str, Any]) -> "DataFrame":
-    """The files of an upload; those that were refused are warned of."""
-    from triage.render.data.tables import SENT, table
-
-    refused = [one for one in said["artifacts"] if one["status"] >= 400]
+def sent_table(files: Sequence[Mapping[str, Any]]) -> "DataFrame":
+    """The files of an upload; a warning names those that were refused."""
+    refused = [file for file in files if file["status"] >= 400]
     if refused:
         first = refused[0]
         warnings.warn(
-            f"{len(refused)} of {len(said['artifacts'])} files were refused;"
+            f"{len(refused)} of {len(files)} files were refused;"
             f" {first['member']}: {first['reason']}",
             stacklevel=3,
         )
-    return table(said["artifacts"], SENT)
+    return table(files, SENT)

@@ -11,6 +11,8 @@ from triage.domain.report import Answer, Verdict
 from triage.domain.report_wire import NO_ANSWER, answer_of_report
 from triage.domain.states import IncidentState
 from triage.errors import Conflict, Unavailable
+from triage.render.data import frames
+from triage.render.data.tables import ARTIFACTS, EVIDENCE, REPEATS, table
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -34,8 +36,8 @@ def path_of(incident_id: str, part: str = "") -> str:
 class Incident:
     """One incident of a service.
 
-    What it is stands in it; its tables are fetched when first asked for and kept, and
-    :meth:`refresh` forgets them. They are empty before the first verdict. Columns are those
+    Its facts are there at once; its tables are fetched when first used and kept, until
+    :meth:`refresh`. They are empty before the first verdict. Columns are those
     of :mod:`triage.render.data.frames` and :mod:`triage.render.data.tables`.
 
     ``sent`` is the table of the files of the upload that this came from, else None.
@@ -102,8 +104,8 @@ class Incident:
     @property
     def verdict(self) -> Verdict | None:
         """The sentence and what follows from it; None before the first."""
-        said = self._facts.get("verdict")
-        return None if said is None else cast("Verdict", reader_of(Verdict)(said))
+        fields = self._facts.get("verdict")
+        return None if fields is None else cast("Verdict", reader_of(Verdict)(fields))
 
     @property
     def report(self) -> "Report":
@@ -114,62 +116,46 @@ class Incident:
 
     def to_dict(self) -> dict[str, Any]:
         """The report ``triage.report/1`` as it came. Raises :class:`Conflict` before one."""
-        return self._once("report", lambda: self._transport.get(path_of(self.id, "report")))
+        return self._fetched_once("report", lambda: self._transport.get(path_of(self.id, "report")))
 
     @property
     def suspects(self) -> "DataFrame":
         """Suspects, best first."""
-        from triage.render.data import frames
-
         return frames.suspects(self._answer_or_none)
 
     @property
     def collectives(self) -> "DataFrame":
         """One row per operation at the frontier."""
-        from triage.render.data import frames
-
         return frames.collectives(self._answer_or_none)
 
     @property
     def timeline(self) -> "DataFrame":
         """The first error of each node beside the stop."""
-        from triage.render.data import frames
-
         return frames.timeline(self._answer_or_none)
 
     @property
     def coverage(self) -> "DataFrame":
         """What was read and what was not."""
-        from triage.render.data import frames
-
         return frames.coverage(self._answer_or_none)
 
     @property
     def ranks(self) -> "DataFrame":
         """One row per expected rank: its state, and where it waits."""
-        from triage.render.data import frames
-
         return frames.ranks(self._answer_or_none)
 
     @property
     def evidence(self) -> "DataFrame":
         """What was read out of each file, before any judgement, in the order read."""
-        from triage.render.data.tables import EVIDENCE
-
         return self._rows("evidence", EVIDENCE)
 
     @property
     def artifacts(self) -> "DataFrame":
         """The files that came in, and what became of each."""
-        from triage.render.data.tables import ARTIFACTS
-
         return self._rows("artifacts", ARTIFACTS)
 
     @property
     def repeats(self) -> "DataFrame":
         """Earlier incidents that convicted the same node, newest first, and by which part."""
-        from triage.render.data.tables import REPEATS, table
-
         return table(self._facts.get("repeats") or (), REPEATS)
 
     @property
@@ -192,14 +178,14 @@ class Incident:
 
     @property
     def _answer(self) -> Answer:
-        return self._once("answer", self._fetch_answer)
+        return self._fetched_once("answer", self._fetch_answer)
 
     def _fetch_answer(self) -> Answer:
         stored = self._transport.get_bytes(path_of(self.id, "report"), MEDIA_TYPE)
-        return answer_from_bytes(stored) if stored is not None else self._told_answer()
+        return answer_from_bytes(stored) if stored is not None else self._answer_of_report()
 
-    def _told_answer(self) -> Answer:
-        """The answer as far as the report says it, of a service that gives no more."""
+    def _answer_of_report(self) -> Answer:
+        """The answer as far as the report holds it, from a service that gives no more."""
         for _ in range(3):
             report = self.to_dict()
             try:
@@ -211,15 +197,13 @@ class Incident:
         raise Unavailable("the answer is being revised again and again; ask again in a minute")
 
     def _rows(self, part: str, columns: Mapping[str, str]) -> "DataFrame":
-        from triage.render.data.tables import table
-
         def fetch() -> "DataFrame":
             rows = list(self._transport.pages(path_of(self.id, part)))
             return table(({"count": 1, **row} for row in rows), columns)
 
-        return self._once(part, fetch).copy()
+        return self._fetched_once(part, fetch).copy()
 
-    def _once(self, name: str, fetch: Callable[[], T]) -> T:
+    def _fetched_once(self, name: str, fetch: Callable[[], T]) -> T:
         if name not in self._kept:
             self._kept[name] = fetch()
         return cast("T", self._kept[name])
@@ -240,5 +224,5 @@ class Incident:
 
     def __repr__(self) -> str:
         verdict = self.verdict
-        said = verdict.summary if verdict is not None else self.reason or "no verdict yet"
-        return f"<Incident {self.id} of job {self.job_id}, {self.state}: {said}>"
+        summary = verdict.summary if verdict is not None else self.reason or "no verdict yet"
+        return f"<Incident {self.id} of job {self.job_id}, {self.state}: {summary}>"

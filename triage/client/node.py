@@ -4,8 +4,9 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from triage.render.data.tables import TIME
+from triage.render.data.tables import TIME, table
 from triage.render.words.clean import one_line
+from triage.render.words.counts import count
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -69,43 +70,36 @@ class NodeHistory:
     @property
     def incidents(self) -> "DataFrame":
         """The incidents that suspected it, with the columns of ``NODE_INCIDENTS``."""
-        from triage.render.data.tables import table
-
         return table(self._facts["incidents"], NODE_INCIDENTS)
 
     @property
     def errors(self) -> "DataFrame":
         """The errors of its logs, with the columns of ``NODE_ERRORS``."""
-        from triage.render.data.tables import table
-
         return table(self._facts["errors"], NODE_ERRORS)
 
     def to_dict(self) -> dict[str, Any]:
-        """What the service said."""
+        """The history as the service gives it."""
         return dict(self._facts)
 
     @property
     def summary(self) -> str:
         """One sentence: how often it was the culprit, and whether that is much."""
         rate = self.rate
-        noun = "incident" if rate["incidents"] == 1 else "incidents"
-        said = f"culprit in {rate['incidents']:,} {noun} of the last {rate['window_days']} days"
+        incidents = count(rate["incidents"], "incident")
+        text = f"culprit in {incidents} of the last {rate['window_days']} days"
         if rate.get("ratio") is not None:
-            said += f", {rate['ratio']:,.1f} times the mean of {rate['fleet_nodes']:,} nodes"
-        return f"{one_line(self.node)}: {said}"
+            text += f", {rate['ratio']:,.1f} times the mean of {rate['fleet_nodes']:,} nodes"
+        return f"{one_line(self.node)}: {text}"
 
     def _repr_html_(self) -> str:
         from triage.render.page.notebook import html_table
         from triage.render.pictures.markup import el
 
         head = ("when", "incident", "job", "role", "cause", "turned out to be")
-        rows = [
-            (row["created_at"], row["incident_id"], row["job_id"], row["role"], row["category"],
-             row["resolved_as"])
-            for row in self._facts["incidents"][:10]
-        ]  # fmt: skip
-        return str(el("div", None, el("p", None, el("b", None, self.summary)),
-                      html_table(head, rows)))  # fmt: skip
+        keys = ("created_at", "incident_id", "job_id", "role", "category", "resolved_as")
+        rows = [tuple(row[key] for key in keys) for row in self._facts["incidents"][:10]]
+        summary = el("p", None, el("b", None, self.summary))
+        return str(el("div", None, summary, html_table(head, rows)))
 
     def __repr__(self) -> str:
         return f"<NodeHistory {self.summary}>"

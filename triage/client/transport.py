@@ -1,4 +1,4 @@
-"""Transport: requests to the service, with what it refuses raised as errors of ours.
+"""Transport: requests to the service; what it refuses is raised as errors of triage.
 
 Every request here can be sent twice without harm: uploads are known by their content,
 announcements by job and time, a resolution replaces itself. So what failed on the way, and
@@ -10,26 +10,26 @@ import ssl
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 import httpx2
 
 from triage.errors import Place, Refusal, Unavailable, Unprocessable, UsageError
 from triage.version import __version__
 
-__all__ = ["Ask", "Body", "Said", "Transport"]
+__all__ = ["ApiRequest", "Body", "JsonObject", "Transport"]
 
 R = TypeVar("R", bound=Refusal)
-Said = dict[str, Any]
+JsonObject = dict[str, Any]
 Body = Callable[[], Iterator[bytes]]
-"""Makes the bytes of a request anew for each try."""
+"""Makes the bytes of a request, once for each try."""
 
 TRIES: Final = 4
 PAUSE_S: Final = 0.5
 # What the service, or a proxy before it, answers when the same may succeed later.
 TRY_LATER: Final = frozenset({408, 429, 502, 503, 504})
 LONGEST_PAUSE_S: Final = 60.0
-# Those that everybody may raise; a service in the same process has more, of another form.
+# Refusals of triage.errors only; a service in the same process has more, of another form.
 REFUSALS: Final = {
     cls.status: cls for cls in Refusal.__subclasses__() if cls.__module__ == Refusal.__module__
 }
@@ -37,7 +37,7 @@ EXAMPLE: Final = "give one like https://triage.example:8000"
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class ApiRequest:
     """One request; ``query`` goes out without the values that are None.
 
     ``silent_s`` is how much longer than usual the service may think before it answers.
@@ -83,14 +83,14 @@ class Transport:
 
     def get(
         self, path: str, query: Mapping[str, object] | None = None, *, silent_s: float = 0.0
-    ) -> Said:
+    ) -> JsonObject:
         """The object at ``path``."""
-        return self.send(Ask("GET", path, query or {}, silent_s=silent_s))
+        return self.send(ApiRequest("GET", path, query or {}, silent_s=silent_s))
 
     def get_bytes(self, path: str, media_type: str) -> bytes | None:
         """The body at ``path`` in that form; None from a service that does not know it."""
         headers = {"Accept": f"{media_type}, application/json"}
-        answer = self.answered(Ask("GET", path, headers=headers))
+        answer = self.answered(ApiRequest("GET", path, headers=headers))
         known = answer.headers.get("Content-Type") == media_type and answer.is_success
         return answer.content if known else None
 
@@ -103,14 +103,16 @@ class Transport:
         silent_s: float = 0.0,
     ) -> bytes:
         """The body at ``path`` in that form. Raises what it is refused with."""
-        answer = self.answered(Ask("GET", path, query, {"Accept": media_type}, silent_s=silent_s))
+        answer = self.answered(
+            ApiRequest("GET", path, query, {"Accept": media_type}, silent_s=silent_s)
+        )
         if not answer.is_success:
             self.read(answer)  # raises
         return answer.content
 
     def pages(
         self, path: str, query: Mapping[str, object] | None = None, *, most: int | None = None
-    ) -> Iterator[Said]:
+    ) -> Iterator[JsonObject]:
         """The items of a list over all its pages, at most ``most``."""
         cursor: str | None = None
         seen = 0
@@ -123,20 +125,20 @@ class Transport:
             if cursor is None:
                 return
 
-    def post(self, path: str, body: Mapping[str, Any]) -> Said:
+    def post(self, path: str, body: Mapping[str, Any]) -> JsonObject:
         """The object that answers a JSON body."""
         try:
             data = json.dumps(body).encode()
         except (TypeError, ValueError) as error:
             raise UsageError(f"this cannot be sent as JSON: {error}") from error
         headers = {"Content-Type": "application/json"}
-        return self.send(Ask("POST", path, headers=headers, body=lambda: iter([data])))
+        return self.send(ApiRequest("POST", path, headers=headers, body=lambda: iter([data])))
 
-    def send(self, ask: Ask) -> Said:
+    def send(self, request: ApiRequest) -> JsonObject:
         """The object that answers one request. Raises what it is refused with."""
-        return self.read(self.answered(ask))
+        return self.read(self.answered(request))
 
-    def answered(self, ask: Ask) -> httpx2.Response:
+    def answered(self, request: ApiRequest) -> httpx2.Response:
         """The answer to one request, which is tried again where that may help.
 
         Raises :class:`Unavailable` where no answer came.
@@ -144,7 +146,7 @@ class Transport:
         pause_s = PAUSE_S
         for _ in range(TRIES - 1):
             try:
-                answer = self.once(ask)
+                answer = self.once(request)
             except Unavailable:
                 time.sleep(pause_s)
             else:
@@ -152,29 +154,31 @@ class Transport:
                     return answer
                 time.sleep(min(retry_after_s(answer) or pause_s, LONGEST_PAUSE_S))
             pause_s *= 2
-        return self.once(ask)
+        return self.once(request)
 
-    def once(self, ask: Ask) -> httpx2.Response:
+    def once(self, request: ApiRequest) -> httpx2.Response:
         """The answer to one request, sent once."""
+        values = {key: value for key, value in request.query.items() if value is not None}
+        params = cast("Mapping[str, str]", values)
         try:
             return self.http.request(
-                ask.method,
-                ask.path,
-                params={key: text_of(one) for key, one in ask.query.items() if one is not None},
-                content=None if ask.body is None else ask.body(),
-                headers=dict(ask.headers),
-                timeout=self.timeout_s + ask.silent_s,
+                request.method,
+                request.path,
+                params=params,
+                content=None if request.body is None else request.body(),
+                headers=dict(request.headers),
+                timeout=self.timeout_s + request.silent_s,
             )
         except httpx2.TransportError as error:
             raise self.unreachable(error) from error
         except httpx2.InvalidURL as error:
             raise UsageError(f"no address can be made of it: {error}") from error
 
-    def read(self, answer: httpx2.Response) -> Said:
+    def read(self, answer: httpx2.Response) -> JsonObject:
         """The object of an answer. Raises what it refuses with."""
-        said = json_of(answer)
-        if answer.is_success and said is not None:
-            return said
+        body = json_of(answer)
+        if answer.is_success and body is not None:
+            return body
         if answer.is_success:
             raise Unavailable(
                 f"{self.url} answers, but not as the service does",
@@ -183,10 +187,10 @@ class Transport:
         if answer.is_redirect:
             where = answer.headers.get("Location", "elsewhere")
             raise UsageError(f"the service is at {where}; give that as the address")
-        raise refusal(answer, said or {})
+        raise refusal(answer, body or {})
 
     def unreachable(self, error: httpx2.TransportError) -> Unavailable:
-        """No answer came."""
+        """The error for a request that got no answer."""
         if isinstance(error, httpx2.TimeoutException):
             why = f"no answer within {self.timeout_s:g} s"
         else:
@@ -194,7 +198,7 @@ class Transport:
         hint = (
             "is the service running there? `triage serve` starts one, `triage doctor` examines it"
         )
-        return spoken(Unavailable(f"cannot reach {self.url}: {why}", hint=hint))
+        return with_message(Unavailable(f"cannot reach {self.url}: {why}", hint=hint))
 
 
 def checked(url: str) -> str:
@@ -213,39 +217,34 @@ def checked(url: str) -> str:
 
 
 def one_word(token: str) -> str:
-    """A token that can stand in a header. Raises :class:`UsageError` without saying it."""
+    """A token that can stand in a header. Raises :class:`UsageError`, which does not hold it."""
     if not all("!" <= char <= "~" for char in token):
         raise UsageError("the token must be one word of printable characters")
     return token
 
 
-def text_of(value: object) -> str:
-    """A query value as the service reads it."""
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def json_of(answer: httpx2.Response) -> Said | None:
+def json_of(answer: httpx2.Response) -> JsonObject | None:
     """The body where it is a JSON object, as all of the service's are, else None."""
     if "json" not in answer.headers.get("Content-Type", ""):
         return None
     try:
-        said = answer.json()
+        body = answer.json()
     except (ValueError, RecursionError):
         return None
-    return said if isinstance(said, dict) else None
+    return body if isinstance(body, dict) else None
 
 
-def refusal(answer: httpx2.Response, said: Mapping[str, Any]) -> Refusal:
-    """The error that an answer stands for, with its detail, hint and places."""
+def refusal(answer: httpx2.Response, problem: Mapping[str, Any]) -> Refusal:
+    """The error that a problem document stands for, with its detail, hint and places."""
     status = answer.status_code
     cls = REFUSALS.get(status, Unavailable if status >= 500 else Unprocessable)
-    detail = said.get("detail") or said.get("title") or f"{status} {answer.reason_phrase}"
-    found = said.get("errors")
-    places = [one for one in found if isinstance(one, dict)] if isinstance(found, list) else []
-    return spoken(
+    detail = problem.get("detail") or problem.get("title") or f"{status} {answer.reason_phrase}"
+    errors = problem.get("errors")
+    places = [one for one in errors if isinstance(one, dict)] if isinstance(errors, list) else []
+    return with_message(
         cls(
             str(detail),
-            hint=str(said.get("hint") or ""),
+            hint=str(problem.get("hint") or ""),
             places=tuple(Place(where_of(one), str(one.get("message", ""))) for one in places),
             retry_after_s=retry_after_s(answer),
         )
@@ -259,10 +258,10 @@ def where_of(place: Mapping[str, Any]) -> str:
     return str(place.get("place") or f"body{place.get('pointer') or ''}")
 
 
-def spoken(error: R) -> R:
+def with_message(error: R) -> R:
     """The error, whose text is what is wrong and what to do about it."""
-    said = [f"{place.where}: {place.message}" for place in error.places]
-    text = "; ".join([error.detail, *(one for one in said if one not in error.detail)])
+    places = [f"{place.where}: {place.message}" for place in error.places]
+    text = "; ".join([error.detail, *(place for place in places if place not in error.detail)])
     error.args = (f"{text} ({error.hint})" if error.hint else text,)
     return error
 
