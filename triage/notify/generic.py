@@ -6,13 +6,14 @@ and no at sign, which JSON may write as escapes.
 """
 
 import re
+from datetime import datetime
 
 from triage.domain.report import iso_utc
-from triage.notify.message import Message
+from triage.notify.message import Event, Message, Wire
 from triage.notify.request import JSON, Request, Target
 from triage.render.data.wire import encode_line
 
-__all__ = ["inactive", "render"]
+__all__ = ["render", "webhook"]
 
 # All four occur inside JSON strings only, and never as part of an escape.
 _ACTIVE = re.compile(rb"[<>&@]")
@@ -20,23 +21,22 @@ _ACTIVE = re.compile(rb"[<>&@]")
 
 def render(message: Message, target: Target) -> Request:
     """``{type, timestamp, data}``; it is signed when it is sent."""
-    value = {
-        "type": str(message.event),
-        "timestamp": iso_utc(message.at),
-        "data": {
-            "incident_id": message.incident_id,
-            "job_id": message.job_id,
-            "revision": message.revision,
-            "provisional": message.provisional,
-            "state": message.state,
-            "verdict": None if message.verdict is None else dict(message.verdict),
-            "suspects": [dict(suspect) for suspect in message.suspects],
-            "url": message.url,
-        },
+    data = {
+        "incident_id": message.incident_id,
+        "job_id": message.job_id,
+        "revision": message.revision,
+        "provisional": message.provisional,
+        "state": message.state,
+        "verdict": None if message.verdict is None else dict(message.verdict),
+        "suspects": [dict(suspect) for suspect in message.suspects],
+        "url": message.url,
     }
-    return Request("POST", target.url, JSON, inactive(encode_line(value).rstrip(b"\n")))
+    return webhook(target, message.event, message.at, data)
 
 
-def inactive(body: bytes) -> bytes:
-    """The same JSON without a character that begins markup or a mention."""
-    return _ACTIVE.sub(lambda found: b"\\u%04x" % ord(found[0]), body)
+def webhook(target: Target, event: Event, at: datetime, data: Wire) -> Request:
+    """``{type, timestamp, data}`` without a character that begins markup or a mention."""
+    value = {"type": str(event), "timestamp": iso_utc(at), "data": data}
+    body = encode_line(value).rstrip(b"\n")
+    inactive = _ACTIVE.sub(lambda match: b"\\u%04x" % ord(match[0]), body)
+    return Request("POST", target.url, JSON, inactive)

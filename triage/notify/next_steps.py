@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from triage.domain.report import Answer, Coverage
 from triage.render.words.counts import count
-from triage.render.words.next_step import commands, looks, next_step
+from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 
 __all__ = ["NextSteps", "coverage_text", "next_steps_of"]
 
@@ -27,7 +27,9 @@ def next_steps_of(answer: Answer) -> NextSteps:
     Commands that take nodes out where nodes are cordoned, else commands that only look.
     """
     return NextSteps(
-        next_step(answer), commands(answer) or looks(answer), coverage_text(answer.coverage)
+        next_step(answer),
+        cordon_commands(answer) or inspection_commands(answer),
+        coverage_text(answer.coverage),
     )
 
 

@@ -7,7 +7,13 @@ import pytest
 from tests.render import answers
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Because, Missing
-from triage.render.words.next_step import _LOOKS, MAX_LOOKED_AT, commands, looks, next_step
+from triage.render.words.next_step import (
+    _LOOKS,
+    MAX_LOOKED_AT,
+    cordon_commands,
+    inspection_commands,
+    next_step,
+)
 
 
 @pytest.mark.parametrize("category", [Category.GPU, Category.HOST_OOM, Category.NUMERICAL])
@@ -70,7 +76,7 @@ def test_an_open_answer_says_what_to_bring():
 
 
 def test_commands_for_each_cordoned_node():
-    assert commands(answers.culprit()) == (
+    assert cordon_commands(answers.culprit()) == (
         "scontrol update nodename=n3 state=drain reason=triage:4711:gpu_hbm:0.97",
         "kubectl cordon n3",
     )
@@ -90,16 +96,19 @@ def with_cordon(*nodes, job_id="4711"):
     ["n1; rm -rf /", "$(reboot)", "-f", "n1 n2", "n1\nn2", "a" * 100, "", "n[0-9]", "\u0441loud"],
 )
 def test_no_command_names_a_strange_node(node):
-    assert commands(with_cordon(node)) == ()
-    assert commands(with_cordon("n1", node)) == ()
+    assert cordon_commands(with_cordon(node)) == ()
+    assert cordon_commands(with_cordon("n1", node)) == ()
 
 
 def test_a_strange_job_id_stays_out_of_the_command():
-    assert "reason=triage:job:gpu_hbm:0.97" in commands(with_cordon("n1", job_id="1; reboot"))[0]
+    assert (
+        "reason=triage:job:gpu_hbm:0.97"
+        in cordon_commands(with_cordon("n1", job_id="1; reboot"))[0]
+    )
 
 
 def test_a_whole_rack_is_no_list_to_paste():
-    assert commands(with_cordon(*(f"n{i}" for i in range(40)))) == ()
+    assert cordon_commands(with_cordon(*(f"n{i}" for i in range(40)))) == ()
 
 
 def with_suspect(action=Action.DRAIN_NODE, category=Category.GPU, **changes):
@@ -110,7 +119,7 @@ def with_suspect(action=Action.DRAIN_NODE, category=Category.GPU, **changes):
 
 
 def test_a_reboot_comes_back_by_itself():
-    assert commands(with_suspect(Action.REBOOT_NODE)) == (
+    assert cordon_commands(with_suspect(Action.REBOOT_NODE)) == (
         "scontrol reboot ASAP nextstate=resume reason=triage:4711:gpu_hbm:0.97 n3",
         "kubectl cordon n3",
     )
@@ -118,7 +127,7 @@ def test_a_reboot_comes_back_by_itself():
 
 @pytest.mark.parametrize("gpu", ["0000:5d:00", "0000:5d:00.0"])
 def test_a_gpu_is_reset_by_its_bus_id(gpu):
-    assert commands(with_suspect(Action.RESET_GPU, gpus=(gpu,))) == (
+    assert cordon_commands(with_suspect(Action.RESET_GPU, gpus=(gpu,))) == (
         "scontrol update nodename=n3 state=drain reason=triage:4711:gpu_hbm:0.97",
         "kubectl cordon n3",
         "ssh n3 sudo nvidia-smi --gpu-reset -i 0000:5d:00.0",
@@ -127,7 +136,7 @@ def test_a_gpu_is_reset_by_its_bus_id(gpu):
 
 @pytest.mark.parametrize("gpu", ["0; reboot", "0000:5D:00\n", "-1", "", "0000:5d:00.0 -r"])
 def test_no_reset_of_what_is_no_bus_id(gpu):
-    assert len(commands(with_suspect(Action.RESET_GPU, gpus=(gpu,)))) == 2
+    assert len(cordon_commands(with_suspect(Action.RESET_GPU, gpus=(gpu,)))) == 2
 
 
 def possible(category=Category.GPU, node="n3", num=1):
@@ -160,29 +169,29 @@ def possible(category=Category.GPU, node="n3", num=1):
     ],
 )
 def test_a_possible_suspect_is_looked_at(category, look):
-    assert looks(possible(category))[0] == look
-    assert commands(possible(category)) == ()
+    assert inspection_commands(possible(category))[0] == look
+    assert cordon_commands(possible(category)) == ()
 
 
 def test_what_is_cordoned_or_only_reached_is_not_looked_at():
-    assert looks(answers.culprit()) == ()
+    assert inspection_commands(answers.culprit()) == ()
     reached = possible()
     suspect = replace(reached.suspects[0], role=Role.AFFECTED)
-    assert looks(replace(reached, suspects=(suspect,))) == ()
+    assert inspection_commands(replace(reached, suspects=(suspect,))) == ()
 
 
 def test_a_fault_of_the_code_asks_for_no_look():
-    assert looks(possible(Category.SOFTWARE_USER)) == ()
+    assert inspection_commands(possible(Category.SOFTWARE_USER)) == ()
 
 
 def test_looks_are_few():
-    asked = looks(possible(num=40))
+    asked = inspection_commands(possible(num=40))
     assert len({look.split()[1] for look in asked}) == MAX_LOOKED_AT
 
 
 @pytest.mark.parametrize("node", ["n1; rm -rf /", "-f", "n1\nn2", "", "\u0441loud", "a" * 100])
 def test_no_look_at_a_strange_node(node):
-    assert looks(possible(node=node)) == ()
+    assert inspection_commands(possible(node=node)) == ()
 
 
 def test_a_look_changes_nothing():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from triage.domain.report import Answer, Because, Coverage, RankState
 from triage.render.data.tables import TIME, table
-from triage.render.words.moments import lines
+from triage.render.words.moments import timeline_rows
 
 if TYPE_CHECKING:
     from pandas import DataFrame
@@ -145,15 +145,15 @@ def timeline(answer: Answer) -> "DataFrame":
     """The first error of each node beside the stop, with the columns of ``TIMELINE``."""
     rows = (
         {
-            "at": line.moment.at,
-            "from_stop_s": line.from_stop_s,
-            "node": line.moment.node,
-            "rank": line.moment.rank,
-            "kind": line.moment.kind,
-            "category": line.moment.category,
-            "text": line.moment.text,
+            "at": row.moment.at,
+            "from_stop_s": row.from_stop_s,
+            "node": row.moment.node,
+            "rank": row.moment.rank,
+            "kind": row.moment.kind,
+            "category": row.moment.category,
+            "text": row.moment.text,
         }
-        for line in lines(answer)
+        for row in timeline_rows(answer)
     )
     return table(rows, TIMELINE)
 

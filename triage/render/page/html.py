@@ -22,7 +22,7 @@ from triage.render.page.style import CSS, POLICY, SCRIPT
 from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
 from triage.render.pictures.markup import Html, constant, el
 from triage.render.words.clean import one_line
-from triage.render.words.moments import days, lines
+from triage.render.words.moments import days, timeline_rows
 
 __all__ = ["render"]
 
@@ -70,7 +70,7 @@ def render(answer: Answer, *, top: int | None = None) -> str:
 
 
 def _timeline(answer: Answer) -> Html:
-    shown = lines(answer)
+    shown = timeline_rows(answer)
     if not shown:
         return NOTHING
     dates = days(shown)

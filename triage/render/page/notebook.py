@@ -11,7 +11,7 @@ from triage.render.pictures import graph, timeline_svg
 from triage.render.pictures.markup import Html, constant, el, table
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
-from triage.render.words.moments import lines
+from triage.render.words.moments import timeline_rows
 from triage.render.words.next_step import next_step
 from triage.render.words.ranges import condense, condense_names
 
@@ -80,7 +80,7 @@ def _suspects(shown: Sequence[Suspect]) -> Html:
 def _picture(answer: Answer) -> Html:
     """Who waits for whom; without that, the first errors beside the stop."""
     nodes, _ = graph.boxes(answer.waits)
-    moments = lines(answer)
+    moments = timeline_rows(answer)
     if 0 < len(nodes) <= _MAX_BOXES:
         return graph.as_svg(answer.waits)
     if not nodes and len(moments) <= _MAX_MOMENTS:

@@ -16,7 +16,7 @@ from triage.render.pictures.markup import Html, column_heads, constant, el, join
 from triage.render.words.answer import cause, coverage_facts, victims_text
 from triage.render.words.belief import belief
 from triage.render.words.counts import count
-from triage.render.words.next_step import commands, looks, next_step
+from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names
 
 __all__ = [
@@ -172,11 +172,11 @@ def _refused(title: str, files: Sequence[Refused]) -> Html:
 
 def next_steps(answer: Answer) -> Html:
     """The next step, and commands to paste: to take nodes out, and to look at others."""
-    harmless = looks(answer)
+    harmless = inspection_commands(answer)
     return section(
         "Next step",
         el("p", None, next_step(answer)),
-        _to_paste(commands(answer)),
+        _to_paste(cordon_commands(answer)),
         el("p", {"class": "soft"}, "To look, without changing anything:") if harmless else NOTHING,
         _to_paste(harmless),
     )

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from triage.domain.category import Role
 from triage.render.pictures.markup import Attributes, Html, constant, el, join, svg, table
 from triage.render.words.clean import one_line
-from triage.render.words.moments import MARKS, NEAREST_S, TICKS, Line, doubt, relative
+from triage.render.words.moments import MARKS, NEAREST_S, TICKS, TimelineRow, doubt, relative
 
 __all__ = ["as_svg", "as_table"]
 
@@ -75,7 +75,7 @@ def _reach(farthest: float) -> float:
     return math.log1p(farthest / NEAREST_S)
 
 
-def as_svg(shown: Sequence[Line]) -> Html:
+def as_svg(shown: Sequence[TimelineRow]) -> Html:
     """The picture; nothing without a moment of a node that can be placed beside the stop."""
     rows = [
         line for line in shown if line.moment.kind not in MARKS and line.from_stop_s is not None
@@ -102,7 +102,7 @@ def _tick(x: float, word: str, floor: int) -> Html:
     return join((mark, _text(x, floor + 16, word, "stop" if is_stop else "soft", "middle")))
 
 
-def _ends(shown: Sequence[Line], axis: Axis, floor: int) -> list[Html]:
+def _ends(shown: Sequence[TimelineRow], axis: Axis, floor: int) -> list[Html]:
     """A broken line where the job was given up, unless that is the stop itself."""
     drawn = []
     for line in shown:
@@ -115,7 +115,7 @@ def _ends(shown: Sequence[Line], axis: Axis, floor: int) -> list[Html]:
     return drawn
 
 
-def _row(line: Line, top: int, axis: Axis) -> Html:
+def _row(line: TimelineRow, top: int, axis: Axis) -> Html:
     seconds = line.from_stop_s or 0.0
     x, y = axis.x(seconds), top + _ROW // 2
     role = _ROLE_WORD[line.role] if line.role is not None else "other"
@@ -157,7 +157,7 @@ def _path(name: str, drawn: str) -> Html:
     return el("path", {"class": name, "d": drawn, **_PATH[name]})
 
 
-def as_table(shown: Sequence[Line], *, with_day: bool) -> Html:
+def as_table(shown: Sequence[TimelineRow], *, with_day: bool) -> Html:
     """The same rows as words."""
     rows = (
         el(
@@ -174,12 +174,12 @@ def as_table(shown: Sequence[Line], *, with_day: bool) -> Html:
     return table(_TABLE_HEAD, rows, name="moments")
 
 
-def _when(line: Line, *, with_day: bool) -> str:
+def _when(line: TimelineRow, *, with_day: bool) -> str:
     if not line.clock:
         return "undated"
     return f"{line.day} {line.clock}" if with_day else line.clock
 
 
-def _beside(line: Line) -> str:
+def _beside(line: TimelineRow) -> str:
     """``-0.4 s ± 60 s``."""
     return " ".join(filter(None, (relative(line.from_stop_s), doubt(line.moment.error_s, "±"))))

@@ -10,7 +10,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from triage.render.plots.style import INK, LINE, SOFT, axes, label, say_nothing, style_of
+from triage.render.plots.style import (
+    INK,
+    LINE,
+    SOFT,
+    TEXT,
+    axes,
+    label,
+    say_nothing,
+    style_of,
+    title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -48,36 +58,27 @@ def draw(lateness: "DataFrame", suspected: Collection[int], ax: "Axes | None" = 
             ranks[out], late[out], s=60, color=culprit.fill, marker="X", edgecolors=INK, zorder=3
         )
     ax.axhline(middle, color=SOFT, linewidth=1, linestyle=(0, (4, 3)))
-    ax.text(
-        1.005,
-        middle,
-        f"median\n{middle:,.1f} ms",
-        transform=ax.get_yaxis_transform(),
-        va="center",
-        fontsize=9,
-        color=SOFT,
-    )
+    words, beside = f"median\n{middle:,.1f} ms", ax.get_yaxis_transform()
+    ax.text(1.005, middle, words, transform=beside, va="center", fontsize=9, color=SOFT)
     _name(ax, lateness[out].head(_NAMED))
     marked = "; suspects are marked" if out.any() else ""
     _frame(ax, len(ranks), marked, (int(ranks.min()), int(ranks.max())), float(late.max()))
     return ax
 
 
-def _name(ax: "Axes", told: "DataFrame") -> None:
-    columns = (told["rank"].tolist(), told["node"].fillna("").tolist(), told["late_ms"].tolist())
+def _name(ax: "Axes", late: "DataFrame") -> None:
+    columns = (late["rank"].tolist(), late["node"].fillna("").tolist(), late["late_ms"].tolist())
     for rank, name, late_ms in zip(*columns, strict=True):
         node = f" ({label(name, 20)})" if name else ""
-        late = f"{late_ms:,.0f}" if late_ms >= 10 else f"{late_ms:.1f}"
+        delay = f"{late_ms:,.0f}" if late_ms >= 10 else f"{late_ms:.1f}"
         ax.annotate(
-            f"rank {rank}{node}: {late} ms",
+            f"rank {rank}{node}: {delay} ms",
             (rank, late_ms),
             xytext=(0, 7),
             textcoords="offset points",
             ha="center",
-            fontsize=9,
-            color=INK,
-            parse_math=False,
             annotation_clip=False,
+            **TEXT,
         )
 
 
@@ -95,5 +96,4 @@ def _frame(ax: "Axes", count: int, marked: str, reach: tuple[int, int], highest:
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
     ax.tick_params(length=0, colors=SOFT)
-    title = f"Delay that each of {count:,} ranks causes{marked}"
-    ax.set_title(title, loc="left", fontsize=11, color=INK)
+    title(ax, f"Delay that each of {count:,} ranks causes{marked}")

@@ -7,13 +7,25 @@ a node that stopped is a stripe. Else ranks stand in rows.
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from triage.domain.report import RankState
 from triage.render.pictures.grid import STATES, state_of
-from triage.render.plots.style import INK, SOFT, axes, label, say_nothing, style_of
+from triage.render.plots.style import (
+    INK,
+    SOFT,
+    TEXT,
+    axes,
+    frameless,
+    label,
+    legend_below,
+    legend_mark,
+    say_nothing,
+    style_of,
+    title,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -137,33 +149,18 @@ def _mark(ax: "Axes", ordered: Sequence[RankState], plan: _Plan, *, size: float)
         # Squares too small for a mark get a larger one around them; a whole field gets none.
         if small and state != "no_dump" and len(at) <= 64:
             ax.scatter(xs, ys, s=110, marker="o", facecolors="none", edgecolors=INK, zorder=3)
-            ax.scatter(
-                xs,
-                ys,
-                s=36,
-                marker=style.mark,
-                color=style.fill,
-                edgecolors=INK,
-                linewidths=0.6,
-                zorder=4,
-            )
+            look: dict[str, Any] = {"color": style.fill, "edgecolors": INK, "linewidths": 0.6}
+            ax.scatter(xs, ys, s=36, marker=style.mark, zorder=4, **look)
         elif not small:
-            ax.scatter(
-                xs,
-                ys,
-                s=size**2,
-                marker=style.mark,
-                color=style.ink,
-                linewidths=0.8 if state != "no_dump" else 1.4,
-                zorder=3,
-            )
+            look = {"color": style.ink, "linewidths": 0.8 if state != "no_dump" else 1.4}
+            ax.scatter(xs, ys, s=size**2, marker=style.mark, zorder=3, **look)
 
 
 def _name(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
     """The first few that stand out, by rank and node."""
-    told = [one for state in _MARKED[:2] for one in ordered if state_of(one) == state][:_NAMED]
+    named = [one for state in _MARKED[:2] for one in ordered if state_of(one) == state][:_NAMED]
     used: list[tuple[int, int]] = []
-    for one in told:
+    for one in named:
         x, y = plan.places[one.rank]
         # Neighbours would write over each other; the table has them all.
         near = plan.num_columns * 0.3, plan.num_rows * 0.08 + 1
@@ -179,72 +176,46 @@ def _name(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
             textcoords="offset points",
             ha="right" if left else "left",
             va="bottom",
-            fontsize=9,
-            color=INK,
             zorder=5,
-            parse_math=False,
             bbox={"boxstyle": "round,pad=0.25", "fc": "white", "ec": INK},
             arrowprops={"arrowstyle": "-", "color": INK},
+            **TEXT,
         )
 
 
 def _frame(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
-    from matplotlib.legend_handler import HandlerTuple
-    from matplotlib.lines import Line2D
-    from matplotlib.transforms import offset_copy
-
-    counts = Counter(map(state_of, ordered))
-    shown = [state for state in STATES if counts[state]]
-    legend = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker="s",
-            markersize=11,
-            color=style_of(state).fill,
-            markeredgecolor=SOFT,
-            markeredgewidth=0.5,
-        )
-        for state in shown
-    ]
-    marks = [
-        Line2D(
-            [],
-            [],
-            linestyle="none",
-            marker=style_of(state).mark,
-            markersize=6,
-            color=style_of(state).ink if state in _MARKED else "none",
-        )
-        for state in shown
-    ]
-    # In heights of a line: below the names of the columns, which are turned where they are long.
-    longest = max((len(word) for _, word in plan.below), default=0)
-    lines = 0.4 if not longest else 1.8 if longest <= 3 else 1.8 + 0.36 * longest
-    below = offset_copy(ax.transAxes, ax.get_figure(root=True), y=-10 * lines, units="points")
-    ax.legend(
-        list(zip(legend, marks, strict=True)),
-        [f"{style_of(state).word} {counts[state]:,}" for state in shown],
-        handler_map={tuple: HandlerTuple(ndivide=1)},
-        loc="upper left",
-        bbox_to_anchor=(0, 0),
-        bbox_transform=below,
-        ncols=6,
-        frameon=False,
-        borderaxespad=0,
-        handletextpad=0.3,
-        columnspacing=1.2,
-    )
-    for side in ax.spines.values():
-        side.set_visible(False)
+    _legend(ax, ordered, plan)
     ax.set_yticks([at for at, _ in plan.left], [word for _, word in plan.left], color=SOFT)
     ax.set_xticks([at for at, _ in plan.below], [word for _, word in plan.below], color=SOFT)
     if any(len(word) > 3 for _, word in plan.below):
         for tick in ax.get_xticklabels():
             tick.set(rotation=45, ha="right", rotation_mode="anchor")
-    for tick in (*ax.get_xticklabels(), *ax.get_yticklabels()):
-        tick.set_parse_math(False)
+    frameless(ax)
     ax.tick_params(length=0, labelsize=8 if len(plan.left) > 8 else 9)
-    title = f"{len(ordered):,} ranks, {plan.order}"
-    ax.set_title(title, loc="left", fontsize=11, color=INK, pad=18)
+    title(ax, f"{len(ordered):,} ranks, {plan.order}", pad=18)
+
+
+def _legend(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
+    from matplotlib.legend_handler import HandlerTuple
+
+    counts = Counter(map(state_of, ordered))
+    styles = {state: style_of(state) for state in STATES if counts[state]}
+    edge = {"markeredgecolor": SOFT, "markeredgewidth": 0.5}
+    squares = [legend_mark("s", 11, style.fill, **edge) for style in styles.values()]
+    marks = [
+        legend_mark(style.mark, 6, style.ink if state in _MARKED else "none")
+        for state, style in styles.items()
+    ]
+    # In heights of a line: below the names of the columns, which are turned where they are long.
+    longest = max((len(word) for _, word in plan.below), default=0)
+    lines = 0.4 if not longest else 1.8 if longest <= 3 else 1.8 + 0.36 * longest
+    legend_below(
+        ax,
+        list(zip(squares, marks, strict=True)),
+        [f"{style.word} {counts[state]:,}" for state, style in styles.items()],
+        10 * lines,
+        handler_map={tuple: HandlerTuple(ndivide=1)},
+        ncols=6,
+        handletextpad=0.3,
+        columnspacing=1.2,
+    )

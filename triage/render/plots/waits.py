@@ -5,12 +5,12 @@ corners, a thick border and its word, so that it stands out without colours too.
 """
 
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from triage.domain.report import WaitEdge, WaitNode, Waits
 from triage.render.pictures.graph import boxes, curve, ranks_text
 from triage.render.pictures.layout import BOX_HEIGHT, BOX_WIDTH, Placed, place
-from triage.render.plots.style import INK, SOFT, axes, label, say_nothing, style_of
+from triage.render.plots.style import SOFT, TEXT, axes, label, say_nothing, style_of, title
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -46,8 +46,7 @@ def draw(waits: Waits, ax: "Axes | None" = None) -> "Axes":
     ax.set_aspect("equal")
     ax.set_axis_off()
     more = f"; {omitted:,} smaller boxes are left out" if omitted else ""
-    title = f"Who waits for whom: an arrow is “waits for”{more}"
-    ax.set_title(title, loc="left", fontsize=11, color=INK)
+    title(ax, f"Who waits for whom: an arrow is “waits for”{more}")
     return ax
 
 
@@ -74,32 +73,14 @@ def _box(ax: "Axes", one: WaitNode, corner: tuple[int, int], scale: float) -> No
         (f"{word}{ranks_text(one, 14)}", 51, "bold" if strong else "normal"),
     )
     for text, dy, weight in lines:
-        ax.text(
-            x + 10,
-            y + dy,
-            text,
-            fontsize=8 * scale,
-            weight=weight,
-            color=INK,
-            zorder=3,
-            va="center",
-            parse_math=False,
-            clip_on=True,
-        )
+        look = {**TEXT, "fontsize": 8 * scale, "weight": weight}
+        ax.text(x + 10, y + dy, text, zorder=3, va="center", clip_on=True, **look)
 
 
 def _outline(x: int, y: int, cut: int) -> list[tuple[int, int]]:
     right, low = x + BOX_WIDTH, y + BOX_HEIGHT
-    return [
-        (x + cut, y),
-        (right - cut, y),
-        (right, y + cut),
-        (right, low - cut),
-        (right - cut, low),
-        (x + cut, low),
-        (x, low - cut),
-        (x, y + cut),
-    ]
+    top, bottom = [(x + cut, y), (right - cut, y)], [(right - cut, low), (x + cut, low)]
+    return [*top, (right, y + cut), (right, low - cut), *bottom, (x, low - cut), (x, y + cut)]
 
 
 def _arrow(ax: "Axes", edge: WaitEdge, placed: Placed, scale: float) -> None:
@@ -119,16 +100,9 @@ def _arrow(ax: "Axes", edge: WaitEdge, placed: Placed, scale: float) -> None:
             shrinkB=0,
         )
     )
-    ax.text(
-        *middle,
-        f"{edge.num_ranks:,}",
-        fontsize=7.5 * scale,
-        color=SOFT,
-        ha="center",
-        va="center",
-        zorder=1.5,
-        bbox={"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"},
-    )
+    ground = {"boxstyle": "round,pad=0.15", "fc": "white", "ec": "none"}
+    place: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 1.5, "bbox": ground}
+    ax.text(*middle, f"{edge.num_ranks:,}", fontsize=7.5 * scale, color=SOFT, **place)
 
 
 def _path(drawn: str) -> "Path":

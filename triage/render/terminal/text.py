@@ -23,9 +23,8 @@ from triage.render.words.answer import cause, coverage_facts, victims_text
 from triage.render.words.belief import belief
 from triage.render.words.clean import cells, cut, one_line
 from triage.render.words.counts import count
-from triage.render.words.moments import MARKS, days, doubt, lines, relative
-from triage.render.words.moments import Line as MomentLine
-from triage.render.words.next_step import commands, looks, next_step
+from triage.render.words.moments import MARKS, TimelineRow, days, doubt, relative, timeline_rows
+from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.render.words.ranges import condense, condense_names, name_ranks
 
 __all__ = [
@@ -167,31 +166,31 @@ def cite(reason: Because) -> str:
 
 def _timeline(answer: Answer, width: int) -> list[Line]:
     """Moments in two lines each: when and where, then what the line says, cut to fit."""
-    moments = lines(answer)
-    if not moments:
+    rows = timeline_rows(answer)
+    if not rows:
         return []
     # Of many nodes the suspects' and the stop itself.
-    first = sorted(moments, key=lambda line: (line.moment.kind not in MARKS, line.role is None))
-    kept = {id(line) for line in first[:MAX_MOMENTS]}
-    dates = days(moments)
+    first = sorted(rows, key=lambda row: (row.moment.kind not in MARKS, row.role is None))
+    kept = {id(row) for row in first[:MAX_MOMENTS]}
+    dates = days(rows)
     title = f"Time line of {dates[0]}, UTC" if len(dates) == 1 else "Time line, UTC"
     shown = [Line(title, BOLD)]
-    for line in moments:
-        if id(line) in kept:
-            shown += _moment(line, width, with_day=len(dates) != 1)
-    left = len(moments) - len(kept)
+    for row in rows:
+        if id(row) in kept:
+            shown += _moment(row, width, with_day=len(dates) != 1)
+    left = len(rows) - len(kept)
     return shown + (item(f"and {count(left, 'more node')} (--format html)", width) if left else [])
 
 
-def _moment(line: MomentLine, width: int, *, with_day: bool) -> Iterator[Line]:
-    clock = f"{line.day} {line.clock}".strip() if with_day else line.clock
-    head = f"  {clock or 'undated'} {relative(line.from_stop_s):>9}  "
-    text = clean(line.moment.text)
-    if line.moment.kind in MARKS:
+def _moment(row: TimelineRow, width: int, *, with_day: bool) -> Iterator[Line]:
+    clock = f"{row.day} {row.clock}".strip() if with_day else row.clock
+    head = f"  {clock or 'undated'} {relative(row.from_stop_s):>9}  "
+    text = clean(row.moment.text)
+    if row.moment.kind in MARKS:
         yield from item(text, width, BOLD, first=head)
         return
-    facts = [one_line(line.where, 60), clean(line.what), doubt(line.moment.error_s, "+/-")]
-    colour = "" if line.role is None else _ROLE_COLOUR[line.role]
+    facts = [one_line(row.where, 60), clean(row.what), doubt(row.moment.error_s, "+/-")]
+    colour = "" if row.role is None else _ROLE_COLOUR[row.role]
     yield from item(", ".join(filter(None, facts)), width, colour, first=head)
     indent = " " * cells(head)
     two_lines = cut(text, max(2 * (width - len(indent)) - 12, 12))
@@ -250,11 +249,11 @@ def _refused(word: str, files: Sequence[Refused], width: int) -> Iterator[Line]:
 
 def _next_step(answer: Answer, width: int) -> list[Line]:
     lines = [Line("Next step", BOLD), *item(next_step(answer), width, first="  ")]
-    for command in commands(answer):
+    for command in cordon_commands(answer):
         lines += map(Line, _continued(command, width))
-    if looks(answer):
+    if inspection_commands(answer):
         lines.append(Line("  To look, without changing anything:"))
-    for command in looks(answer):
+    for command in inspection_commands(answer):
         lines += map(Line, _continued(command, width))
     return lines
 

@@ -12,7 +12,16 @@ from datetime import UTC
 from triage.domain.category import Role
 from triage.domain.report import Answer, Moment
 
-__all__ = ["MARKS", "NEAREST_S", "TICKS", "Line", "days", "doubt", "lines", "relative"]
+__all__ = [
+    "MARKS",
+    "NEAREST_S",
+    "TICKS",
+    "TimelineRow",
+    "days",
+    "doubt",
+    "relative",
+    "timeline_rows",
+]
 
 MARKS = {"stop", "end"}
 """Kinds of moments that are of the job and not of a node."""
@@ -34,7 +43,7 @@ _HOURS_S, _DAY_S = 7200.0, 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class TimelineRow:
     """One moment, ready to show. ``from_stop_s`` is None where either time is unknown.
 
     ``role`` is that of the suspect on its node, None for other nodes and for the job.
@@ -73,7 +82,7 @@ class Line:
         return ", ".join(dict.fromkeys(word for word in words if word))
 
 
-def lines(answer: Answer) -> tuple[Line, ...]:
+def timeline_rows(answer: Answer) -> tuple[TimelineRow, ...]:
     """The time line of ``answer``; empty when there is none."""
     moments = answer.timeline
     stops = [
@@ -87,7 +96,7 @@ def lines(answer: Answer) -> tuple[Line, ...]:
     for suspect in answer.suspects:
         roles.setdefault(suspect.node, suspect.role)
     return tuple(
-        Line(
+        TimelineRow(
             moment,
             None if zero is None or moment.at is None else (moment.at - zero).total_seconds(),
             roles.get(moment.node) if moment.node is not None else None,
@@ -96,7 +105,7 @@ def lines(answer: Answer) -> tuple[Line, ...]:
     )
 
 
-def days(shown: Sequence[Line]) -> tuple[str, ...]:
+def days(shown: Sequence[TimelineRow]) -> tuple[str, ...]:
     """The days that the moments lie on, in order."""
     return tuple(sorted({line.day for line in shown if line.day}))
 

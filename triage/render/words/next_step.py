@@ -14,7 +14,7 @@ from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
 from triage.render.words.ranges import condense, condense_names, name_ranks
 
-__all__ = ["MAX_COMMANDS", "commands", "looks", "next_step", "what_is_missing"]
+__all__ = ["MAX_COMMANDS", "cordon_commands", "inspection_commands", "next_step", "what_is_missing"]
 
 # n3, gpu-a-017.cluster.local; never a blank, a quote, a leading dash or an expression.
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
@@ -100,7 +100,7 @@ def next_step(answer: Answer) -> str:
     return f"{step}{_caution(answer)}{_surer(answer)}"
 
 
-def commands(answer: Answer) -> tuple[str, ...]:
+def cordon_commands(answer: Answer) -> tuple[str, ...]:
     """Slurm and Kubernetes commands that take the cordoned nodes out; empty without any.
 
     A node that only wants a reboot is rebooted, and a GPU that only wants a reset is
@@ -119,7 +119,7 @@ def commands(answer: Answer) -> tuple[str, ...]:
     return (*slurm, *(f"kubectl cordon {node}" for node in nodes), *resets)
 
 
-def looks(answer: Answer) -> tuple[str, ...]:
+def inspection_commands(answer: Answer) -> tuple[str, ...]:
     """Commands that only look at suspects which are not taken out; empty without any."""
     wanted = [
         suspect

@@ -23,7 +23,7 @@ from triage.render.pictures import graph, grid_svg, progress_svg, timeline_svg
 from triage.render.pictures.grid import STATES, arrange, ranks_by_state, state_of, summary
 from triage.render.pictures.markup import Html
 from triage.render.words.clean import cut, one_line
-from triage.render.words.moments import days, lines
+from triage.render.words.moments import days, timeline_rows
 from triage.render.words.ranges import condense
 
 __all__ = ["MEANING", "PictureStore", "Pictures", "draw", "grid_bytes"]
@@ -93,7 +93,7 @@ class PictureStore:
 
 def draw(answer: Answer) -> Pictures:
     """All pictures of an answer."""
-    moments = lines(answer)
+    moments = timeline_rows(answer)
     when = days(moments)
     states = tuple(
         (name, MEANING[name], len(members), condense(members, max_chars=MAX_RANK_CHARS))

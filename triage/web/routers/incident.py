@@ -17,7 +17,7 @@ from triage.api.requests.values import Cursor, Name, known_query, one_id
 from triage.api.state import state_of
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
-from triage.render.words.next_step import commands, looks, next_step
+from triage.render.words.next_step import cordon_commands, inspection_commands, next_step
 from triage.services.incidents.pictures import Pictures, PictureStore
 from triage.services.incidents.repeats import Repeat, repeats_of
 from triage.services.incidents.resolve import resolve
@@ -131,8 +131,8 @@ def live_part(seen: ShownIncident) -> dict[str, Any]:
         "answer": answer,
         "pictures": seen.pictures,
         "step": "" if answer is None else next_step(answer),
-        "commands": () if answer is None else commands(answer),
-        "looks": () if answer is None else looks(answer),
+        "commands": () if answer is None else cordon_commands(answer),
+        "looks": () if answer is None else inspection_commands(answer),
     }
 
 
