@@ -195,10 +195,10 @@ def bind(host: str, port: int) -> socket.socket:
     Raises :class:`OSError` where the address cannot be had.
     """
     allow_many_connections()
-    found = socket.getaddrinfo(
+    infos = socket.getaddrinfo(
         host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE | socket.AI_NUMERICSERV
     )
-    family, kind, protocol, _, address = found[0]
+    family, kind, protocol, _, address = infos[0]
     made = socket.socket(family, kind, protocol)
     try:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

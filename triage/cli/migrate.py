@@ -9,7 +9,7 @@ from triage.cli.extras import service_packages
 __all__ = ["HELP", "migrate"]
 
 HELP = """
-Bring the database to the newest revision, or to the one given.
+Bring the database to the newest revision, or to another.
 
 It may run while the release before is still running, and may run twice.
 `triage serve` does it by itself for the database in its data directory.

@@ -11,7 +11,7 @@ from triage.cli.output import columns, emit, print_lines
 __all__ = ["HELP", "node"]
 
 HELP = """
-Show the history of a node: its incidents and the errors of its logs.
+Show the history of a node: its incidents and errors.
 
 \b
 Examples:

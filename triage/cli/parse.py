@@ -13,9 +13,9 @@ from triage.render.words.clean import cells, encodable, one_line
 __all__ = ["HELP", "RowFormat", "parse"]
 
 HELP = """
-Print the evidence that was read out of each file, one row a line.
+Print the evidence that was read out of each file.
 
-Use it to see why a line of a log counts or does not.
+It prints one row of evidence a line, to show why a line of a log counts.
 
 \b
 Examples:

@@ -169,12 +169,11 @@ def bound(host: str, port: int) -> Iterator[socket.socket]:
 def is_loopback(host: str) -> bool:
     """Whether only this machine reaches it; a name counts by all of its addresses."""
     try:
-        found = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
+        infos = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except OSError as error:
         raise UsageError(f"--host {host} is no address of this machine: {error}") from error
-    return all(
-        ipaddress.ip_address(str(address[0]).partition("%")[0]).is_loopback for *_, address in found
-    )
+    addresses = (str(address[0]).partition("%")[0] for *_, address in infos)
+    return all(ipaddress.ip_address(address).is_loopback for address in addresses)
 
 
 def address_of(host: str, sock: socket.socket) -> str:

@@ -12,7 +12,9 @@ from triage.errors import Conflict, UsageError
 __all__ = ["HELP", "show"]
 
 HELP = """
-Show the answer to one incident, as `triage analyze` prints it.
+Show the answer to one incident.
+
+It is printed as `triage analyze` prints it.
 
 \b
 Examples:

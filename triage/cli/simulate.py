@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 __all__ = ["HELP", "simulate"]
 
 HELP = """
-Write a simulated job with a known fault, for drills and tests.
+Write a simulated job with a known fault, for drills.
 
 A kind of fault writes flight-recorder dumps only. A scenario, or a category of
 the report, writes a whole incident: dumps, kernel logs, job logs, job.json.

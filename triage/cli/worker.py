@@ -19,7 +19,7 @@ not finished goes back to the queue.
 """
 
 SCHEDULER_HELP = """
-Run the scheduler: it wakes workers for rows that nobody holds.
+Run the scheduler: it wakes workers for rows nobody holds.
 
 Once a day it also removes what is too old, as `triage prune` does.
 One scheduler is enough; a second does no harm.

@@ -77,10 +77,7 @@ def pack(
     counts: dict[str, int] = {}
     used: set[str] = set()
     total = 0
-    stream: IO[bytes] = target
-    if bounds.compress:
-        # The wire is slower than any level of compression: the cheapest one is enough.
-        stream = gzip.GzipFile("", "wb", 1, target, 0)  # type: ignore[assignment]
+    stream = _compressed(target) if bounds.compress else target
     with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for artifact in artifacts:
             with tempfile.TemporaryFile(dir=scratch) as copy:
@@ -101,6 +98,11 @@ def pack(
     if stream is not target:
         stream.close()
     return Packed(counts, total, tuple(all_notes))
+
+
+def _compressed(target: IO[bytes]) -> IO[bytes]:
+    # The wire is slower than any level of compression: the cheapest one is enough.
+    return gzip.GzipFile("", "wb", 1, target, 0)  # type: ignore[return-value]
 
 
 def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Copy:

@@ -11,13 +11,13 @@ import os
 import signal
 import sys
 from contextlib import suppress
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from triage.collectors.capture import end_all, end_process_at
 from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
 from triage.collectors.deadline import Deadline
-from triage.collectors.options import SHARED, Misuse, Options, bytes_of, seconds_of
+from triage.collectors.options import OPTIONS, SHARED, Misuse, Options, bytes_of, seconds_of
 from triage.collectors.summary import lines_of, list_lines, note_lines
 from triage.version import __version__
 
@@ -28,8 +28,6 @@ __all__ = ["main", "options_of", "parser", "run"]
 
 ABOUT = "Send this node's dumps, kernel log and job logs of one job to the service."
 NICENESS = 10
-
-_DEFAULTS = Options()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -77,106 +75,21 @@ def parser() -> argparse.ArgumentParser:
         # "--token X" must not be taken for --token-file: X would be a token.
         allow_abbrev=False,
     )
-    _add_files(made)
-    _add_limits(made)
+    for name, option in OPTIONS.items():
+        if not option.metavar:
+            made.add_argument(name, action="store_true", help=option.help)
+            continue
+        values: dict[str, Any] = {"metavar": option.metavar, "default": option.default}
+        if option.metavar == "GLOB":
+            values["action"] = "append"
+        elif option.metavar == "S":
+            values["type"] = float
+        elif option.metavar == "HOW":
+            values["choices"] = SHARED
+        default = " (default: %(default)s)" if option.default else ""
+        made.add_argument(name, help=option.help + default, **values)
     made.add_argument("--version", action="version", version=f"nccl-triage {__version__}")
     return made
-
-
-def _add_files(made: argparse.ArgumentParser) -> None:
-    """Which service, which job, which files."""
-    add = made.add_argument
-    add(
-        "--url",
-        default=_DEFAULTS.url,
-        metavar="URL",
-        help="address of the service: https://triage.example",
-    )
-    add("--token-file", metavar="FILE", help="file that holds the token; else TRIAGE_TOKEN")
-    add("--job-id", metavar="ID", help="the job [SLURM_JOB_ID]")
-    add("--node", metavar="NAME", help="this node [SLURMD_NODENAME, NODE_NAME, the host name]")
-    add("--incident", metavar="ID", help="add to this incident, not to the job's newest")
-    add(
-        "--fr",
-        action="append",
-        metavar="GLOB",
-        help="dumps, repeatable; else where PyTorch writes them",
-    )
-    add(
-        "--logs",
-        action="append",
-        metavar="GLOB",
-        help="job logs, repeatable; else Slurm's output files",
-    )
-    add(
-        "--kernel-log",
-        metavar="FILE",
-        help="the kernel log; else that of journalctl, dmesg or /var/log",
-    )
-    add("--no-kernel-log", action="store_true", help="send no kernel log")
-    add(
-        "--since",
-        metavar="TIME",
-        help="only files and lines since then: 6h, @EPOCH or 2026-11-21T03:14:15Z; by default"
-        " the start of the job, else a day ago",
-    )
-    add(
-        "--shared",
-        choices=SHARED,
-        default=_DEFAULTS.shared,
-        help="files that all nodes see. auto: the job's first node sends them; send: this node"
-        " does; skip: it does not; own: they count as this node's (default: auto)",
-    )
-
-
-def _add_limits(made: argparse.ArgumentParser) -> None:
-    """When to send, how long, how much, and by which way."""
-    add = made.add_argument
-    add("--only-with-dumps", action="store_true", help="send nothing if no dump is found")
-    add(
-        "--wait-for-dumps",
-        type=float,
-        default=0.0,
-        metavar="S",
-        help="wait up to S seconds until dumps are written, within the deadline (default: 0)",
-    )
-    add(
-        "--deadline",
-        type=float,
-        default=_DEFAULTS.deadline_s,
-        metavar="S",
-        help="seconds that the whole run may take (default: 60)",
-    )
-    add(
-        "--max-bytes",
-        metavar="SIZE",
-        default="1G",
-        help="most of a bundle before compression (default: 1G)",
-    )
-    add(
-        "--max-log-bytes",
-        metavar="SIZE",
-        default="64M",
-        help="send at most this much of the end of a log (default: 64M)",
-    )
-    add(
-        "--spool",
-        metavar="DIR",
-        help="folder where bundles wait to be sent (default: /var/spool/triage, else"
-        " $XDG_STATE_HOME/triage/spool)",
-    )
-    add(
-        "--spool-max-bytes",
-        metavar="SIZE",
-        default="4G",
-        help="most of all bundles that wait (default: 4G)",
-    )
-    add("--flush-spool", action="store_true", help="send the bundles that wait; collect nothing")
-    add("--dry-run", action="store_true", help="list what would be sent; send nothing")
-    add("--strict", action="store_true", help="exit with 1 if the service lacks anything")
-    add("--no-compress", action="store_true", help="send without gzip")
-    add("--ca-file", metavar="FILE", help="certificate authorities to trust for https")
-    add("--insecure", action="store_true", help="check no certificate; only for loopback")
 
 
 def options_of(given: argparse.Namespace) -> Options:

@@ -7,7 +7,7 @@ import time
 from calendar import timegm
 from typing import NamedTuple
 
-__all__ = ["SHARED", "Misuse", "Options", "bytes_of", "seconds_of"]
+__all__ = ["OPTIONS", "SHARED", "Misuse", "Option", "Options", "bytes_of", "seconds_of"]
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -33,6 +33,48 @@ class Misuse(Exception):
 
     Not in the tree of ``triage.errors``, which needs a newer Python than nodes have.
     """
+
+
+class Option(NamedTuple):
+    """An option of the command line; ``metavar`` is empty for a flag.
+
+    GLOB is given again for more, S is in seconds, HOW is one of ``SHARED``.
+    """
+
+    metavar: str
+    help: str
+    default: str | float | None = None
+
+
+OPTIONS = {
+    "--url": Option("URL", "address of the service, such as https://triage.example", ""),
+    "--token-file": Option("FILE", "file that holds the token; else TRIAGE_TOKEN"),
+    "--job-id": Option("ID", "the job [SLURM_JOB_ID]"),
+    "--node": Option("NAME", "this node [SLURMD_NODENAME, NODE_NAME, the host name]"),
+    "--incident": Option("ID", "add to this incident, not to the job's newest"),
+    "--fr": Option("GLOB", "dumps, repeatable; else where PyTorch writes them"),
+    "--logs": Option("GLOB", "job logs, repeatable; else Slurm's output files"),
+    "--kernel-log": Option("FILE", "the kernel log; else that of journalctl, dmesg or /var/log"),
+    "--no-kernel-log": Option("", "send no kernel log"),
+    "--since": Option("TIME", "only what is newer: 6h, @EPOCH or RFC 3339; else the job's start"),
+    "--shared": Option(
+        "HOW", "files that all nodes see: auto (the first node sends them), send, skip, own", "auto"
+    ),
+    "--only-with-dumps": Option("", "send nothing if no dump is found"),
+    "--wait-for-dumps": Option("S", "wait up to S seconds until dumps are written", 0.0),
+    "--deadline": Option("S", "seconds that the whole run may take", 60.0),
+    "--max-bytes": Option("SIZE", "most of a bundle before compression", "1G"),
+    "--max-log-bytes": Option("SIZE", "send at most this much of the end of a log", "64M"),
+    "--spool": Option("DIR", "folder where bundles wait; else /var/spool/triage or the user's"),
+    "--spool-max-bytes": Option("SIZE", "most of all bundles that wait", "4G"),
+    "--flush-spool": Option("", "send the bundles that wait; collect nothing"),
+    "--dry-run": Option("", "list what would be sent; send nothing"),
+    "--strict": Option("", "exit with 1 if the service lacks anything"),
+    "--no-compress": Option("", "send without gzip"),
+    "--ca-file": Option("FILE", "certificate authorities to trust for https"),
+    "--insecure": Option("", "check no certificate; only for loopback"),
+}
+"""All options, for ``python3 -m triage.collectors`` and for ``triage collect`` alike."""
 
 
 class Options(NamedTuple):

@@ -166,18 +166,18 @@ class Spool:
         """
         now = time.time()
         self._drop_stale(now)
-        found: list[tuple[int, str, os.stat_result]] = []
+        bundles: list[tuple[int, str, os.stat_result]] = []
         for turn, folder in enumerate((self.refused, self.root)):
             with suppress(OSError), os.scandir(folder) as entries:
                 for entry in entries:
                     if entry.name.endswith(SUFFIX):
                         with suppress(OSError):
-                            found.append((turn, entry.path, entry.stat(follow_symlinks=False)))
+                            bundles.append((turn, entry.path, entry.stat(follow_symlinks=False)))
         # Within a folder the name begins with the time.
-        found.sort(key=lambda one: (one[0], os.path.basename(one[1])))
-        total = sum(status.st_size for _, _, status in found)
+        bundles.sort(key=lambda bundle: (bundle[0], os.path.basename(bundle[1])))
+        total = sum(status.st_size for _, _, status in bundles)
         deleted = []
-        for _, path, status in found:
+        for _, path, status in bundles:
             if path in keep:
                 continue
             if total > max_bytes or now - status.st_mtime > max_age_s:

@@ -86,17 +86,17 @@ class Guard:
         if not isinstance(url.host, str):
             return (address_of(str(url.host)),)
         try:
-            found = tuple(address_of(one) for one in self._resolve(url.host, url.port))
+            addresses = tuple(map(address_of, self._resolve(url.host, url.port)))
         except (OSError, ValueError, UnicodeError):
-            found = ()
-        if not found:
+            addresses = ()
+        if not addresses:
             why = "the host does not resolve"
             raise Unprocessable(
                 f"the address cannot be used: {why}",
                 hint="check the name, and the resolver of this machine",
                 places=(Place(where, why),),
             )
-        return found
+        return addresses
 
     def _listed(self, address: Address) -> bool:
         return any(
@@ -113,13 +113,13 @@ def resolve_by_system(host: str, port: int) -> tuple[str, ...]:
 
     def ask() -> None:
         try:
-            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            infos = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
         except (OSError, UnicodeError) as failed:
             answers.put(failed if isinstance(failed, OSError) else OSError(str(failed)))
         else:
-            answers.put(tuple(str(one[4][0]) for one in found))
+            answers.put(tuple(str(address[0]) for *_, address in infos))
 
-    # getaddrinfo cannot be told when to give up, so it is left behind when it does not answer.
+    # getaddrinfo takes no timeout, so its thread is left behind when it does not answer.
     threading.Thread(target=ask, name="resolve", daemon=True).start()
     try:
         answer = answers.get(timeout=RESOLVE_TIMEOUT_S)

@@ -26,6 +26,7 @@ _LEAST_POINTS: Final = 3
 _SPAN: Final = 0.12
 # The share of points that lie within the panel; what is above stands at its edge.
 _SHOWN: Final = 0.97
+_STROKE: Final[Attributes] = {"stroke-width": 1.5, "stroke-linejoin": "round"}
 _WORDS: Final = {
     ChangeKind.STOPPED: "stopped",
     ChangeKind.SLOWER: "slower",
@@ -133,14 +134,7 @@ def _panel(
         share = min(max((value - low) / (high - low), 0.0), 1.0)
         return round(top + _PANEL * (1 - share), 1)
 
-    points: list[str] = []
-    pen = "M"
-    for x, value in zip(at, values, strict=True):
-        if value is None:
-            pen = "M"
-            continue
-        points.append(f"{pen}{x} {y(value)}")
-        pen = "L"
+    points = [None if value is None else y(value) for value in values]
     above = [x for x, value in zip(at, values, strict=True) if value is not None and value > high]
     frame = f"M{_LEFT} {top}V{top + _PANEL}H{_LEFT + _PLOT}"
     ink: Attributes = {"fill": "none", "stroke": "currentColor", "stroke-opacity": 0.35}
@@ -150,19 +144,21 @@ def _panel(
             _text(_LEFT - 6, top - 6, name, "start", dx=-_LEFT + 10),
             _text(_LEFT - 6, y(high) + 10, _number(high), "end"),
             _text(_LEFT - 6, y(low), _number(low), "end"),
-            el(
-                "path",
-                {
-                    "d": "".join(points),
-                    "fill": "none",
-                    "stroke": colour,
-                    "stroke-width": 1.5,
-                    "stroke-linejoin": "round",
-                },
-            ),
+            el("path", {"d": _curve(at, points), "fill": "none", "stroke": colour, **_STROKE}),
             join(el("path", {"d": f"M{x - 3} {top + 5}l3 -5l3 5z", "fill": colour}) for x in above),
         )
     )
+
+
+def _curve(at: Sequence[float], ys: Sequence[float | None]) -> str:
+    """A path through the points; it breaks off where one is missing."""
+    drawn = []
+    pen = "M"
+    for x, y in zip(at, ys, strict=True):
+        if y is not None:
+            drawn.append(f"{pen}{x} {y}")
+        pen = "M" if y is None else "L"
+    return "".join(drawn)
 
 
 def _change(change: Change, progress: JobProgress, axis: _Axis, floor: int) -> Html:
