@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -33,6 +33,10 @@ WRONG_USAGE = 2
 WIDTH = 80
 
 
+def _option(metavar: str, sentence: str) -> Any:  # noqa: ANN401 - typer's own type
+    return typer.Option(metavar=metavar, help=sentence)
+
+
 def simulate(
     kind: Annotated[
         str | None,
@@ -44,43 +48,26 @@ def simulate(
     folder: Annotated[
         Path | None, typer.Argument(metavar="OUT", help="Folder to write, the same as --out.")
     ] = None,
-    out: Annotated[
-        Path | None,
-        typer.Option(metavar="DIR", help="Folder to write; it must be new or empty."),
-    ] = None,
-    ranks: Annotated[int, typer.Option(metavar="N", help="Ranks (GPUs) of the job.")] = 64,
+    out: Annotated[Path | None, _option("DIR", "Folder to write; it must be new or empty.")] = None,
+    ranks: Annotated[int, _option("N", "Ranks (GPUs) of the job.")] = 64,
     tp: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Tensor parallel size; chosen by kind and ranks if left out."
-        ),
+        int | None, _option("N", "Tensor parallel size; chosen by kind and ranks if left out.")
     ] = None,
     pp: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Pipeline stages; chosen by kind and ranks if left out."),
+        int | None, _option("N", "Pipeline stages; chosen by kind and ranks if left out.")
     ] = None,
     ep: Annotated[
-        int | None,
-        typer.Option(metavar="N", help="Expert parallel size; adds all_to_all operations."),
+        int | None, _option("N", "Expert parallel size; adds all_to_all operations.")
     ] = None,
     culprit: Annotated[
-        int | None, typer.Option(metavar="RANK", help="Rank at fault; drawn by seed if left out.")
+        int | None, _option("RANK", "Rank at fault; drawn by seed if left out.")
     ] = None,
-    seed: Annotated[
-        int, typer.Option(metavar="N", help="Seed; the same one gives the same bytes.")
-    ] = 0,
-    entries: Annotated[
-        int, typer.Option(metavar="N", help="Ring size (TORCH_FR_BUFFER_SIZE).")
-    ] = 2000,
+    seed: Annotated[int, _option("N", "Seed; the same one gives the same bytes.")] = 0,
+    entries: Annotated[int, _option("N", "Ring size (TORCH_FR_BUFFER_SIZE).")] = 2000,
     steps: Annotated[
-        int | None,
-        typer.Option(
-            metavar="N", help="Steps before the fault; as many as fill the ring if left out."
-        ),
+        int | None, _option("N", "Steps before the fault; as many as fill the ring if left out.")
     ] = None,
-    frames: Annotated[
-        int, typer.Option(metavar="N", help="Stack depth of each entry; 0 for no stacks.")
-    ] = 8,
+    frames: Annotated[int, _option("N", "Stack depth of each entry; 0 for no stacks.")] = 8,
     timing: Annotated[
         bool | None,
         typer.Option(help="Timing events: state 'started' and durations; off unless live."),
@@ -91,76 +78,53 @@ def simulate(
     batched_p2p: Annotated[
         bool, typer.Option(help="Pipeline send and recv in coalesced blocks, not one by one.")
     ] = True,
-    gpus_per_node: Annotated[int, typer.Option(metavar="N", help="Ranks on each node.")] = 8,
+    gpus_per_node: Annotated[int, _option("N", "Ranks on each node.")] = 8,
     skew_ms: Annotated[
-        float,
-        typer.Option(metavar="MS", help="Clocks of the nodes are off by up to this, either way."),
+        float, _option("MS", "Clocks of the nodes are off by up to this, either way.")
     ] = 0.0,
     delay_ms: Annotated[
         float,
-        typer.Option(metavar="MS", help="How late the straggler is in each step (kind straggler)."),
+        _option("MS", "How late the straggler is in each step (kind straggler)."),
     ] = 60.0,
     missing: Annotated[
-        list[int] | None, typer.Option(metavar="RANK", help="No dump of this rank; repeatable.")
+        list[int] | None, _option("RANK", "No dump of this rank; repeatable.")
     ] = None,
     cut: Annotated[
-        list[int] | None,
-        typer.Option(metavar="RANK", help="The dump of this rank is cut short; repeatable."),
+        list[int] | None, _option("RANK", "The dump of this rank is cut short; repeatable.")
     ] = None,
     empty: Annotated[
-        list[int] | None,
-        typer.Option(metavar="RANK", help="The dump of this rank is empty; repeatable."),
+        list[int] | None, _option("RANK", "The dump of this rank is empty; repeatable.")
     ] = None,
     only_active: Annotated[
         bool, typer.Option("--only-active", help="Dumps without completed entries.")
     ] = False,
-    version: Annotated[
-        str, typer.Option(metavar="VERSION", help="Dump format, 2.4 to 2.10.")
-    ] = "2.10",
+    version: Annotated[str, _option("VERSION", "Dump format, 2.4 to 2.10.")] = "2.10",
     layout: Annotated[
         Literal["flat", "nodes"],
-        typer.Option(metavar="NAME", help="flat: dumps under fr/; nodes: under nodes/NODE/."),
+        _option("NAME", "flat: dumps under fr/; nodes: under nodes/NODE/."),
     ] = "flat",
-    prefix: Annotated[
-        str, typer.Option(metavar="TEXT", help="File name before the rank.")
-    ] = "comm_lib_trace_rank_",
+    prefix: Annotated[str, _option("TEXT", "File name before the rank.")] = "comm_lib_trace_rank_",
     job_json: Annotated[bool, typer.Option(help="Write job.json.")] = True,
     listed: Annotated[
         bool, typer.Option("--list", help="List kinds, scenarios and their categories, and end.")
     ] = False,
     campaign: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Draw many incidents into OUT by a table: llama3."),
+        str | None, _option("NAME", "Draw many incidents into OUT by a table: llama3.")
     ] = None,
-    count: Annotated[int, typer.Option(metavar="N", help="Incidents of the campaign.")] = 419,
-    healthy: Annotated[
-        int, typer.Option(metavar="N", help="Healthy jobs added to the campaign.")
-    ] = 0,
+    count: Annotated[int, _option("N", "Incidents of the campaign.")] = 419,
+    healthy: Annotated[int, _option("N", "Healthy jobs added to the campaign.")] = 0,
     sizes: Annotated[
-        str, typer.Option(metavar="N,N", help="Ranks of a campaign's jobs, with commas between.")
+        str, _option("N,N", "Ranks of a campaign's jobs, with commas between.")
     ] = "16,64",
-    lost: Annotated[
-        float,
-        typer.Option(metavar="PART", help="Share of files that an incident lacks, 0 to 1."),
-    ] = 0.0,
+    lost: Annotated[float, _option("PART", "Share of files that an incident lacks, 0 to 1.")] = 0.0,
     skew_minutes: Annotated[
-        float,
-        typer.Option(
-            metavar="MIN", help="Node clocks of incidents are off by up to this, either way."
-        ),
+        float, _option("MIN", "Node clocks of incidents are off by up to this, either way.")
     ] = 0.05,
-    kernel_lines: Annotated[
-        int, typer.Option(metavar="N", help="Harmless kernel lines of each node.")
-    ] = 30,
-    job_lines: Annotated[
-        int, typer.Option(metavar="N", help="Progress lines of an incident's job.")
-    ] = 40,
+    kernel_lines: Annotated[int, _option("N", "Harmless kernel lines of each node.")] = 30,
+    job_lines: Annotated[int, _option("N", "Progress lines of an incident's job.")] = 40,
     dumps: Annotated[bool, typer.Option(help="Write dumps with an incident.")] = True,
     bury: Annotated[
-        int,
-        typer.Option(
-            metavar="N", help="Consequence lines added to an incident, to bury its cause."
-        ),
+        int, _option("N", "Consequence lines added to an incident, to bury its cause.")
     ] = 0,
     telemetry: Annotated[
         bool, typer.Option("--telemetry", help="Add temperatures, power and clocks of all GPUs.")
