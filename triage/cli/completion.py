@@ -27,7 +27,7 @@ Print a script that completes commands and options in a shell.
     triage completion fish > ~/.config/fish/completions/triage.fish
 """
 
-# What stands for a file in the help where the option takes plain text.
+# Metavars of options that take a path as plain text.
 FILES = frozenset({"FILE", "DIR"})
 HELP_OPTION = Option(("--help", "-h"), "Show help", takes_value=False)
 
@@ -52,7 +52,7 @@ def completion(
 def tree(group: Any, path: tuple[str, ...] = ()) -> Iterator[Command]:  # noqa: ANN401
     """``group``, a command of typer's, and all commands below it."""
     below = getattr(group, "commands", {})
-    # What a parameter takes is read from the function: typer's own types differ by version.
+    # The types come from the function: typer's own differ by version.
     takes = get_type_hints(inspect.unwrap(group.callback)) if group.callback else {}
     arguments = [takes[one.name] for one in group.params if one.param_type_name == "argument"]
     yield Command(

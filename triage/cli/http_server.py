@@ -19,18 +19,18 @@ from uvicorn.protocols.http.h11_impl import H11Protocol, RequestResponseCycle
 __all__ = ["HttpServer", "bind", "server_config"]
 
 HEAD_S: Final = 15.0
-# Who is refused in the middle of its body is to read the answer before the connection ends.
+# A client that is refused in the middle of its body has this long to read the answer.
 REST_S: Final = 15.0
 IDLE_S: Final = 30
-# Requests that are being answered may go on for so long after SIGTERM.
+# How long requests in progress may take to finish after SIGTERM.
 GRACE_S: Final = 20
 MOST_HEAD_BYTES: Final = 32 * 1024
-# Thousands may wait for their turn with the beginning of a body: it is read in small pieces,
-# and so much of it at most. Whoever sends on has its turn, and large pieces cost less.
+# Thousands of uploads may wait for their turn. Of each, only the beginning of the body is read,
+# in small pieces; once it has its turn, large pieces cost less.
 SMALL_PIECE: Final = 4 << 10
 LARGE_PIECE: Final = 256 << 10
 BEGINNING: Final = 4 << 10
-# Every node of a job may knock at once.
+# Every node of a job may connect at once.
 BACKLOG: Final = 4096
 # Bytes that are no HTTP never reach the API, so their refusal is written here.
 NO_HTTP: Final = (
@@ -65,7 +65,7 @@ class GuardedProtocol(H11Protocol):
         self.watch_head()
 
     def read_in(self, size: int) -> None:
-        """From now on read up to ``size`` bytes at once: what asyncio's transports call so."""
+        """Read up to ``size`` bytes at once from now on, by an attribute of asyncio's."""
         self.transport.max_size = size  # type: ignore[attr-defined]
 
     def data_received(self, data: bytes) -> None:
@@ -75,7 +75,7 @@ class GuardedProtocol(H11Protocol):
         if self.num_bytes >= 2 * BEGINNING:
             self.read_in(LARGE_PIECE)
         elif self.num_bytes >= BEGINNING and self.is_read():
-            # Whoever wants more of the body resumes it.
+            # The handler resumes reading when it wants more of the body.
             self.flow.pause_reading()
         self.watch_head()
         self.watch_rest()
@@ -127,9 +127,9 @@ class GuardedProtocol(H11Protocol):
             self.rest_timer = None
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - the base class calls it
-        """What is no HTTP is answered with a problem document too, and nothing after it.
+        """Answer bytes that are no HTTP with a problem document, and close.
 
-        Whoever waits for the rest of its body learns that the client is gone.
+        A handler that waits for the rest of a body learns that the client is gone.
         """
         cycle: RequestResponseCycle | None = self.cycle
         if cycle is not None and not cycle.response_complete:
@@ -150,7 +150,7 @@ class GuardedProtocol(H11Protocol):
 
 
 class HttpServer(uvicorn.Server):
-    """Tells when it answers, and when it begins to stop."""
+    """A server that calls ``ready`` once it answers, and ``stop`` when it begins to stop."""
 
     def __init__(
         self, config: uvicorn.Config, ready: Callable[[], None], stop: Callable[[], None]

@@ -26,7 +26,7 @@ Examples:
 # Rows are handed on in pieces of about this size, so that a pager shows the first at once.
 _PIECE_BYTES = 64 * 1024
 
-# Column of the text form and its width; what is longer pushes the rest to the right.
+# Columns of the text form and their widths; a longer value pushes the rest to the right.
 _COLUMNS = (
     ("at", 24),
     ("node", 10),

@@ -41,7 +41,7 @@ CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """What the command line says."""
+    """The options of ``triage serve``."""
 
     host: str
     port: int

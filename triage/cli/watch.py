@@ -90,7 +90,7 @@ def followed(
             return incident
         if timeout_s is not None and time.monotonic() - begun >= timeout_s:
             return None
-        # What moves is asked for often; what stands still is left alone.
+        # The pause is short after a change and grows while nothing changes.
         pause_s = SHORTEST_S if lines != before else min(pause_s * 1.5, LONGEST_S)
         before = lines
         time.sleep(pause_s)

@@ -31,7 +31,7 @@ class Bundle:
 
     @property
     def headers(self) -> dict[str, str]:
-        """What the request says of its body."""
+        """Type and encoding of the body."""
         if self.tar is not None:
             return {"Content-Type": "application/x-tar"}
         return {"Content-Type": "application/x-tar", "Content-Encoding": "zstd"}

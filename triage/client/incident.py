@@ -53,7 +53,7 @@ class Incident:
 
     @property
     def facts(self) -> dict[str, Any]:
-        """What the service says of it, as it came."""
+        """Its fields as the service gave them."""
         return dict(self._facts)
 
     @property
@@ -88,12 +88,12 @@ class Incident:
 
     @property
     def created_at(self) -> datetime:
-        """When the service first heard of it, UTC."""
+        """When the service opened it, UTC."""
         return datetime.fromisoformat(self._facts["created_at"])
 
     @property
     def resolution(self) -> dict[str, Any] | None:
-        """What people said it turned out to be."""
+        """The label that people gave it afterwards, None before."""
         return cast("dict[str, Any] | None", self._facts.get("resolution"))
 
     @property
@@ -135,7 +135,7 @@ class Incident:
 
     @property
     def coverage(self) -> "DataFrame":
-        """What was read and what was not."""
+        """The files and lines that were read, and those that were not."""
         return frames.coverage(self._answer_or_none)
 
     @property
@@ -145,7 +145,7 @@ class Incident:
 
     @property
     def evidence(self) -> "DataFrame":
-        """What was read out of each file, before any judgement, in the order read."""
+        """The evidence read out of each file, in the order read."""
         return self._rows("evidence", EVIDENCE)
 
     @property

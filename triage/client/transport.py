@@ -26,7 +26,7 @@ Body = Callable[[], Iterator[bytes]]
 
 TRIES: Final = 4
 PAUSE_S: Final = 0.5
-# What the service, or a proxy before it, answers when the same may succeed later.
+# Statuses of the service, or of a proxy before it, after which the same may succeed.
 TRY_LATER: Final = frozenset({408, 429, 502, 503, 504})
 LONGEST_PAUSE_S: Final = 60.0
 # Refusals of triage.errors only; a service in the same process has more, of another form.
@@ -259,7 +259,7 @@ def where_of(place: Mapping[str, Any]) -> str:
 
 
 def with_message(error: R) -> R:
-    """The error, whose text is what is wrong and what to do about it."""
+    """The error with a text that says what is wrong and what to do."""
     places = [f"{place.where}: {place.message}" for place in error.places]
     text = "; ".join([error.detail, *(place for place in places if place not in error.detail)])
     error.args = (f"{text} ({error.hint})" if error.hint else text,)

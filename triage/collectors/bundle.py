@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 __all__ = ["MANIFEST", "Bounds", "Packed", "one_line", "pack"]
 
 CHUNK = 1 << 20
-# The first whole line of an end that is kept begins within so many bytes.
+# Bytes in which the first whole line is looked for, where only the end of a log is kept.
 LINE = 1 << 16
 # A dump that changes while it is read is being written: read again, so often.
 TRIES, PAUSE_S = 3, 0.5
@@ -43,7 +43,7 @@ class Bounds(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """What a bundle holds: files by kind, their bytes, and what is not as it was found."""
+    """What a bundle holds: numbers of files by kind, their bytes, and notes on what was cut."""
 
     counts: dict[str, int]
     size_bytes: int
@@ -191,7 +191,7 @@ def _unused(member: str, used: set[str]) -> str:
 
 
 def _header(member: str, size: int) -> tarfile.TarInfo:
-    """A plain file of nobody; no time, so that the same files give the same bytes."""
+    """A plain file without owner and time, so that the same files give the same bytes."""
     header = tarfile.TarInfo(member)
     header.size, header.mode = size, 0o600
     return header

@@ -1,4 +1,4 @@
-"""What a command prints, kept in a file: bounded in time and in bytes.
+"""Capture: the output of a command in a file, bounded in time and in bytes.
 
 The command runs in a process group of its own, and the group is killed at the end: a
 pager or a helper that it started does not outlive it.
@@ -133,8 +133,8 @@ def end_process_at(deadline: Deadline, status: int) -> threading.Timer:
     """End this process with ``status`` shortly after ``deadline``, whatever hangs.
 
     A name server or a network file system may hold a call for minutes, and no time limit
-    of ours reaches it. What was found is in the spool by then, or never will be. The
-    timer that comes back is to be cancelled when the work is done.
+    of ours reaches it. Bundles are in the spool by then, or never will be. Cancel the timer
+    that comes back when the work is done.
     """
 
     def end() -> None:

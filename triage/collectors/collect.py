@@ -1,7 +1,7 @@
 """One collection: find, bundle into the spool, send what is older, send what is new.
 
-What was found is in the spool before the network is touched, so that a service that is
-away, or an end at any moment after, costs nothing but time.
+Bundles are in the spool before the network is touched, so that a service that is away, or
+an end of this process at any later moment, loses nothing.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FLUSH_SHARE = 0.34
 
 
 class Bundle(NamedTuple):
-    """One bundle of this run: what is in it, where it lay, what became of it."""
+    """One bundle of this run: its content, its path in the spool, the answer of the service."""
 
     packed: Packed
     path: str

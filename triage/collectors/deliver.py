@@ -85,8 +85,8 @@ def wait_s(
 ) -> float:
     """Seconds before attempt ``turn + 2``: doubling from half a second to ten.
 
-    A random part of it keeps two thousand nodes that were refused at once apart. What the
-    service asked for is the least.
+    A random part keeps apart two thousand nodes that were refused at once. It is never less
+    than what the service asked for.
     """
     backoff = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(turn, 16))
     if retry_after is None:

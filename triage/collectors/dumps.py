@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Dumps", "oldest", "wait_until_written"]
 
-# What the service takes as a dump.
+# The service takes no larger dump.
 MAX_DUMP_BYTES = 64 << 20
 # The newer name first, as PyTorch has it.
 PREFIX_VARIABLES = ("TORCH_FR_DUMP_TEMP_FILE", "TORCH_NCCL_DEBUG_INFO_TEMP_FILE")
@@ -91,8 +91,8 @@ def usual_patterns(around: Surroundings) -> tuple[str, ...]:
 def oldest(look: Look, *, asked: bool) -> float | None:
     """Files last written before this time are of an earlier job; None takes all of them.
 
-    What was ``asked`` for by a pattern is taken whatever its age, unless the start of
-    the job is known.
+    Files that a pattern of the options ``asked`` for are taken whatever their age, unless
+    the start of the job is known.
     """
     since = look.options.since if look.options.since is not None else look.around.started_at
     if since is not None:

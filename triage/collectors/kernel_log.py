@@ -24,7 +24,7 @@ FILES = ("/var/log/kern.log", "/var/log/messages")
 # A journal of many gigabytes is read from its end, and yet may take this long.
 COMMAND_S = 15.0
 USUAL_AGE_S = 86_400.0
-# What the hardware said shortly before the job began may tell why it failed.
+# Errors of the hardware shortly before the job began may explain why it failed.
 BEFORE_S = 3_600.0
 
 
@@ -70,7 +70,7 @@ def commands(look: Look) -> Iterator[tuple[str, ...]]:
 
 
 def printed(argv: tuple[str, ...], look: Look) -> tuple[str, Skipped | None]:
-    """The scratch file of what ``argv`` printed, empty for nothing; and what went wrong."""
+    """The scratch file with the output of ``argv``, empty where there is none; and what failed."""
     deadline = look.deadline.part(min(1.0, COMMAND_S / max(look.deadline.left_s(), 0.001)))
     handle, path = tempfile.mkstemp(dir=look.scratch, prefix="kernel-")
     with os.fdopen(handle, "w+b") as scratch:

@@ -13,7 +13,7 @@ MIB = 1 << 20
 GIB = 1 << 30
 DAY_S = 86_400
 
-# What becomes of files on a file system that every node of the job sees:
+# How files are treated that lie on a file system which every node of the job sees:
 # auto: the job's first node sends them, every node where the list of nodes is unknown;
 # send: this node does; skip: it does not; own: they are taken for this node's own.
 SHARED = ("auto", "send", "skip", "own")

@@ -36,7 +36,7 @@ REFUSED = "refused"  # it never succeeds
 CHUNK = 1 << 18
 MAX_ANSWER = 1 << 20
 CONNECT_S = 10.0
-# An upload may wait so long for its turn while all nodes of a large job send.
+# The longest wait for a turn, while all nodes of a large job send.
 QUIET_S = 120.0
 TRY_LATER = frozenset({408, 425, 429})
 TO_BE_MENDED = frozenset({401, 403})

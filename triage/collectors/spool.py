@@ -79,7 +79,7 @@ class Spool:
             raise Misuse(f"--spool {root} cannot be made: {error.strerror}") from error
         status = os.lstat(root)
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
-            # Who owns the folder can put links and other jobs' files into it.
+            # The owner of the folder could put links and other jobs' files into it.
             raise Misuse(f"--spool {root} must be a folder of the user that runs this")
         if not os.access(root, os.W_OK | os.X_OK):
             raise Misuse(f"--spool {root} cannot be written")
@@ -160,7 +160,7 @@ class Spool:
         return kept
 
     def prune(self, max_bytes: int, max_age_s: float, keep: tuple[str, ...] = ()) -> list[str]:
-        """Delete what is too old, then the oldest until the rest fits; what was deleted.
+        """Delete bundles that are too old, then the oldest until the rest fits; the deleted paths.
 
         ``keep`` is never deleted. Refused bundles go before those that wait.
         """

@@ -54,7 +54,7 @@ def note_lines(notes: Iterable[Skipped]) -> list[str]:
 
 
 def list_lines(rows: Iterable[Listed]) -> list[str]:
-    """A dry run: size, name in the bundle, path; what is left out is named with why."""
+    """A dry run: size, name in the bundle and path, or why a file is left out."""
     lines = []
     for row in rows:
         path = one_line(row.artifact.path)

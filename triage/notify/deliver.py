@@ -34,7 +34,7 @@ _ABOUT_THE_BODY = frozenset({400, 413, 415, 422})
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """What became of one try.
+    """The outcome of one try.
 
     ``status`` is None where no answer came; ``error`` is then, and for every failure, a
     clause without the address. ``gone``: the receiver wants no more (410).
@@ -93,7 +93,7 @@ def _exchange(
         ("accept-encoding", "identity"),  # an answer is not worth unpacking
         ("connection", "close"),
     ]
-    # The parts and not the text: nobody reads the address a second time.
+    # The parts and not the text: no other parser reads the address again.
     address = httpcore2.URL(
         scheme=url.scheme, host=str(url.host), port=url.explicit_port, target=url.target
     )

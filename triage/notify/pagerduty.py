@@ -29,7 +29,7 @@ _MAX_REASONS = 4
 
 
 def render(message: Message, target: Target) -> Request | None:
-    """A trigger or a resolve; None where nobody is to be paged."""
+    """A trigger or a resolve; None where there is nothing to page for."""
     verdict, suspects = verdict_and_suspects(message)
     if message.event is Event.FAILED:
         return None  # triage failed, not the job: its own metrics and logs say so
@@ -38,7 +38,7 @@ def render(message: Message, target: Target) -> Request | None:
     if verdict is None:
         return None
     if verdict.healthy:
-        # What paged for an earlier revision has to go; resolving what never was does nothing.
+        # An earlier revision may have paged; to resolve an alert that never was does nothing.
         revised = message.event is Event.REVISED
         return _request(target, _resolve(message, target)) if revised else None
     return _request(target, _trigger(message, target, verdict, suspects))

@@ -56,7 +56,7 @@ _LOW_32 = 0xFFFF_FFFF
 
 
 def address_of(text: str) -> Address:
-    """What a resolver said, as an address; a mapped IPv4 address is an IPv4 one.
+    """The answer of a resolver as an address; a mapped IPv4 address becomes an IPv4 one.
 
     Raises ``ValueError`` when it is none.
     """

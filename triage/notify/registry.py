@@ -1,4 +1,4 @@
-"""Registry: the kinds of receivers, what each needs, and who renders for it.
+"""Registry: the kinds of receivers, what each needs, and which module renders for it.
 
 A new kind is one file, one member of :class:`Kind` and one line here.
 """
@@ -58,7 +58,7 @@ _RECEIVERS: Mapping[Kind, Receiver] = {
 
 
 def receiver(kind: Kind) -> Receiver:
-    """What ``kind`` needs and does."""
+    """The receiver of this kind."""
     return _RECEIVERS[kind]
 
 

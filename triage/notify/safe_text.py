@@ -16,7 +16,7 @@ __all__ = ["commands_text", "cut_chars", "escaped_to_fit", "inert", "plain", "we
 
 ELLIPSIS = "…"
 
-# Longer than any log line that a report quotes; what is behind it is not looked at.
+# Longer than any log line that a report quotes; the rest of a text is dropped.
 _MOST_CHARS = 16_384
 
 # OSC (window titles, OSC 8 links) up to BEL or ST; CSI (colour, cursor). Only closed ones:
@@ -26,13 +26,13 @@ _SEQUENCES = re.compile(
     r"|(?:\x1b\[|\x9b)[0-?]{0,64}[ -/]{0,8}[@-~]"
 )
 
-# What chats and mailers turn into links by themselves, and Markdown's [text](address).
+# Text that chats and mailers turn into links by themselves, and Markdown's [text](address).
 _LINKS = re.compile(r"(?P<scheme>:)(?=//)|(?<![\w.])(?P<www>www)\.(?=\w)|(?P<md>\])(?=\()", re.I)
 
 _LOOKALIKE = str.maketrans({"@": "＠", "`": "'"})
 _BRACKETS = str.maketrans({"<": "‹", ">": "›"})
 
-# Ours, so strict: it is put where a receiver makes a link of it.
+# For our own address only, so strict: it stands where a receiver makes a link of it.
 _WEB_LINK = re.compile(r"https?://[A-Za-z0-9._~:/?#\[\]@!$%&'()*+,;=-]{1,2000}")
 
 

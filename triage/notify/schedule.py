@@ -78,7 +78,7 @@ class Receiving:
 
 @dataclass(frozen=True, slots=True)
 class Pending:
-    """One delivery that has not arrived: when it was made, last tried, and is to be tried."""
+    """One delivery that has not arrived: when it was made, last tried, and is tried next."""
 
     delivery_id: int
     created_at: datetime
@@ -106,7 +106,7 @@ def due_at(one: Pending, receiving: Receiving, now: datetime, *, oldest: bool) -
 
 
 def due(pending: Iterable[Pending], receiving: Receiving, now: datetime) -> tuple[Pending, ...]:
-    """What of one subscription is to be sent now, the oldest first."""
+    """The deliveries of one subscription to send now, the oldest first."""
     ordered = sorted(pending, key=lambda one: (one.created_at, one.delivery_id))
     return tuple(
         one

@@ -52,7 +52,7 @@ def context(text: str) -> Block:
 
 
 def page_link(url: str, words: str) -> Block | None:
-    """A paragraph that links to a page of ours; None for what is no plain, short address."""
+    """A paragraph that links to a page of ours; None where ``url`` is no plain, short address."""
     link = web_link(url)
     if not link or len(link) > _MAX_LINK:
         return None

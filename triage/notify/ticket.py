@@ -74,7 +74,7 @@ def _table(message: Message, suspects: tuple[WireSuspect, ...], room: int) -> st
     """One row a suspect, as many as fit, and how many do not."""
     if not suspects:
         return ""
-    # Verdicts of old keep no action with a suspect; the row is then empty there.
+    # Earlier releases kept no action with a suspect; its cell is then empty.
     actions = [wire.get("action") for wire in message.suspects]
     lines = [_HEAD, "|---|---|---|---|---|---|---|"]
     room -= len(lines[0]) + len(lines[1]) + 40  # the line that says what is left out

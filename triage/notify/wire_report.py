@@ -21,7 +21,7 @@ __all__ = [
     "verdict_and_suspects",
 ]
 
-# A message that names more is read as naming nobody.
+# A message that names more than a few suspects helps nobody.
 MAX_TOP: Final = 3
 
 

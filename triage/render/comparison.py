@@ -42,7 +42,7 @@ _CELL = 160
 
 
 class Reported(Protocol):
-    """What has a report: ``triage.Report``, an incident of a service."""
+    """An object with a report: ``triage.Report``, or an incident of a service."""
 
     def to_dict(self) -> Mapping[str, Any]:
         """The report ``triage.report/1``."""
@@ -153,7 +153,7 @@ def _about(report: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _statements(report: Mapping[str, Any]) -> dict[str, str | None]:
-    """What one report says, by what it speaks of."""
+    """The statements of one report as text, by their names."""
     job, verdict, seen = report["job"], report["verdict"], report["coverage"]
     values = {
         "job": job["job_id"],

@@ -1,4 +1,4 @@
-"""Who looks at a page, and whether a form was sent from one of ours.
+"""Visitors of pages, and whether a form was sent from one of our own.
 
 Three ways in: everybody under ``--open`` (on loopback alone), a bearer token, or the cookie
 of a login. A browser sends the cookie by itself, so a form that changes something must also
@@ -58,12 +58,12 @@ class Visitor:
     how: str
 
     def may(self, scope: str) -> bool:
-        """Whether the visitor's token reaches so far."""
+        """Whether the visitor's token has this scope, or ``admin``."""
         return bool({scope, Scope.ADMIN} & self.scopes)
 
 
 def admit(*scopes: Scope) -> Callable[[Request], Awaitable[None]]:
-    """A dependency that lets those through who have one of these scopes.
+    """A dependency that admits visitors who have one of these scopes.
 
     Raises :class:`NoToken` where nobody is logged in, :class:`NotAllowed` and
     :class:`TooMany`.
@@ -84,7 +84,7 @@ def admit(*scopes: Scope) -> Callable[[Request], Awaitable[None]]:
 
 
 def visitor_of(request: Request) -> Visitor | None:
-    """Who was admitted; None on pages that are open to all."""
+    """The visitor that :func:`admit` let through; None on pages that are open to all."""
     return cast("Visitor | None", request.scope.get("triage.visitor"))
 
 
@@ -107,7 +107,7 @@ async def identify(request: Request, scope: Scope) -> Visitor:
 
 
 def secret_of(request: Request) -> str | None:
-    """What the browser holds of its session."""
+    """The secret of the session, from the browser's cookie."""
     return request.cookies.get(COOKIE)
 
 

@@ -1,4 +1,4 @@
-"""Style sheets and scripts: files of ours, and those of others with licence, version and hash.
+"""Style sheets and scripts: our own, and those of others with licence, version and hash.
 
 An asset's address carries its hash, so that a browser keeps it for good and still has the
 new one after an upgrade. The reports' own style sheets are served as they are, so that the
@@ -79,5 +79,5 @@ def asset(request: Request, name: str) -> Response:
 
 @cache
 def packed(name: str) -> bytes:
-    """Only what is the same for everybody is compressed: a page holds what signs its forms."""
+    """The bytes as gzip. Pages are never compressed: they hold the CSRF token of a session."""
     return gzip.compress(content_of(name), mtime=0)

@@ -94,7 +94,7 @@ def age(since: datetime, now: datetime) -> str:
 
 
 def raw_line(text: str) -> Markup:
-    """A line of a file as it stands there: its blanks are kept, what is not seen is written out."""
+    """A line of a file with its blanks; characters that do not show are written out."""
     parts = text.replace("\r", " ").expandtabs(8).split(" ")
     return escape(" ".join(one_line(part) for part in parts))
 
@@ -121,13 +121,13 @@ def kept(filters: Mapping[str, str], **more: str) -> str:
 # The answer of 16,384 ranks has dozens of lists of thousands, and is shown again and again.
 @lru_cache(maxsize=512)
 def short_ranks(ranks: tuple[int, ...], most: int = 120) -> str:
-    """Ranks as spans, in at most so many characters."""
+    """Ranks as spans, in at most ``most`` characters."""
     return condense(ranks, max_chars=most)
 
 
 @lru_cache(maxsize=64)
 def short_names(names: tuple[str, ...], most: int = 200) -> str:
-    """Names of nodes in brackets, in at most so many characters."""
+    """Names of nodes in brackets, in at most ``most`` characters."""
     return condense_names(names, max_chars=most)
 
 

@@ -17,7 +17,7 @@ ROUTERS: Final = tuple(
 
 
 def add_to(app: FastAPI, sheets: Mapping[str, str]) -> None:
-    """What all pages need beside their routes: style sheets (``sheets`` too), scripts, pictures."""
+    """Add what the routes of pages need: style sheets (``sheets`` too), scripts, pictures."""
     app.state.pictures = PictureStore()
     add_sheets(sheets)
     app.add_api_route(

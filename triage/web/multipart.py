@@ -23,7 +23,7 @@ DISPOSITION: Final = re.compile(rb"^content-disposition:\s*form-data\s*;(.*)$", 
 NAME: Final = re.compile(rb'[;\s]name="([^"]*)"')
 FILENAME: Final = re.compile(rb'[;\s]filename="([^"]*)"')
 AGAIN: Final = "open the page again, and choose the files once more"
-# What a browser writes for what it may not write into a quoted name.
+# How a browser escapes characters that a quoted name must not hold.
 ESCAPED: Final = {"%22": '"', "%0D": "\r", "%0A": "\n"}
 
 
@@ -37,7 +37,7 @@ class Readable(Protocol):
 
 @dataclass(slots=True)
 class Part:
-    """One field; ``filename`` is None for what is no file. To be read before the next one."""
+    """One field; ``filename`` is None where it is no file. Read it before the next part."""
 
     name: str
     filename: str | None
@@ -121,9 +121,9 @@ def boundary_of(content_type: str) -> str:
 
 
 def parts_of(body: Readable, boundary: str) -> Iterator[Part]:
-    """The parts in their order. What is left of one is skipped when the next is asked for.
+    """The parts in their order. The unread rest of a part is skipped before the next one.
 
-    Raises :class:`BadRequest` for what is no form, and :class:`TooLarge` for too many parts.
+    Raises :class:`BadRequest` for a body that is no form, and :class:`TooLarge` for too many parts.
     """
     stream = Stream(body, boundary)
     preamble = Part("", None, stream)

@@ -53,7 +53,7 @@ def page_router(prefix: str, *dependencies: Callable[[Request], Awaitable[None]]
 
 
 def refused(request: Request, refusal: Refusal) -> Response:
-    """The page that says no; to log in, where that is what is missing."""
+    """The page of a refusal; the way to the login where nobody is logged in."""
     if isinstance(refusal, Moved):
         return RedirectResponse(refusal.where, 303)
     if "authorization" in request.headers:

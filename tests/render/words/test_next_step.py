@@ -8,8 +8,8 @@ from tests.render import answers
 from triage.domain.category import Action, Category, Role, VerdictKind
 from triage.domain.report import Because, Missing
 from triage.render.words.next_step import (
-    _LOOKS,
-    MAX_LOOKED_AT,
+    _INSPECTIONS,
+    MAX_INSPECTED,
     cordon_commands,
     inspection_commands,
     next_step,
@@ -186,7 +186,7 @@ def test_a_fault_of_the_code_asks_for_no_look():
 
 def test_looks_are_few():
     asked = inspection_commands(possible(num=40))
-    assert len({look.split()[1] for look in asked}) == MAX_LOOKED_AT
+    assert len({look.split()[1] for look in asked}) == MAX_INSPECTED
 
 
 @pytest.mark.parametrize("node", ["n1; rm -rf /", "-f", "n1\nn2", "", "\u0441loud", "a" * 100])
@@ -195,7 +195,7 @@ def test_no_look_at_a_strange_node(node):
 
 
 def test_a_look_changes_nothing():
-    told = " ".join(look for every in _LOOKS.values() for look in every)
+    told = " ".join(look for every in _INSPECTIONS.values() for look in every)
     for word in ("reset", "reboot", "update", "cordon", "clear", "restart", " rm ", ">", ";"):
         assert word not in told
 

@@ -159,7 +159,7 @@ def timeline(answer: Answer) -> "DataFrame":
 
 
 def coverage(answer: Answer) -> "DataFrame":
-    """What was read and what was not, with the columns of ``COVERAGE``."""
+    """The files and lines that were read, and those that were not, as ``COVERAGE`` has them."""
     return table(_seen(answer.coverage), COVERAGE)
 
 

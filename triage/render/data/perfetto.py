@@ -1,7 +1,7 @@
 """Perfetto: a Trace as Chrome's JSON, which Perfetto and chrome://tracing open.
 
 A process is a node, a thread is one process group of one rank, a slice is an operation.
-Arrows join the members of a collective that did not end on all of them. The file carries
+Arrows join the members of a collective that did not end on all of them. The file says
 what was left out, so that it can be handed on by itself.
 """
 
@@ -32,7 +32,7 @@ BATCH: Final = 10_000
 
 @dataclass(frozen=True, slots=True)
 class TraceFile:
-    """What stands in a trace file, and what does not."""
+    """What a trace file holds, and what was left out of it."""
 
     path: Path
     num_events: int

@@ -44,7 +44,7 @@ EVIDENCE: Mapping[str, str] = {
     "text": "string",
     "count": "int64",
 }
-"""One row per dated fact, as ``triage parse`` prints it; ``count`` lines said the same."""
+"""One row per dated fact, as ``triage parse`` prints it; ``count`` is how many lines are alike."""
 
 LATENESS: Mapping[str, str] = {
     "rank": "int64",
@@ -148,7 +148,7 @@ def cell(value: object, dtype: str) -> object:
 
 
 def moment(value: object) -> datetime | None:
-    """An aware UTC time, None for what is no time at all."""
+    """An aware UTC time; None for a value that is no time."""
     try:
         at = value if isinstance(value, datetime) else datetime.fromisoformat(str(value))
         return at.astimezone(UTC) if at.tzinfo is not None else at.replace(tzinfo=UTC)

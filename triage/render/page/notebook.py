@@ -18,7 +18,7 @@ from triage.render.words.ranges import condense, condense_names
 __all__ = ["fragment", "html_table"]
 
 MAX_SUSPECTS = 10
-# More boxes or rows than this are no small picture; `.plot` draws them.
+# With more boxes or rows than this the picture is not small; `.plot` draws it.
 _MAX_BOXES, _MAX_MOMENTS = 12, 12
 _HEAD = ("#", "node", "ranks", "cause", "score", "role", "because")
 

@@ -127,13 +127,13 @@ def reason(because: Because) -> Html:
 
 
 def victims(waiting: Victims) -> Html:
-    """One line: who only waits."""
+    """One line that names the ranks and nodes which only wait."""
     text = victims_text(waiting, max_chars=_LIST_CHARS)
     return el("p", None, el("b", None, "Victims"), ", who only wait: ", text) if text else NOTHING
 
 
 def coverage(seen: Coverage) -> Html:
-    """What the answer rests on, and what it could not see."""
+    """What was read for the answer, and what was missing."""
     facts = coverage_facts(seen, max_chars=_LIST_CHARS)
     lines = [f"{what.capitalize()}: {how_much}" for what, how_much in facts]
     lines += [f"Note: {note}" for note in seen.notes[:MAX_NOTES]]
@@ -222,7 +222,7 @@ def section(title: str, *children: str) -> Html:
 
 
 def scroll(content: Html, *, by_keyboard: bool = False) -> Html:
-    """What may be wider than the screen; ``by_keyboard`` where nothing in it takes the focus."""
+    """A box that scrolls sideways; ``by_keyboard`` where nothing in it takes the focus."""
     return el("div", {"class": "scroll", "tabindex": 0 if by_keyboard else None}, content)
 
 

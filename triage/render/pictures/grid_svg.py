@@ -200,7 +200,7 @@ def _marks(grid: Grid) -> list[Html]:
 
 
 def _hover(grid: Grid) -> str:
-    """What the line under the picture says of each cell, as JSON: see ``style.SCRIPT``."""
+    """The words for each cell that ``style.SCRIPT`` shows under the picture, as JSON."""
     places: dict[str, int] = {}
     numbers = [places.setdefault(_place(cell.state), len(places)) for cell in grid.cells]
     cells = {

@@ -1,4 +1,4 @@
-"""Layout: the boxes of a wait-for graph in layers, what is waited for first.
+"""Layout: the boxes of a wait-for graph in layers, from those that others wait for.
 
 Sugiyama's steps in small: drop the edges that close a cycle, give each box the longest
 path to a sink as its layer, give arrows that skip layers a lane between the boxes, then
@@ -37,7 +37,7 @@ Slot: TypeAlias = str | Lane
 class Placed:
     """Top left corners of the boxes by key, and the size of the whole picture.
 
-    What is waited for stands first: arrows run up, or from right to left. ``lanes``
+    A box stands before those that wait for it: arrows run up, or from right to left. ``lanes``
     holds, by (source, target), the top left end of each lane that an arrow passes.
     ``upward`` says that layers lie on each other, else they stand side by side.
     """

@@ -20,11 +20,11 @@ _PLOT, _PANEL, _GAP, _FOOT = 760, 110, 26, 30
 _BAD: Final = "#c4232f"
 _LINE: Final = "#0969da"
 _LOSS: Final = "#8250df"
-# Fewer points are no curve.
+# A curve has at least so many points.
 _LEAST_POINTS: Final = 3
-# The panel reaches so far above and below the level, as a share of it, at the least.
+# The panel reaches at least this share of the level above and below it.
 _SPAN: Final = 0.12
-# The share of points that lie within the panel; what is above stands at its edge.
+# The share of points that lie within the panel; higher ones stand at its edge.
 _SHOWN: Final = 0.97
 _STROKE: Final[Attributes] = {"stroke-width": 1.5, "stroke-linejoin": "round"}
 _WORDS: Final = {
@@ -215,7 +215,7 @@ def _silence(progress: JobProgress, axis: _Axis, floor: int) -> Html:
 
 
 def _ends(progress: JobProgress, axis: _Axis, floor: int) -> Html:
-    """What the axis begins and ends with."""
+    """The words at both ends of the axis, and the steps between them."""
     if axis.timed:
         first, last = utc_text(int(axis.low)) or "", utc_text(int(axis.high)) or ""
         words = (f"{first[:19]}Z".replace("T", " "), f"{last[:19]}Z".replace("T", " "))
@@ -244,7 +244,7 @@ def _number(value: float) -> str:
 
 
 def as_table(progress: JobProgress | None) -> Html:
-    """What changed, as words; nothing where nothing did."""
+    """The changes and slow ranks as words; empty where there are none."""
     if progress is None or not (progress.changes or progress.slow_ranks):
         return constant("")
     rows = [

@@ -1,7 +1,7 @@
 """Plots: the pictures of a report for a notebook, drawn by matplotlib (extra ``notebook``).
 
-Each returns the Axes it drew on, so that a caller can go on. A state is told by colour and
-by mark, and the colours are apart for colour-blind eyes too.
+Each returns the Axes it drew on, so that a caller can add to it. A state shows by colour
+and by mark, and colour-blind people can tell the colours apart.
 """
 
 from collections.abc import Callable

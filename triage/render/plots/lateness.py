@@ -1,8 +1,8 @@
 """Plot of lateness: the delay that each rank causes per operation.
 
 A slow rank stands above all others; where many stand equally high, it is the network or
-the measurement, and nobody alone. Who is marked is who the answer suspects: the picture
-accuses nobody by itself.
+the measurement, and not one rank. The picture marks the suspects of the answer and accuses
+nobody by itself.
 """
 
 from collections.abc import Collection
@@ -31,7 +31,7 @@ __all__ = ["draw"]
 _NAMED = 3
 # More ranks than this are points, fewer are bars.
 _MOST_BARS = 256
-# The scale reaches at least so far, or noise would look like a finding.
+# The shortest scale in ms: on a shorter one, noise would look like a finding.
 _LEAST_MS = 5.0
 
 

@@ -63,7 +63,7 @@ def style_of(state: str) -> PlotStyle:
 
 
 def axes(ax: "Axes | None", width: float, height: float) -> "Axes":
-    """``ax``, or the axes of a new figure of so many inches.
+    """``ax``, or the axes of a new figure of ``width`` times ``height`` inches.
 
     Raises :class:`UsageError` where matplotlib is not installed.
     """
@@ -110,7 +110,7 @@ def legend_below(
     points: float,
     **layout: Any,  # noqa: ANN401
 ) -> None:
-    """A legend in a row, so many ``points`` below the picture."""
+    """A legend in a row, ``points`` below the picture."""
     from matplotlib.transforms import offset_copy
 
     layout |= {

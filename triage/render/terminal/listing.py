@@ -102,7 +102,7 @@ def _node_error(row: Row, width: int) -> Iterable[Line]:
 
 
 def moment_text(text: str | None) -> str:
-    """``2026-11-21 03:04`` in UTC; ``unknown`` for nothing."""
+    """``2026-11-21 03:04`` in UTC; ``unknown`` for None and for text that is no time."""
     try:
         at = datetime.fromisoformat(text or "")
         return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")

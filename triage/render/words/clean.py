@@ -30,7 +30,7 @@ _AS_BLANK = frozenset("\t\n\v\f\r ")
 def one_line(text: str, width: int | None = None) -> str:
     """``text`` on one line: runs of white space are one blank, controls are written out.
 
-    With ``width`` it takes at most so many columns of a terminal.
+    ``width`` bounds it, in columns of a terminal.
     """
     if not (text.isascii() and text.isprintable()):
         text = "".join(map(_visible, text))

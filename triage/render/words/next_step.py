@@ -26,7 +26,7 @@ _PORT = re.compile(r"\b(?:mlx[45]_|bnxt_re|irdma|efa_?|roce|hfi1_)[0-9]{1,3}(?:[
 
 # More than this many nodes in one answer is a rack or a switch: no list to paste.
 MAX_COMMANDS = 8
-MAX_LOOKED_AT = 3
+MAX_INSPECTED = 3
 _MAX_PORTS = 4
 
 _STEP = {
@@ -52,7 +52,7 @@ _FIX = {
 _XID = "sudo dmesg -T | grep -i xid"
 _SEL = "sudo ipmitool sel list"
 _ECC = "nvidia-smi -q -d ECC,ROW_REMAPPER"
-_LOOKS: Mapping[Category, tuple[str, ...]] = {
+_INSPECTIONS: Mapping[Category, tuple[str, ...]] = {
     Category.GPU: (_XID,),
     Category.GPU_HBM: (_XID, _ECC),
     Category.GPU_SRAM: (_XID, _ECC),
@@ -72,7 +72,7 @@ _LOOKS: Mapping[Category, tuple[str, ...]] = {
     Category.STORAGE: ("df -hT",),
     Category.NCCL_TIMEOUT: ("sudo dmesg -T | tail -n 50",),
 }
-"""What a person would look at on a node that is suspected of it; nothing here changes it."""
+"""Commands to inspect a node that is suspected of a category; none of them changes it."""
 
 
 def next_step(answer: Answer) -> str:
@@ -128,13 +128,13 @@ def inspection_commands(answer: Answer) -> tuple[str, ...]:
         and suspect.node is not None
         and _PLAIN_NAME.fullmatch(suspect.node)
         and suspect.node not in answer.verdict.cordon
-        and suspect.category in _LOOKS
+        and suspect.category in _INSPECTIONS
     ]
     return tuple(
         dict.fromkeys(
-            f"ssh {suspect.node} {look}"
-            for suspect in wanted[:MAX_LOOKED_AT]
-            for look in _LOOKS[suspect.category]
+            f"ssh {suspect.node} {inspection}"
+            for suspect in wanted[:MAX_INSPECTED]
+            for inspection in _INSPECTIONS[suspect.category]
         )
     )
 
@@ -225,7 +225,7 @@ def _caution(answer: Answer) -> str:
 
 
 def _surer(answer: Answer) -> str:
-    """What to bring when the answer is not one, or convicts nobody."""
+    """What to bring where the answer is inconclusive or convicts nobody."""
     verdict = answer.verdict
     open_end = verdict.kind is VerdictKind.INCONCLUSIVE
     convicts = any(suspect.role is Role.CULPRIT for suspect in answer.suspects)

@@ -48,7 +48,7 @@ def rows_of(
     kind: str | None,
     cursor: str | None,
 ) -> dict[str, Any]:
-    """What the template of evidence shows."""
+    """The values that the template of evidence shows."""
     with state_of(request).context.database.reading() as session:
         rows = evidence.of_incident(
             session,
@@ -95,7 +95,7 @@ def evidence_part(
 
 @router.get("/{id}/files", name="page_files", dependencies=[Depends(known_query("cursor"))])
 def files(request: Request, id: str, cursor: Cursor = None) -> Response:  # noqa: A002
-    """What came in, and what became of it."""
+    """The files that came in, with the state of each."""
     incident = incident_of_page(request, id)
     after = after_time("artifacts", cursor)
     with state_of(request).context.database.reading() as session:

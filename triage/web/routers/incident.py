@@ -41,7 +41,7 @@ SETTLED = frozenset({IncidentState.READY, IncidentState.FAILED})
 
 @dataclass(frozen=True, slots=True)
 class ShownIncident:
-    """What a page about an incident shows. ``chosen`` is whether it is of an older revision."""
+    """An incident with one of its answers; ``chosen``: it is not the newest answer."""
 
     incident: IncidentView
     revision: Made | None
@@ -150,7 +150,7 @@ def incident_page(
     kind: EvidenceKind = None,
     cursor: Cursor = None,
 ) -> Response:
-    """The whole page; ``revision`` shows an answer of before."""
+    """The whole page; ``revision`` shows an earlier answer."""
     shown = shown_incident(request, id, revision)
     rows = rows_of(request, shown.incident.id, role, node, kind, cursor)
     return page(request, "incident.html", **live_part(shown), **rows)
@@ -158,7 +158,7 @@ def incident_page(
 
 @router.get("/{id}/answer", name="page_answer", dependencies=[Depends(known_query())])
 def incident_answer(request: Request, id: str) -> Response:  # noqa: A002
-    """What changes while files come in; asked for again until the incident has settled."""
+    """The part that changes while files come in; a page asks again until it has settled."""
     shown = shown_incident(request, id, None)
     return page(request, "_answer.html", tag=shown.tag, **live_part(shown))
 

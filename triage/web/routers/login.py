@@ -18,7 +18,7 @@ from triage.web.route import page_router
 __all__ = ["router"]
 
 router = page_router("")
-# A place of ours: one slash, so that no other host can stand behind it.
+# A path of this service: one slash, as two would begin the name of another host.
 OWN_PLACE: Final = re.compile(r"/(?![/\\])[\x21-\x5b\x5d-\x7e]*", re.ASCII)
 HOME: Final = "/incidents"
 

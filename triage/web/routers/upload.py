@@ -35,7 +35,7 @@ __all__ = ["router"]
 router = page_router("/upload", admit(Scope.INGEST), known_query("job_id"))
 MAX_FIELD_BYTES = 4096
 CSRF_HEADER = "x-triage-word"
-# What the form itself takes, beside its files.
+# Bytes of the form itself, beside those of its files.
 FORM_BYTES = 64 << 20
 
 
