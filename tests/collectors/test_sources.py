@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.collectors.scripted import bare_environment, dump, tool
-from triage.collectors.artifact import Artifact, Look, Skipped
+from triage.collectors.artifact import Artifact, SearchContext, Skipped
 from triage.collectors.deadline import Deadline
 from triage.collectors.dumps import Dumps, usual_patterns
 from triage.collectors.job_logs import JobLogs
@@ -18,19 +18,19 @@ from triage.collectors.shares import why_left
 from triage.collectors.surroundings import first_of, on_network, surroundings
 
 
-def look(tmp_path: Path, options: Options | None = None, **environment: str) -> Look:
+def look(tmp_path: Path, options: Options | None = None, **environment: str) -> SearchContext:
     asked = (options or Options())._replace(job_id=(options and options.job_id) or "4711")
     around = surroundings(asked, bare_environment(tmp_path, **environment))
     scratch = tmp_path / "scratch"
     scratch.mkdir(exist_ok=True)
-    return Look(asked, around, str(scratch), Deadline(60))
+    return SearchContext(asked, around, str(scratch), Deadline(60))
 
 
-def polled(source, where: Look) -> list[Artifact]:
+def polled(source, where: SearchContext) -> list[Artifact]:
     return [one for one in source.poll(where) if isinstance(one, Artifact)]
 
 
-def members(source, where: Look) -> list[str]:
+def members(source, where: SearchContext) -> list[str]:
     return [one.member for one in polled(source, where)]
 
 
@@ -75,8 +75,8 @@ def test_dumps_are_found_where_pytorch_writes_them(tmp_path) -> None:
         "fr/fr_3", "fr/fr_4", "fr/comm_lib_trace_rank_2",
         "fr/comm_lib_trace_rank_0", "fr/nccl_trace_rank_1",
     ]  # fmt: skip
-    assert "/tmp/nccl_trace_rank_*" in usual_patterns(where.around)
-    assert "/tmp/comm_lib_trace_rank_*" in usual_patterns(where.around)
+    assert "/tmp/nccl_trace_rank_*" in usual_patterns(where.surroundings)
+    assert "/tmp/comm_lib_trace_rank_*" in usual_patterns(where.surroundings)
 
 
 @pytest.mark.parametrize(
@@ -206,9 +206,9 @@ def test_a_mount_over_a_mount_is_the_one_that_is_seen(tmp_path) -> None:
     assert on_network("/data x", str(tmp_path / "none")) == ""
 
 
-def text_of(where: Look) -> str:
+def text_of(where: SearchContext) -> str:
     (one,) = polled(KernelLog(), where)
-    assert one.member == f"nodes/{where.around.node}/kernel.log"
+    assert one.member == f"nodes/{where.surroundings.node}/kernel.log"
     return Path(one.path).read_text()
 
 

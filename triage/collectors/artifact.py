@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from triage.collectors.options import Options
     from triage.collectors.surroundings import Surroundings
 
-__all__ = ["DUMP", "JOB_LOG", "KERNEL_LOG", "Artifact", "Look", "Skipped", "Source"]
+__all__ = ["DUMP", "JOB_LOG", "KERNEL_LOG", "Artifact", "SearchContext", "Skipped", "Source"]
 
 DUMP = "dump"
 KERNEL_LOG = "kernel log"
@@ -55,13 +55,19 @@ class Skipped(NamedTuple):
     usual: bool = False
 
 
-class Look(NamedTuple):
+class SearchContext(NamedTuple):
     """What a source needs for its search; ``scratch`` is a folder that it may write."""
 
     options: Options
-    around: Surroundings
+    surroundings: Surroundings
     scratch: str
     deadline: Deadline
+
+    @property
+    def since(self) -> float | None:
+        """The time that was asked for, else when the job began; None where neither is known."""
+        asked = self.options.since
+        return self.surroundings.started_at if asked is None else asked
 
 
 class Source(Protocol):
@@ -69,6 +75,6 @@ class Source(Protocol):
 
     name: str
 
-    def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
+    def poll(self, context: SearchContext) -> Iterator[Artifact | Skipped]:
         """Find them; never raises for a file or a command that is not as hoped."""
         ...

@@ -11,7 +11,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from triage.collectors.artifact import DUMP, Artifact, Look, Skipped
+from triage.collectors.artifact import DUMP, Artifact, SearchContext, Skipped
 from triage.collectors.bundle import MANIFEST, Bounds, Packed, pack
 from triage.collectors.credentials import token_from
 from triage.collectors.deadline import Deadline
@@ -85,8 +85,8 @@ def listing(options: Options, environment: Mapping[str, str]) -> tuple[list[List
     deadline = Deadline(options.deadline_s)
     rows = []
     with tempfile.TemporaryDirectory(prefix="triage-collect-") as scratch:
-        look = Look(options, surroundings(options, environment), scratch, deadline)
-        artifacts, notes = _search(look)
+        context = SearchContext(options, surroundings(options, environment), scratch, deadline)
+        artifacts, notes = _search(context)
         for artifact in artifacts:
             try:
                 handle = open_artifact(artifact)
@@ -113,9 +113,9 @@ def collect(options: Options, environment: Mapping[str, str], deadline: Deadline
     drafts: list[tuple[Packed, str]] = []
     if not options.flush_spool:
         with tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as scratch:
-            look = Look(options, around, scratch, deadline)
+            context = SearchContext(options, around, scratch, deadline)
             try:
-                drafts, new_notes = _spooled(look, spool)
+                drafts, new_notes = _spooled(context, spool)
                 notes.extend(new_notes)
             except OSError as error:
                 why = error.strerror or str(error)
@@ -149,30 +149,32 @@ def _delivered(packed: Packed, path: str, delivery: Delivery, deadline: Deadline
     return Bundle(packed, path, *done)
 
 
-def _spooled(look: Look, spool: Spool) -> tuple[list[tuple[Packed, str]], list[Skipped]]:
+def _spooled(
+    context: SearchContext, spool: Spool
+) -> tuple[list[tuple[Packed, str]], list[Skipped]]:
     """Find everything and write it into the spool: this node's bundle, and the shared one.
 
     Raises OSError when the spool cannot be written.
     """
-    options = look.options
+    options = context.options
     if options.wait_for_dumps_s > 0:
-        share = min(WAIT_SHARE, options.wait_for_dumps_s / max(look.deadline.left_s(), 0.001))
-        wait_until_written(look, look.deadline.part(share))
-    pack_by = look.deadline.part(PACK_SHARE)
-    artifacts, notes = _search(look._replace(deadline=look.deadline.part(LOOK_SHARE)))
+        share = min(WAIT_SHARE, options.wait_for_dumps_s / max(context.deadline.left_s(), 0.001))
+        wait_until_written(context, context.deadline.part(share))
+    pack_by = context.deadline.part(PACK_SHARE)
+    artifacts, notes = _search(context._replace(deadline=context.deadline.part(LOOK_SHARE)))
     if options.only_with_dumps and not any(one.kind == DUMP for one in artifacts):
         notes.append(Skipped("dumps", "none found, so nothing is sent", usual=True))
         return [], notes
     own = [artifact for artifact in artifacts if not artifact.shared]
     shared = [artifact for artifact in artifacts if artifact.shared]
-    node = look.around.node
+    node = context.surroundings.node
     drafts: list[tuple[Packed, str]] = []
     # The notes of the search stand in one bundle, that of this node. A shared bundle names no
     # node: the content of each of its files says whose it is.
     for chosen, name, before in ((own, node, tuple(notes)), (shared, "", ())):
         if chosen:
             bounds = Bounds(min(options.max_bytes, spool.room()), pack_by, options.compress)
-            packed, path = _write(look, spool, chosen, name, bounds, before)
+            packed, path = _write(context, spool, chosen, name, bounds, before)
             notes.extend(packed.notes[len(before) :])
             if path:
                 drafts.append((packed, path))
@@ -180,7 +182,7 @@ def _spooled(look: Look, spool: Spool) -> tuple[list[tuple[Packed, str]], list[S
 
 
 def _write(
-    look: Look,
+    context: SearchContext,
     spool: Spool,
     chosen: list[Artifact],
     node: str,
@@ -188,9 +190,9 @@ def _write(
     notes: tuple[Skipped, ...],
 ) -> tuple[Packed, str]:
     """One bundle in the spool and its path; an empty path where no file could be read."""
-    options = look.options
+    options = context.options
     label = Label(
-        look.around.job_id,
+        context.surroundings.job_id,
         node,
         options.incident or "",
         "gzip" if options.compress else "",
@@ -198,7 +200,7 @@ def _write(
     manifest = f"{node_folder(node)}/{MANIFEST}" if node else MANIFEST
     try:
         with spool.writing(label) as draft:
-            packed = pack(chosen, draft.file, look.scratch, bounds, notes, manifest)
+            packed = pack(chosen, draft.file, context.scratch, bounds, notes, manifest)
             if not packed.counts:
                 raise _Empty(packed)
     except _Empty as empty:
@@ -214,16 +216,16 @@ class _Empty(Exception):
         self.packed = packed
 
 
-def _search(look: Look) -> tuple[list[Artifact], list[Skipped]]:
+def _search(context: SearchContext) -> tuple[list[Artifact], list[Skipped]]:
     artifacts: list[Artifact] = []
     notes: list[Skipped] = []
     taken: set[str] = set()
     for source in SOURCES:
-        for one in source.poll(look):
+        for one in source.poll(context):
             if isinstance(one, Skipped):
                 notes.append(one)
                 continue
-            why = why_left(one, look)
+            why = why_left(one, context)
             if why:
                 notes.append(Skipped(one.path, why, usual=True))
             elif one.path not in taken:

@@ -11,7 +11,7 @@ import os
 import time
 from typing import TYPE_CHECKING
 
-from triage.collectors.artifact import DUMP, Artifact, Look, Skipped
+from triage.collectors.artifact import DUMP, Artifact, SearchContext, Skipped
 from triage.collectors.files import Match, safe_name, search
 from triage.collectors.shares import is_shared
 
@@ -43,10 +43,10 @@ class Dumps:
 
     name = "dumps"
 
-    def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
+    def poll(self, context: SearchContext) -> Iterator[Artifact | Skipped]:
         """Each dump as ``fr/NAME``, whole or not at all."""
-        since = oldest(look, asked=bool(look.options.fr))
-        for match in search(patterns(look), look.deadline, since=since):
+        since = oldest(context, asked=bool(context.options.fr))
+        for match in search(patterns(context), context.deadline, since=since):
             if isinstance(match, Skipped):
                 yield match
                 continue
@@ -57,29 +57,29 @@ class Dumps:
                 path=match.path,
                 max_bytes=MAX_DUMP_BYTES,
                 tail=False,
-                owner=look.around.owner,
+                owner=context.surroundings.owner,
                 named=False,
-                shared=is_shared(match.path, look),
+                shared=is_shared(match.path, context),
                 under=match.under,
             )
 
 
-def patterns(look: Look) -> tuple[str, ...]:
+def patterns(context: SearchContext) -> tuple[str, ...]:
     """The patterns to look for: those of ``--fr``, else where PyTorch writes."""
-    if look.options.fr:
-        return look.options.fr
-    return usual_patterns(look.around)
+    if context.options.fr:
+        return context.options.fr
+    return usual_patterns(context.surroundings)
 
 
-def usual_patterns(around: Surroundings) -> tuple[str, ...]:
+def usual_patterns(surroundings: Surroundings) -> tuple[str, ...]:
     """Where PyTorch writes dumps, of all its versions."""
-    environment = around.environment
+    environment = surroundings.environment
     paths = [
         f"{glob.escape(environment[variable])}*"
         for variable in PREFIX_VARIABLES
         if environment.get(variable)
     ]
-    folders = [os.path.join(home, ".cache") for home in around.homes]
+    folders = [os.path.join(home, ".cache") for home in surroundings.homes]
     if environment.get("XDG_CACHE_HOME"):
         folders.insert(0, environment["XDG_CACHE_HOME"])
     for folder in folders:
@@ -88,19 +88,18 @@ def usual_patterns(around: Surroundings) -> tuple[str, ...]:
     return tuple(dict.fromkeys(paths))
 
 
-def oldest(look: Look, *, asked: bool) -> float | None:
+def oldest(context: SearchContext, *, asked: bool) -> float | None:
     """Files last written before this time are of an earlier job; None takes all of them.
 
     Files that a pattern of the options ``asked`` for are taken whatever their age, unless
     the start of the job is known.
     """
-    since = look.options.since if look.options.since is not None else look.around.started_at
-    if since is not None:
-        return since - CLOCK_MARGIN_S
+    if context.since is not None:
+        return context.since - CLOCK_MARGIN_S
     return None if asked else time.time() - USUAL_AGE_S
 
 
-def wait_until_written(look: Look, deadline: Deadline) -> None:
+def wait_until_written(context: SearchContext, deadline: Deadline) -> None:
     """Return when dumps are there and none has grown for a while, or at ``deadline``.
 
     The watchdogs of the ranks dump one after the other, within a few seconds.
@@ -108,10 +107,10 @@ def wait_until_written(look: Look, deadline: Deadline) -> None:
     last: dict[str, tuple[int, float]] = {}
     quiet_since = time.monotonic()
     while not deadline.passed():
-        since = oldest(look, asked=bool(look.options.fr))
+        since = oldest(context, asked=bool(context.options.fr))
         now = {
             match.path: (match.status.st_size, match.status.st_mtime)
-            for match in search(patterns(look), deadline, since=since)
+            for match in search(patterns(context), deadline, since=since)
             if isinstance(match, Match)
         }
         if now != last:

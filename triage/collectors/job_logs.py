@@ -6,7 +6,7 @@ import glob
 import os
 from typing import TYPE_CHECKING
 
-from triage.collectors.artifact import JOB_LOG, Artifact, Look, Skipped
+from triage.collectors.artifact import JOB_LOG, Artifact, SearchContext, Skipped
 from triage.collectors.dumps import oldest
 from triage.collectors.files import node_folder, safe_name, search
 from triage.collectors.shares import is_shared
@@ -25,37 +25,37 @@ class JobLogs:
 
     name = "job_logs"
 
-    def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
+    def poll(self, context: SearchContext) -> Iterator[Artifact | Skipped]:
         """Each log as ``nodes/NODE/PATH``, ``PATH`` below the pattern's fixed folder.
 
         A log that all nodes see is ``PATH`` alone: its lines are not this node's.
         """
-        since = oldest(look, asked=bool(look.options.logs))
-        folder = node_folder(look.around.node)
-        for match in search(patterns(look), look.deadline, since=since):
+        since = oldest(context, asked=bool(context.options.logs))
+        folder = node_folder(context.surroundings.node)
+        for match in search(patterns(context), context.deadline, since=since):
             if isinstance(match, Skipped):
                 yield match
                 continue
-            shared = is_shared(match.path, look)
+            shared = is_shared(match.path, context)
             name = safe_name(match.under)
             yield Artifact(
                 kind=JOB_LOG,
                 member=f"logs/{name}" if shared else f"{folder}/{name}",
                 path=match.path,
-                max_bytes=look.options.max_log_bytes,
+                max_bytes=context.options.max_log_bytes,
                 tail=True,
-                owner=look.around.owner,
+                owner=context.surroundings.owner,
                 named=False,
                 shared=shared,
                 under=match.under,
             )
 
 
-def patterns(look: Look) -> tuple[str, ...]:
+def patterns(context: SearchContext) -> tuple[str, ...]:
     """The patterns to look for: those of ``--logs``, else what the environment names."""
-    if look.options.logs:
-        return look.options.logs
-    environment = look.around.environment
+    if context.options.logs:
+        return context.options.logs
+    environment = context.surroundings.environment
     paths = [
         glob.escape(environment[variable])
         for variable in FILE_VARIABLES
@@ -63,6 +63,6 @@ def patterns(look: Look) -> tuple[str, ...]:
     ]
     folder = environment.get("SLURM_JOB_WORK_DIR")
     if folder and os.path.isabs(folder):
-        job = glob.escape(look.around.job_id)
+        job = glob.escape(context.surroundings.job_id)
         paths.append(os.path.join(glob.escape(folder), f"slurm-{job}[._-]*"))
     return tuple(dict.fromkeys(paths))

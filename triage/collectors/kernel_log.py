@@ -11,7 +11,7 @@ import tempfile
 import time
 from typing import TYPE_CHECKING
 
-from triage.collectors.artifact import KERNEL_LOG, Artifact, Look, Skipped
+from triage.collectors.artifact import KERNEL_LOG, Artifact, SearchContext, Skipped
 from triage.collectors.capture import capture, program
 from triage.collectors.files import node_folder
 
@@ -33,31 +33,31 @@ class KernelLog:
 
     name = "kernel_log"
 
-    def poll(self, look: Look) -> Iterator[Artifact | Skipped]:
+    def poll(self, context: SearchContext) -> Iterator[Artifact | Skipped]:
         """The file that was asked for, else the first way that gives any bytes."""
-        if look.options.no_kernel_log:
+        if context.options.no_kernel_log:
             return
-        if look.options.kernel_log is not None:
-            yield artifact(look, look.options.kernel_log, named=True)
+        if context.options.kernel_log is not None:
+            yield artifact(context, context.options.kernel_log, named=True)
             return
-        for argv in commands(look):
-            path, skipped = printed(argv, look)
+        for argv in commands(context):
+            path, skipped = printed(argv, context)
             if skipped is not None:
                 yield skipped
             if path:
-                yield artifact(look, path, named=False)
+                yield artifact(context, path, named=False)
                 return
         for path in FILES:
             if os.access(path, os.R_OK):
-                yield artifact(look, path, named=True)
+                yield artifact(context, path, named=True)
                 return
         yield Skipped("kernel log", "neither journalctl, dmesg nor /var/log/kern.log gives one")
 
 
-def commands(look: Look) -> Iterator[tuple[str, ...]]:
+def commands(context: SearchContext) -> Iterator[tuple[str, ...]]:
     """Commands that print the kernel log, the best first; only those that are there."""
-    search = look.around.environment.get("PATH", "")
-    since = look.options.since if look.options.since is not None else look.around.started_at
+    search = context.surroundings.environment.get("PATH", "")
+    since = context.since
     start = int(time.time() - USUAL_AGE_S if since is None else since - BEFORE_S)
     journal, ring = program("journalctl", search), program("dmesg", search)
     if journal:
@@ -69,23 +69,23 @@ def commands(look: Look) -> Iterator[tuple[str, ...]]:
         yield (ring,)
 
 
-def printed(argv: tuple[str, ...], look: Look) -> tuple[str, Skipped | None]:
+def printed(argv: tuple[str, ...], context: SearchContext) -> tuple[str, Skipped | None]:
     """The scratch file with the output of ``argv``, empty where there is none; and what failed."""
-    deadline = look.deadline.part(min(1.0, COMMAND_S / max(look.deadline.left_s(), 0.001)))
-    handle, path = tempfile.mkstemp(dir=look.scratch, prefix="kernel-")
+    deadline = context.deadline.part(min(1.0, COMMAND_S / max(context.deadline.left_s(), 0.001)))
+    handle, path = tempfile.mkstemp(dir=context.scratch, prefix="kernel-")
     with os.fdopen(handle, "w+b") as scratch:
-        got = capture(argv, scratch, look.options.max_log_bytes, deadline)
+        got = capture(argv, scratch, context.options.max_log_bytes, deadline)
     skipped = Skipped(" ".join(argv), got.why, usual=not got.size_bytes) if got.why else None
     return path if got.size_bytes else "", skipped
 
 
-def artifact(look: Look, path: str, *, named: bool) -> Artifact:
+def artifact(context: SearchContext, path: str, *, named: bool) -> Artifact:
     """``path`` as this node's kernel log; never shared, and of any owner."""
     return Artifact(
         kind=KERNEL_LOG,
-        member=f"{node_folder(look.around.node)}/kernel.log",
+        member=f"{node_folder(context.surroundings.node)}/kernel.log",
         path=path,
-        max_bytes=look.options.max_log_bytes,
+        max_bytes=context.options.max_log_bytes,
         tail=True,
         owner=None,
         named=named,

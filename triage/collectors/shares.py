@@ -9,28 +9,28 @@ from __future__ import annotations
 import os
 import re
 
-from triage.collectors.artifact import Artifact, Look
+from triage.collectors.artifact import Artifact, SearchContext
 from triage.collectors.surroundings import on_network
 
 __all__ = ["is_shared", "why_left"]
 
 
-def is_shared(path: str, look: Look) -> bool:
+def is_shared(path: str, context: SearchContext) -> bool:
     """Whether ``path`` lies where all nodes see it and does not bear this node's name."""
-    if look.options.shared == "own":
+    if context.options.shared == "own":
         return False
     name = os.path.basename(path)
-    if re.search(rf"(?<![A-Za-z0-9]){re.escape(look.around.node)}(?![A-Za-z0-9])", name):
+    if re.search(rf"(?<![A-Za-z0-9]){re.escape(context.surroundings.node)}(?![A-Za-z0-9])", name):
         return False
     return bool(on_network(os.path.dirname(path)))
 
 
-def why_left(artifact: Artifact, look: Look) -> str:
+def why_left(artifact: Artifact, context: SearchContext) -> str:
     """Why this node does not send a shared ``artifact``; empty where it does."""
-    if not artifact.shared or look.options.shared == "send":
+    if not artifact.shared or context.options.shared == "send":
         return ""
-    if look.options.shared == "skip":
+    if context.options.shared == "skip":
         return "on a network file system, and --shared skip was given"
-    if look.around.first is False:
+    if context.surroundings.first is False:
         return "on a network file system; the first node of the job sends it"
     return ""
