@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triage.render.words.ranges import condense, condense_names, runs
+from triage.render.words.ranges import condense, condense_names, name_ranks, runs
 
 RANKS = st.sets(st.integers(0, 20_000), max_size=200)
 
@@ -31,6 +31,13 @@ def read_back(text):
 )
 def test_condenses_ranks(ranks, text):
     assert condense(ranks) == text
+
+
+@pytest.mark.parametrize(
+    ("ranks", "text"), [((), ""), ((3,), "rank 3"), ((0, 1, 2, 3, 4, 6), "ranks 0-4,6")]
+)
+def test_names_ranks(ranks, text):
+    assert name_ranks(ranks) == text
 
 
 @given(RANKS)
