@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from triage.cli.main import main
-from triage.cli.service import alone_on
+from triage.cli.service import lock_data_dir
 from triage.server.context import open_context
 from triage.services.tokens import check_token
 from triage.settings import Settings
@@ -173,7 +173,7 @@ def test_an_address_that_is_not_here_is_refused(run: Run) -> None:
 
 
 def test_a_second_service_on_one_folder_is_refused(run: Run, tmp_path: Path) -> None:
-    with alone_on(tmp_path / "data"):
+    with lock_data_dir(tmp_path / "data"):
         status, out, err = run("serve", "--port", "0")
 
     assert (status, out) == (2, "")
@@ -218,7 +218,7 @@ def test_the_doctor_looks_at_everything_and_says_the_next_step(run: Run, tmp_pat
     }  # fmt: skip
     assert by_thing["broker"]["health"] == "warn"
     assert by_thing["broker"]["step"] == "start `triage serve`"
-    with alone_on(tmp_path / "data"):
+    with lock_data_dir(tmp_path / "data"):
         assert "ok    broker" in run("doctor")[1]
 
 

@@ -11,7 +11,7 @@ from triage.notify.schedule import (
     DELAYS_S,
     PROBE_EVERY_S,
     Pending,
-    Receiving,
+    ReceiverState,
     due,
     due_at,
     next_try,
@@ -76,45 +76,45 @@ def pending(delivery_id=1, *, created=0, tried=None, next_s=9_999):
 
 
 def test_the_oldest_of_a_failing_receiver_is_probed():
-    failing = Receiving(failing=True, tried_at=T0)
+    failing = ReceiverState(failing=True, tried_at=T0)
     young, old = pending(2, created=5, tried=0), pending(1, created=1, tried=0)
     assert due([young, old], failing, after(PROBE_EVERY_S - 1)) == ()
     assert due([young, old], failing, after(PROBE_EVERY_S)) == (old,)
 
 
 def test_a_receiver_that_works_is_not_probed():
-    assert due([pending(tried=0)], Receiving(tried_at=T0), after(600)) == ()
+    assert due([pending(tried=0)], ReceiverState(tried_at=T0), after(600)) == ()
 
 
 def test_one_success_makes_all_that_waited_due():
-    back = Receiving(failing=False, tried_at=after(100), succeeded_at=after(101))
+    back = ReceiverState(failing=False, tried_at=after(100), succeeded_at=after(101))
     waiting = [pending(n, created=n, tried=50 + n) for n in range(5)]
     assert due(waiting, back, after(102)) == tuple(waiting)
 
 
 def test_a_message_that_alone_is_refused_keeps_its_own_times():
-    back = Receiving(failing=False, succeeded_at=after(101))
+    back = ReceiverState(failing=False, succeeded_at=after(101))
     assert due([pending(tried=110, next_s=500)], back, after(120)) == ()
     assert due([pending(tried=110, next_s=500)], back, after(500)) != ()
 
 
 def test_a_first_try_does_not_wait_for_the_probe():
-    failing = Receiving(failing=True, tried_at=after(9))
+    failing = ReceiverState(failing=True, tried_at=after(9))
     old, new = pending(1, tried=9), pending(2, created=10, next_s=10)
     assert due([old, new], failing, after(10)) == (new,)
 
 
 @pytest.mark.parametrize("failing", [True, False])
 def test_retry_after_holds_for_every_message_of_the_receiver(failing):
-    asked = Receiving(failing=failing, tried_at=T0, succeeded_at=T0, not_before=after(300))
+    asked = ReceiverState(failing=failing, tried_at=T0, succeeded_at=T0, not_before=after(300))
     waiting = [pending(1, tried=-1, next_s=5), pending(2, created=1, next_s=1)]
     assert due(waiting, asked, after(299)) == ()
     assert due(waiting, asked, after(300)) == tuple(waiting)
 
 
 def test_a_clock_set_back_stops_nothing():
-    ahead = Receiving(failing=True, tried_at=after(86_400), not_before=after(30 * 86_400))
-    assert probe_at(Receiving(failing=True, tried_at=after(86_400)), T0) <= after(PROBE_EVERY_S)
+    ahead = ReceiverState(failing=True, tried_at=after(86_400), not_before=after(30 * 86_400))
+    assert probe_at(ReceiverState(failing=True, tried_at=after(86_400)), T0) <= after(PROBE_EVERY_S)
     assert due_at(pending(), ahead, T0, oldest=True) <= after(86_400)
 
 
@@ -127,7 +127,7 @@ def test_a_clock_set_back_stops_nothing():
 def test_a_receiver_that_is_back_has_everything_within_a_minute(back_s, created_s, try_takes_s):
     """One sender, one second a step; a try of a receiver that is away takes its time."""
     rows = {n: [after(s), None, after(s), 0] for n, s in enumerate(sorted(created_s))}
-    state = Receiving()
+    state = ReceiverState()
     busy_until, arrived = 0, {}
     for second in range(back_s + 70):
         if second < busy_until:
@@ -143,10 +143,10 @@ def test_a_receiver_that_is_back_has_everything_within_a_minute(back_s, created_
             row[1], row[3] = now, row[3] + 1
             if second >= back_s:
                 arrived[one.delivery_id] = second
-                state = Receiving(tried_at=now, succeeded_at=after(second + 0.5))
+                state = ReceiverState(tried_at=now, succeeded_at=after(second + 0.5))
                 continue
             busy_until = second + try_takes_s
             row[2] = next_try(row[3], after(busy_until), None, row[0], message_id=str(one))
-            state = Receiving(failing=True, tried_at=now, succeeded_at=state.succeeded_at)
+            state = ReceiverState(failing=True, tried_at=now, succeeded_at=state.succeeded_at)
     made_before = [n for n, row in rows.items() if row[0] <= after(back_s)]
     assert all(arrived[n] <= back_s + 60 for n in made_before)

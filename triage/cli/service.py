@@ -63,8 +63,8 @@ def run_service(options: Options) -> int:
         )
     with ExitStack() as stack:
         if settings.embedded_database or settings.embedded_broker:
-            stack.enter_context(alone_on(settings.data_dir))
-        supervisor = child_of(settings, options)
+            stack.enter_context(lock_data_dir(settings.data_dir))
+        supervisor = supervisor_of(settings, options)
         ctx = open_context(settings, wakeups_of(settings, supervisor))
         stack.callback(ctx.close)
         prepare_schema(settings, ctx.database)
@@ -73,7 +73,7 @@ def run_service(options: Options) -> int:
                 f"{options.host} can be reached by others and there is no token yet:"
                 " `triage token create --scope admin --name NAME` first"
             )
-        sock = stack.enter_context(bound(options.host, options.port))
+        sock = stack.enter_context(bound_socket(options.host, options.port))
         serve(ctx, options, sock, supervisor)
     return 0
 
@@ -110,7 +110,7 @@ def stop_child(supervisor: Supervisor | None) -> None:
         supervisor.stop(CHILD_STOP_S)
 
 
-def child_of(settings: Settings, options: Options) -> Supervisor | None:
+def supervisor_of(settings: Settings, options: Options) -> Supervisor | None:
     """The worker beside the API: always when it is embedded, else only when asked for."""
     if options.no_worker or (not settings.embedded_broker and options.num_workers is None):
         return None
@@ -139,7 +139,7 @@ def wakeups_of(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
 
 
 @contextmanager
-def alone_on(folder: Path) -> Iterator[None]:
+def lock_data_dir(folder: Path) -> Iterator[None]:
     """Hold the data directory: two services on one would each take the other's work for lost."""
     folder.mkdir(parents=True, exist_ok=True)
     with (folder / "serve.lock").open("a+") as held:
@@ -154,7 +154,7 @@ def alone_on(folder: Path) -> Iterator[None]:
 
 
 @contextmanager
-def bound(host: str, port: int) -> Iterator[socket.socket]:
+def bound_socket(host: str, port: int) -> Iterator[socket.socket]:
     try:
         sock = bind(host, port)
     except OSError as error:

@@ -61,7 +61,7 @@ def watch(
     """Watch; the help stands in ``HELP``."""
     with asking(url, token_file, ca_file) as client:
         with screen() as shown:
-            incident = followed(client, incident_id, timeout, shown)
+            incident = follow(client, incident_id, timeout, shown)
         if incident is None:
             typer.echo(f"triage: no answer within {timeout:g} s; it goes on without us", err=True)
             return 1
@@ -73,7 +73,7 @@ def watch(
     return 0
 
 
-def followed(
+def follow(
     client: "Client", incident_id: str, timeout_s: float | None, shown: Screen
 ) -> "Incident | None":
     """The incident once its answer is final; None when the time is up before."""

@@ -14,7 +14,7 @@ __all__ = [
     "DELAYS_S",
     "PROBE_EVERY_S",
     "Pending",
-    "Receiving",
+    "ReceiverState",
     "due",
     "due_at",
     "next_try",
@@ -62,7 +62,7 @@ def next_try(
 
 
 @dataclass(frozen=True, slots=True)
-class Receiving:
+class ReceiverState:
     """How the receiver of one subscription does, over all its deliveries.
 
     ``failing`` after a try that failed, until one succeeds. ``tried_at`` is when the last
@@ -86,49 +86,49 @@ class Pending:
     next_at: datetime
 
 
-def probe_at(receiving: Receiving, now: datetime) -> datetime:
+def probe_at(receiver: ReceiverState, now: datetime) -> datetime:
     """When the oldest pending delivery of a failing receiver is tried at the latest."""
     at = now
-    if receiving.tried_at is not None:
+    if receiver.tried_at is not None:
         # A clock that was set back must not put the probe off.
-        at = min(receiving.tried_at, now) + timedelta(seconds=PROBE_EVERY_S)
-    return max(at, _not_before(receiving, now))
+        at = min(receiver.tried_at, now) + timedelta(seconds=PROBE_EVERY_S)
+    return max(at, _not_before(receiver, now))
 
 
-def due_at(one: Pending, receiving: Receiving, now: datetime, *, oldest: bool) -> datetime:
-    """When ``one`` is due; ``oldest`` says that no other of its subscription is older."""
-    at = one.next_at
-    if _back_since(one, receiving):
+def due_at(delivery: Pending, receiver: ReceiverState, now: datetime, *, oldest: bool) -> datetime:
+    """When ``delivery`` is due; ``oldest`` says that no other of its subscription is older."""
+    at = delivery.next_at
+    if _back_since(delivery, receiver):
         at = now
-    elif receiving.failing and oldest:
-        at = min(at, probe_at(receiving, now))
-    return max(at, _not_before(receiving, now))
+    elif receiver.failing and oldest:
+        at = min(at, probe_at(receiver, now))
+    return max(at, _not_before(receiver, now))
 
 
-def due(pending: Iterable[Pending], receiving: Receiving, now: datetime) -> tuple[Pending, ...]:
+def due(pending: Iterable[Pending], receiver: ReceiverState, now: datetime) -> tuple[Pending, ...]:
     """The deliveries of one subscription to send now, the oldest first."""
-    ordered = sorted(pending, key=lambda one: (one.created_at, one.delivery_id))
+    ordered = sorted(pending, key=lambda delivery: (delivery.created_at, delivery.delivery_id))
     return tuple(
-        one
-        for index, one in enumerate(ordered)
-        if due_at(one, receiving, now, oldest=index == 0) <= now
+        delivery
+        for index, delivery in enumerate(ordered)
+        if due_at(delivery, receiver, now, oldest=index == 0) <= now
     )
 
 
-def _back_since(one: Pending, receiving: Receiving) -> bool:
+def _back_since(delivery: Pending, receiver: ReceiverState) -> bool:
     """The receiver took another message after it had failed to take this one."""
     return (
-        not receiving.failing
-        and receiving.succeeded_at is not None
-        and one.tried_at is not None
-        and one.tried_at < receiving.succeeded_at
+        not receiver.failing
+        and receiver.succeeded_at is not None
+        and delivery.tried_at is not None
+        and delivery.tried_at < receiver.succeeded_at
     )
 
 
-def _not_before(receiving: Receiving, now: datetime) -> datetime:
-    if receiving.not_before is None:
+def _not_before(receiver: ReceiverState, now: datetime) -> datetime:
+    if receiver.not_before is None:
         return datetime.min.replace(tzinfo=now.tzinfo)
-    return min(receiving.not_before, now + timedelta(seconds=MAX_RETRY_AFTER_S))
+    return min(receiver.not_before, now + timedelta(seconds=MAX_RETRY_AFTER_S))
 
 
 def _jitter(message_id: str, attempts: int) -> float:

@@ -39,7 +39,7 @@ def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
         if receiving is None or receiving.disabled_at is not None or not waiting:
             return
         now = utc_now()
-        state = schedule.Receiving(
+        state = schedule.ReceiverState(
             failing=receiving.failing_since is not None,
             tried_at=max((d.tried_at for d in waiting if d.tried_at), default=None),
             not_before=not_before,
