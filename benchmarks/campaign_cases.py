@@ -15,7 +15,7 @@ from typing import Any
 
 from triage.analysis.answer import Weighed, weigh_up
 from triage.formats.gather import gather
-from triage.simulator.campaign import draw
+from triage.simulator.campaign import Campaign, draw
 from triage.simulator.incidents.scenarios import SCENARIOS
 from triage.simulator.incidents.truth import IncidentTruth
 from triage.simulator.incidents.whole import Wish, simulate_incident
@@ -93,11 +93,17 @@ def simulated_cases(
     """
     with ExitStack() as stack:
         scratch = folder or Path(stack.enter_context(tempfile.TemporaryDirectory()))
-        drawn = evenly(setting, scratch, share) if setting.evenly else draw(
-            scratch, count=setting.count, seed=setting.seed, ranks=setting.ranks,
-            missing=setting.missing, skew_s=setting.skew_s, dumps=setting.dumps,
-            healthy=setting.healthy, kernel_lines=setting.kernel_lines, share=share,
-        )  # fmt: skip
+        if setting.evenly:
+            drawn = evenly(setting, scratch, share)
+        else:
+            campaign = Campaign(setting.count, setting.healthy, setting.seed, setting.ranks)
+            wish = Wish(
+                missing=setting.missing,
+                skew_s=setting.skew_s,
+                dumps=setting.dumps,
+                kernel_lines=setting.kernel_lines,
+            )
+            drawn = draw(scratch, campaign, wish, share=share)
         for path, truth in drawn:
             yield path, of_simulated(truth)
             shutil.rmtree(path, ignore_errors=True)

@@ -28,7 +28,7 @@ from benchmarks.service_processes import BACKENDS, end_well, installed, servers
 from benchmarks.table import aligned, machine, write_json
 from tests.support.waiting import eventually
 from triage.domain.report import iso_utc
-from triage.simulator.campaign import draw
+from triage.simulator.campaign import Campaign, draw
 from triage.simulator.request import EPOCH_NS
 
 __all__ = ["Seen", "main", "scheduler_csv"]
@@ -88,7 +88,7 @@ def arguments() -> argparse.Namespace:
 
 def sent(client: Client, folder: Path, options: argparse.Namespace) -> Iterator[Seen]:
     """Each incident of the campaign as its job would send it: a hook, then a tar of its files."""
-    drawn = draw(folder, count=options.count, seed=options.seed, ranks=options.ranks)
+    drawn = draw(folder, Campaign(options.count, seed=options.seed, ranks=options.ranks))
     for number, (path, truth) in enumerate(drawn, 1):
         at = datetime.fromtimestamp(truth.fault_at_ns / 1e9, UTC)
         job_id = f"run-{number:04d}"

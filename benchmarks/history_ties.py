@@ -29,7 +29,8 @@ from triage.domain.standing import Grade, Prior
 from triage.errors import TriageError
 from triage.fleet.simulator.fleet import lemon_factor
 from triage.formats.gather import gather
-from triage.simulator.campaign import draw
+from triage.simulator.campaign import Campaign, draw
+from triage.simulator.incidents.whole import Wish
 
 __all__ = ["Pair", "main"]
 
@@ -87,10 +88,9 @@ def compared(options: argparse.Namespace) -> Iterator[list[Pair]]:
     """For each incident one pair for each fleet."""
     chance = random.Random(f"history/{options.seed}")
     with tempfile.TemporaryDirectory() as scratch:
-        drawn = draw(
-            Path(scratch), count=options.count, seed=options.seed, ranks=options.ranks,
-            missing=options.missing, healthy=options.count // 10,
-        )  # fmt: skip
+        healthy = options.count // 10
+        campaign = Campaign(options.count, healthy, options.seed, options.ranks)
+        drawn = draw(Path(scratch), campaign, Wish(missing=options.missing))
         for path, truth in drawn:
             try:
                 yield pairs_of(path, of_simulated(truth), chance)

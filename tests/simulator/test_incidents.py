@@ -8,7 +8,7 @@ from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS
 from triage.errors import UsageError
 from triage.signatures.network.nccl_identity import gpu_of_bus
-from triage.simulator.campaign import draw, leaves_for
+from triage.simulator.campaign import Campaign, draw, leaves_for
 from triage.simulator.incidents.envelopes import FORMS, kernel_log
 from triage.simulator.incidents.job_voice import printed_bus
 from triage.simulator.incidents.scenarios import SCENARIOS
@@ -98,7 +98,7 @@ def test_a_smaller_campaign_has_the_count_asked_for(count: int) -> None:
 
 def test_folder_names_of_a_campaign_tell_nothing(tmp_path: Path) -> None:
     words = {*SCENARIOS, *(leaf.value for leaf in Category)}
-    told = list(draw(tmp_path, count=4, healthy=1, seed=3, ranks=[16], kernel_lines=3))
+    told = list(draw(tmp_path, Campaign(4, 1, seed=3, ranks=[16]), Wish(kernel_lines=3)))
     assert len(told) == 5
     assert sum(truth.healthy for _, truth in told) == 1
     for path, truth in told:

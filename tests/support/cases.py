@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from triage.perturb.incident import Incident, load
-from triage.simulator.campaign import draw
+from triage.simulator.campaign import Campaign, draw
 from triage.simulator.incidents.truth import IncidentTruth
 
 __all__ = ["RECORDED", "Case", "Source", "cases_of", "recorded_case", "simulated_case"]
@@ -59,7 +59,7 @@ def cases_of(source: Source) -> Iterator[Case]:
 def simulated(source: Source) -> Iterator[Case]:
     """Of ``triage simulate``."""
     with tempfile.TemporaryDirectory() as scratch:
-        drawn = draw(Path(scratch), count=source.count, seed=source.seed, share=source.share)
+        drawn = draw(Path(scratch), Campaign(source.count, seed=source.seed), share=source.share)
         for path, truth in drawn:
             if not source.ids or path.name in source.ids:
                 yield simulated_case(path, truth)

@@ -146,21 +146,17 @@ def simulate(
         if campaign is not None:
             if campaign != "llama3":
                 raise UsageError(f"there is no campaign {campaign!r}: give llama3")
-            from triage.simulator.campaign import draw
+            from triage.simulator.campaign import Campaign, draw
+            from triage.simulator.incidents.whole import Wish
 
-            written = list(
-                draw(
-                    out,
-                    count=count,
-                    seed=seed,
-                    ranks=_sizes(sizes),
-                    missing=lost,
-                    skew_s=60 * skew_minutes,
-                    healthy=healthy,
-                    kernel_lines=kernel_lines,
-                    job_lines=job_lines,
-                )
+            drawn = Campaign(count, healthy, seed, _sizes(sizes))
+            wish = Wish(
+                missing=lost,
+                skew_s=60 * skew_minutes,
+                kernel_lines=kernel_lines,
+                job_lines=job_lines,
             )
+            written = list(draw(out, drawn, wish))
             print(f"wrote {len(written):,} incidents to {out}; the truth lies beside each")
             return
         if kind is None:

@@ -16,9 +16,12 @@ if TYPE_CHECKING:
 __all__ = ["KINDS", "NAMES", "Pulls", "Truth", "simulate", "truth_path"]
 
 HOME = {
-    "KINDS": "kinds", "Pulls": "timeline", "simulate": "incident", "Truth": "truth",
+    "KINDS": "kinds",
+    "Pulls": "timeline",
+    "simulate": "incident",
+    "Truth": "truth",
     "truth_path": "truth",
-}  # fmt: skip
+}
 
 
 def __getattr__(name: str) -> object:

@@ -5,7 +5,7 @@ Counts, never percentages: 419 unexpected interruptions in 54 days.
 
 import random
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triage.domain.category import LLAMA3_ROW, Category
@@ -13,7 +13,7 @@ from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_UNEXPECTED
 from triage.simulator.incidents.truth import IncidentTruth
 from triage.simulator.incidents.whole import Wish, simulate_incident
 
-__all__ = ["SPLIT", "draw", "leaves_for"]
+__all__ = ["SPLIT", "Campaign", "draw", "leaves_for"]
 
 # How a row with several leaves is split: judgement, the table does not say.
 SPLIT = {
@@ -40,27 +40,36 @@ def leaves_for(count: int) -> list[str]:
     return [leaf for leaf, number in whole.items() for _ in range(number)]
 
 
+@dataclass(frozen=True, slots=True)
+class Campaign:
+    """``count`` incidents by the table, and ``healthy`` jobs; each of one of ``ranks`` ranks."""
+
+    count: int = LLAMA3_UNEXPECTED
+    healthy: int = 0
+    seed: int = 0
+    ranks: Sequence[int] = (16, 64)
+
+
 def draw(
-    out: Path, *, count: int = LLAMA3_UNEXPECTED, seed: int = 0, ranks: Sequence[int] = (16, 64),
-    missing: float = 0.0, skew_s: float = 3.0, healthy: int = 0, kernel_lines: int = 30,
-    job_lines: int = 40, dumps: bool = True, share: tuple[int, int] = (0, 1),
-) -> Iterator[tuple[Path, IncidentTruth]]:  # fmt: skip
+    out: Path, campaign: Campaign, wish: Wish | None = None, *, share: tuple[int, int] = (0, 1)
+) -> Iterator[tuple[Path, IncidentTruth]]:
     """Write incidents one at a time, in mixed order; each may be deleted before the next.
 
     With ``share`` (k, n) only each n-th is written, from the k-th on: n processes
     share a campaign. The folders' names tell nothing. Yields the folder and its truth.
     """
-    chance = random.Random(f"campaign/{seed}")
-    leaves = [*leaves_for(count), *["none"] * healthy]
+    chance = random.Random(f"campaign/{campaign.seed}")
+    leaves = [*leaves_for(campaign.count), *["none"] * campaign.healthy]
     chance.shuffle(leaves)
-    wish = Wish(
-        missing=missing, skew_s=skew_s, kernel_lines=kernel_lines, job_lines=job_lines, dumps=dumps
-    )
-    Path(out).mkdir(parents=True, exist_ok=True)
-    for place, leaf in enumerate(leaves, 1):
-        name = f"{place:04d}-{chance.getrandbits(32):08x}"
-        one = replace(wish, ranks=chance.choice(list(ranks)), seed=chance.getrandbits(30), id=name)
-        if (place - 1) % share[1] != share[0]:
-            continue
-        path = Path(out) / name
-        yield path, simulate_incident(leaf, path, one)
+    out = Path(out)
+    out.mkdir(parents=True, exist_ok=True)
+    for place, leaf in enumerate(leaves):
+        name = f"{place + 1:04d}-{chance.getrandbits(32):08x}"
+        own = replace(
+            wish or Wish(),
+            ranks=chance.choice(list(campaign.ranks)),
+            seed=chance.getrandbits(30),
+            id=name,
+        )
+        if place % share[1] == share[0]:
+            yield out / name, simulate_incident(leaf, out / name, own)

@@ -1,5 +1,7 @@
 """One entry of a dump, and the stack in it."""
 
+from typing import NamedTuple
+
 from triage.simulator.compiled import compiled_plain
 from triage.simulator.opcodes import (
     APPENDS,
@@ -7,7 +9,6 @@ from triage.simulator.opcodes import (
     NEWTRUE,
     SETITEMS,
     TUPLE2,
-    Floats,
     open_dict,
     open_list,
     put_dtypes,
@@ -19,11 +20,9 @@ from triage.simulator.opcodes import (
     put_time,
 )
 from triage.simulator.recorder import COMPLETED, RETIRED
-from triage.simulator.strings import Bytes
-from triage.simulator.tables import KEYS, Job, OpTable, Style, Words
-from triage.simulator.topology import Ints
+from triage.simulator.tables import KEYS, Desk, Job, OpTable, Style
 
-__all__ = ["put_entry"]
+__all__ = ["Times", "put_entry"]
 
 # Numbers of strings; an entry has the keys from record_id to is_p2p in this order.
 NAME = KEYS.index("name")
@@ -51,13 +50,24 @@ IS_P2P = KEYS.index("is_p2p")
 STATE_WORD = KEYS.index("scheduled")
 
 
+class Times(NamedTuple):
+    """What the recorder knows of an entry, ns since 1970; a negative stamp is None.
+
+    A negative ``duration_ms`` leaves the key out.
+    """
+
+    created: int
+    started: int
+    completed: int
+    duration_ms: float
+    state: int
+
+
 @compiled_plain
-def put_frames(
-    out: Bytes, at: int, ops: OpTable, op: int, job: Job, words: Words,
-    memo: Ints, used: Ints, frame_memo: Ints,
-) -> int:  # fmt: skip
+def put_frames(desk: Desk, at: int, ops: OpTable, op: int, job: Job) -> int:
     """The stack of ``op``; a frame that was written before is fetched from the memo."""
-    at = put_string(out, at, FRAMES, words, memo, used)
+    out, memo, frame_memo = desk.out, desk.memo, desk.frame_memo
+    at = put_string(out, at, FRAMES, memo)
     at = open_list(out, at)
     for place in range(ops.frames_start[op], ops.frames_start[op + 1]):
         frame = ops.frames[place]
@@ -66,14 +76,14 @@ def put_frames(
             continue
         at = open_dict(out, at)
         for turn in range(3):
-            at = put_string(out, at, NAME if turn == 0 else FRAMES + turn, words, memo, used)
+            at = put_string(out, at, NAME if turn == 0 else FRAMES + turn, memo)
             if turn < 2:
                 text = job.frame_name[frame] if turn == 0 else job.frame_file[frame]
-                at = put_string(out, at, text, words, memo, used)
+                at = put_string(out, at, text, memo)
         at = put_int(out, at, job.frame_line[frame])
         out[at] = SETITEMS
-        frame_memo[frame] = used[0]
-        used[0] += 1
+        frame_memo[frame] = memo.used[0]
+        memo.used[0] += 1
         at = put_memo(out, at + 1, frame_memo[frame], False)
     out[at] = APPENDS
     return at + 1
@@ -81,15 +91,21 @@ def put_frames(
 
 @compiled_plain
 def put_entry(
-    out: Bytes, at: int, rank: int, record: int, counters: Ints, ops: OpTable, op: int,
-    created: int, started: int, completed: int, duration: float, state: int,
-    job: Job, words: Words, style: Style,
-    memo: Ints, used: Ints, frame_memo: Ints, scratch: Floats,
-) -> int:  # fmt: skip
-    """One entry; a negative stamp is None, a negative duration leaves the key out.
+    desk: Desk,
+    at: int,
+    rank: int,
+    record: int,
+    ops: OpTable,
+    op: int,
+    times: Times,
+    job: Job,
+    style: Style,
+) -> int:
+    """One entry.
 
     One loop over the keys, not a line for each: numba compiles it ten times faster.
     """
+    out, memo = desk.out, desk.memo
     slot = ops.slot[op]
     group = job.group_of[rank, slot]
     thread = int(ops.autograd[op])
@@ -97,58 +113,58 @@ def put_entry(
     tensors = 0
     at = open_dict(out, at)
     if style.frames:
-        at = put_frames(out, at, ops, op, job, words, memo, used, frame_memo)
+        at = put_frames(desk, at, ops, op, job)
     for key in range(RECORD_ID, IS_P2P + 1):
-        if key == DURATION and duration < 0.0:
+        if key == DURATION and times.duration_ms < 0.0:
             continue
         if (key == THREAD_NAME or key == THREAD_ID) and not style.threads:
             continue
-        at = put_string(out, at, key, words, memo, used)
+        at = put_string(out, at, key, memo)
         text, number = -1, 0
         if key == RECORD_ID:
             number = record
         elif key == PG_ID:
             number = job.pg_id[rank, slot]
         elif key == PROCESS_GROUP:
-            at = put_string(out, at, job.group_name[group], words, memo, used)
+            at = put_string(out, at, job.group_name[group], memo)
             text = job.group_desc[group]
         elif key == THREAD_NAME:
             text = job.thread_name[thread]
         elif key == THREAD_ID:
             text = job.thread_id[rank, thread]
         elif COLLECTIVE_SEQ_ID <= key <= OP_ID:
-            number = counters[slot, key - COLLECTIVE_SEQ_ID]
+            number = desk.counters[slot, key - COLLECTIVE_SEQ_ID]
         elif key == PROFILING_NAME:
             text = ops.name[op]
         elif key == CREATED:
-            number = created
+            number = times.created
         elif key == DURATION:
-            at = put_float(out, at, duration, scratch)
+            at = put_float(out, at, times.duration_ms, desk.scratch)
             continue
         elif key == INPUT_SIZES or key == OUTPUT_SIZES:
             tensors = ops.sizes[sizes]
             at, sizes = put_sizes(out, at, ops.sizes, sizes)
             continue
         elif key == INPUT_DTYPES or key == OUTPUT_DTYPES:
-            at = put_dtypes(out, at, tensors, ops.dtype[op], words, memo, used)
+            at = put_dtypes(out, at, tensors, ops.dtype[op], memo)
             continue
         elif key == STATE:
-            text = STATE_WORD + min(state, COMPLETED)
+            text = STATE_WORD + min(times.state, COMPLETED)
         elif key == STARTED_AT:
-            number = started
+            number = times.started
         elif key == COMPLETED_AT:
-            number = completed
+            number = times.completed
         elif key == TIMEOUT:
             number = style.timeout_ms
         else:
-            yes = state == RETIRED if key == IS_RETIRED else ops.p2p[op] > 0
+            yes = times.state == RETIRED if key == IS_RETIRED else ops.p2p[op] > 0
             out[at] = NEWTRUE if yes else NEWFALSE
             at += 1
             continue
         if text < 0:
             at = put_time(out, at, number)
             continue
-        at = put_string(out, at, text, words, memo, used)
+        at = put_string(out, at, text, memo)
         if key == PROCESS_GROUP:
             out[at] = TUPLE2
             at += 1

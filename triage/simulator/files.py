@@ -10,7 +10,8 @@ from threading import Lock
 from typing import Any, Literal
 
 from triage.errors import UsageError
-from triage.simulator.run import Desk, Run
+from triage.simulator.run import Run
+from triage.simulator.tables import Desk
 
 __all__ = ["Folder", "Layout", "Progress", "node_name", "utc"]
 

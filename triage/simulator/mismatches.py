@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 
 from triage.errors import UsageError
-from triage.simulator.operation import Op, Program, Sizes, collective
+from triage.simulator.operation import Op, Program, Sizes
 from triage.simulator.scene import Fault, Scene, Where, collectives
 from triage.simulator.slots import Slot
 
@@ -63,7 +63,7 @@ def mismatch_tie(scene: Scene) -> Fault:
     other = rank ^ 1 if rank ^ 1 < scene.topology.shape.ranks else rank - 1
     pair = sorted((rank, other))
     scene.topology.add(Slot.LATE, np.array([pair]))
-    right = collective(Slot.LATE, "broadcast", (4096,), (4096,), site="exchange", dtype="Float")
+    right = Op(Slot.LATE, "broadcast", ((4096,),), ((4096,),), site="exchange", dtype="Float")
     for member, op in ((rank, _longer(right)), (other, right)):
         scene.plan.give(member, (op, *scene.plan.of(member)))
     where = scene.where(rank, 0)

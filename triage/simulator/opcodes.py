@@ -5,20 +5,17 @@ other containers are not. Each function writes at ``at`` and returns what follow
 """
 
 import numpy as np
-import numpy.typing as npt
 
 from triage.simulator.compiled import compiled_plain
 from triage.simulator.strings import Bytes
-from triage.simulator.tables import Words
-from triage.simulator.topology import Ints
+from triage.simulator.tables import Memo
+from triage.simulator.topology import Floats, Ints
 
 __all__ = [
     "APPENDS", "EMPTY_DICT", "EMPTY_LIST", "MARK", "NEWFALSE", "NEWTRUE", "NONE", "SETITEMS",
-    "STOP", "TUPLE2", "Floats", "open_dict", "open_list", "put_dtypes", "put_float", "put_int",
+    "STOP", "TUPLE2", "open_dict", "open_list", "put_dtypes", "put_float", "put_int",
     "put_memo", "put_sizes", "put_string", "put_time",
 ]  # fmt: skip
-
-Floats = npt.NDArray[np.float64]
 
 MARK = 0x28
 STOP = 0x2E
@@ -114,25 +111,22 @@ def put_memo(out: Bytes, at: int, slot: int, get: bool) -> int:
 
 
 @compiled_plain
-def put_string(out: Bytes, at: int, number: int, words: Words, memo: Ints, used: Ints) -> int:
-    """String ``number``: in full the first time, then by its memo slot.
-
-    ``used[0]`` is the next free slot, ``used[1]`` how many strings have one;
-    their numbers are kept from ``used[2]`` on, to clear the memo by.
-    """
-    if memo[number] >= 0:
-        return put_memo(out, at, memo[number], True)
+def put_string(out: Bytes, at: int, number: int, memo: Memo) -> int:
+    """String ``number``: in full the first time, then by its memo slot."""
+    words, slots, used = memo.words, memo.slots, memo.used
+    if slots[number] >= 0:
+        return put_memo(out, at, slots[number], True)
     begin, end = words.start[number], words.start[number + 1]
     out[at] = BINUNICODE
     at = put_little(out, at + 1, end - begin, 4)
     for place in range(begin, end):
         out[at] = words.text[place]
         at += 1
-    memo[number] = used[0]
+    slots[number] = used[0]
     used[2 + used[1]] = number
     used[0] += 1
     used[1] += 1
-    return put_memo(out, at, memo[number], False)
+    return put_memo(out, at, slots[number], False)
 
 
 @compiled_plain
@@ -154,12 +148,10 @@ def put_sizes(out: Bytes, at: int, sizes: Ints, begin: int) -> tuple[int, int]:
 
 
 @compiled_plain
-def put_dtypes(
-    out: Bytes, at: int, count: int, dtype: int, words: Words, memo: Ints, used: Ints
-) -> int:
+def put_dtypes(out: Bytes, at: int, count: int, dtype: int, memo: Memo) -> int:
     """The same type for each of ``count`` tensors."""
     at = open_list(out, at)
     for _ in range(count):
-        at = put_string(out, at, dtype, words, memo, used)
+        at = put_string(out, at, dtype, memo)
     out[at] = APPENDS
     return at + 1

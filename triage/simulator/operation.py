@@ -5,7 +5,7 @@ from enum import IntEnum
 
 from triage.simulator.slots import Slot
 
-__all__ = ["Op", "Part", "Program", "Sizes", "block", "collective", "recv", "send"]
+__all__ = ["Op", "Part", "Program", "Sizes", "block", "recv", "send"]
 
 Sizes = tuple[tuple[int, ...], ...]
 
@@ -36,8 +36,8 @@ class Op:
     name: str
     inputs: Sizes
     outputs: Sizes
-    dtype: str
     site: str
+    dtype: str = "BFloat16"
     own: int = -1
     peer: int = -1
     part: Part = Part.ALONE
@@ -74,42 +74,14 @@ class Op:
 Program = tuple[Op, ...]
 
 
-def collective(
-    slot: Slot,
-    name: str,
-    inputs: tuple[int, ...],
-    outputs: tuple[int, ...],
-    *,
-    site: str,
-    dtype: str = "BFloat16",
-    autograd: bool = False,
-    compute_us: float = 300.0,
-    cost_us: float = 200.0,
-    sync: bool = False,
-) -> Op:
-    """A collective of one tensor in and one out."""
-    return Op(
-        slot,
-        name,
-        (inputs,),
-        (outputs,),
-        dtype,
-        site,
-        autograd=autograd,
-        compute_us=compute_us,
-        cost_us=cost_us,
-        sync=sync,
-    )
-
-
 def send(own: int, peer: int, shape: tuple[int, ...], *, site: str, autograd: bool = False) -> Op:
     """A send on the pipeline group to group rank ``peer``."""
-    return Op(Slot.PP, "send", (shape,), (shape,), "BFloat16", site, own, peer, autograd=autograd)
+    return Op(Slot.PP, "send", (shape,), (shape,), site, own=own, peer=peer, autograd=autograd)
 
 
 def recv(own: int, peer: int, shape: tuple[int, ...], *, site: str) -> Op:
     """A recv on the pipeline group from group rank ``peer``."""
-    return Op(Slot.PP, "recv", (shape,), (shape,), "BFloat16", site, own, peer)
+    return Op(Slot.PP, "recv", (shape,), (shape,), site, own=own, peer=peer)
 
 
 def block(*members: Op) -> Program:
@@ -122,8 +94,8 @@ def block(*members: Op) -> Program:
         "coalesced",
         (),
         (),
-        "",
         first.site,
+        "",
         part=Part.CLOSER,
         autograd=first.autograd,
         compute_us=first.compute_us,

@@ -8,18 +8,17 @@ not change the result: it is the least fixed point of these rules, so a fault
 decides by itself who ends up waiting where.
 """
 
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from triage.simulator.compiled import compiled, compiled_plain
 from triage.simulator.operation import Part
-from triage.simulator.rendezvous import Flags, Meetings, meeting_of
-from triage.simulator.topology import Ints, Topology
+from triage.simulator.rendezvous import Flags, Meetings, RendezvousTable, meeting_of
+from triage.simulator.topology import Floats, Ints
 
 __all__ = [
-    "NEVER", "Clocks", "Costs", "Floats", "Section", "costs_of", "first_of", "noise",
+    "NEVER", "Clocks", "Costs", "Section", "costs_of", "first_of", "noise",
     "run_section",
 ]  # fmt: skip
 
@@ -30,23 +29,15 @@ LAUNCH_NS = 8_000
 WAKE_NS = 30_000
 SPREAD_NS = 4_000
 
-Floats = npt.NDArray[np.float64]
 
-
-@dataclass(slots=True)
-class Clocks:
+class Clocks(NamedTuple):
     """Per rank: when its host issues next, and when its device is free; ns of true time."""
 
     host: Ints
     device: Ints
 
-    def copy(self) -> "Clocks":
-        """Clocks that can run on without touching these."""
-        return Clocks(self.host.copy(), self.device.copy())
 
-
-@dataclass(slots=True)
-class Costs:
+class Costs(NamedTuple):
     """Per operation of a plan: host, compute and transfer time, and how it stands to the device."""
 
     gap_ns: Floats
@@ -57,8 +48,7 @@ class Costs:
     stuck: Flags
 
 
-@dataclass(slots=True)
-class Section:
+class Section(NamedTuple):
     """When things happened (or NEVER): one row per operation, a rank's from ``first[rank]`` on."""
 
     first: Ints
@@ -86,43 +76,18 @@ def costs_of(found: Meetings, *, run_ahead: bool) -> Costs:
 
 def first_of(found: Meetings) -> Ints:
     """Where each rank's operations start among a section's rows, and behind them the end."""
-    lengths = np.diff(found.program_start)[found.program_of]
+    table = found.table
+    lengths = np.diff(table.program_start)[table.program_of]
     return np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
 
 
-def run_section(
-    found: Meetings, costs: Costs, topology: Topology, clocks: Clocks, seed: int
-) -> Section:
+def run_section(found: Meetings, costs: Costs, clocks: Clocks, seed: int) -> Section:
     """Let all ranks run ``found`` from ``clocks``, which move on to the section's end."""
     first = first_of(found)
     rows = int(first[-1])
     section = Section(first, np.full(rows, NEVER), np.full(rows, NEVER), np.full(rows, NEVER))
-    _run(
-        first,
-        topology.group_of,
-        found.program_of,
-        found.program_start,
-        found.op_of,
-        found.meets,
-        found.group_base,
-        found.channel_base,
-        found.channel_depth,
-        found.group_size,
-        found.need.copy(),
-        found.broken,
-        costs.gap_ns,
-        costs.compute_ns,
-        costs.transfer_ns,
-        costs.member,
-        costs.sync,
-        costs.stuck,
-        clocks.host,
-        clocks.device,
-        np.uint64(seed),
-        section.created,
-        section.entered,
-        section.ended,
-    )
+    table = found.table._replace(need=found.table.need.copy())
+    _run(table, costs, clocks, section, np.uint64(seed))
     return section
 
 
@@ -138,31 +103,13 @@ def noise(seed: np.uint64, number: int) -> float:
 
 @compiled
 def _run(
-    first: Ints,
-    group_of: Ints,
-    program_of: Ints,
-    program_start: Ints,
-    op_of: Ints,
-    meets: Ints,
-    group_base: Ints,
-    channel_base: Ints,
-    depth: int,
-    group_size: Ints,
-    need: Ints,
-    broken: Flags,
-    gap_ns: Floats,
-    compute_ns: Floats,
-    transfer_ns: Floats,
-    member: Flags,
-    sync: Flags,
-    stuck: Flags,
-    host: Ints,
-    device: Ints,
-    seed: np.uint64,
-    created: Ints,
-    entered: Ints,
-    ended: Ints,
+    table: RendezvousTable, costs: Costs, clocks: Clocks, section: Section, seed: np.uint64
 ) -> None:
+    program_of, program_start, op_of = table.program_of, table.program_start, table.op_of
+    meets, need, broken = table.meets, table.need, table.broken
+    host, device = clocks.host, clocks.device
+    first, created = section.first, section.created
+    entered, ended = section.entered, section.ended
     num_ranks = len(program_of)
     most = meets.shape[1]
     at = np.zeros(num_ranks, np.int64)
@@ -187,27 +134,19 @@ def _run(
                 break
             op = op_of[place]
             if created[row] >= NEVER:
-                host[rank] += int(gap_ns[op] * (0.6 + 0.8 * noise(seed, 3 * row)))
+                host[rank] += int(costs.gap_ns[op] * (0.6 + 0.8 * noise(seed, 3 * row)))
                 created[row] = host[rank]
-                if member[op]:
+                if costs.member[op]:
                     at[rank] += 1
                     continue
-                work = int(compute_ns[op] * (0.95 + 0.1 * noise(seed, 3 * row + 1)))
+                work = int(costs.compute_ns[op] * (0.95 + 0.1 * noise(seed, 3 * row + 1)))
                 entered[row] = max(created[row] + LAUNCH_NS, device[rank] + work)
                 ready[rank] = entered[row]
                 waits_for[rank] = 0
                 for turn in range(most):
                     if meets[place, turn, 0] < 0:
                         break
-                    group = group_of[rank, meets[place, turn, 0]]
-                    meeting = meeting_of(
-                        group,
-                        group_size[group],
-                        meets[place, turn],
-                        group_base,
-                        channel_base,
-                        depth,
-                    )
+                    meeting = meeting_of(table, rank, meets[place, turn])
                     need[meeting] -= 1
                     latest[meeting] = max(latest[meeting], entered[row])
                     if need[meeting] > 0 or broken[meeting]:
@@ -225,37 +164,30 @@ def _run(
                             todo[left] = other
                             left += 1
                         node = behind[node]
-            if waits_for[rank] > 0 or stuck[op]:
+            if waits_for[rank] > 0 or costs.stuck[op]:
                 break
             spread = int(SPREAD_NS * noise(seed, 3 * row + 2))
-            ended[row] = ready[rank] + int(transfer_ns[op]) + spread
+            ended[row] = ready[rank] + int(costs.transfer_ns[op]) + spread
             device[rank] = ended[row]
-            if sync[op]:
+            if costs.sync[op]:
                 host[rank] = ended[row] + WAKE_NS
             at[rank] += 1
-    _issue_ahead(first, program_of, program_start, op_of, gap_ns, sync, at, host, seed, created)
+    _issue_ahead(table, costs, host, at, section, seed)
 
 
 @compiled
 def _issue_ahead(
-    first: Ints,
-    program_of: Ints,
-    program_start: Ints,
-    op_of: Ints,
-    gap_ns: Floats,
-    sync: Flags,
-    at: Ints,
-    host: Ints,
-    seed: np.uint64,
-    created: Ints,
+    table: RendezvousTable, costs: Costs, host: Ints, at: Ints, section: Section, seed: np.uint64
 ) -> None:
     """Behind an operation that never ends, hosts go on to the next one they wait for."""
-    for rank in range(len(program_of)):
-        begin = program_start[program_of[rank]]
-        length = program_start[program_of[rank] + 1] - begin
-        while at[rank] + 1 < length and not sync[op_of[begin + at[rank]]]:
+    op_of = table.op_of
+    for rank in range(len(table.program_of)):
+        program = table.program_of[rank]
+        begin = table.program_start[program]
+        length = table.program_start[program + 1] - begin
+        while at[rank] + 1 < length and not costs.sync[op_of[begin + at[rank]]]:
             at[rank] += 1
-            row = first[rank] + at[rank]
-            gap = gap_ns[op_of[begin + at[rank]]] * (0.6 + 0.8 * noise(seed, 3 * row))
+            row = section.first[rank] + at[rank]
+            gap = costs.gap_ns[op_of[begin + at[rank]]] * (0.6 + 0.8 * noise(seed, 3 * row))
             host[rank] += int(gap)
-            created[row] = host[rank]
+            section.created[row] = host[rank]

@@ -9,7 +9,7 @@ loss all_reduce in the default group, for which the host waits.
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from triage.simulator.operation import Op, Program, block, collective, recv, send
+from triage.simulator.operation import Op, Program, Sizes, block, recv, send
 from triage.simulator.slots import Slot
 from triage.simulator.topology import Shape
 
@@ -24,6 +24,10 @@ LAYERS_SHARDED = 4
 NUM_VARIANTS = 3
 COMPUTE_US = 700.0
 COMPUTE_ALONE_US = 4000.0
+
+# One tensor: without a dimension; of one element.
+SCALAR: Sizes = ((),)
+ONE_NUMBER: Sizes = ((1,),)
 
 Passes = Callable[[], Program]
 
@@ -71,8 +75,14 @@ def _tensor(shape: Shape, name: str, site: str, autograd: bool) -> Program:
     inputs = part if name == "_all_gather_base" else whole
     outputs = part if name == "_reduce_scatter_base" else whole
     return (
-        collective(
-            Slot.TP, name, inputs, outputs, site=site, autograd=autograd, compute_us=COMPUTE_US
+        Op(
+            Slot.TP,
+            name,
+            (inputs,),
+            (outputs,),
+            site,
+            autograd=autograd,
+            compute_us=COMPUTE_US,
         ),
     )
 
@@ -83,8 +93,8 @@ def _expert(shape: Shape, variant: int, site: str, autograd: bool) -> Program:
     there, back = 2048 + 128 * variant, 2048 + 128 * ((variant + 1) % NUM_VARIANTS)
     if site == "moe_combine":
         there, back = back, there
-    shapes = ((there, HIDDEN), (back, HIDDEN))
-    return (collective(Slot.EP, "all_to_all", *shapes, site=site, autograd=autograd),)
+    shapes = (((there, HIDDEN),), ((back, HIDDEN),))
+    return (Op(Slot.EP, "all_to_all", *shapes, site, autograd=autograd),)
 
 
 def _layers_forward(shape: Shape, variant: int) -> Program:
@@ -110,22 +120,22 @@ def _layers_backward(shape: Shape, variant: int) -> Program:
 def _logits(shape: Shape) -> Program:
     if shape.tp == 1:
         return ()
-    row = (SEQUENCE, 1)
+    row = ((SEQUENCE, 1),)
     return tuple(
-        collective(Slot.TP, "all_reduce", row, row, site=site, dtype="Float")
+        Op(Slot.TP, "all_reduce", row, row, site, dtype="Float")
         for site in ("logits_max", "logits_sum")
     )
 
 
 def _data(shape: Shape, name: str, numel: int, site: str, autograd: bool, compute_us: float) -> Op:
-    whole, part = (numel * shape.dp,), (numel,)
+    whole, part = ((numel * shape.dp,),), ((numel,),)
     gather = name == "_all_gather_base"
-    return collective(
+    return Op(
         Slot.DP,
         name,
         part if gather else whole,
         whole if gather else part,
-        site=site,
+        site,
         autograd=autograd,
         compute_us=compute_us,
         cost_us=600.0,
@@ -157,7 +167,7 @@ def _optimizer(shape: Shape) -> Program:
         for name, site in (("_reduce_scatter_base", "grads"), ("_all_gather_base", "params")):
             ops += [_data(shape, name, numel, site, False, 500.0) for numel in (1 << 20, 1 << 18)]
     if shape.tp > 1:
-        norm = collective(Slot.TP, "all_reduce", (), (), site="grad_norm", dtype="Float")
+        norm = Op(Slot.TP, "all_reduce", SCALAR, SCALAR, "grad_norm", dtype="Float")
         ops.append(norm)
     return tuple(ops)
 
@@ -166,13 +176,13 @@ def _loss(shape: Shape) -> Program:
     if shape.ranks == 1:
         return ()
     return (
-        collective(Slot.DEFAULT, "all_reduce", (1,), (1,), site="loss", dtype="Float", sync=True),
+        Op(Slot.DEFAULT, "all_reduce", ONE_NUMBER, ONE_NUMBER, "loss", dtype="Float", sync=True),
     )
 
 
 def _with_sync(shape: Shape, body: Program) -> Program:
     if shape.tp > 1:
-        loss = collective(Slot.TP, "all_reduce", (1,), (1,), site="loss", dtype="Float", sync=True)
+        loss = Op(Slot.TP, "all_reduce", ONE_NUMBER, ONE_NUMBER, "loss", dtype="Float", sync=True)
         return (*body, loss)
     return (*body[:-1], replace(body[-1], sync=True))
 

@@ -16,8 +16,19 @@ from triage.simulator.slots import NUM_SLOTS
 from triage.simulator.tables import OpTable
 from triage.simulator.topology import Ints
 
-__all__ = ["COLLECTIVE", "COMPLETED", "OP", "P2P", "RETIRED", "SCHEDULED", "STARTED", "Moments",
-           "count", "judge", "next_poll"]  # fmt: skip
+__all__ = [
+    "COLLECTIVE",
+    "COMPLETED",
+    "OP",
+    "P2P",
+    "RETIRED",
+    "SCHEDULED",
+    "STARTED",
+    "Moments",
+    "count",
+    "judge",
+    "next_poll",
+]
 
 SCHEDULED, STARTED, COMPLETED, RETIRED = 0, 1, 2, 3
 COLLECTIVE, P2P, OP = 0, 1, 2
@@ -28,6 +39,7 @@ MEMBER, CLOSER = int(Part.MEMBER), int(Part.CLOSER)
 class Moments(NamedTuple):
     """One stretch of a run: ``first[rank]`` on are its rows; one line per section."""
 
+    ops: OpTable
     first: Ints
     program_of: Ints
     program_start: Ints

@@ -6,6 +6,7 @@ Where the members of a meeting disagree on what it is, it never ends.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +17,7 @@ from triage.simulator.plan import Plan
 from triage.simulator.slots import NUM_SLOTS
 from triage.simulator.topology import Ints, Topology
 
-__all__ = ["MAX_MEETINGS", "Flags", "Meetings", "meeting_of", "meetings"]
+__all__ = ["MAX_MEETINGS", "Flags", "Meetings", "RendezvousTable", "meeting_of", "meetings"]
 
 MAX_MEETINGS = 4
 """A coalesced block of a pipeline stage has at most four transfers."""
@@ -24,18 +25,18 @@ MAX_MEETINGS = 4
 Flags = npt.NDArray[np.uint8]
 
 
-@dataclass(slots=True)
-class Meetings:
+class RendezvousTable(NamedTuple):
     """A plan as arrays.
 
-    ``op_of[program_start[p] + i]`` is the i-th operation (an index into ``ops``)
+    ``op_of[program_start[p] + i]`` is the i-th operation (an index into ``Meetings.ops``)
     of program p. ``meets`` lists up to four meetings of it as (slot, source,
     destination, order), source -1 for a collective and slot -1 for none.
     A meeting's number is ``group_base[group] + order`` or ``channel_base[group] +
-    (source * size + destination) * channel_depth + order``.
+    (source * size + destination) * channel_depth + order``; ``need`` is how many ranks it
+    takes, ``broken`` whether it never ends.
     """
 
-    ops: list[Op]
+    group_of: Ints
     op_of: Ints
     program_start: Ints
     program_of: Ints
@@ -47,10 +48,18 @@ class Meetings:
     need: Ints
     broken: Flags
 
+
+@dataclass(slots=True)
+class Meetings:
+    """A plan's operations, each once, and how those of different ranks meet."""
+
+    ops: list[Op]
+    table: RendezvousTable
+
     def length_of(self, rank: int) -> int:
         """How many entries the rank's whole program makes."""
-        program = int(self.program_of[rank])
-        return int(self.program_start[program + 1] - self.program_start[program])
+        starts, program = self.table.program_start, int(self.table.program_of[rank])
+        return int(starts[program + 1] - starts[program])
 
 
 def meetings(plan: Plan, topology: Topology) -> Meetings:
@@ -64,8 +73,8 @@ def meetings(plan: Plan, topology: Topology) -> Meetings:
     depth = max((depth for _, _, depth in rows), default=0)
     sizes = np.array([len(ranks) for ranks in topology.members], np.int64)
     group_base, channel_base, total = _number(plan, topology, counts, sizes, depth)
-    found = Meetings(
-        list(ops),
+    table = RendezvousTable(
+        topology.group_of,
         op_of,
         start,
         plan.program_of,
@@ -77,10 +86,13 @@ def meetings(plan: Plan, topology: Topology) -> Meetings:
         np.full(total, 2, np.int64),
         np.zeros(total, np.uint8),
     )
-    _judge(found, topology)
+    signatures: dict[object, int] = {}
+    of_op = np.array([signatures.setdefault(op.signature, len(signatures)) for op in ops])
+    member_of = np.array([op.part is Part.MEMBER for op in ops])
+    _compare(table, of_op.astype(np.int64), member_of, np.full(total, -1, np.int64))
     for group, order in plan.broken:
-        found.broken[group_base[group] + order] = 1
-    return found
+        table.broken[group_base[group] + order] = 1
+    return Meetings(list(ops), table)
 
 
 def _meets(program: Program) -> tuple[Ints, list[int], int]:
@@ -125,61 +137,26 @@ def _number(
     return base, base + most, int(ends[-1]) if len(ends) else 0
 
 
-def _judge(found: Meetings, topology: Topology) -> None:
-    signatures: dict[object, int] = {}
-    of_op = np.array([signatures.setdefault(op.signature, len(signatures)) for op in found.ops])
-    member_of = np.array([op.part is Part.MEMBER for op in found.ops])
-    seen = np.full(len(found.need), -1, np.int64)
-    _compare(
-        topology.group_of,
-        found.program_of,
-        found.program_start,
-        found.op_of,
-        found.meets,
-        found.group_base,
-        found.channel_base,
-        found.channel_depth,
-        found.group_size,
-        of_op.astype(np.int64),
-        member_of,
-        seen,
-        found.need,
-        found.broken,
-    )
-
-
 @compiled
-def meeting_of(
-    group: int, size: int, row: Ints, group_base: Ints, channel_base: Ints, depth: int
-) -> int:
-    """The number of the meeting ``row`` (slot, source, destination, order) of ``group``."""
+def meeting_of(table: RendezvousTable, rank: int, row: Ints) -> int:
+    """The number of the meeting ``row`` (slot, source, destination, order) of ``rank``."""
+    group = table.group_of[rank, row[0]]
     if row[1] < 0:
-        return int(group_base[group] + row[3])
-    return int(channel_base[group] + (row[1] * size + row[2]) * depth + row[3])
+        return int(table.group_base[group] + row[3])
+    channel = row[1] * table.group_size[group] + row[2]
+    return int(table.channel_base[group] + channel * table.channel_depth + row[3])
 
 
 @compiled
 def _compare(
-    group_of: Ints,
-    program_of: Ints,
-    program_start: Ints,
-    op_of: Ints,
-    meets: Ints,
-    group_base: Ints,
-    channel_base: Ints,
-    depth: int,
-    group_size: Ints,
-    signature_of: Ints,
-    is_member: npt.NDArray[np.bool_],
-    seen: Ints,
-    need: Ints,
-    broken: Flags,
+    table: RendezvousTable, signature_of: Ints, is_member: npt.NDArray[np.bool_], seen: Ints
 ) -> None:
-    for rank in range(len(program_of)):
-        program = program_of[rank]
-        begin = program_start[program]
+    """Set ``need`` of collectives, and ``broken`` where members disagree on what it is."""
+    op_of, meets = table.op_of, table.meets
+    for rank in range(len(table.program_of)):
+        program = table.program_of[rank]
         first_member = -1
-        for at in range(begin, program_start[program + 1]):
+        for at in range(table.program_start[program], table.program_start[program + 1]):
             if is_member[op_of[at]]:
                 if first_member < 0:
                     first_member = at
@@ -188,14 +165,13 @@ def _compare(
                 row = meets[at, turn]
                 if row[0] < 0:
                     break
-                group = group_of[rank, row[0]]
-                meeting = meeting_of(group, group_size[group], row, group_base, channel_base, depth)
+                meeting = meeting_of(table, rank, row)
                 if row[1] < 0:
-                    need[meeting] = group_size[group]
+                    table.need[meeting] = table.group_size[table.group_of[rank, row[0]]]
                 speaker = at if first_member < 0 else first_member + turn
                 signature = signature_of[op_of[speaker]]
                 if seen[meeting] < 0:
                     seen[meeting] = signature
                 elif seen[meeting] != signature:
-                    broken[meeting] = 1
+                    table.broken[meeting] = 1
             first_member = -1

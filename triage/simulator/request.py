@@ -8,18 +8,19 @@ import math
 import random
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, TypedDict
 
 import numpy as np
 
 from triage.errors import UsageError
-from triage.simulator.kinds import Kind
+from triage.simulator.kinds import Kind, shape_for
 from triage.simulator.plan import Plan
 from triage.simulator.program import StepStyle, step_program
 from triage.simulator.run import Format
 from triage.simulator.timeline import Pace, Pulls
 from triage.simulator.topology import Ints, Shape
 
-__all__ = ["EPOCH_NS", "SECOND", "Request", "ranks_in"]
+__all__ = ["EPOCH_NS", "SECOND", "Options", "Request", "ranks_in", "request_for"]
 
 SECOND = 1_000_000_000
 EPOCH_NS = 1_795_225_200 * SECOND
@@ -28,36 +29,65 @@ EPOCH_NS = 1_795_225_200 * SECOND
 PULLED_STEPS = 12
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What was asked for."""
+class Options(TypedDict, total=False):
+    """What a caller may choose of a job and its dumps; the rest is as in :class:`Request`.
 
-    kind: Kind
-    shape: Shape
+    ``ranks`` are 64 where they are not given; ``tp``, ``pp`` and ``ep`` are chosen by kind and
+    size. ``timing`` is on for ``healthy-live`` alone; ``steps`` are enough to fill a ring of
+    ``entries``. ``pulls`` says how the dumps are pulled from a healthy job that runs on.
+    """
+
+    ranks: int
+    tp: int | None
+    pp: int | None
+    ep: int | None
     culprit: int | None
     seed: int
     entries: int
     steps: int | None
     frames: int
-    timing: bool
+    timing: bool | None
     run_ahead: bool
     batched_p2p: bool
     gpus_per_node: int
     skew_ms: float
     delay_ms: float
-    missing: tuple[int, ...]
-    cut: tuple[int, ...]
-    empty: tuple[int, ...]
+    missing: Iterable[int]
+    cut: Iterable[int]
+    empty: Iterable[int]
     only_active: bool
     version: str
+    pulls: Pulls | None
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A job with a fault, and how its dumps are written."""
+
+    kind: Kind
+    shape: Shape
+    culprit: int | None = None
+    seed: int = 0
+    entries: int = 2000
+    steps: int | None = None
+    frames: int = 8
+    timing: bool = False
+    run_ahead: bool = True
+    batched_p2p: bool = True
+    gpus_per_node: int = 8
+    skew_ms: float = 0.0
+    delay_ms: float = 60.0
+    missing: tuple[int, ...] = ()
+    cut: tuple[int, ...] = ()
+    empty: tuple[int, ...] = ()
+    only_active: bool = False
+    version: str = "2.10"
     pulls: Pulls | None = None
 
     def check(self) -> None:
         """Refuse numbers that make no job."""
-        least = {
-            "entries": 1, "frames": 0, "gpus_per_node": 1, "skew_ms": 0, "delay_ms": 0, "seed": 0,
-        }  # fmt: skip
-        for name, value in least.items():
+        zero_or_more = dict.fromkeys(("frames", "skew_ms", "delay_ms", "seed"), 0)
+        for name, value in {"entries": 1, "gpus_per_node": 1, **zero_or_more}.items():
             if getattr(self, name) < value:
                 raise UsageError(f"{name} is {getattr(self, name)}: give {value} or more")
         if self.steps is not None and self.steps < 1:
@@ -89,9 +119,7 @@ class Request:
         fill += PULLED_STEPS if self.pulls is not None else 0
         steps = self.steps or fill + self.chance("steps").randrange(200)
         kept = min(steps, fill)
-        return Pace(
-            steps, kept, self.run_ahead, self.timing, self.delay_ms, self.seed, self.pulls
-        )  # fmt: skip
+        return Pace(steps, kept, self.run_ahead, self.timing, self.delay_ms, self.seed, self.pulls)
 
     def format(self) -> Format:
         """How the dumps are written."""
@@ -111,6 +139,20 @@ class Request:
         chance = self.chance("cut")
         lengths = {rank: chance.uniform(0.05, 0.98) for rank in self.cut}
         return lengths | dict.fromkeys(self.empty, 0.0)
+
+
+def request_for(kind: Kind, options: Options) -> Request:
+    """The request for a job of ``kind``. Raises UsageError for one that cannot be."""
+    chosen: dict[str, Any] = {**options}
+    sizes = [chosen.pop(name, None) for name in ("tp", "pp", "ep")]
+    shape = shape_for(kind, chosen.pop("ranks", 64), *sizes)
+    for name in ("missing", "cut", "empty"):
+        chosen[name] = ranks_in(name, chosen.get(name, ()), shape.ranks)
+    if chosen.get("timing") is None:
+        chosen["timing"] = kind.timing
+    request = Request(kind, shape, **chosen)
+    request.check()
+    return request
 
 
 def ranks_in(name: str, given: Iterable[int], ranks: int) -> tuple[int, ...]:

@@ -6,17 +6,16 @@ import numpy as np
 
 from triage.simulator.callsites import Frame
 from triage.simulator.operation import Op, Part
-from triage.simulator.physics import Floats, Section
 from triage.simulator.recorder import COLLECTIVE, OP, P2P, Moments
 from triage.simulator.rendezvous import Meetings
 from triage.simulator.slots import NUM_SLOTS
-from triage.simulator.strings import Bytes, Strings
-from triage.simulator.tables import KEYS, Words, job_table, op_table, style_for
+from triage.simulator.strings import Strings
+from triage.simulator.tables import KEYS, Desk, Memo, Words, job_table, op_table, style_for
 from triage.simulator.timeline import Timeline
 from triage.simulator.topology import Ints, Topology
 from triage.simulator.writer import write_dump
 
-__all__ = ["Desk", "Format", "Run", "steps_counted"]
+__all__ = ["Format", "Run", "steps_counted"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,20 +29,6 @@ class Format:
     only_active: bool
 
 
-@dataclass(slots=True)
-class Desk:
-    """The buffers that one thread writes dumps with."""
-
-    out: Bytes
-    memo: Ints
-    used: Ints
-    frame_memo: Ints
-    counters: Ints
-    status: Ints
-    noticed: Ints
-    scratch: Floats
-
-
 class Run:
     """Dumps on demand; several threads may ask at once, each with its own :class:`Desk`."""
 
@@ -53,8 +38,8 @@ class Run:
         strings = Strings()
         strings.numbers(*KEYS)
         frames: dict[Frame, int] = {}
-        self._before_ops = op_table(timeline.normal, strings, frames, style.frames)
-        self._last_ops = op_table(timeline.final, strings, frames, style.frames)
+        before_ops = op_table(timeline.normal, strings, frames, style.frames)
+        last_ops = op_table(timeline.final, strings, frames, style.frames)
         chance = np.random.default_rng(seed)
         self._job = job_table(topology, strings, frames, chance)
         self._style = style_for(
@@ -66,11 +51,23 @@ class Run:
             only_active=style.only_active,
         )
         self._words = Words(*strings.arrays())
-        history = timeline.history
-        self._before = _moments(
-            timeline.normal, timeline.before, history.created, history.entered, history.ended
-        )  # fmt: skip
-        self._last = _last_moments(timeline.final, timeline.last)
+        history, last = timeline.history, timeline.last
+        self._before = Moments(
+            before_ops,
+            timeline.before,
+            *_programs_of(timeline.normal),
+            history.created,
+            history.entered,
+            history.ended,
+        )
+        self._last = Moments(
+            last_ops,
+            last.first,
+            *_programs_of(timeline.final),
+            last.created[None, :],
+            last.entered[None, :],
+            last.ended[None, :],
+        )
         self._timeline = timeline
         self._offsets_ns = offsets_ns
         self._per_step = np.stack(
@@ -83,7 +80,7 @@ class Run:
         text = len(self._words.text) if len(self._words.text) < 1 << 20 else 1 << 20
         longest = np.diff(self._words.start).max()
         tensors = max(
-            int(np.diff(ops.sizes_start).max()) for ops in (self._before_ops, self._last_ops)
+            int(np.diff(ops.sizes_start).max()) for ops in (self._before.ops, self._last.ops)
         )
         per_entry = 340 + 5 * style.frames + 8 * tensors
         frames = 64 * len(self._job.frame_name)
@@ -94,8 +91,7 @@ class Run:
         strings = len(self._words.start) - 1
         return Desk(
             np.empty(self._bytes, np.uint8),
-            np.full(strings, -1, np.int64),
-            np.zeros(strings + 2, np.int64),
+            Memo(self._words, np.full(strings, -1, np.int64), np.zeros(strings + 2, np.int64)),
             np.full(len(self._job.frame_name), -1, np.int64),
             np.zeros((NUM_SLOTS, 3), np.int64),
             np.zeros((NUM_SLOTS, 4), np.int64),
@@ -106,28 +102,18 @@ class Run:
     def dump(self, rank: int, desk: Desk) -> memoryview:
         """The dump of ``rank``, valid until the desk is used again."""
         timeline = self._timeline
-        program = int(timeline.normal.program_of[rank])
+        program = int(timeline.normal.table.program_of[rank])
         length = write_dump(
-            desk.out,
+            desk,
             rank,
             int(self._offsets_ns[rank]),
             int(timeline.dump_at[rank]),
             self._per_step[program] * timeline.skipped,
             timeline.normal.length_of(rank) * timeline.skipped,
             self._before,
-            self._before_ops,
             self._last,
-            self._last_ops,
             self._job,
-            self._words,
             self._style,
-            desk.memo,
-            desk.used,
-            desk.frame_memo,
-            desk.counters,
-            desk.status,
-            desk.noticed,
-            desk.scratch,
         )
         return desk.out[:length].data
 
@@ -147,20 +133,13 @@ def steps_counted(program: list[Op]) -> Ints:
 
 
 def _programs(found: Meetings) -> list[list[Op]]:
-    starts = found.program_start
+    starts = found.table.program_start
     return [
-        [found.ops[int(op)] for op in found.op_of[starts[p] : starts[p + 1]]]
+        [found.ops[int(op)] for op in found.table.op_of[starts[p] : starts[p + 1]]]
         for p in range(len(starts) - 1)
     ]
 
 
-def _moments(found: Meetings, first: Ints, created: Ints, entered: Ints, ended: Ints) -> Moments:
-    return Moments(
-        first, found.program_of, found.program_start, found.op_of, created, entered, ended
-    )
-
-
-def _last_moments(found: Meetings, last: Section) -> Moments:
-    return _moments(
-        found, last.first, last.created[None, :], last.entered[None, :], last.ended[None, :]
-    )
+def _programs_of(found: Meetings) -> tuple[Ints, Ints, Ints]:
+    table = found.table
+    return table.program_of, table.program_start, table.op_of

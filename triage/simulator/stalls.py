@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from triage.errors import UsageError
-from triage.simulator.operation import Program, collective
+from triage.simulator.operation import Op, Program
 from triage.simulator.scene import Dumped, Fault, Scene, Strangers, collectives, starts
 from triage.simulator.slots import Slot
 
@@ -96,7 +96,7 @@ def setup_hang(scene: Scene) -> Fault:
     if shape.dp == 1:
         rows = np.arange(shape.ranks).reshape(-1, shape.tp if shape.tp > 1 else shape.ranks)
     topology.add(Slot.LATE, rows)
-    late = collective(Slot.LATE, "all_reduce", (1024,), (1024,), site="checkpoint", dtype="Float")
+    late = Op(Slot.LATE, "all_reduce", ((1024,),), ((1024,),), site="checkpoint", dtype="Float")
     members = topology.peers(scene.culprit(), Slot.LATE)
     scene.plan.programs = [(late, *program) for program in scene.plan.programs]
     where = scene.where(members[0], 0)

@@ -12,9 +12,20 @@ from triage.simulator.callsites import Frame, stack
 from triage.simulator.operation import Op
 from triage.simulator.rendezvous import Flags, Meetings
 from triage.simulator.strings import Bytes, Strings
-from triage.simulator.topology import Ints, Topology
+from triage.simulator.topology import Floats, Ints, Topology
 
-__all__ = ["KEYS", "Job", "OpTable", "Style", "Words", "job_table", "op_table", "style_for"]
+__all__ = [
+    "KEYS",
+    "Desk",
+    "Job",
+    "Memo",
+    "OpTable",
+    "Style",
+    "Words",
+    "job_table",
+    "op_table",
+    "style_for",
+]
 
 KEYS = (
     "version", "pg_config", "comm_lib_version", "pg_status", "entries",
@@ -39,6 +50,35 @@ class Words(NamedTuple):
 
     text: Bytes
     start: Ints
+
+
+class Memo(NamedTuple):
+    """Which strings of ``words`` a dump has so far: per string its memo slot, or -1.
+
+    ``used[0]`` is the next free slot, ``used[1]`` how many strings have one; their numbers
+    are kept from ``used[2]`` on, to clear the memo by.
+    """
+
+    words: Words
+    slots: Ints
+    used: Ints
+
+
+class Desk(NamedTuple):
+    """The buffers that one thread writes dumps with.
+
+    ``frame_memo`` is, per frame, its memo slot or -1. By slot of a group: ``counters`` of
+    collectives, p2p and operations; ``status`` is enqueued, started, completed, set up;
+    ``noticed`` is when the watchdog last saw an end. ``scratch`` is one float64.
+    """
+
+    out: Bytes
+    memo: Memo
+    frame_memo: Ints
+    counters: Ints
+    status: Ints
+    noticed: Ints
+    scratch: Floats
 
 
 class OpTable(NamedTuple):

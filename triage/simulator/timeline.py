@@ -90,19 +90,19 @@ def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timel
     )
     costs = costs_of(found, run_ahead=pace.run_ahead)
     slow = pace.pulls.slow if pace.pulls else 1.0
-    costs.compute_ns *= slow
+    costs.compute_ns[:] *= slow
     chance = np.random.default_rng(pace.seed)
     for step in range(pace.kept):
         _fetch_data(clocks, fault, pace, chance)
         _save(clocks, pace.pulls, step)
-        section = run_section(found, costs, topology, clocks, pace.seed * 7919 + step)
+        section = run_section(found, costs, clocks, pace.seed * 7919 + step)
         history.created[step], history.ended[step] = section.created, section.ended
         if pace.timing:
             history.entered[step] = section.entered
     _fetch_data(clocks, fault, pace, chance)
     costs = costs_of(final, run_ahead=pace.run_ahead)
-    costs.compute_ns *= slow
-    last = run_section(final, costs, topology, clocks, pace.seed * 7919 + pace.kept)
+    costs.compute_ns[:] *= slow
+    last = run_section(final, costs, clocks, pace.seed * 7919 + pace.kept)
     if pace.pulls is not None:
         dump_at = _pull_times(history, pace.pulls, len(clocks.host), chance)
     else:
@@ -114,7 +114,7 @@ def run_job(topology: Topology, normal: Plan, fault: Fault, pace: Pace) -> Timel
 def _fetch_data(clocks: Clocks, fault: Fault, pace: Pace, chance: np.random.Generator) -> None:
     """Each host prepares its step; the straggler takes longer."""
     own = chance.gamma(4.0, 0.4 * MILLISECOND, len(clocks.host))
-    clocks.host += own.astype(np.int64)
+    clocks.host[:] += own.astype(np.int64)
     if fault.late_rank >= 0:
         late = pace.delay_ms * MILLISECOND * chance.uniform(0.9, 1.1)
         clocks.host[fault.late_rank] += int(late)
@@ -164,6 +164,6 @@ def _dump_times(
 def _runs(final: Meetings) -> npt.NDArray[np.bool_]:
     """Per row of the section: whether the operation runs on the device (members do not)."""
     runs = np.array([op.part is not Part.MEMBER for op in final.ops], np.bool_)
-    starts = final.program_start
-    per_program = [runs[final.op_of[starts[p] : starts[p + 1]]] for p in range(len(starts) - 1)]
-    return np.concatenate([per_program[int(p)] for p in final.program_of])
+    table, starts = final.table, final.table.program_start
+    per_program = [runs[table.op_of[starts[p] : starts[p + 1]]] for p in range(len(starts) - 1)]
+    return np.concatenate([per_program[int(p)] for p in table.program_of])

@@ -14,9 +14,10 @@ import numpy.typing as npt
 from triage.errors import UsageError
 from triage.simulator.slots import DESC, NUM_SLOTS, Slot
 
-__all__ = ["Ints", "Shape", "Topology"]
+__all__ = ["Floats", "Ints", "Shape", "Topology"]
 
 Ints = npt.NDArray[np.int64]
+Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

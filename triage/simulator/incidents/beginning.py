@@ -126,13 +126,19 @@ UNEASY: Final = (
     "WARNING:root:Failed to import flash_attn_3, falling back to flash_attn 2",
 )
 CPP_UNEASY: Final = (
-    ("[PG ID 0 PG GUID 0 Rank {rank}]  using GPU {local} as device used by this process is "
-     "currently unknown. This can potentially cause a hang if this rank to GPU mapping is "
-     "incorrect. You can pecify device_id in init_process_group() to force use of a particular "
-     "device.", "ProcessGroupNCCL.cpp:4561"),
-    ("Warning: TORCH_NCCL_AVOID_RECORD_STREAMS=1 has no effect for point-to-point collectives. "
-     "(function operator())", "ProcessGroupNCCL.cpp:2780"),
-)  # fmt: skip
+    (
+        "[PG ID 0 PG GUID 0 Rank {rank}]  using GPU {local} as device used by this process is "
+        "currently unknown. This can potentially cause a hang if this rank to GPU mapping is "
+        "incorrect. You can pecify device_id in init_process_group() to force use of a particular "
+        "device.",
+        "ProcessGroupNCCL.cpp:4561",
+    ),
+    (
+        "Warning: TORCH_NCCL_AVOID_RECORD_STREAMS=1 has no effect for point-to-point collectives. "
+        "(function operator())",
+        "ProcessGroupNCCL.cpp:2780",
+    ),
+)
 NCCL_SAYS: Final = (
     "NCCL INFO NET/Plugin: Could not find: libnccl-net.so. Using internal network plugin.",
     "NCCL INFO TUNER/Plugin: Could not find: libnccl-tuner.so libnccl-net.so. Using internal tuner "
@@ -156,20 +162,24 @@ def job_start(story: Story, seconds: float) -> None:
     framework = world.software.framework
     own = next(lines for name, lines in STARTS.items() if framework.startswith(name))
     if chance.random() < 0.8:
-        story.j(seconds, 0, OMP)
+        story.log_rank(seconds, 0, *OMP)
     for place, text in enumerate(own):
         at = seconds + 1.0 + 2.0 * place
         stamp = f"{story.wall(at, 0):%Y-%m-%d %H:%M:%S}"
-        story.j(at, 0, text.format(
-            world=world.ranks, half=max(world.ranks // 2, 1), at=stamp, pid=world.pid(0)
-        ))  # fmt: skip
+        story.log_rank(
+            at,
+            0,
+            text.format(
+                world=world.ranks, half=max(world.ranks // 2, 1), at=stamp, pid=world.pid(0)
+            ),
+        )
     for text in chance.sample(UNEASY, chance.randrange(1, 4)):
-        story.j(seconds + 45.0, chance.randrange(world.ranks), text)
+        story.log_rank(seconds + 45.0, chance.randrange(world.ranks), text)
     for text, source in chance.sample(CPP_UNEASY, chance.randrange(3)):
         rank = chance.randrange(world.ranks)
         said = text.format(rank=rank, local=world.local(rank))
-        story.j(seconds + 3.0, rank, said, voice=Voice.CPP, severity="W", source=source)
+        story.log_rank(seconds + 3.0, rank, said, voice=Voice.CPP, severity="W", source=source)
     if chance.random() < 0.5:
         for text in chance.sample(NCCL_SAYS, 5):
             said = text.format(ip=world.nodes[0].ip, local=0)
-            story.j(seconds + 58.0, 0, said, voice=Voice.NCCL)
+            story.log_rank(seconds + 58.0, 0, said, voice=Voice.NCCL)

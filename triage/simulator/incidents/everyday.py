@@ -238,9 +238,9 @@ def boot(story: Story, node: Node) -> None:
         into.append(KernelLine(at, 6, filled(story, node, text)))
     at = node.boot_ns + 4 * SECOND + chance.randrange(SECOND)
     stamp = (at + node.skew_ns) // SECOND
-    into.append(KernelLine(
-        at, 6, f"rtc_cmos 00:02: setting system clock to {clock(stamp)} UTC ({stamp})"
-    ))  # fmt: skip
+    into.append(
+        KernelLine(at, 6, f"rtc_cmos 00:02: setting system clock to {clock(stamp)} UTC ({stamp})")
+    )
 
 
 def quiet_kernel(story: Story, node: Node, lines: int) -> None:
@@ -251,14 +251,19 @@ def quiet_kernel(story: Story, node: Node, lines: int) -> None:
     after = story.end_ns - story.fault_ns if node.index not in story.silent_nodes else 0
     uniform, choice, gpu = chance.random, chance.choice, node.buses[0]
     for _ in range(lines):
-        at = story.fault_ns - int(span * uniform() ** 2) if uniform() < 0.8 else (
-            story.fault_ns + int(after * uniform())
-        )  # fmt: skip
+        at = (
+            story.fault_ns - int(span * uniform() ** 2)
+            if uniform() < 0.8
+            else (story.fault_ns + int(after * uniform()))
+        )
         some = uniform()
         text = choice(QUIET).format(
-            n=int(some * 90_000), m=int(some * 8), nic=NICS[int(some * 64) % 8], gpu=gpu,
+            n=int(some * 90_000),
+            m=int(some * 8),
+            nic=NICS[int(some * 64) % 8],
+            gpu=gpu,
             t=(at + node.skew_ns) // SECOND,
-        )  # fmt: skip
+        )
         into.append(KernelLine(at, 6, text))
 
 
@@ -273,8 +278,9 @@ def teardown(story: Story, seconds: float) -> None:
         for node in living[:64]:
             after = seconds + chance.uniform(0.2, 5.0) + chance.choice((0.0, 0.0, 20.0, 240.0))
             few = chance.sample(TEARDOWN, chance.randrange(1, 4))
-            story.k(after, [filled(story, node, text) for text in few], node=node, level=4,
-                    step_s=0.7)  # fmt: skip
+            story.log_kernel(
+                after, *[filled(story, node, text) for text in few], node=node, level=4, step_s=0.7
+            )
     if chance.random() < 0.5:
         for rank in chance.sample(range(world.ranks), min(12, world.ranks)):
             if world.node_of(rank).index not in story.silent_nodes:
@@ -293,10 +299,15 @@ def filled(story: Story, node: Node, text: str) -> str:
         "22:00:14 UTC 2024"
     )
     return text.format(
-        n=chance.randrange(90_000), m=chance.randrange(8), nic=chance.choice(NICS),
-        gpu=chance.choice(node.buses), driver=software.driver, kernel=software.kernel,
-        module=module, fw=software.firmware,
-    )  # fmt: skip
+        n=chance.randrange(90_000),
+        m=chance.randrange(8),
+        nic=chance.choice(NICS),
+        gpu=chance.choice(node.buses),
+        driver=software.driver,
+        kernel=software.kernel,
+        module=module,
+        fw=software.firmware,
+    )
 
 
 def clock(stamp: int) -> str:

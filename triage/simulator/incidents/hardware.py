@@ -3,7 +3,6 @@
 from triage.simulator.incidents import driver_lines as driver
 from triage.simulator.incidents import host_lines as host
 from triage.simulator.incidents.job_voice import traceback
-from triage.simulator.incidents.sources import board_event
 from triage.simulator.incidents.story import Story, Voice
 
 __all__ = [
@@ -24,11 +23,16 @@ def cuda_dies(story: Story, text: str = "", *, chance: float = 0.7, root: bool =
         "RuntimeError: CUDA error: unknown error",
         "torch.AcceleratorError: CUDA error: the launch timed out and was terminated",
     )
-    traceback(story, 0.8, story.culprit, [
-        error, "CUDA kernel errors might be asynchronously reported at some other API call, so the "
+    traceback(
+        story,
+        0.8,
+        story.culprit,
+        error,
+        "CUDA kernel errors might be asynchronously reported at some other API call, so the "
         "stacktrace below might be incorrect.",
         "For debugging consider passing CUDA_LAUNCH_BLOCKING=1",
-    ], root=root)  # fmt: skip
+        root=root,
+    )
 
 
 def gpu_fell_off(story: Story) -> None:
@@ -45,31 +49,35 @@ def gpu_bus_quiet(story: Story) -> None:
 
 def gpu_mmu(story: Story) -> None:
     """An engine of the GPU is wedged: controller errors, then context timeouts."""
-    code, text = story.chance.choice((
-        (62, f"{story.hexa(4)} {story.hexa()} {story.hexa()} 00000000 {story.hexa()} {story.hexa()}"
-         ),
-        (61, f"{story.hexa(4)}({story.hexa(4)}) 00000000 00000000"),
-        (110, "SEC_FAULT: FIELD_TIMEOUT"),
-    ))  # fmt: skip
-    story.k(0.0, driver.xid(story, code, text), root=True)
+    words = f"{story.hexa(4)} {story.hexa()} {story.hexa()} 00000000 {story.hexa()} {story.hexa()}"
+    code, text = story.chance.choice(
+        (
+            (62, words),
+            (61, f"{story.hexa(4)}({story.hexa(4)}) 00000000 00000000"),
+            (110, "SEC_FAULT: FIELD_TIMEOUT"),
+        )
+    )
+    story.log_kernel(0.0, driver.xid(story, code, text), root=True)
     driver.recovery(story, 0.2)
     driver.channel_errors(story, 1.0, story.culprit, parent=code)
     if story.chance.random() < 0.5:
-        story.k(4.0, driver.xid(story, 109, f"Ch {story.hexa()}, errorString CTX SWITCH TIMEOUT, "
-                                f"Info 0x{story.hexa(5)}", rank=story.culprit))  # fmt: skip
+        line = f"Ch {story.hexa()}, errorString CTX SWITCH TIMEOUT, Info 0x{story.hexa(5)}"
+        story.log_kernel(4.0, driver.xid(story, 109, line, rank=story.culprit))
     cuda_dies(story)
 
 
 def gpu_init(story: Story) -> None:
     """A GPU cannot be brought up again."""
-    story.k(0.0, [
+    story.log_kernel(
+        0.0,
         f"NVRM: GPU {story.bus}.0: RmInitAdapter failed! (0x{story.hexa(2)}:0x{story.hexa(2)}:"
         f"{story.chance.randrange(900, 2600)})",
         f"NVRM: GPU {story.bus}.0: rm_init_adapter failed, device minor number "
         f"{story.world.local(story.culprit)}",
-    ], root=True)  # fmt: skip
-    traceback(story, 0.5, story.culprit, "RuntimeError: CUDA driver initialization failed, you "
-              "might not have a CUDA gpu.", root=False)  # fmt: skip
+        root=True,
+    )
+    text = "RuntimeError: CUDA driver initialization failed, you might not have a CUDA gpu."
+    traceback(story, 0.5, story.culprit, text, root=False)
     story.accepted += ["io_board"]
 
 
@@ -98,9 +106,10 @@ def hbm_remap(story: Story) -> None:
 
 def hbm_job_only(story: Story) -> None:
     """The job sees the ECC error; the kernel log of the node is lost."""
-    cuda_dies(story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=1,
-              root=True)  # fmt: skip
-    story.silent_nodes.add(-1 - story.node.index)
+    cuda_dies(
+        story, "RuntimeError: CUDA error: uncorrectable ECC error encountered", chance=1, root=True
+    )
+    story.lost_kernel_logs.add(story.node.index)
     story.accepted += ["gpu_sram"]
 
 
@@ -125,28 +134,37 @@ def hot_gpu(story: Story) -> None:
     """A GPU overheats; the kernel log says little, a health print in the job's log more."""
     way, gpu = story.chance.randrange(3), story.world.local(story.culprit)
     if way == 0:
-        story.j(-20.0, story.culprit, [
-            "    Clocks Event Reasons", "        Idle                              : Not Active",
+        story.log_rank(
+            -20.0,
+            story.culprit,
+            "    Clocks Event Reasons",
+            "        Idle                              : Not Active",
             "        SW Power Cap                      : Not Active",
             "        HW Slowdown                       : Active",
             "            HW Thermal Slowdown           : Active",
             "            HW Power Brake Slowdown       : Not Active",
             "    GPU Current Temp                      : 93 C",
-        ], root=True)  # fmt: skip
-    elif way == 1:
-        story.j(-9.0, story.culprit, f"[gpu-health] [CRITICAL] GPU {gpu}: DCGM_FR_TEMP_VIOLATION "
-                f"Detected thermal violation, temperature {story.chance.randrange(90, 101)} C "
-                "exceeds slowdown threshold", root=True)  # fmt: skip
-    else:
-        switch = story.chance.randrange(4)
-        story.k(
-            -3.0,
-            f"nvidia-nvswitch{switch}: SXid (PCI:0000:{switch + 5:02x}:00.0): 10004, "
-            "Non-fatal, Temperature 101C Threshold 95C thermal event start",
             root=True,
         )
-        story.k(-1.0, f"nvidia-nvswitch{switch}: SXid (PCI:0000:{switch + 5:02x}:00.0): 10006, "
-                "Fatal, thermal shutdown", root=True)  # fmt: skip
+    elif way == 1:
+        text = (
+            f"[gpu-health] [CRITICAL] GPU {gpu}: DCGM_FR_TEMP_VIOLATION "
+            f"Detected thermal violation, temperature {story.chance.randrange(90, 101)} C "
+            "exceeds slowdown threshold"
+        )
+        story.log_rank(-9.0, story.culprit, text, root=True)
+    else:
+        switch = story.chance.randrange(4)
+        text = (
+            f"nvidia-nvswitch{switch}: SXid (PCI:0000:{switch + 5:02x}:00.0): 10004, "
+            "Non-fatal, Temperature 101C Threshold 95C thermal event start"
+        )
+        story.log_kernel(-3.0, text, root=True)
+        text = (
+            f"nvidia-nvswitch{switch}: SXid (PCI:0000:{switch + 5:02x}:00.0): 10006, "
+            "Fatal, thermal shutdown"
+        )
+        story.log_kernel(-1.0, text, root=True)
         story.accepted += ["nvlink"]
     if way < 2 and story.chance.random() < 0.5:
         driver.fell_off(story, 0.0, root=False)
@@ -162,18 +180,18 @@ def nvlink_dead(story: Story) -> None:
     elif way < 0.85:
         driver.nvlink_five(story)
     else:
-        driver.switch_error(story, 0.0, story.chance.choice((19084, 24007, 12020)), story.pick(
-            "AN1 Heartbeat Timeout Error", "sourcetrack TCEN0 crumbstore timeout"),
-            link=story.chance.randrange(64), fatal=True, root=True)  # fmt: skip
+        code = story.chance.choice((19084, 24007, 12020))
+        text = story.pick("AN1 Heartbeat Timeout Error", "sourcetrack TCEN0 crumbstore timeout")
+        driver.switch_error(story, 0.0, code, text, root=True)
         driver.channel_errors(story, 0.8, story.culprit, parent=0)
-    cuda_dies(story, "RuntimeError: CUDA error: uncorrectable NVLink error detected during the "
-              "execution", chance=0.5)  # fmt: skip
+    text = "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution"
+    cuda_dies(story, text, chance=0.5)
 
 
 def nvlink_job(story: Story) -> None:
     """Only the job's log says that a link failed."""
-    cuda_dies(story, "RuntimeError: CUDA error: uncorrectable NVLink error detected during the "
-              "execution", chance=1, root=True)  # fmt: skip
+    text = "RuntimeError: CUDA error: uncorrectable NVLink error detected during the execution"
+    cuda_dies(story, text, chance=1, root=True)
     story.accepted += ["gpu"]
 
 
@@ -183,13 +201,16 @@ def sdc_rerun(story: Story) -> None:
     step, dev = story.iteration, story.world.local(rank)
     value = f"{story.chance.uniform(1, 9):.9f}"
     log = "ERROR:megatron.core.rerun_state_machine:"
-    story.j(0.0, rank, [
+    story.log_rank(
+        0.0,
+        rank,
         f"{log}Unexpected result {value} on rank {rank} at iteration #{step} invocation #1 "
         "(message='Spiky loss')",
         f"{log}Rank {rank}, node {node.fqdn}, device {dev}, iteration #{step}: First rerun: "
         f"unexpected result is not reproducible within the tolerance ({value} = 2.104433059)",
         f"{log}Possible transient error!",
-    ], root=True)  # fmt: skip
+        root=True,
+    )
     story.accepted += ["numerical"]
 
 
@@ -198,14 +219,17 @@ def sdc_grad(story: Story) -> None:
     rank = story.culprit
     step, dev = story.iteration, story.world.local(rank)
     log = "ERROR:megatron.core.rerun_state_machine:"
-    story.j(0.0, rank, [
+    story.log_rank(
+        0.0,
+        rank,
         f"{log}Unexpected result nan on rank {rank} at iteration #{step} invocation #2 "
         "(message='found NaN in local grad norm for bucket #0 in backward pass before "
         "data-parallel communication collective')",
         f"{log}Rank {rank}, node {story.node.fqdn}, device {dev}, iteration #{step}: Second rerun: "
         "result is different on a different GPU (nan != 0.4213), persistent error: suspect "
         "hardware fault on this device",
-    ], root=True)  # fmt: skip
+        root=True,
+    )
     story.accepted += ["numerical"]
 
 
@@ -228,13 +252,20 @@ def nccl_async(story: Story, *, chance: float, root: bool = False) -> None:
     """NCCL hears of the dead card."""
     if story.chance.random() < chance:
         line = story.chance.randrange(60, 1400)
-        story.j(1.0, story.culprit, [
+        story.log_rank(
+            1.0,
+            story.culprit,
             f"transport/net_ib.cc:{line} NCCL WARN NET/IB : Got async event : "
-            + story.pick("local catastrophic error", f"mlx5_{story.world.local(story.culprit)} : "
-                         "device fatal error"),
+            + story.pick(
+                "local catastrophic error",
+                f"mlx5_{story.world.local(story.culprit)} : device fatal error",
+            ),
             f"misc/ibvwrap.cc:{line} NCCL WARN Call to ibv_modify_qp failed with error No such "
             "device",
-        ], voice=Voice.NCCL, severity="W", root=root)  # fmt: skip
+            voice=Voice.NCCL,
+            severity="W",
+            root=root,
+        )
     retry_errors(story, most=3)
 
 
@@ -242,12 +273,18 @@ def retry_errors(story: Story, most: int, *, root: bool = False) -> None:
     """Others cannot reach the culprit's card."""
     others = [r for r in range(story.world.ranks) if story.world.node_of(r) is not story.node]
     for rank in story.chance.sample(others, min(most, len(others))):
-        story.j(story.chance.uniform(8, 25), rank, "transport/net_ib.cc:"
-                f"{story.chance.randrange(900, 1900)} NCCL WARN NET/IB : Got completion from peer "
-                f"{story.node.ip}<{story.chance.randrange(30_000, 60_000)}> with status=12 "
-                f"opcode=0 len=0 vendor err 129 ({story.pick('Send', 'Recv')})"
-                f"{story.pick('', f' localGid ::ffff:{story.world.node_of(rank).ip} remoteGids::ffff:{story.node.ip}')}",  # noqa: E501
-                voice=Voice.NCCL, severity="W", root=root)  # fmt: skip
+        story.log_rank(
+            story.chance.uniform(8, 25),
+            rank,
+            "transport/net_ib.cc:"
+            f"{story.chance.randrange(900, 1900)} NCCL WARN NET/IB : Got completion from peer "
+            f"{story.node.ip}<{story.chance.randrange(30_000, 60_000)}> with status=12 "
+            f"opcode=0 len=0 vendor err 129 ({story.pick('Send', 'Recv')})"
+            f"{story.pick('', f' localGid ::ffff:{story.world.node_of(rank).ip} remoteGids::ffff:{story.node.ip}')}",  # noqa: E501
+            voice=Voice.NCCL,
+            severity="W",
+            root=root,
+        )
 
 
 def shared(story: Story) -> None:
@@ -260,8 +297,12 @@ def network_leaf(story: Story) -> None:
     behind = [node for node in story.world.nodes if node.leaf == story.node.leaf]
     for node in behind:
         for turn in range(story.chance.randrange(1, 4)):
-            host.link_down(story, story.chance.uniform(0, 1.5) + 9 * turn, node,
-                           back_s=story.chance.uniform(2, 7))  # fmt: skip
+            host.link_down(
+                story,
+                story.chance.uniform(0, 1.5) + 9 * turn,
+                node,
+                back_s=story.chance.uniform(2, 7),
+            )
     story.affected = [node.index for node in behind]
     shared(story)
     retry_errors(story, most=4)
@@ -286,10 +327,16 @@ def network_pair(story: Story) -> None:
 def ssd_dead(story: Story) -> None:
     """A local disk dies and the file system goes read-only."""
     host.disk_fails(story)
-    traceback(story, 64.0, story.culprit, story.pick(
-        "OSError: [Errno 5] Input/output error: '/scratch/cache/shard_00412.bin'",
-        "OSError: [Errno 30] Read-only file system: '/local/nvme/ckpt/rank.tmp'"),
-        root=False)  # fmt: skip
+    traceback(
+        story,
+        64.0,
+        story.culprit,
+        story.pick(
+            "OSError: [Errno 5] Input/output error: '/scratch/cache/shard_00412.bin'",
+            "OSError: [Errno 30] Read-only file system: '/local/nvme/ckpt/rank.tmp'",
+        ),
+        root=False,
+    )
     story.accepted += ["storage"] if not story.kernel.get(story.node.index) else []
 
 
@@ -304,9 +351,9 @@ def power_lost(story: Story) -> None:
     ]
     told = story.chance.randrange(3)
     if told < 2:
-        story.k(-0.4, story.chance.choice(lines), level=2, root=True)
+        story.log_kernel(-0.4, story.chance.choice(lines), level=2, root=True)
     if told > 0:
-        board_event(story, -0.4, "power", story.chance.randrange(1, 7))
+        story.log_board(-0.4, "power", story.chance.randrange(1, 7))
     for place, rank in enumerate(story.world.ranks_on(story.node)):
         driver.fell_off(story, 0.02 * place, bus=story.world.bus_of(rank), root=False)
     node_dies(story)
@@ -324,13 +371,18 @@ def node_dies(story: Story) -> None:
 def chassis_down(story: Story) -> None:
     """All GPUs of a node are gone at once: backplane or fans."""
     if story.chance.random() < 0.4:
-        board_event(story, -2.0, "fan", story.chance.randrange(1, 9))
-    story.k(-0.2, story.pick(
-        "ipmi_si: SEL 1c2 | Fan #0x41 | Lower Critical going low | Asserted; system chassis fan "
-        "failure",
-        "ipmi_si: SEL 0a1 | Cable/Interconnect #0xd3 | Config Error | GPU baseboard backplane",
-        "pcieport 0000:15:01.0: pciehp: Slot(3): Backplane power fault",
-    ), level=2, root=True)  # fmt: skip
+        story.log_board(-2.0, "fan", story.chance.randrange(1, 9))
+    story.log_kernel(
+        -0.2,
+        story.pick(
+            "ipmi_si: SEL 1c2 | Fan #0x41 | Lower Critical going low | Asserted; system chassis"
+            " fan failure",
+            "ipmi_si: SEL 0a1 | Cable/Interconnect #0xd3 | Config Error | GPU baseboard backplane",
+            "pcieport 0000:15:01.0: pciehp: Slot(3): Backplane power fault",
+        ),
+        level=2,
+        root=True,
+    )
     for place, rank in enumerate(story.world.ranks_on(story.node)):
         driver.fell_off(story, 0.01 * place, bus=story.world.bus_of(rank))
     story.accepted += ["power", "io_board"]

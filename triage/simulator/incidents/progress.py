@@ -44,17 +44,19 @@ def iterations(story: Story, until_s: float, count: int, *, nan: bool = False) -
     tell = STYLES[world.software.framework]
     for back in range(count, 0, -1):
         step = Step(
-            story.iteration - back, pace * chance.uniform(0.98, 1.02),
+            story.iteration - back,
+            pace * chance.uniform(0.98, 1.02),
             None if nan and back <= 3 else loss + chance.uniform(-0.05, 0.05),
-            chance.uniform(0.1, 0.6), until_s - pace * back + chance.uniform(-0.02, 0.02),
+            chance.uniform(0.1, 0.6),
+            until_s - pace * back + chance.uniform(-0.02, 0.02),
             tokens + chance.randrange(100),
-        )  # fmt: skip
+        )
         tell(story, step)
 
 
 def megatron(story: Story, step: Step) -> None:
     """Megatron-LM as of old."""
-    story.j(step.at_s, story.world.ranks - 1, megatron_line(step))
+    story.log_rank(step.at_s, story.world.ranks - 1, megatron_line(step))
 
 
 def megatron_core(story: Story, step: Step) -> None:
@@ -63,7 +65,7 @@ def megatron_core(story: Story, step: Step) -> None:
     tflops = f"throughput per GPU (TFLOP/s/GPU): {3100 / step.took_s:.1f} | "
     text = megatron_line(step, tflops).lstrip()
     stamp = story.wall(step.at_s, last).strftime("%Y-%m-%d %H:%M:%S.%f")
-    story.j(step.at_s, last, f" [{stamp}] {text}")
+    story.log_rank(step.at_s, last, f" [{stamp}] {text}")
 
 
 def megatron_line(step: Step, more: str = "") -> str:
@@ -78,86 +80,98 @@ def megatron_line(step: Step, more: str = "") -> str:
 
 def nemo(story: Story, step: Step) -> None:
     """NeMo 2."""
-    story.j(step.at_s, story.world.ranks - 1, (
+    text = (
         f"Training epoch 0, iteration {step.number}/{TOTAL - 1} | lr: 0.0003 | global_batch_size: "
         f"1024 | global_step: {step.number} | reduced_train_loss: {step.shown('.4g')} | "
         f"train_step_timing in s: {step.took_s:.4g} | consumed_samples: {step.number * 1024}"
-    ))  # fmt: skip
+    )
+    story.log_rank(step.at_s, story.world.ranks - 1, (text))
 
 
 def nemo_lightning(story: Story, step: Step) -> None:
     """NeMo 1: Lightning's bar with NeMo's own figures."""
     done = f"{step.number}/{TOTAL}"
-    story.j(step.at_s, 0, (
+    text = (
         f"\rEpoch 0: :   {100 * step.number / TOTAL:.0f}%|{'':<10}| {done} [{clock(step)}<"
         f"{clock(step, TOTAL - step.number)}, v_num=0, reduced_train_loss="
         f"{step.shown('.3f')}, global_step={float(step.number)}, consumed_samples="
         f"{float(step.number * 1024)}, train_step_timing in s={step.took_s:.3f}]"
-    ))  # fmt: skip
+    )
+    story.log_rank(step.at_s, 0, (text))
 
 
 def lightning(story: Story, step: Step) -> None:
     """PyTorch Lightning's bar."""
     rate = f"{1 / step.took_s:.2f}it/s"
-    story.j(step.at_s, 0, (
+    text = (
         f"\rEpoch 0:  {step.number % 100:2d}%|{'#' * (step.number % 10):<10}| "
         f"{step.number}/{TOTAL} [{clock(step)}<{clock(step, TOTAL - step.number)}, {rate}, "
         f"v_num={story.world.job_id[-2:]}, train_loss={step.shown('.3f')}]"
-    ))  # fmt: skip
+    )
+    story.log_rank(step.at_s, 0, (text))
 
 
 def torchtitan(story: Story, step: Step) -> None:
     """TorchTitan."""
     stamp = story.wall(step.at_s, 0)
-    story.j(step.at_s, 0, (
+    text = (
         f"[titan] {stamp:%Y-%m-%d %H:%M:%S},{stamp.microsecond // 1000:03d} - root - INFO - step: "
         f"{step.number:2d}  loss: {step.shown('7.4f')}  grad_norm: {step.norm_shown}  memory: "
         f"61.27GiB(77.38%)  tps: {step.tokens:,}  tflops: {step.tokens / 7.9:.2f}  mfu: "
         f"{step.tokens / 78.1:.2f}%"
-    ))  # fmt: skip
+    )
+    story.log_rank(step.at_s, 0, (text))
 
 
 def deepspeed(story: Story, step: Step) -> None:
     """DeepSpeed, and the line of Megatron-DeepSpeed beside it."""
-    story.j(step.at_s, 0, (
+    text = (
         f"[logging.py:{story.world.chance('line').choice((68, 96, 128))}:log_dist] [Rank 0] "
         f"step={step.number}, skipped=0, lr=[0.0003, 0.0003], mom=[(0.9, 0.95), (0.9, 0.95)]"
-    ), voice=Voice.LOGGING)  # fmt: skip
+    )
+    story.log_rank(step.at_s, 0, (text), voice=Voice.LOGGING)
     samples = 1024 / step.took_s
-    story.j(step.at_s, 0, (
+    text = (
         f"steps: {step.number} loss: {step.shown('.4f')} iter time (s): {step.took_s:.3f} "
         f"samples/sec: {samples:.3f}"
-    ))  # fmt: skip
+    )
+    story.log_rank(step.at_s, 0, (text))
 
 
 def transformers(story: Story, step: Step) -> None:
     """Hugging Face's Trainer: a bar, and a dictionary now and then."""
     part = 100 * step.number // TOTAL
-    story.j(step.at_s, 0, (
+    text = (
         f"\r {part:2d}%|{'█' * (part // 10):<10}| {step.number}/{TOTAL} [{clock(step)}<"
         f"{clock(step, TOTAL - step.number)}, {step.took_s:5.2f}s/it]"
-    ))  # fmt: skip
-    story.j(step.at_s, 0, (
+    )
+    story.log_rank(step.at_s, 0, (text))
+    text = (
         f"{{'loss': {step.shown('.4f')}, 'grad_norm': {step.norm_shown}, 'learning_rate': "
         f"2.9e-05, 'epoch': {step.number / TOTAL:.2f}}}"
-    ))  # fmt: skip
+    )
+    story.log_rank(step.at_s, 0, (text))
 
 
 def composer(story: Story, step: Step) -> None:
     """Composer: some lines a batch."""
-    story.j(step.at_s, 0, [
-        f"[batch={step.number}/{TOTAL}]:", f"\t Train time/batch: {step.number - 1}",
+    story.log_rank(
+        step.at_s,
+        0,
+        f"[batch={step.number}/{TOTAL}]:",
+        f"\t Train time/batch: {step.number - 1}",
         f"\t Train throughput/batches_per_sec: {1 / step.took_s:.4f}",
         f"\t Train loss/train/total: {step.shown('.4f')}",
-    ])  # fmt: skip
+    )
 
 
 def plain(story: Story, step: Step) -> None:
     """A loop that somebody wrote."""
-    story.j(step.at_s, 0, (
+    text = (
         f"step: {step.number}  loss: {step.shown('.6E')}  memory: 61.2GiB(77%)  tps: "
         f"{step.tokens}  mfu: 38.{step.tokens % 100:02d}%"
-    ), voice=Voice.LOGGING, source="root")  # fmt: skip
+    )
+    story.log_rank(step.at_s, 0, (text), voice=Voice.LOGGING, source="root")
 
 
 def clock(step: Step, steps: int = 0) -> str:
@@ -245,11 +259,12 @@ def chatter(story: Story, since_s: float, count: int) -> None:
     """What the job says between ``since_s`` and the fault beside its progress."""
     chance, framework = story.chance, story.world.software.framework
     pace = story.world.chance("pace").uniform(2.0, 12.0)
-    own = next((lines for name, lines in CHATTER.items() if name and framework.startswith(name)),
-               ())  # fmt: skip
+    own = next(
+        (lines for name, lines in CHATTER.items() if name and framework.startswith(name)), ()
+    )
     for _ in range(count):
         text = chance.choice(own if own and chance.random() < 0.7 else CHATTER[""])
         at = since_s * chance.random() ** 2 - 1.0
         step = max(story.iteration + int(at / pace), 1)
         stamp = f"{story.wall(at, 0):%Y-%m-%d %H:%M:%S}"
-        story.j(at, 0, text.format(step=step, n=chance.randrange(1, 40), at=stamp))
+        story.log_rank(at, 0, text.format(step=step, n=chance.randrange(1, 40), at=stamp))

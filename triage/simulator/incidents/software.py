@@ -98,15 +98,28 @@ FLEETS = (
           "gcc (GCC) 10.2.1 20200825 (Alibaba 10.2.1-3.8 2.32), GNU ld version 2.35-12.3.al8"),
 )  # fmt: skip
 FRAMEWORKS = (
-    "megatron", "megatron-core", "nemo", "nemo-lightning", "lightning", "torchtitan",
-    "deepspeed", "transformers", "composer", "plain",
-)  # fmt: skip
+    "megatron",
+    "megatron-core",
+    "nemo",
+    "nemo-lightning",
+    "lightning",
+    "torchtitan",
+    "deepspeed",
+    "transformers",
+    "composer",
+    "plain",
+)
 # Who starts the job, and what its processes run in.
 STARTED_BY = (
-    ("slurm", "enroot"), ("slurm", "enroot"), ("slurm", "singularity"), ("slurm", "bare"),
-    ("kubernetes", "containerd"), ("kubernetes", "containerd"), ("kubernetes", "crio"),
+    ("slurm", "enroot"),
+    ("slurm", "enroot"),
+    ("slurm", "singularity"),
+    ("slurm", "bare"),
+    ("kubernetes", "containerd"),
+    ("kubernetes", "containerd"),
+    ("kubernetes", "crio"),
     ("torchrun", "docker"),
-)  # fmt: skip
+)
 AGENTS = ("dcgm", "dcgm", "npd", "nhc", "nvsm", "gpud", "none")
 CONTROLLERS = ("ipmitool", "ipmitool", "racadm", "ilo", "supermicro", "redfish")
 FIRMWARE = ("20.39.3004", "28.39.1002", "28.41.1000", "28.43.2026", "40.44.1036")
@@ -119,8 +132,16 @@ def draw_software(chance: random.Random) -> Software:
     driver = chance.choice(fleet.drivers)
     scheduler, runtime = chance.choice(STARTED_BY)
     return Software(
-        fleet.system, chance.choice(fleet.kernels), fleet.compiler, driver,
-        int(driver[:3]) >= 515 and chance.random() < 0.6, chance.choice(FRAMEWORKS), scheduler,
-        runtime, chance.choice(AGENTS), chance.choice(CONTROLLERS), chance.choice(STORAGE),
+        fleet.system,
+        chance.choice(fleet.kernels),
+        fleet.compiler,
+        driver,
+        int(driver[:3]) >= 515 and chance.random() < 0.6,
+        chance.choice(FRAMEWORKS),
+        scheduler,
+        runtime,
+        chance.choice(AGENTS),
+        chance.choice(CONTROLLERS),
+        chance.choice(STORAGE),
         chance.choice(FIRMWARE),
-    )  # fmt: skip
+    )

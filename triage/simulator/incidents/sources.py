@@ -1,7 +1,7 @@
 """Who else tells of an incident: daemons of a node, its board controller, the scheduler.
 
-Most of what they say is harmless; a scenario adds what it means by ``board_event``,
-``cluster_event`` and ``controller_says``.
+Most of what they say is harmless; a scenario adds what it means by ``Story.log_board``,
+``Story.log_cluster`` and ``Story.log_controller``.
 """
 
 import json
@@ -11,10 +11,10 @@ from datetime import UTC, datetime
 from typing import Final
 
 from triage.simulator.incidents.envelopes import iso, syslog, wall
-from triage.simulator.incidents.story import BoardEvent, ClusterEvent, Story
+from triage.simulator.incidents.story import ClusterEvent, Story
 from triage.simulator.incidents.world import SECOND, Node
 
-__all__ = ["BOARD_FORMS", "board_event", "cluster_event", "controller_says", "source_files"]
+__all__ = ["BOARD_FORMS", "source_files"]
 
 DAY: Final = 86_400 * SECOND
 
@@ -117,26 +117,6 @@ DAEMONS: Final[dict[str, Words]] = {
 }  # fmt: skip
 
 
-def board_event(story: Story, seconds: float, what: str, number: int, *, root: bool = True) -> None:
-    """The culprit's board controller notes an event of :data:`BOARD_WORDS`."""
-    story.board.append(
-        BoardEvent(story.at(seconds), story.node.index, what, number, "Critical", root)
-    )
-
-
-def cluster_event(
-    story: Story, seconds: float, reason: str, what: str, text: str, *, kind: str = "Normal",
-    root: bool = False,
-) -> None:  # fmt: skip
-    """Kubernetes tells an event of ``what``, like ``pod/NAME`` or ``node/NAME``."""
-    story.events.append(ClusterEvent(story.at(seconds), kind, reason, what, text, root))
-
-
-def controller_says(story: Story, seconds: float, text: str, *, root: bool = False) -> None:
-    """Slurm's controller writes a line into its log."""
-    story.controller.append((story.at(seconds), text, root))
-
-
 def source_files(story: Story) -> Iterator[tuple[str, str, bool]]:
     """Path, text and whether it tells the cause, of every further source of this incident."""
     chance = story.world.chance("sources")
@@ -171,10 +151,11 @@ def daemons(story: Story, node: Node, chance: random.Random, *, full: bool) -> s
         who, text = chance.choice(words)
         stamp = iso(node, at) if full else syslog(node, at)
         said = text.format(
-            n=chance.randrange(90_000), m=chance.randrange(1, 60),
+            n=chance.randrange(90_000),
+            m=chance.randrange(1, 60),
             g=f"{wall(node, at):%m%d %H:%M:%S}.123456",
             z=utc(at + node.skew_ns, "%Y-%m-%dT%H:%M:%SZ"),
-        )  # fmt: skip
+        )
         rows.append(f"{stamp} {node.name} {who}[{pids[who]}]: {said}")
     return "\n".join(rows) + "\n"
 
@@ -293,74 +274,105 @@ def redfish(rows: Rows) -> str:
     members = [
         {
             "@odata.id": f"/redfish/v1/Systems/system/LogServices/EventLog/Entries/{place}",
-            "Id": str(place), "Created": utc(at, "%Y-%m-%dT%H:%M:%S+00:00"), "EntryType": "Event",
-            "Severity": "OK" if severity == "Ok" else severity, "Message": text,
-            "MessageArgs": [sensor], "Resolved": False,
+            "Id": str(place),
+            "Created": utc(at, "%Y-%m-%dT%H:%M:%S+00:00"),
+            "EntryType": "Event",
+            "Severity": "OK" if severity == "Ok" else severity,
+            "Message": text,
+            "MessageArgs": [sensor],
+            "Resolved": False,
         }
         for place, (at, sensor, text, severity) in enumerate(rows, 1)
-    ]  # fmt: skip
+    ]
     kind = "#LogEntryCollection.LogEntryCollection"
     value = {"@odata.type": kind, "Members": members, "Members@odata.count": len(members)}
     return json.dumps(value, indent=1) + "\n"
 
 
 BOARD_FORMS: Final[dict[str, tuple[Callable[[Rows], str], str]]] = {
-    "ipmitool": (ipmitool, "sel.txt"), "racadm": (racadm, "racadm_getsel.txt"),
-    "ilo": (ilo, "iml.csv"), "supermicro": (supermicro, "health-event-log.csv"),
+    "ipmitool": (ipmitool, "sel.txt"),
+    "racadm": (racadm, "racadm_getsel.txt"),
+    "ilo": (ilo, "iml.csv"),
+    "supermicro": (supermicro, "health-event-log.csv"),
     "redfish": (redfish, "redfish-log.json"),
-}  # fmt: skip
+}
+
+
+# Kubernetes on any day: seconds after the fault, kind, object, reason, text.
+ANY_DAY: Final = (
+    (-2990, "Normal", "pod/{job}-worker-0", "Pulled",
+     'Container image "registry.local/train:26.02" already present on machine'),
+    (-2400, "Warning", "pod/log-shipper-8xk2p", "BackOff",
+     "Back-off restarting failed container shipper in pod log-shipper-8xk2p"),
+    (-1900, "Warning", "pod/kube-state-metrics-0", "Unhealthy",
+     "Readiness probe failed: HTTP probe failed with statuscode: 503"),
+    (-800, "Warning", "node/infra-07", "FreeDiskSpaceFailed",
+     "Failed to garbage collect required amount of images."),
+    (-3000, "Normal", "pod/{job}-worker-0", "Scheduled",
+     "Successfully assigned train/{job}-worker-0 to {node}"),
+)  # fmt: skip
 
 
 def cluster(story: Story, chance: random.Random) -> tuple[str, str, bool]:
     """``kubectl get events`` of the job and its cluster, as JSON."""
-    job, world = f"train-{story.world.job_id}", story.world
-    any_day = (
-        (-2990, "Normal", "Pulled", f"pod/{job}-worker-0",
-         'Container image "registry.local/train:26.02" already present on machine'),
-        (-2400, "Warning", "BackOff", "pod/log-shipper-8xk2p",
-         "Back-off restarting failed container shipper in pod log-shipper-8xk2p"),
-        (-1900, "Warning", "Unhealthy", "pod/kube-state-metrics-0",
-         "Readiness probe failed: HTTP probe failed with statuscode: 503"),
-        (-800, "Warning", "FreeDiskSpaceFailed", "node/infra-07",
-         "Failed to garbage collect required amount of images."),
-        (-3000, "Normal", "Scheduled", f"pod/{job}-worker-0",
-         f"Successfully assigned train/{job}-worker-0 to {world.nodes[0].name}"),
-    )  # fmt: skip
+    names = {"job": f"train-{story.world.job_id}", "node": story.world.nodes[0].name}
     rows = [
-        ClusterEvent(story.at(at), kind, reason, what, text, root=False)
-        for at, kind, reason, what, text in any_day
+        ClusterEvent(
+            story.at(at), kind, reason, about.format(**names), text.format(**names), root=False
+        )
+        for at, kind, about, reason, text in ANY_DAY
         if chance.random() < 0.7
     ]
-    items = []
-    for one in sorted([*rows, *story.events], key=lambda one: one.at_ns):
-        sort, _, name = one.what.partition("/")
-        stamp = utc(one.at_ns, "%Y-%m-%dT%H:%M:%SZ")
-        items.append({
-            "apiVersion": "v1", "kind": "Event", "type": one.kind, "reason": one.reason,
-            "message": one.text, "count": 1, "firstTimestamp": stamp, "lastTimestamp": stamp,
-            "involvedObject": {"kind": sort.capitalize(), "name": name},
-            "source": {"component": "node-controller" if sort == "node" else "kubelet"},
-        })  # fmt: skip
-    text = json.dumps({"apiVersion": "v1", "items": items, "kind": "List"}, indent=1) + "\n"
-    return "k8s-events.json", text, any(one.root for one in story.events)
+    events = sorted([*rows, *story.events], key=lambda event: event.at_ns)
+    value = {"apiVersion": "v1", "items": [_as_json(event) for event in events], "kind": "List"}
+    text = json.dumps(value, indent=1) + "\n"
+    return "k8s-events.json", text, any(event.root for event in story.events)
+
+
+def _as_json(event: ClusterEvent) -> dict[str, object]:
+    sort, _, name = event.about.partition("/")
+    stamp = utc(event.at_ns, "%Y-%m-%dT%H:%M:%SZ")
+    return {
+        "apiVersion": "v1",
+        "kind": "Event",
+        "type": event.kind,
+        "reason": event.reason,
+        "message": event.text,
+        "count": 1,
+        "firstTimestamp": stamp,
+        "lastTimestamp": stamp,
+        "involvedObject": {"kind": sort.capitalize(), "name": name},
+        "source": {"component": "node-controller" if sort == "node" else "kubelet"},
+    }
+
+
+# slurmctld on any day: seconds after the fault, text; ``{n}`` and ``{m}`` are ids of other jobs.
+ANY_DAY_OF_SLURM: Final = (
+    (-9000, "sched: Allocate JobId={job} NodeList={nodes} #CPUs=1536 Partition=gpu"),
+    (-5200, "_job_complete: JobId={n} WEXITSTATUS 0"),
+    (-4100, "error: Node cn-0911 has low real_memory size (1031000 < 2063000)"),
+    (-2900, "error: slurm_receive_msgs: [[login2]:51234] failed: Zero Bytes were transmitted "
+            "or received"),
+    (-1800, "Warning: Note very large processing time from _slurmctld_background: usec=3187654 "
+            "began=01:10:02.114"),
+    (-700, "_slurm_rpc_submit_batch_job: JobId={m} InitPrio=5772 usec=1032"),
+)  # fmt: skip
 
 
 def controller(story: Story, chance: random.Random) -> tuple[str, str, bool]:
     """slurmctld.log: lines of any day, and what it says of this job."""
     world = story.world
-    names = ",".join(node.name for node in world.nodes[:16])
-    any_day = [
-        (-9000, f"sched: Allocate JobId={world.job_id} NodeList={names} #CPUs=1536 Partition=gpu"),
-        (-5200, f"_job_complete: JobId={chance.randrange(10**4, 10**6)} WEXITSTATUS 0"),
-        (-4100, "error: Node cn-0911 has low real_memory size (1031000 < 2063000)"),
-        (-2900, "error: slurm_receive_msgs: [[login2]:51234] failed: Zero Bytes were transmitted "
-                "or received"),
-        (-1800, "Warning: Note very large processing time from _slurmctld_background: usec=3187654 "
-                "began=01:10:02.114"),
-        (-700, f"_slurm_rpc_submit_batch_job: JobId={chance.randrange(10**4, 10**6)} InitPrio=5772 "
-               "usec=1032"),
-    ]  # fmt: skip
-    rows = [(story.at(at), text) for at, text in any_day if chance.random() < 0.8]
+    names = {
+        "job": world.job_id,
+        "nodes": ",".join(node.name for node in world.nodes[:16]),
+        "n": chance.randrange(10**4, 10**6),
+        "m": chance.randrange(10**4, 10**6),
+    }
+    rows = [
+        (story.at(at), text.format(**names))
+        for at, text in ANY_DAY_OF_SLURM
+        if chance.random() < 0.8
+    ]
     rows += [(at, text) for at, text, _ in story.controller]
     zone_s = world.nodes[0].zone_s
     lines = [

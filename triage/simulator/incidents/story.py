@@ -5,15 +5,20 @@ when they are written.
 """
 
 import random
-from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from triage.simulator.incidents.world import SECOND, Node, World
 
 __all__ = [
-    "BoardEvent", "ClusterEvent", "JobLine", "KernelLine", "Story", "Voice", "Waiting",
-]  # fmt: skip
+    "BoardEvent",
+    "ClusterEvent",
+    "JobLine",
+    "KernelLine",
+    "Story",
+    "Voice",
+    "Waiting",
+]
 
 
 class Voice:
@@ -70,7 +75,7 @@ class ClusterEvent:
     at_ns: int
     kind: str
     reason: str
-    what: str
+    about: str
     text: str
     root: bool
 
@@ -116,6 +121,7 @@ class Story:
     affected: list[int] = field(default_factory=list)
     without_dump: set[int] = field(default_factory=set)
     silent_nodes: set[int] = field(default_factory=set)  # dead: they print no more
+    lost_kernel_logs: set[int] = field(default_factory=set)  # nodes whose log is not written
     silent_ranks: set[int] = field(default_factory=set)
     accepted: list[str] = field(default_factory=list)
     iteration: int = 1000
@@ -144,42 +150,68 @@ class Story:
             microsecond=shown % SECOND // 1000
         )
 
-    def k(
-        self, seconds: float, text: str | Iterable[str], *,
-        node: Node | None = None, level: int = 3, root: bool = False, step_s: float = 0.0,
-    ) -> None:  # fmt: skip
-        """The kernel of ``node`` (the culprit's) prints ``text`` ``seconds`` after the fault."""
-        where = (node or self.node).index
-        lines = [text] if isinstance(text, str) else list(text)
-        into = self.kernel.setdefault(where, [])
-        for place, line in enumerate(lines):
-            at = self.at(seconds + place * (step_s or 0.000_01))
-            into.append(KernelLine(at, level, line, root))
+    def log_kernel(
+        self,
+        seconds: float,
+        *texts: str,
+        node: Node | None = None,
+        level: int = 3,
+        root: bool = False,
+        step_s: float = 0.000_01,
+    ) -> None:
+        """The kernel of ``node`` (the culprit's) prints ``texts`` ``seconds`` after the fault."""
+        into = self.kernel.setdefault((node or self.node).index, [])
+        for place, text in enumerate(texts):
+            into.append(KernelLine(self.at(seconds + place * step_s), level, text, root))
 
-    def j(
-        self, seconds: float, rank: int, text: str | Sequence[str], *, voice: str = Voice.PLAIN,
-        severity: str = "I", source: str = "", root: bool = False,
-    ) -> None:  # fmt: skip
-        """``rank`` prints ``text`` into its log."""
-        node = rank // self.world.gpus_per_node
-        for line in [text] if isinstance(text, str) else text:
-            self.job.append(
-                JobLine(self.at(seconds), rank, node, voice, line, severity, source, root)
-            )
+    def log_rank(
+        self,
+        seconds: float,
+        rank: int,
+        *texts: str,
+        voice: str = Voice.PLAIN,
+        severity: str = "I",
+        source: str = "",
+        root: bool = False,
+    ) -> None:
+        """``rank`` prints ``texts`` into its log."""
+        at, node = self.at(seconds), rank // self.world.gpus_per_node
+        for text in texts:
+            self.job.append(JobLine(at, rank, node, voice, text, severity, source, root))
 
-    def agent(self, seconds: float, node: int, text: str | Sequence[str], **more: str) -> None:
-        """The elastic agent of ``node`` prints ``text``."""
-        for line in [text] if isinstance(text, str) else text:
-            self.job.append(
-                JobLine(
-                    self.at(seconds), -1, node, Voice.AGENT, line,
-                    more.get("severity", "W"), more.get("source", ""),
-                )
-            )  # fmt: skip
+    def log_agent(
+        self, seconds: float, node: int, *texts: str, severity: str = "W", source: str = ""
+    ) -> None:
+        """The elastic agent of ``node`` prints ``texts``."""
+        at = self.at(seconds)
+        for text in texts:
+            self.job.append(JobLine(at, -1, node, Voice.AGENT, text, severity, source))
 
-    def scheduler(self, seconds: float, text: str, *, root: bool = False) -> None:
+    def log_scheduler(self, seconds: float, text: str, *, root: bool = False) -> None:
         """The batch system prints ``text`` into the job's log."""
-        self.job.append(JobLine(self.at(seconds), -1, 0, Voice.SCHEDULER, text, "I", "", root))
+        self.job.append(JobLine(self.at(seconds), -1, 0, Voice.SCHEDULER, text, root=root))
+
+    def log_board(self, seconds: float, what: str, number: int, *, root: bool = True) -> None:
+        """The culprit's board controller notes an event of :data:`BOARD_WORDS`."""
+        at, node = self.at(seconds), self.node.index
+        self.board.append(BoardEvent(at, node, what, number, "Critical", root))
+
+    def log_cluster(
+        self,
+        seconds: float,
+        about: str,
+        reason: str,
+        text: str,
+        *,
+        kind: str = "Normal",
+        root: bool = False,
+    ) -> None:
+        """Kubernetes notes an event about ``pod/NAME`` or ``node/NAME``."""
+        self.events.append(ClusterEvent(self.at(seconds), kind, reason, about, text, root))
+
+    def log_controller(self, seconds: float, text: str, *, root: bool = False) -> None:
+        """Slurm's controller writes a line into its log."""
+        self.controller.append((self.at(seconds), text, root))
 
     def seed_bit(self, purpose: str) -> bool:
         """Yes or no, the same for the whole incident."""

@@ -61,18 +61,7 @@ def sensors_of(story: Story, heat: str) -> Sensors:
     running = (at_ns >= story.start_ns) & (at_ns < story.end_ns)
     spinning = running & (at_ns >= story.fault_ns) & story.hang
     working = running & ~spinning
-
-    day = 1.5 * np.cos(2 * np.pi * (at_ns / SECOND % DAY_S) / DAY_S - chance.uniform(0, 6.3))
-    inlet = 23.0 + day + chance.normal(0, 0.8, (len(world.nodes), 1))
-    warm = np.zeros(len(at_ns))
-    begins = story.fault_ns - int(chance.uniform(15, 80) * 60 * SECOND)
-    since = np.clip((at_ns - begins) / (600 * SECOND), 0.0, 1.0)
-    racks = np.array([rack_of(story, node) for node in range(len(world.nodes))])
-    here = racks == rack_of(story, story.node.index)
-    if heat == "rack":
-        warm = since * chance.uniform(8, 13)
-    inlet = inlet + np.where(here[:, None], warm, 0.0)
-
+    inlet, since = _inlets(story, heat, at_ns, chance)
     own = chance.normal(0, 3.0, (world.ranks, 1))
     load = np.where(working, 1.0, np.where(spinning, 0.25, 0.0))
     temp = inlet[node_of] + 9.0 + own * load + 32.0 * load + chance.normal(0, 0.7, shape)
@@ -91,9 +80,31 @@ def sensors_of(story: Story, heat: str) -> Sensors:
         bits = SW_THERMAL if chance.random() < 0.3 else HW_SLOWDOWN | HW_THERMAL
         reasons[rank] = np.where(on, bits, reasons[rank])
     return Sensors(
-        at_ns, temp, temp + 6.0 * load, power, clock, reasons.astype(np.int64),
-        np.where(running, 100.0, 0.0) * np.ones(shape), inlet, hot,
-    )  # fmt: skip
+        at_ns,
+        temp,
+        temp + 6.0 * load,
+        power,
+        clock,
+        reasons.astype(np.int64),
+        np.where(running, 100.0, 0.0) * np.ones(shape),
+        inlet,
+        hot,
+    )
+
+
+def _inlets(
+    story: Story, heat: str, at_ns: NDArray[np.int64], chance: np.random.Generator
+) -> tuple[F64, F64]:
+    """Inlet temperature by node and time, and how far the heat has come by time, 0 to 1."""
+    nodes = len(story.world.nodes)
+    day = 1.5 * np.cos(2 * np.pi * (at_ns / SECOND % DAY_S) / DAY_S - chance.uniform(0, 6.3))
+    inlet = 23.0 + day + chance.normal(0, 0.8, (nodes, 1))
+    begins = story.fault_ns - int(chance.uniform(15, 80) * 60 * SECOND)
+    since = np.clip((at_ns - begins) / (600 * SECOND), 0.0, 1.0)
+    racks = np.array([rack_of(story, node) for node in range(nodes)])
+    here = racks == rack_of(story, story.node.index)
+    warm = since * chance.uniform(8, 13) if heat == "rack" else np.zeros(len(at_ns))
+    return inlet + np.where(here[:, None], warm, 0.0), since
 
 
 def hot_ranks(story: Story, heat: str, chance: np.random.Generator) -> tuple[int, ...]:

@@ -42,10 +42,13 @@ def labels_of(story: Story, rank: int) -> dict[str, str]:
     node, local = world.node_of(rank), world.local(rank)
     domain, bus, device = node.buses[local].split(":")
     return {
-        "gpu": str(local), "UUID": f"GPU-{rank:08x}-9f1c-4f7b", "device": f"nvidia{local}",
-        "pci_bus_id": f"0000{domain}:{bus}:{device}.0".upper(), "modelName": world.gpu,
+        "gpu": str(local),
+        "UUID": f"GPU-{rank:08x}-9f1c-4f7b",
+        "device": f"nvidia{local}",
+        "pci_bus_id": f"0000{domain}:{bus}:{device}.0".upper(),
+        "modelName": world.gpu,
         "Hostname": node.fqdn,
-    }  # fmt: skip
+    }
 
 
 def series_of(story: Story, sensors: Sensors) -> Iterator[tuple[str, dict[str, str], list[float]]]:

@@ -2,6 +2,7 @@
 
 import random
 from dataclasses import dataclass, field
+from functools import partial
 
 from triage.simulator.incidents.software import Software, draw_software
 
@@ -24,10 +25,15 @@ BOARDS = (
 ZONES_S = (0, 0, 0, 0, -8 * 3600, -5 * 3600, 3600, 8 * 3600, 5 * 3600 + 1800)
 # GPUs, and the driver that first knew them.
 GPUS = (
-    ("NVIDIA A100-SXM4-80GB", 450), ("NVIDIA A100-SXM4-40GB", 450), ("NVIDIA H100 80GB HBM3", 525),
-    ("NVIDIA H800", 525), ("NVIDIA H200", 545), ("NVIDIA B200", 570), ("NVIDIA GB200", 570),
+    ("NVIDIA A100-SXM4-80GB", 450),
+    ("NVIDIA A100-SXM4-40GB", 450),
+    ("NVIDIA H100 80GB HBM3", 525),
+    ("NVIDIA H800", 525),
+    ("NVIDIA H200", 545),
+    ("NVIDIA B200", 570),
+    ("NVIDIA GB200", 570),
     ("NVIDIA B300 SXM6 AC", 580),
-)  # fmt: skip
+)
 # Generations of c10d print differently: see job_voice.
 TORCHES = ("2.0", "2.1", "2.2", "2.4", "2.5", "2.6", "2.7", "2.8", "2.9")
 
@@ -122,36 +128,37 @@ def build_world(seed: str, ranks: int, gpus_per_node: int, now_ns: int, skew_s: 
     zone = chance.choice(ZONES_S)
     torch = chance.choice(TORCHES)
     per_leaf = chance.choice((2, 4, 8)) if count <= 64 else 32
+    node_of_fleet = partial(Node, domain=domain, buses=board, zone_s=zone)
     nodes = []
     for index, name in enumerate(names):
         skewed = skew_s > 0 and chance.random() < 0.8
-        nodes.append(
-            Node(
-                index=index,
-                name=name,
-                domain=domain,
-                ip=f"10.{chance.randrange(1, 250) if count < 3 else 40 + index // 4096}"
-                f".{index // 200 % 250}.{index % 200 + 11}",
-                buses=board,
-                zone_s=zone,
-                skew_ns=int(chance.uniform(-skew_s, skew_s) * SECOND) if skewed else 0,
-                boot_ns=now_ns - int(chance.uniform(0.3, 60.0) * 86_400 * SECOND),
-                pid_base=chance.randrange(2_000, 900_000),
-                leaf=f"leaf{index // per_leaf + 1:02d}",
-                # A long-up host's dmesg -T is off by seconds.
-                drift_ns=int(chance.uniform(-2.0, 6.0) * SECOND),
-            )
+        third = chance.randrange(1, 250) if count < 3 else 40 + index // 4096
+        node = node_of_fleet(
+            index=index,
+            name=name,
+            ip=f"10.{third}.{index // 200 % 250}.{index % 200 + 11}",
+            skew_ns=int(chance.uniform(-skew_s, skew_s) * SECOND) if skewed else 0,
+            boot_ns=now_ns - int(chance.uniform(0.3, 60.0) * 86_400 * SECOND),
+            pid_base=chance.randrange(2_000, 900_000),
+            leaf=f"leaf{index // per_leaf + 1:02d}",
+            # A long-up host's dmesg -T is off by seconds.
+            drift_ns=int(chance.uniform(-2.0, 6.0) * SECOND),
         )
+        nodes.append(node)
     software = draw_software(random.Random(f"{seed}/software"))
-    hcas = tuple(f"mlx5_{place}" for place in range(gpus_per_node))
     return World(
-        nodes, ranks, gpus_per_node, torch,
+        nodes,
+        ranks,
+        gpus_per_node,
+        torch,
         chance.choice(("2.18.5", "2.20.5", "2.21.5", "2.25.1", "2.27.3")),
         chance.choice(("3.10", "3.11", "3.12")),
         chance.choice([gpu for gpu, since in GPUS if since <= software.branch]),
-        str(chance.randrange(1_000, 9_900_000)), seed,
-        software, hcas,
-    )  # fmt: skip
+        str(chance.randrange(1_000, 9_900_000)),
+        seed,
+        software,
+        tuple(f"mlx5_{place}" for place in range(gpus_per_node)),
+    )
 
 
 def _names(chance: random.Random, count: int) -> tuple[list[str], str]:
