@@ -106,9 +106,13 @@ class BootLines:
 
 
 def before(
-    incident: Incident, logs: dict[str, Placed], kind: Sequence[Sentence],
-    hours: tuple[int, int], rng: random.Random, ended: str | None = None,
-) -> Incident | None:  # fmt: skip
+    incident: Incident,
+    logs: dict[str, Placed],
+    kind: Sequence[Sentence],
+    hours: tuple[int, int],
+    rng: random.Random,
+    ended: str | None = None,
+) -> Incident | None:
     """Lines of a kind so many hours before the stop, and no earlier than the log or the boot."""
     lines: dict[str, list[Line]] = {}
     for _ in range(rng.randrange(2, 7) if logs else 0):

@@ -94,8 +94,11 @@ def load(
         files.update(unpacked(path.relative_to(folder).as_posix(), path.read_bytes()))
     facts, _ = parse_job(files.get("job.json", b""))
     names = tuple(nodes) or tuple(facts.nodes)
-    where = ranks or {rank: node for rank in range(facts.world_size or 0)
-                      if (node := facts.node_of(rank)) is not None}  # fmt: skip
+    where = ranks or {
+        rank: node
+        for rank in range(facts.world_size or 0)
+        if (node := facts.node_of(rank)) is not None
+    }
     node_of = {name: node for name in files if (node := owner(name, names, where))}
     return Incident(files, names, node_of)
 

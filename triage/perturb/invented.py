@@ -48,12 +48,16 @@ def driver(rng: random.Random) -> str:
 
 
 def alarm(rng: random.Random) -> str:
-    """What it says."""
+    """An alarming sentence, without the driver in front."""
     words = {
-        "thing": strange_word(rng), "other": strange_word(rng), "verb": strange_word(rng),
-        "alarm": rng.choice(ALARMS), "number": str(rng.randrange(1, 5000)),
-        "hex": f"{rng.randrange(16**4):04x}", "small": str(rng.randrange(1, 120)),
-    }  # fmt: skip
+        "thing": strange_word(rng),
+        "other": strange_word(rng),
+        "verb": strange_word(rng),
+        "alarm": rng.choice(ALARMS),
+        "number": str(rng.randrange(1, 5000)),
+        "hex": f"{rng.randrange(16**4):04x}",
+        "small": str(rng.randrange(1, 120)),
+    }
     return rng.choice(SHAPES).format(**words)
 
 
@@ -61,13 +65,13 @@ def reworded(text: str, rng: random.Random) -> str:
     """The sentence in words never seen; what stands before it and its numbers stay."""
     begin = DRIVER.match(text)
     start = begin.end() if begin is not None else 0
-    known: dict[str, str] = {}
+    new_words: dict[str, str] = {}
 
-    def one(match: "re.Match[str]") -> str:
+    def replaced(match: "re.Match[str]") -> str:
         word = match[0]
-        new = known.setdefault(word.lower(), strange_word(rng))
+        new = new_words.setdefault(word.lower(), strange_word(rng))
         if word.isupper():
             return new.upper()
         return new.capitalize() if word[0].isupper() else new
 
-    return text[:start] + WORD.sub(one, text[start:])
+    return text[:start] + WORD.sub(replaced, text[start:])

@@ -2,7 +2,7 @@
 
 import random
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.perturb.incident import Incident
@@ -31,10 +31,7 @@ class DroppedFiles:
         if not gone or len(gone) == len(names):
             return None
         kept = {name: data for name, data in incident.files.items() if name not in gone}
-        return Incident(
-            kept, incident.nodes, incident.node_of, incident.innocent,
-            incident.start_ns, incident.end_ns,
-        )  # fmt: skip
+        return replace(incident, files=kept)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,16 @@ from triage.perturb.stamps import SECOND_NS
 from triage.perturb.transformation import EVERYTHING, Keep
 
 __all__ = [
-    "DAY_NS", "AlarmingAlone", "AlarmingLines", "ForeignLines", "TeardownLines", "anchor",
-    "kernel_logs", "said", "with_lines",
-]  # fmt: skip
+    "DAY_NS",
+    "AlarmingAlone",
+    "AlarmingLines",
+    "ForeignLines",
+    "TeardownLines",
+    "anchor",
+    "kernel_logs",
+    "said",
+    "with_lines",
+]
 
 MINUTE_NS: Final = 60 * SECOND_NS
 DAY_NS: Final = 24 * 60 * MINUTE_NS

@@ -52,11 +52,11 @@ class Placed:
         self.boot_ns = boot_ns
         self.lines = list(lines)
         self.times: list[int] = []
-        last = min((one.at_ns for one in lines if one.at_ns is not None), default=0)
-        for one in lines:
-            last = max(last, one.at_ns or 0)
+        last = min((line.at_ns for line in lines if line.at_ns is not None), default=0)
+        for line in lines:
+            last = max(last, line.at_ns or 0)
             self.times.append(last)
-        self.models = [place for place, one in enumerate(lines) if one.at_ns is not None]
+        self.models = [place for place, line in enumerate(lines) if line.at_ns is not None]
 
     @property
     def span(self) -> tuple[int, int] | None:
@@ -68,16 +68,16 @@ class Placed:
         if not self.models:
             return None
         added: dict[int, list[str]] = {}
-        for line in sorted(more, key=lambda one: one.at_ns):
-            place = bisect_right(self.times, line.at_ns)
-            added.setdefault(place, []).append(self.wrapped(line, place))
+        for new in sorted(more, key=lambda line: line.at_ns):
+            place = bisect_right(self.times, new.at_ns)
+            added.setdefault(place, []).append(self.wrapped(new, place))
         out: list[str] = []
         num_added = 0
-        for place, one in enumerate(self.lines):
+        for place, line in enumerate(self.lines):
             for text in added.get(place, ()):
                 num_added += 1
                 out.append(renumbered(text, num_added - (place <= self.models[0])))
-            out.append(renumbered(one.before + one.text + one.behind, num_added))
+            out.append(renumbered(line.before + line.text + line.behind, num_added))
         for text in added.get(len(self.lines), ()):
             num_added += 1
             out.append(renumbered(text, num_added))
@@ -115,14 +115,15 @@ def placed(data: bytes, end_ns: int | None) -> Placed:
     """
     texts = data.decode("utf-8", "surrogateescape").splitlines()
     envelopes = [read_envelope(text) for text in texts]
-    ups = [one.stamp.uptime_ns for one in envelopes if one.stamp.uptime_ns is not None]
+    ups = [up for envelope in envelopes if (up := envelope.stamp.uptime_ns) is not None]
     boot = boot_of(envelopes)
     if boot is None and ups:
         boot = (end_ns or YEAR_2000) - ups[-1]
-    return Placed([
-        printed(text, one, at_of(one.stamp, boot, end_ns))
-        for text, one in zip(texts, envelopes, strict=True)
-    ], boot)  # fmt: skip
+    lines = [
+        printed(text, envelope, at_of(envelope.stamp, boot, end_ns))
+        for text, envelope in zip(texts, envelopes, strict=True)
+    ]
+    return Placed(lines, boot)
 
 
 def printed(line: str, envelope: Envelope, at_ns: int | None) -> Printed:
@@ -139,11 +140,10 @@ def printed(line: str, envelope: Envelope, at_ns: int | None) -> Printed:
 
 def boot_of(envelopes: Sequence[Envelope]) -> int | None:
     """When the node started, by a line that carries both clocks."""
-    for one in reversed(envelopes):
-        found = EPOCH.search(one.text) if one.stamp.uptime_ns is not None else None
-        if found is not None and one.stamp.uptime_ns is not None:
-            at_ns = int(found[1]) * SECOND_NS + int(found[2]) * 1_000_000
-            return at_ns - one.stamp.uptime_ns
+    for envelope in reversed(envelopes):
+        uptime_ns = envelope.stamp.uptime_ns
+        if uptime_ns is not None and (epoch := EPOCH.search(envelope.text)) is not None:
+            return int(epoch[1]) * SECOND_NS + int(epoch[2]) * 1_000_000 - uptime_ns
     return None
 
 
@@ -155,7 +155,7 @@ def at_of(stamp: Stamp, boot: int | None, end_ns: int | None) -> int | None:
 
 
 def in_year(at_ns: int, end_ns: int | None) -> int:
-    """A time reckoned in 2000 put into the year that ends it at most a day behind ``end_ns``."""
+    """A time of the year 2000, in the latest year in which it is not long behind ``end_ns``."""
     at = datetime.fromtimestamp(at_ns // SECOND_NS, UTC)
     last = datetime.fromtimestamp((end_ns or YEAR_2000) // SECOND_NS + 86_400, UTC)
     for year in (last.year, last.year - 1):

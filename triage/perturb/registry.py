@@ -19,5 +19,5 @@ ALL: tuple[Transformation, ...] = (
 
 
 def named(name: str) -> Transformation:
-    """The one of that name; raises :class:`KeyError` without one."""
-    return {one.name: one for one in ALL}[name]
+    """The transformation of that name; raises :class:`KeyError` where there is none."""
+    return {transformation.name: transformation for transformation in ALL}[name]

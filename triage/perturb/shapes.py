@@ -15,19 +15,24 @@ from triage.perturb.transformation import EVERYTHING, Keep
 
 __all__ = ["Ansi", "Crlf", "Flat", "Merged", "Packed", "Renamed", "Shuffled", "Tarred"]
 
-# No law of joining: the evidence is the same.
-SAME: Final = 0
 RANK: Final = re.compile(r"(\d+)(\.[A-Za-z]\w*)*$")
 LEVEL: Final = re.compile(r"\b(ERROR|WARNING|INFO|Error|Traceback)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Renamed:
+class Shape:
+    """Changes nothing of the evidence, so that no law of joining is at work."""
+
+    name: str = ""
+    law: int = 0
+    keeps: frozenset[Keep] = EVERYTHING
+
+
+@dataclass(frozen=True, slots=True)
+class Renamed(Shape):
     """Other folders and names; ``nodes/NODE/`` and the number of a rank stay."""
 
     name: str = "renamed"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """Dumps get another prefix, logs another name."""
@@ -56,12 +61,10 @@ class Renamed:
 
 
 @dataclass(frozen=True, slots=True)
-class Flat:
+class Flat(Shape):
     """All in one folder; node and rank stand in the names."""
 
     name: str = "flat"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
         """None where a dump's name has no rank, or two files would have one name."""
@@ -81,12 +84,10 @@ class Flat:
 
 
 @dataclass(frozen=True, slots=True)
-class Tarred:
+class Tarred(Shape):
     """One archive of all."""
 
     name: str = "tarred"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """``incident.tar.gz`` with one folder in it."""
@@ -94,12 +95,10 @@ class Tarred:
 
 
 @dataclass(frozen=True, slots=True)
-class Packed:
+class Packed(Shape):
     """Each log packed with gzip."""
 
     name: str = "gzipped"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
         """``NAME.gz`` in place of ``NAME``."""
@@ -116,12 +115,10 @@ class Packed:
 
 
 @dataclass(frozen=True, slots=True)
-class Crlf:
+class Crlf(Shape):
     """Lines end as on Windows."""
 
     name: str = "crlf"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
         """All logs."""
@@ -132,12 +129,10 @@ class Crlf:
 
 
 @dataclass(frozen=True, slots=True)
-class Ansi:
+class Ansi(Shape):
     """Logs as a terminal coloured them."""
 
     name: str = "ansi-colours"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
         """Whole messages of kernels, levels of job logs; no lines of JSON."""
@@ -148,10 +143,12 @@ class Ansi:
                 continue
             if is_kernel_log(data):
                 log = placed(data, incident.end_ns)
-                made[name] = encoded([
-                    f"{one.before}\x1b[33m{one.text}\x1b[0m" if one.text else one.before
-                    for one in log.lines
-                ])  # fmt: skip
+                made[name] = encoded(
+                    [
+                        f"{line.before}\x1b[33m{line.text}\x1b[0m" if line.text else line.before
+                        for line in log.lines
+                    ]
+                )
             else:
                 text = data.decode("utf-8", "surrogateescape")
                 coloured = LEVEL.sub("\x1b[1;31m\\1\x1b[0m", text)
@@ -160,12 +157,10 @@ class Ansi:
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
+class Merged(Shape):
     """The kernel logs that carry a host's name, merged by time into one file."""
 
     name: str = "merged-logs"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, _rng: random.Random, /) -> Incident | None:
         """None with fewer than two such logs."""
@@ -180,8 +175,8 @@ class Merged:
                 continue
             log = placed(data, incident.end_ns)
             gone.add(name)
-            for time, one in zip(log.times, log.lines, strict=True):
-                parts.append((time, len(parts), one.before + one.text + one.behind))
+            for time, line in zip(log.times, log.lines, strict=True):
+                parts.append((time, len(parts), line.before + line.text + line.behind))
         if len(gone) < 2:
             return None
         files = {name: data for name, data in incident.files.items() if name not in gone}
@@ -191,12 +186,10 @@ class Merged:
 
 
 @dataclass(frozen=True, slots=True)
-class Shuffled:
+class Shuffled(Shape):
     """The files in another order."""
 
     name: str = "shuffled"
-    law: int = SAME
-    keeps: frozenset[Keep] = EVERYTHING
 
     def apply(self, incident: Incident, rng: random.Random, /) -> Incident | None:
         """The same names and bytes."""

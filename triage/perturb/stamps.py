@@ -32,9 +32,7 @@ KMSG: Final = re.compile(r"^(\d{1,5},\d{1,19},)(\d{1,15})(?=,[^;,]{0,16}(?:,[^;]
 REALTIME: Final = re.compile(r'(REALTIME_TIMESTAMP"\s*:\s*")(\d{16})(?=")')
 MONOTONIC: Final = re.compile(r'(MONOTONIC_TIMESTAMP"\s*:\s*")(\d{1,15})(?=")')
 AUDIT: Final = re.compile(r"(audit\()(\d{10})(?=\.\d{3}:)")
-MONTHS: Final = (
-    "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec",
-)  # fmt: skip
+MONTHS: Final = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
 
 
@@ -55,13 +53,13 @@ def moved_wall(text: str, by_ns: int, *, year: int = 2026, epochs: bool = True) 
     by = timedelta(microseconds=by_ns // 1000)
 
     def using(move: Move) -> Callable[["re.Match[str]"], str]:
-        def one(match: "re.Match[str]") -> str:
+        def moved_match(match: "re.Match[str]") -> str:
             try:
                 return move(match, by)
             except (ValueError, OverflowError):
                 return match[0]
 
-        return one
+        return moved_match
 
     def no_year(match: "re.Match[str]", by: timedelta) -> str:
         return move_syslog(match, by, year)
@@ -70,9 +68,12 @@ def moved_wall(text: str, by_ns: int, *, year: int = 2026, epochs: bool = True) 
         return move_glog(match, by, year)
 
     wall: list[tuple[re.Pattern[str], Move]] = [
-        (ISO, move_iso), (CTIME, move_ctime), (SYSLOG, no_year), (GLOG, no_year_glog),
+        (ISO, move_iso),
+        (CTIME, move_ctime),
+        (SYSLOG, no_year),
+        (GLOG, no_year_glog),
         (AMERICAN, move_american),
-    ]  # fmt: skip
+    ]
     if epochs:
         wall += [(REALTIME, move_micros), (AUDIT, move_seconds)]
     for pattern, move in wall:

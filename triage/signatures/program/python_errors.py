@@ -616,9 +616,14 @@ PYTHON.root(
 )
 # Exceptions of well-known packages that are not called an error.
 OTHER_ENDINGS = (
-    "OutOfResources", "ArrowInvalid", "TimeoutExpired", "BrokenProcessPool", "BrokenExecutor",
-    "BadZipFile", "DoesNotExist",
-)  # fmt: skip
+    "OutOfResources",
+    "ArrowInvalid",
+    "TimeoutExpired",
+    "BrokenProcessPool",
+    "BrokenExecutor",
+    "BadZipFile",
+    "DoesNotExist",
+)
 PYTHON.root(
     "own_exception",
     r"(?:^\s{0,4}|[\])]:? )(?!LustreError|pyo3_runtime)(?-i:(?:[a-z_]\w{0,60}\.){0,8}"
