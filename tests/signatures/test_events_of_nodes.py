@@ -5,7 +5,7 @@ import pytest
 from triage.domain.evidence import LASTING
 from triage.parsers.logs.envelope import read_envelope
 from triage.signatures import registry
-from triage.signatures.scheduler.said_of_nodes import of_an_event
+from triage.signatures.scheduler.node_names import of_an_event
 
 
 @pytest.mark.parametrize(

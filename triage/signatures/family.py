@@ -147,20 +147,20 @@ class HostFamily(Family):
     usual_severity: ClassVar = {ROOT: ERROR, CONSEQUENCE: ERROR, ADVICE: WARN, NOISE: UNGRADED}
 
 
-def says(found: re.Match[str], group: str) -> str:
+def says(match: re.Match[str], group: str) -> str:
     """What a named group holds, lower case; empty where it took no part."""
-    return (found.groupdict().get(group) or "").strip().lower()
+    return (match.groupdict().get(group) or "").strip().lower()
 
 
 def graded(severity: str, read: Read | None) -> Read:
     """``read`` with the severity and the joined form of the device among its fields."""
 
-    def reading_of(found: re.Match[str], after: Sequence[str]) -> Reading | None:
-        reading = Reading() if read is None else read(found, after)
+    def reading_of(match: re.Match[str], after: Sequence[str]) -> Reading | None:
+        reading = Reading() if read is None else read(match, after)
         if reading is None:
             return None
         fields = {"severity": severity} if severity else {}
-        device = says(found, "device")
+        device = says(match, "device")
         if re.fullmatch(BDF, device):
             fields["device"] = full_address(device) or device
         fields.update(reading.fields)

@@ -14,20 +14,20 @@ ADDRESS = re.compile(
 
 def bus_id(text: str) -> str | None:
     """``dddd:bb:dd``, lower case, without the function; None where ``text`` is no address."""
-    found = ADDRESS.search(text)
-    return None if found is None else _joined(found)
+    match = ADDRESS.search(text)
+    return None if match is None else _joined(match)
 
 
 def full_address(text: str) -> str | None:
     """As :func:`bus_id`, with the function where one is printed."""
-    found = ADDRESS.search(text)
-    if found is None:
+    match = ADDRESS.search(text)
+    if match is None:
         return None
-    function = found["function"]
-    return _joined(found) + ("" if function is None else f".{function}")
+    function = match["function"]
+    return _joined(match) + ("" if function is None else f".{function}")
 
 
-def _joined(found: "re.Match[str]") -> str:
+def _joined(match: "re.Match[str]") -> str:
     # nvidia-smi prints eight digits of the domain; a real one needs four, under VMD five.
-    domain = (found["domain"] or "0").lower().lstrip("0").zfill(4)
-    return f"{domain}:{found['bus'].lower()}:{found['device'].lower()}"
+    domain = (match["domain"] or "0").lower().lstrip("0").zfill(4)
+    return f"{domain}:{match['bus'].lower()}:{match['device'].lower()}"

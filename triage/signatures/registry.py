@@ -175,10 +175,10 @@ def candidates(line: str) -> list[Signature]:
 def match(line: str, after: Sequence[str] = ()) -> Match | None:
     """The first signature that ``line`` (with the lines ``after`` it) matches, None for none."""
     for signature in candidates(line):
-        found = signature.pattern.search(line)
-        if found is None:
+        match = signature.pattern.search(line)
+        if match is None:
             continue
-        reading = Reading() if signature.read is None else signature.read(found, after)
+        reading = Reading() if signature.read is None else signature.read(match, after)
         if reading is not None:
-            return Match(signature, found, reading)
+            return Match(signature, match, reading)
     return None

@@ -13,7 +13,7 @@ from triage.parsers.logs.stamps import read_time
 from triage.signatures.pci import bus_id
 from triage.signatures.program.process_names import Whose, serves_jobs, whose
 from triage.signatures.registry import Match
-from triage.signatures.scheduler.said_of_nodes import of_an_event
+from triage.signatures.scheduler.node_names import of_an_event
 from triage.signatures.signature import Scope
 
 __all__ = ["MAX_TEXT", "merged", "rows_of_line"]

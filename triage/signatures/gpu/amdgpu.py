@@ -42,20 +42,20 @@ BLOCKS = {
 }
 
 
-def place(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def place(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The GPU in front of the words."""
-    bus = says(found, "bus")
+    bus = says(match, "bus")
     return Reading(gpu=bus_id(bus) if bus else None)
 
 
-def block(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def block(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Counted errors by the block that met them; none at zero."""
-    if says(found, "errors") == "0":
+    if says(match, "errors") == "0":
         return None
-    corrected = says(found, "said") == "correctable"
-    bus = says(found, "bus")
+    corrected = says(match, "said") == "correctable"
+    bus = says(match, "bus")
     category, also = BLOCKS.get(
-        says(found, "block").split("_")[0], (Category.GPU_SRAM, (Category.GPU,))
+        says(match, "block").split("_")[0], (Category.GPU_SRAM, (Category.GPU,))
     )
     return Reading(
         category=category,
@@ -67,10 +67,10 @@ def block(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     )
 
 
-def reset(found: re.Match[str], after: Sequence[str]) -> Reading:
+def reset(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A reset that worked is over; one that did not is the GPU's fault."""
-    bus = place(found, after).gpu
-    word = says(found, "how")
+    bus = place(match, after).gpu
+    word = says(match, "how")
     if word.startswith("succe"):
         return Reading(role=NOISE, category=Category.NONE, gpu=bus, fields={"severity": "info"})
     if word.startswith(("begin", "start")):

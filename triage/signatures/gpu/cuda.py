@@ -21,16 +21,16 @@ RUNTIME = "CUDA Runtime API: cudaError_t"
 NVIDIA_LIBRARIES = "cuBLAS and cuDNN: status codes"
 
 
-def out_of_memory(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def out_of_memory(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The size that was asked for; what no machine has is a broken number and no need."""
-    if "more than 1EB" in found.string:
+    if "more than 1EB" in match.string:
         return Reading(
             category=Category.SOFTWARE_FRAMEWORK, also=(Category.SOFTWARE_USER,), weak=True
         )
-    size = re.search(r"Tried to allocate ([\d.]+ [KMGT]iB)", found.string)
+    size = re.search(r"Tried to allocate ([\d.]+ [KMGT]iB)", match.string)
     fields = {} if size is None else {"tried": size[1]}
     # GPU 0 may be any: of a process that sees one GPU alone it is the first.
-    gpu = re.search(r"\bGPU ([1-9]\d?) has a total capacity", found.string)
+    gpu = re.search(r"\bGPU ([1-9]\d?) has a total capacity", match.string)
     return Reading(fields=fields if gpu is None else {**fields, "cuda_device": gpu[1]})
 
 
@@ -66,13 +66,13 @@ NUMBERED: dict[int, tuple[Category | None, tuple[Category, ...], bool]] = {
 STARTING = frozenset({3, 46, 100, 101, 999})
 
 
-def by_number(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def by_number(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """What the number means; None for one that is not an error of a GPU or a driver."""
-    known = NUMBERED.get(int(found["cuda_code"]))
+    known = NUMBERED.get(int(match["cuda_code"]))
     if known is None:
         return None
     category, also, weak = known
-    traits = frozenset({Trait.GPU_NOT_STARTED}) if int(found["cuda_code"]) in STARTING else None
+    traits = frozenset({Trait.GPU_NOT_STARTED}) if int(match["cuda_code"]) in STARTING else None
     return Reading(category=category, also=also, weak=weak, traits=traits)
 
 

@@ -27,54 +27,54 @@ LITERALS = (
 ANY = r"^"
 
 
-def fields_of(found: GpuReading) -> dict[str, str]:
-    told: dict[str, str] = {} if found.at is None else {"time": found.at}
-    if found.node is not None:
-        told["node"] = found.node
-    if found.gpu is None and found.index is not None:
-        told["cuda_device"] = str(found.index)
-    if found.local_rank is not None:
-        told["local_rank"] = str(found.local_rank)
-    if found.rank is not None:
-        told["of_rank"] = str(found.rank)
+def fields_of(sample: GpuReading) -> dict[str, str]:
+    fields: dict[str, str] = {} if sample.at is None else {"time": sample.at}
+    if sample.node is not None:
+        fields["node"] = sample.node
+    if sample.gpu is None and sample.index is not None:
+        fields["cuda_device"] = str(sample.index)
+    if sample.local_rank is not None:
+        fields["local_rank"] = str(sample.local_rank)
+    if sample.rank is not None:
+        fields["of_rank"] = str(sample.rank)
     for name, value in (
-        ("temperature_c", found.temp_c),
-        ("clock_mhz", found.clock_mhz),
-        ("power_w", found.power_w),
+        ("temperature_c", sample.temp_c),
+        ("clock_mhz", sample.clock_mhz),
+        ("power_w", sample.power_w),
     ):
         if value is not None:
-            told[name] = f"{value:g}"
-    return told
+            fields[name] = f"{value:g}"
+    return fields
 
 
-def slowed(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def slowed(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A GPU that is slowed for heat, or by the power brake; firm where it is hot too."""
-    told = gpu_reading(found.string)
-    if told is None or not (told.heat or told.brake):
+    sample = gpu_reading(match.string)
+    if sample is None or not (sample.heat or sample.brake):
         return None
-    if told.brake:
+    if sample.brake:
         return Reading(
             category=Category.POWER,
             also=(Category.CHASSIS, Category.GPU_THERMAL),
-            gpu=told.gpu,
-            weak=not told.hardware and not told.heat,
-            fields=fields_of(told),
+            gpu=sample.gpu,
+            weak=not sample.hardware and not sample.heat,
+            fields=fields_of(sample),
         )
-    return Reading(gpu=told.gpu, weak=not told.hot, fields=fields_of(told))
+    return Reading(gpu=sample.gpu, weak=not sample.hot, fields=fields_of(sample))
 
 
-def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def hot(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A GPU as hot as those that slow down, of which nothing says that it does."""
-    told = gpu_reading(found.string)
-    if told is None or not told.hot or told.heat or told.brake:
+    sample = gpu_reading(match.string)
+    if sample is None or not sample.hot or sample.heat or sample.brake:
         return None
-    return Reading(gpu=told.gpu, fields=fields_of(told))
+    return Reading(gpu=sample.gpu, fields=fields_of(sample))
 
 
-def measured(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def measured(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Any other monitor's line about one GPU."""
-    told = gpu_reading(found.string)
-    return None if told is None else Reading(gpu=told.gpu, fields=fields_of(told))
+    sample = gpu_reading(match.string)
+    return None if sample is None else Reading(gpu=sample.gpu, fields=fields_of(sample))
 
 
 MONITOR = HostFamily("gpu_monitor", Kind.THERMAL, source=SOURCE, scope=Scope.ANY, as_one=True)

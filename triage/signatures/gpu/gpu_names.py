@@ -46,24 +46,24 @@ NEXT_BLOCK: Final = re.compile(
 
 def block(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The names of the GPU whose block this line stands in, up to the next block."""
-    told: dict[str, str] = {}
+    names: dict[str, str] = {}
     for index, line in enumerate((found.string, *after)):
         if index and NEXT_BLOCK.match(line):
             break
         for name, pattern in IN_BLOCK.items():
             match = pattern.search(line)
             if match is not None:
-                told.setdefault(name, match[1].lower())
-    return reading(told)
+                names.setdefault(name, match[1].lower())
+    return reading(names)
 
 
-def reading(told: Mapping[str, str]) -> Reading | None:
+def reading(names: Mapping[str, str]) -> Reading | None:
     """Two names and more; None for one alone."""
-    if len(told) < 2:
+    if len(names) < 2:
         return None
-    bus = told.get("bus")
-    uuid = told.get("gpu_uuid")
-    fields = {name: value for name, value in told.items() if name != "bus"}
+    bus = names.get("bus")
+    uuid = names.get("gpu_uuid")
+    fields = {name: value for name, value in names.items() if name != "bus"}
     if uuid is not None:
         fields["gpu_uuid"] = f"GPU-{uuid[4:].lower()}"
     return Reading(gpu=bus_id(bus) if bus else None, fields=fields)
@@ -84,14 +84,14 @@ def names_in(text: str) -> Reading | None:
     buses = {bus_id(one) for one in ADDRESS.findall(text)}
     if len(uuids) > 1 or len(buses) > 1:
         return None
-    told = {"gpu_uuid": next(iter(uuids))} if uuids else {}
+    names = {"gpu_uuid": next(iter(uuids))} if uuids else {}
     if buses:
-        told["bus"] = next(iter(buses)) or ""
+        names["bus"] = next(iter(buses)) or ""
     for name, pattern in LABELS.items():
         match = pattern.search(text)
         if match is not None:
-            told[name] = str(int(match[1]))
-    return reading(told)
+            names[name] = str(int(match[1]))
+    return reading(names)
 
 
 GPUS = Family("gpu_names", Kind.IDENTITY, source=SOURCE, scope=Scope.ANY, quiet=True)
@@ -126,7 +126,7 @@ GPUS.noise(
         "no handle for device: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14",
         "peers: GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b14, GPU-8a1f0c52-9d3e-4b7a-8f16-2c5d7e9a0b15",
     ),
-    read=lambda found, _after: names_in(found.string[:1000]),
+    read=lambda match, _after: names_in(match.string[:1000]),
 )
 
 SIGNATURES = GPUS.signatures()

@@ -23,13 +23,13 @@ WHO = r"(?:GPU[ :-]{1,2}(?P<bus>[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(?:\.[0-7])
 COOLING = (Category.CHASSIS,)
 
 
-def reason(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def reason(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Heat, or the power brake that a chassis pulls."""
-    bus = says(found, "bus")
+    bus = says(match, "bus")
     gpu = bus_id(bus) if bus else None
-    if "brake" in says(found, "reason"):
+    if "brake" in says(match, "reason"):
         return Reading(category=Category.POWER, also=(Category.GPU_THERMAL,), gpu=gpu)
-    if "software" in says(found, "reason") or says(found, "reason").startswith("sw"):
+    if "software" in says(match, "reason") or says(match, "reason").startswith("sw"):
         return Reading(gpu=gpu, weak=True)
     return Reading(gpu=gpu)
 

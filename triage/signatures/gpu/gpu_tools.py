@@ -25,27 +25,27 @@ PIPED = r"^(?:[\w.-]{1,40}(?:\[\d{1,9}\])?: )?"
 HOT_CELSIUS = 90
 
 
-def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The lost GPU by its address, else its number or uuid: one GPU whichever is printed."""
-    gpu, fields = gpu_fields(found.string[:1000])
+    gpu, fields = gpu_fields(match.string[:1000])
     return Reading(gpu=gpu, fields=fields)
 
 
-def hot(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def hot(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """Only a temperature at which the GPU slows itself."""
-    return Reading() if int(found["celsius"]) >= HOT_CELSIUS else None
+    return Reading() if int(match["celsius"]) >= HOT_CELSIUS else None
 
 
-def of_memory(found: re.Match[str], _: Sequence[str]) -> Reading:
+def of_memory(match: re.Match[str], _: Sequence[str]) -> Reading:
     """The memory that a checker names."""
-    if found["memory"].upper() == "SRAM":
+    if match["memory"].upper() == "SRAM":
         return Reading(category=Category.GPU_SRAM, also=(Category.GPU_HBM,))
     return Reading()
 
 
-def counted(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+def counted(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """A counter of uncorrectable errors, by its memory; None at zero."""
-    return None if int(found["errors"]) == 0 else of_memory(found, after)
+    return None if int(match["errors"]) == 0 else of_memory(match, after)
 
 
 RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
@@ -53,8 +53,8 @@ RANK = re.compile(r"\brank[=: ]{1,2}(\d{1,7})", re.IGNORECASE)
 
 def named_rank(text: str, at: int) -> Reading:
     """The rank that a report names, which is seldom the one that prints it."""
-    found = RANK.search(text, at)
-    return Reading(peer=None if found is None else f"rank {found[1]}")
+    match = RANK.search(text, at)
+    return Reading(peer=None if match is None else f"rank {match[1]}")
 
 
 DIAGNOSIS = {
@@ -68,9 +68,9 @@ DIAGNOSIS = {
 }
 
 
-def diagnosis(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def diagnosis(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a failed test of DCGM is about."""
-    return Reading(category=DIAGNOSIS.get(found["test"].strip().lower()))
+    return Reading(category=DIAGNOSIS.get(match["test"].strip().lower()))
 
 
 CELL = re.compile(r"\|\s{20,40}\|\s?(?P<words>\S.{0,120}?)\s{0,80}\|\s*$")
@@ -85,7 +85,7 @@ HEALTH_PARTS = {
 }
 
 
-def unwell(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+def unwell(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The part of a GPU that DCGM's health watch complains of, in the words below its name."""
     cells = []
     for line in after:
@@ -95,7 +95,7 @@ def unwell(found: re.Match[str], after: Sequence[str]) -> Reading | None:
         cells.append(cell["words"])
     words = "".join(cells)
     part = part_of_reason(words)
-    category = HEALTH_PARTS.get(found["part"].lower(), Category.GPU)
+    category = HEALTH_PARTS.get(match["part"].lower(), Category.GPU)
     lost = re.search(r"fallen off|\blost\b", words, re.IGNORECASE) is not None
     if lost or part.category not in (None, Category.GPU):
         category = part.category or category
@@ -104,7 +104,7 @@ def unwell(found: re.Match[str], after: Sequence[str]) -> Reading | None:
         also=tuple(one for one in (*part.also, Category.GPU) if one is not category),
         gpu=part.gpu,
         fields=part.fields,
-        weak=found["state"] == "Warning",
+        weak=match["state"] == "Warning",
         traits=frozenset({Trait.OF_A_REPORT, *((Trait.GPU_LOST,) if lost else ())}),
     )
 
@@ -377,9 +377,9 @@ TOOLS.root(
     category=Category.GPU_THERMAL,
     also=(Category.POWER,),
     weak=True,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading()
-        if found["thermal"]
+        if match["thermal"]
         else Reading(category=Category.POWER, also=(Category.GPU_THERMAL,))
     ),
 )
@@ -399,7 +399,7 @@ TOOLS.root(
     blame=Blame.PEER,
     weak=True,
     each=True,
-    read=lambda found, _after: named_rank(found.string, found.end()),
+    read=lambda match, _after: named_rank(match.string, match.end()),
 )
 
 SIGNATURES = TOOLS.signatures()

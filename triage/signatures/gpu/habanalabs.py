@@ -21,9 +21,9 @@ SPEAKER = rf"\b(?:habanalabs|accel) (?:(?P<bus>{BDF})|(?:hl|accel)\d{{1,3}})(?: 
 PROGRAM = (Category.SOFTWARE_FRAMEWORK, Category.GPU)
 
 
-def place(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def place(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The accelerator in front of the words."""
-    bus = says(found, "bus")
+    bus = says(match, "bus")
     return Reading(gpu=bus_id(bus) if bus else None)
 
 
@@ -40,9 +40,9 @@ UNITS = (
 MILD = re.compile(r"NON_?SEVERE|SERR\b|_CORR|SINGLE|WARN|FIX_|ENV_S|ENV_E|THROTTL|_INFO", re.I)
 
 
-def interrupt(found: re.Match[str], after: Sequence[str]) -> Reading:
+def interrupt(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The unit in the name of the event, and whether it was corrected."""
-    event = found["event"]
+    event = match["event"]
     category: Category = Category.GPU
     also: tuple[Category, ...] = (Category.SOFTWARE_USER,)
     for words, named, others in UNITS:
@@ -53,25 +53,25 @@ def interrupt(found: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(
         category=category,
         also=also,
-        gpu=place(found, after).gpu,
+        gpu=place(match, after).gpu,
         role=ADVICE if mild else None,
         weak=mild or ("ECC" not in event.upper() and "SEVERE" not in event.upper()),
         fields={"severity": CORRECTED if mild else FATAL},
     )
 
 
-def memory(found: re.Match[str], after: Sequence[str]) -> Reading:
+def memory(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Which of the error bits of a memory channel are set."""
-    gpu = place(found, after).gpu
-    if found["double"] != "0" or re.search(r"_PAR=[1-9]", found[0]):
+    gpu = place(match, after).gpu
+    if match["double"] != "0" or re.search(r"_PAR=[1-9]", match[0]):
         return Reading(gpu=gpu, fields={"severity": FATAL})
     return Reading(role=ADVICE, weak=True, gpu=gpu, fields={"severity": CORRECTED})
 
 
-def link(found: re.Match[str], after: Sequence[str]) -> Reading:
+def link(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A port of the accelerator that went down or came up."""
-    gpu = place(found, after).gpu
-    if says(found, "state") == "up":
+    gpu = place(match, after).gpu
+    if says(match, "state") == "up":
         return Reading(
             role=NOISE,
             category=Category.NONE,

@@ -28,35 +28,35 @@ LOST = (Trait.QUOTABLE, Trait.GPU_LOST)
 TEARDOWN = (Trait.QUOTABLE, Trait.TEARDOWN)
 
 
-def addressed(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def addressed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Only the GPU, in the form in which it is joined."""
-    return Reading(gpu=bus_id(found["gpu"]) if found["gpu"] else None)
+    return Reading(gpu=bus_id(match["gpu"]) if match["gpu"] else None)
 
 
-def probed(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+def probed(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """A record of three lines: the GPU, its PCI ID, and only then what is wrong with it."""
-    rest = " ".join((found.string[found.end() :], *after[:3]))
+    rest = " ".join((match.string[match.end() :], *after[:3]))
     gone = re.search(r"fallen off the bus", rest[:600], re.IGNORECASE)
-    return None if gone is None else Reading(gpu=bus_id(found["gpu"]))
+    return None if gone is None else Reading(gpu=bus_id(match["gpu"]))
 
 
 NAMED_GPU = re.compile(rf"\bGPU (?:at )?(?P<gpu>{ADDRESS})")
 
 
-def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Without an address it may be the third line of a record that counted already."""
-    gpu = found["gpu"] or found["other"]
+    gpu = match["gpu"] or match["other"]
     if not gpu:
-        named = NAMED_GPU.search(found.string, max(0, found.start() - 100), found.end())
+        named = NAMED_GPU.search(match.string, max(0, match.start() - 100), match.end())
         gpu = named["gpu"] if named is not None else None
     return Reading(
         gpu=bus_id(gpu) if gpu else None, weak=not gpu, signature="nvidia.fallen_off_bus"
     )
 
 
-def asserted(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def asserted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A failed assertion is noise, unless it failed because the GPU was gone."""
-    if "GPU_IS_LOST" in found["why"].upper():
+    if "GPU_IS_LOST" in match["why"].upper():
         return Reading(
             role=CONSEQUENCE, category=Category.GPU, also=SLOT, fields={"severity": ERROR}
         )
@@ -170,7 +170,7 @@ NVIDIA.root(
     category=Category.GPU,
     also=(Category.IO_BOARD, Category.SOFTWARE_FRAMEWORK),
     weak=True,
-    read=lambda found, _after: Reading(gpu=bus_id(found["gpu"] or found["named"])),
+    read=lambda match, _after: Reading(gpu=bus_id(match["gpu"] or match["named"])),
     traits=QUOTABLE,
 )
 NVIDIA.root(
@@ -317,7 +317,7 @@ NVIDIA.consequence(
     source="Linux: drivers/i2c/busses/i2c-nvidia-gpu.c",
     category=Category.GPU,
     also=SLOT,
-    read=lambda found, _after: Reading(gpu=bus_id(found["device"])),
+    read=lambda match, _after: Reading(gpu=bus_id(match["device"])),
     traits=QUOTABLE,
 )
 NVIDIA.root(

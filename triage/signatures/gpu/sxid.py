@@ -43,54 +43,56 @@ class TextRule:
     severity: str | None = None
 
 
-def told(
+def text_rule(
     words: str,
     category: Category | None,
     also: tuple[Category, ...] = (),
     role: EvidenceRole | None = None,
     severity: str | None = None,
 ) -> TextRule:
-    """One row of the table below."""
+    """One row of :data:`TEXTS`, its words compared without case."""
     return TextRule(re.compile(words, re.IGNORECASE), category, also, role, severity)
 
 
 TEXTS: tuple[TextRule, ...] = (
     # Links that come up ask the controller in dozens.
-    told(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
-    told(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, FABRIC, ROOT, FATAL),
-    told(
+    text_rule(r"Minion Link DLREQ", Category.NVLINK, (), NOISE, "info"),
+    text_rule(r"\b(?:SOE HALT|Failed to boot SOE)", Category.NVLINK, FABRIC, ROOT, FATAL),
+    text_rule(
         r"\bModule \d{1,3} (?:is )?(?:faulty|failed|would not boot)",
         Category.NVLINK,
         FABRIC,
         ROOT,
         ERROR,
     ),
-    told(
+    text_rule(
         r"(?:thermal|temp\w*)\b[^\n]{0,60}?\b(?:cleared|ended|event end|event over|normal)\b",
         Category.GPU_THERMAL,
         HEAT,
         NOISE,
         "info",
     ),
-    told(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, HEAT, ROOT, FATAL),
-    told(r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, HEAT, ROOT, ERROR),
+    text_rule(r"thermal[^\n]{0,40}?shut ?down", Category.GPU_THERMAL, HEAT, ROOT, FATAL),
+    text_rule(
+        r"\b(?:thermal|over-?temp\w*|temperature)\b", Category.GPU_THERMAL, HEAT, ROOT, ERROR
+    ),
     # The far end answered with an error, or not at all: a process or a GPU died there.
-    told(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
-    told(
+    text_rule(r"\bPRIV(?:ilege)?[ _]err", Category.GPU, (Category.NVLINK,), CONSEQUENCE),
+    text_rule(
         r"\b(?:sourcetrack|ATO|peer heartbeat)\b[^\n]{0,40}?(?:time ?out|lost)",
         Category.GPU,
         (Category.NVLINK,),
         CONSEQUENCE,
     ),
-    told(r"\bcredit time ?out", Category.NVLINK, FABRIC, CONSEQUENCE),
-    told(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, FABRIC, ROOT),
+    text_rule(r"\bcredit time ?out", Category.NVLINK, FABRIC, CONSEQUENCE),
+    text_rule(r"\bECC DED\b|\bdouble[- ]bit\b", Category.NVLINK, FABRIC, ROOT),
     # Events of multicast and reduction, under whichever number.
-    told(
+    text_rule(
         r"\b(?:multicast|reduction|MC ?TS|RED ?TS|mcrsp|redrsp|crumbstore|tag ?pool)\b",
         Category.NVLINK,
         FABRIC,
     ),
-    told(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
+    text_rule(r"\b(?:LTSSM|NXBAR|ingress|egress|route|tstate)\b", None),
 )
 ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 # From R550 the optics of a cage, before it multicast: the number alone is both.
@@ -102,17 +104,17 @@ def meaning(text: str) -> TextRule | None:
     return next((row for row in TEXTS if row.words.search(text)), None)
 
 
-def read(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
+def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     """Severity of the text, else of the catalogue; words before the number."""
-    code = int(found["code"])
-    text = found.string[found.end() : found.end() + 400]
-    said = (found["said"] or "").lower()
-    fields = {"switch": bus_id(found["switch"]) or found["switch"].lower()}
+    code = int(match["code"])
+    text = match.string[match.end() : match.end() + 400]
+    said = (match["said"] or "").lower()
+    fields = {"switch": bus_id(match["switch"]) or match["switch"].lower()}
     if "(First)" in text:
         fields["first"] = "yes"
     words = meaning(text)
     known = catalogue.sxid(code)
-    if known is not None and code in MOVED and (said or found["link"]):
+    if known is not None and code in MOVED and (said or match["link"]):
         known = None  # ports have links and severities, cages have neither
     category, also = Category.NVLINK, FABRIC
     role: EvidenceRole | None = None
@@ -147,9 +149,9 @@ def read(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     )
 
 
-def unnumbered(found: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
+def unnumbered(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     """A line of the switch driver that has words and no number."""
-    row = meaning(found["text"])
+    row = meaning(match["text"])
     if row is None or row.role is not ROOT:
         return None
     return Reading(

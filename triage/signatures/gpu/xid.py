@@ -32,10 +32,10 @@ LOST = 79
 PARENT = re.compile(r"caused by previous Xid (\d{1,5})")
 
 
-def read(found: "re.Match[str]", after: Sequence[str]) -> Reading | None:
+def read(match: "re.Match[str]", after: Sequence[str]) -> Reading | None:
     """The code's meaning, bettered by the text."""
-    code = int(found["code"])
-    text = found.string[found.end() :]
+    code = int(match["code"])
+    text = match.string[match.end() :]
     fields: dict[str, str] = {}
     name = NAME.match(text)
     if name is not None:
@@ -43,7 +43,7 @@ def read(found: "re.Match[str]", after: Sequence[str]) -> Reading | None:
         text = text[name.end() :]
     said = words(code, text.lstrip(" ,:"), after)
     fields.update(said.fields)
-    gpu = bus_id(found["gpu"])
+    gpu = bus_id(match["gpu"])
     known = catalogue.xid(code)
     parent = PARENT.search(text)
     if known is None:

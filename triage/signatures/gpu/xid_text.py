@@ -75,13 +75,13 @@ CONTAINMENT = re.compile(
 
 def blast(text: str, _after: Sequence[str]) -> Words:
     """94, 95: how far an uncorrectable error reached, and the unit that met it."""
-    found = CONTAINMENT.search(text)
-    if found is None:
+    match = CONTAINMENT.search(text)
+    if match is None:
         if CHANNEL_ONLY.match(text):
             return Words(role=EvidenceRole.CONSEQUENCE)
         return Words(category=memory_unit(text))
-    unit = memory_unit(found["unit"])
-    fields = {key: value for key, value in found.groupdict().items() if value}
+    unit = memory_unit(match["unit"])
+    fields = {key: value for key, value in match.groupdict().items() if value}
     # A unit on the chip may have read what DRAM held: without a 48 both stand.
     also = (Category.GPU_HBM,) if unit is Category.GPU_SRAM else ()
     if unit is None:
@@ -136,10 +136,10 @@ WHOLE_SM = 3
 
 def graphics(text: str, _after: Sequence[str]) -> Words:
     """13: the first line of a burst is the fault, what only adds registers follows it."""
-    found = SM_PLACE.search(text)
-    if found is not None:
-        fields = {key: value for key, value in found.groupdict().items() if value}
-        follows = found["reach"] == "Global"
+    match = SM_PLACE.search(text)
+    if match is not None:
+        fields = {key: value for key, value in match.groupdict().items() if value}
+        follows = match["reach"] == "Global"
         return Words(role=EvidenceRole.CONSEQUENCE if follows else None, fields=fields)
     if REGISTERS.search(text):
         whole = text.count("=") >= WHOLE_SM
@@ -161,9 +161,9 @@ def mmu(text: str, after: Sequence[str]) -> Words:
     whole = " ".join((text, *after)) if "Fault is of type" not in text else text
     fields: dict[str, str] = {}
     for pattern in (FAULT, FAULT_TYPE):
-        found = pattern.search(whole)
-        if found is not None:
-            fields.update(found.groupdict())
+        match = pattern.search(whole)
+        if match is not None:
+            fields.update(match.groupdict())
     if "UNRECOGNIZED_CLIENT" in text:
         return Words(
             category=Category.GPU,
@@ -211,16 +211,16 @@ def nvlink5(text: str, _after: Sequence[str]) -> Words:
     The first word holds the unit in bits 9:5 before R575 and in bits 6:0 from there;
     a line does not say which driver printed it.
     """
-    found = NVLINK5.search(text)
-    if found is None:
+    match = NVLINK5.search(text)
+    if match is None:
         return SILENT
-    fields = {key: value for key, value in found.groupdict().items() if value}
+    fields = {key: value for key, value in match.groupdict().items() if value}
     first = re.match(r"(?:0x)?([0-9a-f]{1,8})", fields.get("words", ""), re.IGNORECASE)
     if first is not None:
         value = int(first[1], 16)
         fields["unit_before_r575"] = str(value >> 5 & 0x1F)
         fields["unit_from_r575"] = str(value & 0x7F)
-    fatal = found["said"].lower() == "fatal"
+    fatal = match["said"].lower() == "fatal"
     fields["said"] = "fatal" if fatal else "nonfatal"
     fields["severity"] = "fatal" if fatal else "warn"
     return Words(weak=not fatal, fields=fields)
@@ -239,10 +239,10 @@ WAITED = re.compile(r"Timeout after (?P<waited_s>\d{1,5}) ?s")
 def gsp(text: str, _after: Sequence[str]) -> Words:
     """119: the call that got no answer."""
     fields: dict[str, str] = {}
-    found = RPC.search(text)
-    if found is not None:
-        number = found["gsp_new"] or found["gsp_old"]
-        fields["function"] = found["function_name"] or found["function"]
+    match = RPC.search(text)
+    if match is not None:
+        number = match["gsp_new"] or match["gsp_old"]
+        fields["function"] = match["function_name"] or match["function"]
         if number:
             fields["gsp"] = number
     waited = WAITED.search(text)
@@ -261,12 +261,12 @@ ADVICE = re.compile(
 
 def advice(text: str, _after: Sequence[str]) -> Words:
     """154: the driver's advice, old and new; a change back to None leaves no ``action``."""
-    found = ADVICE.search(text)
-    if found is None:
+    match = ADVICE.search(text)
+    if match is None:
         return SILENT
-    fields = dict(found.groupdict())
-    cleared = found["new"].strip().lower() == "none"
-    fields["action"] = "" if cleared else found["new"].strip()
+    fields = dict(match.groupdict())
+    cleared = match["new"].strip().lower() == "none"
+    fields["action"] = "" if cleared else match["new"].strip()
     return Words(fields=fields)
 
 

@@ -17,9 +17,9 @@ __all__ = ["SIGNATURES"]
 SYSTEMD = "systemd"
 
 
-def dropped(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def dropped(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """How many lines are not there."""
-    numbers = [value for key, value in found.groupdict().items() if value and key[0] == "n"]
+    numbers = [value for key, value in match.groupdict().items() if value and key[0] == "n"]
     return Reading(fields={"dropped": numbers[0]} if numbers else {})
 
 
@@ -31,13 +31,13 @@ USERS_MANAGER = re.compile(r"systemd\[(?!1\])\d{1,9}\]: $")
 REQUESTED = re.compile(r"[!.]? ?\([^()\n]{3,120}\)")
 
 
-def of_the_node(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def of_the_node(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The end of the node, not of a user's session on it."""
-    before = found.string[: found.start()][-40:]
+    before = match.string[: match.start()][-40:]
     if USERS_MANAGER.search(before):
         return None
     # A reason in brackets is that of whoever asked for it: the machine did not fail.
-    return Reading(weak=False) if REQUESTED.match(found.string, found.end()) else Reading()
+    return Reading(weak=False) if REQUESTED.match(match.string, match.end()) else Reading()
 
 
 BOOT = HostFamily("boot", Kind.BOOT)

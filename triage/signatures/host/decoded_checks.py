@@ -42,33 +42,33 @@ def graded(category: Category, severity: str, **fields: str) -> Reading:
     )
 
 
-def amd_status(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def amd_status(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The flags that the decoder prints, and the low word of the status."""
-    flags = found["flags"].upper().split("|")
+    flags = match["flags"].upper().split("|")
     if "UE" in flags or "UECC" in flags:
         severity = FATAL if "PCC" in flags else ERROR
     else:
         severity = CORRECTED
-    dram = AMD_DRAM.search(found["status"]) is not None
-    return graded(Category.HOST_MEMORY if dram else Category.CPU, severity, bank=found["bank"])
+    dram = AMD_DRAM.search(match["status"]) is not None
+    return graded(Category.HOST_MEMORY if dram else Category.CPU, severity, bank=match["bank"])
 
 
-def edac_before(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def edac_before(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Corrected or not, as EDAC printed it up to kernel 3.4, and the DIMM."""
-    severity = FATAL if found["class"].upper() == "UE" else CORRECTED
-    part = (found["label"] or "").strip(' ":')
+    severity = FATAL if match["class"].upper() == "UE" else CORRECTED
+    part = (match["label"] or "").strip(' ":')
     return graded(Category.HOST_MEMORY, severity, **({"part": part} if part else {}))
 
 
-def edac_device(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def edac_device(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Caches and buses that EDAC watches beside the memory."""
-    return graded(Category.CPU, FATAL if found["class"].upper() == "UE" else CORRECTED)
+    return graded(Category.CPU, FATAL if match["class"].upper() == "UE" else CORRECTED)
 
 
-def counted(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def counted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Corrected or not, by the daemon's own word, and by the status word where one is printed."""
-    said = says(found, "said")
-    status = says(found, "status")
+    said = says(match, "said")
+    status = says(match, "status")
     uncorrected = said.startswith(("uncorrected", "fatal"))
     if status:
         word = int(status, 16)
@@ -79,9 +79,9 @@ def counted(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return graded(Category.HOST_MEMORY, FATAL if uncorrected else CORRECTED)
 
 
-def bus_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def bus_error(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A PCIe error that the daemon saw."""
-    said = says(found, "said")
+    said = says(match, "said")
     if said.startswith("correct"):
         return Reading(role=ADVICE, weak=True, fields={"severity": CORRECTED})
     return Reading(fields={"severity": ERROR if "non" in said else FATAL})
@@ -236,8 +236,8 @@ MEMORY.consequence(
     source="Linux: drivers/firmware/efi/cper",
     severity=WARN,
     category=None,
-    read=lambda found, _after: Reading(
-        category=Category.HOST_MEMORY if "multi-bit" in found[0].lower() else None
+    read=lambda match, _after: Reading(
+        category=Category.HOST_MEMORY if "multi-bit" in match[0].lower() else None
     ),
 )
 MEMORY.root(
@@ -252,10 +252,10 @@ MEMORY.root(
     source="Linux: drivers/acpi/apei up to 4.9",
     category=Category.HOST_MEMORY,
     also=(Category.CPU, Category.IO_BOARD),
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(role=ADVICE, weak=True, fields={"severity": CORRECTED})
-        if says(found, "said") in ("corrected", "info")
-        else Reading(fields={"severity": FATAL if says(found, "said") == "fatal" else ERROR})
+        if says(match, "said") in ("corrected", "info")
+        else Reading(fields={"severity": FATAL if says(match, "said") == "fatal" else ERROR})
     ),
 )
 MEMORY.root(
@@ -270,8 +270,8 @@ MEMORY.root(
     source=MCELOG,
     category=Category.HOST_MEMORY,
     scope=Scope.ANY,
-    read=lambda found, _after: graded(
-        category_of(int(found["status"], 16)), severity_of(int(found["status"], 16))
+    read=lambda match, _after: graded(
+        category_of(int(match["status"], 16)), severity_of(int(match["status"], 16))
     ),
 )
 MEMORY.root(

@@ -21,9 +21,9 @@ CHECKSUM = re.compile(
 )
 
 
-def on_device(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def on_device(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The category of the device that is named."""
-    device = found.groupdict().get("device")
+    device = match.groupdict().get("device")
     if device is None:
         return Reading()
     where = place(device)
@@ -32,10 +32,10 @@ def on_device(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(category=where.category, also=where.also)
 
 
-def checked(found: re.Match[str], after: Sequence[str]) -> Reading:
+def checked(match: re.Match[str], after: Sequence[str]) -> Reading:
     """As :func:`on_device`; a bad checksum is an origin, though it may also come from memory."""
-    reading = on_device(found, after)
-    if reading.role is not None or CHECKSUM.search(found.string, found.start()) is None:
+    reading = on_device(match, after)
+    if reading.role is not None or CHECKSUM.search(match.string, match.start()) is None:
         return reading
     also = (*(reading.also or ()), Category.HOST_MEMORY)
     return Reading(category=reading.category, also=also, role=ROOT, weak=True)

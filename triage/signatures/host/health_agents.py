@@ -13,7 +13,7 @@ from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.family import CONSEQUENCE, WARN, HostFamily, says
 from triage.signatures.gpu.catalogue import xid
 from triage.signatures.host.agent_words import gpu_fields, part_of_reason
-from triage.signatures.scheduler.said_of_nodes import HOST, named
+from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -37,20 +37,20 @@ HEALTHY: Final = re.compile(
 
 def node_in(text: str) -> dict[str, str]:
     """The node that an agent's line names."""
-    found = NODE.search(text)
-    if found is None:
+    match = NODE.search(text)
+    if match is None:
         return {}
-    name = (found["node"] or found["on"]).rstrip(".,:;")
+    name = (match["node"] or match["on"]).rstrip(".,:;")
     return {"node": name, "said_of": name} if re.search(r"\d|-", name) else {}
 
 
-def by_words(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def by_words(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The part, the GPU and the node in the words from the match on; None where it is well."""
-    text = found.string[found.start() : found.start() + 600]
+    text = match.string[match.start() : match.start() + 600]
     if HEALTHY.search(text):
         return None
     part = part_of_reason(text)
-    fields = {**node_in(found.string[:2000]), **part.fields, **named(found, "node", "marked")}
+    fields = {**node_in(match.string[:2000]), **part.fields, **named(match, "node", "marked")}
     if part.category is None:
         return Reading(fields=fields)
     return Reading(category=part.category, also=part.also, gpu=part.gpu, fields=fields)
@@ -66,31 +66,31 @@ DCGM_PARTS: Final = (
 )
 
 
-def dcgm_code(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def dcgm_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """DCGM's name of an error."""
-    code = (found["code"] or "").upper()
-    gpu, fields = gpu_fields(found.string[:1000])
+    code = (match["code"] or "").upper()
+    gpu, fields = gpu_fields(match.string[:1000])
     category = next((c for words, c in DCGM_PARTS if any(w in code for w in words)), Category.GPU)
     if "FALLEN_OFF" in code or "LOST" in code:
         category = Category.GPU
     if "CLOCK_THROTTLE_POWER" in code:
         return Reading(category=category, gpu=gpu, fields={**fields, "severity": WARN})
-    return Reading(category=category, gpu=gpu, fields={**fields, **node_in(found.string[:2000])})
+    return Reading(category=category, gpu=gpu, fields={**fields, **node_in(match.string[:2000])})
 
 
-def told_code(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def printed_code(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """An Xid in an agent's sentence: the number says the part as in the driver's own line."""
-    text = found["xid"] or found["code_said"]
+    text = match["xid"] or match["code_said"]
     entry = None if text is None else xid(int(text))
-    if entry is None or HEALTHY.search(found.string[:600]):
+    if entry is None or HEALTHY.search(match.string[:600]):
         return None
-    gpu, fields = gpu_fields(found.string[:2000])
+    gpu, fields = gpu_fields(match.string[:2000])
     return Reading(
         category=entry.category,
         also=entry.also,
         role=entry.role,
         gpu=gpu,
-        fields={**fields, **node_in(found.string[:2000]), "xid": text or ""},
+        fields={**fields, **node_in(match.string[:2000]), "xid": text or ""},
     )
 
 
@@ -181,7 +181,7 @@ AGENT.root(
     near_misses=("xid=8f3a transaction", "ErrorCode:none", "XID detected: 0"),
     source=f"{GPUD}; {DCGM}",
     category=Category.GPU,
-    read=told_code,
+    read=printed_code,
 )
 
 
@@ -276,12 +276,12 @@ AGENT.root(
 )
 
 
-def scripted(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+def scripted(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """What a site's script found; without a part that it names it says nothing."""
-    reading = by_words(found, after)
+    reading = by_words(match, after)
     if reading is None or reading.category is None:
         return None
-    if says(found, "when") != "epilog":
+    if says(match, "when") != "epilog":
         return reading
     # An epilog looks when the job has ended; what it finds may be what ended it.
     return Reading(
@@ -340,7 +340,7 @@ AGENT.consequence(
     category=Category.HOST_MAINTENANCE,
     kind=Kind.SCHEDULER,
     traits=(Trait.ENDS_JOB,),
-    read=lambda found, _after: Reading(fields=named(found, "node")),
+    read=lambda match, _after: Reading(fields=named(match, "node")),
 )
 AGENT.noise(
     "well",

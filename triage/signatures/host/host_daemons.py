@@ -16,18 +16,18 @@ __all__ = ["SIGNATURES"]
 FABRIC = (Category.NETWORK, Category.GPU)
 
 
-def counted(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def counted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Corrected or not, and the module."""
-    uncorrected = says(found, "class").startswith(("uncorrected", "fatal", "ue"))
+    uncorrected = says(match, "class").startswith(("uncorrected", "fatal", "ue"))
     fields = {"severity": FATAL if uncorrected else CORRECTED}
-    if part := says(found, "label"):
+    if part := says(match, "label"):
         fields["part"] = part
     return Reading(role=None if uncorrected else ADVICE, weak=not uncorrected, fields=fields)
 
 
-def nvswitch(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def nvswitch(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What does not end the fabric is only a warning."""
-    fatal = says(found, "class") == "fatal"
+    fatal = says(match, "class") == "fatal"
     return Reading(fields={"severity": FATAL if fatal else WARN})
 
 

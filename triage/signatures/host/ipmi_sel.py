@@ -57,33 +57,33 @@ MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", 
 
 def placed(text: str) -> dict[str, str]:
     """When a row of a list says that it was, and of which node, where it stands in front."""
-    found = DATE.match(text)
-    if found is None:
+    match = DATE.match(text)
+    if match is None:
         return {}
-    if found["first"] is not None:
-        month, day = int(found["first"]), int(found["second"])
+    if match["first"] is not None:
+        month, day = int(match["first"]), int(match["second"])
         if month > 12:
             month, day = day, month
-    elif found["month"].lower() in MONTHS:
-        month, day = MONTHS.index(found["month"].lower()) + 1, int(found["day"])
+    elif match["month"].lower() in MONTHS:
+        month, day = MONTHS.index(match["month"].lower()) + 1, int(match["day"])
     else:
         return {}
-    hour = int(found["hour"])
-    if found["half"] is not None:
-        hour = hour % 12 + 12 * (found["half"] in "Pp")
-    year = found["year"] if len(found["year"]) == 4 else f"20{found['year']}"
-    clock = f"{hour:02d}{found['clock']}{found['zone'].upper()}"
-    told = {"time": f"{year}-{month:02d}-{day:02d} {clock}"}
-    if found["host"] is not None:
-        told |= {"node": found["host"], "said_of": found["host"]}
-    return told
+    hour = int(match["hour"])
+    if match["half"] is not None:
+        hour = hour % 12 + 12 * (match["half"] in "Pp")
+    year = match["year"] if len(match["year"]) == 4 else f"20{match['year']}"
+    clock = f"{hour:02d}{match['clock']}{match['zone'].upper()}"
+    fields = {"time": f"{year}-{month:02d}-{day:02d} {clock}"}
+    if match["host"] is not None:
+        fields |= {"node": match["host"], "said_of": match["host"]}
+    return fields
 
 
 def by_event(*events: Event) -> Read:
     """A reader that takes the first of ``events`` in the line, None where there is none."""
 
-    def read(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
-        rest = found.string[found.end("sensor") :]
+    def read(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+        rest = match.string[match.end("sensor") :]
         for one in events:
             if one.words.search(rest) is None:
                 continue
@@ -91,14 +91,14 @@ def by_event(*events: Event) -> Read:
                 return Reading(
                     role=NOISE,
                     category=Category.NONE,
-                    fields={"severity": WARN, "cleared": "yes", **placed(found.string)},
+                    fields={"severity": WARN, "cleared": "yes", **placed(match.string)},
                 )
             mended = one.severity in (CORRECTED, WARN)
             return Reading(
                 role=ADVICE if one.severity == CORRECTED else None,
                 category=one.category,
                 weak=mended,
-                fields={"severity": one.severity, **placed(found.string)},
+                fields={"severity": one.severity, **placed(match.string)},
             )
         return None
 
@@ -296,11 +296,11 @@ MODULE: Final = re.compile(r"\bGPU_?(?:SXM_?)?(\d{1,2})\b", re.I)
 GRAVE: Final = frozenset({"critical", "fatal", "non-recoverable", "major", "error"})
 
 
-def vendor(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def vendor(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The part that a vendor's sentence names, as bad as the vendor says."""
-    words = f"{found['sensor']} {found['words']}"
-    fields = {"severity": ERROR if says(found, "grade") in GRAVE else WARN, **placed(found.string)}
-    if found["state"].lower() != "asserted":
+    words = f"{match['sensor']} {match['words']}"
+    fields = {"severity": ERROR if says(match, "grade") in GRAVE else WARN, **placed(match.string)}
+    if match["state"].lower() != "asserted":
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
     part = part_of_reason(words)
     category, also = part.category, part.also

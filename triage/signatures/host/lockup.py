@@ -87,11 +87,11 @@ def wait(after: Sequence[str]) -> Wait | None:
     return next((one for one in WAITS if one.frames.search(block)), None)
 
 
-def hung(found: re.Match[str], after: Sequence[str]) -> Reading:
+def hung(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A task in uninterruptible sleep: it waits for what its frames say."""
     known = wait(after)
     if known is None:
-        service = whose(found["task"]) is Whose.SERVICE
+        service = whose(match["task"]) is Whose.SERVICE
         return Reading(traits=frozenset({Trait.NOT_THE_JOB}) if service else None)
     return Reading(
         category=known.category,
@@ -102,7 +102,7 @@ def hung(found: re.Match[str], after: Sequence[str]) -> Reading:
     )
 
 
-def stuck(_found: re.Match[str], after: Sequence[str]) -> Reading:
+def stuck(_match: re.Match[str], after: Sequence[str]) -> Reading:
     """A processor that runs in circles: the driver in its frames, if one is there."""
     known = wait(after)
     if known is None:
@@ -190,9 +190,9 @@ REASONS = (
 )
 
 
-def panic(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def panic(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The reason behind the dash."""
-    said = found["reason"]
+    said = match["reason"]
     for one in REASONS:
         if one.words.search(said):
             return Reading(category=one.category, also=one.also, weak=one.weak, role=one.role)

@@ -21,14 +21,14 @@ EDAC = "Linux: drivers/edac"
 CPER = "Linux: drivers/acpi/apei, firmware/efi/cper"
 
 
-def machine_check(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def machine_check(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The status word says more than the words around it."""
-    status = int(found["status"], 16)
+    status = int(match["status"], 16)
     severity = severity_of(status)
-    if "exception" in says(found, "form") and severity == CORRECTED:
+    if "exception" in says(match, "form") and severity == CORRECTED:
         severity = ERROR  # a corrected error raises no exception
     category = category_of(status)
-    kind = {"severity": severity, "bank": found["bank"]}
+    kind = {"severity": severity, "bank": match["bank"]}
     other = Category.CPU if category is Category.HOST_MEMORY else Category.HOST_MEMORY
     mended = severity == CORRECTED
     return Reading(
@@ -49,18 +49,18 @@ UNITS = (
 )
 
 
-def decoded_unit(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def decoded_unit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The unit of an AMD bank; what is no memory and no PCIe is the processor."""
-    unit = says(found, "unit")
+    unit = says(match, "unit")
     category = next((one for words, one in UNITS if words in unit), Category.CPU)
     return Reading(category=category)
 
 
-def edac(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def edac(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Corrected or not, and the DIMM, unless its label says that nobody knows."""
-    bad = found["class"].upper() == "UE"
+    bad = match["class"].upper() == "UE"
     fields = {"severity": FATAL if bad else CORRECTED}
-    label = (found["label"] or "").strip()
+    label = (match["label"] or "").strip()
     if label and not label.startswith(("unknown", "any ")):
         fields["part"] = label
     return Reading(role=None if bad else ADVICE, weak=not bad, fields=fields)
@@ -92,9 +92,9 @@ def of_section(section: str) -> tuple[Category, tuple[Category, ...]] | None:
     return None
 
 
-def firmware(found: re.Match[str], after: Sequence[str]) -> Reading:
+def firmware(match: re.Match[str], after: Sequence[str]) -> Reading:
     """One report of the firmware: its severity here, its section in the lines behind it."""
-    severity = SEVERITIES[says(found, "event_severity")]
+    severity = SEVERITIES[says(match, "event_severity")]
     fields = {"severity": severity}
     block = "\n".join(after)
     # The next report is another event.
@@ -116,18 +116,18 @@ def firmware(found: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(category=known[0], also=known[1], role=role, weak=mended, fields=fields)
 
 
-def section_line(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def section_line(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A section line that stands alone, as after a search for its words."""
-    known = of_section(found["section"])
+    known = of_section(match["section"])
     if known is None:
         return Reading()
     return Reading(category=known[0], also=known[1])
 
 
-def poison(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def poison(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What became of a bad page; a page that was thrown away in time hurts nobody."""
-    what = says(found, "what")
-    if "soft" in found[0].lower()[:40]:  # too many corrected errors: the page is given up in time
+    what = says(match, "what")
+    if "soft" in match[0].lower()[:40]:  # too many corrected errors: the page is given up in time
         return Reading(role=ADVICE, weak=True, fields={"severity": CORRECTED}, traits=frozenset())
     if "recovered" in what:
         return Reading(fields={"severity": CORRECTED})
@@ -356,7 +356,7 @@ PROCESSOR.noise(
     source=MCE,
     category=Category.NONE,
     kind=Kind.THERMAL,
-    read=lambda _found, _after: Reading(fields={"cleared": "yes"}),
+    read=lambda _match, _after: Reading(fields={"cleared": "yes"}),
 )
 PROCESSOR.root(
     "throttled",

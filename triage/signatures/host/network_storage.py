@@ -20,14 +20,14 @@ WAY = (Category.NETWORK, Category.NIC)
 PEER = r"(?P<peer>[\w.:@\[\]-]{1,120})"
 
 
-def cleared(_found: re.Match[str], _after: Sequence[str]) -> Reading:
+def cleared(_match: re.Match[str], _after: Sequence[str]) -> Reading:
     """It answers again: nothing to blame, and the end of what was said before."""
     return Reading(fields={"cleared": "yes"})
 
 
-def answers(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def answers(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """``OK`` ends an outage, ``timed out`` gives up on a soft mount; else it is tried again."""
-    state = says(found, "state")
+    state = says(match, "state")
     if state == "ok":
         return Reading(role=NOISE, category=Category.NONE, fields={"cleared": "yes"})
     if state.endswith("timed out"):
@@ -38,23 +38,23 @@ def answers(found: re.Match[str], _after: Sequence[str]) -> Reading:
 IDLE = -103  # ECONNABORTED: what nobody used was closed
 
 
-def state_or_connection(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def state_or_connection(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A connection that was closed because it was idle comes back when it is used."""
-    if found["why"] is not None and int(found["why"]) == IDLE:
+    if match["why"] is not None and int(match["why"]) == IDLE:
         return Reading(role=ADVICE, weak=True, traits=frozenset({Trait.GENERIC}))
     return Reading()
 
 
-def ceph_session(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def ceph_session(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Daemons close idle connections by the thousand; a session that is lost is a fault."""
-    if "socket closed (con state open)" in found.string.lower():
+    if "socket closed (con state open)" in match.string.lower():
         return Reading(role=ADVICE, weak=True, traits=frozenset({Trait.GENERIC}))
     return Reading()
 
 
-def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A connection that is gone; a slow answer alone is every busy file system's."""
-    if "slow reply" in (found["why"] or ""):
+    if "slow reply" in (match["why"] or ""):
         return Reading(weak=True, traits=frozenset({Trait.GENERIC}))
     return Reading()
 

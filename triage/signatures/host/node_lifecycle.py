@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.family import FATAL, WARN, HostFamily
-from triage.signatures.scheduler.said_of_nodes import HOST, named
+from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -22,10 +22,10 @@ CLOUD = "instance metadata and notices of EC2, Compute Engine, Azure and OCI"
 SYSTEMD = "systemd: logind, shutdown; sysvinit: wall messages"
 
 
-def rebooted(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def rebooted(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A controller that saw it late says when it last heard of the node."""
-    fields = dict(named(found, "node"))
-    last = re.search(r"last response=(\S{10,30})", found.string)
+    fields = dict(named(match, "node"))
+    last = re.search(r"last response=(\S{10,30})", match.string)
     if last is not None:
         fields["since"] = last[1]
     return Reading(fields=fields)
@@ -37,9 +37,9 @@ INSTANCE = re.compile(
 )
 
 
-def instance(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def instance(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A cloud's notice names the instance, and beside it the host name where it knows one."""
-    named_as = INSTANCE.search(found.string[:4000])
+    named_as = INSTANCE.search(match.string[:4000])
     if named_as is None:
         return Reading()
     name = named_as["node"] or named_as["label"]

@@ -20,16 +20,16 @@ SCSI = "Linux: drivers/scsi, drivers/ata"
 ALONE = frozenset({Trait.ROOT_WHEN_ALONE})
 
 
-def timeout(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def timeout(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What the driver does about a command without an answer."""
-    if says(found, "step") == "completion polled":  # the answer was there, its interrupt was lost
+    if says(match, "step") == "completion polled":  # the answer was there, its interrupt was lost
         return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
     return Reading()
 
 
-def controller(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def controller(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """All ones in the status register: the device no longer answers on PCIe at all."""
-    if says(found, "status").startswith("0xffffffff"):
+    if says(match, "status").startswith("0xffffffff"):
         return Reading(category=Category.SSD, also=(Category.IO_BOARD,), fields={"severity": FATAL})
     return Reading()
 
@@ -37,29 +37,29 @@ def controller(found: re.Match[str], _after: Sequence[str]) -> Reading:
 MEDIA, PATH = 2, 3
 
 
-def command(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def command(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The status code type says whether the medium failed or the host gave up."""
-    kind = int(found["type"], 16)
+    kind = int(match["type"], 16)
     if kind == MEDIA:
         return Reading()
     if kind == PATH:
         return Reading(role=CONSEQUENCE, traits=ALONE)
     # The host asked for what the device does not know: every boot has some of these.
-    if kind == 0 and int(found["status"], 16) in (0x01, 0x02):
+    if kind == 0 and int(match["status"], 16) in (0x01, 0x02):
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
     return Reading(weak=True)
 
 
-def block(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def block(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An error of a block device: an origin, unless its driver has said more before.
 
     What a buffer or a stack of devices says comes behind the device's own error.
     """
-    where = place(found["device"])
+    where = place(match["device"])
     if where.harmless:
         return Reading(category=Category.NONE, role=NOISE, fields={"severity": WARN})
-    error = says(found, "error")
-    if "DISCARD" in found.string or "WRITE_ZEROES" in found.string:
+    error = says(match, "error")
+    if "DISCARD" in match.string or "WRITE_ZEROES" in match.string:
         return Reading(
             category=where.category,
             also=where.also,
@@ -82,11 +82,11 @@ def block(found: re.Match[str], _after: Sequence[str]) -> Reading:
 QUESTIONS = ("identify", "packet", "read log", "set features", "check power", "standby", "smart")
 
 
-def ata(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def ata(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A question that a device does not answer harms nobody; a reset follows an error."""
-    if says(found, "command").startswith(QUESTIONS):
+    if says(match, "command").startswith(QUESTIONS):
         return Reading(role=ADVICE, weak=True, fields={"severity": WARN})
-    return Reading(role=CONSEQUENCE if found["step"] else None)
+    return Reading(role=CONSEQUENCE if match["step"] else None)
 
 
 DISKS = HostFamily("disk", Kind.STORAGE, category=Category.SSD)

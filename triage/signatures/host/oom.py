@@ -20,12 +20,12 @@ ALSO = (Category.SOFTWARE_USER, Category.DEPENDENCY)
 MEMCG = "CONSTRAINT_MEMCG"
 
 
-def killed(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def killed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A limit of a group of processes, or of the node."""
-    reach = (found["reach"] or "").lower()
+    reach = (match["reach"] or "").lower()
     if "cgroup" in reach:
-        return in_group(found["task"], {"constraint": MEMCG})
-    return of_the_node(found["task"], {"constraint": "CONSTRAINT_NONE"} if reach else {})
+        return in_group(match["task"], {"constraint": MEMCG})
+    return of_the_node(match["task"], {"constraint": "CONSTRAINT_NONE"} if reach else {})
 
 
 def of_the_node(task: str, fields: dict[str, str]) -> Reading:
@@ -45,15 +45,15 @@ def in_group(task: str, fields: dict[str, str]) -> Reading:
     return Reading(weak=True, fields=fields, traits=frozenset({Trait.GENERIC}))
 
 
-def constrained(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def constrained(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose limit: a group's, or all of the node."""
-    limited = found["constraint"].upper() == MEMCG
-    return in_group(found["task"], {}) if limited else of_the_node(found["task"], {})
+    limited = match["constraint"].upper() == MEMCG
+    return in_group(match["task"], {}) if limited else of_the_node(match["task"], {})
 
 
-def invoked(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def invoked(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Who asked for memory: a service that did says nothing of the job, which was killed or not."""
-    owner = whose(found["task"])
+    owner = whose(match["task"])
     if owner is Whose.SERVICE:
         return Reading(weak=True, traits=frozenset({Trait.NOT_THE_JOB}))
     return Reading(weak=owner is Whose.UNKNOWN)
@@ -119,7 +119,7 @@ OOM.root(
     near_misses=("it was killed as a result of limit of time",),
     severity=FATAL,
     also=ALSO,
-    read=lambda _found, _after: Reading(fields={"constraint": MEMCG}),
+    read=lambda _match, _after: Reading(fields={"constraint": MEMCG}),
 )
 OOM.consequence(
     "reaper",

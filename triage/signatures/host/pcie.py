@@ -59,10 +59,10 @@ CORRECTABLE_NAMES = (
 )
 
 
-def place(found: re.Match[str], source: str | None = None) -> Reading:
+def place(match: re.Match[str], source: str | None = None) -> Reading:
     """Device, and the GPU where its own driver prints; ``source`` is the device behind a port."""
-    driver = says(found, "driver")
-    device = says(found, "device")
+    driver = says(match, "driver")
+    device = says(match, "device")
     fields = {}
     if source and full_address(source):
         fields["source"] = full_address(source) or ""
@@ -81,45 +81,45 @@ def grade(reading: Reading, severity: str, *, mended: bool = False) -> Reading:
     )
 
 
-def placed(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def placed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Only who prints."""
-    return place(found)
+    return place(match)
 
 
-def reported(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def reported(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Severity as either wording of a report says it."""
-    reading = place(found, says(found, "source"))
-    severity = says(found, "bus_said") or says(found, "said")
+    reading = place(match, says(match, "source"))
+    severity = says(match, "bus_said") or says(match, "said")
     if severity.startswith("correct"):
         return grade(reading, CORRECTED, mended=True)
     return grade(reading, ERROR if "non" in severity else FATAL)
 
 
-def named(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def named(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An uncorrectable error by its name."""
-    name = says(found, "name").replace(" ", "")
+    name = says(match, "name").replace(" ", "")
     if name.startswith(MILD_NAMES) or name.startswith(("unsupported", "unexpected")):
-        return grade(place(found), WARN, mended=True)
-    return grade(place(found), FATAL if name.startswith(("sdes", "surprise")) else ERROR)
+        return grade(place(match), WARN, mended=True)
+    return grade(place(match), FATAL if name.startswith(("sdes", "surprise")) else ERROR)
 
 
 MENDED = re.compile(rf"\[ ?\d{{1,2}}\] (?:{CORRECTABLE_NAMES})\b")
 NAMED = re.compile(r"\[ ?\d{1,2}\] [A-Z]")
 
 
-def detailed(found: re.Match[str], after: Sequence[str]) -> Reading:
+def detailed(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The registers behind a report; they only inform where the named bits were corrected."""
     names = [line for line in after if NAMED.search(line)]
     if names and all(MENDED.search(line) for line in names):
-        return grade(place(found), CORRECTED, mended=True)
-    return place(found)
+        return grade(place(match), CORRECTED, mended=True)
+    return place(match)
 
 
-def gone(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def gone(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A link or a card that went; one that came, or never was there, is no fault."""
-    if re.search(r"Link Up|Card present|No device|No link", found["event"], re.IGNORECASE):
+    if re.search(r"Link Up|Card present|No device|No link", match["event"], re.IGNORECASE):
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": "info"})
-    return place(found)
+    return place(match)
 
 
 PCIE = HostFamily("pcie", Kind.PCIE, category=Category.IO_BOARD, read=placed)

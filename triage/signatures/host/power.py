@@ -23,14 +23,14 @@ OVER = re.compile(
 LIGHT = re.compile(r"redundan|predict|degraded|mismatch", re.I)
 
 
-def supply(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def supply(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A lost supply is an error, lost redundancy a warning, and either may have ended."""
-    rest = found.string[found.start() :]
+    rest = match.string[match.start() :]
     if OVER.search(rest):
         return Reading(
             role=NOISE, category=Category.NONE, fields={"severity": WARN, "cleared": "yes"}
         )
-    if LIGHT.search(found[0]):
+    if LIGHT.search(match[0]):
         return Reading(weak=True, fields={"severity": WARN})
     return Reading()
 

@@ -25,14 +25,14 @@ IN = (
 )
 
 
-def offset(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def offset(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Where in the library, so that the same bug compares equal wherever it was loaded."""
     fields: dict[str, str] = {}
-    if found["base"] is not None:
-        distance = int(found["ip"], 16) - int(found["base"], 16)
+    if match["base"] is not None:
+        distance = int(match["ip"], 16) - int(match["base"], 16)
         fields = {"offset": hex(distance)} if distance >= 0 else {}
-    reading = of_process(found["task"], found["library"] or "", fields)
-    if says(found, "trap") == "trap int3" and Trait.GENERIC in (reading.traits or ()):
+    reading = of_process(match["task"], match["library"] or "", fields)
+    if says(match, "trap") == "trap int3" and Trait.GENERIC in (reading.traits or ()):
         # A program that stops itself: desktops' libraries end so on an error of their own.
         return replace(reading, role=NOISE, category=Category.NONE, also=())
     return reading
@@ -66,9 +66,9 @@ def of_process(task: str | None, library: str, fields: dict[str, str]) -> Readin
     return Reading(fields=fields, traits=frozenset({Trait.GENERIC}))
 
 
-def signalled(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def signalled(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An audit record or a signal line of a process."""
-    return of_process(found["task"] or found["who"], "", {})
+    return of_process(match["task"] or match["who"], "", {})
 
 
 PROCESS = HostFamily(

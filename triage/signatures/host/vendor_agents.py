@@ -72,9 +72,9 @@ BAD = re.compile(
 LIGHT = re.compile(r"redundan|degraded|caution|warning", re.IGNORECASE)
 
 
-def sentence(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def sentence(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The part, how bad it is, and whether it is over; None where no part is named."""
-    said = found["said"]
+    said = match["said"]
     known = next((one for one in PARTS if one.words.search(said)), None)
     if known is None:
         return None

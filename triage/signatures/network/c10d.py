@@ -48,9 +48,9 @@ BAR_BESIDE = re.compile(
 )
 
 
-def joined(found: re.Match[str], after: Sequence[str]) -> str:
+def joined(match: re.Match[str], after: Sequence[str]) -> str:
     """The text from the match's line on; terminals wrap these lines in the middle."""
-    text = found.string
+    text = match.string
     if after and "Timeout(ms)=" not in text:
         text = f"{text.rstrip()} {after[0].lstrip()}"
     return text
@@ -74,19 +74,19 @@ def work_fields(text: str) -> dict[str, str]:
         ("last_started", LAST_STARTED),
         ("last_completed", LAST_COMPLETED),
     ):
-        found = pattern.search(text)
-        if found is not None:
-            fields[name] = found[1]
+        match = pattern.search(text)
+        if match is not None:
+            fields[name] = match[1]
     return fields
 
 
-def watchdog(found: re.Match[str], after: Sequence[str]) -> Reading:
+def watchdog(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A collective that did not end in time, and the queue of the rank that waits."""
-    text = joined(found, after)
-    fields = group_fields(found.string, found.start()) | work_fields(text)
+    text = joined(match, after)
+    fields = group_fields(match.string, match.start()) | work_fields(text)
     turn = small(fields.get("seq_id", "0"))
     # Later on in a job such a bar is a data set of its own, not what the others wait for.
-    if BAR_BESIDE.search(found.string) and turn is not None and turn <= 16:
+    if BAR_BESIDE.search(match.string) and turn is not None and turn <= 16:
         return Reading(
             category=Category.HOST_STALL,
             also=(Category.NCCL_TIMEOUT,),
@@ -99,20 +99,20 @@ def watchdog(found: re.Match[str], after: Sequence[str]) -> Reading:
     return Reading(fields=fields)
 
 
-def queue(found: re.Match[str], after: Sequence[str]) -> Reading:
+def queue(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The counters of one rank's queue."""
-    text = found.string
+    text = match.string
     if after and LAST_COMPLETED.search(text) is None:
         text = f"{text.rstrip()} {after[0].lstrip()}"
-    return Reading(fields=group_fields(found.string, found.start()) | work_fields(text))
+    return Reading(fields=group_fields(match.string, match.start()) | work_fields(text))
 
 
-def dump_signal(found: re.Match[str], after: Sequence[str]) -> Reading:
+def dump_signal(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Who asked for the dumps, with the counters of the one who tells."""
-    reading = queue(found, after)
+    reading = queue(match, after)
     fields = dict(reading.fields)
-    if found["reporter"]:
-        fields["reporter"] = found["reporter"]
+    if match["reporter"]:
+        fields["reporter"] = match["reporter"]
     return Reading(fields=fields)
 
 
@@ -124,10 +124,10 @@ FINGERPRINT_PART = re.compile(r"(SequenceNumber|OpType|TensorShape)=(\[[^\]]*\]|
 PART_FIELD = {"SequenceNumber": "seq_id", "OpType": "op", "TensorShape": "shape"}
 
 
-def mismatch(found: re.Match[str], after: Sequence[str]) -> Reading:
+def mismatch(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Both fingerprints as ``rank_a`` ... and ``rank_b`` ...; group ranks."""
-    text = found.string
-    fields: dict[str, str] = group_fields(text, found.start())
+    text = match.string
+    fields: dict[str, str] = group_fields(text, match.start())
     for side, one in zip("ab", FINGERPRINT.finditer(" ".join((text, *after))), strict=False):
         fields[f"rank_{side}"] = one["rank"]
         for name, value in FINGERPRINT_PART.findall(one["print"]):
@@ -142,9 +142,9 @@ RUNNING = re.compile(
 )
 
 
-def running(found: re.Match[str], after: Sequence[str]) -> Reading:
+def running(match: re.Match[str], after: Sequence[str]) -> Reading:
     """Noise while ranks agree; two ranks side by side that do not are a suspicion."""
-    mine = RUNNING.search(found.string)
+    mine = RUNNING.search(match.string)
     if mine is None:
         return Reading()
     parts = dict(FINGERPRINT_PART.findall(mine["print"]))
@@ -177,9 +177,9 @@ CONNECT_ERRNO = {
 }
 
 
-def store_connect(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def store_connect(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """By errno: a refused connection is a store that is not there, no fault of a network."""
-    category, also = CONNECT_ERRNO.get(found["errno"], (None, ()))
+    category, also = CONNECT_ERRNO.get(match["errno"], (None, ()))
     return Reading(category=category, also=also)
 
 
@@ -195,9 +195,9 @@ RESULTS = {
 RESULT = re.compile("|".join(RESULTS), re.IGNORECASE)
 
 
-def nccl_result(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def nccl_result(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """The result that c10d quotes; its detail stands in lines of its own behind it."""
-    result = RESULT.search(found.string, found.end())
+    result = RESULT.search(match.string, match.end())
     if result is None:
         return None
     role, category = RESULTS[result[0].lower()]
@@ -336,7 +336,7 @@ C10D.consequence(
     category=Category.NCCL_TIMEOUT,
     blame=Blame.PEER,
     each=True,
-    read=lambda found, _after: Reading(peer=f"rank {found['absent'] or found['lagging']}"),
+    read=lambda match, _after: Reading(peer=f"rank {match['absent'] or match['lagging']}"),
 )
 C10D.consequence(
     "desync_states",
@@ -434,7 +434,7 @@ C10D.consequence(
     also=(Category.HOST_STALL,),
     blame=Blame.ABSENT,
     each=True,
-    read=lambda found, _after: Reading(peer=(found["absent"] or found["named"]).strip().lower()),
+    read=lambda match, _after: Reading(peer=(match["absent"] or match["named"]).strip().lower()),
 )
 C10D.consequence(
     "aborted_elsewhere",
@@ -509,7 +509,7 @@ C10D.consequence(
     category=Category.NCCL_TIMEOUT,
     also=(Category.DEPENDENCY, Category.HOST_STALL),
     blame=Blame.STORE,
-    read=lambda found, _after: Reading(peer=f"rank {found['source']}"),
+    read=lambda match, _after: Reading(peer=f"rank {match['source']}"),
 )
 C10D.root(
     "nccl_result",
@@ -723,8 +723,8 @@ C10D.root(
     also=(Category.NETWORK,),
     weak=True,
     # A network without IPv6 says so at the start of every job.
-    read=lambda found, _after: (
-        Reading(role=ADVICE) if "IPv6 network addresses" in found.string else Reading()
+    read=lambda match, _after: (
+        Reading(role=ADVICE) if "IPv6 network addresses" in match.string else Reading()
     ),
 )
 C10D.consequence(

@@ -23,10 +23,10 @@ FLUSHED = ("WR_FLUSH",)
 BROKEN = ("FATAL", "GENERAL", "LOC_QP_OP", "TM_ERR")
 
 
-def by_status(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def by_status(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """By the name or the number of the status of a completion."""
-    name = (found["status_name"] or "").upper()
-    number = found["status"]
+    name = (match["status_name"] or "").upper()
+    number = match["status"]
     if name.startswith(SILENT) or number in ("12", "13"):
         return Reading()
     if name.startswith(FLUSHED) or number == "5":
@@ -108,17 +108,17 @@ FABRIC.consequence(
     near_misses=("UCX  WARN  unused environment variable: UCX_X",),
     source="UCX: ucs, ucp",
     blame=Blame.PEER,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(
             role=ROOT,
             category=Category.DEPENDENCY
-            if "active messages transport" in found.string
+            if "active messages transport" in match.string
             else Category.NETWORK,
             also=(Category.NETWORK, Category.NIC, Category.DEPENDENCY),
             blame=Blame.PAIR,
             weak=True,
         )
-        if found["route"] or "unreachable" in found.string
+        if match["route"] or "unreachable" in match.string
         else Reading()
     ),
 )
@@ -136,9 +136,9 @@ FABRIC.consequence(
     near_misses=("got RDMA_CM_EVENT_ESTABLISHED",),
     source="rdma-core: rdma_event_str",
     blame=Blame.PEER,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,), blame=Blame.SELF)
-        if found["removed"]
+        if match["removed"]
         else Reading(
             role=ROOT,
             category=Category.NETWORK,
@@ -146,7 +146,7 @@ FABRIC.consequence(
             blame=Blame.PAIR,
             weak=True,
         )
-        if found["route"]
+        if match["route"]
         else Reading()
     ),
 )
@@ -196,9 +196,9 @@ FABRIC.root(
     source="Gaudi: HCCL",
     blame=Blame.NOBODY,
     weak=True,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(role=CONSEQUENCE)
-        if found["what"].lower() == "remote"
+        if match["what"].lower() == "remote"
         else Reading(category=Category.SOFTWARE_FRAMEWORK, also=(Category.NIC, Category.NETWORK))
     ),
 )

@@ -24,10 +24,10 @@ OTHER_END = re.compile(
 )
 
 
-def pair_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def pair_error(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A route that is gone is the network's; a reset is the peer's end."""
-    why = found["errno_text"] or found["mesh"] or ""
-    end = OTHER_END.search(found.string, found.start())
+    why = match["errno_text"] or match["mesh"] or ""
+    end = OTHER_END.search(match.string, match.start())
     peer = None if end is None else end["inside"] or end["bare"]
     if UNREACHABLE.search(why) is None:
         return Reading(peer=peer)

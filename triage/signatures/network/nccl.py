@@ -29,14 +29,14 @@ CONFIGURED = Reading(
 )
 
 
-def completion(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def completion(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """By the status of the completion (IBV_WC_*).
 
     12 and 13: the other end does not answer, for want of a path or of a process.
     5: flushed, an echo of an earlier error. 1, 2, 4, 6, 7, 8, 9, 10: length,
     protection or access, so set-up or library. 11, 20, 21: an adapter gave up.
     """
-    match int(found["status"]):
+    match int(match["status"]):
         case 12 | 13:
             return FABRIC
         case 5:
@@ -56,9 +56,9 @@ def completion(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
     return Reading(role=CONSEQUENCE, blame=Blame.PAIR)
 
 
-def async_event(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def async_event(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """By the event: ports down, adapters broken, and the many that mean nothing."""
-    event = (found["event"] or "").strip().lower()
+    event = (match["event"] or "").strip().lower()
     if event.startswith("local catastrophic") or "device fatal" in event:
         return Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,))
     if re.search(r"port err|(?:link|port) (?:is )?down|active ?-> ?down", event):
@@ -70,10 +70,10 @@ def async_event(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading(role=NOISE, blame=Blame.NOBODY)
 
 
-def verbs_call(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def verbs_call(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """By the error of a verbs call; without one it is an echo."""
-    why = (found["why"] or "").lower()
-    if "no such device" in why or "input/output error" in why or found["call"] == "ibv_open_device":
+    why = (match["why"] or "").lower()
+    if "no such device" in why or "input/output error" in why or match["call"] == "ibv_open_device":
         return Reading(role=ROOT, category=Category.NIC, also=(Category.NETWORK,))
     if "connection timed out" in why or "no data available" in why:
         return Reading(
@@ -100,9 +100,9 @@ UNREACHABLE = re.compile(
 )
 
 
-def connect_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def connect_error(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A missing route is a root when nothing ran yet; a refusal or reset is a peer's end."""
-    if UNREACHABLE.search(found.string, found.start()) is None:
+    if UNREACHABLE.search(match.string, match.start()) is None:
         return Reading(role=CONSEQUENCE, blame=Blame.PEER)
     return Reading(
         role=ROOT,
@@ -113,16 +113,16 @@ def connect_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-def cuda_failure(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def cuda_failure(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What fits when a communicator is made fits later: a launch that fails is NCCL's own."""
-    if "enqueue.cc" not in found.string[: found.start()]:
+    if "enqueue.cc" not in match.string[: match.start()]:
         return Reading()
     return Reading(category=Category.SOFTWARE_FRAMEWORK, also=(Category.DEPENDENCY, Category.GPU))
 
 
-def return_code(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def return_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A failed system call in the network transport is at least about the network."""
-    if found["result"] == "2" and re.search(r"net|socket|bootstrap", found["file"]):
+    if match["result"] == "2" and re.search(r"net|socket|bootstrap", match["file"]):
         return Reading(
             role=ROOT,
             category=Category.NETWORK,
@@ -133,9 +133,9 @@ def return_code(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
-def plugin_error(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def plugin_error(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """EFA names both ends; one of them, or the path."""
-    peer = re.search(r"Peer host id: ?(\S{1,64})", found.string)
+    peer = re.search(r"Peer host id: ?(\S{1,64})", match.string)
     return Reading(peer=None if peer is None else peer[1].rstrip(".,)"))
 
 
@@ -419,7 +419,7 @@ NCCL.consequence(
     near_misses=("Bootstrap : Using eth0:10.0.0.3<0>",),
     source="NCCL: bootstrap.cc, init.cc, transport/net_socket.cc; Horovod's list of late ranks",
     blame=Blame.ABSENT,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(
             role=ROOT,
             category=Category.DEPENDENCY,
@@ -427,7 +427,7 @@ NCCL.consequence(
             blame=Blame.SELF,
             weak=True,
         )
-        if found["twice"]
+        if match["twice"]
         else Reading()
     ),
 )

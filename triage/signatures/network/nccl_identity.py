@@ -25,9 +25,9 @@ def gpu_of_bus(bus: str) -> str | None:
     return f"{digits[:4]}:{digits[4:6]}:{digits[6:8]}"
 
 
-def with_gpu(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def with_gpu(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The printed bus id in the form of this house."""
-    return Reading(gpu=gpu_of_bus(found["bus"]) if found["bus"] else None)
+    return Reading(gpu=gpu_of_bus(match["bus"]) if match["bus"] else None)
 
 
 IDENTITY = Family("identity", Kind.IDENTITY)
@@ -132,12 +132,12 @@ IDENTITY.noise(
     near_misses=("global rank of the writer: 3",),
     source="Lightning, torchvision, transformers, PyTorch",
     each=True,
-    read=lambda found, _after: Reading(
+    read=lambda match, _after: Reading(
         fields={
             "rank": next(
-                found[name]
+                match[name]
                 for name in ("rank", "init_rank", "process_rank", "store_rank", "barrier_rank")
-                if found[name]
+                if match[name]
             )
         }
     ),

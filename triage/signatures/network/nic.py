@@ -36,15 +36,15 @@ TAKES_AWAY = re.compile(
 ASKS = re.compile(r"(?:access_reg|query|set_hca_cap|set_driver_version|mad_ifc|nop\b|create_flow)")
 
 
-def command_failed(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def command_failed(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A command that hangs means that the firmware does; one that is refused says little.
 
     Drivers are refused on healthy machines whenever a job ends (the object is busy or
     gone), and at load (firmware that does not know the question).
     """
-    command = says(found, "command")
-    what = says(found, "what")
-    if "recovered" in found[0].lower():
+    command = says(match, "command")
+    what = says(match, "what")
+    if "recovered" in match[0].lower():
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
     if "timeout" in what or "completion" in what:
         return Reading()
@@ -62,10 +62,10 @@ def command_failed(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-def health(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def health(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The number that names the fault, and the slot beside the card where the card says so."""
-    syndrome = int(found["syndrome"], 16)
-    words = says(found, "words")
+    syndrome = int(match["syndrome"], 16)
+    words = says(match, "words")
     if syndrome == 0:
         return Reading(role=NOISE, category=Category.NONE)
     if "temperature" in words:
@@ -75,9 +75,9 @@ def health(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
-def module(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def module(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What the port says of the cable or optics in it."""
-    event = says(found, "event")
+    event = says(match, "event")
     fields = {"event": event}
     if event.startswith("cable plugged"):
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "cleared": "yes"})
@@ -99,9 +99,9 @@ UP = ("up", "active")
 ON_THE_WAY = ("init", "armed")
 
 
-def link(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Down is the fault, up its end; what lies between is neither."""
-    state = says(found, "state")
+    state = says(match, "state")
     if state in UP:
         return Reading(
             role=NOISE,
@@ -110,16 +110,16 @@ def link(found: re.Match[str], _after: Sequence[str]) -> Reading:
         )
     if state in ON_THE_WAY:
         return Reading(role=NOISE, category=Category.NONE, fields={"severity": WARN})
-    if SLOW.search(found.string[: found.end()]):
+    if SLOW.search(match.string[: match.end()]):
         return Reading(
             role=ADVICE, weak=True, fields={"severity": WARN, "state": "down"}, traits=GENERIC
         )
     return Reading(weak=True, fields={"state": "down"})
 
 
-def bond(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def bond(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The bond only repeats what its port did."""
-    if "up" in says(found, "state"):
+    if "up" in says(match, "state"):
         return Reading(role=NOISE, category=Category.NONE, fields={"recovered": "yes"})
     return Reading()
 
@@ -167,7 +167,7 @@ NIC.noise(
     source=MLX5,
     severity=WARN,
     category=Category.NONE,
-    read=lambda _found, _after: Reading(fields={"recovered": "yes"}),
+    read=lambda _match, _after: Reading(fields={"recovered": "yes"}),
 )
 NIC.root(
     "health_syndrome",

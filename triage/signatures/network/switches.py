@@ -12,7 +12,7 @@ from typing import Final
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind
 from triage.signatures.family import FATAL, NOISE, WARN, HostFamily, says
-from triage.signatures.scheduler.said_of_nodes import HOST
+from triage.signatures.scheduler.node_names import HOST
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -29,30 +29,30 @@ DESCRIBED: Final = re.compile(
 UP: Final = frozenset({"up", "active", "discovered"})
 
 
-def about(found: re.Match[str]) -> dict[str, str]:
+def about(match: re.Match[str]) -> dict[str, str]:
     """The node at the far end, else the switch, with its port."""
-    known = found.groupdict()
-    name = known.get("node")
-    described = known.get("described")
+    groups = match.groupdict()
+    name = groups.get("node")
+    described = groups.get("described")
     if name is None and described is not None:
         far = DESCRIBED.match(described)
         name = None if far is None else far["node"]
-    name = name or known.get("switch")
-    told = {"node": name.rstrip(".:"), "said_of": name.rstrip(".:")} if name else {}
-    if known.get("port"):
-        told["port"] = known["port"] or ""
-    return told
+    name = name or groups.get("switch")
+    fields = {"node": name.rstrip(".:"), "said_of": name.rstrip(".:")} if name else {}
+    if groups.get("port"):
+        fields["port"] = groups["port"] or ""
+    return fields
 
 
-def link(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def link(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Down is the fault, up its end. A link may come back, so that down alone is weak."""
-    if says(found, "state") in UP:
+    if says(match, "state") in UP:
         return Reading(
             role=NOISE,
             category=Category.NONE,
-            fields={**about(found), "state": "up", "recovered": "yes"},
+            fields={**about(match), "state": "up", "recovered": "yes"},
         )
-    return Reading(weak=True, fields={**about(found), "state": "down"})
+    return Reading(weak=True, fields={**about(match), "state": "down"})
 
 
 SWITCH = HostFamily(
@@ -90,9 +90,9 @@ SWITCH.root(
     near_misses=("the switch is downstream of leaf07",),
     source=UFM,
     blame=Blame.SHARED,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(role=NOISE, category=Category.NONE, fields={"recovered": "yes"})
-        if "up" in (says(found, "state"), says(found, "whole"))
+        if "up" in (says(match, "state"), says(match, "whole"))
         else Reading(weak=True)
     ),
 )
@@ -156,22 +156,22 @@ SWITCH.root(
     ),
     source=MAKERS,
     also=(Category.NIC,),
-    read=lambda found, _after: faulted(found),
+    read=lambda match, _after: faulted(match),
 )
 
 
-def faulted(found: re.Match[str]) -> Reading:
+def faulted(match: re.Match[str]) -> Reading:
     """As :func:`link`, for lines whose names stand in different places."""
-    state = says(found, "state") or says(found, "nexus") or "down"
-    described = found["described"] or found["other"] or found["words"]
+    state = says(match, "state") or says(match, "nexus") or "down"
+    described = match["described"] or match["other"] or match["words"]
     far = DESCRIBED.match(described) if described else None
-    told = {} if far is None else {"node": far["node"], "said_of": far["node"]}
-    told["port"] = found["port"] or found["sonic"] or found["third"] or ""
+    fields = {} if far is None else {"node": far["node"], "said_of": far["node"]}
+    fields["port"] = match["port"] or match["sonic"] or match["third"] or ""
     if state == "up":
         return Reading(
-            role=NOISE, category=Category.NONE, fields={**told, "state": "up", "recovered": "yes"}
+            role=NOISE, category=Category.NONE, fields={**fields, "state": "up", "recovered": "yes"}
         )
-    return Reading(weak=True, fields={**told, "state": "down"})
+    return Reading(weak=True, fields={**fields, "state": "down"})
 
 
 SWITCH.root(

@@ -19,9 +19,9 @@ SERVICE = "XLA: xla/tsl/distributed_runtime/coordination"
 TASK = re.compile(r"/job:\w{1,40}(?:/replica:\d{1,6})?/task:(\d{1,7})")
 
 
-def late_tasks(found: re.Match[str], after: Sequence[str]) -> Reading:
+def late_tasks(match: re.Match[str], after: Sequence[str]) -> Reading:
     """The task that is named behind the words, where it is the only one."""
-    named = list(dict.fromkeys(TASK.findall(" ".join((found.string[found.start() :], *after)))))
+    named = list(dict.fromkeys(TASK.findall(" ".join((match.string[match.start() :], *after)))))
     return Reading(peer=f"rank {named[0]}" if len(named) == 1 else None)
 
 
@@ -48,7 +48,7 @@ XLA.consequence(
     blame=Blame.ABSENT,
     context=6,
     traits=(Trait.TIMEOUT,),
-    read=lambda found, after: None if "option" in found.string else late_tasks(found, after),
+    read=lambda match, after: None if "option" in match.string else late_tasks(match, after),
 )
 XLA.consequence(
     "task_lost",
@@ -130,8 +130,8 @@ XLA.root(
     also=(Category.IO_BOARD, Category.GPU),
     weak=True,
     traits=(Trait.GPU_NOT_STARTED,),
-    read=lambda found, _after: (
-        None if "has no attribute" in found.string or "libtpu" in found.string else Reading()
+    read=lambda match, _after: (
+        None if "has no attribute" in match.string or "libtpu" in match.string else Reading()
     ),
 )
 XLA.root(
@@ -184,10 +184,10 @@ STATUS = {
 }
 
 
-def by_code(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def by_code(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A status by its code. An end that only another task caused names that task, if any."""
-    role, category, also = STATUS[(found["code_name"] or found["code_alone"]).upper()]
-    named = list(dict.fromkeys(TASK.findall(found.string[found.start() :])))
+    role, category, also = STATUS[(match["code_name"] or match["code_alone"]).upper()]
+    named = list(dict.fromkeys(TASK.findall(match.string[match.start() :])))
     lost = role is CONSEQUENCE
     return Reading(
         role=role,

@@ -20,14 +20,14 @@ __all__ = ["SIGNATURES"]
 HANDLERS = "gdb, glog, absl, folly: what a crash handler prints first"
 
 
-def by_signal_name(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def by_signal_name(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The signal that a crash handler names."""
-    return of_signal(SIGNAL_NUMBER.get(found["signal_name"].upper(), 0))
+    return of_signal(SIGNAL_NUMBER.get(match["signal_name"].upper(), 0))
 
 
-def thrown(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def thrown(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An exception of C++ that nobody caught, by its class."""
-    name = found["type"].lower()
+    name = match["type"].lower()
     if "bad_alloc" in name:
         return Reading(role=ROOT, category=Category.HOST_OOM, weak=True)
     if re.search(r"c10::|dist\w*error|runtime_error|system_error|std::exception", name):
@@ -74,8 +74,8 @@ CRASH.consequence(
     ),
     near_misses=("fatal signal signatures are listed below",),
     source=HANDLERS,
-    read=lambda found, _after: of_signal(
-        SIGNAL_NUMBER.get((found["signal_name"] or found["other_name"]).upper(), 0)
+    read=lambda match, _after: of_signal(
+        SIGNAL_NUMBER.get((match["signal_name"] or match["other_name"]).upper(), 0)
     ),
 )
 CRASH.root(
@@ -124,17 +124,17 @@ CRASH.root(
     ),
     near_misses=("Fatal Python error: Segmentation fault",),
     source="CPython: Py_FatalError",
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(role=CONSEQUENCE, blame=Blame.NOBODY)
-        if found["late"]
+        if match["late"]
         else Reading(category=Category.SOFTWARE_USER, also=(Category.SOFTWARE_FRAMEWORK,))
-        if found["stack"]
+        if match["stack"]
         else Reading(category=Category.DEPENDENCY, also=(Category.SOFTWARE_USER,))
-        if found["image"]
+        if match["image"]
         else Reading(category=Category.HOST_OOM, weak=True)
-        if found["memory"]
+        if match["memory"]
         else of_signal(8)
-        if found["signal_text"]
+        if match["signal_text"]
         else Reading(category=Category.SOFTWARE_FRAMEWORK, also=(Category.SOFTWARE_USER,))
     ),
 )
@@ -261,8 +261,8 @@ CRASH.root(
     category=Category.HOST_OOM,
     also=(Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER),
     weak=True,
-    read=lambda found, _after: (
-        None if re.search(r"^\s{0,40}(?:from|import|except) ", found.string) else Reading()
+    read=lambda match, _after: (
+        None if re.search(r"^\s{0,40}(?:from|import|except) ", match.string) else Reading()
     ),
 )
 

@@ -20,9 +20,9 @@ __all__ = ["SIGNATURES"]
 SLOW_S = 30.0
 
 
-def slow(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def slow(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """None for a wait that is no stall."""
-    return Reading() if float(found["waited_s"]) >= SLOW_S else None
+    return Reading() if float(match["waited_s"]) >= SLOW_S else None
 
 
 DATA = Family("data", Kind.DATA, category=Category.HOST_STALL)
@@ -71,11 +71,11 @@ DATA.root(
     source="trainers that watch their input",
     also=(Category.STORAGE,),
     weak=True,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         None
-        if "detect" in found.string
+        if "detect" in match.string
         else Reading(category=Category.STORAGE, also=(Category.HOST_STALL,))
-        if re.search(r"(?<!\w)/(?!tmp/|dev/)\w[\w.-]*/|\b(?:s3|gs|az|hdfs)://", found.string)
+        if re.search(r"(?<!\w)/(?!tmp/|dev/)\w[\w.-]*/|\b(?:s3|gs|az|hdfs)://", match.string)
         else Reading()
     ),
 )
@@ -103,7 +103,7 @@ DATA.consequence(
     source="transformers, accelerate: a frame of a traceback",
     also=(Category.NCCL_TIMEOUT,),
     blame=Blame.PEER,
-    read=lambda _found, _after: Reading(peer="rank 0"),
+    read=lambda _match, _after: Reading(peer="rank 0"),
 )
 DATA.noise(
     "preprocessing_bar",

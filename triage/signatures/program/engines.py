@@ -18,9 +18,9 @@ RAY = "Ray: python/ray/exceptions.py, raylet"
 SERVING = "vLLM, SGLang, TensorRT-LLM: engines"
 
 
-def over_threshold(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def over_threshold(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The node that the memory monitor names."""
-    return Reading(fields={} if found["address"] is None else {"address": found["address"]})
+    return Reading(fields={} if match["address"] is None else {"address": match["address"]})
 
 
 ENGINE = Family("engine", Kind.SCHEDULER, traits=(Trait.ENDS_JOB,), source=RAY)
@@ -53,9 +53,9 @@ ENGINE.root(
     near_misses=("the object store is 3% full",),
     category=Category.STORAGE,
     also=(Category.SSD,),
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(category=Category.HOST_OOM, also=(Category.STORAGE,))
-        if found["memory"]
+        if match["memory"]
         else Reading()
     ),
 )

@@ -21,9 +21,9 @@ MISFIT = re.compile(r"version mismatch|driver not loaded|unsatisfied condition",
 NODE = re.compile(r"\bnode[= ]\"?([A-Za-z][\w.-]{0,250}\w)\b(?=[\",; ]|$)")
 
 
-def container(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def container(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """An image that does not fit, or a GPU that the node does not show."""
-    text = found.string
+    text = match.string
     named = NODE.search(text)
     fields = {} if named is None else {"node": named[1]}
     if NO_DEVICE.search(text) is None or MISFIT.search(text) is not None:
@@ -226,11 +226,11 @@ ENVIRONMENT.root(
     near_misses=("the default process group has been initialized",),
     source="PyTorch: distributed_c10d.py, rendezvous.py; NCCL: init.cc",
     also=(Category.SOFTWARE_USER,),
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(also=(Category.IO_BOARD, Category.GPU), weak=True)
-        if found["part"]
+        if match["part"]
         else Reading(category=Category.SOFTWARE_USER, also=(Category.DEPENDENCY,))
-        if found["order"]
+        if match["order"]
         else Reading()
     ),
 )

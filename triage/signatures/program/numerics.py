@@ -23,19 +23,19 @@ SMALL_SCALE = 1.0
 NORM_JUMP = 50.0
 
 
-def rerun(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def rerun(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What running the step again says.
 
     The first rerun is on the same GPU: another result is a fault that comes and
     goes. The second is on another GPU: another result there is a fault that stays.
     """
-    text = found["verdict"].lower()
-    second = found["turn"].lower() == "second"
+    text = match["verdict"].lower()
+    second = match["turn"].lower() == "second"
     if "not " not in text and "different" not in text:
         # The same on the same GPU is the model's, most often; on another GPU it certainly is.
         return Reading(weak=not second, blame=Blame.NOBODY)
     # A number that is none is no matter of tolerance.
-    sure = second or FAULTY.search(found.string, found.end()) is not None
+    sure = second or FAULTY.search(match.string, match.end()) is not None
     return Reading(category=Category.SDC, also=(Category.NUMERICAL, Category.GPU), weak=not sure)
 
 
@@ -45,10 +45,10 @@ FAULTY = re.compile(
 )
 
 
-def loss_scale(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def loss_scale(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Noise while the scale is being found, a sign of divergence when it has run out."""
-    scale = float(found["scale"])
-    fields = {"loss_scale": found["scale"]}
+    scale = float(match["scale"])
+    fields = {"loss_scale": match["scale"]}
     if scale >= SMALL_SCALE:
         return Reading(role=NOISE, fields=fields)
     return Reading(
@@ -56,9 +56,9 @@ def loss_scale(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-def skipped_step(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def skipped_step(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A finite norm that is called a spike is a threshold set too low."""
-    norm = found["norm"].lower()
+    norm = match["norm"].lower()
     if norm in ("nan", "inf", "-inf"):
         return Reading(
             category=Category.NUMERICAL, also=(Category.SDC,), fields={"grad_norm": norm}
@@ -79,15 +79,15 @@ GRAD_NORM = re.compile(
 )
 
 
-def norm_jump(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+def norm_jump(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """The norm of the next step beside this one's; None while it moves as it should."""
-    norm = float(found["norm"])
+    norm = float(match["norm"])
     for line in after:
         one = GRAD_NORM.search(line)
         if one is None:
             continue
         if norm > 0 and float(one[1]) > NORM_JUMP * norm:
-            return Reading(fields={"grad_norm": found["norm"], "next_grad_norm": one[1]})
+            return Reading(fields={"grad_norm": match["norm"], "next_grad_norm": one[1]})
         return None
     return None
 
@@ -174,7 +174,7 @@ NUMERICS.root(
     also=(Category.NUMERICAL, Category.GPU),
     weak=True,
     each=True,
-    read=lambda _found, _after: Reading(fields={"before_reduction": "1"}),
+    read=lambda _match, _after: Reading(fields={"before_reduction": "1"}),
 )
 NUMERICS.root(
     "nan_found",

@@ -25,9 +25,9 @@ STEP_TIME_S = re.compile(
 )
 
 
-def values(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def values(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Loss, norm and step time of the line, as printed."""
-    text = found.string
+    text = match.string
     fields: dict[str, str] = {}
     for name, pattern in (("loss", LOSS), ("grad_norm", GRAD_NORM), ("step_time_s", STEP_TIME_S)):
         one = pattern.search(text)

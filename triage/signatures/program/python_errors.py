@@ -37,12 +37,12 @@ WORKER_ENDS = {
 }
 
 
-def worker_end(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def worker_end(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A worker that vanished, by its signal; without one, most often memory."""
-    fields = {"worker_pid": found["worker_pid"]}
-    if found["signal_name"] is None:
+    fields = {"worker_pid": match["worker_pid"]}
+    if match["signal_name"] is None:
         return Reading(category=Category.HOST_OOM, weak=True, fields=fields)
-    name = found["signal_name"].strip().lower()
+    name = match["signal_name"].strip().lower()
     role, category = WORKER_ENDS.get(name, (CONSEQUENCE, None))
     return Reading(role=role, category=category, fields=fields)
 
@@ -54,9 +54,9 @@ FATAL = {
 }
 
 
-def fatal(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def fatal(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The report of faulthandler, by its signal; an abort has its reason in other lines."""
-    role, category, also = FATAL.get(found["why"].lower(), (CONSEQUENCE, None, ()))
+    role, category, also = FATAL.get(match["why"].lower(), (CONSEQUENCE, None, ()))
     return Reading(role=role, category=category, also=also)
 
 
@@ -134,10 +134,10 @@ PYTHON.root(
     ),
     source=BUILTIN,
     category=Category.HOST_OOM,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         None
-        if found["killed"]
-        and re.search(r"\b(?:may|might|possibl\w+|potential\w*|could|if|likely)\b", found.string)
+        if match["killed"]
+        and re.search(r"\b(?:may|might|possibl\w+|potential\w*|could|if|likely)\b", match.string)
         else Reading()
     ),
 )
@@ -216,9 +216,9 @@ PYTHON.root(
     category=Category.DEPENDENCY,
     also=(Category.SOFTWARE_USER,),
     # NCCL and aws-ofi-nccl look for plugins that need not be there.
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         None
-        if re.search(r"NCCL INFO|dlerror[=:]|NET/Plugin|Could not load dynamic", found.string)
+        if re.search(r"NCCL INFO|dlerror[=:]|NET/Plugin|Could not load dynamic", match.string)
         else Reading()
     ),
 )
@@ -235,9 +235,9 @@ PYTHON.root(
     category=Category.DEPENDENCY,
     also=(Category.IO_BOARD, Category.GPU),
     weak=True,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(category=Category.IO_BOARD, also=(Category.GPU,), weak=False)
-        if (found["error"] or "").lower() == "gpuislost"
+        if (match["error"] or "").lower() == "gpuislost"
         else Reading()
     ),
 )
@@ -435,15 +435,15 @@ PYTHON.consequence(
     ),
     source="programs that speak of the other end of a connection",
     blame=Blame.PEER,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         None
-        if re.search(r"retry|retries|reconnect|preauth|\bsshd\b", found.string, re.IGNORECASE)
+        if re.search(r"retry|retries|reconnect|preauth|\bsshd\b", match.string, re.IGNORECASE)
         else Reading(
             peer=None
-            if found["end"] is None
-            else f"rank {found['end']}"
-            if found["word"].lower() == "rank"
-            else found["end"]
+            if match["end"] is None
+            else f"rank {match['end']}"
+            if match["word"].lower() == "rank"
+            else match["end"]
         )
     ),
 )
@@ -520,9 +520,9 @@ PYTHON.root(
     source=BUILTIN,
     category=Category.SOFTWARE_USER,
     also=(Category.DEPENDENCY,),
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         Reading(category=Category.DEPENDENCY, also=(Category.SOFTWARE_USER,))
-        if found["module"]
+        if match["module"]
         else Reading()
     ),
 )

@@ -89,7 +89,7 @@ ODD_ONE = re.compile(
 
 def ranks_of(text: str) -> list[str]:
     """The global ranks that ``text`` names, in its order."""
-    return [found["number"] for found in RANK.finditer(text) if not found["within"]]
+    return [match["number"] for match in RANK.finditer(text) if not match["within"]]
 
 
 def wrong_ranks(text: str) -> list[str]:
@@ -143,26 +143,26 @@ def about(text: str, *, weak: bool | None = None, category: Category = Category.
     )
 
 
-def differs(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def differs(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A replica, its hash or its gradients that are not those of the others."""
-    text = found.string
+    text = match.string
     if OF_A_FILE.search(text) or ALL_WELL.search(text) or not SOMEBODY.search(text):
         return None
     return about(text)
 
 
-def repeated(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def repeated(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A step that was run again on the same input, with another result."""
-    if ALL_WELL.search(found.string) or ASKED_FOR.search(found.string):
+    if ALL_WELL.search(match.string) or ASKED_FOR.search(match.string):
         return None
-    if SAME_AGAIN.search(found.string) and not NOT_AGAIN.search(found.string):
+    if SAME_AGAIN.search(match.string) and not NOT_AGAIN.search(match.string):
         return Reading(category=Category.NUMERICAL, also=(), blame=Blame.NOBODY, weak=True)
-    return about(found.string, weak=False)
+    return about(match.string, weak=False)
 
 
-def failed_check(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def failed_check(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A check of the arithmetic itself; it needs no other rank to compare with."""
-    text = found.string
+    text = match.string
     if ALL_WELL.search(text):
         return None
     return about(text, weak=re.search(r"suspect|possible|maybe|may be", text, re.I) is not None)
@@ -176,9 +176,9 @@ TESTED_NODE = re.compile(
 )
 
 
-def tested(found: re.Match[str]) -> Reading | None:
+def tested(match: re.Match[str]) -> Reading | None:
     """The result of a test, of the GPU or the rank that it names."""
-    text = found.string
+    text = match.string
     if OF_A_FILE.search(text):
         return None
     rank, _ = accused(text)
@@ -191,9 +191,9 @@ def tested(found: re.Match[str]) -> Reading | None:
     return Reading(fields=fields, weak=not fields)
 
 
-def before_reduction(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def before_reduction(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A NaN that one rank had by itself."""
-    text = found.string
+    text = match.string
     if re.search(r"\ball ranks\b|\bevery rank\b|after (?:the )?(?:all[ -_]?)?reduc", text, re.I):
         return None
     if re.search(rf"\b(?:no|0|zero|without) {NAN}", text, re.I):
@@ -291,14 +291,14 @@ CORRUPTION.root(
     also=(Category.GPU, Category.NUMERICAL),
     blame=Blame.SELF,
     each=True,
-    read=lambda found, after: (
+    read=lambda match, after: (
         None
         if re.search(
             rf"replay buffer|different metadata|activation checkpoint|{OF_MEGATRON}",
-            found.string,
+            match.string,
             re.IGNORECASE,
         )
-        else repeated(found, after)
+        else repeated(match, after)
     ),
 )
 CORRUPTION.root(
@@ -508,10 +508,10 @@ CORRUPTION.root(
     also=(Category.NUMERICAL, Category.GPU),
     weak=True,
     each=True,
-    read=lambda found, after: (
+    read=lambda match, after: (
         None
-        if re.search(rf"\benabled?\b|\bchecking\b|--\w|{OF_MEGATRON}", found.string)
-        else before_reduction(found, after)
+        if re.search(rf"\benabled?\b|\bchecking\b|--\w|{OF_MEGATRON}", match.string)
+        else before_reduction(match, after)
     ),
 )
 CORRUPTION.root(
@@ -527,7 +527,7 @@ CORRUPTION.root(
     " collectives",
     also=(Category.NUMERICAL, Category.SOFTWARE_USER),
     weak=True,
-    read=lambda _found, _after: Reading(fields={"before_reduction": "1"}),
+    read=lambda _match, _after: Reading(fields={"before_reduction": "1"}),
 )
 
 CORRUPTION.root(
@@ -570,7 +570,7 @@ CORRUPTION.root(
     source="DCGM: dcgm_errors.h; burn-in and memory tests of GPUs",
     also=(Category.GPU, Category.GPU_HBM),
     each=True,
-    read=lambda found, _after: tested(found),
+    read=lambda match, _after: tested(match),
 )
 CORRUPTION.root(
     "burn_faulty",

@@ -42,16 +42,16 @@ COMPLAINT = (
 )
 
 
-def full(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def full(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A full file system; that in memory is a matter of the host's memory."""
-    if SHARED_MEMORY.search(found.string):
+    if SHARED_MEMORY.search(match.string):
         return Reading(category=Category.HOST_OOM, also=(Category.STORAGE,), blame=Blame.SELF)
-    return of_path(found, _after)
+    return of_path(match, _after)
 
 
-def of_path(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def of_path(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose storage: that of the node itself where the path says so."""
-    if LOCAL_DISK.search(found.string):
+    if LOCAL_DISK.search(match.string):
         return Reading(also=(Category.SSD, Category.SOFTWARE_USER), blame=Blame.SELF)
     return Reading()
 
@@ -211,8 +211,8 @@ STORAGE.root(
     source="trainers: checkpointing with a clock",
     also=(Category.SSD,),
     weak=True,
-    read=lambda found, after: (
-        None if re.search(r"\bsaved\b|\bloaded\b", found.string) else of_path(found, after)
+    read=lambda match, after: (
+        None if re.search(r"\bsaved\b|\bloaded\b", match.string) else of_path(match, after)
     ),
 )
 STORAGE.root(
@@ -240,8 +240,8 @@ STORAGE.root(
     source="trainers and fetchers that watch a download",
     also=(Category.NETWORK, Category.DEPENDENCY),
     weak=True,
-    read=lambda found, _after: (
-        None if re.search(r"finished|complete|stuck to", found.string) else Reading()
+    read=lambda match, _after: (
+        None if re.search(r"finished|complete|stuck to", match.string) else Reading()
     ),
 )
 STORAGE.root(
@@ -293,8 +293,8 @@ STORAGE.root(
     near_misses=("checksum mismatch for rank 3", "import zarr.errors"),
     source="tensorstore, Streaming, zarr, SQLite, PyTorch: readers and writers",
     also=(Category.SSD, Category.DEPENDENCY, Category.NETWORK),
-    read=lambda found, after: (
-        None if re.match(r"\s{0,40}(?:import|from) ", found.string) else of_path(found, after)
+    read=lambda match, after: (
+        None if re.match(r"\s{0,40}(?:import|from) ", match.string) else of_path(match, after)
     ),
 )
 STORAGE.root(
@@ -419,12 +419,12 @@ STORAGE.root(
     source="clients of file systems and object stores",
     also=(Category.NETWORK, Category.DEPENDENCY),
     weak=True,
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         None
         if re.search(
             r"\bretry(?:ing)?\b|\brecovered\b|\bresumed\b|\b(?:no|0) (?:timeouts|errors)\b"
             r"|SeqNum=|NCCL",
-            found.string,
+            match.string,
         )
         else Reading()
     ),

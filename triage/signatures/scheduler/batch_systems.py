@@ -8,7 +8,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.family import CONSEQUENCE, FATAL, WARN, HostFamily, says
 from triage.signatures.host.agent_words import part_of_reason
-from triage.signatures.scheduler.said_of_nodes import HOST, named
+from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -21,9 +21,9 @@ FLUX: Final = "Flux: broker overlay, job-exec, job manager"
 SGE: Final = "Grid Engine: qmaster and execd messages"
 
 
-def lsf_reason(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def lsf_reason(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """LSF's word for who ended the job."""
-    reason = says(found, "reason")
+    reason = says(match, "reason")
     if reason.startswith(("memlimit", "swaplimit")):
         return Reading(category=Category.HOST_OOM, weak=True)
     if reason.startswith(("owner", "unknown", "external", "control_pid", "cwd")):
@@ -31,10 +31,10 @@ def lsf_reason(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return Reading()
 
 
-def offline(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def offline(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A node set offline: by a person, or by a check that names a part."""
-    fields = {**named(found, "node", "marked", "host")}
-    part = part_of_reason(says(found, "why"))
+    fields = {**named(match, "node", "marked", "host")}
+    part = part_of_reason(says(match, "why"))
     if part.category is None or part.category is MAINTENANCE:
         return Reading(fields=fields)
     return Reading(
@@ -42,10 +42,10 @@ def offline(found: re.Match[str], _after: Sequence[str]) -> Reading:
     )
 
 
-def lost(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def lost(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The node that a scheduler lost, by whichever name its line gives."""
     hosts = ("node", "marked", "host", "unheard", "broker", "failed", "shell")
-    return Reading(fields=named(found, *hosts))
+    return Reading(fields=named(match, *hosts))
 
 
 BATCH = HostFamily(

@@ -14,7 +14,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Blame, Kind, Trait
 from triage.signatures.family import FATAL, NOISE, WARN, HostFamily, says
 from triage.signatures.host.agent_words import part_of_reason
-from triage.signatures.scheduler.said_of_nodes import HOST, named
+from triage.signatures.scheduler.node_names import HOST, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -51,12 +51,12 @@ def about(text: str) -> dict[str, str]:
     if evicted is not None:
         name = (evicted["node"] or evicted["drained"]).rstrip(".,:;")
         return {"node": name, "said_of": name}
-    for found in OBJECT.finditer(text):
-        name = found["name"].rpartition("/")[2].rstrip(".,:;")
-        if found["kind"].lower() == "node":
+    for match in OBJECT.finditer(text):
+        name = match["name"].rpartition("/")[2].rstrip(".,:;")
+        if match["kind"].lower() == "node":
             return {"node": name, "said_of": name}
-    for found in ON_NODE.finditer(text):
-        name = (found["node"] or found["other"] or "").rstrip(".,:;")
+    for match in ON_NODE.finditer(text):
+        name = (match["node"] or match["other"] or "").rstrip(".,:;")
         if name and name.lower() not in NO_NODE:
             return {"node": name, "said_of": name}
     found_pod = OBJECT.search(text)
@@ -70,17 +70,17 @@ def about(text: str) -> dict[str, str]:
     return {}
 
 
-def announced(found: re.Match[str], after: Sequence[str]) -> Reading:
+def announced(match: re.Match[str], after: Sequence[str]) -> Reading:
     """A notice of what will end the node: it comes minutes ahead, and holds."""
-    reading = told(found, after)
+    reading = node_of_event(match, after)
     return replace(reading, fields={**reading.fields, LASTING: "1"})
 
 
-def preempted(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
-    """Whose pod had to go is told by the node that it ran on, where the line names one."""
-    if re.search(r"DisruptionTarget\W{1,40}False", found.string):
+def preempted(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
+    """Whose pod had to go is said by the node that it ran on, where the line names one."""
+    if re.search(r"DisruptionTarget\W{1,40}False", match.string):
         return None
-    on = re.search(rf" on node (?P<node>{HOST})", found.string[found.start() :])
+    on = re.search(rf" on node (?P<node>{HOST})", match.string[match.start() :])
     if on is None:
         return Reading()
     name = on["node"].rstrip(".,:;")
@@ -97,39 +97,39 @@ POD: Final = re.compile(
 PLANNED: Final = re.compile(r"mainten|upgrad|kernel update|reboot|reclaim|scale.?down", re.I)
 
 
-def told(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def node_of_event(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose node it is, as far as the line says."""
-    return Reading(fields=about(found.string[:2000]))
+    return Reading(fields=about(match.string[:2000]))
 
 
-def ready(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def ready(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Not ready is an outage, ready its end."""
-    fields = {**named(found, "node", "object")} or about(found.string[:2000])
-    if says(found, "state") in ("ready", "nodeready"):
+    fields = {**named(match, "node", "object")} or about(match.string[:2000])
+    if says(match, "state") in ("ready", "nodeready"):
         return Reading(role=NOISE, category=Category.NONE, fields={**fields, "recovered": "yes"})
     return Reading(fields=fields)
 
 
-def condition(found: re.Match[str], _after: Sequence[str]) -> Reading | None:
+def condition(match: re.Match[str], _after: Sequence[str]) -> Reading | None:
     """A condition of a node that says a problem; its own words name the part."""
-    if says(found, "status") in ("false", "unknown", "ishealthy"):
+    if says(match, "status") in ("false", "unknown", "ishealthy"):
         return None
-    part = part_of_reason(found.string[found.start() :])
+    part = part_of_reason(match.string[match.start() :])
     if part.category is None or part.category is MAINTENANCE:
         return None
     return Reading(
         category=part.category,
         also=part.also,
         gpu=part.gpu,
-        fields={**about(found.string[:2000]), **part.fields},
+        fields={**about(match.string[:2000]), **part.fields},
     )
 
 
-def pressure(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def pressure(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """What a node runs out of: its local disk, its memory."""
-    what = f"{says(found, 'what')} {says(found, 'resource')}"
+    what = f"{says(match, 'what')} {says(match, 'resource')}"
     category = Category.HOST_OOM if re.search(r"memory|pid", what) else None
-    return Reading(category=category, fields=about(found.string[:2000]))
+    return Reading(category=category, fields=about(match.string[:2000]))
 
 
 KUBE = HostFamily(
@@ -179,7 +179,7 @@ KUBE.consequence(
     also=LOST,
     weak=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
-    read=told,
+    read=node_of_event,
 )
 KUBE.root(
     "drain",
@@ -225,10 +225,10 @@ KUBE.root(
     severity=WARN,
     category=MAINTENANCE,
     weak=True,
-    read=lambda found, _after: Reading(
-        fields={**named(found, "node", "named", "cordoned", "draining")}
-        or about(found.string[:2000]),
-        weak=False if PLANNED.search(found.string) else None,
+    read=lambda match, _after: Reading(
+        fields={**named(match, "node", "named", "cordoned", "draining")}
+        or about(match.string[:2000]),
+        weak=False if PLANNED.search(match.string) else None,
     ),
 )
 KUBE.root(
@@ -258,7 +258,9 @@ KUBE.root(
     source=SOURCE,
     category=MAINTENANCE,
     weak=True,
-    read=lambda found, after: None if "ancelling deletion" in found.string else told(found, after),
+    read=lambda match, after: (
+        None if "ancelling deletion" in match.string else node_of_event(match, after)
+    ),
 )
 KUBE.root(
     "pressure",
@@ -304,7 +306,7 @@ KUBE.root(
     near_misses=("the node is shutting doors", "graceful node shutdown is off"),
     source=SOURCE,
     category=MAINTENANCE,
-    read=told,
+    read=node_of_event,
 )
 KUBE.root(
     "provider",
@@ -348,10 +350,10 @@ KUBE.root(
     source="Azure's scheduled events in AKS, aws-node-termination-handler, Karpenter,"
     " cluster-autoscaler",
     category=MAINTENANCE,
-    read=lambda found, after: (
+    read=lambda match, after: (
         None
-        if re.search(r"Scheduled[ \t]{1,8}False|NoPreempt", found.string)
-        else announced(found, after)
+        if re.search(r"Scheduled[ \t]{1,8}False|NoPreempt", match.string)
+        else announced(match, after)
     ),
 )
 KUBE.noise(

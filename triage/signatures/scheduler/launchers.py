@@ -25,7 +25,7 @@ HYDRA_PLACE = re.compile(r"PID (?P<pid>\d{1,10}) RUNNING AT (?P<node>[\w.-]{1,12
 HYDRA_RANK = re.compile(r"RANK (?P<rank>\d{1,7})\b")
 
 
-def hydra(_found: re.Match[str], after: Sequence[str]) -> Reading:
+def hydra(_match: re.Match[str], after: Sequence[str]) -> Reading:
     """The box that Hydra prints: rank, process, node and how it ended."""
     fields: dict[str, str] = {}
     ended = Reading()
@@ -47,9 +47,9 @@ def hydra(_found: re.Match[str], after: Sequence[str]) -> Reading:
     )
 
 
-def exited(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def exited(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The code or the signal, in whatever words."""
-    return of_exit(int(found["exit_code"]))
+    return of_exit(int(match["exit_code"]))
 
 
 LAUNCHER = Family("launcher", Kind.ELASTIC, traits=(Trait.ENDS_JOB,))
@@ -78,7 +78,7 @@ LAUNCHER.consequence(
     matches=("YOUR APPLICATION TERMINATED WITH THE EXIT STRING: Segmentation fault (signal 11)",),
     near_misses=("terminated with the exit string: none",),
     source=MPI,
-    read=lambda found, _after: of_signal(int(found["signal"])),
+    read=lambda match, _after: of_signal(int(match["signal"])),
 )
 LAUNCHER.consequence(
     "mpi_abort",
@@ -180,8 +180,8 @@ LAUNCHER.consequence(
     source="Composer: cli/launcher.py; launchers in their own words",
     each=True,
     # srun's own words are read by the scheduler's entries.
-    read=lambda found, after: (
-        None if int(found["exit_code"]) == 0 or "srun: " in found.string else exited(found, after)
+    read=lambda match, after: (
+        None if int(match["exit_code"]) == 0 or "srun: " in match.string else exited(match, after)
     ),
 )
 LAUNCHER.consequence(
@@ -196,7 +196,7 @@ LAUNCHER.consequence(
     near_misses=("the process was terminated on line 33: 4411 times",),
     source="bash: job status",
     blame=Blame.NOBODY,
-    read=lambda found, _after: of_signal(8 if found["why"].lower().startswith("float") else 15),
+    read=lambda match, _after: of_signal(8 if match["why"].lower().startswith("float") else 15),
 )
 LAUNCHER.consequence(
     "waits_for_end",
@@ -221,7 +221,7 @@ LAUNCHER.consequence(
     near_misses=("terminating all processes is the agent's task",),
     source="Composer, PyTorch: launchers",
     blame=Blame.NOBODY,
-    read=lambda found, _after: None if " is the " in found.string else Reading(),
+    read=lambda match, _after: None if " is the " in match.string else Reading(),
 )
 LAUNCHER.consequence(
     "rank_monitor",
@@ -257,10 +257,10 @@ LAUNCHER.consequence(
     also=(Category.HOST_STALL,),
     blame=Blame.ABSENT,
     traits=(Trait.TIMEOUT,),
-    read=lambda found, _after: (
+    read=lambda match, _after: (
         None
-        if re.search(r"\bno (?:job )?hang", found.string, re.IGNORECASE)
-        else Reading(peer=None if found["silent"] is None else f"rank {found['silent']}")
+        if re.search(r"\bno (?:job )?hang", match.string, re.IGNORECASE)
+        else Reading(peer=None if match["silent"] is None else f"rank {match['silent']}")
     ),
 )
 LAUNCHER.root(

@@ -24,9 +24,9 @@ MPI = "Open MPI, PRRTE and MPICH: launchers"
 SHELL = "bash: job status"
 
 
-def cancelled(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def cancelled(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Why Slurm ended it; without a reason a person or a failed task did."""
-    why = (found["why"] or "").upper()
+    why = (match["why"] or "").upper()
     fields = {"why": why} if why else {}
     if not why or ("FAILURE" in why and "NODE" not in why):
         return Reading(fields=fields)
@@ -42,9 +42,9 @@ TASK_ENDS = (
 )
 
 
-def task_end(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def task_end(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """How srun saw a task end."""
-    why = found["why"].lower()
+    why = match["why"].lower()
     for text, code, weak in TASK_ENDS:
         if why.startswith(text):
             return replace(of_exit(code), weak=weak)
@@ -56,17 +56,17 @@ def task_end(found: re.Match[str], _after: Sequence[str]) -> Reading:
     return replace(of_exit(int(code_text[1])), fields={"exit_code": code_text[1]})
 
 
-def by_signal(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def by_signal(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The signal that ended a process, by number or by name."""
-    groups = found.groupdict()
+    groups = match.groupdict()
     number = groups.get("signal")
     name = (groups.get("signal_name") or "").upper()
     return of_signal(int(number) if number else SIGNAL_NUMBER.get(name, 0))
 
 
-def container_exit(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def container_exit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """137 of a container is its memory limit until something else claims it."""
-    return of_exit(int(found["exit_code"]))
+    return of_exit(int(match["exit_code"]))
 
 
 SHELL_ENDS = {"segmentation fault": 11, "bus error": 7, "killed": 9, "illegal instruction": 4}
@@ -303,7 +303,7 @@ SCHEDULER.consequence(
     near_misses=("*** Process received signal ***",),
     source="UCX and Open MPI: signal handlers",
     each=True,
-    read=lambda found, _after: of_signal(int(found["signal"] or found["number"])),
+    read=lambda match, _after: of_signal(int(match["signal"] or match["number"])),
 )
 SCHEDULER.consequence(
     "shell_killed",
@@ -316,8 +316,8 @@ SCHEDULER.consequence(
     ),
     near_misses=("(core dumped) to /var/crash",),
     source=SHELL,
-    read=lambda found, _after: of_signal(
-        SHELL_ENDS.get((found["why"] or found["why2"] or found["why3"]).lower(), 6)
+    read=lambda match, _after: of_signal(
+        SHELL_ENDS.get((match["why"] or match["why2"] or match["why3"]).lower(), 6)
     ),
 )
 SCHEDULER.consequence(
@@ -368,7 +368,7 @@ SCHEDULER.root(
     near_misses=("object store is not running low on memory... fine",),
     source=RAY,
     category=Category.HOST_OOM,
-    read=lambda found, _after: Reading(weak=bool(found["guess"])),
+    read=lambda match, _after: Reading(weak=bool(match["guess"])),
 )
 SCHEDULER.root(
     "ray_worker_gone",

@@ -13,7 +13,7 @@ from triage.domain.category import Category
 from triage.domain.evidence import Blame, Kind, Trait
 from triage.signatures.family import CONSEQUENCE, FATAL, ROOT, WARN, HostFamily
 from triage.signatures.host.agent_words import part_of_reason
-from triage.signatures.scheduler.said_of_nodes import HOST, HOSTS, named
+from triage.signatures.scheduler.node_names import HOST, HOSTS, named
 from triage.signatures.signature import Reading, Scope
 
 __all__ = ["SIGNATURES"]
@@ -26,9 +26,9 @@ TABLES: Final = "Slurm: sacct, scontrol show job, squeue"
 JOB: Final = r"(?:JobId=|[Jj]ob )(?P<job>\d{1,12}(?:_\d{1,9})?)"
 
 
-def of_nodes(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def of_nodes(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """Whose node it is about; several nodes at once are a rack, or what somebody chose."""
-    fields = named(found, "nodes", "node")
+    fields = named(match, "nodes", "node")
     return Reading(fields=fields, blame=Blame.SHARED if "nodes" in fields else None)
 
 
@@ -45,9 +45,9 @@ ENDS: Final = {
 }
 
 
-def ended(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def ended(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The state in which accounting left the job."""
-    groups = found.groupdict()
+    groups = match.groupdict()
     state = (groups.get("state") or groups.get("record") or "").upper().split(" ")[0]
     role, category, weak = ENDS[state]
     return Reading(role=role, category=category, weak=weak)
@@ -127,8 +127,8 @@ SLURM.consequence(
     also=LOST,
     weak=True,
     traits=(Trait.ROOT_WHEN_ALONE,),
-    read=lambda found, _after: Reading(
-        fields=named(found, "nodes", "node", "removed", "batch", "down")
+    read=lambda match, _after: Reading(
+        fields=named(match, "nodes", "node", "removed", "batch", "down")
     ),
 )
 SLURM.consequence(
@@ -159,9 +159,9 @@ SLURM.consequence(
     near_misses=("Killing job 7711 (user request)",),
     also=LOST,
     weak=True,
-    read=lambda found, _after: Reading(
-        role=ROOT if "mainten" in (found["reason"] or "").lower() else None,
-        fields=named(found, "node"),
+    read=lambda match, _after: Reading(
+        role=ROOT if "mainten" in (match["reason"] or "").lower() else None,
+        fields=named(match, "node"),
     ),
 )
 SLURM.root(
@@ -184,7 +184,7 @@ SLURM.root(
         "slurmctld: power_save: suspending nodes gpu017",
     ),
     near_misses=("slurmctld: power_save: no nodes to suspend today",),
-    read=lambda found, _after: Reading(fields=named(found, "node", "nodes", "asap", "suspended")),
+    read=lambda match, _after: Reading(fields=named(match, "node", "nodes", "asap", "suspended")),
 )
 SLURM.root(
     "node_drained",
@@ -219,7 +219,7 @@ SLURM.root(
     ),
     severity=WARN,
     weak=True,
-    read=lambda found, _after: drained(found),
+    read=lambda match, _after: drained(match),
 )
 SLURM.consequence(
     "kill_task_failed",
@@ -233,7 +233,7 @@ SLURM.consequence(
     near_misses=("kill task failed over",),
     source=DAEMON + "; processes that do not end: they stand in a driver or a file system",
     weak=True,
-    read=lambda found, _after: None if "failed over" in found.string else of_nodes(found, ()),
+    read=lambda match, _after: None if "failed over" in match.string else of_nodes(match, ()),
 )
 SLURM.noise(
     "returned",
@@ -260,7 +260,7 @@ SLURM.noise(
     near_misses=("the shuttle returned to service", "the service is now responding"),
     severity=WARN,
     category=Category.NONE,
-    read=lambda found, _after: Reading(fields={**named(found, "nodes"), "recovered": "yes"}),
+    read=lambda match, _after: Reading(fields={**named(match, "nodes"), "recovered": "yes"}),
     each=False,
 )
 SLURM.root(
@@ -282,10 +282,10 @@ SLURM.root(
     category=Category.GPU,
     also=(Category.IO_BOARD,),
     weak=True,
-    read=lambda found, _after: Reading(
-        category=Category.HOST_MEMORY if "real_memory" in found["what"] else None,
-        also=() if "real_memory" in found["what"] else None,
-        fields=named(found, "node", "changed"),
+    read=lambda match, _after: Reading(
+        category=Category.HOST_MEMORY if "real_memory" in match["what"] else None,
+        also=() if "real_memory" in match["what"] else None,
+        fields=named(match, "node", "changed"),
     ),
 )
 SLURM.root(
@@ -310,7 +310,7 @@ SLURM.root(
     category=Category.DEPENDENCY,
     also=(Category.GPU, *LOST),
     weak=True,
-    read=lambda found, _after: by_script(found),
+    read=lambda match, _after: by_script(match),
 )
 SLURM.consequence(
     "accounting",
@@ -359,14 +359,14 @@ SLURM.consequence(
 )
 
 
-def drained(found: re.Match[str]) -> Reading:
+def drained(match: re.Match[str]) -> Reading:
     """A drain, by whichever of its forms."""
-    groups = found.groupdict()
-    fields = named(found, "nodes", "node", "set", "updated")
+    groups = match.groupdict()
+    fields = named(match, "nodes", "node", "set", "updated")
     reason = groups["reason"] or groups["reason2"] or groups["reason3"] or ""
     blame = Blame.SHARED if "nodes" in fields else None
     part = part_of_reason(reason)
-    if part.after_the_job or "drain_nodes:" in found[0]:  # the controller itself, not a person
+    if part.after_the_job or "drain_nodes:" in match[0]:  # the controller itself, not a person
         return Reading(role=CONSEQUENCE, fields=fields, blame=blame)
     if part.category is None or part.category is MAINTENANCE:
         return Reading(fields={**fields, **({"reason": reason} if reason else {})}, blame=blame)
@@ -381,11 +381,11 @@ def drained(found: re.Match[str]) -> Reading:
     )
 
 
-def by_script(found: re.Match[str]) -> Reading:
+def by_script(match: re.Match[str]) -> Reading:
     """What a prolog or epilog found wrong; an epilog runs when the job has ended."""
-    fields = named(found, "nodes")
-    part = part_of_reason(found["reason"])
-    after = found["which"].lower() == "epilog"
+    fields = named(match, "nodes")
+    part = part_of_reason(match["reason"])
+    after = match["which"].lower() == "epilog"
     return Reading(
         role=CONSEQUENCE if after else None,
         category=part.category,

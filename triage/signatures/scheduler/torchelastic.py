@@ -30,9 +30,9 @@ NEXT_ENTRY = re.compile(r"^\s*(?:\[\d{1,7}\]:|-{8,}|Root Cause \()")
 END_OF_TABLE = re.compile(r"^\s*={8,}")
 
 
-def entry(found: re.Match[str], after: Sequence[str]) -> Reading | None:
+def entry(match: re.Match[str], after: Sequence[str]) -> Reading | None:
     """One entry of a table; that of the root cause is the last before the closing rule."""
-    fields = {"time": found["time"]}
+    fields = {"time": match["time"]}
     code = None
     first = True
     for line in after:
@@ -61,30 +61,30 @@ def entry(found: re.Match[str], after: Sequence[str]) -> Reading | None:
     return replace(reading, fields=fields)
 
 
-def by_exit(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def by_exit(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The exit code of one worker."""
-    return of_exit(int(found["exit_code"]))
+    return of_exit(int(match["exit_code"]))
 
 
-def by_signal_name(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def by_signal_name(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The signal that ended one worker, by number or by name."""
-    groups = found.groupdict()
+    groups = match.groupdict()
     number = groups.get("signal")
     name = groups.get("signal_name")
     return of_signal(int(number) if number else SIGNAL_NUMBER.get((name or "").upper(), 0))
 
 
-def stop_signal(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def stop_signal(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """The agent was told to stop: by a person (2), a lost terminal (1) or a scheduler."""
-    number = found["signal"] or found["got"]
+    number = match["signal"] or match["got"]
     if number in ("1", "2"):
         return Reading(role=ROOT, weak=number == "1")
     return Reading()
 
 
-def event(found: re.Match[str], _after: Sequence[str]) -> Reading:
+def event(match: re.Match[str], _after: Sequence[str]) -> Reading:
     """A status event: the best printed source of (global rank, node)."""
-    if found["status"].upper() != "FAILED":
+    if match["status"].upper() != "FAILED":
         return Reading(role=NOISE, blame=Blame.NOBODY)
     return Reading()
 

@@ -31,9 +31,9 @@ def hosts_in(text: str) -> list[str]:
     return names if len(names) <= MAX_NAMED else []
 
 
-def named(found: re.Match[str], *groups: str) -> Mapping[str, str]:
+def named(match: re.Match[str], *groups: str) -> Mapping[str, str]:
     """The fields of the nodes that the first filled of ``groups`` names."""
-    known = found.groupdict()
+    known = match.groupdict()
     text = next((known[group] for group in groups if known.get(group)), None)
     names = [] if text is None else hosts_in(text)
     if len(names) == 1:
@@ -54,11 +54,11 @@ def of_an_event(text: str) -> Mapping[str, str]:
     """The fields of the node that an event of Kubernetes is about, else of the one that it names
     for a pod; nothing for any other line.
     """
-    found = EVENT.search(text) if "node/" in text or "pod/" in text else None
-    if found is None:
+    match = EVENT.search(text) if "node/" in text or "pod/" in text else None
+    if match is None:
         return {}
-    on = found if found["kind"] == "node" else ON_NODE.search(text, found.end())
+    on = match if match["kind"] == "node" else ON_NODE.search(text, match.end())
     if on is None:
         return {}
-    name = on["name" if on is found else "node"].rstrip(".,:;")
+    name = on["name" if on is match else "node"].rstrip(".,:;")
     return {"node": name, "said_of": name}
