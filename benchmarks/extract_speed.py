@@ -150,12 +150,14 @@ def result(code: str, *arguments: str) -> list[float]:
 def answered(packed: str) -> tuple[float, float, float]:
     """Seconds from the first extract sent to the answer, CPU seconds of the child, its peak MiB."""
     from triage.domain.answer_wire import answer_from_bytes
-    from triage.sandbox.pool import Sandbox
+    from triage.sandbox.pool import KnownOfJob, Sandbox
 
     with Sandbox() as reader:
         reader.analyse([], deadline_s=DEADLINE_S)
         began, cpu_s = time.perf_counter(), cpu_seconds(reader.pid)
-        found = reader.analyse(frames_in(packed), b'{"job_id": "1"}', deadline_s=DEADLINE_S)
+        found = reader.analyse(
+            frames_in(packed), KnownOfJob(b'{"job_id": "1"}'), deadline_s=DEADLINE_S
+        )
         took = time.perf_counter() - began
         cpu_s = cpu_seconds(reader.pid) - cpu_s
     if not answer_from_bytes(found.answer).suspects:

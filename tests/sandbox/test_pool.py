@@ -26,6 +26,7 @@ from triage.sandbox.first_compile import one_at_a_time
 from triage.sandbox.pool import (
     Analysis,
     FileToRead,
+    KnownOfJob,
     ReaderDied,
     ReaderFailed,
     ReaderTooSlow,
@@ -101,8 +102,8 @@ def test_the_child_is_told_of_standings_beside_what_a_job_json_says(reader: Sand
     prior = Prior(Grade.LEMON, "it was in trouble before")
     said = orjson.dumps({"standings": {node: prior.to_dict()}})
 
-    told = reader.analyse(packed, deadline_s=PATIENT_S, standings={node: prior})
-    not_told = reader.analyse(packed, said, deadline_s=PATIENT_S)
+    told = reader.analyse(packed, KnownOfJob(standings={node: prior}), deadline_s=PATIENT_S)
+    not_told = reader.analyse(packed, KnownOfJob(said), deadline_s=PATIENT_S)
 
     last = report_of(told)["suspects"][0]["because"][-1]
     assert (last["detector"], last["text"]) == ("history.standing", prior.text)
@@ -115,9 +116,11 @@ def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
     packed = reader.extract([log], deadline_s=PATIENT_S)
     found = reader.analyse(
         [one.packed for one in packed],
-        b'{"job_id": "4711", "world_size": "many"}',
-        [Refused("nodes/n1/x", "three readers lost")],
-        ["a note"],
+        KnownOfJob(
+            b'{"job_id": "4711", "world_size": "many"}',
+            [Refused("nodes/n1/x", "three readers lost")],
+            ["a note"],
+        ),
         deadline_s=PATIENT_S,
     )
     report = report_of(found)
@@ -134,7 +137,7 @@ def test_facts_refused_files_notes_and_the_time_of_the_stop_arrive(
 
 
 def test_nothing_at_all_is_answered_too(reader: Sandbox) -> None:
-    found = reader.analyse([], b"", deadline_s=PATIENT_S)
+    found = reader.analyse([], KnownOfJob(b""), deadline_s=PATIENT_S)
     assert "Nothing came in" in report_of(found)["verdict"]["summary"]
     assert found.dated == ()
 

@@ -1,16 +1,13 @@
 """Work that is due, done in this process."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from datetime import datetime
 
 import orjson
 
 from triage.domain.answer_wire import answer_to_bytes
 from triage.domain.exact_json import to_exact_json
 from triage.domain.job import job_from_dict
-from triage.domain.report import Refused
-from triage.domain.standing import Prior
 from triage.domain.states import WorkKind
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.wire import pack, unpack
@@ -18,7 +15,7 @@ from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import evidence_rows, study_of
 from triage.sandbox.child import state_of
-from triage.sandbox.pool import Analysis, Extracted, FileToRead
+from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.server.work import runner_of
 from triage.services.context import Context
@@ -43,16 +40,15 @@ class ReadersHere:
     def analyse(
         self,
         packed: Iterable[bytes],
-        facts_json: bytes = b"{}",
-        refused: Iterable[Refused] = (),
-        notes: Iterable[str] = (),
-        at: datetime | None = None,
+        known: KnownOfJob = NOTHING_KNOWN,
         *,
         deadline_s: float,
-        standings: Mapping[str, Prior] | None = None,
     ) -> Analysis:
-        facts = replace(job_from_dict(orjson.loads(facts_json)), standings=dict(standings or {}))
-        study = study_of(map(unpack, packed), facts, list(refused), list(notes), at)
+        facts = job_from_dict(orjson.loads(known.facts_json))
+        facts = replace(facts, standings=dict(known.standings))
+        study = study_of(
+            map(unpack, packed), facts, list(known.refused), list(known.notes), known.at
+        )
         return Analysis(
             answer=answer_to_bytes(study.report.answer),
             dated=study.dated,

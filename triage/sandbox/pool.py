@@ -13,7 +13,7 @@ import threading
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, Self
@@ -29,9 +29,11 @@ from triage.sandbox.process import STOP_S, ReaderProcess
 from triage.sandbox.protocol import Closed, TooLate
 
 __all__ = [
+    "NOTHING_KNOWN",
     "Analysis",
     "Extracted",
     "FileToRead",
+    "KnownOfJob",
     "ReaderDied",
     "ReaderFailed",
     "ReaderTooSlow",
@@ -76,6 +78,25 @@ class Extracted:
     rows: bytes
     state: ArtifactState
     reason: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class KnownOfJob:
+    """What is known of a job beside its files.
+
+    ``facts_json`` is as in ``job.json``; ``refused`` are files without an extract; ``at`` is when
+    the job stopped; ``standings`` are what our own record knows of nodes, and stand in no
+    ``job.json``.
+    """
+
+    facts_json: bytes = b"{}"
+    refused: Sequence[Refused] = ()
+    notes: Sequence[str] = ()
+    at: datetime | None = None
+    standings: Mapping[str, Prior] = field(default_factory=lambda: NO_STANDINGS)
+
+
+NOTHING_KNOWN: Final = KnownOfJob()
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,29 +163,22 @@ class Sandbox:
     def analyse(
         self,
         packed: Iterable[bytes],
-        facts_json: bytes = b"{}",
-        refused: Iterable[Refused] = (),
-        notes: Iterable[str] = (),
-        at: datetime | None = None,
+        known: KnownOfJob = NOTHING_KNOWN,
         *,
         deadline_s: float,
-        standings: Mapping[str, Prior] = NO_STANDINGS,
     ) -> Analysis:
         """The answer that follows from packed extracts, which may come from a generator.
 
-        ``facts_json`` is what is known of the job, as in ``job.json``; ``refused`` are files
-        without an extract; ``at`` is when the job stopped; ``standings`` are what our own record
-        knows of nodes, and stand in no ``job.json``. Raises as :meth:`extract` does; an
-        extract that is damaged is a :class:`ReaderFailed`.
+        Raises as :meth:`extract` does; an extract that is damaged is a :class:`ReaderFailed`.
         """
         asked = {
             "do": "analyse",
-            "refused": [[one.artifact, one.why] for one in refused],
-            "notes": list(notes),
-            "at": None if at is None else at.isoformat(),
-            "standings": {node: prior.to_dict() for node, prior in standings.items()},
+            "refused": [[file.artifact, file.why] for file in known.refused],
+            "notes": list(known.notes),
+            "at": None if known.at is None else known.at.isoformat(),
+            "standings": {node: prior.to_dict() for node, prior in known.standings.items()},
         }
-        told, parts = self.call(asked, frames_of(facts_json, packed), deadline_s)
+        told, parts = self.call(asked, frames_of(known.facts_json, packed), deadline_s)
         answer, dated = parts
         rows = tuple(DatedRow(*values) for values in from_exact_json(dated))
         return Analysis(answer, rows, told["seconds"], told["peak_mib"])
@@ -299,19 +313,13 @@ class SandboxPool:
     def analyse(
         self,
         packed: Iterable[bytes],
-        facts_json: bytes = b"{}",
-        refused: Iterable[Refused] = (),
-        notes: Iterable[str] = (),
-        at: datetime | None = None,
+        known: KnownOfJob = NOTHING_KNOWN,
         *,
         deadline_s: float,
-        standings: Mapping[str, Prior] = NO_STANDINGS,
     ) -> Analysis:
         """As :meth:`Sandbox.analyse`, by the next free child."""
         with self.lease() as one:
-            return one.analyse(
-                packed, facts_json, refused, notes, at, deadline_s=deadline_s, standings=standings
-            )
+            return one.analyse(packed, known, deadline_s=deadline_s)
 
     def close(self) -> None:
         """End all children; see :meth:`Sandbox.close`."""

@@ -1,12 +1,9 @@
 """Readers: whoever turns files into extracts and extracts into an answer, as tasks see them."""
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
-from triage.domain.report import Refused
-from triage.domain.standing import NO_STANDINGS, Prior
-from triage.sandbox.pool import Analysis, Extracted, FileToRead
+from triage.sandbox.pool import NOTHING_KNOWN, Analysis, Extracted, FileToRead, KnownOfJob
 
 __all__ = ["Readers"]
 
@@ -14,7 +11,7 @@ __all__ = ["Readers"]
 class Readers(Protocol):
     """A pool of children that can be killed; in tests, readers in the same process.
 
-    Both raise ``ReaderDied``, ``ReaderTooSlow`` and ``ReaderFailed`` of ``isolated``.
+    Both raise ``ReaderDied``, ``ReaderTooSlow`` and ``ReaderFailed``.
     """
 
     def extract(
@@ -26,13 +23,9 @@ class Readers(Protocol):
     def analyse(
         self,
         packed: Iterable[bytes],
-        facts_json: bytes = b"{}",
-        refused: Iterable[Refused] = (),
-        notes: Iterable[str] = (),
-        at: datetime | None = None,
+        known: KnownOfJob = NOTHING_KNOWN,
         *,
         deadline_s: float,
-        standings: Mapping[str, Prior] = NO_STANDINGS,
     ) -> Analysis:
         """The answer that follows from packed extracts."""
         ...

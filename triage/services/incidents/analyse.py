@@ -23,7 +23,7 @@ from triage.errors import Unavailable
 from triage.notify.message import Event
 from triage.queue.claim import Claim
 from triage.render.data import wire
-from triage.sandbox.pool import Analysis
+from triage.sandbox.pool import Analysis, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.notifications.outbox import tell
@@ -150,11 +150,13 @@ def answer(
         refused = [Refused(name, why) for name, why in artifacts.quarantined(session, st.id)]
         analysis = readers.analyse(
             evidence.extracts_of(session, st.id),
-            orjson.dumps(facts, default=str),
-            refused=refused,
-            notes=[] if st.num_artifacts else ["nothing was uploaded for this failure"],
+            KnownOfJob(
+                facts_json=orjson.dumps(facts, default=str),
+                refused=refused,
+                notes=() if st.num_artifacts else ("nothing was uploaded for this failure",),
+                standings=standings,
+            ),
             deadline_s=ctx.settings.analyse_deadline_s,
-            standings=standings,
         )
     seconds = time.monotonic() - began
     log.info(
