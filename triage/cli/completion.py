@@ -68,28 +68,31 @@ def tree(group: Any, path: tuple[str, ...] = ()) -> Iterator[Command]:  # noqa: 
 
 
 def options_of(parameters: Iterable[Any], takes: Mapping[str, Any]) -> Iterator[Option]:
-    for one in parameters:
-        if one.param_type_name != "option" or one.hidden or one.name not in takes:
+    for parameter in parameters:
+        if parameter.param_type_name != "option" or parameter.hidden or parameter.name not in takes:
             continue
-        hint = takes[one.name]
+        hint = takes[parameter.name]
         yield Option(
-            (*one.opts, *one.secondary_opts),
-            first_sentence(one.help),
-            not one.is_flag,
+            (*parameter.opts, *parameter.secondary_opts),
+            first_sentence(parameter.help),
+            not parameter.is_flag,
             choices_of(hint),
-            Path in kinds_of(hint) or one.metavar in FILES,
+            Path in kinds_of(hint) or parameter.metavar in FILES,
         )
 
 
 def kinds_of(hint: Any) -> tuple[Any, ...]:  # noqa: ANN401
     """The types inside ``list[Path]``, ``Path | None`` or ``Path``."""
     inner = get_args(hint)
-    return tuple(kind for one in inner for kind in kinds_of(one)) if inner else (hint,)
+    return tuple(kind for inside in inner for kind in kinds_of(inside)) if inner else (hint,)
 
 
 def choices_of(hint: Any) -> tuple[str, ...]:  # noqa: ANN401
     return tuple(
-        str(one) for kind in kinds_of(hint) if isinstance(kind, EnumType) for one in list[Any](kind)
+        str(choice)
+        for kind in kinds_of(hint)
+        if isinstance(kind, EnumType)
+        for choice in list[Any](kind)
     )
 
 

@@ -12,8 +12,8 @@ __all__ = ["bash", "fish", "zsh"]
 
 def bash(commands: Sequence[Command]) -> str:
     """For bash 4 and later."""
-    cases = "\n".join(_bash_case(one) for one in commands)
-    paths = " ".join(_quoted(" ".join(one.path)) for one in commands if one.path)
+    cases = "\n".join(_bash_case(command) for command in commands)
+    paths = " ".join(_quoted(" ".join(command.path)) for command in commands if command.path)
     return f"""# bash completion for triage; source it
 _triage() {{
   local current=${{COMP_WORDS[COMP_CWORD]}} previous=${{COMP_WORDS[COMP_CWORD-1]}}
@@ -42,17 +42,17 @@ complete -F _triage triage
 """
 
 
-def _bash_case(one: Command) -> str:
-    options = " ".join(name for option in one.options for name in option.names)
-    lines = [f"    {_quoted(' '.join(one.path))})", f"      options={_quoted(options)}"]
-    values = " ".join((*one.below, *one.choices))
-    after = [line for option in one.options for line in _bash_value(option)]
+def _bash_case(command: Command) -> str:
+    options = " ".join(name for option in command.options for name in option.names)
+    lines = [f"    {_quoted(' '.join(command.path))})", f"      options={_quoted(options)}"]
+    values = " ".join((*command.below, *command.choices))
+    after = [line for option in command.options for line in _bash_value(option)]
     if after:
         lines += ['      case "$previous" in', *after]
-        lines.append(f"        *) values={_quoted(values)} files={_flag(one.takes_paths)} ;;")
+        lines.append(f"        *) values={_quoted(values)} files={_flag(command.takes_paths)} ;;")
         lines.append("      esac")
     else:
-        lines.append(f"      values={_quoted(values)} files={_flag(one.takes_paths)}")
+        lines.append(f"      values={_quoted(values)} files={_flag(command.takes_paths)}")
     return "\n".join([*lines, "      ;;"])
 
 
@@ -70,7 +70,7 @@ def _flag(yes: bool) -> str:
 
 def zsh(commands: Sequence[Command]) -> str:
     """For zsh 5 and later, with compinit."""
-    functions = "\n".join(_zsh_function(one) for one in commands)
+    functions = "\n".join(_zsh_function(command) for command in commands)
     return f"""#compdef triage
 # zsh completion for triage; source it, or save it as _triage in a folder of $fpath
 {functions}
@@ -78,19 +78,19 @@ compdef _triage triage
 """
 
 
-def _zsh_function(one: Command) -> str:
-    name = "_".join(("_triage", *one.path)).replace("-", "_")
-    specs = [_zsh_option(option) for option in one.options]
-    if one.below:
+def _zsh_function(command: Command) -> str:
+    name = "_".join(("_triage", *command.path)).replace("-", "_")
+    specs = [_zsh_option(option) for option in command.options]
+    if command.below:
         specs += ["'1: :->command'", "'*:: :->rest'"]
-    elif one.choices:
-        specs.append(_quoted(f"1: :({' '.join(one.choices)})"))
-    elif one.takes_paths:
+    elif command.choices:
+        specs.append(_quoted(f"1: :({' '.join(command.choices)})"))
+    elif command.takes_paths:
         specs.append("'*:path:_files'")
     joined = " \\\n    ".join(specs)
     lines = [f"{name}() {{", "  local state line", f"  _arguments -C \\\n    {joined}"]
-    if one.below:
-        below = " ".join(one.below)
+    if command.below:
+        below = " ".join(command.below)
         prefix = f"{name}_"
         lines += [
             "  case $state in",
@@ -117,23 +117,23 @@ def _zsh_option(option: Option) -> str:
 def fish(commands: Sequence[Command]) -> str:
     """For fish 3 and later."""
     lines = ["# fish completion for triage", "complete -c triage -f"]
-    helps = {one.path: one.help for one in commands}
-    for one in commands:
-        here = _fish_here(one)
-        for name in one.below:
-            text = _quoted(helps[(*one.path, name)])
+    helps = {command.path: command.help for command in commands}
+    for command in commands:
+        here = _fish_here(command)
+        for name in command.below:
+            text = _quoted(helps[(*command.path, name)])
             lines.append(f"complete -c triage -n {_quoted(here)} -a {name} -d {text}")
-        lines += [f"complete -c triage -n {_quoted(here)} -a {word}" for word in one.choices]
-        if one.takes_paths:
+        lines += [f"complete -c triage -n {_quoted(here)} -a {word}" for word in command.choices]
+        if command.takes_paths:
             lines.append(f"complete -c triage -n {_quoted(here)} -F")
-        lines += [_fish_option(here, option) for option in one.options]
+        lines += [_fish_option(here, option) for option in command.options]
     return "\n".join(lines) + "\n"
 
 
-def _fish_here(one: Command) -> str:
-    seen = [f"__fish_seen_subcommand_from {word}" for word in one.path]
-    if one.below:
-        seen.append(f"not __fish_seen_subcommand_from {' '.join(one.below)}")
+def _fish_here(command: Command) -> str:
+    seen = [f"__fish_seen_subcommand_from {word}" for word in command.path]
+    if command.below:
+        seen.append(f"not __fish_seen_subcommand_from {' '.join(command.below)}")
     return "; and ".join(seen)
 
 

@@ -33,7 +33,7 @@ def doctor(
         findings = examine(settings)
         fails = any(finding.health is Health.FAIL for finding in findings)
         if as_json:
-            report = {"healthy": not fails, "findings": [one.to_dict() for one in findings]}
+            report = {"healthy": not fails, "findings": [finding.to_dict() for finding in findings]}
             typer.echo(json.dumps(report, indent=2))
         else:
             for finding in findings:

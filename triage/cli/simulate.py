@@ -222,7 +222,7 @@ def simulate(
 
 def _sizes(text: str) -> list[int]:
     try:
-        return [int(one) for one in text.split(",")]
+        return [int(number) for number in text.split(",")]
     except ValueError as error:
         raise UsageError(f"--sizes {text}: give numbers of ranks like 16,64") from error
 
@@ -256,6 +256,6 @@ def _list() -> None:
     for kind in KINDS.values():
         print("\n".join(wrap(kind.about, WIDTH, first=f"  {kind.name:<18}")))
     print("scenarios, whole incidents (a category's name gives one of its scenarios):")
-    for one in SCENARIOS.values():
-        first = f"  {one.name:<18} {one.category:<18}"
-        print("\n".join(wrap(one.about, WIDTH, first=first)))
+    for scenario in SCENARIOS.values():
+        first = f"  {scenario.name:<18} {scenario.category:<18}"
+        print("\n".join(wrap(scenario.about, WIDTH, first=first)))

@@ -108,9 +108,10 @@ def state_lines(incident: "Incident", state: str) -> list[str]:
     if verdict is None:
         return lines
     lines.append(f"  {one_line(verdict.summary, 300)}")
-    for one in incident.report.answer.suspects[:MAX_SUSPECTS]:
-        where = one_line(one.node or f"rank {condense(one.ranks, max_chars=20)}", 40)
-        lines.append(f"  {one.position}. {where}, {one.category}, {belief(one.score)}, {one.role}")
+    for suspect in incident.report.answer.suspects[:MAX_SUSPECTS]:
+        where = one_line(suspect.node or f"rank {condense(suspect.ranks, max_chars=20)}", 40)
+        facts = f"{suspect.category}, {belief(suspect.score)}, {suspect.role}"
+        lines.append(f"  {suspect.position}. {where}, {facts}")
     return lines
 
 

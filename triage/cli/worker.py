@@ -41,7 +41,7 @@ def worker(
 ) -> int:
     """Run a worker; the help stands in ``WORKER_HELP``."""
     options = ["--concurrency", str(concurrency), "--pool", pool]
-    options += [word for one in kind or [] for word in ("--kind", one)]
+    options += [word for name in kind or [] for word in ("--kind", name)]
     with service_packages():
         # By name: the library knows no worker.
         return int(importlib.import_module("workers.worker").main(options))

@@ -67,7 +67,7 @@ class Outcome(NamedTuple):
     @property
     def complete(self) -> bool:
         """Whether the service has all there is."""
-        unsent = [one for one in self.bundles if one.answer.kind != ACCEPTED]
+        unsent = [bundle for bundle in self.bundles if bundle.answer.kind != ACCEPTED]
         return not (unsent or self.trouble or self.waiting)
 
 
@@ -162,7 +162,7 @@ def _spooled(
         wait_until_written(context, context.deadline.part(share))
     pack_by = context.deadline.part(PACK_SHARE)
     artifacts, notes = _search(context._replace(deadline=context.deadline.part(LOOK_SHARE)))
-    if options.only_with_dumps and not any(one.kind == DUMP for one in artifacts):
+    if options.only_with_dumps and not any(artifact.kind == DUMP for artifact in artifacts):
         notes.append(Skipped("dumps", "none found, so nothing is sent", usual=True))
         return [], notes
     own = [artifact for artifact in artifacts if not artifact.shared]
@@ -221,17 +221,17 @@ def _search(context: SearchContext) -> tuple[list[Artifact], list[Skipped]]:
     notes: list[Skipped] = []
     taken: set[str] = set()
     for source in SOURCES:
-        for one in source.poll(context):
-            if isinstance(one, Skipped):
-                notes.append(one)
+        for item in source.poll(context):
+            if isinstance(item, Skipped):
+                notes.append(item)
                 continue
-            why = why_left(one, context)
+            why = why_left(item, context)
             if why:
-                notes.append(Skipped(one.path, why, usual=True))
-            elif one.path not in taken:
+                notes.append(Skipped(item.path, why, usual=True))
+            elif item.path not in taken:
                 # A pattern for logs that fits a dump too sends it once, as a dump.
-                taken.add(one.path)
-                artifacts.append(one)
+                taken.add(item.path)
+                artifacts.append(item)
     return artifacts, notes
 
 

@@ -34,7 +34,7 @@ def lines_of(outcome: Outcome) -> list[str]:
         lines.append(_bundle_line(bundle, outcome))
     if not outcome.bundles and not outcome.older and not outcome.trouble:
         lines.append("nothing to send")
-    if outcome.waiting and not any(one.answer.kind != ACCEPTED for one in outcome.bundles):
+    if outcome.waiting and not any(bundle.answer.kind != ACCEPTED for bundle in outcome.bundles):
         lines.append(f"{_many(outcome.waiting, 'bundle')} still in {outcome.spool}")
     return [hide_tokens(line) for line in lines]
 

@@ -48,7 +48,7 @@ class Guard:
         self._resolve = resolve or resolve_by_system
         names: set[str] = set()
         networks: list[IPv4Network | IPv6Network] = []
-        for entry in filter(None, (one.strip().lower().removesuffix(".") for one in allow)):
+        for entry in filter(None, (text.strip().lower().removesuffix(".") for text in allow)):
             network = _network(entry)
             if network is not None:
                 networks.append(network)

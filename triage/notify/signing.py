@@ -38,7 +38,7 @@ def sign(secrets: Sequence[str], message_id: str, at: datetime, body: bytes) -> 
     return {
         "webhook-id": message_id,
         "webhook-timestamp": seconds,
-        "webhook-signature": " ".join(_signature(_key(one), signed) for one in secrets),
+        "webhook-signature": " ".join(_signature(_key(secret), signed) for secret in secrets),
     }
 
 

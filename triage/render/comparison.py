@@ -137,8 +137,8 @@ def similar(
     return table(rows[:most], SIMILAR)
 
 
-def _report(one: Reported | Mapping[str, Any]) -> Mapping[str, Any]:
-    return one if isinstance(one, Mapping) else one.to_dict()
+def _report(incident: Reported | Mapping[str, Any]) -> Mapping[str, Any]:
+    return incident if isinstance(incident, Mapping) else incident.to_dict()
 
 
 def _about(report: Mapping[str, Any]) -> dict[str, Any]:

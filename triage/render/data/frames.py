@@ -125,18 +125,18 @@ def collectives(answer: Answer) -> "DataFrame":
     """The collectives in question, in the order of the answer, with those of ``COLLECTIVES``."""
     rows = (
         {
-            "pg": one.pg,
-            "desc": one.desc,
-            "seq_id": one.seq_id,
-            "op": one.op,
-            "waiting": one.waiting,
-            "missing": one.missing,
-            "mismatched": one.mismatched,
-            "num_waiting": len(one.waiting),
-            "num_missing": len(one.missing),
-            "num_mismatched": len(one.mismatched),
+            "pg": collective.pg,
+            "desc": collective.desc,
+            "seq_id": collective.seq_id,
+            "op": collective.op,
+            "waiting": collective.waiting,
+            "missing": collective.missing,
+            "mismatched": collective.mismatched,
+            "num_waiting": len(collective.waiting),
+            "num_missing": len(collective.missing),
+            "num_mismatched": len(collective.mismatched),
         }
-        for one in answer.collectives
+        for collective in answer.collectives
     )
     return table(rows, COLLECTIVES)
 
@@ -168,7 +168,7 @@ def _seen(seen: Coverage) -> Iterator[dict[str, Any]]:
         yield {"what": what, "count": getattr(seen, what)}
     yield from ({"what": "rank_without_dump", "rank": rank} for rank in seen.ranks_without_dump)
     for what, files in (("partial", seen.partial), ("unreadable", seen.unreadable)):
-        yield from ({"what": what, "artifact": one.artifact, "text": one.why} for one in files)
+        yield from ({"what": what, "artifact": file.artifact, "text": file.why} for file in files)
     yield from ({"what": "note", "text": note} for note in seen.notes)
 
 

@@ -97,8 +97,10 @@ def events(trace: Trace) -> Iterator[Event]:
     pid_of_rank = {rank: pid_of[node or NO_NODE] for rank, node in trace.nodes.items()}
     threads = {place: number for number, place in enumerate(sorted(trace.streams), start=1)}
     yield from tracks(trace, pid_of, pid_of_rank, threads)
-    for one in trace.operations:
-        yield slice_of(trace, one, pid_of_rank[one.rank], threads[one.rank, one.stream])
+    for operation in trace.operations:
+        yield slice_of(
+            trace, operation, pid_of_rank[operation.rank], threads[operation.rank, operation.stream]
+        )
     yield from arrows(trace, pid_of_rank, threads)
     if len(nodes) > 1:
         for pid in pid_of.values():
@@ -136,30 +138,30 @@ def named(what: str, pid: int, tid: int, **args: str | int) -> Event:
     return {"ph": "M", "name": what, "pid": pid, "tid": tid, "args": args}
 
 
-def slice_of(trace: Trace, one: Operation, pid: int, tid: int) -> Event:
-    args: Event = {"rank": one.rank, "seq_id": one.seq_id, "state": one.state}
-    if one.sizes:
-        args["sizes"] = shown(one.sizes)
-    if one.stack:
-        args["stack"] = shown(one.stack)
+def slice_of(trace: Trace, operation: Operation, pid: int, tid: int) -> Event:
+    args: Event = {"rank": operation.rank, "seq_id": operation.seq_id, "state": operation.state}
+    if operation.sizes:
+        args["sizes"] = shown(operation.sizes)
+    if operation.stack:
+        args["stack"] = shown(operation.stack)
     event: Event = {
         "ph": "X",
-        "name": shown(f"{one.name} #{one.seq_id}"),
-        "cat": "send/recv" if one.p2p else "collective",
+        "name": shown(f"{operation.name} #{operation.seq_id}"),
+        "cat": "send/recv" if operation.p2p else "collective",
         "pid": pid,
         "tid": tid,
-        "ts": microseconds(trace, one.start_ns),
+        "ts": microseconds(trace, operation.start_ns),
         "args": args,
     }
-    if one.state != "completed":
+    if operation.state != "completed":
         event["name"] += " (never completed)"
-        event["dur"] = (one.end_ns - one.start_ns) / 1e3
-    elif one.lasted_ms is None:
+        event["dur"] = (operation.end_ns - operation.start_ns) / 1e3
+    elif operation.lasted_ms is None:
         args["time"] = "when the host issued it; nothing says how long it took"
         event |= {"ph": "i", "s": "t"}
     else:
-        args["end_noticed_after_ms"] = round(one.lasted_ms, 3)
-        event["dur"] = (one.end_ns - one.start_ns) / 1e3
+        args["end_noticed_after_ms"] = round(operation.lasted_ms, 3)
+        event["dur"] = (operation.end_ns - operation.start_ns) / 1e3
     return event
 
 
@@ -168,23 +170,25 @@ def arrows(
 ) -> Iterator[Event]:
     """From the first member that waits in a collective to each of the others."""
     members: dict[tuple[int, int], list[Operation]] = defaultdict(list)
-    for one in trace.operations:
-        if one.key is not None and one.state != "completed":
-            members[one.key].append(one)
+    for operation in trace.operations:
+        if operation.key is not None and operation.state != "completed":
+            members[operation.key].append(operation)
     number = 0
     for key in sorted(members):
-        early, *others = sorted(members[key], key=lambda one: (one.start_ns, one.rank))
+        early, *others = sorted(
+            members[key], key=lambda operation: (operation.start_ns, operation.rank)
+        )
         for late in others[:MAX_FLOWS]:
             number += 1
-            for phase, one in (("s", early), ("f", late)):
+            for phase, operation in (("s", early), ("f", late)):
                 yield {
                     "ph": phase,
                     "id": number,
                     "name": "same collective",
                     "cat": "collective",
-                    "pid": pid_of_rank[one.rank],
-                    "tid": threads[one.rank, one.stream],
-                    "ts": microseconds(trace, max(one.start_ns, early.start_ns)),
+                    "pid": pid_of_rank[operation.rank],
+                    "tid": threads[operation.rank, operation.stream],
+                    "ts": microseconds(trace, max(operation.start_ns, early.start_ns)),
                     **({"bp": "e"} if phase == "f" else {}),
                 }
 

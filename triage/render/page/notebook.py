@@ -64,15 +64,15 @@ def _facts(answer: Answer) -> str:
 def _suspects(shown: Sequence[Suspect]) -> Html:
     rows = [
         (
-            str(one.position),
-            one.node or "unknown",
-            condense(one.ranks, max_chars=40),
-            str(one.category),
-            belief(one.score),
-            str(one.role),
-            one_line(one.because[0].text, 160) if one.because else "",
+            str(suspect.position),
+            suspect.node or "unknown",
+            condense(suspect.ranks, max_chars=40),
+            str(suspect.category),
+            belief(suspect.score),
+            str(suspect.role),
+            one_line(suspect.because[0].text, 160) if suspect.because else "",
         )
-        for one in shown
+        for suspect in shown
     ]
     return html_table(_HEAD, rows)
 

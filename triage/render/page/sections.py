@@ -90,23 +90,23 @@ def suspects(ranked: Sequence[Suspect], top: int | None = None) -> Html:
     )
 
 
-def _suspect(one: Suspect, num_columns: int) -> Html:
-    reasons = join(reason(because) for because in one.because[:MAX_REASONS])
-    left = _left_out(len(one.because) - MAX_REASONS, "more reason", tag="li")
-    words = (str(one.category), _probability(one.score))
+def _suspect(suspect: Suspect, num_columns: int) -> Html:
+    reasons = join(reason(because) for because in suspect.because[:MAX_REASONS])
+    left = _left_out(len(suspect.because) - MAX_REASONS, "more reason", tag="li")
+    words = (str(suspect.category), _probability(suspect.score))
     return el(
         "tbody",
-        {"class": str(one.role)},
+        {"class": str(suspect.role)},
         el(
             "tr",
             None,
-            el("td", None, str(one.position)),
-            el("th", {"scope": "row"}, one.node or "unknown"),
-            el("td", None, condense(one.ranks, max_chars=_CELL_CHARS)),
-            el("td", None, ", ".join(one.gpus)),
+            el("td", None, str(suspect.position)),
+            el("th", {"scope": "row"}, suspect.node or "unknown"),
+            el("td", None, condense(suspect.ranks, max_chars=_CELL_CHARS)),
+            el("td", None, ", ".join(suspect.gpus)),
             join(el("td", {"class": "short"}, word) for word in words),
-            el("td", {"class": "short role"}, str(one.role)),
-            el("td", {"class": "short"}, str(one.action)),
+            el("td", {"class": "short role"}, str(suspect.role)),
+            el("td", {"class": "short"}, str(suspect.action)),
         ),
         el(
             "tr",
@@ -200,16 +200,16 @@ def collectives(stuck: Sequence[CollectiveAtFrontier]) -> Html:
     )
 
 
-def _collective(one: CollectiveAtFrontier) -> Html:
-    group = one.desc or f"group {one.pg}"
-    if one.desc and one.pg and one.pg != one.desc:
-        group += f" ({one.pg})"
-    members = (one.missing, one.mismatched, one.waiting)
+def _collective(collective: CollectiveAtFrontier) -> Html:
+    group = collective.desc or f"group {collective.pg}"
+    if collective.desc and collective.pg and collective.pg != collective.desc:
+        group += f" ({collective.pg})"
+    members = (collective.missing, collective.mismatched, collective.waiting)
     return el(
         "tr",
         None,
         el("th", {"scope": "row"}, group),
-        el("td", None, f"{one.op} #{one.seq_id}"),
+        el("td", None, f"{collective.op} #{collective.seq_id}"),
         join(
             el("td", {"class": "mono"}, condense(ranks, max_chars=_CELL_CHARS)) for ranks in members
         ),

@@ -86,7 +86,9 @@ def as_svg(progress: JobProgress | None) -> Html:
             _panel(name, colour, at, values, _TOP + index * (_PANEL + _GAP))
             for index, (name, colour, values) in enumerate(panels)
         ),
-        join(_change(one, progress, axis, floor) for one in progress.changes if one.lasting),
+        join(
+            _change(change, progress, axis, floor) for change in progress.changes if change.lasting
+        ),
         _ends(progress, axis, floor),
     )
 

@@ -40,7 +40,7 @@ class Axis:
     """Seconds from the stop -> x. Both sides are as long as their farthest moment needs."""
 
     def __init__(self, seconds: Sequence[float]) -> None:
-        self.before = _reach(max((-one for one in seconds), default=0.0))
+        self.before = _reach(max((-second for second in seconds), default=0.0))
         self.after = _reach(max(seconds, default=0.0))
         self.unit = _PLOT / (self.before + self.after)
 

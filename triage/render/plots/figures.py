@@ -50,5 +50,5 @@ class Plots:
         """The delay that each rank causes per operation, in ms."""
         from triage.render.plots.lateness import draw
 
-        suspected = {rank for one in self._answer.suspects for rank in one.ranks}
+        suspected = {rank for suspect in self._answer.suspects for rank in suspect.ranks}
         return draw(self._lateness(), suspected, ax)

@@ -59,7 +59,7 @@ def draw(ranks: Sequence[RankState], ax: "Axes | None" = None) -> "Axes":
     """All ``ranks`` on ``ax``; a sentence where there are none."""
     if not ranks:
         return say_nothing(axes(ax, 6, 1.2), "Nothing tells the ranks: there are no dumps.")
-    ordered = sorted(ranks, key=lambda one: one.rank)
+    ordered = sorted(ranks, key=lambda rank_state: rank_state.rank)
     plan = _plan(ordered)
     cell = min(_CELL, _WIDTH / plan.num_columns)
     width = max(4.6, plan.num_columns * cell) + 1.5
@@ -75,13 +75,13 @@ def draw(ranks: Sequence[RankState], ax: "Axes | None" = None) -> "Axes":
 
 def _plan(ordered: Sequence[RankState]) -> _Plan:
     nodes: dict[str, list[int]] = defaultdict(list)
-    for one in ordered:
-        if one.node is not None:
-            nodes[one.node].append(one.rank)
+    for rank_state in ordered:
+        if rank_state.node is not None:
+            nodes[rank_state.node].append(rank_state.rank)
     tallest = max(map(len, nodes.values()), default=0)
     if sum(map(len, nodes.values())) == len(ordered) and 0 < tallest <= _MAX_PER_NODE:
         return _by_node(nodes, tallest)
-    return _by_row([one.rank for one in ordered])
+    return _by_row([rank_state.rank for rank_state in ordered])
 
 
 def _by_node(nodes: Mapping[str, Sequence[int]], tallest: int) -> _Plan:
@@ -119,9 +119,9 @@ def _paint(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
     from matplotlib.colors import ListedColormap
 
     image = np.full((plan.num_rows, plan.num_columns), np.nan)
-    for one in ordered:
-        column, row = plan.places[one.rank]
-        image[row, column] = STATES.index(state_of(one))
+    for rank_state in ordered:
+        column, row = plan.places[rank_state.rank]
+        image[row, column] = STATES.index(state_of(rank_state))
     colours = ListedColormap([style_of(state).fill for state in STATES])
     ax.pcolormesh(
         np.arange(plan.num_columns + 1) - 0.5,
@@ -142,7 +142,9 @@ def _mark(ax: "Axes", ordered: Sequence[RankState], plan: _Plan, *, size: float)
     small = size < 6
     for state in reversed(_MARKED):
         style = style_of(state)
-        at = [plan.places[one.rank] for one in ordered if state_of(one) == state]
+        at = [
+            plan.places[rank_state.rank] for rank_state in ordered if state_of(rank_state) == state
+        ]
         if not at:
             continue
         xs, ys = zip(*at, strict=True)
@@ -158,17 +160,24 @@ def _mark(ax: "Axes", ordered: Sequence[RankState], plan: _Plan, *, size: float)
 
 def _name(ax: "Axes", ordered: Sequence[RankState], plan: _Plan) -> None:
     """The first few that stand out, by rank and node."""
-    named = [one for state in _MARKED[:2] for one in ordered if state_of(one) == state][:_NAMED]
+    named = [
+        rank_state
+        for state in _MARKED[:2]
+        for rank_state in ordered
+        if state_of(rank_state) == state
+    ][:_NAMED]
     used: list[tuple[int, int]] = []
-    for one in named:
-        x, y = plan.places[one.rank]
+    for rank_state in named:
+        x, y = plan.places[rank_state.rank]
         # Neighbours would write over each other; the table has them all.
         near = plan.num_columns * 0.3, plan.num_rows * 0.08 + 1
         if any(abs(x - a) < near[0] and abs(y - b) < near[1] for a, b in used):
             continue
         used.append((x, y))
         left = x > plan.num_columns * 0.6
-        where = f"rank {one.rank}" + (f", {label(one.node, 20)}" if one.node else "")
+        where = f"rank {rank_state.rank}" + (
+            f", {label(rank_state.node, 20)}" if rank_state.node else ""
+        )
         ax.annotate(
             where,
             (x, y),

@@ -32,15 +32,15 @@ def draw(waits: Waits, ax: "Axes | None" = None) -> "Axes":
     shown, omitted = boxes(waits)
     if not shown:
         return say_nothing(axes(ax, 6, 1.2), "Nobody waits for anybody, or no dump tells it.")
-    placed = place([one.key for one in shown], waits.edges)
+    placed = place([node.key for node in shown], waits.edges)
     width, height = placed.width / _PER_INCH, placed.height / _PER_INCH
     scale = min(1.0, _WIDEST / width)
     ax = axes(ax, max(width * scale, 4.5), height * scale + 0.45)
     for edge in waits.edges:
         if edge.source in placed.corners and edge.target in placed.corners:
             _arrow(ax, edge, placed, scale)
-    for one in shown:
-        _box(ax, one, placed.corners[one.key], scale)
+    for node in shown:
+        _box(ax, node, placed.corners[node.key], scale)
     ax.set_xlim(0, placed.width)
     ax.set_ylim(placed.height, 0)
     ax.set_aspect("equal")
@@ -50,27 +50,27 @@ def draw(waits: Waits, ax: "Axes | None" = None) -> "Axes":
     return ax
 
 
-def _box(ax: "Axes", one: WaitNode, corner: tuple[int, int], scale: float) -> None:
+def _box(ax: "Axes", node: WaitNode, corner: tuple[int, int], scale: float) -> None:
     from matplotlib.patches import Polygon
 
     x, y = corner
-    strong = one.kind in _FILL
+    strong = node.kind in _FILL
     ax.add_patch(
         Polygon(
-            _outline(x, y, _CORNER if one.kind in ("culprit", "possible") else 0),
+            _outline(x, y, _CORNER if node.kind in ("culprit", "possible") else 0),
             closed=True,
-            facecolor=_FILL.get(one.kind, "white"),
-            edgecolor=_EDGE.get(one.kind, SOFT),
-            linewidth=(2.5 if one.kind == "culprit" else 1.5 if strong else 1.0) * scale,
-            linestyle=_DASH.get(one.kind, "-"),
+            facecolor=_FILL.get(node.kind, "white"),
+            edgecolor=_EDGE.get(node.kind, SOFT),
+            linewidth=(2.5 if node.kind == "culprit" else 1.5 if strong else 1.0) * scale,
+            linestyle=_DASH.get(node.kind, "-"),
             zorder=2,
         )
     )
-    word = style_of(one.kind).word.upper() + " " if strong else ""
+    word = style_of(node.kind).word.upper() + " " if strong else ""
     lines = (
-        (label(one.label, 25), 19, "bold"),
-        (label(one.detail, 30), 35, "normal"),
-        (f"{word}{ranks_text(one, 14)}", 51, "bold" if strong else "normal"),
+        (label(node.label, 25), 19, "bold"),
+        (label(node.detail, 30), 35, "normal"),
+        (f"{word}{ranks_text(node, 14)}", 51, "bold" if strong else "normal"),
     )
     for text, dy, weight in lines:
         look = {**TEXT, "fontsize": 8 * scale, "weight": weight}
@@ -113,7 +113,7 @@ def _path(drawn: str) -> "Path":
     points: list[tuple[float, float]] = []
     codes: list[int] = []
     for letter, numbers in re.findall(r"([MLC])([^MLC]+)", drawn):
-        values = [float(one) for one in numbers.replace(",", " ").split()]
+        values = [float(number) for number in numbers.replace(",", " ").split()]
         pairs = list(zip(values[::2], values[1::2], strict=True))
         points += pairs
         codes += [int(code_of[letter])] * len(pairs)

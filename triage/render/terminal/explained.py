@@ -95,30 +95,30 @@ def _places(explanation: Explanation, width: int, top: int) -> list[Line]:
     return lines + ([Line(f"  and {left:,} more (--top N)")] if left > 0 else [])
 
 
-def _place(position: int, one: Place, bias: float, width: int) -> Iterator[Line]:
+def _place(position: int, place: Place, bias: float, width: int) -> Iterator[Line]:
     head = f"  {position}. "
-    facts = [clean(one.node)] if one.node is not None else []
-    if one.ranks:
-        facts.append(name_ranks(one.ranks, max_chars=60))
+    facts = [clean(place.node)] if place.node is not None else []
+    if place.ranks:
+        facts.append(name_ranks(place.ranks, max_chars=60))
     if not facts:
-        facts.append("no single node" if one.shared else "no line says where")
-    facts += [str(one.category), f"probability {belief(one.belief)}"]
+        facts.append("no single node" if place.shared else "no line says where")
+    facts += [str(place.category), f"probability {belief(place.belief)}"]
     yield from item(", ".join(facts), width, BOLD, first=head)
     indent = " " * len(head)
-    if one.parts:
+    if place.parts:
         yield Line(f"{indent}{bias:+6.1f}  where every place begins")
-        for part in one.parts:
+        for part in place.parts:
             yield from item(part.words, width, first=f"{indent}{part.log_odds:+6.1f}  ")
-        yield from item(_sum(one), width, first=f"{indent}{one.log_odds:+6.1f}= ")
+        yield from item(_sum(place), width, first=f"{indent}{place.log_odds:+6.1f}= ")
     else:
         yield from item(_OF_A_CLAIM, width, first=indent)
-    for bound in one.bounds:
+    for bound in place.bounds:
         limit = BOUNDS[bound]
         yield from item(f"{limit.most:.2f} at most: {limit.words}", width, first=indent)
-    for reason in one.because[:MAX_REASONS]:
+    for reason in place.because[:MAX_REASONS]:
         yield from item(clean(reason.text), width, first=f"{indent}- ")
         yield from item(cite(reason), width, DIM, first=f"{indent}  ")
-    left = len(one.because) - MAX_REASONS
+    left = len(place.because) - MAX_REASONS
     if left > 0:
         yield Line(f"{indent}- and {left:,} more (--format json)")
 
@@ -127,15 +127,15 @@ def _place(position: int, one: Place, bias: float, width: int) -> Iterator[Line]
 _OF_A_CLAIM = "the dumps say so; it is worth what is left beside the causes of the same place"
 
 
-def _sum(one: Place) -> str:
+def _sum(place: Place) -> str:
     """``log-odds, 2.1 ahead of the next: probability 0.97``."""
     beside = ", with no rival"
-    if one.ahead is not None:
-        away = f"{abs(one.ahead):.1f}"
-        beside = f", {away} ahead of the next" if one.ahead > 0 else f", {away} behind the best"
-        if abs(one.ahead) < _NO_LEAD:
+    if place.ahead is not None:
+        away = f"{abs(place.ahead):.1f}"
+        beside = f", {away} ahead of the next" if place.ahead > 0 else f", {away} behind the best"
+        if abs(place.ahead) < _NO_LEAD:
             beside = ", level with its rival"
-    return f"log-odds{beside}: probability {belief(one.belief)}"
+    return f"log-odds{beside}: probability {belief(place.belief)}"
 
 
 def _trials(explanation: Explanation, width: int) -> list[Line]:
@@ -151,15 +151,15 @@ def _trials(explanation: Explanation, width: int) -> list[Line]:
     return lines
 
 
-def _source(one: Without) -> str:
-    return "the dumps" if one.artifact is None else clean(one.artifact)
+def _source(trial: Without) -> str:
+    return "the dumps" if trial.artifact is None else clean(trial.artifact)
 
 
-def _instead(one: Without, explanation: Explanation) -> str:
-    verdict = one.verdict
-    who = "nobody is named" if one.node is None else clean(one.node)
+def _instead(trial: Without, explanation: Explanation) -> str:
+    verdict = trial.verdict
+    who = "nobody is named" if trial.node is None else clean(trial.node)
     what = f"{verdict.kind}, {verdict.category}, {belief(verdict.confidence)}"
-    if (one.node, verdict.category) != (explanation.node, explanation.verdict.category):
+    if (trial.node, verdict.category) != (explanation.node, explanation.verdict.category):
         return f"{who} ({what})"
     if abs(verdict.confidence - explanation.verdict.confidence) < 0.005:
         return f"the same, {belief(verdict.confidence)}"
@@ -180,17 +180,17 @@ def _hangs(explanation: Explanation, width: int) -> list[Line]:
     return lines
 
 
-def _hang(one: Hang) -> str:
+def _hang(hang: Hang) -> str:
     """``it stands (0.97)``, ``the place stands, as nic (0.61)``, ``it falls: ...``."""
-    verdict = one.verdict
-    if one.outcome is Outcome.STANDS:
+    verdict = hang.verdict
+    if hang.outcome is Outcome.STANDS:
         return f"it stands ({belief(verdict.confidence)})"
-    if one.outcome is Outcome.PLACE_STANDS:
+    if hang.outcome is Outcome.PLACE_STANDS:
         return f"the place stands, as {verdict.category} ({belief(verdict.confidence)})"
     who = "nobody is named"
-    if one.node is not None or one.ranks:
-        who = clean(one.node) if one.node is not None else f"rank {one.ranks[0]}"
-        who += " comes first" if one.convicts else " may be looked at"
+    if hang.node is not None or hang.ranks:
+        who = clean(hang.node) if hang.node is not None else f"rank {hang.ranks[0]}"
+        who += " comes first" if hang.convicts else " may be looked at"
     return f"it falls: {who} ({verdict.kind}, {verdict.category}, {belief(verdict.confidence)})"
 
 

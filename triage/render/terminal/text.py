@@ -212,19 +212,23 @@ def _collectives(collectives: Sequence[CollectiveAtFrontier], width: int) -> lis
     return lines + (item(f"and {left} more (--format json)", width) if left > 0 else [])
 
 
-def _collective(one: CollectiveAtFrontier) -> str:
-    name = one_line(one.desc or f"group {one.pg}", 40)
-    beside = f" ({one_line(one.pg, 24)})" if one.desc and one.desc != one.pg else ""
+def _collective(collective: CollectiveAtFrontier) -> str:
+    name = one_line(collective.desc or f"group {collective.pg}", 40)
+    beside = (
+        f" ({one_line(collective.pg, 24)})"
+        if collective.desc and collective.desc != collective.pg
+        else ""
+    )
     parts = [
         f"{word} {condense(ranks, max_chars=MAX_LIST_CHARS)}"
         for word, ranks in (
-            ("missing", one.missing),
-            ("mismatched", one.mismatched),
-            ("waiting", one.waiting),
+            ("missing", collective.missing),
+            ("mismatched", collective.mismatched),
+            ("waiting", collective.waiting),
         )
         if ranks
     ]
-    return f"{name}{beside} {one_line(one.op, 32)} #{one.seq_id}: {'; '.join(parts)}"
+    return f"{name}{beside} {one_line(collective.op, 32)} #{collective.seq_id}: {'; '.join(parts)}"
 
 
 def _coverage(coverage: Coverage, width: int) -> list[Line]:

@@ -31,7 +31,7 @@ def wrap(text: str, width: int, *, first: str = "", rest: str | None = None) -> 
         line += gap + piece
         empty = False
     lines.append(line)
-    return [one.rstrip() for one in lines]
+    return [whole.rstrip() for whole in lines]
 
 
 def _pieces(text: str, room: int) -> Iterator[tuple[str, bool]]:

@@ -91,7 +91,7 @@ def shown_incident(request: Request, incident_id: str, number: int | None) -> Sh
         history = revisions.history(session, incident.id)
         shown = history[0] if history and number is None else None
         if number is not None:
-            shown = next((one for one in history if one.number == number), None)
+            shown = next((made for made in history if made.number == number), None)
             if shown is None:
                 raise NotFound(
                     f"the incident has no revision {number}, or no longer among its newest",

@@ -57,7 +57,7 @@ async def uploaded(request: Request) -> Response:
         raise Unprocessable(
             why_nothing(chosen), hint="choose dumps, kernel logs and job logs, or a tar of them"
         )
-    if any(one.state == "refused" for one in chosen.outcomes):
+    if any(outcome.state == "refused" for outcome in chosen.outcomes):
         return page(request, "uploaded.html", chosen=chosen)
     return RedirectResponse(f"/incidents/{quote(chosen.incident_id)}", 303)
 
@@ -79,7 +79,9 @@ async def uploaded_bundle(
     except Refusal as refusal:  # a script reads this
         return answer_refusal(request, refusal)
     refused = [
-        {"name": one.member, "reason": one.reason} for one in taken.members if one.status >= 400
+        {"name": member.member, "reason": member.reason}
+        for member in taken.members
+        if member.status >= 400
     ]
     return as_json(
         {
@@ -122,7 +124,7 @@ def field_of(request: Request, part: Part, chosen: Chosen) -> bool:
 
 
 def why_nothing(chosen: Chosen) -> str:
-    refused = [one for one in chosen.outcomes if one.reason]
+    refused = [outcome for outcome in chosen.outcomes if outcome.reason]
     if not refused:
         return "no file was chosen"
     return f"not one of {len(refused):,} files was taken; {refused[0].name}: {refused[0].reason}"
