@@ -14,7 +14,7 @@ from triage.signatures.family import HostFamily
 from triage.signatures.gpu.gpu_reading import GpuReading, gpu_reading
 from triage.signatures.signature import Reading, Scope
 
-__all__ = ["LITERALS", "READING", "SIGNATURES"]
+__all__ = ["SIGNATURES"]
 
 SOURCE = "monitors of sites, nvidia-smi --query-gpu and NVML's reasons"
 
@@ -141,4 +141,3 @@ MONITOR.noise(
 )
 
 SIGNATURES = MONITOR.signatures()
-READING = SIGNATURES[-1].id

@@ -100,9 +100,9 @@ class GpuReading:
     """What one line says of one GPU; None where it does not say it.
 
     ``heat`` and ``brake``: the clocks are lowered for heat, or because the board cuts power;
-    ``hardware``: by the hardware itself, for one of both. ``told`` is whether the line speaks of
-    reasons at all. ``at`` is the time that stands among the values, as printed: a date, an epoch,
-    or a clock's time of day.
+    ``hardware``: by the hardware itself, for one of both. ``names_reasons`` is whether the line
+    speaks of reasons at all. ``at`` is the time that stands among the values, as printed: a date,
+    an epoch, or a clock's time of day.
     """
 
     node: str | None = None
@@ -113,7 +113,7 @@ class GpuReading:
     temp_c: float | None = None
     power_w: float | None = None
     clock_mhz: float | None = None
-    told: bool = False
+    names_reasons: bool = False
     heat: bool = False
     brake: bool = False
     hardware: bool = False
@@ -138,30 +138,30 @@ class GpuReading:
 def gpu_reading(text: str) -> GpuReading | None:
     """What a monitor's line says of one GPU; None for any other line."""
     text = text[:2000]
-    found = GpuReading()
-    num_temps = take_pairs(text, found)
+    reading = GpuReading()
+    num_temps = take_pairs(text, reading)
     if num_temps > 1:
         return None  # several GPUs in one line
-    take_units(text, found)
-    if found.gpu is None and (bus := BUS.search(text)) is not None:
-        found.gpu = bus_id(bus[0])
-    if found.index is None and (word := GPU_WORD.search(text)) is not None:
-        found.index = int(word[1])
-    if found.node is None and (host := HOST_SLASH.search(text)) is not None:
-        found.node = host[1]
-    if found.node is None and (host := HOST_FIRST.match(text)) is not None:
-        found.node = host["host"]
-    if found.at is None and (date := DATE.search(text) or CLOCK_TIME.search(text)) is not None:
-        found.at = date[0]
-    if found.gpu is None and found.index is None and found.local_rank is None:
+    take_units(text, reading)
+    if reading.gpu is None and (bus := BUS.search(text)) is not None:
+        reading.gpu = bus_id(bus[0])
+    if reading.index is None and (word := GPU_WORD.search(text)) is not None:
+        reading.index = int(word[1])
+    if reading.node is None and (host := HOST_SLASH.search(text)) is not None:
+        reading.node = host[1]
+    if reading.node is None and (host := HOST_FIRST.match(text)) is not None:
+        reading.node = host["host"]
+    if reading.at is None and (date := DATE.search(text) or CLOCK_TIME.search(text)) is not None:
+        reading.at = date[0]
+    if reading.gpu is None and reading.index is None and reading.local_rank is None:
         return None
-    measured = [found.temp_c, found.power_w, found.clock_mhz]
+    measured = [reading.temp_c, reading.power_w, reading.clock_mhz]
     count = sum(one is not None for one in measured)
-    if count < 2 and not (count and found.told):
+    if count < 2 and not (count and reading.names_reasons):
         return None
-    if found.hardware and not found.heat and not found.brake:
-        found.heat = found.hot
-    return found
+    if reading.hardware and not reading.heat and not reading.brake:
+        reading.heat = reading.hot
+    return reading
 
 
 def pairs_in(text: str) -> Iterator[tuple[str, str]]:
@@ -171,67 +171,67 @@ def pairs_in(text: str) -> Iterator[tuple[str, str]]:
         yield NO_NAME.sub("_", key.lower()).strip("_"), pair["value"]
 
 
-def take_pairs(text: str, found: GpuReading) -> int:
-    """Fill ``found`` from keys and values; how many temperatures of a GPU they hold."""
+def take_pairs(text: str, reading: GpuReading) -> int:
+    """Fill ``reading`` from keys and values; how many temperatures of a GPU they hold."""
     temps = 0
     for key, value in pairs_in(text):
-        if key in NODES and found.node is None:
-            found.node = value if value[0].isalnum() else None
-        elif key in INDICES and found.index is None:
-            found.index = small(value)
-            if ":" in value and found.gpu is None:
-                found.gpu = bus_id(value)
+        if key in NODES and reading.node is None:
+            reading.node = value if value[0].isalnum() else None
+        elif key in INDICES and reading.index is None:
+            reading.index = small(value)
+            if ":" in value and reading.gpu is None:
+                reading.gpu = bus_id(value)
         elif key in LOCAL_RANKS:
-            found.local_rank = small(value)
+            reading.local_rank = small(value)
         elif key == "rank":
-            found.rank = small(value)
-        elif key in BUSES and found.gpu is None:
-            found.gpu = bus_id(value)
+            reading.rank = small(value)
+        elif key in BUSES and reading.gpu is None:
+            reading.gpu = bus_id(value)
         elif key in TEMPS:
             temps += 1
-            found.temp_c = within(value, TEMPERATURES.start, TEMPERATURES.stop)
-        elif key in CLOCK_KEYS and found.clock_mhz is None:
-            found.clock_mhz = within(value, *CLOCKS)
-        elif key in POWER_KEYS and found.power_w is None:
-            found.power_w = within(value, *POWERS)
-        elif key in TIMES and found.at is None:
-            found.at = value
+            reading.temp_c = within(value, TEMPERATURES.start, TEMPERATURES.stop)
+        elif key in CLOCK_KEYS and reading.clock_mhz is None:
+            reading.clock_mhz = within(value, *CLOCKS)
+        elif key in POWER_KEYS and reading.power_w is None:
+            reading.power_w = within(value, *POWERS)
+        elif key in TIMES and reading.at is None:
+            reading.at = value
         elif (flag := FLAG_KEY.fullmatch(key)) is not None:
-            found.told = True
+            reading.names_reasons = True
             if value.lower() in ON:
-                found.reason(flag["flag"])
+                reading.reason(flag["flag"])
         elif REASON_KEY.fullmatch(key):
-            found.told = True
-            take_reasons(value.lower(), found)
+            reading.names_reasons = True
+            take_reasons(value.lower(), reading)
     return temps
 
 
-def take_reasons(value: str, found: GpuReading) -> None:
+def take_reasons(value: str, reading: GpuReading) -> None:
     """``hw_thermal_slowdown``, ``HW_THERMAL|HW_SLOWDOWN``, ``0x0000000000000040``."""
     if HEX_MASK.fullmatch(value):
         mask = int(value, 16)
-        found.hardware = bool(mask & (HW_BIT | 0x40))
-        found.heat = bool(mask & HEAT_BITS)
-        found.brake = bool(mask & BRAKE_BIT)
+        reading.hardware = bool(mask & (HW_BIT | 0x40))
+        reading.heat = bool(mask & HEAT_BITS)
+        reading.brake = bool(mask & BRAKE_BIT)
         return
     for word in re.split(r"[|+/&]", value):
         if not word.startswith(("no", "not")):
-            found.reason(NO_NAME.sub("_", word))
+            reading.reason(NO_NAME.sub("_", word))
 
 
-def take_units(text: str, found: GpuReading) -> None:
+def take_units(text: str, reading: GpuReading) -> None:
     """Numbers whose unit alone tells what they are, where no key did; and columns without names."""
-    if found.power_w is None and (watts := WATTS.search(text)) is not None:
-        found.power_w = within(watts[1], *POWERS)
-    if found.clock_mhz is None and (clock := MEGAHERTZ.search(text)) is not None:
-        found.clock_mhz = within(clock[1], *CLOCKS)
-    if found.temp_c is None and (degrees := DEGREES.search(text)) is not None:
-        found.temp_c = within(degrees[1], TEMPERATURES.start, TEMPERATURES.stop)
-    if found.temp_c is None and text.count(",") >= 3:
-        take_columns([one.strip() for one in text.split(",")], found)
+    if reading.power_w is None and (watts := WATTS.search(text)) is not None:
+        reading.power_w = within(watts[1], *POWERS)
+    if reading.clock_mhz is None and (clock := MEGAHERTZ.search(text)) is not None:
+        reading.clock_mhz = within(clock[1], *CLOCKS)
+    if reading.temp_c is None and (degrees := DEGREES.search(text)) is not None:
+        reading.temp_c = within(degrees[1], TEMPERATURES.start, TEMPERATURES.stop)
+    if reading.temp_c is None and text.count(",") >= 3:
+        take_columns([one.strip() for one in text.split(",")], reading)
 
 
-def take_columns(cells: list[str], found: GpuReading) -> None:
+def take_columns(cells: list[str], reading: GpuReading) -> None:
     """A row of ``nvidia-smi --format=csv,noheader``: units stay, names do not.
 
     The number before the address, or the first of all, is the GPU's; a whole number between 5
@@ -239,7 +239,7 @@ def take_columns(cells: list[str], found: GpuReading) -> None:
     they are of, so that only a hot GPU's count.
     """
     flags = [one for one in cells if one in ("Active", "Not Active")]
-    if found.power_w is None and found.clock_mhz is None:
+    if reading.power_w is None and reading.clock_mhz is None:
         return
     address = next((k for k, one in enumerate(cells) if BUS.fullmatch(one)), None)
     whole = [k for k, one in enumerate(cells) if one.isascii() and one.isdecimal()]
@@ -247,11 +247,11 @@ def take_columns(cells: list[str], found: GpuReading) -> None:
     if address is None and first is None:
         return
     if first is not None and (address is None or first < address):
-        found.index = int(cells[first])
+        reading.index = int(cells[first])
     start = max(-1 if address is None else address, -1 if first is None else first)
     if address is not None and first is not None and first > address:
         start = address
-    found.temp_c = next(
+    reading.temp_c = next(
         (
             float(cells[k])
             for k in whole
@@ -260,9 +260,9 @@ def take_columns(cells: list[str], found: GpuReading) -> None:
         None,
     )
     if flags:
-        found.told = True
-        found.hardware = "Active" in flags
-        found.heat = "Active" in flags and found.hot
+        reading.names_reasons = True
+        reading.hardware = "Active" in flags
+        reading.heat = "Active" in flags and reading.hot
 
 
 def small(text: str) -> int | None:

@@ -114,7 +114,7 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
         fields["first"] = "yes"
     words = meaning(text)
     known = catalogue.sxid(code)
-    if known is not None and code in MOVED and (said or match["link"]):
+    if code in MOVED and (said or match["link"]):
         known = None  # ports have links and severities, cages have neither
     category, also = Category.NVLINK, FABRIC
     role: EvidenceRole | None = None
@@ -135,7 +135,6 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
     fields["severity"] = severity
     if REPEATED.match(text) and role is not NOISE:
         role = CONSEQUENCE
-    mild = severity in (WARN, "info")
     # What the driver itself calls fatal is the cause where nothing else on the node is.
     alone = role is CONSEQUENCE and said == "fatal"
     return Reading(
@@ -143,7 +142,7 @@ def read(match: "re.Match[str]", _after: Sequence[str]) -> Reading | None:
         also=also,
         role=role or ROOT,
         code=code,
-        weak=mild,
+        weak=severity in (WARN, "info"),
         fields=fields,
         traits=ALONE if alone else frozenset(),
     )

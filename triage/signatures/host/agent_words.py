@@ -12,7 +12,7 @@ from typing import Final
 from triage.domain.category import Category
 from triage.signatures.pci import bus_id
 
-__all__ = ["GPU_NAMED", "Part", "gpu_fields", "part_of_reason"]
+__all__ = ["Part", "gpu_fields", "part_of_reason"]
 
 # Looked for in this order: "GPU ECC error" is memory, "NVLink" is no link of the network.
 WORDS: Final = tuple(
@@ -105,7 +105,6 @@ ADDRESS: Final = re.compile(
 UUID: Final = re.compile(
     r"\bGPU-(?P<uuid>[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})", re.IGNORECASE
 )
-GPU_NAMED: Final = (ADDRESS, UUID, INDEX)
 
 
 @dataclass(frozen=True, slots=True)
