@@ -279,7 +279,7 @@ def explain(
 
 def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
-    from triage.analysis.answer import look_at
+    from triage.analysis.dump_view import look_at
     from triage.analysis.rows import undated_rows_of
     from triage.formats.gather import gather
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-from tests.support.weighing import STOP, Placement, claim, of, row, watchdog
+from tests.support.weighing import NODES, STOP, Placement, claim, of, row, watchdog
 from triage.analysis.answer import answer_of, weigh_up
 from triage.analysis.facts.part import named_by
 from triage.analysis.facts.stop import Stop
@@ -15,6 +15,8 @@ from triage.analysis.joining.history import DETECTOR, in_order_of_history, with_
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.join import join
 from triage.analysis.joining.place import AtNode, AtRank
+from triage.analysis.joining.sources import Sources
+from triage.analysis.placement.topology import Topology
 from triage.domain.category import Action, Category, Role
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.domain.job import Job, job_from_dict
@@ -31,10 +33,10 @@ WATCH = Prior(Grade.WATCH, "before this incident the node was under watch")
 
 
 def fused(*rows, standings=None, findings=(), stop=STOP):
+    topology = Topology(Placement(), NODES, {})
     return join(
-        None, findings, rows, Placement(), stop, load_model(), nodes=[f"n{k}" for k in range(8)],
-        leaf_switch={}, standings=standings or {},
-    ).decision  # fmt: skip
+        Sources(None, findings, rows), topology, stop, load_model(), standings or {}
+    ).decision
 
 
 def nodes(decision):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.analysis.answer import OF_ONE_RANK, look_at
+from triage.analysis.dump_view import OF_ONE_RANK, look_at
 from triage.analysis.facts.on_one_clock import with_world
 from triage.analysis.placement.seats_by_order import sizes_that_fit
 from triage.domain.job import Job

@@ -6,6 +6,7 @@ import pytest
 from triage.errors import UsageError
 from triage.statistics.checkpoint import young_s
 from triage.statistics.ettr import (
+    RunCosts,
     downtime_budget_min,
     effective_share,
     expected_ettr,
@@ -51,9 +52,9 @@ def test_a_stall_longer_than_the_time_between_leaves_nothing() -> None:
     assert effective_share(20, 18) == 0
 
 
-def measured(spans, interrupted, **given):
+def measured(spans, interrupted, *, job=None, **costs):
     start, end = np.array(spans, float).T
-    return measured_ettr(start, end, np.array(interrupted), **given)
+    return measured_ettr(start, end, np.array(interrupted), costs=RunCosts(**costs), job=job)
 
 
 def test_an_interrupted_run_loses_its_restart_and_half_an_interval() -> None:
@@ -95,9 +96,8 @@ def test_the_closed_form_and_a_record_of_the_same_job_agree() -> None:
     lengths = chance.exponential(3.1, 5_000)
     end = np.cumsum(lengths)
     interval = young_s(10, 3.1 * 3600)
-    found = measured_ettr(
-        end - lengths, end, np.ones(5_000, bool), checkpoint_s=interval, write_s=10, restart_s=300
-    )
+    costs = RunCosts(checkpoint_s=interval, write_s=10, restart_s=300)
+    found = measured_ettr(end - lengths, end, np.ones(5_000, bool), costs=costs)
     expected = expected_ettr(24 / 3.1, restart_s=300, interval_s=interval, write_s=10)
 
     assert found.share.value == pytest.approx(expected.share, abs=0.005)

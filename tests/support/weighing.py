@@ -5,7 +5,9 @@ from dataclasses import dataclass, field, replace
 from triage.analysis.facts.stop import SECOND, Stop
 from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.join import join
+from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision
+from triage.analysis.placement.topology import Topology
 from triage.analysis.registry import DETECTORS
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
@@ -13,6 +15,7 @@ from triage.domain.finding import Finding
 from triage.domain.report import Because
 
 T = 1_795_230_000 * SECOND
+NODES = [f"n{k}" for k in range(8)]
 
 
 @dataclass
@@ -80,12 +83,8 @@ STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_s
 
 
 def answer(*rows, findings=(), stop=STOP, leaves=None, seats=None) -> Decision:
-    joined = join(
-        None, findings, rows, seats or Placement(), stop, load_model(),
-        nodes=[f"n{k}" for k in range(8)],
-        leaf_switch=leaves or {},
-    )  # fmt: skip
-    return joined.decision
+    topology = Topology(seats or Placement(), NODES, leaves or {})
+    return join(Sources(None, findings, rows), topology, stop, load_model()).decision
 
 
 def culprits(decision: Decision) -> list[str | None]:

@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Any, Final
 
 from triage.analysis.answer import Weighed, missing_of, require_usable, weigh_up, weigh_view
-from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop, begun_to_wait, parse_instant
+from triage.analysis.facts.find_stop import begun_to_wait
+from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop
 from triage.analysis.joining.belief import Belief, Model, load_model
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
@@ -287,7 +288,7 @@ def how_known(weighed: Weighed, facts: Job, at: datetime | None) -> tuple[str, s
         end = "nothing says when"
     elif at is not None:
         end = "as given with --at"
-    elif stop.end_ns == parse_instant(facts.failed_at):
+    elif stop.end_ns == facts.failed_at_ns:
         end = "as job.json says"
     else:
         place = printed_at(evidence, stop.end_ns)

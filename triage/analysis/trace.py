@@ -13,9 +13,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from triage.analysis.clocks.rank_clocks import node_clocks
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.lateness import node_clocks
+from triage.domain.arrays import I64
 from triage.domain.rank_digest import FINISHED, MISSING, P2P, STARTED_BIT
 from triage.domain.report import Answer
 from triage.errors import UsageError
@@ -83,11 +84,9 @@ def trace_of(
     if not indices:
         raise UsageError("not one of these ranks left a dump; name others, or none at all")
     ahead_ns = node_clocks(snapshot, snapshot.node_of)
+    last = [last_times(snapshot, index, ahead_ns) for index in indices]
     # Back from the last issue: a job that hangs for ten minutes issues nothing in them.
-    issued, newest = (
-        max(column)
-        for column in zip(*(last_times(snapshot, k, ahead_ns) for k in indices), strict=True)
-    )
+    issued, newest = (max(column) for column in zip(*last, strict=True))
     start_ns = issued - int(min(last_s, 1e9) * 1e9)
     columns, before = windowed(snapshot, indices, ahead_ns, start_ns)
     cut = max(0, len(columns.created) - limit)
@@ -97,23 +96,17 @@ def trace_of(
     if not operations:
         raise UsageError("these dumps hold no dated operation; there is nothing to draw")
     operations.sort(key=lambda one: (one.rank, one.stream, one.start_ns, -one.end_ns))
+    drawn = (int(snapshot.ranks[index]) for index in indices)
     left = len(snapshot.world) - len(indices)
     return Trace(
-        tuple(operations),
-        {(one.rank, one.stream): stream_name(snapshot, one) for one in operations},
-        {
-            int(snapshot.ranks[index]): snapshot.node_of(int(snapshot.ranks[index]))
-            for index in indices
-        },
-        {node: ns / 1e6 for node, ns in ahead_ns.items()},
-        {
-            state.rank: state.state
-            for state in answer.ranks
-            if state.state in ("culprit", "possible")
-        },
-        min(one.start_ns for one in operations),
-        dumped_ns,
-        tuple(left_out(left, before, cut, last_s, limit)),
+        operations=tuple(operations),
+        streams={(one.rank, one.stream): stream_name(snapshot, one) for one in operations},
+        nodes={rank: snapshot.node_of(rank) for rank in drawn},
+        ahead_ms={node: ns / 1e6 for node, ns in ahead_ns.items()},
+        roles={s.rank: s.state for s in answer.ranks if s.state in ("culprit", "possible")},
+        start_ns=min(one.start_ns for one in operations),
+        dumped_ns=dumped_ns,
+        left_out=tuple(left_out(left, before, cut, last_s, limit)),
     )
 
 
@@ -166,10 +159,10 @@ def last_times(snapshot: Snapshot, index: int, ahead_ns: dict[str, int]) -> tupl
 class Columns:
     """Parallel arrays, one place an operation; ``until`` is the next issue of its stream."""
 
-    index: NDArray[np.int64]
-    row: NDArray[np.int64]
-    created: NDArray[np.int64]
-    until: NDArray[np.int64]
+    index: I64
+    row: I64
+    created: I64
+    until: I64
 
 
 def windowed(
@@ -179,7 +172,7 @@ def windowed(
 
     What is unfinished is kept, however early it was issued.
     """
-    parts: list[tuple[NDArray[np.int64], ...]] = []
+    parts: list[tuple[I64, ...]] = []
     before = 0
     for index in indices:
         digest = snapshot.digests[index]
@@ -194,7 +187,7 @@ def windowed(
     return Columns(*(np.concatenate([part[k] for part in parts]) for k in range(4))), before
 
 
-def next_issue(stream: NDArray[np.int16], created: NDArray[np.int64]) -> NDArray[np.int64]:
+def next_issue(stream: NDArray[np.int16], created: I64) -> I64:
     """When the next operation of the same stream was issued; far away for the last."""
     until = np.full(len(created), np.iinfo(np.int64).max)
     for one in np.unique(stream):

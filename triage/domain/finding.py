@@ -34,6 +34,8 @@ class Finding:
     """The causes that can make what was seen; empty: its own category alone."""
     is_gap: bool = False
     """What speaks for it is a missing file: nothing that a record says."""
+    ranks_disagree: bool = False
+    """Records show that what ``ranks`` issued does not fit what their peers did."""
     one_of: bool = False
     """One of ``ranks`` is meant, and nothing tells which."""
 

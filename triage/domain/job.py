@@ -2,6 +2,7 @@
 
 import re
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from triage.domain.standing import Prior
@@ -38,6 +39,16 @@ class Job:
         default_factory=dict, init=False, repr=False, compare=False
     )
     """Node -> rank -> its place among the mapped ranks there; made when first asked for."""
+
+    @property
+    def failed_at_ns(self) -> int | None:
+        """``failed_at`` in ns since the epoch; UTC where it names no zone, None for no time."""
+        try:
+            moment = datetime.fromisoformat((self.failed_at or "").strip())
+            moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+            return int(moment.timestamp() * 1e9)
+        except (OverflowError, ValueError):
+            return None
 
     def node_of(self, rank: int) -> str | None:
         """The node of a rank: the explicit map first, then the order of nodes."""

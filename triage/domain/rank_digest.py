@@ -12,6 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from triage.domain.arrays import I64
+
 __all__ = [
     "COALESCED",
     "FINISHED",
@@ -60,7 +62,6 @@ __all__ = [
     "Units",
 ]
 
-I64 = NDArray[np.int64]
 I32 = NDArray[np.int32]
 I16 = NDArray[np.int16]
 U8 = NDArray[np.uint8]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from triage.domain.arrays import F64
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate
 from triage.statistics.wire import as_wire
@@ -20,8 +21,6 @@ __all__ = ["Agreement", "agreement", "lag_one"]
 MIN_PAIRS = 10
 # A correlation nearer to 1 than this is not told from a walk.
 HIGHEST = 0.999
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Agreement:
         return as_wire(self)
 
 
-def lag_one(hours: Floats, values: Floats) -> float:
+def lag_one(hours: F64, values: F64) -> float:
     """Correlation of each sample with the next, in [0, 0.999]; ``hours`` ascend.
 
     Pairs across a gap (half as long again as the usual step) do not count. Corrected for the

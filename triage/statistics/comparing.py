@@ -48,8 +48,6 @@ def compare_rates(
     ``factor`` is that of clustered events (``Dispersion.factor``): so many times fewer
     independent events are behind the counts. Raises UsageError for values below zero.
     """
-    from scipy.stats import beta, binomtest
-
     outside = checked_level(level)
     if min(first, second, first_exposure, second_exposure) < 0 or factor < 1:
         raise UsageError("counts and exposures are not below zero, a factor not below one")
@@ -58,15 +56,8 @@ def compare_rates(
         none = Estimate(None, None, None, events, "ratio", level, ("nothing to compare",))
         return Comparison(first, second, first_exposure, second_exposure, none, None, None)
     share = first_exposure / (first_exposure + second_exposure)
-    one, other = first / factor, second / factor
-    low = float(beta.ppf(outside / 2, one, other + 1)) if first else 0.0
-    high = float(beta.ppf(1 - outside / 2, one + 1, other)) if second else 1.0
-    if factor > 1:
-        below = float(beta.sf(share, one + 1, other)) if second else 1.0
-        above = float(beta.cdf(share, one, other + 1)) if first else 1.0
-        p_value = min(1.0, 2 * min(below, above))
-    else:
-        p_value = float(binomtest(first, events, share).pvalue)
+    low, high = _bounds_of_share(first, second, factor, outside)
+    p_value = _p_value(first, second, factor, share)
     scale = second_exposure / first_exposure
     ratio = Estimate(
         first / second * scale if second and first else None,
@@ -78,3 +69,25 @@ def compare_rates(
     )
     differs = p_value < outside
     return Comparison(first, second, first_exposure, second_exposure, ratio, p_value, differs)
+
+
+def _bounds_of_share(first: int, second: int, factor: float, outside: float) -> tuple[float, float]:
+    """The exact (Clopper-Pearson) interval of the first count's share of both."""
+    from scipy.stats import beta
+
+    one, other = first / factor, second / factor
+    low = float(beta.ppf(outside / 2, one, other + 1)) if first else 0.0
+    high = float(beta.ppf(1 - outside / 2, one + 1, other)) if second else 1.0
+    return low, high
+
+
+def _p_value(first: int, second: int, factor: float, share: float) -> float:
+    """How likely counts as far apart are where ``share`` of the events belongs to the first."""
+    from scipy.stats import beta, binomtest
+
+    if factor <= 1:
+        return float(binomtest(first, first + second, share).pvalue)
+    one, other = first / factor, second / factor
+    below = float(beta.sf(share, one + 1, other)) if second else 1.0
+    above = float(beta.cdf(share, one, other + 1)) if first else 1.0
+    return min(1.0, 2 * min(below, above))

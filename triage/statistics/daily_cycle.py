@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
+from triage.domain.arrays import F64
 from triage.errors import UsageError
 from triage.statistics.autocorrelation import lag_one
 from triage.statistics.estimate import LEVEL, Estimate
@@ -33,8 +34,6 @@ REACH_PER_DAY: Final = 0.5
 # checkpoint. It is pulled in to here.
 OUTLIER: Final = 6.0
 DAY_H: Final = 24.0
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,13 +123,13 @@ class _Fit:
 
     cosine: float
     sine: float
-    rest: Floats
-    without_trend: Floats
+    rest: F64
+    without_trend: F64
     explained: float
     noise: float
 
     @classmethod
-    def of(cls, hour: Floats, value: Floats) -> "_Fit":
+    def of(cls, hour: F64, value: F64) -> "_Fit":
         angle = 2 * math.pi * hour / DAY_H
         trend = np.column_stack([np.ones(len(hour)), hour - hour.mean()])
         wave = np.column_stack([np.cos(angle), np.sin(angle)])
@@ -153,7 +152,7 @@ class _Fit:
         return math.hypot(self.cosine, self.sine)
 
 
-def _powers(hour: Floats, fit: _Fit) -> tuple[float, Floats]:
+def _powers(hour: F64, fit: _Fit) -> tuple[float, F64]:
     """Lomb-Scargle power at the day, and around it of what is left when the day is taken out.
 
     In units where white noise of variance s^2 has the mean s^2 at every period.
@@ -175,7 +174,7 @@ def _inflation(rho: float) -> float:
     return (1 + rho) / (1 - rho)
 
 
-def _sorted(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Floats, Floats]:
+def _sorted(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[F64, F64]:
     hour, value = np.asarray(hours, np.float64), np.asarray(values, np.float64)
     if hour.shape != value.shape or hour.ndim != 1:
         raise UsageError("hours and values are two columns of one length")
@@ -184,7 +183,7 @@ def _sorted(hours: npt.ArrayLike, values: npt.ArrayLike) -> tuple[Floats, Floats
     return hour[known][order], value[known][order]
 
 
-def _pulled_in(value: Floats) -> Floats:
+def _pulled_in(value: F64) -> F64:
     middle = float(np.median(value))
     spread = 1.4826 * float(np.median(np.abs(value - middle)))
     if not spread:

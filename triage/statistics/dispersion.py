@@ -10,8 +10,8 @@ from functools import lru_cache
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from triage.domain.arrays import F64, I64
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 from triage.statistics.rates import count_bounds, mtti, rate
@@ -53,8 +53,8 @@ class Dispersion:
 
 
 def dispersion(
-    counts: Sequence[int] | npt.NDArray[np.int64],
-    exposures: Sequence[float] | npt.NDArray[np.float64] | None = None,
+    counts: Sequence[int] | I64,
+    exposures: Sequence[float] | F64 | None = None,
     *,
     days_per_window: float = 1.0,
 ) -> Dispersion:
@@ -157,11 +157,11 @@ def _too_little(why: str) -> Dispersion:
     return Dispersion(None, None, 0, None, clustered=False, notes=(f"not tested: {why}",))
 
 
-def _windows_to_merge(number: npt.NDArray[np.float64]) -> int:
+def _windows_to_merge(number: F64) -> int:
     return max(1, int(np.ceil(MIN_EXPECTED * len(number) / number.sum())))
 
 
-def _summed(values: npt.NDArray[np.float64], merged: int) -> npt.NDArray[np.float64]:
+def _summed(values: F64, merged: int) -> F64:
     """Sums of ``merged`` neighbours; a rest that fills no window is left out."""
     whole = len(values) // merged * merged
     return np.asarray(values[:whole].reshape(-1, merged).sum(axis=1))

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
-import numpy.typing as npt
 
+from triage.domain.arrays import F64, I64, Flags
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
 from triage.statistics.wire import as_wire
@@ -19,6 +19,7 @@ __all__ = [
     "VALID_LOSS",
     "Ettr",
     "MeasuredEttr",
+    "RunCosts",
     "downtime_budget_min",
     "effective_share",
     "expected_ettr",
@@ -29,8 +30,6 @@ __all__ = [
 VALID_LOSS: Final = 0.25
 """Above this loss to failures, the closed form (a first order) is outside its validity."""
 DAY_S: Final = 86_400.0
-
-Floats = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,29 +112,42 @@ class MeasuredEttr:
         return as_wire(self)
 
 
+@dataclass(frozen=True, slots=True)
+class RunCosts:
+    """What runs cost that nobody recorded: the interval between checkpoints (0 for none), one
+    write, one restart; in seconds.
+    """
+
+    checkpoint_s: float = 0.0
+    write_s: float = 0.0
+    restart_s: float = 0.0
+
+
+NO_COSTS: Final = RunCosts()
+
+
 def measured_ettr(
-    start_h: Floats,
-    end_h: Floats,
-    interrupted: npt.NDArray[np.bool_],
+    start_h: F64,
+    end_h: F64,
+    interrupted: Flags,
     *,
-    weight: Floats | None = None,
-    job: npt.NDArray[np.int64] | None = None,
-    checkpoint_s: float = 0.0,
-    write_s: float = 0.0,
-    restart_s: float = 0.0,
+    costs: RunCosts = NO_COSTS,
+    weight: F64 | None = None,
+    job: I64 | None = None,
 ) -> MeasuredEttr:
     """ETTR of runs from their times, weighted by ``weight`` (GPUs; each run 1 where absent).
 
     Of an interrupted run half a checkpoint interval is taken for lost, of every run its time
-    to restart, and each interval pays one write; nobody recorded them. With ``job`` (equal for
+    to restart, and each interval pays one write. With ``job`` (equal for
     the runs of one job) the time until that job's next run counts as wall time too. The
     interval is that of a ratio over runs (Cochran, Sampling Techniques, 6.4).
     """
     length = np.maximum(end_h - start_h, 0.0)
     share_of = np.ones(len(length)) if weight is None else np.asarray(weight, np.float64)
-    restart = np.minimum(restart_s / 3600, length)
-    redone = np.where(interrupted, np.minimum(checkpoint_s / 7200, length - restart), 0.0)
-    kept = (length - restart - redone) / (1 + (write_s / checkpoint_s if checkpoint_s else 0))
+    restart = np.minimum(costs.restart_s / 3600, length)
+    redone = np.where(interrupted, np.minimum(costs.checkpoint_s / 7200, length - restart), 0.0)
+    writing = costs.write_s / costs.checkpoint_s if costs.checkpoint_s else 0
+    kept = (length - restart - redone) / (1 + writing)
     waiting = np.zeros(len(length)) if job is None else _waiting(start_h, end_h, job)
     wall = length + waiting
     return MeasuredEttr(
@@ -147,7 +159,7 @@ def measured_ettr(
     )
 
 
-def _waiting(start_h: Floats, end_h: Floats, job: npt.NDArray[np.int64]) -> Floats:
+def _waiting(start_h: F64, end_h: F64, job: I64) -> F64:
     """Hours from the end of each run to the next of its job."""
     order = np.lexsort((start_h, job))
     waiting = np.zeros(len(order))
@@ -157,7 +169,7 @@ def _waiting(start_h: Floats, end_h: Floats, job: npt.NDArray[np.int64]) -> Floa
     return waiting
 
 
-def _ratio(kept: Floats, wall: Floats) -> Estimate:
+def _ratio(kept: F64, wall: F64) -> Estimate:
     total = float(wall.sum())
     if total <= 0:
         return Estimate(None, None, None, 0, "share", notes=("no run has a length",))

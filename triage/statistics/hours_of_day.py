@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from triage.domain.arrays import F64
 from triage.statistics.estimate import LEVEL, Estimate
 from triage.statistics.wire import as_wire
 
@@ -41,7 +41,7 @@ class HoursOfDay:
         return as_wire(self)
 
 
-def rayleigh(hours: Sequence[float] | npt.NDArray[np.float64]) -> HoursOfDay:
+def rayleigh(hours: Sequence[float] | F64) -> HoursOfDay:
     """Test hours of the day, in [0, 24) and any order, for one time that they gather at."""
     hour = np.asarray(hours, dtype=np.float64) % 24
     counts = tuple(int(one) for one in np.bincount(hour.astype(np.int64) % 24, minlength=24))

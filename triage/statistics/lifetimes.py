@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from triage.domain.arrays import F64, I64, Flags
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 from triage.statistics.wire import as_wire
@@ -21,9 +21,6 @@ __all__ = ["Survival", "WeibullShape", "kaplan_meier", "weibull_shape"]
 MIN_EVENTS = 5
 # Shapes searched for; what lies outside is said as the bound.
 SHAPES = (0.05, 50.0)
-
-Floats = npt.NDArray[np.float64]
-Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +45,7 @@ class Survival:
 
 
 def kaplan_meier(
-    times: Floats, failed: Flags, *, unit: str = "h", level: float = LEVEL, points: int = 0
+    times: F64, failed: Flags, *, unit: str = "h", level: float = LEVEL, points: int = 0
 ) -> Survival:
     """The product-limit curve of ``times`` (any order); ``failed`` False means censored.
 
@@ -86,9 +83,7 @@ def kaplan_meier(
     )
 
 
-def _band(
-    alive: Floats, deaths: npt.NDArray[np.int64], at_risk: npt.NDArray[np.int64], outside: float
-) -> tuple[Floats, Floats]:
+def _band(alive: F64, deaths: I64, at_risk: I64, outside: float) -> tuple[F64, F64]:
     """Greenwood's variance on the log-log scale; no bounds where nobody is left."""
     from scipy.stats import norm
 
@@ -118,7 +113,7 @@ class WeibullShape:
         return as_wire(self)
 
 
-def weibull_shape(times: Floats, failed: Flags, *, level: float = LEVEL) -> WeibullShape:
+def weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> WeibullShape:
     """Maximum likelihood with censoring, and the interval of the profile likelihood.
 
     scipy fits the shape but gives no interval, hence the profile here. Times of zero are taken
@@ -152,7 +147,7 @@ def weibull_shape(times: Floats, failed: Flags, *, level: float = LEVEL) -> Weib
 class _Profile:
     """The log-likelihood of a shape, its scale already the best one; times on a log scale."""
 
-    logs: Floats
+    logs: F64
     failed_logs: float
     num_failed: int
 
@@ -189,7 +184,7 @@ def _reading(low: float | None, high: float | None) -> str:
     return "constant rate"
 
 
-def _checked(times: Floats, failed: Flags) -> tuple[Floats, Flags]:
+def _checked(times: F64, failed: Flags) -> tuple[F64, Flags]:
     lived, flags = np.asarray(times, np.float64), np.asarray(failed, np.bool_)
     if lived.shape != flags.shape:
         raise UsageError(f"{len(lived)} times need as many flags, not {len(flags)}")
@@ -198,20 +193,20 @@ def _checked(times: Floats, failed: Flags) -> tuple[Floats, Flags]:
     return lived, flags
 
 
-def _first_at_half(at: Floats, alive: Floats) -> float | None:
+def _first_at_half(at: F64, alive: F64) -> float | None:
     reached = np.flatnonzero(alive <= 0.5)
     return float(at[reached[0]]) if len(reached) else None
 
 
-def _thinned(length: int, points: int) -> npt.NDArray[np.int64]:
+def _thinned(length: int, points: int) -> I64:
     if points <= 1 or length <= points:
         return np.arange(length)
     return np.unique(np.linspace(0, length - 1, points).round().astype(np.int64))
 
 
-def _floats(values: Floats) -> tuple[float, ...]:
+def _floats(values: F64) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def _known(values: Floats) -> tuple[float | None, ...]:
+def _known(values: F64) -> tuple[float | None, ...]:
     return tuple(float(value) if np.isfinite(value) else None for value in values)

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from triage.domain.arrays import F64, I64
 from triage.statistics.wire import as_wire
 
 __all__ = ["SilentDays", "silence", "silent_days"]
@@ -48,9 +48,7 @@ def silence(expected: float, factor: float = 1.0) -> float:
     return float(factor ** (-expected / (factor - 1)))
 
 
-def silent_days(
-    counts: npt.NDArray[np.int64], exposures: npt.NDArray[np.float64], *, factor: float = 1.0
-) -> SilentDays:
+def silent_days(counts: I64, exposures: F64, *, factor: float = 1.0) -> SilentDays:
     """Judge daily counts against one rate and each day's own exposure (any unit)."""
     from scipy.stats import nbinom, poisson
 

@@ -4,8 +4,9 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.answer import look_at
-from triage.analysis.facts.stop import SECOND, Stop, When, begun_to_wait, ends_its_log, find_stop
+from triage.analysis.dump_view import look_at
+from triage.analysis.facts.find_stop import DumpSigns, begun_to_wait, find_stop
+from triage.analysis.facts.stop import SECOND, Stop, When, ends_its_log
 from triage.analysis.joining.bounds import BOUNDS, Bound, bounds_by_rows
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import AtNode
@@ -30,7 +31,7 @@ XID = Evidence(
 
 
 def found(*rows: Evidence, moved_ns: int | None = None) -> Stop:
-    return find_stop(None, [XID, *rows], Job(), None, moved_ns)
+    return find_stop(DumpSigns(), [XID, *rows], Job(), None, moved_ns)
 
 
 def test_what_only_follows_may_have_been_waited_for() -> None:
@@ -109,9 +110,7 @@ def stop_of(case: Case, *, all_entered: bool = False, ahead_s: int = 0) -> tuple
     assert began is not None
     exit_ = replace(EXIT, at_ns=began + 600 * SECOND, last_at_ns=began + 600 * SECOND)
     ahead = ahead_s * SECOND
-    return began, find_stop(
-        case, [exit_], Job(), None, None, all_entered=all_entered, ahead_ns=lambda _rank: ahead
-    )
+    return began, find_stop(DumpSigns(case, all_entered, lambda _rank: ahead), [exit_], Job(), None)
 
 
 def test_what_breaks_an_operation_in_flight_comes_behind_its_issue(stalled: Case) -> None:

@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 
+from triage.analysis.clocks.rank_clocks import of_shared_clocks
+from triage.analysis.snapshots.finished import Rows, compact
 from triage.analysis.waiting import lateness
-from triage.analysis.waiting.lateness import Rows, compact, freed_by_peers, of_shared_clocks
+from triage.analysis.waiting.lateness import freed_by_peers
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from benchmarks.field.make import make
 from benchmarks.field.writing import write
 from benchmarks.live_pulls import pulled
 from triage import analyze
-from triage.analysis.answer import look_at
+from triage.analysis.dump_view import look_at
 from triage.analysis.facts.live_beside_logs import with_logs
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import Live

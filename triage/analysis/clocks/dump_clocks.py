@@ -8,12 +8,11 @@ group alone is half the difference in a pair, and wrong by as much as the clocks
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from triage.domain.arrays import F64, I64
 
 __all__ = ["against_each_other", "group_median"]
 
-I64 = NDArray[np.int64]
-F64 = NDArray[np.float64]
 
 # Behind the first pass every clock takes the median of what its groups say, a few times over.
 SWEEPS: Final = 3

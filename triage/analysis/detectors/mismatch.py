@@ -108,6 +108,7 @@ class Mismatch:
             summary=summary(case, place, part, odd, shift),
             because=tuple(reasons),
             end=end,
+            ranks_disagree=True,
         )
 
 

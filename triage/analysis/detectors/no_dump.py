@@ -8,6 +8,7 @@ and the rest of the group may be stuck with it.
 """
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 
 from triage.analysis.waiting.case import Case, ranks_wait
 from triage.analysis.waiting.live import home
@@ -37,6 +38,15 @@ WHOLE_NODE = 3
 MAX_HOMES = 3
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """A rank that left no usable dump, at an end of the graph, and the places that wait for it."""
+
+    end: int
+    rank: int
+    waiters: list[Place]
+
+
 class NoDump:
     """One finding per rank without a dump whose absence nothing else explains.
 
@@ -50,35 +60,24 @@ class NoDump:
 
     def run(self, case: Case) -> Iterator[Finding]:
         """See the class."""
-        absent = {
-            end: places[0]
-            for end, places in case.ends()
-            if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
-        }
-        if not absent:
+        gaps = gaps_at_ends(case)
+        if not gaps:
             return
-        waited = case.graph.waited_by
-        at = {end: [case.graph.places[k] for k in waited[p.index]] for end, p in absent.items()}
-        explained_by = explanations(case, absent, at)
-        accused = unexplained(explained_by)
+        accused = unexplained(gaps, explanations(case, gaps))
         # Where the records name a culprit of their own, a missing file is a gap, not a
         # second one; and of many missing files, most were not collected.
-        named = len(case.graph.ends) > len(absent)
-        many = named or len(accused) > max(2, MAX_SHARE * len(case.snapshot.world))
-        ranks = [absent[end].waiting[0] for end in accused]
-        many = many or len({home(case.snapshot, rank) for rank in ranks}) > 1
-        many = many or by_chance(case, ranks, [one for end in accused for one in at[end]])
-        told = case.snapshot.apart.keys() | case.snapshot.unread
-        at_home: dict[str, list[int]] = {}
-        for end, rank in zip(accused, ranks, strict=True):
-            if rank in told:
-                yield self.finding(case, end, absent[end], at[end], doubt=GAP_STRENGTH)
+        named = len(case.graph.ends) > len(gaps)
+        many = named or not_collected(case, accused)
+        unusable = case.snapshot.apart.keys() | case.snapshot.unread
+        at_home: dict[str, list[Gap]] = {}
+        for gap in accused:
+            if gap.rank in unusable:
+                yield self.finding(case, gap, doubt=GAP_STRENGTH)
             else:
-                at_home.setdefault(home(case.snapshot, rank), []).append(end)
+                at_home.setdefault(home(case.snapshot, gap.rank), []).append(gap)
         gone = None if named else whole_node(case, at_home)
         if gone is not None:
-            claims = [(end, absent[end], at[end]) for end in at_home.pop(gone)]
-            yield self.of_one_node(case, claims, doubt=None)
+            yield self.of_one_node(case, at_home.pop(gone), doubt=None)
         if many and len(at_home) > MAX_HOMES:
             return
         doubt = None
@@ -86,22 +85,18 @@ class NoDump:
             doubt = GAP_STRENGTH if named else CHANCE_STRENGTH / max(len(at_home), 1)
         if gone is not None:
             doubt = GAP_STRENGTH / max(len(at_home), 1)
-        for ends in at_home.values():
-            if len(ends) > 1:
-                claims = [(end, absent[end], at[end]) for end in ends]
-                yield self.of_one_node(case, claims, doubt=doubt)
+        for together in at_home.values():
+            if len(together) > 1:
+                yield self.of_one_node(case, together, doubt=doubt)
             else:
-                end = ends[0]
-                yield self.finding(case, end, absent[end], at[end], doubt=doubt)
+                yield self.finding(case, together[0], doubt=doubt)
 
-    def finding(
-        self, case: Case, end: int, place: Place, waiters: list[Place], *, doubt: float | None
-    ) -> Finding:
+    def finding(self, case: Case, gap: Gap, *, doubt: float | None) -> Finding:
         """The claim in words, with its reasons; ``doubt`` is what is left of it where it is a gap.
 
         Who began a dump was alive when the others gave up waiting.
         """
-        rank = place.waiting[0]
+        rank, waiters = gap.rank, gap.waiters
         apart = case.snapshot.apart.get(rank)
         unread = rank in case.snapshot.unread
         at_one_place = len({waiter.index for waiter in waiters}) < 2
@@ -126,29 +121,21 @@ class NoDump:
                 " or it sits in teardown"
             ),
             because=tuple(self.reasons(case, rank, waiters)),
-            end=end,
+            end=gap.end,
         )
 
-    def of_one_node(
-        self,
-        case: Case,
-        accused: Sequence[tuple[int, Place, list[Place]]],
-        *,
-        doubt: float | None,
-    ) -> Finding:
+    def of_one_node(self, case: Case, gaps: Sequence[Gap], *, doubt: float | None) -> Finding:
         """The claim on ranks of one node that nothing tells apart: one of them, whichever it is.
 
         That accuses the node. Where it is not known which ranks are a node, it convicts nobody.
         """
-        ordered = sorted(accused, key=lambda one: -len({waiter.index for waiter in one[2]}))
-        ranks = [place.waiting[0] for _, place, _ in ordered]
-        at_one_place = len({waiter.index for _, _, waiters in ordered for waiter in waiters}) < 2
+        ordered = sorted(gaps, key=lambda gap: -len({waiter.index for waiter in gap.waiters}))
+        ranks = [gap.rank for gap in ordered]
+        at_one_place = len({waiter.index for gap in ordered for waiter in gap.waiters}) < 2
         nowhere = case.snapshot.node_of(ranks[0]) is None
         doubtful = doubt is not None or at_one_place or nowhere
         reasons = [
-            reason
-            for _, place, waiters in ordered
-            for reason in self.reasons(case, place.waiting[0], waiters[:1])
+            reason for gap in ordered for reason in self.reasons(case, gap.rank, gap.waiters[:1])
         ]
         return Finding(
             detector=self.name,
@@ -161,7 +148,7 @@ class NoDump:
             role=Role.POSSIBLE if doubtful else Role.CULPRIT,
             summary="is what others wait for: none of them left a dump, and nothing tells which",
             because=tuple(reasons[:MAX_REASONS]),
-            end=ordered[0][0],
+            end=ordered[0].end,
             one_of=True,
         )
 
@@ -182,6 +169,25 @@ def kind_of(case: Case, *, convicts: bool) -> VerdictKind:
     if convicts:
         return VerdictKind.CRASH
     return VerdictKind.HANG if case.live.stopped else VerdictKind.INCONCLUSIVE
+
+
+def gaps_at_ends(case: Case) -> list[Gap]:
+    """The ranks without a usable dump that others wait for, and that wait for nobody."""
+    return [
+        Gap(end, places[0].waiting[0], case.waiters(places[0]))
+        for end, places in case.ends()
+        if places[0].kind in (PlaceKind.NO_DUMP, PlaceKind.APART)
+    ]
+
+
+def not_collected(case: Case, accused: Sequence[Gap]) -> bool:
+    """Whether files are missing by chance, rather than because their ranks are gone."""
+    if len(accused) > max(2, MAX_SHARE * len(case.snapshot.world)):
+        return True
+    ranks = [gap.rank for gap in accused]
+    if len({home(case.snapshot, rank) for rank in ranks}) > 1:
+        return True
+    return by_chance(case, ranks, [waiter for gap in accused for waiter in gap.waiters])
 
 
 def by_chance(case: Case, accused: Sequence[int], waiters: Sequence[Place]) -> bool:
@@ -227,21 +233,19 @@ def whole_node(case: Case, homes: Collection[str]) -> str | None:
     return gone[0] if chance <= MAX_CHANCE else None
 
 
-def explanations(
-    case: Case, absent: dict[int, Place], at: dict[int, list[Place]]
-) -> dict[int, int]:
+def explanations(case: Case, gaps: Sequence[Gap]) -> dict[int, int]:
     """For each end, the ends (bits) that account for all waits on its rank.
 
     The rank would be stuck by them without any fault of its own.
     """
-    stuck = stuck_places(case, {place.waiting[0] for place in absent.values()})
+    stuck = stuck_places(case, {gap.rank for gap in gaps})
     # Where many files are missing, their ranks share groups and so these pairs.
     precedes: dict[tuple[int, int], bool] = {}
     explained_by = {}
-    for end, place in absent.items():
-        others = stuck[place.waiting[0]]
-        common = ~(1 << end)
-        for waiter in at[end]:
+    for gap in gaps:
+        others = stuck[gap.rank]
+        common = ~(1 << gap.end)
+        for waiter in gap.waiters:
             found = ends_behind(case, waiter)
             for other in others:
                 if other.index == waiter.index:
@@ -252,12 +256,12 @@ def explanations(
                 if precedes[pair]:
                     found |= ends_behind(case, other)
             common &= found
-        explained_by[end] = common if at[end] else 0
+        explained_by[gap.end] = common if gap.waiters else 0
     return explained_by
 
 
-def unexplained(explained_by: dict[int, int]) -> list[int]:
-    """The ends that nobody explains but ends that they explain in turn.
+def unexplained(gaps: Sequence[Gap], explained_by: dict[int, int]) -> list[Gap]:
+    """The gaps that nothing explains but ends that they explain in turn.
 
     Two that explain each other stand together; one that is explained by another and does
     not explain it falls.
@@ -278,7 +282,7 @@ def unexplained(explained_by: dict[int, int]) -> list[int]:
             if explained & others:
                 left &= other
         standing |= left
-    return [end for end in explained_by if standing >> end & 1]
+    return [gap for gap in gaps if standing >> gap.end & 1]
 
 
 def ends_behind(case: Case, place: Place) -> int:

@@ -7,7 +7,7 @@ rank whose past differs from that of the others there is the suspect.
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from triage.analysis.snapshots.snapshot import Stuck
 from triage.analysis.waiting.case import Case
@@ -50,22 +50,9 @@ class OrderCycle:
         pasts: "dict[tuple[str, int], Counter[Past]]",
     ) -> Finding:
         """The claim in words, with its reasons."""
-        links = sorted(
-            {
-                rank
-                for place in places
-                for target, ranks in case.graph.waits_for[place.index].items()
-                if case.graph.component_of[target] == case.graph.component_of[place.index]
-                for rank in ranks
-            }
-        )
-        odd = []
-        details = {}
-        for rank in links:
-            difference = departs(case, rank, pasts)
-            if difference:
-                odd.append(rank)
-                details[rank] = difference
+        links = linking_ranks(case, places)
+        details = {rank: how for rank in links if (how := departs(case, rank, pasts))}
+        odd = list(details)
         decided = 0 < len(odd) < max(2, len(links))
         named = tuple(odd if decided else links)[:MAX_NAMED]
         circle = " -> ".join(case.place_text(place) for place in places[:4])
@@ -92,6 +79,20 @@ class OrderCycle:
             because=tuple(reasons),
             end=end,
         )
+
+
+def linking_ranks(case: Case, places: Sequence[Place]) -> list[int]:
+    """The ranks through which the places of a circle wait for each other."""
+    graph = case.graph
+    return sorted(
+        {
+            rank
+            for place in places
+            for target, ranks in graph.waits_for[place.index].items()
+            if graph.component_of[target] == graph.component_of[place.index]
+            for rank in ranks
+        }
+    )
 
 
 Past = tuple[tuple[str, int], ...]

@@ -90,6 +90,7 @@ class P2pMismatch:
             ),
             because=tuple(reasons),
             end=end,
+            ranks_disagree=True,
         )
 
 

@@ -7,10 +7,10 @@ held up the others, unless it was held up itself (see lateness.py).
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.lateness import Lateness, measure
+from triage.domain.arrays import Flags
 from triage.domain.category import HARDWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
@@ -102,7 +102,7 @@ class Straggler:
         )
 
 
-def late_by_any_clock(case: Case, least: float) -> NDArray[np.bool_]:
+def late_by_any_clock(case: Case, least: float) -> Flags:
     """Which digests are late as well when all that ends of operations say of clocks is believed.
 
     Of ranks whose node is not known, a clock that is off by less than the watchdog's pace
@@ -111,7 +111,7 @@ def late_by_any_clock(case: Case, least: float) -> NDArray[np.bool_]:
     late = measure(case.snapshot, case.snapshot.node_of, told_from=0.0)
     if late is None:
         return np.zeros(len(case.snapshot.digests), np.bool_)
-    found: NDArray[np.bool_] = late.delay_ms > least
+    found: Flags = late.delay_ms > least
     return found
 
 

@@ -44,29 +44,17 @@ def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Ev
     if about is None or len(nodes) < MIN_NODES:
         return []
     known = list(known)
-    read = {(row.artifact, row.line) for row in known}
-    boots: dict[str, list[int]] = defaultdict(list)
-    for row in known:
-        if row.signature in BANNERS and row.at_ns is not None and row.node is not None:
-            boots[row.node].append(row.at_ns)
-    fresh: dict[str, dict[str, tuple[LogFile, int]]] = defaultdict(dict)
-    spread: Counter[str] = Counter()
-    for file in files:
-        for template in file.templates:
-            if new_about(template.first_at_ns, about) and not of_a_boot(
-                template.first_at_ns, boots.get(str(file.node), ())
-            ):
-                fresh[str(file.node)].setdefault(template.template, (file, template.first_line))
-    for seen in fresh.values():
-        spread.update(seen.keys())
+    fresh = fresh_messages(files, known, about)
+    spread = Counter(name for seen in fresh.values() for name in seen)
     most = max(1, int(MAX_SHARE * len(nodes)))
+    read = {(row.artifact, row.line) for row in known}
     own = {
         node: {
-            name: at
-            for name, at in seen.items()
+            name: (file, line)
+            for name, (file, line) in seen.items()
             if spread[name] <= most
-            and (at[0].artifact, at[1]) not in read
-            and at[1] not in at[0].harmless
+            and (file.artifact, line) not in read
+            and line not in file.harmless
         }
         for node, seen in fresh.items()
     }
@@ -75,6 +63,24 @@ def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Ev
     for node in stand_out(own, fresh, sorted(str(node) for node in nodes)):
         names = sorted(own[node], key=lambda name: (spread[name], own[node][name][1]))
         found += [as_evidence(logs, node, name, *own[node][name]) for name in names[:MAX_MESSAGES]]
+    return found
+
+
+def fresh_messages(
+    files: Iterable[LogFile], known: Iterable[Evidence], about_ns: int
+) -> dict[str, dict[str, tuple[LogFile, int]]]:
+    """Node -> template that first appeared about the stop, and not after a boot -> its line."""
+    boots: dict[str, list[int]] = defaultdict(list)
+    for row in known:
+        if row.signature in BANNERS and row.at_ns is not None and row.node is not None:
+            boots[row.node].append(row.at_ns)
+    found: dict[str, dict[str, tuple[LogFile, int]]] = defaultdict(dict)
+    for file in files:
+        node = str(file.node)
+        for template in file.templates:
+            first_ns = template.first_at_ns
+            if new_about(first_ns, about_ns) and not of_a_boot(first_ns, boots.get(node, ())):
+                found[node].setdefault(template.template, (file, template.first_line))
     return found
 
 

@@ -11,16 +11,15 @@ from datetime import datetime
 from typing import Final
 
 from triage.analysis.clocks.clock_offsets import align
+from triage.analysis.clocks.rank_clocks import node_clocks
 from triage.analysis.facts.exits import with_ranks_that_exit
 from triage.analysis.facts.monitor_lines import held_against_peers
 from triage.analysis.facts.other_jobs import without_other_jobs
 from triage.analysis.facts.spread_of_nan import with_spread
-from triage.analysis.facts.stop import parse_instant
 from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.host_names import NamesInPaths
 from triage.analysis.placement.identity import Fleet, resolve
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.lateness import node_clocks
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.parsers.logs.clocks import Anchors, place
@@ -144,7 +143,7 @@ def anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
         if node is not None:
             by_node[node] = max(by_node.get(node, 0), one.last_created_ns)
     return Anchors(
-        failed_at_ns=parse_instant(facts.failed_at),
+        failed_at_ns=facts.failed_at_ns,
         dump_last_ns=max(last, default=None),
         dump_by_node=by_node,
         at_ns=None if at is None else int(at.timestamp() * 1e9),

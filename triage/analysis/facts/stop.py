@@ -7,38 +7,34 @@ Without any sign of trouble a job is healthy, whatever its kernels complain of.
 
 import re
 from bisect import bisect_right
-from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
 from enum import StrEnum
 from typing import Final
 
-import numpy as np
-
-from triage.analysis.waiting.case import Case
 from triage.domain.category import Category
 from triage.domain.evidence import LASTING, Evidence, EvidenceRole, Kind, Trait
-from triage.domain.job import Job
 
 __all__ = [
     "ABOUT_THE_STOP",
     "AFTER_S",
     "BEFORE_S",
+    "DAY_S",
+    "EARLIER",
     "FAILING",
+    "IN_FLIGHT_S",
     "JOB_KINDS",
     "NEAREST_FIRST",
     "SECOND",
+    "STALE_S",
+    "TIMEOUT_S",
     "Stop",
     "When",
     "at_its_own_stop",
-    "begun_to_wait",
     "ends_its_log",
-    "find_stop",
     "is_failing",
     "is_of_a_health_check",
     "of_a_process",
-    "parse_instant",
 ]
 
 SECOND: Final = 1_000_000_000
@@ -54,10 +50,6 @@ STALE_S: Final = 3600
 DAY_S: Final = 86_400
 # So long a machine says what it is, and not what broke: up to the boot of its last daemon.
 BOOT_S: Final = 300
-# A date known no better than this is a guess: of a zone, a year or a boot.
-GUESSED_NS: Final = 1800 * SECOND
-# What is printed within this of the first failing line came with it.
-AT_ONCE_S: Final = 5
 # How long a job that is only known to have ended may have been waiting before: a watchdog gives
 # up after half an hour at most, and the end is told soon after that.
 TIMEOUT_S: Final = 2400
@@ -95,7 +87,9 @@ NEAREST_FIRST: Final = (
     When.BOOT,
     When.STALE,
 )
-# What is not of another time.
+# What is of another time ...
+EARLIER: Final = frozenset({When.BEFORE, When.STALE, When.BOOT})
+# ... and what is not.
 ABOUT_THE_STOP: Final = frozenset({When.AT, When.AFTER, When.UNDATED})
 
 
@@ -222,111 +216,6 @@ def is_condition(row: Evidence) -> bool:
     return LASTING in row.fields or row.kind is Kind.THERMAL
 
 
-def find_stop(
-    case: Case | None,
-    evidence: Sequence[Evidence],
-    facts: Job,
-    at: datetime | None,
-    moved_ns: int | None = None,
-    *,
-    all_entered: bool = False,
-    ahead_ns: Callable[[int], int] = lambda _rank: 0,
-) -> Stop:
-    """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
-
-    ``moved_ns`` is when the job last printed progress, ``all_entered`` whether the dumps show
-    all ranks in an operation that does not end, ``ahead_ns`` how far a rank's clock is ahead.
-    """
-    end = int(at.timestamp() * 1e9) if at is not None else parse_instant(facts.failed_at)
-    stuck = begun_to_wait(case, ahead_ns)
-    failing = [row for row in evidence if is_failing(row)]
-    waited = watchdog_starts(failing)
-    # A complaint that needs another source does not say when it began, where another line does.
-    printed = sorted(dates_of(row for row in failing if not is_weak_root(row)) or dates_of(failing))
-    newest = max([*printed, *([stuck] if stuck is not None else [])], default=None)
-    if newest is None:
-        newest = max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
-    if end is not None and newest is not None and end - newest > DAY_S * SECOND:
-        end = None  # nothing is told of a day before that: a wrong clock, or another job's end
-    if end is not None and printed and not any(ns >= end - 2 * STALE_S * SECOND for ns in printed):
-        end = None  # the lines are of another zone than job.json: their own clock is held to
-    if end is not None:
-        printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
-    start, gave_up = beginning(stuck, waited, printed, failing, moved_ns)
-    known = start is not None and start != gave_up
-    if end is None and printed:
-        end = printed[-1]
-    if start is None and end is None:
-        end = last_record(case, ahead_ns)
-    if start is None and end is None:
-        start = last_root(evidence)
-    ended_badly = facts.exit_code != 0 and (
-        facts.exit_code is not None or facts.failed_at is not None
-    )
-    job_seen = case is not None or any(row.kind in JOB_KINDS | TOLD for row in evidence)
-    trouble = bool(stuck is not None or failing or ended_badly)
-    error = 0
-    if start is not None and start != stuck:
-        error = min((row.error_ns for row in failing if row.at_ns is not None), default=0)
-    seen = bool(stuck is not None or failing)
-    given_up = first_to_give_up(failing, start) or gave_up
-    if given_up is None and known:
-        given_up = end
-    return Stop(
-        start,
-        end,
-        known,
-        trouble,
-        job_seen,
-        error,
-        seen,
-        given_up,
-        boots_of(evidence),
-        given_up_lines(evidence),
-        IN_FLIGHT_S if all_entered and start == stuck else AFTER_S,
-    )
-
-
-def beginning(
-    stuck: int | None,
-    waited: Sequence[int],
-    printed: Sequence[int],
-    failing: Sequence[Evidence],
-    moved_ns: int | None,
-) -> tuple[int | None, int | None]:
-    """When the stop began, and when it was given up, where only that was told: then both are one
-    where nothing says how long it had been waited for.
-    """
-    start = stuck
-    if start is None and waited:
-        start = int(np.median(waited))
-    first = first_of_the_last_burst(printed)
-    if first is not None and (start is None or first < start):
-        start = first if start is None or start - first < STALE_S * SECOND else start
-    if start is None or stuck is not None or waited or not is_an_end(failing, start):
-        return start, None
-    if moved_ns is not None and start - TIMEOUT_S * SECOND <= moved_ns < start:
-        return moved_ns, start
-    return start, start
-
-
-def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
-    """Artifact -> line of its first watchdog; not of a log whose parts stand one after another."""
-    dated: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
-    for row in evidence:
-        if row.at_ns is not None and row.line is not None:
-            dated[row.artifact].append((row.line, row.at_ns, Trait.TIMEOUT in row.traits))
-    found = {}
-    for artifact, lines in dated.items():
-        lines.sort()
-        first = next(((line, at_ns) for line, at_ns, gave_up in lines if gave_up), None)
-        if first is not None and all(
-            at_ns >= first[1] - SECOND for line, at_ns, _ in lines if line > first[0]
-        ):
-            found[artifact] = first[0]
-    return found
-
-
 def is_failing(row: Evidence) -> bool:
     """Whether a process of the job says that it failed, or was made to.
 
@@ -348,54 +237,6 @@ def is_of_a_health_check(row: Evidence) -> bool:
     return HEALTH_CHECK.search(row.text) is not None
 
 
-def is_weak_root(row: Evidence) -> bool:
-    """Whether it needs another source, and does not end its process as CUDA's errors do."""
-    own = row.kind is Kind.CUDA and not row.is_generic
-    return row.weak and row.role is EvidenceRole.ROOT and not own
-
-
-def is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:
-    """Whether what failed first only follows: nothing says how long it had been waited for."""
-    first = [
-        row
-        for row in failing
-        if row.at_ns is not None and row.at_ns <= start_ns + AT_ONCE_S * SECOND
-    ]
-    return not any(row.role is EvidenceRole.ROOT for row in first)
-
-
-def dates_of(rows: Iterable[Evidence]) -> list[int]:
-    """When rows were printed; by a guess only where no row has a date that is none."""
-    dated = [(row.at_ns, row.error_ns) for row in rows if row.at_ns is not None]
-    sure = [at_ns for at_ns, error_ns in dated if error_ns < GUESSED_NS]
-    return sure or [at_ns for at_ns, _ in dated]
-
-
-def first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int | None:
-    """When the first process gave up waiting; None where none says that it did."""
-    times = [
-        row.at_ns
-        for row in failing
-        if row.at_ns is not None
-        and Trait.TIMEOUT in row.traits
-        and row.error_ns < GUESSED_NS
-        and (start_ns is None or row.at_ns >= start_ns)
-    ]
-    return min(times, default=None)
-
-
-def boots_of(evidence: Iterable[Evidence]) -> dict[str, list[int]]:
-    """Node -> when its logs say that it booted, ascending."""
-    found: dict[str, set[int]] = defaultdict(set)
-    for row in evidence:
-        if row.kind is Kind.BOOT and row.node is not None and row.at_ns is not None:
-            found[row.node].add(row.at_ns)
-    return {node: sorted(times) for node, times in found.items()}
-
-
-TOLD: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
-
-
 def at_its_own_stop(row: Evidence, when: When) -> bool:
     """Whether a row shows at the stop, or while ranks waited.
 
@@ -407,93 +248,3 @@ def at_its_own_stop(row: Evidence, when: When) -> bool:
 def of_a_process(row: Evidence) -> bool:
     """Whether a process of the job says it, rather than the machine below it."""
     return row.kind in JOB_KINDS or row.signature.startswith(JOB_FAMILIES)
-
-
-def begun_to_wait(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
-    """When the first ranks entered what they are stuck in; None where nobody is stuck."""
-    if case is None or case.in_flight:
-        return None
-    snapshot = case.snapshot
-    created = [
-        (int(snapshot.digests[index].pending.created[0]), int(snapshot.ranks[index]))
-        for index, stuck in enumerate(snapshot.stuck)
-        if stuck is not None and len(snapshot.digests[index].pending)
-    ]
-    entered = [ns - ahead_ns(rank) for ns, rank in created if ns > 0]
-    # Not the very first: one clock may be wrong.
-    return int(np.quantile(entered, 0.1)) if entered else None
-
-
-def last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
-    """When the job was last seen, where its dumps show no stop: the median of their ends."""
-    if case is None:
-        return None
-    last = [
-        one.last_created_ns - ahead_ns(one.rank)
-        for one in case.snapshot.digests
-        if one.last_created_ns and one.rank is not None
-    ]
-    return int(np.median(last)) if last else None
-
-
-def watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
-    """Starts of the collectives that watchdogs gave up: printed time minus how long they ran.
-
-    A watchdog without a time gave up before the next failing line of its log that has one.
-    """
-    dated: dict[str, list[tuple[int, int]]] = defaultdict(list)
-    for row in rows:
-        if row.at_ns is not None and row.line is not None:
-            dated[row.artifact].append((row.line, row.at_ns))
-    for lines in dated.values():
-        lines.sort()
-    found = []
-    for row in rows:
-        ran_ms = row.fields.get("ran_ms", "")
-        if not ran_ms.isdecimal() or len(ran_ms) >= 12:
-            continue
-        at_ns = row.at_ns
-        lines = dated.get(row.artifact, [])
-        if at_ns is None and row.line is not None:
-            behind = bisect_right(lines, (row.line, 0))
-            at_ns = lines[behind][1] if behind < len(lines) else None
-        if at_ns is not None:
-            found.append(at_ns - int(ran_ms) * 1_000_000)
-    return found
-
-
-def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
-    """The first failing line since the job last went on for an hour without one."""
-    if not printed:
-        return None
-    first = printed[-1]
-    for ns in reversed(printed):
-        if first - ns > STALE_S * SECOND:
-            break
-        first = ns
-    return first
-
-
-def last_root(evidence: Iterable[Evidence]) -> int | None:
-    """Of logs that do not know the job: the time of the last thing that went wrong."""
-    roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
-    firm = [row for row in roots if row.is_firm] or roots
-    return max(dates_of(firm), default=None)
-
-
-def parse_instant(text: str | None) -> int | None:
-    """RFC 3339 text as ns since the epoch; UTC where it names no zone; None for no time."""
-    if text is None:
-        return None
-    try:
-        moment = datetime.fromisoformat(text.strip())
-    except ValueError:
-        return None
-    if moment.tzinfo is None:
-        from datetime import UTC
-
-        moment = moment.replace(tzinfo=UTC)
-    try:
-        return int(moment.timestamp() * 1e9)
-    except (OverflowError, ValueError):
-        return None

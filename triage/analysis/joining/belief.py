@@ -281,48 +281,58 @@ def claims_alone(
     bare: Sequence[Hypothesis], weighed: Sequence[Belief], stop: Stop, *, trust: float
 ) -> list[Belief]:
     """Claims that stand for themselves: worth their strength, less what accounts for them."""
-    found = []
     firm = [
-        one
-        for one in weighed
-        if one.probability >= CONVICTED and may_be_at_the_stop(one.hypothesis, stop)
+        belief.hypothesis
+        for belief in weighed
+        if belief.probability >= CONVICTED and may_be_at_the_stop(belief.hypothesis, stop)
     ]
-    for one in bare:
-        strength = max(claim.strength for claim in one.claims) * trust
-        accounts = [
-            other.probability
-            for other in weighed
-            if any(claim in other.hypothesis.claims for claim in one.claims)
-            and (
-                one.in_no_node or other.hypothesis.place == one.place or other.hypothesis.in_no_node
-            )
-        ]
-        accounted = max(accounts, default=0.0)
-        said = strength * (1 - accounted)
-        if accounted >= NAMES_A_PART and all(claim.is_gap for claim in one.claims):
-            # That a file is missing says nothing of the part: whatever names one says more.
-            said = min(said, 0.9 * accounted)
-        bounds: tuple[Bound, ...] = ()
-        gap = all(claim.is_gap for claim in one.claims)
-        elsewhere = any(
-            other.hypothesis.place != one.place
-            and (
-                gap
-                or not any(proves(claim) for claim in one.claims)
-                or any(claim in other.hypothesis.claims for claim in one.claims)
-                or (is_waited_for(other.hypothesis) and other.hypothesis.category in HARDWARE)
-            )
-            for other in firm
+    return [claim_alone(one, weighed, firm, trust=trust) for one in bare]
+
+
+def claim_alone(
+    one: Hypothesis, weighed: Sequence[Belief], firm: Sequence[Hypothesis], *, trust: float
+) -> Belief:
+    """What is believed of claims at one place; ``firm`` are the causes that lines convict."""
+    strength = max(claim.strength for claim in one.claims) * trust
+    gap = all(claim.is_gap for claim in one.claims)
+    accounted = max(
+        (belief.probability for belief in weighed if accounts_for(belief.hypothesis, one)),
+        default=0.0,
+    )
+    probability = strength * (1 - accounted)
+    if accounted >= NAMES_A_PART and gap:
+        # That a file is missing says nothing of the part: whatever names one says more.
+        probability = min(probability, 0.9 * accounted)
+    proven = any(proves(claim) for claim in one.claims)
+    explained = any(
+        cause.place != one.place
+        and (
+            gap
+            or not proven
+            or shares_a_claim(cause, one)
+            or (is_waited_for(cause) and cause.category in HARDWARE)
         )
-        whole = strength
-        limit = BOUNDS[Bound.EXPLAINED].most
-        if elsewhere and strength > limit and one.category is not Category.STRAGGLER:
-            whole, said, bounds = limit, min(said, limit), (Bound.EXPLAINED,)
-        odds = math.log(strength / (1 - strength))
-        # What the dumps prove of a place holds whatever the part is.
-        at_place = whole if one.names_somebody else said
-        found.append(Belief(one, said, {}, odds, bounds, at_place=at_place))
-    return found
+        for cause in firm
+    )
+    whole = strength
+    bounds: tuple[Bound, ...] = ()
+    limit = BOUNDS[Bound.EXPLAINED].most
+    if explained and strength > limit and one.category is not Category.STRAGGLER:
+        whole, probability, bounds = limit, min(probability, limit), (Bound.EXPLAINED,)
+    odds = math.log(strength / (1 - strength))
+    # What the dumps prove of a place holds whatever the part is.
+    at_place = whole if one.names_somebody else probability
+    return Belief(one, probability, {}, odds, bounds, at_place=at_place)
+
+
+def shares_a_claim(one: Hypothesis, other: Hypothesis) -> bool:
+    return any(claim in one.claims for claim in other.claims)
+
+
+def accounts_for(cause: Hypothesis, claimed: Hypothesis) -> bool:
+    """Whether a cause that lines name is why the place of claims is waited for."""
+    near = claimed.in_no_node or cause.in_no_node or cause.place == claimed.place
+    return near and shares_a_claim(cause, claimed)
 
 
 def by_place(found: Sequence[Belief]) -> list[Belief]:

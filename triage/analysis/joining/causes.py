@@ -7,29 +7,22 @@ one hypothesis on none of them.
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.stop import (
     ABOUT_THE_STOP,
+    EARLIER,
     NEAREST_FIRST,
-    SECOND,
     Stop,
-    When,
     is_of_a_health_check,
     of_a_process,
 )
 from triage.analysis.joining.connections import gather_connections, gather_switch
 from triage.analysis.joining.consequences import explained_by, is_lost_gpu
-from triage.analysis.joining.hypothesis import (
-    Hypothesis,
-    Placement,
-    by_time,
-    in_time,
-    is_sure,
-    shows_about,
-)
+from triage.analysis.joining.followers import without_meetings, without_outcries, without_spread
+from triage.analysis.joining.hypothesis import Hypothesis, by_time
 from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.open_parts import (
     tell_open_ones,
@@ -45,6 +38,8 @@ from triage.analysis.joining.shared import (
     printed_everywhere,
     unsure_where_one_is_heard,
 )
+from triage.analysis.joining.unplaced import with_unplaced
+from triage.analysis.placement.topology import Placement, Topology
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -52,55 +47,60 @@ __all__ = ["find_causes", "is_quoted"]
 
 # Rows of one node that are looked at: distinct ones, the nearest to the stop first.
 ROWS_PER_NODE: Final = 300
-EARLIER: Final = (When.BEFORE, When.STALE, When.BOOT)
 
 
 def find_causes(
-    evidence: Iterable[Evidence],
-    seats: Placement,
-    stop: Stop,
-    *,
-    nodes: Collection[str],
-    leaf_switch: Mapping[str, str],
-    met: bool = False,
+    evidence: Iterable[Evidence], topology: Topology, stop: Stop, *, met: bool = False
 ) -> list[Hypothesis]:
     """All that rows stand for, in no order of belief.
 
     ``met`` says that the ranks had met, as those who are stuck in a collective have.
     """
     rows = list(evidence)
-    running_ns = min((r.at_ns for r in rows if r.kind is Kind.PROGRESS and r.at_ns), default=None)
-    if met:
-        running_ns = 0
-    by_place: dict[Place, list[Evidence]] = defaultdict(list)
-    for row in rows:
-        if row.role is EvidenceRole.CONSEQUENCE and Trait.ROOT_WHEN_ALONE in row.traits:
-            row = replace(row, role=EvidenceRole.ROOT)
-            if row.kind is Kind.SXID and row.category is Category.GPU:
-                # The switch says that the GPU behind a link is gone; that no line of the GPU does
-                # leaves the link.
-                row = replace(row, category=Category.NVLINK, also=(Category.GPU, *row.also))
-        if row.role is not EvidenceRole.ROOT or is_quoted(row):
-            continue
-        if Trait.RENDEZVOUS in row.traits and is_while_running(row, running_ns):
-            continue
-        by_place[place_of(row)].append(row)
+    seats, nodes = topology.seats, topology.nodes
     found: list[Hypothesis] = []
-    for place in sorted(by_place, key=repr):
-        found += at_one_place(place, nearest(by_place[place], stop), seats, stop)
+    for place, roots in sorted(roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])):
+        found += at_one_place(place, nearest(roots, stop), seats, stop)
     found = printed_everywhere(found, nodes, seats)
     found = unsure_where_one_is_heard(found, rows, nodes)
     found = without_outcries(with_unplaced(found, seats, stop), stop)
     found = without_spread(found, stop)
     found = gpus_that_would_not_start(found, nodes)
     found = with_domain_roots(found)
-    found = gather_connections(found, seats, leaf_switch, nodes, first_ends(rows), stop)
+    found = gather_connections(found, topology, first_ends(rows), stop)
     found = without_meetings(found)
-    found = gather_switch(found, stop, leaf_switch)
-    found = gather_shared(found, stop, max(len(nodes), 1), leaf_switch)
+    found = gather_switch(found, topology.leaf_switch, stop)
+    found = gather_shared(found, topology, stop)
     if len(nodes) > 1:
         found = faulting_together(found, stop)
     return merged_alike(with_gpus_of_unnamed_errors(found))
+
+
+def roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:
+    """The roots among the rows, at the places that they accuse."""
+    running_ns = min((r.at_ns for r in rows if r.kind is Kind.PROGRESS and r.at_ns), default=None)
+    if met:
+        running_ns = 0
+    found: dict[Place, list[Evidence]] = defaultdict(list)
+    for row in rows:
+        row = as_root_when_alone(row)
+        if row.role is not EvidenceRole.ROOT or is_quoted(row):
+            continue
+        if Trait.RENDEZVOUS in row.traits and is_while_running(row, running_ns):
+            continue
+        found[place_of(row)].append(row)
+    return found
+
+
+def as_root_when_alone(row: Evidence) -> Evidence:
+    """``row``, as a root where it names the fault: beside the fault's own line it is explained."""
+    if row.role is not EvidenceRole.CONSEQUENCE or Trait.ROOT_WHEN_ALONE not in row.traits:
+        return row
+    if row.kind is Kind.SXID and row.category is Category.GPU:
+        # The switch says that the GPU behind a link is gone; that no line of the GPU does leaves
+        # the link.
+        row = replace(row, category=Category.NVLINK, also=(Category.GPU, *row.also))
+    return replace(row, role=EvidenceRole.ROOT)
 
 
 def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
@@ -236,21 +236,9 @@ def of_rows(
             on_gpu = seats.rank_of_gpu(place.node, row.gpu)
             if on_gpu is not None:
                 ranks.setdefault(on_gpu)
-    reached = sorted({node for row in rows for node in reached_by(row)})
-    # A file server that does not answer is not in the node that waits for it.
-    served = category is Category.STORAGE and any(
-        row.blame is Blame.SHARED and not row.weak for row in rows
-    )
-    if category is Category.NUMERICAL:
-        # Whoever reports a number that is none is not who made it: that would be `sdc`.
-        place = Outside()
-    elif reached:
-        place = Outside(tuple(reached))
-    elif served and not isinstance(place, Unplaced):
-        place = Outside((place.node,) if isinstance(place, AtNode) else ())
     return Hypothesis(
         category,
-        place,
+        reached_place(category, place, rows),
         tuple(rows),
         frozenset(also for row in rows for also in row.also),
         followers,
@@ -259,86 +247,26 @@ def of_rows(
     )
 
 
+def reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -> Place:
+    """Where the cause lies that rows at ``place`` tell of."""
+    if category is Category.NUMERICAL:
+        # Whoever reports a number that is none is not who made it: that would be `sdc`.
+        return Outside()
+    reached = sorted({node for row in rows for node in reached_by(row)})
+    if reached:
+        return Outside(tuple(reached))
+    # A file server that does not answer is not in the node that waits for it.
+    served = category is Category.STORAGE and any(
+        row.blame is Blame.SHARED and not row.weak for row in rows
+    )
+    if served and not isinstance(place, Unplaced):
+        return Outside((place.node,) if isinstance(place, AtNode) else ())
+    return place
+
+
 def reached_by(row: Evidence) -> list[str]:
     """The nodes that a cause outside of them reaches, where a row lists them: those of a rack."""
     return row.fields.get("nodes", "").split() if row.blame is Blame.SHARED else []
-
-
-def with_unplaced(found: Sequence[Hypothesis], seats: Placement, stop: Stop) -> list[Hypothesis]:
-    """Lines that name no node go to the one node that shows the same, where there is only one."""
-    sure: dict[Category, list[int]] = defaultdict(list)
-    weak: dict[Category, list[int]] = defaultdict(list)
-    for k, one in enumerate(found):
-        if isinstance(one.place, AtNode):
-            homes = sure if is_sure(one) else weak
-            homes[one.category].append(k)
-    kept = list(found)
-    gone = set()
-    for k, one in enumerate(found):
-        if not is_lost(one, seats):
-            continue
-        # What a process says of several parts alike is of the one that a machine names.
-        left_open = frozenset.intersection(*(frozenset(row.also) for row in one.rows))
-        at = sure[one.category] or [
-            home
-            for category in sorted(left_open)
-            for home in sure[category]
-            if any(row.kind in KERNEL_KINDS for row in found[home].rows)
-        ]
-        # A weak line is the machine's side of a firm one of the same moment.
-        at = at or [home for home in weak[one.category] if at_one_moment(one, found[home], stop)]
-        if isinstance(one.place, AtRank):
-            at = [home for home in at if not seats.ranks_on(found[home].node or "")]
-        if len(at) == 1:
-            (home,) = at
-            kept[home] = replace(
-                kept[home],
-                rows=in_time([*kept[home].rows, *one.rows]),
-                followers=kept[home].followers + one.followers,
-                ranks=tuple(dict.fromkeys((*kept[home].ranks, *one.ranks))),
-            )
-            gone.add(k)
-    return [one for k, one in enumerate(kept) if k not in gone]
-
-
-def is_lost(one: Hypothesis, seats: Placement) -> bool:
-    """Whether nobody says on which node it is."""
-    if isinstance(one.place, AtRank):
-        return bool(one.rows) and seats.node_of(one.place.rank) is None
-    return isinstance(one.place, Unplaced)
-
-
-# The clocks of a node and of its processes are one.
-ONE_MOMENT_NS: Final = 2 * SECOND
-
-
-def at_one_moment(one: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
-    """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
-    log that stand together and print no time.
-    """
-    if any(stand_together(row, near) for row in one.rows if row.is_firm for near in other.rows):
-        return True
-    times = [row.at_ns for row in one.rows if row.at_ns is not None and row.is_firm]
-    return any(
-        abs(row.at_ns - at_ns) <= ONE_MOMENT_NS
-        for row in other.rows
-        if row.at_ns is not None and stop.of(row) is When.AT and not row.is_mild
-        for at_ns in times
-    )
-
-
-# `kubectl get events` and the like print a line each, sorted by age; one or two of another object
-# may stand between.
-TOGETHER: Final = 3
-
-
-def stand_together(row: Evidence, near: Evidence) -> bool:
-    """Whether a line is the next of a list whose other one is about a node."""
-    if "said_of" not in near.fields or near.is_mild:
-        return False
-    if row.at_ns is not None or near.at_ns is not None or row.artifact != near.artifact:
-        return False
-    return abs((row.line or 0) - (near.line or 0)) <= TOGETHER
 
 
 def gpus_that_would_not_start(
@@ -354,63 +282,3 @@ def gpus_that_would_not_start(
     also = one.also | {Category.IO_BOARD, Category.DEPENDENCY}
     part = replace(one, category=Category.GPU, also=also)
     return [part if other is one else other for other in found]
-
-
-def without_outcries(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
-    """A failure that says neither why nor where follows from the one cause that a line names."""
-    causes = [
-        k
-        for k, one in enumerate(found)
-        if one.category is not Category.NCCL_TIMEOUT
-        and any(not row.is_mild and stop.of(row) not in EARLIER for row in one.rows)
-    ]
-    if len(causes) != 1:
-        return list(found)
-    (cause,) = causes
-    gone = {
-        k
-        for k, one in enumerate(found)
-        if one.category is Category.NCCL_TIMEOUT and isinstance(one.place, Unplaced) and one.rows
-    }
-    more = sum(len(found[k].rows) for k in gone)
-    return [
-        replace(one, followers=one.followers + more) if k == cause else one
-        for k, one in enumerate(found)
-        if k not in gone
-    ]
-
-
-def without_spread(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
-    """What the one GPU that computes wrong makes of everybody's numbers follows from it."""
-    wrong = [
-        k
-        for k, one in enumerate(found)
-        if one.category is Category.SDC
-        and one.names_somebody
-        and is_sure(one)
-        and shows_about(one, stop)
-    ]
-    spread = [
-        k
-        for k, one in enumerate(found)
-        if one.category is Category.NUMERICAL and not one.names_somebody
-    ]
-    if len(wrong) != 1 or not spread:
-        return list(found)
-    more = sum(len(found[k].rows) for k in spread)
-    return [
-        replace(one, followers=one.followers + more) if k == wrong[0] else one
-        for k, one in enumerate(found)
-        if k not in spread
-    ]
-
-
-def without_meetings(found: Sequence[Hypothesis]) -> list[Hypothesis]:
-    """Without the loss of the store, where anything else went wrong: it follows from that."""
-    if any(is_sure(one) and not is_of_a_meeting(one) for one in found):
-        return [one for one in found if not is_of_a_meeting(one)]
-    return list(found)
-
-
-def is_of_a_meeting(one: Hypothesis) -> bool:
-    return bool(one.rows) and all(Trait.RENDEZVOUS in row.traits for row in one.rows)

@@ -20,8 +20,9 @@ from triage.analysis.facts.stop import (
     ends_its_log,
     of_a_process,
 )
-from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis, Placement
+from triage.analysis.joining.hypothesis import MANY_VOTES, Hypothesis
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
+from triage.analysis.placement.topology import Placement
 from triage.domain.category import GPU_CHIP, SOFTWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence
 from triage.domain.finding import Finding
@@ -57,10 +58,9 @@ def proves(claim: Finding) -> bool:
 
 
 def join_claims(
-    causes: Sequence[Hypothesis], claims: Iterable[Finding], seats: Placement, stop: Stop
+    causes: Sequence[Hypothesis], claims: Sequence[Finding], seats: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
-    claims = list(claims)
     found = at_the_one_place_claimed(causes, claims, seats, stop)
     at: dict[Place, list[int]] = defaultdict(list)
     elsewhere = []
@@ -80,12 +80,7 @@ def join_claims(
             if isinstance(place, AtRank) and home is not None:
                 place = home
             for k in (*at[place], *at.get(AtRank(rank), ())):
-                # A file that is missing may be any rank's of a node that failed.
-                about = claim.is_gap or is_about(found[k], rank, seats)
-                # Ranks that run different operations are a cause by themselves.
-                named = claim.category is Category.COLLECTIVE_MISMATCH
-                about = about and (not named or precedes_the_stop(found[k], stop))
-                if claim.can_be_due_to(found[k].category) and about:
+                if can_hold_up(found[k], claim, rank, seats, stop):
                     found[k] = with_claim(found[k], claim, rank)
             for k in elsewhere:
                 if claim.can_be_due_to(found[k].category) and reaches(found[k], place):
@@ -94,14 +89,28 @@ def join_claims(
             bare[place, claim.category] = with_claim(own, claim, rank)
         if not claim.ranks:
             for k, one in enumerate(found):
-                told = one.category not in OF_A_PROCESS or any(map(of_a_process, one.rows))
-                if claim.can_be_due_to(one.category) and told and may_be_at_the_stop(one, stop):
+                if can_hold_up_all(one, claim, stop):
                     found[k] = with_claim(one, claim, None)
-            key = (Outside(), claim.category)
-            bare[key] = with_claim(
-                bare.get(key, Hypothesis(claim.category, Outside())), claim, None
-            )
+            own = bare.get((Outside(), claim.category), Hypothesis(claim.category, Outside()))
+            bare[Outside(), claim.category] = with_claim(own, claim, None)
     return [*found, *bare.values()]
+
+
+def can_hold_up(one: Hypothesis, claim: Finding, rank: int, seats: Placement, stop: Stop) -> bool:
+    """Whether a cause at the place of a rank can be why the rank is waited for."""
+    # A file that is missing may be any rank's of a node that failed.
+    about = claim.is_gap or is_about(one, rank, seats)
+    # Ranks that run different operations are a cause by themselves.
+    named = claim.category is Category.COLLECTIVE_MISMATCH
+    return (
+        about and (not named or precedes_the_stop(one, stop)) and claim.can_be_due_to(one.category)
+    )
+
+
+def can_hold_up_all(one: Hypothesis, claim: Finding, stop: Stop) -> bool:
+    """Whether a cause can be why all ranks entered an operation and none gets through."""
+    told = one.category not in OF_A_PROCESS or any(map(of_a_process, one.rows))
+    return claim.can_be_due_to(one.category) and told and may_be_at_the_stop(one, stop)
 
 
 def at_the_one_place_claimed(

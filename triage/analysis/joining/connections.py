@@ -13,7 +13,6 @@ from typing import Final
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When, ends_its_log
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
-    Placement,
     by_time,
     in_time,
     is_sure,
@@ -23,6 +22,7 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
+from triage.analysis.placement.topology import Placement, Topology
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind
 
@@ -39,12 +39,7 @@ def names_two_ends(row: Evidence) -> bool:
 
 
 def gather_connections(
-    found: Sequence[Hypothesis],
-    seats: Placement,
-    leaf_switch: Mapping[str, str],
-    nodes: Collection[str],
-    ends: Mapping[str, Evidence],
-    stop: Stop,
+    found: Sequence[Hypothesis], topology: Topology, ends: Mapping[str, Evidence], stop: Stop
 ) -> list[Hypothesis]:
     """Errors of connections: to the end that most complain of, or to the leaf switch of all.
 
@@ -54,40 +49,69 @@ def gather_connections(
     naming = [row for one in found for row in one.rows if names_two_ends(row)]
     if not naming:
         return list(found)
+    kept, naming = without_lost_peers(without_two_ends(found), naming, topology.seats)
+    if not naming:
+        return kept
+    pairs = complaints(naming, topology.seats, topology.nodes)
+    ended = ended_before(pairs, ends)
+    if ended is not None:
+        return [*kept, ended]
+    if not pairs.others:
+        return at_unknown_ends(kept, naming, stop)
+    # Links flap on any other day.
+    now = [one for one in kept if one.category in CONNECTED and shows_about(one, stop)]
+    own = {one.node for one in now if one.node is not None} & pairs.others.keys()
+    switch = None if own else behind_one_switch(pairs, topology.leaf_switch)
+    return [*kept, switch] if switch is not None else at_worst_ends(kept, pairs, own)
+
+
+def without_two_ends(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+    """The hypotheses with the rows that name one end; without those that have no other."""
     kept = []
     for one in found:
         rows = tuple(row for row in one.rows if not names_two_ends(row))
         if rows or not one.rows:
             kept.append(one if len(rows) == len(one.rows) else replace(one, rows=rows))
-    kept, naming = without_lost_peers(kept, naming, seats)
-    if not naming:
-        return kept
-    pairs = complaints(naming, seats, nodes)
-    ended = ended_before(pairs, ends)
-    if ended is not None:
-        return [*kept, ended]
-    if not pairs.others:
-        # The other ends are on no known node: what is left is that somebody's link failed.
-        failing = [k for k, one in enumerate(kept) if link_fails(one, stop)]
-        if len(failing) == 1:
-            match = kept[failing[0]]
-            rows = in_time([*match.rows, *in_time(naming, MAX_ROWS)], 2 * MAX_ROWS)
-            kept[failing[0]] = replace(match, rows=rows, also=match.also | {Category.NIC})
-            return kept
+    return kept
+
+
+def at_unknown_ends(
+    found: Sequence[Hypothesis], naming: Sequence[Evidence], stop: Stop
+) -> list[Hypothesis]:
+    """The other ends are on no known node: what is left is that somebody's link failed."""
+    rows = in_time(naming, MAX_ROWS)
+    failing = [one for one in found if link_fails(one, stop)]
+    if len(failing) != 1:
         also = frozenset({Category.NIC, Category.DEPENDENCY})
-        rows = in_time(naming, MAX_ROWS)
-        return [*kept, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
-    # Links flap on any other day.
-    now = [one for one in kept if one.category in CONNECTED and shows_about(one, stop)]
-    own = {one.node for one in now if one.node is not None}
+        return [*found, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
+    match = replace(
+        failing[0],
+        rows=in_time([*failing[0].rows, *rows], 2 * MAX_ROWS),
+        also=failing[0].also | {Category.NIC},
+    )
+    return [match if one is failing[0] else one for one in found]
+
+
+def behind_one_switch(pairs: Complaints, leaf_switch: Mapping[str, str]) -> Hypothesis | None:
+    """The leaf switch that all pairs have an end on; None where there is none."""
     leaf = common_leaf(pairs.others, leaf_switch) or side_leaf(pairs.others, leaf_switch)
-    if leaf is not None and len(pairs.others) > 2 and not own & set(pairs.others):
-        behind = tuple(sorted(n for n in pairs.others if leaf_switch.get(n) == leaf))
-        rows = in_time({id(r): r for n in behind for r in pairs.rows[n]}.values(), MAX_ROWS)
-        place = Domain(DomainKind.LEAF_SWITCH, leaf, behind)
-        return [*kept, Hypothesis(Category.NETWORK, place, rows, votes=len(behind))]
+    if leaf is None or len(pairs.others) <= 2:
+        return None
+    behind = tuple(sorted(node for node in pairs.others if leaf_switch.get(node) == leaf))
+    rows = in_time({id(r): r for node in behind for r in pairs.rows[node]}.values(), MAX_ROWS)
+    place = Domain(DomainKind.LEAF_SWITCH, leaf, behind)
+    return Hypothesis(Category.NETWORK, place, rows, votes=len(behind))
+
+
+def at_worst_ends(
+    found: Sequence[Hypothesis], pairs: Complaints, own: Collection[str]
+) -> list[Hypothesis]:
+    """The errors at the ends that most complain of, and at those (``own``) whose machine says so
+    too.
+    """
+    kept = list(found)
     at_node = {one.node: k for k, one in enumerate(kept) if one.category in CONNECTED and one.node}
-    for node in sorted({*pairs.worst(), *(own & set(pairs.others))}):
+    for node in sorted({*pairs.worst(), *own}):
         if node not in at_node:
             at_node[node] = len(kept)
             kept.append(Hypothesis(Category.NETWORK, AtNode(node)))
@@ -274,24 +298,30 @@ def failing_links(
     return shown
 
 
+def first_times(links: Mapping[str, Sequence[Evidence]]) -> dict[str, int]:
+    """Node -> when its first link failed. A log without a clock goes with those that have one,
+    where there is one.
+    """
+    dated = {
+        node: min(times)
+        for node, rows in links.items()
+        if (times := [row.at_ns for row in rows if row.at_ns is not None])
+    }
+    return dict.fromkeys(links, min(dated.values(), default=0)) | dated
+
+
 def gather_switch(
-    found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
+    found: Sequence[Hypothesis], leaf_switch: Mapping[str, str], stop: Stop
 ) -> list[Hypothesis]:
     """Links that go down on several nodes at once: what they have in common is the switch."""
     shown = failing_links(found, stop, leaf_switch)
     if len(shown) < 2:
         return list(found)
-    dated = {
-        node: min(times)
-        for node, rows in shown.items()
-        if (times := [row.at_ns for row in rows if row.at_ns is not None])
-    }
-    # A log without a clock goes with those that have one, where there is one.
-    firsts = dict.fromkeys(shown, min(dated.values(), default=0)) | dated
+    firsts = first_times(shown)
     group = [one for one in found if one.category is Category.NETWORK and one.node in firsts]
     errors = sorted((row.error_ns for one in group for row in one.rows[:1]), reverse=True)[:2]
-    slack = min(sum(errors), 120 * SECOND)
-    if max(firsts.values()) - min(firsts.values()) > TOGETHER_NS + slack:
+    apart = max(firsts.values()) - min(firsts.values())
+    if apart > TOGETHER_NS + min(sum(errors), 120 * SECOND):
         return list(found)
     leaf = common_leaf(firsts, leaf_switch)
     # Who complains behind the same switch hangs on it too, whatever its kernel's clock says.
@@ -306,10 +336,11 @@ def gather_switch(
         and any(stop.of(row) is When.AT for row in one.rows)
     ]
     nodes = tuple(sorted({one.node for one in group if one.node is not None}))
+    rows = (row for one in group for row in of_now(one, stop) or shown[one.node or ""])
     merged = Hypothesis(
         Category.NETWORK,
         Domain(DomainKind.LEAF_SWITCH, leaf, nodes),
-        in_time((row for one in group for row in of_now(one, stop) or shown[one.node or ""]), 24),
+        in_time(rows, 24),
         votes=len(nodes),
         followers=sum(one.followers for one in group),
     )

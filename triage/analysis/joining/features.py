@@ -105,21 +105,7 @@ def measure(
     ``claims`` are all that detectors say; ``dumps`` whether there are any.
     """
     firsts = [first_at(one, stop) for one in hypotheses]
-    firm = [k for k, one in enumerate(hypotheses) if any(row.is_firm for row in one.rows)]
-    # What needs another source does not make a firm error late.
-    told = [k for k in firm if firsts[k] is not None and not is_routine(hypotheses[k], stop)] or [
-        k for k, one in enumerate(hypotheses) if not all(row.is_generic for row in one.rows)
-    ]
-    of_place: dict[Place, int] = {}
-    times: list[int] = []
-    for k in told:
-        first = firsts[k]
-        if first is not None:
-            times.append(first)
-            place = hypotheses[k].place
-            of_place[place] = min(first, of_place.get(place, first))
-    times.sort()
-    places = sorted(of_place.values())
+    beginnings = beginnings_of(hypotheses, firsts, stop)
     strongest = sorted(((c.strength, c) for c in claims if convicts(c)), key=lambda pair: -pair[0])
     found: list[Mapping[str, float]] = []
     for one, first in zip(hypotheses, firsts, strict=True):
@@ -128,32 +114,92 @@ def measure(
             elsewhere = next((s for s, claim in strongest if claim not in one.claims), None)
             own = max((c.strength for c in one.claims if convicts(c)), default=None)
             value["claim"] = logit(own) if own is not None else -logit(elsewhere or 0.5)
-        slack = MOMENT_NS + max((row.error_ns for row in one.rows), default=0)
-        if first is not None and times:
-            value["first"] = float(first <= times[0] + slack)
-            value["late"] = float(first > times[0] + slack)
-            value["earlier_rivals"] = math.log1p(bisect_left(times, first - slack))
-        others = len(places) if first is None else bisect_right(places, first + slack)
-        known = of_place.get(one.place)
-        if known is not None and (first is None or known <= first + slack):
-            others -= 1
+        # In this order, in which the terms of the sum are added up.
+        value |= order_features(one, first, beginnings) | cause_features(one)
         value |= {
-            "gpu_part": float(one.category in GPU_PARTS),
-            "host_part": float(one.category in HOST_PARTS),
-            "network": float(one.category is Category.NETWORK),
-            "outer": float(one.category in OUTER),
-            "unattributed": float(one.category is Category.NCCL_TIMEOUT),
-            "software": float(one.category not in ATTRIBUTED),
-            "in_no_node": float(one.in_no_node),
-            "domain": float(isinstance(one.place, Domain)),
-            "votes": math.log1p(one.votes),
-            "unplaced": float(isinstance(one.place, Unplaced)),
             "no_dumps": float(not dumps),
-            "rivals": math.log1p(max(others, 0)),
+            "rivals": math.log1p(num_rivals(one, first, beginnings)),
             "no_trouble": float(stop.job_seen and not stop.trouble),
         }
         found.append({name: number for name, number in value.items() if number})
     return found
+
+
+@dataclass(frozen=True, slots=True)
+class Beginnings:
+    """When the hypotheses that count first showed themselves, ns since the epoch: ``times`` of
+    all, ``of_places`` of their places, both ascending; ``at`` by place.
+    """
+
+    times: list[int]
+    of_places: list[int]
+    at: Mapping[Place, int]
+
+
+def beginnings_of(
+    hypotheses: Sequence[Hypothesis], firsts: Sequence[int | None], stop: Stop
+) -> Beginnings:
+    """The beginnings of firm errors, where there are any; else of all that general words do not
+    tell alone. What needs another source does not make a firm error late.
+    """
+    firm = [k for k, one in enumerate(hypotheses) if any(row.is_firm for row in one.rows)]
+    counted = [
+        k for k in firm if firsts[k] is not None and not is_routine(hypotheses[k], stop)
+    ] or [k for k, one in enumerate(hypotheses) if not all(row.is_generic for row in one.rows)]
+    times: list[int] = []
+    at: dict[Place, int] = {}
+    for k in counted:
+        first = firsts[k]
+        if first is not None:
+            times.append(first)
+            place = hypotheses[k].place
+            at[place] = min(first, at.get(place, first))
+    return Beginnings(sorted(times), sorted(at.values()), at)
+
+
+def slack_of(one: Hypothesis) -> int:
+    """Within how many ns something is of one moment with it."""
+    return MOMENT_NS + max((row.error_ns for row in one.rows), default=0)
+
+
+def order_features(one: Hypothesis, first: int | None, beginnings: Beginnings) -> dict[str, float]:
+    """Whether it was the first to go wrong, by its own beginning; empty where it has none."""
+    times = beginnings.times
+    if first is None or not times:
+        return {}
+    slack = slack_of(one)
+    return {
+        "first": float(first <= times[0] + slack),
+        "late": float(first > times[0] + slack),
+        "earlier_rivals": math.log1p(bisect_left(times, first - slack)),
+    }
+
+
+def num_rivals(one: Hypothesis, first: int | None, beginnings: Beginnings) -> int:
+    """How many other places went wrong, no later than it did where that is known."""
+    places = beginnings.of_places
+    latest = None if first is None else first + slack_of(one)
+    count = len(places) if latest is None else bisect_right(places, latest)
+    own = beginnings.at.get(one.place)
+    if own is not None and (latest is None or own <= latest):
+        count -= 1
+    return max(count, 0)
+
+
+def cause_features(one: Hypothesis) -> dict[str, float]:
+    """What sort of cause it is, and of what sort of place."""
+    return {
+        "gpu_part": float(one.category in GPU_PARTS),
+        "host_part": float(one.category in HOST_PARTS),
+        "network": float(one.category is Category.NETWORK),
+        "outer": float(one.category in OUTER),
+        "unattributed": float(one.category is Category.NCCL_TIMEOUT),
+        "software": float(one.category not in ATTRIBUTED),
+        "in_no_node": float(one.in_no_node),
+        "domain": float(isinstance(one.place, Domain)),
+        "votes": math.log1p(one.votes),
+        "unplaced": float(isinstance(one.place, Unplaced)),
+    }
 
 
 # What says so at the stop, or without a time, and needs no other source.

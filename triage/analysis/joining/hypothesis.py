@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, When
 from triage.analysis.joining.place import AtNode, AtRank, Domain, Outside, Place, Unplaced
@@ -13,7 +13,6 @@ from triage.domain.finding import Finding
 __all__ = [
     "MANY_VOTES",
     "Hypothesis",
-    "Placement",
     "by_time",
     "in_time",
     "is_routine",
@@ -22,35 +21,6 @@ __all__ = [
     "of_now",
     "shows_about",
 ]
-
-
-class Placement(Protocol):
-    """Who sits where, as far as it is known."""
-
-    def node_of(self, rank: int) -> str | None:
-        """The node of a rank."""
-        ...
-
-    @property
-    def world_size(self) -> int | None:
-        """How many ranks the job has."""
-        ...
-
-    def gpu_of(self, rank: int) -> str | None:
-        """The GPU of a rank, ``dddd:bb:dd``."""
-        ...
-
-    def rank_of_gpu(self, node: str, gpu: str) -> int | None:
-        """The rank on a GPU of a node."""
-        ...
-
-    def node_of_address(self, text: str) -> str | None:
-        """The node that an address or an alias belongs to."""
-        ...
-
-    def ranks_on(self, node: str) -> list[int]:
-        """The ranks of a node, ascending; empty where nobody says who sits there."""
-        ...
 
 
 # One pair of ends is a tie; from two others on somebody is the common one.

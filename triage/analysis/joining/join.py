@@ -1,6 +1,6 @@
 """One ranked answer out of dumps, kernel logs and job logs: the steps of joining in their order."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -9,16 +9,17 @@ from triage.analysis.joining.belief import CONVICTED, Belief, Model, believe
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import in_order_of_history
-from triage.analysis.joining.hypothesis import Hypothesis, Placement
+from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.silent_peer import silent_peer
+from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, build, role_alone, worth_naming
+from triage.analysis.placement.topology import Topology
 from triage.analysis.progress import health_of
-from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 from triage.domain.finding import Finding
-from triage.domain.progress import Health, JobProgress
+from triage.domain.progress import Health
 from triage.domain.standing import NO_STANDINGS, Prior
 
 __all__ = ["Joined", "join"]
@@ -37,52 +38,41 @@ class Joined:
 
 
 def join(
-    case: Case | None,
-    findings: Sequence[Finding],
-    evidence: Iterable[Evidence],
-    seats: Placement,
+    sources: Sources,
+    topology: Topology,
     stop: Stop,
     model: Model,
-    *,
-    nodes: Collection[str],
-    leaf_switch: Mapping[str, str],
     standings: Mapping[str, Prior] = NO_STANDINGS,
-    progress: JobProgress | None = None,
 ) -> Joined:
     """Weigh everything together.
 
-    ``findings`` are what the detectors say of ``case``, the strongest first. ``standings`` are
-    priors: they order whom the evidence names alike. ``progress`` is the course of the job by
-    its logs.
+    ``standings`` are priors: they order whom the evidence names alike.
     """
-    rows = list(evidence)
-    coverage = coverage_of(case)
-    if findings and health_of(progress)[0].well and not any(is_failing(row) for row in rows):
+    seats, rows = topology.seats, sources.evidence
+    well = health_of(sources.progress)[0].well and not any(is_failing(row) for row in rows)
+    if sources.claims and well:
         # A job that moves loses no rank: a file was not collected.
-        findings = [one for one in findings if not one.is_gap]
+        sources = replace(sources, claims=[one for one in sources.claims if not one.is_gap])
+    claims = sources.claims
+    trust = 1.0 - TRUST_LOST * (1.0 - sources.share_of_ranks_read)
 
     def believed(told: Sequence[Evidence]) -> tuple[list[Belief], list[Belief]]:
         """What is believed of rows, and what of that is worth naming."""
-        found = believe(
-            hypotheses_of(findings, told, seats, stop, nodes, leaf_switch),
-            findings,
-            stop,
-            model,
-            trust=1.0 - TRUST_LOST * (1.0 - coverage),
-            dumps=case is not None,
-        )
+        hypotheses = hypotheses_of(claims, told, topology, stop)
+        dumps = sources.case is not None
+        found = believe(hypotheses, claims, stop, model, trust=trust, dumps=dumps)
         found = in_order_of_history(found, standings, role_alone)
         return found, worth_naming(found, stop)
 
     beliefs, named = believed(rows)
-    if not named and not findings:
+    if not named and not claims:
         silent = silent_peer(rows, seats)
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
-    quiet = stop.job_seen and not stop.trouble and not findings
-    if not named or (quiet and not breaks_off(beliefs, case, stop, progress)):
-        decision = nothing_named(case, rows, stop, progress, seats, coverage=coverage)
+    quiet = stop.job_seen and not stop.trouble and not claims
+    if not named or (quiet and not breaks_off(beliefs, sources, stop)):
+        decision = nothing_named(sources, stop, seats)
     else:
-        decision = build(named, findings, case, rows, seats, stop)
+        decision = build(named, sources, stop, seats)
     return Joined(decision, tuple(beliefs), stop)
 
 
@@ -90,13 +80,11 @@ def join(
 AT_ITS_END_NS: Final = 5 * SECOND
 
 
-def breaks_off(
-    beliefs: Iterable[Belief], case: Case | None, stop: Stop, progress: JobProgress | None
-) -> bool:
+def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
     """Whether a job of which no process complains was hit all the same: it slowed down or stood
     still, or nothing tells of it behind a part that failed for certain.
     """
-    health, _ = health_of(progress)
+    health, _ = health_of(sources.progress)
     if health is not Health.UNKNOWN:
         return health in (Health.SLOWED, Health.STOPPED)
     end_ns = stop.end_ns
@@ -108,7 +96,8 @@ def breaks_off(
             and not row.is_mild
             and stop.of(row) in (When.AT, When.AFTER)
             and (
-                case is None or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
+                sources.case is None
+                or (end_ns is not None and (row.at_ns or 0) >= end_ns - AT_ITS_END_NS)
             )
             for row in belief.hypothesis.rows
         )
@@ -116,30 +105,17 @@ def breaks_off(
     )
 
 
-def coverage_of(case: Case | None) -> float:
-    """The share of the expected ranks whose dump was read."""
-    if case is None:
-        return 1.0
-    return len(case.snapshot.digests) / max(len(case.snapshot.world), 1)
-
-
 def hypotheses_of(
-    findings: Sequence[Finding],
-    evidence: Sequence[Evidence],
-    seats: Placement,
-    stop: Stop,
-    nodes: Collection[str],
-    leaf_switch: Mapping[str, str],
+    claims: Sequence[Finding], evidence: Sequence[Evidence], topology: Topology, stop: Stop
 ) -> list[Hypothesis]:
     """All that rows and claims stand for; consequences, where nothing else does."""
     # Who is stuck in a collective has met the others.
-    met = bool(findings)
+    met = bool(claims)
     rows = [*evidence, *preparing(evidence)]
-    causes = find_causes(rows, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
-    if not causes and not findings:
-        left = left_over(rows)
-        causes = find_causes(left, seats, stop, nodes=nodes, leaf_switch=leaf_switch, met=met)
-    return join_claims(causes, findings, seats, stop)
+    causes = find_causes(rows, topology, stop, met=met)
+    if not causes and not claims:
+        causes = find_causes(left_over(rows), topology, stop, met=met)
+    return join_claims(causes, claims, topology.seats, stop)
 
 
 # Collectives as early as this are barriers that wait for somebody to prepare the data.

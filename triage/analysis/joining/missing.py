@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import Final
 
-from triage.analysis.joining.hypothesis import Placement
+from triage.analysis.placement.topology import Placement
 from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category, Role
 from triage.domain.evidence import KERNEL_KINDS, Evidence

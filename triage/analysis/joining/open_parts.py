@@ -8,8 +8,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, Stop, of_a_process
-from triage.analysis.joining.hypothesis import Hypothesis, Placement, by_time
+from triage.analysis.joining.hypothesis import Hypothesis, by_time
 from triage.analysis.joining.place import AtNode, Place
+from triage.analysis.placement.topology import Placement
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Evidence, Kind
 

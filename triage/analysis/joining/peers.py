@@ -9,7 +9,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 
-from triage.analysis.joining.hypothesis import Placement
+from triage.analysis.placement.topology import Placement
 from triage.domain.evidence import Blame, Evidence
 
 __all__ = ["Complaints", "common_leaf", "complaints", "named_node"]

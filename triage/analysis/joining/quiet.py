@@ -10,8 +10,9 @@ from typing import Final
 
 from triage.analysis.facts.of_the_job import is_behind
 from triage.analysis.facts.stop import JOB_KINDS, Stop
-from triage.analysis.joining.hypothesis import Placement
+from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, timed_out
+from triage.analysis.placement.topology import Placement
 from triage.analysis.progress import health_of
 from triage.analysis.waiting.case import Case, timestamp
 from triage.domain.category import Action, Category, Role, VerdictKind
@@ -26,16 +27,9 @@ FEW_SLOW_NODES: Final = 2
 SLOW_CONFIDENCE: Final = 0.7
 
 
-def nothing_named(
-    case: Case | None,
-    evidence: Sequence[Evidence],
-    stop: Stop,
-    progress: JobProgress | None,
-    seats: Placement,
-    *,
-    coverage: float,
-) -> Decision:
+def nothing_named(sources: Sources, stop: Stop, seats: Placement) -> Decision:
     """The answer without a cause that lines or dumps name: healthy, or what can be told."""
+    case, evidence, progress = sources.case, sources.evidence, sources.progress
     if progress is not None and not stop.trouble:
         slow = slow_places(progress, seats)
         if slow:
@@ -45,7 +39,7 @@ def nothing_named(
     if stop.trouble and health is not Health.DIVERGED:
         verdict = None
     if verdict is None and case is not None and not stop.trouble:
-        verdict = of_dumps(case, coverage)
+        verdict = of_dumps(case, sources.share_of_ranks_read)
     elif verdict is None and stop.job_seen and not stop.trouble:
         verdict = of_logs(evidence, health, sentence, progress)
     return Decision(verdict or unattributed(case, evidence, stop), (), Victims(), ())

@@ -2,14 +2,13 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 from triage.analysis.facts.stop import ABOUT_THE_STOP, SECOND, Stop, When, of_a_process
 from triage.analysis.joining.hypothesis import (
     Hypothesis,
-    Placement,
     in_time,
     is_routine,
     is_sure,
@@ -19,6 +18,7 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
+from triage.analysis.placement.topology import Placement, Topology
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind
 
@@ -53,60 +53,68 @@ MAX_ROWS: Final = 24
 NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
 
 
-def gather_shared(
-    found: Sequence[Hypothesis], stop: Stop, num_nodes: int, leaf_switch: Mapping[str, str]
-) -> list[Hypothesis]:
+def gather_shared(found: Sequence[Hypothesis], topology: Topology, stop: Stop) -> list[Hypothesis]:
     """One hypothesis for what many nodes, or none in particular, show at the stop."""
-    many: dict[Category, list[Hypothesis]] = defaultdict(list)
+    alike: dict[Category, list[Hypothesis]] = defaultdict(list)
     for one in found:
-        served = one.category is Category.STORAGE
-        if (
-            one.category in OUTSIDE
-            and (served or not one.in_no_node)
-            and shows_about(one, stop)
-            and not is_routine(one, stop)
-        ):
-            many[kin_of(one.category)].append(one)
+        outside_already = one.in_no_node and one.category is not Category.STORAGE
+        if one.category not in OUTSIDE or outside_already:
+            continue
+        if shows_about(one, stop) and not is_routine(one, stop):
+            alike[kin_of(one.category)].append(one)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
-    for _, told in sorted(many.items()):
-        everybody = [one for one in told if any(may_count(row, stop) for row in one.rows)] or told
-        # What only some show for certain, the others may show as a consequence.
-        group = [one for one in everybody if is_sure_now(one, stop)] or everybody
-        category = commonest(group)
-        if category is Category.SOFTWARE_USER and faults_on_devices(group, stop):
-            category = Category.SOFTWARE_FRAMEWORK
-        places = {one.place for one in group} - {Unplaced(), Outside()}
-        shown = {one.node for one in group if one.node is not None}
-        nodes = tuple(sorted(shown.union(*(one.reached for one in group))))
-        leaf = common_leaf(nodes, leaf_switch)
-        behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
-        served = category is Category.STORAGE and any(
-            row.blame is Blame.SHARED for one in group for row in one.rows
-        )
-        enough = (
-            len(places) >= max(SHARED_NODES, SHARED_PART * num_nodes)
-            or (len(places) > 1 and len(places) >= num_nodes)
-            or (served and len(places) >= SERVED_NODES)
-        )
-        if not (enough or behind_leaf) or (is_alone_first(group, stop) and not served):
-            continue
-        gone |= {id(one) for one in everybody}
-        nodes = tuple(sorted({*nodes, *(one.node for one in everybody if one.node is not None)}))
-        place: Place = Outside(nodes)
-        if behind_leaf:
-            place = Domain(DomainKind.LEAF_SWITCH, leaf, nodes)
-        merged.append(
-            Hypothesis(
-                category,
-                place,
-                in_time((row for one in group[:MAX_GROUP] for row in of_now(one, stop)), MAX_ROWS),
-                also=frozenset(also for one in group for also in one.also),
-                followers=sum(one.followers for one in group),
-                votes=len(places),
-            )
-        )
+    for _, kin in sorted(alike.items()):
+        everybody = [one for one in kin if any(may_count(row, stop) for row in one.rows)] or kin
+        shared = shared_cause(everybody, topology, stop)
+        if shared is not None:
+            gone |= {id(one) for one in everybody}
+            merged.append(shared)
     return [one for one in found if id(one) not in gone] + merged
+
+
+def shared_cause(
+    everybody: Sequence[Hypothesis], topology: Topology, stop: Stop
+) -> Hypothesis | None:
+    """The one cause of what ``everybody`` shows; None where each may have its own."""
+    # What only some show for certain, the others may show as a consequence.
+    group = [one for one in everybody if is_sure_now(one, stop)] or everybody
+    category = commonest(group)
+    if category is Category.SOFTWARE_USER and faults_on_devices(group, stop):
+        category = Category.SOFTWARE_FRAMEWORK
+    places = {one.place for one in group} - {Unplaced(), Outside()}
+    nodes = nodes_of(group).union(*(one.reached for one in group))
+    leaf = common_leaf(nodes, topology.leaf_switch)
+    behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
+    served = category is Category.STORAGE and any(
+        row.blame is Blame.SHARED for one in group for row in one.rows
+    )
+    num_nodes = max(len(topology.nodes), 1)
+    enough = (
+        len(places) >= max(SHARED_NODES, SHARED_PART * num_nodes)
+        or (len(places) > 1 and len(places) >= num_nodes)
+        or (served and len(places) >= SERVED_NODES)
+    )
+    if not (enough or behind_leaf) or (is_alone_first(group, stop) and not served):
+        return None
+    reached = tuple(sorted(nodes | nodes_of(everybody)))
+    place: Place = Outside(reached)
+    if behind_leaf:
+        place = Domain(DomainKind.LEAF_SWITCH, leaf, reached)
+    rows = in_time((row for one in group[:MAX_GROUP] for row in of_now(one, stop)), MAX_ROWS)
+    return Hypothesis(
+        category,
+        place,
+        rows,
+        also=frozenset(also for one in group for also in one.also),
+        followers=sum(one.followers for one in group),
+        votes=len(places),
+    )
+
+
+def nodes_of(group: Iterable[Hypothesis]) -> set[str]:
+    """The nodes that hypotheses are on."""
+    return {one.node for one in group if one.node is not None}
 
 
 def kin_of(category: Category) -> Category:

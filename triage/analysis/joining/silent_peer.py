@@ -11,8 +11,8 @@ from typing import Final
 
 from triage.analysis.facts.exits import ranks_that_left
 from triage.analysis.facts.stop import FAILING, of_a_process
-from triage.analysis.joining.hypothesis import Placement
 from triage.analysis.joining.place import AtNode, AtRank, Place
+from triage.analysis.placement.topology import Placement
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Trait
 

@@ -8,14 +8,16 @@ from triage.analysis.facts.stop import JOB_KINDS, Stop
 from triage.analysis.joining.belief import CONVICTED, NAMES_A_PART, Belief
 from triage.analysis.joining.bounds import Bound
 from triage.analysis.joining.claims import convicts
-from triage.analysis.joining.hypothesis import Hypothesis, Placement
+from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain
+from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.wording import (
     action_of,
     because_of,
     summary_of,
     summary_of_claims,
 )
+from triage.analysis.placement.topology import Placement
 from triage.analysis.waiting.case import Case, timestamp
 from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
@@ -70,32 +72,25 @@ def is_mild(one: Hypothesis) -> bool:
     return bool(one.rows) and all(row.is_mild for row in one.rows)
 
 
-def build(
-    named: Sequence[Belief],
-    heard: Sequence[Finding],
-    case: Case | None,
-    evidence: Sequence[Evidence],
-    seats: Placement,
-    stop: Stop,
-) -> Decision:
+def build(named: Sequence[Belief], sources: Sources, stop: Stop, seats: Placement) -> Decision:
     """The answer that ``named`` beliefs make, best first; at least one."""
     suspects = suspects_of(named, seats)
     accused = {rank for suspect in suspects for rank in suspect.ranks}
     nodes = {suspect.node for suspect in suspects}
     victims = Victims()
-    if case is not None:
-        victims = victims_of(case, accused, nodes, seats)
+    if sources.case is not None:
+        victims = victims_of(sources.case, accused, nodes, seats)
     elif stop.trouble:
-        victims = printed_victims(evidence, accused, nodes, seats)
+        victims = printed_victims(sources.evidence, accused, nodes, seats)
     top = named[0]
-    kept = {claim for one in named for claim in one.hypothesis.claims}
-    still = tuple(claim for claim in heard if claim in kept)
+    accounted = {claim for belief in named for claim in belief.hypothesis.claims}
+    heard = tuple(claim for claim in sources.claims if claim in accounted)
     verdict = (
-        verdict_of_rows(top, suspects, victims, evidence, stop)
+        verdict_of_rows(top, suspects, victims, sources.evidence, stop)
         if top.hypothesis.rows
-        else verdict_of_claims(named, suspects, victims, still)
+        else verdict_of_claims(named, suspects, victims, heard)
     )
-    return Decision(verdict, suspects, victims, still)
+    return Decision(verdict, suspects, victims, heard)
 
 
 def suspects_of(named: Sequence[Belief], seats: Placement) -> tuple[Suspect, ...]:

@@ -19,7 +19,7 @@ from triage.analysis.placement.seats_by_order import fill_by_names, fill_by_orde
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.job import Job
 
-__all__ = ["Fleet", "completed", "resolve", "small"]
+__all__ = ["Fleet", "completed", "resolve", "small", "world_of"]
 
 MAX_NOTES: Final = 6
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
@@ -84,12 +84,12 @@ class Claims:
         self.example: dict[tuple[str, str], str] = {}
 
     def add(self, rank: int, value: str, source: str) -> None:
-        known = self.value.setdefault(rank, value)
+        believed = self.value.setdefault(rank, value)
         first = self.source.setdefault(rank, source)
-        if known != value and first != source:
+        if believed != value and first != source:
             self.contradicted[first, source] += 1
             self.example.setdefault(
-                (first, source), f"rank {rank} is on {known}, {source} put it on {value}"
+                (first, source), f"rank {rank} is on {believed}, {source} put it on {value}"
             )
 
     def notes(self) -> list[str]:
@@ -97,6 +97,57 @@ class Claims:
             f"{first}: {self.example[first, other]} ({count} ranks; {first} is believed)"
             for (first, other), count in sorted(self.contradicted.items())
         ]
+
+
+@dataclass(slots=True)
+class SeatClaims:
+    """What all sources say of seats; ``names`` maps any name of a node to the job's own."""
+
+    names: dict[str, str]
+    nodes: Claims = field(default_factory=Claims)
+    gpus: Claims = field(default_factory=Claims)
+    pids: dict[tuple[str, int], int] = field(default_factory=dict)
+    local_ranks: dict[int, int] = field(default_factory=dict)
+
+    def own_name(self, node: str) -> str:
+        return name_in(self.names, node) or node
+
+    def add_job(self, job: Job, world: int | None) -> None:
+        """The seats that ``job.json`` gives."""
+        places = len(job.nodes) * (job.gpus_per_node or 0)
+        for rank in {*range(min(places, world or places)), *job.rank_to_node}:
+            node, gpu = job.node_of(rank), job.gpu_of(rank)
+            if node is not None:
+                self.nodes.add(rank, self.own_name(node), "job.json")
+            if gpu is not None:
+                self.gpus.add(rank, gpu, "job.json")
+
+    def add_addresses(self, rows: Iterable[Evidence], sure: Iterable[str]) -> None:
+        """The addresses that nodes print of themselves, as further names; ``sure`` are names of
+        nodes.
+        """
+        names, listed = self.names, {plain_host(node) for node in sure}
+        for row in rows:
+            address = row.fields.get("address")
+            if address is not None and row.node is not None:
+                host = plain_host(address)
+                # A log may call its node by the address alone, which then stands for itself.
+                if names.get(host, host) == host and host not in listed:
+                    names[host] = self.own_name(row.node)
+
+    def add_row(self, source: str, row: Evidence, rank: int) -> None:
+        """What a line says of the seat of a rank."""
+        if row.node is not None:
+            node = self.own_name(row.node)
+            self.nodes.add(rank, node, source)
+            if row.pid is not None:
+                self.pids.setdefault((node, row.pid), rank)
+        if row.gpu is not None and row.kind is Kind.IDENTITY:
+            self.gpus.add(rank, row.gpu, source)
+        if row.local_rank is not None:
+            self.local_ranks.setdefault(rank, row.local_rank)
+        elif row.kind is Kind.IDENTITY and row.cuda_device is not None:
+            self.local_ranks.setdefault(rank, row.cuda_device)
 
 
 def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, str]) -> Fleet:
@@ -111,47 +162,23 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
     inits = {row.node for row in rows if row.signature == JOINED and row.node}
     with_pods(names, [*sure, *inits], rows)
     world = job.world_size or world_of(rows, dump_node_of)
-    seats, gpus = Claims(), Claims()
-    places = len(job.nodes) * (job.gpus_per_node or 0)
-    for rank in {*range(min(places, world or places)), *job.rank_to_node}:
-        node = job.node_of(rank)
-        if node is not None:
-            seats.add(rank, (name_in(names, node) or node), "job.json")
-        gpu = job.gpu_of(rank)
-        if gpu is not None:
-            gpus.add(rank, gpu, "job.json")
-    listed = {plain_host(one) for one in sure}
-    for row in rows:
-        address = row.fields.get("address")
-        if address is not None and row.node is not None:
-            host = plain_host(address)
-            # A log may call its node by the address alone, which then stands for itself.
-            if names.get(host, host) == host and host not in listed:
-                names[host] = name_in(names, row.node) or row.node
-    pids: dict[tuple[str, int], int] = {}
-    locals_: dict[int, int] = {}
+    claims = SeatClaims(names)
+    claims.add_job(job, world)
+    claims.add_addresses(rows, sure)
     for source, row, rank in claimed(rows, world):
-        if world is not None and rank >= world:
-            continue
-        node = (name_in(names, row.node) or row.node) if row.node is not None else None
-        if node is not None:
-            seats.add(rank, node, source)
-            if row.pid is not None:
-                pids.setdefault((node, row.pid), rank)
-        if row.gpu is not None and row.kind is Kind.IDENTITY:
-            gpus.add(rank, row.gpu, source)
-        if row.local_rank is not None:
-            locals_.setdefault(rank, row.local_rank)
-        elif row.kind is Kind.IDENTITY and row.cuda_device is not None:
-            locals_.setdefault(rank, row.cuda_device)
+        if world is None or rank < world:
+            claims.add_row(source, row, rank)
     for rank, node in dump_node_of.items():
-        seats.add(rank, (name_in(names, node) or node), "the dumps' folders")
-    fill_by_order(seats.value, job, world)
-    notes = fill_by_names(seats.value, job, world, speakers(rows, names))
-    gpus.value = told_apart(gpus.value, seats.value)
-    per_node = told_per_node(seats.value, job, world)
-    layout = common_layout(rows, gpus.value, locals_, per_node) if per_node else ()
-    fleet = build(seats, gpus, pids, locals_, names, job, world, layout)
+        claims.nodes.add(rank, claims.own_name(node), "the dumps' folders")
+    seats = claims.nodes.value
+    fill_by_order(seats, job, world)
+    notes = fill_by_names(seats, job, world, speakers(rows, names))
+    claims.gpus.value = told_apart(claims.gpus.value, seats)
+    per_node = told_per_node(seats, job, world)
+    layout: tuple[str, ...] = ()
+    if per_node:
+        layout = common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
+    fleet = build(claims, job, world, layout)
     fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
     return fleet
 
@@ -246,33 +273,28 @@ def told_apart(gpus: Mapping[int, str], seats: Mapping[int, str]) -> dict[int, s
 
 
 def common_layout(
-    rows: Iterable[Evidence], gpus: Mapping[int, str], locals_: Mapping[int, int], per_node: int
+    rows: Iterable[Evidence],
+    gpus: Mapping[int, str],
+    local_ranks: Mapping[int, int],
+    per_node: int,
 ) -> tuple[str, ...]:
     """The addresses of a node's GPUs by local rank; empty where that is not known, or where a
     rank that is told sits elsewhere.
     """
     seen = {row.gpu for row in rows if row.gpu is not None and row.signature.startswith(OF_GPUS)}
     layout = layout_of(seen | set(gpus.values()), per_node)
-    told = ((locals_.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout)
+    told = ((local_ranks.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout)
     if any(place >= per_node or layout[place] != gpu for place, gpu in told):
         return ()
     return layout
 
 
-def build(
-    seats: Claims,
-    gpus: Claims,
-    pids: dict[tuple[str, int], int],
-    locals_: dict[int, int],
-    names: Mapping[str, str],
-    job: Job,
-    world: int | None,
-    layout: Sequence[str],
-) -> Fleet:
+def build(claims: SeatClaims, job: Job, world: int | None, layout: Sequence[str]) -> Fleet:
+    """The seats that were believed; ``layout`` is :func:`common_layout`."""
     fleet = Fleet(
-        node_by_rank=dict(sorted(seats.value.items())),
-        rank_by_pid=pids,
-        aliases=dict(names),
+        node_by_rank=dict(sorted(claims.nodes.value.items())),
+        rank_by_pid=claims.pids,
+        aliases=dict(claims.names),
         world_size=world,
     )
     on_node: dict[str, list[int]] = defaultdict(list)
@@ -282,16 +304,16 @@ def build(
         # The order of addresses is that of ranks where none of the node's is missing.
         buses = job.gpu_bus_ids.get(node, layout if len(ranks) == len(layout) else ())
         for place, rank in enumerate(ranks):
-            local = locals_.get(rank, place)
+            local = claims.local_ranks.get(rank, place)
             fleet.local_by_rank[rank] = local
             fleet.rank_by_local.setdefault((node, local), rank)
-            gpu = gpus.value.get(rank) or (buses[local] if local < len(buses) else None)
+            gpu = claims.gpus.value.get(rank) or (buses[local] if local < len(buses) else None)
             if gpu is not None:
                 fleet.gpu_by_rank[rank] = gpu
                 fleet.rank_by_gpu.setdefault((node, gpu), rank)
-    fleet.nodes = tuple(sorted({*job.nodes, *on_node, *filter(None, names.values())}))
+    fleet.nodes = tuple(sorted({*job.nodes, *on_node, *filter(None, claims.names.values())}))
     fleet.seated = frozenset({*job.nodes, *on_node})
-    notes = [*seats.notes(), *gpus.notes()]
+    notes = [*claims.nodes.notes(), *claims.gpus.notes()]
     if len(notes) > MAX_NOTES:
         notes[MAX_NOTES:] = [f"and {len(notes) - MAX_NOTES} more disagreements about seats"]
     fleet.notes = tuple(notes)

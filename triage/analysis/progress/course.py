@@ -9,15 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from triage.domain.arrays import F64, I64
 from triage.domain.progress import ProgressPoint
 from triage.parsers.logs.logset import LogFile
 from triage.parsers.logs.progress.series import Place, Quantity, Step
 
 __all__ = ["SECOND", "Course", "StepTimes", "course_of", "point_of"]
 
-Values = NDArray[np.float64]
 SECOND: Final = 1_000_000_000
 
 
@@ -28,8 +27,8 @@ class StepTimes:
     In seconds where ``in_seconds``; else it is the reciprocal of a rate.
     """
 
-    places: NDArray[np.int64]
-    values: Values
+    places: I64
+    values: F64
     in_seconds: bool
 
 
@@ -45,10 +44,10 @@ class Course:
     file: LogFile
     counted: list[Step]
     others: list[Step]
-    at: Values
-    ns: Values
+    at: F64
+    ns: F64
 
-    def get(self, quantity: Quantity) -> tuple[list[Step], Values]:
+    def get(self, quantity: Quantity) -> tuple[list[Step], F64]:
         """The lines that print a quantity, in order, and it: the counter's, else the others'."""
         for some in (self.counted, self.others):
             lines = [one for one in some if quantity in one.values]
@@ -105,7 +104,7 @@ def weight(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
     return int(len(lines) * min(measured, 6)), key[1]
 
 
-def steps_of(lines: list[Step]) -> Values:
+def steps_of(lines: list[Step]) -> F64:
     """The step of each line; that of a bar goes on over its epochs."""
     at = np.array([one.values[Quantity.STEP] for one in lines])
     if not all(Quantity.EPOCH in one.values and Quantity.TOTAL in one.values for one in lines):
@@ -114,11 +113,11 @@ def steps_of(lines: list[Step]) -> Values:
         return at
     epoch = np.array([one.values[Quantity.EPOCH] for one in lines])
     total = np.array([one.values[Quantity.TOTAL] for one in lines])
-    laid: Values = at + (epoch - epoch.min()) * total.max()
+    laid: F64 = at + (epoch - epoch.min()) * total.max()
     return laid
 
 
-def times_of(lines: list[Step]) -> Values:
+def times_of(lines: list[Step]) -> F64:
     return np.array(
         [np.nan if one.place.at_ns is None else float(one.place.at_ns) for one in lines]
     )

@@ -7,17 +7,16 @@ from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from triage.analysis.progress.course import Course, point_of
 from triage.analysis.progress.levels import noise_of
 from triage.analysis.progress.pace import words_of
+from triage.domain.arrays import Flags
 from triage.domain.progress import Change, ChangeKind, ProgressPoint
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
 __all__ = ["divergences"]
 
-Values = NDArray[np.float64]
 
 LEAST_POINTS: Final = 10
 # The last level of the loss over its best one.
@@ -84,9 +83,7 @@ def not_a_number(
     return Change(kind, text, once, lasting=False)
 
 
-def with_missing(
-    course: Course, lines: list[Step], bad: NDArray[np.bool_]
-) -> tuple[list[Step], NDArray[np.bool_]]:
+def with_missing(course: Course, lines: list[Step], bad: Flags) -> tuple[list[Step], Flags]:
     """Lines that count steps without a number as not a number: some trainers leave the loss out."""
     nan = [
         one

@@ -178,35 +178,42 @@ def health_of(progress: JobProgress | None) -> tuple[Health, str]:
     if progress.last is None:
         return Health.UNKNOWN, "The job began and no step of it was ever printed."
     step = words_of(progress.last.step, progress.last.line - 1)
+    unknown = why_unknown(progress, step)
+    if unknown is not None:
+        return Health.UNKNOWN, unknown
+    if progress.silent_s is None or progress.gap_s is None:
+        return Health.MOVING_TO_THE_END, f"The job moved up to the end of its log, {step}."
+    return Health.MOVING_TO_THE_END, (
+        f"The job moved up to the end of its log: {step}, a line of progress every"
+        f" {seconds(progress.gap_s)}."
+    )
+
+
+def why_unknown(progress: JobProgress, step: str) -> str | None:
+    """Why nothing says that the job still moved behind ``step``, its last; None where it did."""
     if progress.doing is not None:
-        return Health.UNKNOWN, (
-            f"The log ends in the {progress.doing} after {step}, whose end is not printed."
-        )
+        return f"The log ends in the {progress.doing} after {step}, whose end is not printed."
     if progress.traceback:
-        return Health.UNKNOWN, f"A traceback stands behind {step}, and no step behind that."
+        return f"A traceback stands behind {step}, and no step behind that."
     if progress.left_s is not None:
-        return Health.UNKNOWN, (
+        return (
             f"The log of the job ends at {step} without saying why; the logs of its nodes go on for"
             f" {seconds(progress.left_s)}."
         )
-    silent_s, pace_s = progress.silent_s, progress.pause_s
-    if silent_s is not None and pace_s is not None and silent_s > max(pace_s, UNSURE_S):
-        return Health.UNKNOWN, (
+    silent_s, pause_s = progress.silent_s, progress.pause_s
+    if silent_s is not None and pause_s is not None and silent_s > max(pause_s, UNSURE_S):
+        return (
             f"The logs go on for {seconds(silent_s)} after {step}, longer than the job was ever"
             " silent before, and not so long that it must have stopped."
         )
     if silent_s is None or progress.gap_s is None:
         room = max(LEAST_LINES_AFTER, LINES_AFTER * progress.lines_between)
-        if progress.lines_after <= room:
-            return Health.MOVING_TO_THE_END, f"The job moved up to the end of its log, {step}."
-        return Health.UNKNOWN, (
-            f"The log goes on for {progress.lines_after} lines after {step}, and nothing tells"
-            " for how long."
-        )
-    return Health.MOVING_TO_THE_END, (
-        f"The job moved up to the end of its log: {step}, a line of progress every"
-        f" {seconds(progress.gap_s)}."
-    )
+        if progress.lines_after > room:
+            return (
+                f"The log goes on for {progress.lines_after} lines after {step}, and nothing tells"
+                " for how long."
+            )
+    return None
 
 
 def sentence(text: str) -> str:

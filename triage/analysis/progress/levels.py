@@ -10,11 +10,11 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
+
+from triage.domain.arrays import F64
 
 __all__ = ["LEAST_CHANGE", "Level", "levels_of", "noise_of"]
 
-Values = NDArray[np.float64]
 
 # A change of five per cent is told. Medians of a noisy series may show it as a little less.
 LEAST_CHANGE: Final = 0.045
@@ -46,12 +46,12 @@ class Level:
         return self.stop - self.start
 
 
-def noise_of(values: Values) -> float:
+def noise_of(values: F64) -> float:
     """The standard deviation of the bulk of ``values``, by the median distance from the median."""
     return float(1.4826 * np.median(np.abs(values - np.median(values)))) if len(values) else 0.0
 
 
-def levels_of(values: Values, least_change: float = LEAST_CHANGE) -> list[Level]:
+def levels_of(values: F64, least_change: float = LEAST_CHANGE) -> list[Level]:
     """The levels of a series of positive numbers, in order; one where nothing changed."""
     cuts = [0, *sorted(cuts_in(values, 0, len(values), DEEPEST)), len(values)]
     levels = [level_of(values, start, stop) for start, stop in pairwise(cuts) if stop > start]
@@ -72,7 +72,7 @@ def levels_of(values: Values, least_change: float = LEAST_CHANGE) -> list[Level]
     return levels
 
 
-def level_of(values: Values, start: int, stop: int) -> Level:
+def level_of(values: F64, start: int, stop: int) -> Level:
     part = values[start:stop]
     return Level(start, stop, float(np.median(part)), noise_of(part))
 
@@ -85,7 +85,7 @@ def distance(one: Level, other: Level, least_change: float) -> float:
     return abs(one.middle - other.middle) / needed if needed > 0 else np.inf
 
 
-def sharpened(values: Values, one: Level, other: Level) -> int:
+def sharpened(values: F64, one: Level, other: Level) -> int:
     """Where fewest points lie on the wrong side of the middle between two levels."""
     high = values > (one.middle + other.middle) / 2
     wrong_left = high if other.middle > one.middle else ~high
@@ -96,7 +96,7 @@ def sharpened(values: Values, one: Level, other: Level) -> int:
     return one.start + first + int(np.argmin(wrong[first : last + 1]))
 
 
-def cuts_in(values: Values, start: int, stop: int, depth: int) -> list[int]:
+def cuts_in(values: F64, start: int, stop: int, depth: int) -> list[int]:
     at = best_cut(values[start:stop]) if depth else None
     if at is None:
         return []
@@ -108,7 +108,7 @@ def cuts_in(values: Values, start: int, stop: int, depth: int) -> list[int]:
     ]
 
 
-def best_cut(values: Values) -> int | None:
+def best_cut(values: F64) -> int | None:
     """Where the ranks of both sides differ most; None where chance may do as much."""
     size = len(values)
     if size < 2 * LEAST_POINTS:
@@ -123,9 +123,9 @@ def best_cut(values: Values) -> int | None:
     return cut if z[cut - 1] >= LEAST_Z else None
 
 
-def ranks_of(values: Values) -> Values:
+def ranks_of(values: F64) -> F64:
     """Ranks from 1; equal values share the middle of theirs."""
     _, inverse, counts = np.unique(values, return_inverse=True, return_counts=True)
     last = np.cumsum(counts)
-    ranks: Values = ((last - counts + 1 + last) / 2)[inverse]
+    ranks: F64 = ((last - counts + 1 + last) / 2)[inverse]
     return ranks

@@ -71,51 +71,59 @@ def movement_of(
 
     ``until_ns`` is a moment at which the job is known to have been there still.
     """
-    last = course.counted[-1]
     step = float(course.at[-1])
     gap_s, longest_s = print_gap_s(course)
     ended, how = orderly_end(course, files, total)
     reach = reach_of(files, until_ns)
-    silent_s = None
-    least_s = LEAST_SILENT_BESIDE_S
-    if reach is not None and last.place.at_ns is not None:
-        newest = latest_step(course, files)
-        silent_s = max(0.0, (reach - newest) / SECOND)
-        own = reach_of([one for one in files if one.progress is not None], None)
-        if own is not None and (own - newest) / SECOND > LEAST_SILENT_S:
-            least_s = LEAST_SILENT_S
+    silent_s, least_s = silence(course, files, reach)
     doing = begun_after(course)
     pause_s = None if gap_s is None else max(USUAL_GAPS * gap_s, LONGEST_GAPS * longest_s)
     stop = None
     if ended is None and silent_s is not None and gap_s is not None and pause_s is not None:
-        allowed = max(pause_s, least_s)
-        if doing is not None:
-            allowed = max(allowed, LEAST_BREAK_S)
-        if silent_s > allowed:
-            where = point_of(course.file, last.place, step)
-            within = f" in its {doing[0].kind}" if doing else ""
-            what = words_of(where.step, len(course.counted) - 1)
-            text = (
-                f"the job stopped moving{within} after {what}:"
-                f" its log goes on for {seconds(silent_s)}, and a line of progress came every"
-                f" {seconds(gap_s)}"
-            )
-            stop = Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
+        allowed_s = max(pause_s, least_s if doing is None else max(least_s, LEAST_BREAK_S))
+        if silent_s > allowed_s:
+            stop = standstill(course, doing[0] if doing is not None else None, gap_s, silent_s)
     if stop is None and ended is None:
         stop = no_headway(course)
     return Movement(
-        ended,
-        how,
-        reach,
-        gap_s,
-        silent_s,
-        None if doing is None else str(doing[0].kind),
-        None if doing is None else point_of(course.file, doing[1], step),
-        stop,
-        pause_s,
-        left_over(reach, nodes, gap_s),
-        begun_after(course, (MarkKind.TRACEBACK,)) is not None,
+        ended=ended,
+        ended_how=how,
+        until_ns=reach,
+        gap_s=gap_s,
+        silent_s=silent_s,
+        doing=None if doing is None else str(doing[0].kind),
+        doing_since=None if doing is None else point_of(course.file, doing[1], step),
+        stop=stop,
+        pause_s=pause_s,
+        left_s=left_over(reach, nodes, gap_s),
+        traceback=begun_after(course, (MarkKind.TRACEBACK,)) is not None,
     )
+
+
+def silence(
+    course: Course, files: Sequence[LogFile], reach: int | None
+) -> tuple[float | None, float]:
+    """(seconds from the last step to the end of the logs, the fewest of them that are a stop)."""
+    if reach is None or course.counted[-1].place.at_ns is None:
+        return None, LEAST_SILENT_BESIDE_S
+    newest = latest_step(course, files)
+    own = reach_of([file for file in files if file.progress is not None], None)
+    goes_on = own is not None and (own - newest) / SECOND > LEAST_SILENT_S
+    least_s = LEAST_SILENT_S if goes_on else LEAST_SILENT_BESIDE_S
+    return max(0.0, (reach - newest) / SECOND), least_s
+
+
+def standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float) -> Change:
+    """That the steps stopped while the logs go on; ``doing`` is what had begun then."""
+    where = point_of(course.file, course.counted[-1].place, float(course.at[-1]))
+    within = f" in its {doing.kind}" if doing else ""
+    what = words_of(where.step, len(course.counted) - 1)
+    text = (
+        f"the job stopped moving{within} after {what}:"
+        f" its log goes on for {seconds(silent_s)}, and a line of progress came every"
+        f" {seconds(gap_s)}"
+    )
+    return Change(ChangeKind.STOPPED, text, where, gap_s, silent_s)
 
 
 def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) -> float | None:

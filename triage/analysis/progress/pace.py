@@ -10,10 +10,10 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from triage.analysis.progress.course import SECOND, Course, StepTimes, point_of
 from triage.analysis.progress.levels import LEAST_CHANGE, Level, levels_of
+from triage.domain.arrays import F64, I64
 from triage.domain.progress import Change, ChangeKind
 from triage.parsers.logs.progress.series import MarkKind, Quantity, Step
 
@@ -26,7 +26,6 @@ __all__ = [
     "words_of",
 ]
 
-Values = NDArray[np.float64]
 
 RATES: Final = (
     Quantity.TOKENS_PER_S,
@@ -71,7 +70,7 @@ def step_times(course: Course) -> StepTimes | None:
     return StepTimes(places[1:][moved][kept], values[kept], in_seconds=True)
 
 
-def running_total(values: Values) -> bool:
+def running_total(values: F64) -> bool:
     """Whether a "time" is that since the start of the job."""
     if len(values) < 5:
         return False
@@ -79,16 +78,16 @@ def running_total(values: Values) -> bool:
     return bool((grown >= 0).mean() > 0.95 and values[-1] > 3 * max(values[0], 1e-9))
 
 
-def batch_factor(lines: Sequence[Step]) -> Values:
+def batch_factor(lines: Sequence[Step]) -> F64:
     """What makes the step times of different batches those of the last one."""
     batch = np.array([one.values.get(Quantity.BATCH, np.nan) for one in lines])
     if not np.isfinite(batch).all() or (batch <= 0).any():
         return np.ones(len(lines))
-    factor: Values = batch[-1] / batch
+    factor: F64 = batch[-1] / batch
     return factor
 
 
-def usable(course: Course, lines: Sequence[Step], values: Values, *, in_seconds: bool) -> StepTimes:
+def usable(course: Course, lines: Sequence[Step], values: F64, *, in_seconds: bool) -> StepTimes:
     """Times at their lines, without those that are none. The place is that of the counted line
     at or before it.
     """
@@ -107,10 +106,10 @@ def seconds_of_a_step(course: Course, times: StepTimes | None) -> float | None:
     return float(np.median(slopes)) if len(slopes) else None
 
 
-def slopes_of(course: Course) -> Values:
+def slopes_of(course: Course) -> F64:
     known = np.isfinite(course.ns)
     steps, ns = np.diff(course.at[known]), np.diff(course.ns[known])
-    slopes: Values = (ns / SECOND / np.where(steps > 0, steps, np.nan))[steps > 0]
+    slopes: F64 = (ns / SECOND / np.where(steps > 0, steps, np.nan))[steps > 0]
     return slopes[slopes >= 0]
 
 
@@ -226,7 +225,7 @@ def spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Chan
     )
 
 
-def regular(steps: Values) -> bool:
+def regular(steps: F64) -> bool:
     """Whether spikes stand at multiples of one distance, as checkpoints do."""
     gaps = np.diff(np.unique(steps))
     if len(gaps) < LEAST_SPIKES - 2:
@@ -240,7 +239,7 @@ def regular(steps: Values) -> bool:
     return False
 
 
-def marked(course: Course, times: StepTimes, spikes: NDArray[np.int64]) -> bool:
+def marked(course: Course, times: StepTimes, spikes: I64) -> bool:
     """Whether most spikes have a checkpoint or an evaluation just before them."""
     kinds = (
         MarkKind.CHECKPOINT,
@@ -266,7 +265,7 @@ def marked(course: Course, times: StepTimes, spikes: NDArray[np.int64]) -> bool:
     return explained * 10 >= 7 * len(spikes)
 
 
-def waits_for_data(course: Course, times: StepTimes, spikes: NDArray[np.int64]) -> bool:
+def waits_for_data(course: Course, times: StepTimes, spikes: I64) -> bool:
     """Whether the wait for data makes up most of what slow steps take longer."""
     lines, waits = course.get(Quantity.DATA_S)
     if len(lines) != len(course.counted) or len(times.values) != len(lines):

@@ -4,11 +4,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from triage.analysis.snapshots.groups import Membership
 from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot
 from triage.analysis.snapshots.stuck import break_gloo, prefer_shared_places, stuck_in
+from triage.domain.arrays import Flags
 from triage.domain.job import Job
 from triage.domain.rank_digest import (
     FINISHED,
@@ -34,40 +34,9 @@ def build_snapshot(
     node_of: Callable[[int], str | None],
 ) -> Snapshot:
     """Fill the tables from the digests, which are one per rank and ascending."""
-    size = sum(len(group.ranks) for group in membership.groups)
-    member_rank = np.empty(size, np.int64)
+    snapshot = empty_snapshot(digests, ranks, membership, operations, job, node_of)
     for group in membership.groups:
-        member_rank[group.first : group.first + len(group.ranks)] = group.ranks
-    index_of = {rank: index for index, rank in enumerate(ranks)}
-    count = membership.world_size or job.world_size or 0
-    listed = set(ranks).union(*(group.ranks for group in membership.groups))
-    world = tuple(sorted(listed | set(range(count))))
-    snapshot = Snapshot(
-        digests=digests,
-        ranks=np.array(ranks, np.int64),
-        membership=membership,
-        operations=operations,
-        job=job,
-        node_of=node_of,
-        world=world,
-        member_rank=member_rank,
-        member_digest=np.full(size, -1, np.int64),
-        issued=np.full(size, UNKNOWN, np.int64),
-        pending=np.full(size, NOTHING, np.int64),
-        done=np.full(size, UNKNOWN, np.int64),
-        started=np.full(size, UNKNOWN, np.int64),
-        has_p2p=np.zeros(size, np.bool_),
-        stuck=[],
-        index_of=index_of,
-        row_of=[
-            {rank: group.first + place for place, rank in enumerate(group.ranks)}
-            for group in membership.groups
-        ],
-        only_active=leave_out_finished(digests),
-        notes=list(membership.notes),
-    )
-    for group in membership.groups:
-        places = [index_of.get(rank, -1) for rank in group.ranks]
+        places = [snapshot.index_of.get(rank, -1) for rank in group.ranks]
         snapshot.member_digest[snapshot.rows(group.index)] = places
     snapshot.has_p2p[:] = groups_with_p2p(snapshot)
     inferred = 0
@@ -87,7 +56,45 @@ def build_snapshot(
     return snapshot
 
 
-def groups_with_p2p(snapshot: Snapshot) -> NDArray[np.bool_]:
+def empty_snapshot(
+    digests: Sequence[RankDigest],
+    ranks: Sequence[int],
+    membership: Membership,
+    operations: dict[int, OpDescription],
+    job: Job,
+    node_of: Callable[[int], str | None],
+) -> Snapshot:
+    """The tables with a row for each member of each group, in which nothing is known yet."""
+    groups = membership.groups
+    size = sum(len(group.ranks) for group in groups)
+    listed = set(ranks).union(*(group.ranks for group in groups))
+    return Snapshot(
+        digests=digests,
+        ranks=np.array(ranks, np.int64),
+        membership=membership,
+        operations=operations,
+        job=job,
+        node_of=node_of,
+        world=tuple(sorted(listed.union(range(membership.world_size or job.world_size or 0)))),
+        member_rank=np.array([rank for group in groups for rank in group.ranks], np.int64),
+        member_digest=np.full(size, -1, np.int64),
+        issued=np.full(size, UNKNOWN, np.int64),
+        pending=np.full(size, NOTHING, np.int64),
+        done=np.full(size, UNKNOWN, np.int64),
+        started=np.full(size, UNKNOWN, np.int64),
+        has_p2p=np.zeros(size, np.bool_),
+        stuck=[],
+        index_of={rank: index for index, rank in enumerate(ranks)},
+        row_of=[
+            {rank: group.first + place for place, rank in enumerate(group.ranks)}
+            for group in groups
+        ],
+        only_active=leave_out_finished(digests),
+        notes=list(membership.notes),
+    )
+
+
+def groups_with_p2p(snapshot: Snapshot) -> Flags:
     """Rows of groups that carry send/recv on any rank: their counters mix two counts.
 
     An only-active dump of one stage may show none, so groups of the same kind count.

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from triage.analysis.snapshots.groups import Group
 from triage.analysis.snapshots.snapshot import UNKNOWN, Snapshot
+from triage.domain.arrays import I64, Flags
 
 __all__ = ["set_apart"]
 
@@ -58,7 +59,7 @@ def set_apart(snapshot: Snapshot) -> bool:
     return moving
 
 
-def contradictions(snapshot: Snapshot, without: set[int]) -> NDArray[np.int64]:
+def contradictions(snapshot: Snapshot, without: set[int]) -> I64:
     """Per digest, how many peers' records contradict its own."""
     degrees = np.zeros(len(snapshot.digests), np.int64)
     gone = np.zeros(len(snapshot.digests) + 1, np.bool_)
@@ -69,9 +70,7 @@ def contradictions(snapshot: Snapshot, without: set[int]) -> NDArray[np.int64]:
     return degrees
 
 
-def in_group(
-    snapshot: Snapshot, group: Group, gone: NDArray[np.bool_]
-) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+def in_group(snapshot: Snapshot, group: Group, gone: Flags) -> Iterator[tuple[I64, I64]]:
     rows = snapshot.rows(group.index)
     digest = snapshot.member_digest[rows]
     issued = snapshot.issued[rows]

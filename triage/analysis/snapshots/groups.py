@@ -5,7 +5,7 @@ formats) they are inferred: the ranks whose entries carry the name, completed
 with ranks that left no dump where the group's known size has a hole.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
@@ -72,20 +72,7 @@ def resolve_groups(
 ) -> Membership:
     """Groups of all ranks; ``told_world`` is the world size that job.json names."""
     builder = Builder()
-    listed: list[dict[str, int]] = []
-    # Dumps of one job share the tuples of rank lists, so a row is looked up by
-    # the identity of its tuple before 16,384 ranks are hashed again.
-    seen: dict[tuple[str, int], int] = {}
-    for digest in digests:
-        rows = {}
-        for row in digest.groups:
-            if row.ranks:
-                quick = (row.name, id(row.ranks))
-                index = seen.get(quick)
-                if index is None:
-                    index = seen[quick] = builder.group(row.name, row.desc, row.ranks)
-                rows[row.name] = index
-        listed.append(rows)
+    listed = listed_groups(digests, builder)
     world = default_world(builder.groups)
     orphans = unlisted_streams(digests, ranks, listed)
     notes = []
@@ -100,18 +87,48 @@ def resolve_groups(
             "the dumps' group tables are empty: members were inferred from the names and ranks"
             " seen in entries"
         )
-    stream_groups = []
-    for digest, rows in zip(digests, listed, strict=True):
-        found = []
-        shared = names_of_several(digest)
-        for k, (name, desc) in enumerate(digest.stream_names):
-            key = stream_key(digest, k, name, desc)
-            index = rows.get(key[0], inferred.get(key, -1))
-            if name in shared and index >= 0 and desc != builder.groups[index].desc:
-                index = builder.twin(index, desc or "")
-            found.append(index)
-        stream_groups.append(tuple(found))
+    stream_groups = [
+        groups_of_streams(digest, rows, inferred, builder)
+        for digest, rows in zip(digests, listed, strict=True)
+    ]
     return Membership(builder.groups, stream_groups, listed, world, notes)
+
+
+def listed_groups(digests: Sequence[RankDigest], builder: Builder) -> list[dict[str, int]]:
+    """Per digest, the groups that its table lists: name -> group."""
+    listed: list[dict[str, int]] = []
+    # Dumps of one job share the tuples of rank lists, so a row is looked up by
+    # the identity of its tuple before 16,384 ranks are hashed again.
+    seen: dict[tuple[str, int], int] = {}
+    for digest in digests:
+        rows = {}
+        for row in digest.groups:
+            if row.ranks:
+                quick = (row.name, id(row.ranks))
+                index = seen.get(quick)
+                if index is None:
+                    index = seen[quick] = builder.group(row.name, row.desc, row.ranks)
+                rows[row.name] = index
+        listed.append(rows)
+    return listed
+
+
+def groups_of_streams(
+    digest: RankDigest,
+    listed: Mapping[str, int],
+    inferred: Mapping[tuple[str, str], int],
+    builder: Builder,
+) -> tuple[int, ...]:
+    """The group of each stream of a dump; -1 where it cannot be told."""
+    found = []
+    shared = names_of_several(digest)
+    for k, (name, desc) in enumerate(digest.stream_names):
+        key = stream_key(digest, k, name, desc)
+        index = listed.get(key[0], inferred.get(key, -1))
+        if name in shared and index >= 0 and desc != builder.groups[index].desc:
+            index = builder.twin(index, desc or "")
+        found.append(index)
+    return tuple(found)
 
 
 def names_of_several(digest: RankDigest) -> set[str]:

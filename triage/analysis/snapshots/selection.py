@@ -43,26 +43,20 @@ def select(digests: Sequence[RankDigest]) -> Selection:
             by_rank.setdefault(rank, []).append(digest)
     for found, digests_of in work_out(homeless, by_rank, result).items():
         by_rank.setdefault(found, []).extend(digests_of)
-    doubled: list[str] = []
     sets_of = Counter(shape_of(digest.artifact) for digest in ours)
+
+    def order(digest: RankDigest) -> tuple[int, tuple[int, int, int, int, str]]:
+        return sets_of[shape_of(digest.artifact)].bit_length(), preference(digest)
+
+    doubled: list[str] = []
     for rank in sorted(by_rank):
-        best, *others = sorted(
-            by_rank[rank],
-            key=lambda digest: (
-                sets_of[shape_of(digest.artifact)].bit_length(),
-                preference(digest),
-            ),
-            reverse=True,
-        )
+        best, *others = sorted(by_rank[rank], key=order, reverse=True)
         result.ranks.append(rank)
         result.digests.append(best)
         for other in others:
             if not same_record(best, other):
-                result.set_aside.append(
-                    Refused(
-                        other.artifact, f"a second dump of rank {rank}; {best.artifact} is used"
-                    )
-                )
+                why = f"a second dump of rank {rank}; {best.artifact} is used"
+                result.set_aside.append(Refused(other.artifact, why))
             doubled.append(f"rank {rank}: {best.artifact} used, {other.artifact} set aside")
     if doubled:
         more = f"; and {len(doubled) - SHOWN} more" if len(doubled) > SHOWN else ""

@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from triage.analysis.snapshots.groups import Group, Membership
+from triage.domain.arrays import I64, Flags
 from triage.domain.job import Job
 from triage.domain.rank_digest import (
     P2P,
@@ -24,7 +24,6 @@ from triage.domain.rank_digest import (
 
 __all__ = ["NOTHING", "UNKNOWN", "Snapshot", "Stuck"]
 
-I64 = NDArray[np.int64]
 
 UNKNOWN: Final = -1
 NOTHING: Final = 1 << 62  # "no operation is pending"
@@ -64,7 +63,7 @@ class Snapshot:
     pending: I64
     done: I64
     started: I64
-    has_p2p: NDArray[np.bool_]
+    has_p2p: Flags
     stuck: list[Stuck | None]
     index_of: dict[int, int]
     row_of: list[dict[int, int]]

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.facts.stop import Stop
-from triage.analysis.placement.identity import Fleet
+from triage.analysis.placement.topology import Placement, Topology
 from triage.analysis.telemetry.growth import CounterGrowth
 from triage.analysis.telemetry.inlet import InletRise
 from triage.analysis.telemetry.last_xid import last_xids
@@ -21,14 +21,13 @@ from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.analysis.telemetry.throttle import Throttle, throttling
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.lateness import measure
-from triage.domain.category import Role
+from triage.domain.category import Category, Role
 from triage.domain.evidence import LASTING, Blame, Evidence, EvidenceRole, Stamp
 from triage.domain.finding import Finding
 from triage.parsers.telemetry.file import TelemetryFile
 
 __all__ = ["telemetry_evidence"]
 
-STRAGGLER: Final = "fr.straggler"
 # The record is said to begin late where this many of its first operations are not.
 RECORD_NS: Final = 20_000_000_000
 
@@ -44,31 +43,30 @@ class Late:
 
 def telemetry_evidence(
     files: Sequence[TelemetryFile],
-    *,
     case: Case | None,
+    claims: Sequence[Finding],
     stop: Stop,
-    findings: Sequence[Finding],
-    fleet: Fleet,
-    nodes: Collection[str],
-    leaf_switch: Mapping[str, str],
+    topology: Topology,
 ) -> list[Evidence]:
     """Dated rows of what ``files`` say of the time before the stop; none without telemetry.
 
-    ``findings`` are the claims of the dumps, ``nodes`` those of the job.
+    ``claims`` are those of the dumps.
     """
-    known = [one for one in files if one.grid is not None]
-    if not known:
+    gridded = [file for file in files if file.grid is not None]
+    if not gridded:
         return []
-    places = Places(fleet.node_of_address, fleet.rank_of_gpu, fleet.rank_of_local, fleet.gpu_of)
-    panels = panels_of(known, end_of(case, stop, known), places, nodes)
+    seats, nodes = topology.seats, topology.nodes
+    places = Places(seats.node_of_address, seats.rank_of_gpu, seats.rank_of_local, seats.gpu_of)
+    panels = panels_of(gridded, end_of(case, stop, gridded), places, nodes)
     places = places.ordered(panels)
-    late = late_ranks(case, findings, fleet)
-    convicted = {r for one in findings if one.role is Role.CULPRIT for r in one.ranks}
+    late = late_ranks(case, claims, seats)
+    convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
     signals = [
-        aside(one, convicted, fleet) for one in joined_throttles(panels, places, late, leaf_switch)
+        aside(signal, convicted, seats)
+        for signal in joined_throttles(panels, places, late, topology.leaf_switch)
     ]
     signals += CounterGrowth().run(panels, places)
-    return [*(row_of(one) for one in signals), *last_xids(known, places, nodes)]
+    return [*(row_of(signal) for signal in signals), *last_xids(gridded, places, nodes)]
 
 
 def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int:
@@ -85,20 +83,20 @@ def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int
     return max(one.grid.end_ns for one in files if one.grid is not None)
 
 
-def late_ranks(case: Case | None, findings: Sequence[Finding], fleet: Fleet) -> list[Late]:
+def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -> list[Late]:
     """The stragglers that dumps convict, with since when."""
-    told = [one for one in findings if one.detector == STRAGGLER and one.role is Role.CULPRIT]
+    told = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
     late = measure(case.snapshot, case.snapshot.node_of) if told and case is not None else None
     found = []
-    for one in told:
-        for rank in one.ranks:
-            text = f"rank {rank} issues {one.late_ms or 0:.0f} ms late"
+    for claim in told:
+        for rank in claim.ranks:
+            text = f"rank {rank} issues {claim.late_ms or 0:.0f} ms late"
             index = case.snapshot.index_of.get(rank) if case is not None else None
             if late is not None and index is not None and late.since_ns[index] >= 0:
                 since, begins = int(late.since_ns[index]), int(late.from_ns[index])
                 whole = since - begins <= RECORD_NS
                 text += f" since {clock_time(since)} UTC" + " or earlier" * whole
-            found.append(Late(rank, fleet.node_of(rank), text))
+            found.append(Late(rank, seats.node_of(rank), text))
     return found
 
 
@@ -129,12 +127,12 @@ def joined_throttles(
             yield signal
 
 
-def aside(signal: Signal, convicted: Collection[int], fleet: Fleet) -> Signal:
+def aside(signal: Signal, convicted: Collection[int], seats: Placement) -> Signal:
     """A GPU that throttles while others wait for another one: a warning, and no rival."""
     seat = signal.seat
     if signal.firm or seat is None or not convicted or seat.rank in convicted:
         return signal
-    if seat.rank is None and seat.node in {fleet.node_of(rank) for rank in convicted}:
+    if seat.rank is None and seat.node in {seats.node_of(rank) for rank in convicted}:
         return signal
     return replace(signal, severity="warn")
 

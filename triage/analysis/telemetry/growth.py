@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Places, Seat
 from triage.analysis.telemetry.signal import Signal, clock_time
@@ -19,7 +18,6 @@ from triage.parsers.telemetry.metrics import Metric
 
 __all__ = ["CounterGrowth"]
 
-F32 = npt.NDArray[np.float32]
 
 # Growth that began earlier than this before the stop is of another trouble ...
 WITHIN_S: Final = 3600
@@ -90,21 +88,33 @@ class CounterGrowth:
             if panel is None:
                 continue
             found = [
-                (row, *grown)
+                grown
                 for row in range(len(panel.parts))
                 if (grown := growth(panel, row, watched)) is not None
             ]
             if len(found) > max(1, MOST_SHARE * len(panel.parts)):
                 continue
-            for row, first, last, low, high in found:
-                part = panel.parts[row]
-                yield signal(
-                    watched, panels, panel, row, places.seat(part), (first, last), (low, high)
-                )
+            for grown in found:
+                part = panel.parts[grown.row]
+                artifact = panels.artifact(watched.metric, part)
+                yield signal(watched, panel, grown, places.seat(part), artifact)
 
 
-def growth(panel: Panel, row: int, watched: Watched) -> tuple[int, int, float, float] | None:
-    """(first and last stretch of growth, value before and after); None where it is no news."""
+@dataclass(frozen=True, slots=True)
+class Growth:
+    """That the counter of one row of a panel grows from stretch ``first`` to ``last``, and its
+    values before and after.
+    """
+
+    row: int
+    first: int
+    last: int
+    low: float
+    high: float
+
+
+def growth(panel: Panel, row: int, watched: Watched) -> Growth | None:
+    """The growth of a row's counter; None where there is none, or where it is no news."""
     # What breaks a GPU shows in the first scrape behind the stop that it makes.
     late = panel.late[row : row + 1] if watched.firm else np.empty(0, np.float32)
     value = np.concatenate([panel.value[row], late])
@@ -122,24 +132,16 @@ def growth(panel: Panel, row: int, watched: Watched) -> tuple[int, int, float, f
     low, high = float(value[known[0]]), float(value[known[-1]])
     if first < recent or first - int(known[0]) < quiet or high - low < watched.least:
         return None
-    return first, last, low, high
+    return Growth(row, first, last, low, high)
 
 
 # A scrape before, one of standing still, and one that shows it.
 MIN_KNOWN: Final = 3
 
 
-def signal(
-    watched: Watched,
-    panels: Panels,
-    panel: Panel,
-    row: int,
-    seat: Seat,
-    span: tuple[int, int],
-    values: tuple[float, float],
-) -> Signal:
-    part = panel.parts[row]
-    since = panel.at_ns(span[0])
+def signal(watched: Watched, panel: Panel, grown: Growth, seat: Seat, artifact: str) -> Signal:
+    part = panel.parts[grown.row]
+    since = panel.at_ns(grown.first)
     where = " ".join(one for one in (f"GPU {seat.gpu}" if seat.gpu else "", part.part) if one)
     at = f" of {where}" if where else ""
     return Signal(
@@ -149,13 +151,13 @@ def signal(
         also=watched.also,
         seat=seat,
         since_ns=since,
-        until_ns=panel.at_ns(span[1] + 1),
+        until_ns=panel.at_ns(grown.last + 1),
         error_ns=panel.width_ns,
         text=(
-            f"{watched.what}{at} grow from {values[0]:.0f} to {values[1]:.0f} since"
+            f"{watched.what}{at} grow from {grown.low:.0f} to {grown.high:.0f} since"
             f" {clock_time(since)} UTC; they stood still before"
         ),
-        artifact=panels.artifact(watched.metric, part),
+        artifact=artifact,
         firm=watched.firm,
         severity=watched.severity,
     )

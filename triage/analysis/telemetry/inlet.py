@@ -8,17 +8,16 @@ from collections.abc import Iterator, Mapping
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Part
 from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.domain.arrays import F32
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import Metric
 
 __all__ = ["InletRise"]
 
-F32 = npt.NDArray[np.float32]
 
 # Rooms breathe by two or three degrees over a day, all racks alike.
 MIN_RISE_C: Final = 4.0

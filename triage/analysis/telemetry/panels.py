@@ -9,8 +9,8 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
+from triage.domain.arrays import F32
 from triage.domain.job import bus_id
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.grid import Grid, coarser
@@ -30,7 +30,6 @@ __all__ = [
     "part_of",
 ]
 
-F32 = npt.NDArray[np.float32]
 SECOND: Final = 1_000_000_000
 # How long before the stop is looked at.
 LOOK_S: Final = 6 * 3600

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from triage.parsers.telemetry.file import TelemetryFile
 from triage.parsers.telemetry.metrics import Metric
@@ -19,7 +18,6 @@ from triage.statistics.daily_cycle import DailyCycle, daily_cycle
 
 __all__ = ["Swing", "daily_swing"]
 
-F64 = npt.NDArray[np.float64]
 HOUR_NS: Final = 3_600_000_000_000
 
 

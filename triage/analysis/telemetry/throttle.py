@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
-import numpy.typing as npt
 
 from triage.analysis.telemetry.panels import SECOND, Panels, Part, Places, Seat
 from triage.analysis.telemetry.signal import Signal, clock_time
+from triage.domain.arrays import F32, I64, Flags
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
 from triage.parsers.telemetry.metrics import BRAKE, HW_SLOWDOWN, IDLE, THERMAL, Metric
@@ -31,8 +31,6 @@ __all__ = [
     "throttling",
 ]
 
-Flags = npt.NDArray[np.bool_]
-F32 = npt.NDArray[np.float32]
 
 # Fewer GPUs than this at one time are no peers to compare with.
 MIN_GPUS: Final = 5
@@ -102,7 +100,7 @@ class Table:
 
     parts: tuple[Part, ...]
     clock: F32
-    reasons: npt.NDArray[np.int64]
+    reasons: I64
     told: Flags
     temp: F32
     usual: F32

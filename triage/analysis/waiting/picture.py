@@ -155,43 +155,35 @@ def collectives_at_frontier(
     if case.in_flight:
         return ()
     accused = roles_of(heard)
-    odd = {
-        rank
-        for finding in heard
-        if finding.detector in ("fr.mismatch", "fr.p2p_mismatch")
-        for rank in finding.ranks
-    }
+    disagreeing = {rank for finding in heard if finding.ranks_disagree for rank in finding.ranks}
     rows = []
     for place in case.graph.places:
         if place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
             continue
-        missing = sorted({*place.missing, *(r for r in place.absent if r in accused)})
-        mismatched = [rank for rank in place.waiting if rank in odd]
-        direct = bool(mismatched) or any(rank in accused for rank in missing)
+        missing = sorted({*place.missing, *(rank for rank in place.absent if rank in accused)})
+        mismatched = [rank for rank in place.waiting if rank in disagreeing]
+        names_a_suspect = bool(mismatched) or any(rank in accused for rank in missing)
         group = case.snapshot.groups[place.group]
-        op = case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else p2p_name(case, place)
-        rows.append(
-            (
-                (
-                    not direct,
-                    -len(place.waiting),
-                    group.desc,
-                    group.name,
-                    place.seq,
-                    place.waiting[:1],
-                ),
-                CollectiveAtFrontier(
-                    pg=group.name,
-                    desc=group.desc,
-                    seq_id=place.seq,
-                    op=op,
-                    waiting=tuple(sorted(place.waiting)),
-                    missing=tuple(missing),
-                    mismatched=tuple(mismatched),
-                ),
-            )
-        )
+        size = len(place.waiting)
+        first = place.waiting[:1]
+        order = (not names_a_suspect, -size, group.desc, group.name, place.seq, first)
+        rows.append((order, frontier_row(case, place, missing, mismatched)))
     return tuple(row for _, row in sorted(rows, key=lambda pair: pair[0])[:MAX_ROWS])
+
+
+def frontier_row(
+    case: Case, place: Place, missing: Iterable[int], mismatched: Iterable[int]
+) -> CollectiveAtFrontier:
+    group = case.snapshot.groups[place.group]
+    return CollectiveAtFrontier(
+        pg=group.name,
+        desc=group.desc,
+        seq_id=place.seq,
+        op=case.op_name(place) if place.kind is PlaceKind.COLLECTIVE else p2p_name(case, place),
+        waiting=tuple(sorted(place.waiting)),
+        missing=tuple(missing),
+        mismatched=tuple(mismatched),
+    )
 
 
 def p2p_name(case: Case, place: Place) -> str:

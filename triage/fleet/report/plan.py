@@ -14,6 +14,7 @@ from triage.statistics.dispersion import Dispersion
 from triage.statistics.estimate import Estimate
 from triage.statistics.ettr import (
     MeasuredEttr,
+    RunCosts,
     downtime_budget_min,
     expected_ettr,
     longest_restart_s,
@@ -173,10 +174,9 @@ def ettr_plan(
         )
     stopped = np.zeros(len(seen.start_h), np.bool_)
     stopped[seen.run[seen.run >= 0]] = True
-    measured = measured_ettr(
-        seen.start_h, seen.end_h, stopped, weight=seen.gpus if seen.gpu_hours else None,
-        checkpoint_s=interval or 0.0, write_s=cost if interval else 0.0, restart_s=restart,
-    )  # fmt: skip
+    costs = RunCosts(interval or 0.0, cost if interval else 0.0, restart)
+    weight = seen.gpus if seen.gpu_hours else None
+    measured = measured_ettr(seen.start_h, seen.end_h, stopped, costs=costs, weight=weight)
     return EttrPlan(
         options.wanted_ettr,
         interval,

@@ -1,0 +1,113 @@
+"""What an answer rests on, and what was odd about it."""
+
+from collections.abc import Sequence
+
+from triage.analysis.dump_view import DumpView
+from triage.analysis.waiting.case import Case
+from triage.domain.rank_digest import RankDigest
+from triage.domain.report import Coverage, Refused
+from triage.parsers.flight_recorder.dump_set import DumpSet
+from triage.parsers.logs.logset import LogSet
+
+__all__ = ["coverage_of"]
+
+MAX_NOTES = 40
+
+
+def coverage_of(
+    view: DumpView | None,
+    dumps: DumpSet,
+    logs: LogSet,
+    refused: Sequence[Refused],
+    notes: Sequence[str],
+) -> Coverage:
+    """What the answer rests on."""
+    unreadable = {*dumps.refused, *logs.refused, *refused}
+    found = [*notes, *logs.notes]
+    partial: list[Refused] = []
+    if view is not None:
+        partial = [
+            Refused(one.artifact, one.partial)
+            for one in view.selection.digests
+            if one.partial is not None
+        ]
+        found = dump_notes(view.case, [*found, *view.selection.notes], view.selection.digests)
+    found += log_notes(logs)
+    found = list(dict.fromkeys(found))
+    if len(found) > MAX_NOTES:
+        found[MAX_NOTES:] = [f"and {len(found) - MAX_NOTES} more notes"]
+    world = view.case.snapshot.world if view is not None else ()
+    return Coverage(
+        ranks_expected=len(world) if view is not None else None,
+        dumps_read=len(view.selection.digests) if view is not None else 0,
+        ranks_without_dump=tuple(
+            rank for rank in world if view and rank not in view.case.snapshot.index_of
+        ),
+        partial=tuple(partial),
+        unreadable=tuple(sorted(unreadable, key=lambda one: (one.artifact, one.why))),
+        lines_read=sum(file.lines for file in logs.files),
+        lines_not_understood=sum(sum(file.not_understood.values()) for file in logs.files),
+        notes=tuple(found),
+    )
+
+
+def log_notes(logs: LogSet) -> list[str]:
+    """Lines that could not be read, by reason."""
+    reasons: dict[str, list[tuple[int, str]]] = {}
+    for file in logs.files:
+        for why, count in file.not_understood.items():
+            reasons.setdefault(why, []).append((count, file.artifact))
+    found = []
+    for why, where in sorted(reasons.items()):
+        total = sum(count for count, _ in where)
+        first = min(artifact for _, artifact in where)
+        found.append(f"{total} lines not understood: {why} ({first}{' ...' * (len(where) > 1)})")
+    for file in logs.files:
+        found += [f"{file.artifact}: {note}" for note in file.notes]
+    return found
+
+
+def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) -> list[str]:
+    """What is odd about the dumps and the map of ranks."""
+    snapshot = case.snapshot
+    facts = snapshot.job
+    found = [*notes, *snapshot.notes]
+    world = snapshot.membership.world_size
+    if facts.world_size and world and facts.world_size != world:
+        found.append(
+            f"job.json says {facts.world_size} ranks, the dumps' default group has {world}:"
+            " the dumps are believed"
+        )
+    seats = len(facts.nodes) * (facts.gpus_per_node or 0)
+    if seats and world and seats < world:
+        found.append(
+            f"job.json places {seats} ranks ({len(facts.nodes)} nodes with {facts.gpus_per_node}"
+            f" GPUs), the job has {world}: the nodes of the others are unknown"
+        )
+    if snapshot.node_of(int(snapshot.ranks[0])) is None:
+        found.append("nothing says which rank is on which node: give a job.json with the nodes")
+    found += version_notes(digests)
+    odd: dict[str, list[str]] = {}
+    for digest in digests:
+        for note in digest.notes:
+            odd.setdefault(note, []).append(digest.artifact)
+    for note, artifacts in sorted(odd.items()):
+        where = artifacts[0] if len(artifacts) == 1 else f"{len(artifacts)} dumps"
+        found.append(f"{where}: {note}")
+    if case.in_flight:
+        found.append(
+            f"a live picture of a running job: {case.live.reasons[0]};"
+            " what is unfinished is not taken as stuck"
+        )
+    return found
+
+
+def version_notes(digests: Sequence[RankDigest]) -> list[str]:
+    versions: dict[str, int] = {}
+    for digest in digests:
+        text = digest.version or "older than 1.0"
+        versions[text] = versions.get(text, 0) + 1
+    if len(versions) < 2:
+        return []
+    shown = ", ".join(f"{version} ({count} dumps)" for version, count in sorted(versions.items()))
+    return [f"the dumps are of different formats: {shown}; each was read by its own"]

@@ -1,0 +1,291 @@
+"""When the job stopped, as dumps, job logs and ``job.json`` tell it.
+
+A stop begins when ranks begin to wait, or when the first process says that it fails; it ends when
+the job is given up, often one watchdog timeout later. Without any sign of trouble a job is
+healthy, whatever its kernels complain of.
+"""
+
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import numpy as np
+
+from triage.analysis.facts.stop import (
+    AFTER_S,
+    DAY_S,
+    IN_FLIGHT_S,
+    JOB_KINDS,
+    SECOND,
+    STALE_S,
+    TIMEOUT_S,
+    Stop,
+    is_failing,
+)
+from triage.analysis.waiting.case import Case
+from triage.domain.evidence import Evidence, EvidenceRole, Kind, Trait
+from triage.domain.job import Job
+
+__all__ = ["DumpSigns", "begun_to_wait", "find_stop"]
+
+# A date known no better than this is a guess: of a zone, a year or a boot.
+GUESSED_NS: Final = 1800 * SECOND
+
+
+# What is printed within this of the first failing line came with it.
+AT_ONCE_S: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class DumpSigns:
+    """What the dumps show of the stop; by default, that there are none.
+
+    ``all_entered`` is whether all ranks are in an operation that does not end, ``ahead_ns`` how
+    far the clock of a rank is ahead.
+    """
+
+    case: Case | None = None
+    all_entered: bool = False
+    ahead_ns: Callable[[int], int] = lambda _rank: 0
+
+
+def find_stop(
+    dumps: DumpSigns,
+    evidence: Sequence[Evidence],
+    facts: Job,
+    at: datetime | None,
+    moved_ns: int | None = None,
+) -> Stop:
+    """The stop as dumps, job logs and ``job.json`` tell it, in that order of trust.
+
+    ``moved_ns`` is when the job last printed progress.
+    """
+    stuck = begun_to_wait(dumps.case, dumps.ahead_ns)
+    failing = [row for row in evidence if is_failing(row)]
+    # A complaint that needs another source does not say when it began, where another line does.
+    printed = sorted(dates_of(row for row in failing if not is_weak_root(row)) or dates_of(failing))
+    newest = newest_of(printed, stuck, evidence)
+    end = told_end(facts, at, newest, printed)
+    if end is not None:
+        printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
+    start, gave_up = beginning(stuck, watchdog_starts(failing), printed, failing, moved_ns)
+    known = start is not None and start != gave_up
+    if end is None and printed:
+        end = printed[-1]
+    if start is None and end is None:
+        end = last_record(dumps.case, dumps.ahead_ns)
+    if start is None and end is None:
+        start = last_root(evidence)
+    by_lines = start is not None and start != stuck
+    errors = [row.error_ns for row in failing if row.at_ns is not None]
+    given_up = first_to_give_up(failing, start) or gave_up
+    seen = stuck is not None or bool(failing)
+    return Stop(
+        start_ns=start,
+        end_ns=end,
+        known=known,
+        trouble=seen or ended_badly(facts),
+        job_seen=dumps.case is not None
+        or any(row.kind in JOB_KINDS | OF_A_JOB for row in evidence),
+        error_ns=min(errors, default=0) if by_lines else 0,
+        seen=seen,
+        given_up_ns=end if given_up is None and known else given_up,
+        boots=boots_of(evidence),
+        given_up_lines=given_up_lines(evidence),
+        after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,
+    )
+
+
+def newest_of(
+    printed: Sequence[int], stuck: int | None, evidence: Iterable[Evidence]
+) -> int | None:
+    """The newest time that tells of a failure, else of anything."""
+    failures = [*printed, *([stuck] if stuck is not None else [])]
+    if failures:
+        return max(failures)
+    return max((row.at_ns for row in evidence if row.at_ns is not None), default=None)
+
+
+def told_end(
+    facts: Job, at: datetime | None, newest: int | None, printed: Sequence[int]
+) -> int | None:
+    """The end as ``--at`` or ``job.json`` tells it; None where the lines show that it is not that
+    of this stop.
+    """
+    end = int(at.timestamp() * 1e9) if at is not None else facts.failed_at_ns
+    if end is None or (newest is not None and end - newest > DAY_S * SECOND):
+        return None  # nothing is told of a day before that: a wrong clock, or another job's end
+    if printed and not any(ns >= end - 2 * STALE_S * SECOND for ns in printed):
+        return None  # the lines are of another zone than job.json: their own clock is held to
+    return end
+
+
+def ended_badly(facts: Job) -> bool:
+    """Whether ``job.json`` says that the job failed."""
+    if facts.exit_code == 0:
+        return False
+    return facts.exit_code is not None or facts.failed_at is not None
+
+
+def beginning(
+    stuck: int | None,
+    waited: Sequence[int],
+    printed: Sequence[int],
+    failing: Sequence[Evidence],
+    moved_ns: int | None,
+) -> tuple[int | None, int | None]:
+    """When the stop began, and when it was given up, where only that was told: then both are one
+    where nothing says how long it had been waited for.
+    """
+    start = stuck
+    if start is None and waited:
+        start = int(np.median(waited))
+    first = first_of_the_last_burst(printed)
+    if first is not None and (start is None or first < start):
+        start = first if start is None or start - first < STALE_S * SECOND else start
+    if start is None or stuck is not None or waited or not is_an_end(failing, start):
+        return start, None
+    if moved_ns is not None and start - TIMEOUT_S * SECOND <= moved_ns < start:
+        return moved_ns, start
+    return start, start
+
+
+def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
+    """Artifact -> line of its first watchdog; not of a log whose parts stand one after another."""
+    dated: dict[str, list[tuple[int, int, bool]]] = defaultdict(list)
+    for row in evidence:
+        if row.at_ns is not None and row.line is not None:
+            dated[row.artifact].append((row.line, row.at_ns, Trait.TIMEOUT in row.traits))
+    found = {}
+    for artifact, lines in dated.items():
+        lines.sort()
+        first = next(((line, at_ns) for line, at_ns, gave_up in lines if gave_up), None)
+        if first is not None and all(
+            at_ns >= first[1] - SECOND for line, at_ns, _ in lines if line > first[0]
+        ):
+            found[artifact] = first[0]
+    return found
+
+
+def is_weak_root(row: Evidence) -> bool:
+    """Whether it needs another source, and does not end its process as CUDA's errors do."""
+    own = row.kind is Kind.CUDA and not row.is_generic
+    return row.weak and row.role is EvidenceRole.ROOT and not own
+
+
+def is_an_end(failing: Iterable[Evidence], start_ns: int) -> bool:
+    """Whether what failed first only follows: nothing says how long it had been waited for."""
+    first = [
+        row
+        for row in failing
+        if row.at_ns is not None and row.at_ns <= start_ns + AT_ONCE_S * SECOND
+    ]
+    return not any(row.role is EvidenceRole.ROOT for row in first)
+
+
+def dates_of(rows: Iterable[Evidence]) -> list[int]:
+    """When rows were printed; by a guess only where no row has a date that is none."""
+    dated = [(row.at_ns, row.error_ns) for row in rows if row.at_ns is not None]
+    sure = [at_ns for at_ns, error_ns in dated if error_ns < GUESSED_NS]
+    return sure or [at_ns for at_ns, _ in dated]
+
+
+def first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int | None:
+    """When the first process gave up waiting; None where none says that it did."""
+    times = [
+        row.at_ns
+        for row in failing
+        if row.at_ns is not None
+        and Trait.TIMEOUT in row.traits
+        and row.error_ns < GUESSED_NS
+        and (start_ns is None or row.at_ns >= start_ns)
+    ]
+    return min(times, default=None)
+
+
+def boots_of(evidence: Iterable[Evidence]) -> dict[str, list[int]]:
+    """Node -> when its logs say that it booted, ascending."""
+    found: dict[str, set[int]] = defaultdict(set)
+    for row in evidence:
+        if row.kind is Kind.BOOT and row.node is not None and row.at_ns is not None:
+            found[row.node].add(row.at_ns)
+    return {node: sorted(times) for node, times in found.items()}
+
+
+# Lines that tell of a job, and of no failure.
+OF_A_JOB: Final = frozenset({Kind.PROGRESS, Kind.IDENTITY})
+
+
+def begun_to_wait(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
+    """When the first ranks entered what they are stuck in; None where nobody is stuck."""
+    if case is None or case.in_flight:
+        return None
+    snapshot = case.snapshot
+    created = [
+        (int(snapshot.digests[index].pending.created[0]), int(snapshot.ranks[index]))
+        for index, stuck in enumerate(snapshot.stuck)
+        if stuck is not None and len(snapshot.digests[index].pending)
+    ]
+    entered = [ns - ahead_ns(rank) for ns, rank in created if ns > 0]
+    # Not the very first: one clock may be wrong.
+    return int(np.quantile(entered, 0.1)) if entered else None
+
+
+def last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None:
+    """When the job was last seen, where its dumps show no stop: the median of their ends."""
+    if case is None:
+        return None
+    last = [
+        one.last_created_ns - ahead_ns(one.rank)
+        for one in case.snapshot.digests
+        if one.last_created_ns and one.rank is not None
+    ]
+    return int(np.median(last)) if last else None
+
+
+def watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
+    """Starts of the collectives that watchdogs gave up: printed time minus how long they ran.
+
+    A watchdog without a time gave up before the next failing line of its log that has one.
+    """
+    dated: dict[str, list[tuple[int, int]]] = defaultdict(list)
+    for row in rows:
+        if row.at_ns is not None and row.line is not None:
+            dated[row.artifact].append((row.line, row.at_ns))
+    for lines in dated.values():
+        lines.sort()
+    found = []
+    for row in rows:
+        ran_ms = row.fields.get("ran_ms", "")
+        if not ran_ms.isdecimal() or len(ran_ms) >= 12:
+            continue
+        at_ns = row.at_ns
+        lines = dated.get(row.artifact, [])
+        if at_ns is None and row.line is not None:
+            behind = bisect_right(lines, (row.line, 0))
+            at_ns = lines[behind][1] if behind < len(lines) else None
+        if at_ns is not None:
+            found.append(at_ns - int(ran_ms) * 1_000_000)
+    return found
+
+
+def first_of_the_last_burst(printed: Sequence[int]) -> int | None:
+    """The first failing line since the job last went on for an hour without one."""
+    if not printed:
+        return None
+    first = printed[-1]
+    for ns in reversed(printed):
+        if first - ns > STALE_S * SECOND:
+            break
+        first = ns
+    return first
+
+
+def last_root(evidence: Iterable[Evidence]) -> int | None:
+    """Of logs that do not know the job: the time of the last thing that went wrong."""
+    roots = [row for row in evidence if row.role is EvidenceRole.ROOT]
+    firm = [row for row in roots if row.is_firm] or roots
+    return max(dates_of(firm), default=None)

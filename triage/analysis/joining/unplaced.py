@@ -1,0 +1,96 @@
+"""Lines that name no node, and the one node that shows the same."""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from triage.analysis.facts.stop import (
+    SECOND,
+    Stop,
+    When,
+)
+from triage.analysis.joining.hypothesis import Hypothesis, in_time, is_sure
+from triage.analysis.joining.place import AtNode, AtRank, Unplaced
+from triage.analysis.placement.topology import Placement
+from triage.domain.category import Category
+from triage.domain.evidence import KERNEL_KINDS, Evidence
+
+__all__ = ["with_unplaced"]
+
+
+def with_unplaced(found: Sequence[Hypothesis], seats: Placement, stop: Stop) -> list[Hypothesis]:
+    """Lines that name no node go to the one node that shows the same, where there is only one."""
+    sure: dict[Category, list[int]] = defaultdict(list)
+    weak: dict[Category, list[int]] = defaultdict(list)
+    for k, one in enumerate(found):
+        if isinstance(one.place, AtNode):
+            homes = sure if is_sure(one) else weak
+            homes[one.category].append(k)
+    kept = list(found)
+    gone = set()
+    for k, one in enumerate(found):
+        if not is_lost(one, seats):
+            continue
+        # What a process says of several parts alike is of the one that a machine names.
+        left_open = frozenset.intersection(*(frozenset(row.also) for row in one.rows))
+        at = sure[one.category] or [
+            home
+            for category in sorted(left_open)
+            for home in sure[category]
+            if any(row.kind in KERNEL_KINDS for row in found[home].rows)
+        ]
+        # A weak line is the machine's side of a firm one of the same moment.
+        at = at or [home for home in weak[one.category] if at_one_moment(one, found[home], stop)]
+        if isinstance(one.place, AtRank):
+            at = [home for home in at if not seats.ranks_on(found[home].node or "")]
+        if len(at) == 1:
+            (home,) = at
+            kept[home] = replace(
+                kept[home],
+                rows=in_time([*kept[home].rows, *one.rows]),
+                followers=kept[home].followers + one.followers,
+                ranks=tuple(dict.fromkeys((*kept[home].ranks, *one.ranks))),
+            )
+            gone.add(k)
+    return [one for k, one in enumerate(kept) if k not in gone]
+
+
+def is_lost(one: Hypothesis, seats: Placement) -> bool:
+    """Whether nobody says on which node it is."""
+    if isinstance(one.place, AtRank):
+        return bool(one.rows) and seats.node_of(one.place.rank) is None
+    return isinstance(one.place, Unplaced)
+
+
+# The clocks of a node and of its processes are one.
+ONE_MOMENT_NS: Final = 2 * SECOND
+
+
+def at_one_moment(one: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
+    """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
+    log that stand together and print no time.
+    """
+    if any(stand_together(row, near) for row in one.rows if row.is_firm for near in other.rows):
+        return True
+    times = [row.at_ns for row in one.rows if row.at_ns is not None and row.is_firm]
+    return any(
+        abs(row.at_ns - at_ns) <= ONE_MOMENT_NS
+        for row in other.rows
+        if row.at_ns is not None and stop.of(row) is When.AT and not row.is_mild
+        for at_ns in times
+    )
+
+
+# `kubectl get events` and the like print a line each, sorted by age; one or two of another object
+# may stand between.
+TOGETHER: Final = 3
+
+
+def stand_together(row: Evidence, near: Evidence) -> bool:
+    """Whether a line is the next of a list whose other one is about a node."""
+    if "said_of" not in near.fields or near.is_mild:
+        return False
+    if row.at_ns is not None or near.at_ns is not None or row.artifact != near.artifact:
+        return False
+    return abs((row.line or 0) - (near.line or 0)) <= TOGETHER

@@ -1,0 +1,113 @@
+"""The newest finished operations of all ranks, as flat arrays."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from triage.analysis.snapshots.snapshot import Snapshot
+from triage.domain.arrays import F64, I64, Flags
+from triage.domain.rank_digest import FINISHED, MISSING, P2P
+
+__all__ = ["Rows", "collect", "compact", "members_together"]
+
+# All rows together; a few hundred operations per rank decide.
+MAX_ROWS: Final = 4_000_000
+
+
+MIN_UNITS: Final = 128
+
+
+# A table of so many times as many numbers as there are rows costs less than sorting the rows.
+SPARSE: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """One row per finished operation: parallel arrays, in record order within a rank.
+
+    Send/recv is there for the gap before it; who waited for whom in it is not told,
+    so the gap behind it counts for nothing.
+    """
+
+    digest: I64
+    group: I64
+    desc: I64
+    seq: I64
+    created: F64
+    completed: F64
+    p2p: Flags
+    first: Flags
+    """The first row of its rank, or one after an operation that is not compared."""
+
+
+def members_together(rows: Rows) -> I64:
+    """The same number for all members of one collective; send/recv rows stand alone."""
+    key = compact(rows.group, rows.seq)
+    alone = np.flatnonzero(rows.p2p)
+    key[alone] = int(key.max()) + 1 + np.arange(len(alone))
+    return key
+
+
+def collect(snapshot: Snapshot) -> Rows:
+    """The newest finished collectives of every rank as flat arrays."""
+    keep = int(np.clip(MAX_ROWS // max(len(snapshot.digests), 1), MIN_UNITS, 1024))
+    descs: dict[str, int] = {}
+    desc_of = np.array(
+        [descs.setdefault(group.desc, len(descs)) for group in snapshot.groups] + [-1], np.int64
+    )
+    parts: list[tuple[NDArray[Any], ...]] = []
+    for index, digest in enumerate(snapshot.digests):
+        if int(snapshot.ranks[index]) in snapshot.apart or not len(digest.unit_seq):
+            continue
+        table = np.array([*snapshot.membership.stream_groups[index], -1], np.int64)
+        group = table[digest.unit_stream[-keep:]]
+        flags = digest.unit_flags[-keep:]
+        created = digest.unit_created[-keep:]
+        good = (group >= 0) & ((flags & FINISHED) != 0) & (created != MISSING)
+        first = np.ones(len(good), np.bool_)
+        first[1:] = ~good[:-1]
+        wait = digest.unit_wait_us[-keep:].astype(np.float64) * 1e3
+        completed = np.where(wait >= 0, created + wait, np.nan)
+        parts.append(
+            (
+                np.full(int(good.sum()), index, np.int64),
+                group[good],
+                digest.unit_seq[-keep:][good].astype(np.int64),
+                created[good].astype(np.float64),
+                completed[good],
+                (flags[good] & P2P) != 0,
+                first[good],
+            )
+        )
+    if not parts:
+        none = np.empty(0, np.int64)
+        return Rows(none, none, none, none, np.empty(0), np.empty(0), none > 0, none > 0)
+    index_, group_, seq_, created_, completed_, p2p_, first_ = (
+        np.concatenate([part[k] for part in parts]) for k in range(7)
+    )
+    return Rows(index_, group_, desc_of[group_], seq_, created_, completed_, p2p_, first_)
+
+
+def compact(major: I64, minor: I64) -> I64:
+    """Pairs as dense numbers, in the order of the pairs; ``major`` counts from 0."""
+    count = int(major.max()) + 1
+    low, high = np.full(count, minor.max()), np.full(count, minor.min())
+    np.minimum.at(low, major, minor)
+    np.maximum.at(high, major, minor)
+    # As floats: what a dump says may be as far apart as integers can be.
+    apart = np.maximum(high.astype(np.float64) - low.astype(np.float64) + 1, 0)
+    if apart.sum() > SPARSE * len(minor):
+        order = np.lexsort((minor, major))
+        fresh = (np.diff(major[order]) != 0) | (np.diff(minor[order]) != 0)
+        dense = np.zeros(len(minor), np.int64)
+        dense[order[1:]] = np.cumsum(fresh)
+        return dense
+    # Nearly every number between the lowest and the highest is there: counting beats sorting.
+    width = apart.astype(np.int64)
+    pair = (np.cumsum(width) - width - low)[major] + minor
+    there = np.zeros(int(width.sum()), np.bool_)
+    there[pair] = True
+    number: I64 = (np.cumsum(there) - 1)[pair]
+    return number
