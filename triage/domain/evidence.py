@@ -24,6 +24,7 @@ __all__ = [
     "Evidence",
     "EvidenceRole",
     "Kind",
+    "Origin",
     "Stamp",
     "Trait",
 ]
@@ -130,6 +131,19 @@ KERNEL_KINDS: Final = frozenset(
     }
 )  # fmt: skip
 """What a machine says of itself, rather than a process of the job."""
+
+
+class Origin(StrEnum):
+    """What sort of file a row was read from, in words."""
+
+    KERNEL_LOG = "kernel log"
+    JOB_LOG = "job log"
+    TELEMETRY = "telemetry"
+    HEALTH_CHECK = "health check"
+
+
+# By the family of a signature; all other rows are lines of logs.
+MEASURED: Final = {"telemetry": Origin.TELEMETRY, "check": Origin.HEALTH_CHECK}
 MENDED: Final = frozenset({"corrected", "warn", "info"})
 
 
@@ -206,6 +220,17 @@ class Evidence:
     def at(self) -> datetime | None:
         """``at_ns`` as an aware UTC time, None where it is unknown or absurd."""
         return moment(self.at_ns)
+
+    @property
+    def family(self) -> str:
+        """The family of its signature: ``nvidia`` of ``nvidia.xid``."""
+        return self.signature.partition(".")[0]
+
+    @property
+    def origin(self) -> Origin:
+        """What sort of file it was read from."""
+        log = Origin.KERNEL_LOG if self.kind in KERNEL_KINDS else Origin.JOB_LOG
+        return MEASURED.get(self.family, log)
 
     @property
     def is_mild(self) -> bool:

@@ -13,6 +13,7 @@ from triage.domain.category import LLAMA3_ROW, Action, Category, Role, VerdictKi
 from triage.domain.progress import ChangeKind, JobProgress
 
 __all__ = [
+    "MAX_REASONS",
     "SCHEMA",
     "Answer",
     "Because",
@@ -33,6 +34,8 @@ __all__ = [
 ]
 
 SCHEMA = "triage.report/1"
+MAX_REASONS = 8
+"""As many reasons as a suspect has at most."""
 
 
 def iso_utc(at: datetime | None) -> str | None:

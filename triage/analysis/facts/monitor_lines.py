@@ -24,7 +24,7 @@ from triage.domain.evidence import Evidence, EvidenceRole
 
 __all__ = ["held_against_peers"]
 
-FAMILY: Final = "gpu_monitor."
+FAMILY: Final = "gpu_monitor"
 SAYS_WHY: Final = "gpu_monitor.slowed"
 SAYS_HOT: Final = "gpu_monitor.hot"
 
@@ -39,7 +39,7 @@ class Peers:
 
 def held_against_peers(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``, with those of monitors judged beside each other; all others as they are."""
-    told = [row for row in rows if row.signature.startswith(FAMILY) and row.node is not None]
+    told = [row for row in rows if row.family == FAMILY and row.node is not None]
     slowed = {gpu_of(row): row for row in told if row.signature == SAYS_WHY}
     hot = {gpu_of(row) for row in told if row.signature == SAYS_HOT}
     if not slowed and not hot:

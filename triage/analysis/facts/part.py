@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from triage.domain.category import GPU_PARTS, Category
 from triage.domain.evidence import Blame, EvidenceRole, Kind
+from triage.domain.report import MAX_REASONS
 from triage.signatures.pci import bus_id, full_address
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ VERBS_PORT: Final = re.compile(r":\d+$")
 NAME_SPACE: Final = re.compile(r"(nvme\d+)(?:c\d+)?n\d+.*")
 # What `triage.analysis.joining.wording` puts before a line of another node.
 OF_ANOTHER: Final = " says of it: "
-MAX_REASONS: Final = 8
 
 
 @dataclass(frozen=True, slots=True)

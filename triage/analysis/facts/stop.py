@@ -57,7 +57,7 @@ TIMEOUT_S: Final = 2400
 JOB_KINDS: Final = frozenset(
     {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.ELASTIC, Kind.SCHEDULER, Kind.NUMERICS, Kind.DATA}
 )
-JOB_FAMILIES: Final = ("storage.", "gpu_tool.")
+JOB_FAMILIES: Final = frozenset({"storage", "gpu_tool"})
 # What is too hot was told by a monitor that looks every few minutes; an end is announced minutes
 # ahead.
 LASTING_S: Final = 900
@@ -247,4 +247,4 @@ def at_its_own_stop(row: Evidence, when: When) -> bool:
 
 def of_a_process(row: Evidence) -> bool:
     """Whether a process of the job says it, rather than the machine below it."""
-    return row.kind in JOB_KINDS or row.signature.startswith(JOB_FAMILIES)
+    return row.kind in JOB_KINDS or row.family in JOB_FAMILIES

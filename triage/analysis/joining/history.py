@@ -13,7 +13,7 @@ from typing import Any, Final
 
 from triage.analysis.joining.belief import Belief
 from triage.domain.category import OF_THE_NODE, Category, Role
-from triage.domain.report import Because, Suspect
+from triage.domain.report import MAX_REASONS, Because, Suspect
 from triage.domain.standing import Prior
 
 __all__ = ["DETECTOR", "in_order_of_history", "with_history"]
@@ -24,7 +24,6 @@ DETECTOR: Final = "history.standing"
 # Beliefs that lie no farther apart are as good as equal: evidence of one incident tells no finer.
 NEARLY: Final = 0.05
 EQUAL: Final = 1e-9
-MAX_REASONS: Final = 8
 # How late a rank is was measured: there the evidence itself tells equals apart.
 EXCHANGED: Final = OF_THE_NODE - {Category.STRAGGLER}
 

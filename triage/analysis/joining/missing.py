@@ -6,9 +6,8 @@ from typing import Final
 from triage.analysis.placement.topology import Placement
 from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category, Role
-from triage.domain.evidence import KERNEL_KINDS, Evidence
+from triage.domain.evidence import Evidence, Origin
 from triage.domain.report import Missing, Suspect
-from triage.formats.health.evidence import SIGNATURE_PREFIX
 from triage.parsers.logs.logset import LogFile, LogKind
 
 __all__ = ["missing"]
@@ -61,12 +60,7 @@ def unheard(
         return ()
     names = {file.node for file in kernel if file.node is not None}
     heard = names | {seats.node_of_address(name) for name in names}
-    heard |= {
-        row.node
-        for row in evidence
-        if row.kind in KERNEL_KINDS
-        and not row.signature.startswith((SIGNATURE_PREFIX, "telemetry."))
-    }
+    heard |= {row.node for row in evidence if row.origin is Origin.KERNEL_LOG}
     wanted = (
         one.node
         for one in suspects

@@ -23,7 +23,7 @@ from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
-from triage.domain.report import Suspect, Verdict, Victims
+from triage.domain.report import MAX_REASONS, Suspect, Verdict, Victims
 
 __all__ = ["WORTH_NAMING", "Decision", "build", "role_alone", "timed_out", "worth_naming"]
 
@@ -38,7 +38,6 @@ CORDON_BELIEF: Final = 0.9
 # Two places are convicted together only where one is believed nearly as much as the other.
 ALIKE: Final = 0.75
 MAX_SUSPECTS: Final = 64
-MAX_REASONS: Final = 8
 MAX_RANKS: Final = 16
 
 

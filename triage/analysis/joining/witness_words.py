@@ -11,12 +11,10 @@ from typing import Final
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.features import witness_of
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.domain.evidence import Evidence
-from triage.formats.health.evidence import SIGNATURE_PREFIX
+from triage.domain.evidence import Evidence, Origin
 
 __all__ = ["witness_words"]
 
-TELEMETRY_PREFIX: Final = "telemetry."
 WHEN: Final = {
     "at": "at the time of the stop",
     "before": "up to an hour before the stop",
@@ -57,11 +55,7 @@ def witness_words(feature: str, one: Hypothesis, stop: Stop) -> str | None:
 def files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
     """The sorts of files that hold these rows."""
     found = {
-        "telemetry"
-        if row.signature.startswith(TELEMETRY_PREFIX)
-        else "health check"
-        if row.signature.startswith(SIGNATURE_PREFIX)
-        else LOGS[sort]
+        str(row.origin) if row.origin in (Origin.TELEMETRY, Origin.HEALTH_CHECK) else LOGS[sort]
         for row in rows
     }
     return sorted(found, key=ORDER.index) or [LOGS[sort]]

@@ -23,7 +23,7 @@ __all__ = ["Fleet", "completed", "resolve", "small", "world_of"]
 
 MAX_NOTES: Final = 6
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
-OF_GPUS: Final = ("nvidia.", "amdgpu.", "gpu_monitor.")
+OF_GPUS: Final = frozenset({"nvidia", "amdgpu", "gpu_monitor"})
 # One node of a map that DeepSpeed prints.
 MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
@@ -281,7 +281,7 @@ def common_layout(
     """The addresses of a node's GPUs by local rank; empty where that is not known, or where a
     rank that is told sits elsewhere.
     """
-    seen = {row.gpu for row in rows if row.gpu is not None and row.signature.startswith(OF_GPUS)}
+    seen = {row.gpu for row in rows if row.gpu is not None and row.family in OF_GPUS}
     layout = layout_of(seen | set(gpus.values()), per_node)
     told = ((local_ranks.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout)
     if any(place >= per_node or layout[place] != gpu for place, gpu in told):
