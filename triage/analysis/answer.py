@@ -108,7 +108,7 @@ def nothing_usable(weighed: Weighed, logs: LogSet) -> bool:
 def require_usable(weighed: Weighed, logs: LogSet) -> None:
     """Raise :class:`NothingToAnalyze` where :func:`nothing_usable`: somebody chose these files."""
     if nothing_usable(weighed, logs):
-        why = min(weighed.unused, key=lambda one: (one.artifact, one.why))
+        why = min(weighed.unused, key=lambda refusal: (refusal.artifact, refusal.why))
         raise NothingToAnalyze(f"no dump can be used; {why.artifact}: {why.why}")
 
 
@@ -160,8 +160,8 @@ def nodes_of(view: DumpView | None, facts: Job, dated: Dated) -> frozenset[str]:
     """The nodes of the job: those that ``job.json`` lists, else those that anything was left of."""
     fleet = dated.fleet
     ranks = view.case.snapshot.world if view is not None else ()
-    found = {node for rank in ranks if (node := fleet.node_of(rank)) is not None}
-    found |= {*facts.nodes, *fleet.node_by_rank.values()}
+    nodes = {node for rank in ranks if (node := fleet.node_of(rank)) is not None}
+    nodes |= {*facts.nodes, *fleet.node_by_rank.values()}
     if not facts.nodes:
-        found |= {file.node for file in dated.logs.files if file.node is not None}
-    return frozenset(found) or frozenset(fleet.nodes)
+        nodes |= {file.node for file in dated.logs.files if file.node is not None}
+    return frozenset(nodes) or frozenset(fleet.nodes)

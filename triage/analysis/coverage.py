@@ -23,19 +23,21 @@ def coverage_of(
 ) -> Coverage:
     """What the answer rests on."""
     unreadable = {*dumps.refused, *logs.refused, *refused}
-    found = [*notes, *logs.notes]
+    all_notes = [*notes, *logs.notes]
     partial: list[Refused] = []
     if view is not None:
         partial = [
-            Refused(one.artifact, one.partial)
-            for one in view.selection.digests
-            if one.partial is not None
+            Refused(digest.artifact, digest.partial)
+            for digest in view.selection.digests
+            if digest.partial is not None
         ]
-        found = dump_notes(view.case, [*found, *view.selection.notes], view.selection.digests)
-    found += log_notes(logs)
-    found = list(dict.fromkeys(found))
-    if len(found) > MAX_NOTES:
-        found[MAX_NOTES:] = [f"and {len(found) - MAX_NOTES} more notes"]
+        all_notes = dump_notes(
+            view.case, [*all_notes, *view.selection.notes], view.selection.digests
+        )
+    all_notes += log_notes(logs)
+    all_notes = list(dict.fromkeys(all_notes))
+    if len(all_notes) > MAX_NOTES:
+        all_notes[MAX_NOTES:] = [f"and {len(all_notes) - MAX_NOTES} more notes"]
     world = view.case.snapshot.world if view is not None else ()
     return Coverage(
         ranks_expected=len(world) if view is not None else None,
@@ -44,10 +46,10 @@ def coverage_of(
             rank for rank in world if view and rank not in view.case.snapshot.index_of
         ),
         partial=tuple(partial),
-        unreadable=tuple(sorted(unreadable, key=lambda one: (one.artifact, one.why))),
+        unreadable=tuple(sorted(unreadable, key=lambda refusal: (refusal.artifact, refusal.why))),
         lines_read=sum(file.lines for file in logs.files),
         lines_not_understood=sum(sum(file.not_understood.values()) for file in logs.files),
-        notes=tuple(found),
+        notes=tuple(all_notes),
     )
 
 
@@ -57,49 +59,49 @@ def log_notes(logs: LogSet) -> list[str]:
     for file in logs.files:
         for why, count in file.not_understood.items():
             reasons.setdefault(why, []).append((count, file.artifact))
-    found = []
+    notes = []
     for why, where in sorted(reasons.items()):
         total = sum(count for count, _ in where)
         first = min(artifact for _, artifact in where)
-        found.append(f"{total} lines not understood: {why} ({first}{' ...' * (len(where) > 1)})")
+        notes.append(f"{total} lines not understood: {why} ({first}{' ...' * (len(where) > 1)})")
     for file in logs.files:
-        found += [f"{file.artifact}: {note}" for note in file.notes]
-    return found
+        notes += [f"{file.artifact}: {note}" for note in file.notes]
+    return notes
 
 
 def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) -> list[str]:
     """What is odd about the dumps and the map of ranks."""
     snapshot = case.snapshot
     facts = snapshot.job
-    found = [*notes, *snapshot.notes]
+    all_notes = [*notes, *snapshot.notes]
     world = snapshot.membership.world_size
     if facts.world_size and world and facts.world_size != world:
-        found.append(
+        all_notes.append(
             f"job.json says {facts.world_size} ranks, the dumps' default group has {world}:"
             " the dumps are believed"
         )
     seats = len(facts.nodes) * (facts.gpus_per_node or 0)
     if seats and world and seats < world:
-        found.append(
+        all_notes.append(
             f"job.json places {seats} ranks ({len(facts.nodes)} nodes with {facts.gpus_per_node}"
             f" GPUs), the job has {world}: the nodes of the others are unknown"
         )
     if snapshot.node_of(int(snapshot.ranks[0])) is None:
-        found.append("nothing says which rank is on which node: give a job.json with the nodes")
-    found += version_notes(digests)
+        all_notes.append("nothing says which rank is on which node: give a job.json with the nodes")
+    all_notes += version_notes(digests)
     odd: dict[str, list[str]] = {}
     for digest in digests:
         for note in digest.notes:
             odd.setdefault(note, []).append(digest.artifact)
     for note, artifacts in sorted(odd.items()):
         where = artifacts[0] if len(artifacts) == 1 else f"{len(artifacts)} dumps"
-        found.append(f"{where}: {note}")
+        all_notes.append(f"{where}: {note}")
     if case.in_flight:
-        found.append(
+        all_notes.append(
             f"a live picture of a running job: {case.live.reasons[0]};"
             " what is unfinished is not taken as stuck"
         )
-    return found
+    return all_notes
 
 
 def version_notes(digests: Sequence[RankDigest]) -> list[str]:

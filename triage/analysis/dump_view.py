@@ -60,7 +60,7 @@ def look_at(
 
 def unread_ranks(dumps: DumpSet, read: Collection[int]) -> frozenset[int]:
     """The ranks whose file came in, and cannot be read: their processes lived to begin it."""
-    ranks = {rank_in_name(one.artifact) for one in dumps.refused}
+    ranks = {rank_in_name(refused.artifact) for refused in dumps.refused}
     return frozenset(rank for rank in ranks if rank is not None and rank not in read)
 
 
@@ -86,19 +86,19 @@ def node_map(
     """Rank -> node: from job.json, else from folders ``nodes/<node>/`` or hosts in file names,
     else from one folder per node.
     """
-    found: dict[int, str] = {}
+    by_name: dict[int, str] = {}
     folders: dict[int, str] = {}
     for digest, rank in zip(digests, ranks, strict=True):
         node = node_in_name(digest.artifact)
         if node is not None:
-            found[rank] = node
+            by_name[rank] = node
         parent = digest.artifact.rpartition("/")[0].rpartition("/")[2]
         if parent.lower() not in PLAIN_FOLDERS and not OF_ONE_RANK.fullmatch(parent):
             folders[rank] = parent
-    if not found and len(set(folders.values())) > 1 and len(folders) == len(digests):
-        found = folders
+    if not by_name and len(set(folders.values())) > 1 and len(folders) == len(digests):
+        by_name = folders
 
     def node_of(rank: int) -> str | None:
-        return facts.node_of(rank) or found.get(rank)
+        return facts.node_of(rank) or by_name.get(rank)
 
     return node_of

@@ -35,7 +35,7 @@ SCHEMA: Final = "triage.explain/1"
 MAX_PLACES: Final = 12
 MAX_TRIALS: Final = 4
 
-WORDS: Final = {one.name: one.words for one in FEATURES if one.words}
+WORDS: Final = {feature.name: feature.words for feature in FEATURES if feature.words}
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,20 +112,20 @@ class Explanation:
             },
             "bias": round(self.bias, 4),
             "places": [
-                place_to_dict(position, one)
-                for position, one in enumerate(self.places[:top], start=1)
+                place_to_dict(position, item)
+                for position, item in enumerate(self.places[:top], start=1)
             ],
             "without": [
                 {
-                    "artifact": one.artifact,
-                    "node": one.node,
-                    "kind": str(one.verdict.kind),
-                    "category": str(one.verdict.category),
-                    "confidence": round(one.verdict.confidence, 4),
+                    "artifact": trial.artifact,
+                    "node": trial.node,
+                    "kind": str(trial.verdict.kind),
+                    "category": str(trial.verdict.category),
+                    "confidence": round(trial.verdict.confidence, 4),
                 }
-                for one in self.trials
+                for trial in self.trials
             ],
-            "hangs_on": [one.to_dict() for one in self.hangs_on],
+            "hangs_on": [item.to_dict() for item in self.hangs_on],
             "missing": {
                 "kernel_logs_of": list(self.missing.kernel_logs_of),
                 "dumps_of": list(self.missing.dumps_of),
@@ -137,25 +137,25 @@ class Explanation:
         }
 
 
-def place_to_dict(position: int, one: Place) -> dict[str, Any]:
+def place_to_dict(position: int, place: Place) -> dict[str, Any]:
     return {
         "position": position,
-        "node": one.node,
-        "ranks": list(one.ranks),
-        "category": str(one.category),
-        "shared": one.shared,
-        "probability": round(one.belief, 4),
-        "log_odds": round(one.log_odds, 4),
-        "ahead": None if one.ahead is None else round(one.ahead, 4),
+        "node": place.node,
+        "ranks": list(place.ranks),
+        "category": str(place.category),
+        "shared": place.shared,
+        "probability": round(place.belief, 4),
+        "log_odds": round(place.log_odds, 4),
+        "ahead": None if place.ahead is None else round(place.ahead, 4),
         "terms": [
             {"feature": part.feature, "words": part.words, "log_odds": round(part.log_odds, 4)}
-            for part in one.parts
+            for part in place.parts
         ],
         "bounds": [
             {"bound": str(bound), "words": BOUNDS[bound].words, "most": BOUNDS[bound].most}
-            for bound in one.bounds
+            for bound in place.bounds
         ],
-        "because": [reason.to_dict() for reason in one.because],
+        "because": [reason.to_dict() for reason in place.because],
     }
 
 
@@ -178,7 +178,7 @@ def explain_from(
         return weigh_view(weighed.view if with_dumps else None, left, facts, at).joined.decision
 
     start, end = how_known(weighed, facts, at)
-    told = explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
+    explanation = explain(weighed, load_model(), again, missing_of(weighed, logs), start, end)
     beliefs = weighed.joined.beliefs
     hangs = hangs_on(
         weighed.joined.decision,
@@ -187,7 +187,7 @@ def explain_from(
         dumps=weighed.view is not None,
         again=once_more,
     )
-    return replace(told, hangs_on=hangs)
+    return replace(explanation, hangs_on=hangs)
 
 
 def without(logs: LogSet, artifact: str | None) -> LogSet:
@@ -214,7 +214,7 @@ def explain(
     the dumps.
     """
     ranked, decision = weighed.joined.beliefs, weighed.joined.decision
-    best = sorted((one.log_odds for one in ranked if one.features), reverse=True)[:2]
+    best = sorted((belief.log_odds for belief in ranked if belief.features), reverse=True)[:2]
     from_dumps = bool(ranked) and not ranked[0].hypothesis.rows
     return Explanation(
         verdict=decision.verdict,
@@ -226,29 +226,29 @@ def explain(
         bias=model.bias,
         places=tuple(
             Place(
-                one.hypothesis.node,
-                one.hypothesis.ranks,
-                one.hypothesis.category,
-                one.hypothesis.in_no_node,
-                one.probability,
-                one.log_odds,
-                lead(one, best),
-                parts_of(one, weighed.stop, model),
-                because_of(one.hypothesis, one.hypothesis.node),
-                one.bounds,
+                belief.hypothesis.node,
+                belief.hypothesis.ranks,
+                belief.hypothesis.category,
+                belief.hypothesis.in_no_node,
+                belief.probability,
+                belief.log_odds,
+                lead(belief, best),
+                parts_of(belief, weighed.stop, model),
+                because_of(belief.hypothesis, belief.hypothesis.node),
+                belief.bounds,
             )
-            for one in ranked[:MAX_PLACES]
+            for belief in ranked[:MAX_PLACES]
         ),
         trials=tuple(tried(weighed, again, from_dumps=from_dumps)),
         missing=missing,
     )
 
 
-def lead(one: Belief, best: Sequence[float]) -> float | None:
+def lead(belief: Belief, best: Sequence[float]) -> float | None:
     """How far it is before the best of the others; negative when it is behind."""
-    if len(best) < 2 or not one.features:
+    if len(best) < 2 or not belief.features:
         return None
-    return one.log_odds - (best[1] if one.log_odds == best[0] else best[0])
+    return belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
 
 
 def tried(
@@ -306,15 +306,15 @@ def printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
     return f"{places[0][0]}:{places[0][1]}" if places else ""
 
 
-def parts_of(one: Belief, stop: Stop, model: Model) -> tuple[Part, ...]:
+def parts_of(belief: Belief, stop: Stop, model: Model) -> tuple[Part, ...]:
     """The terms of the first step that are not nothing."""
     parts = (
         Part(
             name,
-            witness_words(name, one.hypothesis, stop) or WORDS.get(name, name),
+            witness_words(name, belief.hypothesis, stop) or WORDS.get(name, name),
             model.weights.get(name, 0.0) * value,
         )
-        for name, value in one.features.items()
+        for name, value in belief.features.items()
     )
     return tuple(
         sorted(

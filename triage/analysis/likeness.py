@@ -51,9 +51,9 @@ class Likeness:
         return ", ".join(f"{words} +{share:.2f}" for words, share in self.terms)
 
 
-def likeness(one: Report, other: Report) -> Likeness:
+def likeness(report: Report, other: Report) -> Likeness:
     """How alike two reports ``triage.report/1`` are; the order of the two does not matter."""
-    compared = list(_compared(one, other))
+    compared = list(_compared(report, other))
     possible = sum(WEIGHTS[name] for name, *_ in compared)
     terms = [
         (f"same {words}", WEIGHTS[name] * share / possible)
@@ -64,9 +64,9 @@ def likeness(one: Report, other: Report) -> Likeness:
     return Likeness(min(1.0, sum(share for _, share in terms)), tuple(terms))
 
 
-def _compared(one: Report, other: Report) -> Iterator[tuple[str, float, str]]:
+def _compared(report: Report, other: Report) -> Iterator[tuple[str, float, str]]:
     """(feature, share in common, words) of the features that at least one report has."""
-    mine, theirs = _features(one), _features(other)
+    mine, theirs = _features(report), _features(other)
     for name in WEIGHTS:
         either = mine[name] | theirs[name]
         both = mine[name] & theirs[name]

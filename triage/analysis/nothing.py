@@ -40,7 +40,7 @@ def summary(num_files: int, refused: Sequence[Refused]) -> str:
     if not refused:
         count = "1 file" if num_files == 1 else f"{num_files} files"
         return f"Nothing usable came in: no dump, and no line of a log in {count}; {wanted}."
-    first = min(refused, key=lambda one: (one.artifact, one.why))
+    first = min(refused, key=lambda refusal: (refusal.artifact, refusal.why))
     count = "1 file" if len(refused) == 1 else f"{len(refused)} files"
     return (
         f"Nothing usable came in: {count} could not be read"

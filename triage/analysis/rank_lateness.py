@@ -23,17 +23,17 @@ def lateness_rows(answer: Answer, weighed: Weighed | None) -> list[dict[str, Any
 def measured(weighed: Weighed) -> Iterator[dict[str, Any]]:
     assert weighed.view is not None
     snapshot = weighed.view.case.snapshot
-    found = measure(snapshot, snapshot.node_of)
-    if found is None:
+    lateness = measure(snapshot, snapshot.node_of)
+    if lateness is None:
         return
     node_of = weighed.dated.fleet.node_of
     for index, rank in enumerate(snapshot.ranks.tolist()):
         yield {
             "rank": rank,
             "node": snapshot.node_of(rank) or node_of(rank),
-            "late_ms": float(found.delay_ms[index]),
-            "held_share": float(found.held_share[index]),
-            "num_matched": int(found.matched[index]),
+            "late_ms": float(lateness.delay_ms[index]),
+            "held_share": float(lateness.held_share[index]),
+            "num_matched": int(lateness.matched[index]),
         }
 
 

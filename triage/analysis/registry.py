@@ -53,18 +53,20 @@ DETECTORS: tuple[Detector, ...] = (
 
 def hear(case: Case) -> list[Finding]:
     """What the detectors claim: one per end of the graph, in their order; strongest first."""
-    heard: list[Finding] = []
+    claims: list[Finding] = []
     claimed: set[int] = set()
     for detector in DETECTORS:
         if case.in_flight and not detector.runs_in_flight:
             continue
-        found = list(detector.run(case))
+        findings = list(detector.run(case))
         if detector.is_gap and claimed:
-            found = [doubted(finding) for finding in found]
-        heard += [f for f in found if f.end is None or f.end not in claimed]
-        claimed |= {finding.end for finding in found if finding.end is not None}
+            findings = [doubted(finding) for finding in findings]
+        claims += [f for f in findings if f.end is None or f.end not in claimed]
+        claimed |= {finding.end for finding in findings if finding.end is not None}
     order = {detector.name: place for place, detector in enumerate(DETECTORS)}
-    return sorted(heard, key=lambda f: (-f.strength, -(f.late_ms or 0), order[f.detector], f.ranks))
+    return sorted(
+        claims, key=lambda f: (-f.strength, -(f.late_ms or 0), order[f.detector], f.ranks)
+    )
 
 
 def doubted(finding: Finding) -> Finding:

@@ -38,9 +38,9 @@ def rows_of(
 ) -> list[dict[str, Any]]:
     """One row a dump, a refused file and a row of ``evidence``, by file and line."""
     rows = [dump_row(digest) for digest in dumps.digests]
-    rows += [refused_row(one) for one in (*dumps.refused, *logs.refused, *refused)]
-    rows += [telemetry_row(one) for one in logs.telemetry]
-    rows += [one.to_row() for one in evidence]
+    rows += [refused_row(item) for item in (*dumps.refused, *logs.refused, *refused)]
+    rows += [telemetry_row(item) for item in logs.telemetry]
+    rows += [row.to_row() for row in evidence]
     return sorted(rows, key=lambda row: (str(row["artifact"]), row["line"] or 0))
 
 

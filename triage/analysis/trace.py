@@ -111,38 +111,38 @@ def trace_of(
 
 
 def left_out(ranks: int, before: int, cut: int, last_s: float, limit: int) -> list[str]:
-    said = []
+    sentences = []
     if ranks:
-        said.append(f"{ranks:,} ranks (name them with ranks=)")
+        sentences.append(f"{ranks:,} ranks (name them with ranks=)")
     if before:
-        said.append(f"{before:,} operations earlier than the last {last_s:g} s (last_s=)")
+        sentences.append(f"{before:,} operations earlier than the last {last_s:g} s (last_s=)")
     if cut:
-        said.append(f"the oldest {cut:,} operations beyond {limit:,} (limit=)")
-    return said
+        sentences.append(f"the oldest {cut:,} operations beyond {limit:,} (limit=)")
+    return sentences
 
 
 def telling_ranks(case: Case, answer: Answer) -> list[int]:
     """Suspects, then members of the groups in question, then ranks spread over the job."""
     snapshot = case.snapshot
-    found = [rank for suspect in answer.suspects for rank in suspect.ranks[:PEERS_A_GROUP]]
-    for one in answer.collectives:
-        found += [*one.missing[:PEERS_A_GROUP], *one.mismatched[:PEERS_A_GROUP]]
-        found += one.waiting[:PEERS_A_GROUP]
-    for rank in found[:PEERS_A_GROUP]:
+    ranks = [rank for suspect in answer.suspects for rank in suspect.ranks[:PEERS_A_GROUP]]
+    for collective in answer.collectives:
+        ranks += [*collective.missing[:PEERS_A_GROUP], *collective.mismatched[:PEERS_A_GROUP]]
+        ranks += collective.waiting[:PEERS_A_GROUP]
+    for rank in ranks[:PEERS_A_GROUP]:
         for group in case.groups_of(rank):
-            found += snapshot.groups[group].ranks[:PEERS_A_GROUP]
+            ranks += snapshot.groups[group].ranks[:PEERS_A_GROUP]
     spread = snapshot.ranks.tolist()
-    found += spread[:: max(1, len(spread) // MAX_RANKS)]
-    dumped_by = [rank for rank in dict.fromkeys(found) if rank in snapshot.index_of]
+    ranks += spread[:: max(1, len(spread) // MAX_RANKS)]
+    dumped_by = [rank for rank in dict.fromkeys(ranks) if rank in snapshot.index_of]
     return sorted(dumped_by[:MAX_RANKS])
 
 
 def dumped(answer: Answer, newest: int) -> int:
     """When the record ends: the job's end where logs tell it, else the newest time in it."""
     ends = [
-        int(one.at.timestamp() * 1e9)
-        for one in answer.timeline
-        if one.kind in ("stop", "end") and one.at is not None
+        int(moment.at.timestamp() * 1e9)
+        for moment in answer.timeline
+        if moment.kind in ("stop", "end") and moment.at is not None
     ]
     return max([newest, *(ns for ns in ends if 0 <= ns - newest <= LONGEST_WAIT_NS)])
 
@@ -190,8 +190,8 @@ def windowed(
 def next_issue(stream: NDArray[np.int16], created: I64) -> I64:
     """When the next operation of the same stream was issued; far away for the last."""
     until = np.full(len(created), np.iinfo(np.int64).max)
-    for one in np.unique(stream):
-        here = np.flatnonzero(stream == one)
+    for number in np.unique(stream):
+        here = np.flatnonzero(stream == number)
         here = here[np.argsort(created[here], kind="stable")]
         until[here[:-1]] = created[here[1:]]
     return until
@@ -214,7 +214,7 @@ def operation(case: Case, columns: Columns, k: int, dumped_ns: int) -> Operation
     p2p = bool(flags & P2P)
     group = snapshot.membership.stream_groups[index][stream] if stream >= 0 else -1
     stuck = snapshot.stuck[index]
-    told = stuck is not None and stuck.group == group and stuck.seq == seq
+    is_stuck = stuck is not None and stuck.group == group and stuck.seq == seq
     return Operation(
         rank=rank,
         stream=stream,
@@ -227,7 +227,7 @@ def operation(case: Case, columns: Columns, k: int, dumped_ns: int) -> Operation
         p2p=p2p,
         key=None if p2p or group < 0 else (int(group), seq),
         sizes="" if described is None else f"{described.sizes} {described.dtypes}".strip(),
-        stack=(case.stack_text(rank) or "") if told else "",
+        stack=(case.stack_text(rank) or "") if is_stuck else "",
     )
 
 

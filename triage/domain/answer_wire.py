@@ -86,10 +86,10 @@ def tuple_of(inner: Read) -> Read:
 
 
 def choice_of(wanted: type[StrEnum]) -> Read:
-    known = {str(one): one for one in wanted}
+    names = {str(one): one for one in wanted}
 
     def read(value: Json) -> Json:
-        found = known.get(value) if isinstance(value, str) else None
+        found = names.get(value) if isinstance(value, str) else None
         if found is None:
             raise Corrupt(f"a stored answer holds an unknown {wanted.__name__}")
         return found

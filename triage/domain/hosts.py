@@ -22,11 +22,11 @@ def expand(expression: str) -> list[str]:
     """The names in order. Raises ``ValueError``, which says what is wrong where."""
     if len(expression) > MAX_CHARS:
         raise ValueError(f"the host list is longer than {MAX_CHARS:,} characters")
-    found: list[str] = []
+    nodes: list[str] = []
     for item in items(expression):
-        room = MAX_HOSTS - len(found)
-        found.extend(hosts_of(item, room))
-    return list(dict.fromkeys(found))
+        room = MAX_HOSTS - len(nodes)
+        nodes.extend(hosts_of(item, room))
+    return list(dict.fromkeys(nodes))
 
 
 def items(expression: str) -> Iterator[str]:

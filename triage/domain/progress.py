@@ -205,7 +205,9 @@ class JobProgress:
 
     def change(self, *kinds: ChangeKind) -> Change | None:
         """The first lasting change of one of these kinds."""
-        return next((one for one in self.changes if one.kind in kinds and one.lasting), None)
+        return next(
+            (change for change in self.changes if change.kind in kinds and change.lasting), None
+        )
 
     @property
     def stopped(self) -> Change | None:

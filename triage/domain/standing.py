@@ -153,7 +153,9 @@ class FleetStandings:
 
     def counts(self) -> dict[str, int]:
         """How many nodes are of each grade."""
-        return {str(grade): sum(one.grade is grade for one in self.nodes) for grade in Grade}
+        return {
+            str(grade): sum(standing.grade is grade for standing in self.nodes) for grade in Grade
+        }
 
     def leaves(self) -> list[dict[str, Any]]:
         """``{leaf_switch, counts}`` for each leaf, by name; none where no node has a leaf.
@@ -161,14 +163,14 @@ class FleetStandings:
         Enough to draw a map of a fleet whose nodes are not all told. ``leaf_switch`` is None
         for nodes that no inventory puts anywhere.
         """
-        found: dict[str | None, Counter[str]] = {}
-        for one in self.nodes:
-            found.setdefault(one.leaf_switch, Counter())[str(one.grade)] += 1
-        if not set(found) - {None}:
+        by_leaf: dict[str | None, Counter[str]] = {}
+        for standing in self.nodes:
+            by_leaf.setdefault(standing.leaf_switch, Counter())[str(standing.grade)] += 1
+        if not set(by_leaf) - {None}:
             return []
-        order = sorted(found, key=lambda name: (name is None, name or ""))
+        order = sorted(by_leaf, key=lambda name: (name is None, name or ""))
         return [
-            {"leaf_switch": name, "counts": dict(sorted(found[name].items()))} for name in order
+            {"leaf_switch": name, "counts": dict(sorted(by_leaf[name].items()))} for name in order
         ]
 
     def to_dict(self) -> dict[str, Any]:

@@ -63,7 +63,8 @@ class NoDump:
         gaps = gaps_at_ends(case)
         if not gaps:
             return
-        accused = unexplained(gaps, explanations(case, gaps))
+        by_end = {gap.end: gap for gap in gaps}
+        accused = [by_end[end] for end in unexplained(explanations(case, gaps))]
         # Where the records name a culprit of their own, a missing file is a gap, not a
         # second one; and of many missing files, most were not collected.
         named = len(case.graph.ends) > len(gaps)
@@ -260,8 +261,8 @@ def explanations(case: Case, gaps: Sequence[Gap]) -> dict[int, int]:
     return explained_by
 
 
-def unexplained(gaps: Sequence[Gap], explained_by: dict[int, int]) -> list[Gap]:
-    """The gaps that nothing explains but ends that they explain in turn.
+def unexplained(explained_by: dict[int, int]) -> list[int]:
+    """The ends that nothing explains but ends that they explain in turn.
 
     Two that explain each other stand together; one that is explained by another and does
     not explain it falls.
@@ -282,7 +283,7 @@ def unexplained(gaps: Sequence[Gap], explained_by: dict[int, int]) -> list[Gap]:
             if explained & others:
                 left &= other
         standing |= left
-    return [gap for gap in gaps if standing >> gap.end & 1]
+    return [end for end in explained_by if standing >> end & 1]
 
 
 def ends_behind(case: Case, place: Place) -> int:

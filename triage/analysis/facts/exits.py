@@ -24,22 +24,22 @@ MINUTE_NS: Final = 60 * 1_000_000_000
 
 def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
     """``rows`` in their order, roots of processes with the rank that exits below them."""
-    found = list(rows)
+    seated_rows = list(rows)
     homes = nodes_of_processes(rows, fleet)
     alone = only_task_that_left(rows)
     by_file: dict[str, list[int]] = defaultdict(list)
-    for k, row in enumerate(found):
+    for k, row in enumerate(seated_rows):
         if row.line is not None and (ends_by_itself(row) or is_nobodys(row)):
             by_file[row.artifact].append(k)
     for places in by_file.values():
         # The next exit below, of any node and of each.
         below: dict[str | None, Evidence] = {}
-        for k in sorted(places, key=lambda k: -(found[k].line or 0)):
-            row = found[k]
+        for k in sorted(places, key=lambda k: -(seated_rows[k].line or 0)):
+            row = seated_rows[k]
             if ends_by_itself(row):
                 if row.kind is Kind.ELASTIC or row.node == alone:
-                    found[k] = below[None] = seated(row, homes, fleet)
-                    below[found[k].node] = found[k]
+                    seated_rows[k] = below[None] = seated(row, homes, fleet)
+                    below[seated_rows[k].node] = seated_rows[k]
                 continue
             last = below.get(row.node, below.get(None))
             if (
@@ -48,10 +48,10 @@ def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
                 and row.local_rank in (None, last.local_rank)
                 and (row.node is None or last.node in (None, row.node))
             ):
-                found[k] = replace(
+                seated_rows[k] = replace(
                     row, node=row.node or last.node, rank=last.rank, local_rank=last.local_rank
                 )
-    return the_only_one_that_left(faults_of_who_left(found))
+    return the_only_one_that_left(faults_of_who_left(seated_rows))
 
 
 def faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -62,14 +62,14 @@ def faults_of_who_left(rows: Sequence[Evidence]) -> list[Evidence]:
     for row in rows:
         if row.kind is Kind.ELASTIC and row.pid is not None and row.node is not None:
             ended[row.pid].append(row)
-    found = []
+    kept = []
     for row in rows:
         lost = row.kind is Kind.XID and row.node is None and row.pid is not None
         homes = ended.get(row.pid or 0, []) if lost else []
-        if len({one.node for one in homes}) == 1:
+        if len({row.node for row in homes}) == 1:
             row = replace(row, node=homes[0].node, rank=homes[0].rank)
-        found.append(row)
-    return found
+        kept.append(row)
+    return kept
 
 
 def the_only_one_that_left(rows: Sequence[Evidence]) -> list[Evidence]:
@@ -115,12 +115,12 @@ def ranks_that_left(rows: Iterable[Evidence]) -> dict[str, int]:
         ended = row.fields.get("exit_code", "0") not in ("0", TERMINATED)
         if row.kind is Kind.ELASTIC and row.node is not None and ended:
             left[row.node].add(row.rank)
-    found = {}
+    by_node = {}
     for node, ranks in left.items():
         (rank, *others) = ranks
         if rank is not None and not others:
-            found[node] = rank
-    return found
+            by_node[node] = rank
+    return by_node
 
 
 def dated(row: Evidence, at_ns: int | None) -> Evidence:
@@ -149,13 +149,13 @@ def is_nobodys(row: Evidence) -> bool:
 
 def nodes_of_processes(rows: Iterable[Evidence], fleet: Fleet) -> dict[int, set[str]]:
     """Process number -> the nodes whose kernels name it, or on which a rank has it."""
-    found: dict[int, set[str]] = defaultdict(set)
+    by_pid: dict[int, set[str]] = defaultdict(set)
     for node, pid in fleet.rank_by_pid:
-        found[pid].add(node)
+        by_pid[pid].add(node)
     for row in rows:
         if row.kind is Kind.XID and row.pid is not None and row.node is not None:
-            found[row.pid].add(row.node)
-    return found
+            by_pid[row.pid].add(row.node)
+    return by_pid
 
 
 def seated(row: Evidence, homes: dict[int, set[str]], fleet: Fleet) -> Evidence:

@@ -72,7 +72,7 @@ def find_stop(
     if end is not None:
         printed = [ns for ns in printed if ns >= end - 2 * STALE_S * SECOND]
     start, gave_up = beginning(stuck, watchdog_starts(failing), printed, failing, moved_ns)
-    known = start is not None and start != gave_up
+    start_is_known = start is not None and start != gave_up
     if end is None and printed:
         end = printed[-1]
     if start is None and end is None:
@@ -86,13 +86,13 @@ def find_stop(
     return Stop(
         start_ns=start,
         end_ns=end,
-        known=known,
+        known=start_is_known,
         trouble=seen or ended_badly(facts),
         job_seen=dumps.case is not None
         or any(row.kind in JOB_KINDS | OF_A_JOB for row in evidence),
         error_ns=min(errors, default=0) if by_lines else 0,
         seen=seen,
-        given_up_ns=end if given_up is None and known else given_up,
+        given_up_ns=end if given_up is None and start_is_known else given_up,
         boots=boots_of(evidence),
         given_up_lines=given_up_lines(evidence),
         after_s=IN_FLIGHT_S if dumps.all_entered and start == stuck else AFTER_S,
@@ -159,15 +159,15 @@ def given_up_lines(evidence: Iterable[Evidence]) -> dict[str, int]:
     for row in evidence:
         if row.at_ns is not None and row.line is not None:
             dated[row.artifact].append((row.line, row.at_ns, Trait.TIMEOUT in row.traits))
-    found = {}
+    first_lines = {}
     for artifact, lines in dated.items():
         lines.sort()
         first = next(((line, at_ns) for line, at_ns, gave_up in lines if gave_up), None)
         if first is not None and all(
             at_ns >= first[1] - SECOND for line, at_ns, _ in lines if line > first[0]
         ):
-            found[artifact] = first[0]
-    return found
+            first_lines[artifact] = first[0]
+    return first_lines
 
 
 def is_weak_root(row: Evidence) -> bool:
@@ -208,11 +208,11 @@ def first_to_give_up(failing: Iterable[Evidence], start_ns: int | None) -> int |
 
 def boots_of(evidence: Iterable[Evidence]) -> dict[str, list[int]]:
     """Node -> when its logs say that it booted, ascending."""
-    found: dict[str, set[int]] = defaultdict(set)
+    boots: dict[str, set[int]] = defaultdict(set)
     for row in evidence:
         if row.kind is Kind.BOOT and row.node is not None and row.at_ns is not None:
-            found[row.node].add(row.at_ns)
-    return {node: sorted(times) for node, times in found.items()}
+            boots[row.node].add(row.at_ns)
+    return {node: sorted(times) for node, times in boots.items()}
 
 
 # Lines that tell of a job, and of no failure.
@@ -239,9 +239,9 @@ def last_record(case: Case | None, ahead_ns: Callable[[int], int]) -> int | None
     if case is None:
         return None
     last = [
-        one.last_created_ns - ahead_ns(one.rank)
-        for one in case.snapshot.digests
-        if one.last_created_ns and one.rank is not None
+        digest.last_created_ns - ahead_ns(digest.rank)
+        for digest in case.snapshot.digests
+        if digest.last_created_ns and digest.rank is not None
     ]
     return int(np.median(last)) if last else None
 
@@ -257,7 +257,7 @@ def watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
             dated[row.artifact].append((row.line, row.at_ns))
     for lines in dated.values():
         lines.sort()
-    found = []
+    starts = []
     for row in rows:
         ran_ms = row.fields.get("ran_ms", "")
         if not ran_ms.isdecimal() or len(ran_ms) >= 12:
@@ -268,8 +268,8 @@ def watchdog_starts(rows: Sequence[Evidence]) -> list[int]:
             behind = bisect_right(lines, (row.line, 0))
             at_ns = lines[behind][1] if behind < len(lines) else None
         if at_ns is not None:
-            found.append(at_ns - int(ran_ms) * 1_000_000)
-    return found
+            starts.append(at_ns - int(ran_ms) * 1_000_000)
+    return starts
 
 
 def first_of_the_last_burst(printed: Sequence[int]) -> int | None:

@@ -23,7 +23,7 @@ def with_logs(case: Case, evidence: Sequence[Evidence]) -> Case:
     """``case`` as its logs correct it; the same where they say nothing of it."""
     if case.live.proved:
         return case
-    last = max((one.last_created_ns or 0 for one in case.snapshot.digests), default=0)
+    last = max((digest.last_created_ns or 0 for digest in case.snapshot.digests), default=0)
     if case.in_flight and gave_up(evidence, last):
         return replace(case, live=Live(0.0, ("the watchdogs of the job gave up",)))
     if goes_on(evidence, last):

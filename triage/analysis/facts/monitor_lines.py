@@ -39,17 +39,17 @@ class Peers:
 
 def held_against_peers(rows: Sequence[Evidence]) -> list[Evidence]:
     """``rows``, with those of monitors judged beside each other; all others as they are."""
-    told = [row for row in rows if row.family == FAMILY and row.node is not None]
-    slowed = {gpu_of(row): row for row in told if row.signature == SAYS_WHY}
-    hot = {gpu_of(row) for row in told if row.signature == SAYS_HOT}
+    monitored = [row for row in rows if row.family == FAMILY and row.node is not None]
+    slowed = {gpu_of(row): row for row in monitored if row.signature == SAYS_WHY}
+    hot = {gpu_of(row) for row in monitored if row.signature == SAYS_HOT}
     if not slowed and not hot:
         return list(rows)
-    known = {gpu_of(row) for row in told}
+    gpus = {gpu_of(row) for row in monitored}
     nodes = {row.node for row in slowed.values()}
     everywhere = (
-        len(known) >= MIN_GPUS and len(slowed) > max(1, MOST_SHARE * len(known)) and len(nodes) > 1
+        len(gpus) >= MIN_GPUS and len(slowed) > max(1, MOST_SHARE * len(gpus)) and len(nodes) > 1
     )
-    calm = [row for row in told if gpu_of(row) not in slowed and gpu_of(row) not in hot]
+    calm = [row for row in monitored if gpu_of(row) not in slowed and gpu_of(row) not in hot]
     peers = Peers(usual(calm, "temperature_c"), usual(calm, "clock_mhz"))
     return [
         judged(row, peers, everywhere=everywhere)

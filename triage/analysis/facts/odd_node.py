@@ -32,10 +32,10 @@ MAX_MESSAGES: Final = 3
 MAX_COMPARED: Final = 4096
 
 
-def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Evidence]:
+def odd_messages(logs: LogSet, stop: Stop, rows: Iterable[Evidence]) -> list[Evidence]:
     """Weak root evidence for the new messages of nodes that differ from their peers.
 
-    ``known`` is the evidence of signatures: a line that one of them has read is
+    ``rows`` is the evidence of signatures: a line that one of them has read is
     not told twice. Empty on fewer than :data:`MIN_NODES` nodes, or when no time of a stop is known.
     """
     about = stop.start_ns if stop.start_ns is not None else stop.end_ns
@@ -43,11 +43,11 @@ def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Ev
     nodes = {file.node for file in files}
     if about is None or len(nodes) < MIN_NODES:
         return []
-    known = list(known)
-    fresh = fresh_messages(files, known, about)
+    rows = list(rows)
+    fresh = fresh_messages(files, rows, about)
     spread = Counter(name for seen in fresh.values() for name in seen)
     most = max(1, int(MAX_SHARE * len(nodes)))
-    read = {(row.artifact, row.line) for row in known}
+    read = {(row.artifact, row.line) for row in rows}
     own = {
         node: {
             name: (file, line)
@@ -67,11 +67,11 @@ def odd_messages(logs: LogSet, stop: Stop, known: Iterable[Evidence]) -> list[Ev
 
 
 def fresh_messages(
-    files: Iterable[LogFile], known: Iterable[Evidence], about_ns: int
+    files: Iterable[LogFile], rows: Iterable[Evidence], about_ns: int
 ) -> dict[str, dict[str, tuple[LogFile, int]]]:
     """Node -> template that first appeared about the stop, and not after a boot -> its line."""
     boots: dict[str, list[int]] = defaultdict(list)
-    for row in known:
+    for row in rows:
         if row.signature in BANNERS and row.at_ns is not None and row.node is not None:
             boots[row.node].append(row.at_ns)
     found: dict[str, dict[str, tuple[LogFile, int]]] = defaultdict(dict)

@@ -80,15 +80,15 @@ def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
 
     By its number where some of the job's are known on that node, else by its name.
     """
-    known: dict[str, list[int]] = defaultdict(list)
+    pids_on: dict[str, list[int]] = defaultdict(list)
     for node, pid in fleet.rank_by_pid:
-        known[node].append(pid)
+        pids_on[node].append(pid)
     return [
         replace(row, traits=row.traits | {Trait.NOT_THE_JOB})
         if row.kind is Kind.XID
         and row.code in OF_A_PROCESS
         and row.pid is not None
-        and is_a_strangers(row, known)
+        and is_a_strangers(row, pids_on)
         else row
         for row in evidence
     ]
@@ -98,8 +98,8 @@ def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidenc
 NEAR_PIDS: Final = 2_000
 
 
-def is_a_strangers(row: Evidence, known: Mapping[str, Sequence[int]]) -> bool:
-    own = known.get(row.node or "")
+def is_a_strangers(row: Evidence, pids_on: Mapping[str, Sequence[int]]) -> bool:
+    own = pids_on.get(row.node or "")
     if own and row.pid is not None:
         return min(abs(row.pid - pid) for pid in own) > NEAR_PIDS
     name = row.fields.get("name") or row.fields.get("process") or ""

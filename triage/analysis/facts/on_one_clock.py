@@ -58,20 +58,20 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     rows = held_against_peers(with_spread(seated))
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
-    told = (*left_out, *placed.notes[before:], *fleet.notes, *notes)
-    return Dated(tuple(aligned), placed, fleet, told, ahead_ns)
+    all_notes = (*left_out, *placed.notes[before:], *fleet.notes, *notes)
+    return Dated(tuple(aligned), placed, fleet, all_notes, ahead_ns)
 
 
 def named_files(files: Sequence[LogFile], fleet: Fleet) -> list[LogFile]:
     """The files, each with its node by the name that the job uses."""
     homes = NamesInPaths(fleet.seated)
-    found = []
+    named = []
     for file in files:
         node = fleet.node_of_address(file.node) if file.node is not None else None
         if node not in fleet.seated and file.kind is not LogKind.JOB:
             node = homes.of(file.artifact) or node
-        found.append(file if node in (None, file.node) else replace(file, node=node))
-    return found
+        named.append(file if node in (None, file.node) else replace(file, node=node))
+    return named
 
 
 # Up to this many rows are all weighed; a large job's teardown alone prints millions of lines.
@@ -91,8 +91,8 @@ def thinned(evidence: Sequence[Evidence]) -> list[Evidence]:
         if row.role is not EvidenceRole.ROOT and row.kind not in SEATS:
             key = (row.signature, row.node, row.artifact)
             seen[key] += 1
-            known = row.rank is None or row.rank in ranks
-            if seen[key] > FOLLOWING and known:
+            is_known = row.rank is None or row.rank in ranks
+            if seen[key] > FOLLOWING and is_known:
                 continue
             if row.rank is not None:
                 ranks.add(row.rank)
@@ -122,11 +122,11 @@ def with_age(logs: LogSet) -> list[Evidence]:
         begin, end = spans.get(row.artifact, (0, None))
         up = row.last_stamp.uptime_ns
         if row.at_ns is None and end is not None and up is not None and end >= up:
-            told = {
+            spans_s = {
                 "age_s": str((end - up) // 1_000_000_000),
                 "log_s": str(max(end - begin, 0) // 1_000_000_000),
             }
-            row = replace(row, fields={**row.fields, **told})
+            row = replace(row, fields={**row.fields, **spans_s})
         rows.append(row)
     return rows
 
@@ -135,13 +135,13 @@ def anchors_of(case: Case | None, facts: Job, at: datetime | None) -> Anchors:
     """The times that are known for certain: of the dumps, and of ``job.json``."""
     last: list[int] = []
     by_node: dict[str, int] = {}
-    for one in case.snapshot.digests if case is not None else ():
-        if one.last_created_ns is None:
+    for digest in case.snapshot.digests if case is not None else ():
+        if digest.last_created_ns is None:
             continue
-        last.append(one.last_created_ns)
-        node = case.snapshot.node_of(one.rank) if case is not None else None
+        last.append(digest.last_created_ns)
+        node = case.snapshot.node_of(digest.rank) if case is not None else None
         if node is not None:
-            by_node[node] = max(by_node.get(node, 0), one.last_created_ns)
+            by_node[node] = max(by_node.get(node, 0), digest.last_created_ns)
     return Anchors(
         failed_at_ns=facts.failed_at_ns,
         dump_last_ns=max(last, default=None),
@@ -162,8 +162,8 @@ def dump_nodes(case: Case | None) -> dict[int, str]:
     """Rank -> node, as folders and names of dumps say."""
     if case is None:
         return {}
-    found = {rank: case.snapshot.node_of(rank) for rank in case.snapshot.world}
-    return {rank: node for rank, node in found.items() if node is not None}
+    nodes = {rank: case.snapshot.node_of(rank) for rank in case.snapshot.world}
+    return {rank: node for rank, node in nodes.items() if node is not None}
 
 
 def dump_offsets(case: Case | None, fleet: Fleet) -> Mapping[str, int]:

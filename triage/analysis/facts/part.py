@@ -90,27 +90,27 @@ def in_line(text: str) -> tuple[tuple[str, str] | None, str | None, str | None]:
     # A service that starts need not wait for a thousand patterns to be compiled.
     from triage.signatures.registry import match
 
-    found = None if OF_ANOTHER in text else match(text)
-    if found is None or (found.reading.role or found.signature.role) not in (
+    matched = None if OF_ANOTHER in text else match(text)
+    if matched is None or (matched.reading.role or matched.signature.role) not in (
         EvidenceRole.ROOT,
         EvidenceRole.ADVICE,
     ):
         return None, None, None
-    if (found.reading.blame or found.signature.blame) != Blame.SELF:
+    if (matched.reading.blame or matched.signature.blame) != Blame.SELF:
         return None, None, None
-    return part_of(found), code_of(found), interface_of(found)
+    return part_of(matched), code_of(matched), interface_of(matched)
 
 
-def part_of(found: "Match") -> tuple[str, str] | None:
-    named = {**found.found.groupdict(), **found.reading.fields}
-    gpu = found.reading.gpu or bus_id(named.get("gpu") or "")
+def part_of(matched: "Match") -> tuple[str, str] | None:
+    named = {**matched.found.groupdict(), **matched.reading.fields}
+    gpu = matched.reading.gpu or bus_id(named.get("gpu") or "")
     if gpu:
         return gpu, f"GPU {gpu}"
-    kind, device = found.signature.kind, named.get("device") or named.get("netdev")
+    kind, device = matched.signature.kind, named.get("device") or named.get("netdev")
     if device and kind in WORDS:
         key = full_address(device) or VERBS_PORT.sub("", device)
         return key, f"{WORDS[kind]} {key}"
-    if device and found.signature.category == Category.SSD:
+    if device and matched.signature.category == Category.SSD:
         key = NAME_SPACE.sub(r"\1", device)
         return key, f"disk {key}"
     module = (named.get("label") or named.get("part") or "").strip()
@@ -120,19 +120,19 @@ def part_of(found: "Match") -> tuple[str, str] | None:
     return (f"gpu{int(index)}", f"GPU {int(index)}") if index and index.isdecimal() else None
 
 
-def interface_of(found: "Match") -> str | None:
+def interface_of(matched: "Match") -> str | None:
     """The interface's name beside the address of its adapter; None without either."""
-    named = found.found.groupdict()
-    if found.signature.kind not in WORDS or full_address(named.get("device") or "") is None:
+    named = matched.found.groupdict()
+    if matched.signature.kind not in WORDS or full_address(named.get("device") or "") is None:
         return None
-    return next((named[one] for one in INTERFACES if named.get(one)), None)
+    return next((named[group] for group in INTERFACES if named.get(group)), None)
 
 
-def code_of(found: "Match") -> str | None:
-    word = CODES.get(found.signature.kind)
+def code_of(matched: "Match") -> str | None:
+    word = CODES.get(matched.signature.kind)
     if word is None:
         return None
-    code = found.reading.code
-    if code is None and (printed := found.found.groupdict().get("code")):
+    code = matched.reading.code
+    if code is None and (printed := matched.found.groupdict().get("code")):
         code = int(printed)
     return None if code is None else f"{word} {code}"

@@ -163,10 +163,12 @@ class Stop:
         """Whether a test or a watch found behind the end of the job what was wrong at the stop."""
         if row.category is Category.SDC:
             return True
-        told = Trait.OF_A_REPORT in row.traits or is_of_a_health_check(row)
+        tells_later = Trait.OF_A_REPORT in row.traits or is_of_a_health_check(row)
         # A machine that went down tells of its processor or memory once it is up again.
-        told = told or (row.category in FOUND_AT_BOOT and row.is_firm and not row.is_mild)
-        if not told or row.at_ns is None:
+        tells_later = tells_later or (
+            row.category in FOUND_AT_BOOT and row.is_firm and not row.is_mild
+        )
+        if not tells_later or row.at_ns is None:
             return False
         end_ns = self.given_up_ns
         return end_ns is None or row.at_ns - end_ns <= TIMEOUT_S * SECOND
@@ -222,8 +224,8 @@ def is_failing(row: Evidence) -> bool:
     What is flushed when a process goes is of its end, whenever that comes; a notice of what
     will end a node comes before it.
     """
-    told = row.role in FAILING and row.kind in JOB_KINDS and LASTING not in row.fields
-    return told and row.traits.isdisjoint((Trait.NOT_THE_JOB, Trait.TEARDOWN))
+    fails = row.role in FAILING and row.kind in JOB_KINDS and LASTING not in row.fields
+    return fails and row.traits.isdisjoint((Trait.NOT_THE_JOB, Trait.TEARDOWN))
 
 
 # nhc[812]: ERROR:  nhc:  Health check failed:  check_gpu_health:  GPU 0000:90:00.0: ...

@@ -137,12 +137,12 @@ def believe(
 
     ``trust`` is the share of a claim's strength that is left where dumps are missing.
     """
-    rows = [one for one in hypotheses if one.rows]
+    rows = [cause for cause in hypotheses if cause.rows]
     features = measure(rows, claims, stop, dumps=dumps)
     weighed = bounded(weigh(rows, features, model), claims, stop)
     if all(claim.is_gap for claim in claims):
         weighed = best_guess(weighed)
-    alone = [one for one in hypotheses if not one.rows]
+    alone = [cause for cause in hypotheses if not cause.rows]
     weighed = parts_of_the_lost(alone, weighed, stop, trust=trust)
     bare = claims_alone(alone, weighed, stop, trust=trust)
     return by_place([*weighed, *bare])
@@ -166,11 +166,11 @@ def best_rivals(
     best = sorted(
         (own for own, one in zip(odds, features, strict=True) if is_rival(one)), reverse=True
     )[:2]
-    found = []
+    rivals = []
     for own, one in zip(odds, features, strict=True):
         others = best[1:] if is_rival(one) and own == best[0] else best
-        found.append(others[0] if others else None)
-    return found
+        rivals.append(others[0] if others else None)
+    return rivals
 
 
 def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) -> list[Belief]:
@@ -178,8 +178,8 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
     proven = [claim for claim in claims if proves(claim)]
     claimed = [claim for claim in claims if convicts(claim)]
     nobody = any(not claim.ranks for claim in claims) and not claimed
-    dated = {id(one) for one in weighed if is_dated_to_the_stop(one.hypothesis, stop)}
-    found = []
+    dated = {id(belief) for belief in weighed if is_dated_to_the_stop(belief.hypothesis, stop)}
+    beliefs = []
     for belief in weighed:
         beside = len(dated) > (id(belief) in dated)
         if nobody and not any(ends_its_log(row) for row in belief.hypothesis.rows):
@@ -194,8 +194,8 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
             ),
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
         ]
-        found.append(limited(belief, bounds))
-    return found
+        beliefs.append(limited(belief, bounds))
+    return beliefs
 
 
 def limited(belief: Belief, bounds: Sequence[Bound]) -> Belief:
@@ -203,8 +203,8 @@ def limited(belief: Belief, bounds: Sequence[Bound]) -> Belief:
     if not bounds:
         return belief
     limit = min(BOUNDS[bound].most for bound in bounds)
-    said = min(belief.probability, limit * (0.9 + 0.1 * belief.probability))
-    return replace(belief, probability=said, bounds=(*belief.bounds, *bounds))
+    probability = min(belief.probability, limit * (0.9 + 0.1 * belief.probability))
+    return replace(belief, probability=probability, bounds=(*belief.bounds, *bounds))
 
 
 BEST_GUESS: Final = 0.35
@@ -213,18 +213,20 @@ BEST_GUESS: Final = 0.35
 def best_guess(weighed: Sequence[Belief]) -> list[Belief]:
     """Where all lines name one cause, however weakly, it is the best guess, and is said."""
     named = [
-        one
-        for one in weighed
-        if one.hypothesis.category is not Category.NCCL_TIMEOUT
-        and not NO_GUESS.intersection(one.bounds)
-        and not all(row.is_mild or row.is_generic for row in one.hypothesis.rows)
+        belief
+        for belief in weighed
+        if belief.hypothesis.category is not Category.NCCL_TIMEOUT
+        and not NO_GUESS.intersection(belief.bounds)
+        and not all(row.is_mild or row.is_generic for row in belief.hypothesis.rows)
     ]
-    if len({one.hypothesis.category for one in named}) != 1:
+    if len({belief.hypothesis.category for belief in named}) != 1:
         return list(weighed)
-    best = max(named, key=lambda one: one.probability)
+    best = max(named, key=lambda belief: belief.probability)
     return [
-        replace(one, probability=max(one.probability, BEST_GUESS)) if one is best else one
-        for one in weighed
+        replace(belief, probability=max(belief.probability, BEST_GUESS))
+        if belief is best
+        else belief
+        for belief in weighed
     ]
 
 
@@ -239,34 +241,36 @@ def parts_of_the_lost(
     at that place about the stop is as likely as the place: nothing else tells of the part. These
     are two sources, and a single line elsewhere that accounts for no wait is one.
     """
-    found = list(weighed)
-    for one in bare:
-        if not all(claim.is_gap for claim in one.claims):
+    beliefs = list(weighed)
+    for cause in bare:
+        if not all(claim.is_gap for claim in cause.claims):
             continue
         named = [
             k
-            for k, other in enumerate(found)
-            if other.hypothesis.place == one.place
-            and any(claim in other.hypothesis.claims for claim in one.claims)
+            for k, other in enumerate(beliefs)
+            if other.hypothesis.place == cause.place
+            and any(claim in other.hypothesis.claims for claim in cause.claims)
             and not NO_GUESS.intersection(other.bounds)
             and any(may_tell_of_the_stop(row, stop) for row in other.hypothesis.rows)
         ]
         if not named:
             continue
-        best = max(named, key=lambda k: found[k].log_odds)
-        whole = max(claim.strength for claim in one.claims) * trust
+        best = max(named, key=lambda k: beliefs[k].log_odds)
+        whole = max(claim.strength for claim in cause.claims) * trust
         least = PART_OF_A_GAP * whole
-        if max(found[k].probability for k in named) < NAMES_A_PART:
-            found[best] = replace(found[best], probability=max(found[best].probability, least))
-        told = found[best].hypothesis.rows
-        if any(row.is_firm or stop.of(row) is When.AT for row in told):
-            found = [
+        if max(beliefs[k].probability for k in named) < NAMES_A_PART:
+            beliefs[best] = replace(
+                beliefs[best], probability=max(beliefs[best].probability, least)
+            )
+        named_rows = beliefs[best].hypothesis.rows
+        if any(row.is_firm or stop.of(row) is When.AT for row in named_rows):
+            beliefs = [
                 limited(other, [Bound.LOST_ELSEWHERE])
-                if is_single_line(other.hypothesis) and other.hypothesis.place != one.place
+                if is_single_line(other.hypothesis) and other.hypothesis.place != cause.place
                 else other
-                for other in found
+                for other in beliefs
             ]
-    return found
+    return beliefs
 
 
 def may_tell_of_the_stop(row: Evidence, stop: Stop) -> bool:
@@ -286,30 +290,30 @@ def claims_alone(
         for belief in weighed
         if belief.probability >= CONVICTED and may_be_at_the_stop(belief.hypothesis, stop)
     ]
-    return [claim_alone(one, weighed, firm, trust=trust) for one in bare]
+    return [claim_alone(cause, weighed, firm, trust=trust) for cause in bare]
 
 
 def claim_alone(
-    one: Hypothesis, weighed: Sequence[Belief], firm: Sequence[Hypothesis], *, trust: float
+    hypothesis: Hypothesis, weighed: Sequence[Belief], firm: Sequence[Hypothesis], *, trust: float
 ) -> Belief:
     """What is believed of claims at one place; ``firm`` are the causes that lines convict."""
-    strength = max(claim.strength for claim in one.claims) * trust
-    gap = all(claim.is_gap for claim in one.claims)
+    strength = max(claim.strength for claim in hypothesis.claims) * trust
+    gap = all(claim.is_gap for claim in hypothesis.claims)
     accounted = max(
-        (belief.probability for belief in weighed if accounts_for(belief.hypothesis, one)),
+        (belief.probability for belief in weighed if accounts_for(belief.hypothesis, hypothesis)),
         default=0.0,
     )
     probability = strength * (1 - accounted)
     if accounted >= NAMES_A_PART and gap:
         # That a file is missing says nothing of the part: whatever names one says more.
         probability = min(probability, 0.9 * accounted)
-    proven = any(proves(claim) for claim in one.claims)
+    proven = any(proves(claim) for claim in hypothesis.claims)
     explained = any(
-        cause.place != one.place
+        cause.place != hypothesis.place
         and (
             gap
             or not proven
-            or shares_a_claim(cause, one)
+            or shares_a_claim(cause, hypothesis)
             or (is_waited_for(cause) and cause.category in HARDWARE)
         )
         for cause in firm
@@ -317,16 +321,16 @@ def claim_alone(
     whole = strength
     bounds: tuple[Bound, ...] = ()
     limit = BOUNDS[Bound.EXPLAINED].most
-    if explained and strength > limit and one.category is not Category.STRAGGLER:
+    if explained and strength > limit and hypothesis.category is not Category.STRAGGLER:
         whole, probability, bounds = limit, min(probability, limit), (Bound.EXPLAINED,)
     odds = math.log(strength / (1 - strength))
     # What the dumps prove of a place holds whatever the part is.
-    at_place = whole if one.names_somebody else probability
-    return Belief(one, probability, {}, odds, bounds, at_place=at_place)
+    at_place = whole if hypothesis.names_somebody else probability
+    return Belief(hypothesis, probability, {}, odds, bounds, at_place=at_place)
 
 
-def shares_a_claim(one: Hypothesis, other: Hypothesis) -> bool:
-    return any(claim in one.claims for claim in other.claims)
+def shares_a_claim(cause: Hypothesis, other: Hypothesis) -> bool:
+    return any(claim in cause.claims for claim in other.claims)
 
 
 def accounts_for(cause: Hypothesis, claimed: Hypothesis) -> bool:
@@ -335,14 +339,15 @@ def accounts_for(cause: Hypothesis, claimed: Hypothesis) -> bool:
     return near and shares_a_claim(cause, claimed)
 
 
-def by_place(found: Sequence[Belief]) -> list[Belief]:
+def by_place(beliefs: Sequence[Belief]) -> list[Belief]:
     """Place before part: the best places first, and in each its likeliest cause."""
     at: dict[Place, float] = defaultdict(float)
-    for one in found:
-        place = one.hypothesis.place
-        at[place] = max(at[place], one.probability, one.at_place)
+    for belief in beliefs:
+        place = belief.hypothesis.place
+        at[place] = max(at[place], belief.probability, belief.at_place)
     return sorted(
-        (replace(one, at_place=at[one.hypothesis.place]) for one in found), key=Belief.order
+        (replace(belief, at_place=at[belief.hypothesis.place]) for belief in beliefs),
+        key=Belief.order,
     )
 
 

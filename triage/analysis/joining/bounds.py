@@ -103,7 +103,7 @@ NO_GUESS: Final = frozenset(
 
 
 def bounds_by_dumps(
-    one: Hypothesis,
+    cause: Hypothesis,
     proven: Collection[Finding],
     claimed: Collection[Finding],
     *,
@@ -111,12 +111,12 @@ def bounds_by_dumps(
     dated: bool,
 ) -> Iterable[Bound]:
     """What the dumps prove of other places. Of several ends of the waits, lines may choose."""
-    if proven and not any(claim in proven for claim in one.claims):
-        if not (dated and is_waited_for(one)):
+    if proven and not any(claim in proven for claim in cause.claims):
+        if not (dated and is_waited_for(cause)):
             yield Bound.PROVEN_ELSEWHERE
-    elif claimed and not dated and not any(claim in claimed for claim in one.claims):
+    elif claimed and not dated and not any(claim in claimed for claim in cause.claims):
         yield Bound.CLAIMED_ELSEWHERE
-    if nobody and one.category in LINKS and not any(is_fatal(row) for row in one.rows):
+    if nobody and cause.category in LINKS and not any(is_fatal(row) for row in cause.rows):
         yield Bound.NOBODY_NAMED
 
 
@@ -125,22 +125,22 @@ def is_fatal(row: Evidence) -> bool:
     return row.is_firm and row.fields.get("severity") == "fatal"
 
 
-def is_waited_for(one: Hypothesis) -> bool:
+def is_waited_for(cause: Hypothesis) -> bool:
     """Whether the dumps, too, say that ranks wait for its place."""
-    return one.names_somebody and any(claim.ranks for claim in one.claims)
+    return cause.names_somebody and any(claim.ranks for claim in cause.claims)
 
 
 OF_ANOTHER_TIME: Final = frozenset({When.STALE, When.BOOT})
 
 
-def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
+def bounds_by_rows(cause: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bound]:
     """What its own lines are worth; a detector that convicts the place is another source."""
-    times = {stop.of(row) for row in one.rows}
-    shows = any(at_its_own_stop(row, stop.of(row)) for row in one.rows)
-    is_claimed = any(convicts(claim) for claim in one.claims)
+    times = {stop.of(row) for row in cause.rows}
+    shows = any(at_its_own_stop(row, stop.of(row)) for row in cause.rows)
+    is_claimed = any(convicts(claim) for claim in cause.claims)
     # The clock of a node that the dumps accuse may be minutes off.
-    firm = any(row.is_firm for row in one.rows)
-    trusted = is_claimed and firm and not is_routine(one, stop)
+    firm = any(row.is_firm for row in cause.rows)
+    trusted = is_claimed and firm and not is_routine(cause, stop)
     if times <= OF_ANOTHER_TIME:
         yield Bound.STALE
     elif times <= OF_ANOTHER_TIME | {When.BEFORE}:
@@ -153,60 +153,60 @@ def bounds_by_rows(one: Hypothesis, stop: Stop, *, beside: bool) -> Iterable[Bou
         if beside:
             yield Bound.UNDATED_BESIDE
         else:
-            at_end = any(row.is_firm and ends_its_log(row) for row in one.rows)
+            at_end = any(row.is_firm and ends_its_log(row) for row in cause.rows)
             yield Bound.ENDS_ITS_LOG if at_end else Bound.UNDATED
     if is_claimed:
-        firm = firm or is_on_many(one, stop)
-        if any(proves(claim) for claim in one.claims) and not firm:
+        firm = firm or is_on_many(cause, stop)
+        if any(proves(claim) for claim in cause.claims) and not firm:
             yield Bound.WEAK_BESIDE_PROOF
         return
-    if all(row.is_generic for row in one.rows):
-        shared = one.node is not None and all(row.blame is Blame.SHARED for row in one.rows)
+    if all(row.is_generic for row in cause.rows):
+        shared = cause.node is not None and all(row.blame is Blame.SHARED for row in cause.rows)
         yield Bound.GENERIC_BY_ONE if shared else Bound.GENERIC
-    elif is_fault_alone(one) and is_routine(one, stop):
+    elif is_fault_alone(cause) and is_routine(cause, stop):
         yield Bound.ROUTINE
-    elif needs_another_source(one) or (stop.job_seen and is_fault_alone(one)):
+    elif needs_another_source(cause) or (stop.job_seen and is_fault_alone(cause)):
         yield Bound.WEAK
-    if isinstance(one.place, Outside) and len(one.reached) == 1 and not one.claims:
+    if isinstance(cause.place, Outside) and len(cause.reached) == 1 and not cause.claims:
         yield Bound.SEEN_BY_ONE
-    if all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
+    if all(Trait.GPU_NOT_STARTED in row.traits for row in cause.rows):
         yield Bound.GPU_OR_SETTING
 
 
-def is_fault_alone(one: Hypothesis) -> bool:
+def is_fault_alone(cause: Hypothesis) -> bool:
     """Whether a driver alone says what a program did wrong, and the job's own process does not:
     others run programs on its GPUs too.
     """
     return (
-        one.category in SOFTWARE
-        and one.names_somebody
-        and not one.claims
-        and all(row.kind is Kind.XID for row in one.rows)
+        cause.category in SOFTWARE
+        and cause.names_somebody
+        and not cause.claims
+        and all(row.kind is Kind.XID for row in cause.rows)
     )
 
 
-def needs_another_source(one: Hypothesis) -> bool:
+def needs_another_source(cause: Hypothesis) -> bool:
     """Whether none of its lines may accuse alone, and nobody else says so."""
-    seconded = one.votes >= MANY_VOTES and not isinstance(one.place, Outside)
-    claimed = any(claim.ranks for claim in one.claims)
-    if one.category in LINKS and one.names_somebody:
+    seconded = cause.votes >= MANY_VOTES and not isinstance(cause.place, Outside)
+    claimed = any(claim.ranks for claim in cause.claims)
+    if cause.category in LINKS and cause.names_somebody:
         # A machine's link and the job's errors of connections, or a fabric in which nobody
         # gets through, are two sources; of the two ends that one node names, none tells which.
-        one_of_two = one.votes < MANY_VOTES and all(row.blame is Blame.PAIR for row in one.rows)
-        claimed = claimed or (bool(one.claims) and not one_of_two)
-        seconded = seconded or machine_and_job_say_so(one.rows)
-    elif one.gpus:
+        one_of_two = cause.votes < MANY_VOTES and all(row.blame is Blame.PAIR for row in cause.rows)
+        claimed = claimed or (bool(cause.claims) and not one_of_two)
+        seconded = seconded or machine_and_job_say_so(cause.rows)
+    elif cause.gpus:
         # So are a report of a GPU and a collective that all have entered and nobody leaves.
-        claimed = claimed or bool(one.claims)
-    if one.gpus or one.ranks:
+        claimed = claimed or bool(cause.claims)
+    if cause.gpus or cause.ranks:
         # So are a tool's report of a GPU and the error of the process on it.
-        sides = {of_a_process(row) for row in one.rows if not (row.is_mild or row.is_generic)}
-        seconded = seconded or len(sides) > 1 or (one.followers > 0 and bool(one.gpus))
+        sides = {of_a_process(row) for row in cause.rows if not (row.is_mild or row.is_generic)}
+        seconded = seconded or len(sides) > 1 or (cause.followers > 0 and bool(cause.gpus))
     alone = not claimed and not seconded
-    return alone and not any(row.is_firm or row.is_mild for row in one.rows)
+    return alone and not any(row.is_firm or row.is_mild for row in cause.rows)
 
 
-def is_single_line(one: Hypothesis) -> bool:
+def is_single_line(cause: Hypothesis) -> bool:
     """Whether one sort of line alone accuses a place, and nothing follows from it there."""
-    alone = one.names_somebody and not one.claims and not one.followers
-    return alone and len({row.signature for row in one.rows}) == 1
+    alone = cause.names_somebody and not cause.claims and not cause.followers
+    return alone and len({row.signature for row in cause.rows}) == 1

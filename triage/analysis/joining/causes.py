@@ -58,22 +58,22 @@ def find_causes(
     """
     rows = list(evidence)
     seats, nodes = topology.seats, topology.nodes
-    found: list[Hypothesis] = []
+    causes: list[Hypothesis] = []
     for place, roots in sorted(roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])):
-        found += at_one_place(place, nearest(roots, stop), seats, stop)
-    found = printed_everywhere(found, nodes, seats)
-    found = unsure_where_one_is_heard(found, rows, nodes)
-    found = without_outcries(with_unplaced(found, seats, stop), stop)
-    found = without_spread(found, stop)
-    found = gpus_that_would_not_start(found, nodes)
-    found = with_domain_roots(found)
-    found = gather_connections(found, topology, first_ends(rows), stop)
-    found = without_meetings(found)
-    found = gather_switch(found, topology.leaf_switch, stop)
-    found = gather_shared(found, topology, stop)
+        causes += at_one_place(place, nearest(roots, stop), seats, stop)
+    causes = printed_everywhere(causes, nodes, seats)
+    causes = unsure_where_one_is_heard(causes, rows, nodes)
+    causes = without_outcries(with_unplaced(causes, seats, stop), stop)
+    causes = without_spread(causes, stop)
+    causes = gpus_that_would_not_start(causes, nodes)
+    causes = with_domain_roots(causes)
+    causes = gather_connections(causes, topology, first_ends(rows), stop)
+    causes = without_meetings(causes)
+    causes = gather_switch(causes, topology.leaf_switch, stop)
+    causes = gather_shared(causes, topology, stop)
     if len(nodes) > 1:
-        found = faulting_together(found, stop)
-    return merged_alike(with_gpus_of_unnamed_errors(found))
+        causes = faulting_together(causes, stop)
+    return merged_alike(with_gpus_of_unnamed_errors(causes))
 
 
 def roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:
@@ -81,15 +81,15 @@ def roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[E
     running_ns = min((r.at_ns for r in rows if r.kind is Kind.PROGRESS and r.at_ns), default=None)
     if met:
         running_ns = 0
-    found: dict[Place, list[Evidence]] = defaultdict(list)
+    roots: dict[Place, list[Evidence]] = defaultdict(list)
     for row in rows:
         row = as_root_when_alone(row)
         if row.role is not EvidenceRole.ROOT or is_quoted(row):
             continue
         if Trait.RENDEZVOUS in row.traits and is_while_running(row, running_ns):
             continue
-        found[place_of(row)].append(row)
-    return found
+        roots[place_of(row)].append(row)
+    return roots
 
 
 def as_root_when_alone(row: Evidence) -> Evidence:
@@ -105,15 +105,15 @@ def as_root_when_alone(row: Evidence) -> Evidence:
 
 def first_ends(rows: Iterable[Evidence]) -> dict[str, Evidence]:
     """Node -> the first line in which one of its processes says that it failed, or was stuck."""
-    found: dict[str, Evidence] = {}
+    firsts: dict[str, Evidence] = {}
     for row in rows:
         if row.node is None or row.at_ns is None or row.kind is not Kind.NCCL:
             continue
         if row.role is EvidenceRole.CONSEQUENCE:
-            known = found.get(row.node)
-            if known is None or by_time(row) < by_time(known):
-                found[row.node] = row
-    return found
+            earliest = firsts.get(row.node)
+            if earliest is None or by_time(row) < by_time(earliest):
+                firsts[row.node] = row
+    return firsts
 
 
 # How the kernel's own lines begin, with the stamp that a pasted log may still have.
@@ -206,12 +206,12 @@ def still_lacks(row: Evidence, cause: Evidence, stop: Stop) -> bool:
     return cause.kind in KERNEL_KINDS and stop.of(cause) not in ABOUT_THE_STOP
 
 
-def hitting(one: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
-    """``one``, where it names no GPU, with the one rank whose process or GPU was hit by it."""
+def hitting(cause: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
+    """``cause``, where it names no GPU, with the one rank whose process or GPU was hit by it."""
     ranks = [rank for rank in hit if rank is not None]
-    if one.ranks or one.gpus or len(ranks) != 1:
-        return one
-    return replace(one, ranks=tuple(ranks))
+    if cause.ranks or cause.gpus or len(ranks) != 1:
+        return cause
+    return replace(cause, ranks=tuple(ranks))
 
 
 def of_rows(
@@ -270,15 +270,17 @@ def reached_by(row: Evidence) -> list[str]:
 
 
 def gpus_that_would_not_start(
-    found: Sequence[Hypothesis], nodes: Collection[str]
+    causes: Sequence[Hypothesis], nodes: Collection[str]
 ) -> list[Hypothesis]:
     """One node of several cannot start a GPU: what all nodes share works, so it is the GPU."""
-    shown = [one for one in found if any(Trait.GPU_NOT_STARTED in row.traits for row in one.rows)]
+    shown = [
+        cause for cause in causes if any(Trait.GPU_NOT_STARTED in row.traits for row in cause.rows)
+    ]
     if len(nodes) < 2 or len(shown) != 1:
-        return list(found)
-    one = shown[0]
-    if one.node is None or not all(Trait.GPU_NOT_STARTED in row.traits for row in one.rows):
-        return list(found)
-    also = one.also | {Category.IO_BOARD, Category.DEPENDENCY}
-    part = replace(one, category=Category.GPU, also=also)
-    return [part if other is one else other for other in found]
+        return list(causes)
+    cause = shown[0]
+    if cause.node is None or not all(Trait.GPU_NOT_STARTED in row.traits for row in cause.rows):
+        return list(causes)
+    also = cause.also | {Category.IO_BOARD, Category.DEPENDENCY}
+    part = replace(cause, category=Category.GPU, also=also)
+    return [part if other is cause else other for other in causes]

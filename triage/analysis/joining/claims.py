@@ -61,56 +61,58 @@ def join_claims(
     causes: Sequence[Hypothesis], claims: Sequence[Finding], seats: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
-    found = at_the_one_place_claimed(causes, claims, seats, stop)
+    joined = at_the_one_place_claimed(causes, claims, seats, stop)
     at: dict[Place, list[int]] = defaultdict(list)
     elsewhere = []
-    for k, one in enumerate(found):
-        general = all(row.is_generic for row in one.rows) and not is_on_many(one, stop)
-        if one.category in UNNAMED or general:
+    for k, cause in enumerate(joined):
+        general = all(row.is_generic for row in cause.rows) and not is_on_many(cause, stop)
+        if cause.category in UNNAMED or general:
             continue
-        if isinstance(one.place, AtNode | AtRank):
-            at[one.place].append(k)
-        elif is_dated_to_the_stop(one, stop):
+        if isinstance(cause.place, AtNode | AtRank):
+            at[cause.place].append(k)
+        elif is_dated_to_the_stop(cause, stop):
             elsewhere.append(k)
     bare: dict[tuple[Place, Category], Hypothesis] = {}
-    home = home_of_the_lost(claims, at, found, seats, stop)
+    home = home_of_the_lost(claims, at, joined, seats, stop)
     for claim in claims:
         for rank in claim.ranks:
             place = seat_of(rank, seats)
             if isinstance(place, AtRank) and home is not None:
                 place = home
             for k in (*at[place], *at.get(AtRank(rank), ())):
-                if can_hold_up(found[k], claim, rank, seats, stop):
-                    found[k] = with_claim(found[k], claim, rank)
+                if can_hold_up(joined[k], claim, rank, seats, stop):
+                    joined[k] = with_claim(joined[k], claim, rank)
             for k in elsewhere:
-                if claim.can_be_due_to(found[k].category) and reaches(found[k], place):
-                    found[k] = with_claim(found[k], claim, None)
+                if claim.can_be_due_to(joined[k].category) and reaches(joined[k], place):
+                    joined[k] = with_claim(joined[k], claim, None)
             own = bare.get((place, claim.category), Hypothesis(claim.category, place))
             bare[place, claim.category] = with_claim(own, claim, rank)
         if not claim.ranks:
-            for k, one in enumerate(found):
-                if can_hold_up_all(one, claim, stop):
-                    found[k] = with_claim(one, claim, None)
+            for k, cause in enumerate(joined):
+                if can_hold_up_all(cause, claim, stop):
+                    joined[k] = with_claim(cause, claim, None)
             own = bare.get((Outside(), claim.category), Hypothesis(claim.category, Outside()))
             bare[Outside(), claim.category] = with_claim(own, claim, None)
-    return [*found, *bare.values()]
+    return [*joined, *bare.values()]
 
 
-def can_hold_up(one: Hypothesis, claim: Finding, rank: int, seats: Placement, stop: Stop) -> bool:
+def can_hold_up(cause: Hypothesis, claim: Finding, rank: int, seats: Placement, stop: Stop) -> bool:
     """Whether a cause at the place of a rank can be why the rank is waited for."""
     # A file that is missing may be any rank's of a node that failed.
-    about = claim.is_gap or is_about(one, rank, seats)
+    about = claim.is_gap or is_about(cause, rank, seats)
     # Ranks that run different operations are a cause by themselves.
     named = claim.category is Category.COLLECTIVE_MISMATCH
     return (
-        about and (not named or precedes_the_stop(one, stop)) and claim.can_be_due_to(one.category)
+        about
+        and (not named or precedes_the_stop(cause, stop))
+        and claim.can_be_due_to(cause.category)
     )
 
 
-def can_hold_up_all(one: Hypothesis, claim: Finding, stop: Stop) -> bool:
+def can_hold_up_all(cause: Hypothesis, claim: Finding, stop: Stop) -> bool:
     """Whether a cause can be why all ranks entered an operation and none gets through."""
-    told = one.category not in OF_A_PROCESS or any(map(of_a_process, one.rows))
-    return claim.can_be_due_to(one.category) and told and may_be_at_the_stop(one, stop)
+    is_told = cause.category not in OF_A_PROCESS or any(map(of_a_process, cause.rows))
+    return claim.can_be_due_to(cause.category) and is_told and may_be_at_the_stop(cause, stop)
 
 
 def at_the_one_place_claimed(
@@ -121,24 +123,24 @@ def at_the_one_place_claimed(
     """
     places = {seat_of(rank, seats) for claim in claims for rank in claim.ranks}
     homeless = [
-        one
-        for one in causes
-        if isinstance(one.place, Unplaced)
-        and one.category in OF_ONE_GPU
-        and any(not row.is_generic and stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+        cause
+        for cause in causes
+        if isinstance(cause.place, Unplaced)
+        and cause.category in OF_ONE_GPU
+        and any(not row.is_generic and stop.of(row) in ABOUT_THE_STOP for row in cause.rows)
     ]
     if len(places) != 1 or len(homeless) != 1:
         return list(causes)
     (place,) = places
-    if any(one.place == place and fails_at_the_stop(one, stop) for one in causes):
+    if any(cause.place == place and fails_at_the_stop(cause, stop) for cause in causes):
         return list(causes)
-    return [replace(one, place=place) if one is homeless[0] else one for one in causes]
+    return [replace(cause, place=place) if cause is homeless[0] else cause for cause in causes]
 
 
 def home_of_the_lost(
     claims: Iterable[Finding],
     at: Mapping[Place, Sequence[int]],
-    found: Sequence[Hypothesis],
+    causes: Sequence[Hypothesis],
     seats: Placement,
     stop: Stop,
 ) -> AtNode | None:
@@ -151,15 +153,15 @@ def home_of_the_lost(
         for place, ones in at.items()
         if isinstance(place, AtNode)
         and not seats.ranks_on(place.node)
-        and any(fails_at_the_stop(found[k], stop) for k in ones)
+        and any(fails_at_the_stop(causes[k], stop) for k in ones)
     }
     return homes.pop() if len(lost) == 1 and len(homes) == 1 else None
 
 
-def fails_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
+def fails_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a clock, or the end of its log, dates a line that needs no other source."""
-    return is_dated_to_the_stop(one, stop) or any(
-        row.is_firm and ends_its_log(row) for row in one.rows
+    return is_dated_to_the_stop(cause, stop) or any(
+        row.is_firm and ends_its_log(row) for row in cause.rows
     )
 
 
@@ -169,15 +171,15 @@ MANY_NODES: Final = 3
 TOGETHER_NS: Final = 60 * SECOND
 
 
-def is_on_many(one: Hypothesis, stop: Stop) -> bool:
+def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
     """Whether many nodes complain at the stop of what they share, or of the program they run; or
     some, within a minute, of the same server.
     """
-    if not isinstance(one.place, Outside):
+    if not isinstance(cause.place, Outside):
         return False
     now = [
         row
-        for row in one.rows
+        for row in cause.rows
         if row.node is not None
         and (row.blame is Blame.SHARED or (of_a_process(row) and not row.is_generic))
         and stop.of(row) in (When.AT, When.AFTER)
@@ -190,8 +192,8 @@ def is_on_many(one: Hypothesis, stop: Stop) -> bool:
             of_server[row.peer].append(row)
     return any(
         first.node != second.node and (second.at_ns or 0) - (first.at_ns or 0) <= TOGETHER_NS
-        for told in of_server.values()
-        for first, second in pairwise(sorted(told, key=lambda row: row.at_ns or 0))
+        for rows in of_server.values()
+        for first, second in pairwise(sorted(rows, key=lambda row: row.at_ns or 0))
     )
 
 
@@ -201,33 +203,35 @@ def seat_of(rank: int, seats: Placement) -> Place:
     return AtRank(rank) if node is None else AtNode(node)
 
 
-def with_claim(one: Hypothesis, claim: Finding, rank: int | None) -> Hypothesis:
-    """``one`` with a claim; the rank that peers wait for stands before those that lines name,
+def with_claim(cause: Hypothesis, claim: Finding, rank: int | None) -> Hypothesis:
+    """``cause`` with a claim; the rank that peers wait for stands before those that lines name,
     but for the rank on a GPU that a line names, and where only its file is missing: then it does
     where lines name several.
     """
-    claims = one.claims if claim in one.claims else (*one.claims, claim)
+    claims = cause.claims if claim in cause.claims else (*cause.claims, claim)
     if rank is None:
-        return replace(one, claims=claims)
-    order = (*one.ranks, rank)
-    told = not claim.is_gap or (len(one.ranks) > 1 and len(claim.ranks) == 1)
-    if one.rows and not one.gpus and told:
-        order = (rank, *one.ranks)
-    return replace(one, claims=claims, ranks=tuple(dict.fromkeys(order)))
+        return replace(cause, claims=claims)
+    order = (*cause.ranks, rank)
+    stands_first = not claim.is_gap or (len(cause.ranks) > 1 and len(claim.ranks) == 1)
+    if cause.rows and not cause.gpus and stands_first:
+        order = (rank, *cause.ranks)
+    return replace(cause, claims=claims, ranks=tuple(dict.fromkeys(order)))
 
 
-def is_dated_to_the_stop(one: Hypothesis, stop: Stop) -> bool:
+def is_dated_to_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether it shows at the stop, or while ranks waited, in a line that needs no other source
     or in the trouble that several others have with it.
     """
-    told = (row for row in one.rows if row.is_firm or (one.votes >= MANY_VOTES and not row.is_mild))
-    return any(at_its_own_stop(row, stop.of(row)) for row in told)
+    telling = (
+        row for row in cause.rows if row.is_firm or (cause.votes >= MANY_VOTES and not row.is_mild)
+    )
+    return any(at_its_own_stop(row, stop.of(row)) for row in telling)
 
 
-def precedes_the_stop(one: Hypothesis, stop: Stop) -> bool:
+def precedes_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a firm line dates it to the beginning of the stop, and not to what came of it."""
-    return is_dated_to_the_stop(one, stop) and any(
-        row.is_firm and stop.of(row) is not When.AFTER for row in one.rows
+    return is_dated_to_the_stop(cause, stop) and any(
+        row.is_firm and stop.of(row) is not When.AFTER for row in cause.rows
     )
 
 
@@ -237,22 +241,22 @@ OF_A_PROCESS: Final = SOFTWARE | {Category.GPU_OOM, Category.HOST_OOM}
 LINKS: Final = frozenset({Category.NETWORK, Category.NIC, Category.NVLINK})
 
 
-def may_be_at_the_stop(one: Hypothesis, stop: Stop) -> bool:
+def may_be_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     """Whether it shows at the stop, or in a firm line that no clock dates, or in a copy of what
     a machine said there; or, of a link, both in what a machine says while ranks wait and in
     transfers that fail on it, which they do when their patience ends, or in several of these.
     """
-    if one.category in LINKS:
-        now = [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP and not row.is_mild]
+    if cause.category in LINKS:
+        now = [row for row in cause.rows if stop.of(row) in ABOUT_THE_STOP and not row.is_mild]
         if machine_and_job_say_so(row for row in now if not row.is_generic):
             return True
         if sum(row.blame is Blame.PAIR and stop.of(row) is When.AT for row in now) > 1:
             return True
-    return is_dated_to_the_stop(one, stop) or any(
+    return is_dated_to_the_stop(cause, stop) or any(
         (row.is_firm and stop.of(row) is When.UNDATED)
         or (is_echo_of_a_machine(row) and (stop.of(row) is When.AT or ends_its_log(row)))
         or (stop.is_found_late(row) and stop.of(row) in ABOUT_THE_STOP and not row.is_generic)
-        for row in one.rows
+        for row in cause.rows
     )
 
 
@@ -266,23 +270,23 @@ def is_echo_of_a_machine(row: Evidence) -> bool:
     return row.weak and row.kind in KERNEL_KINDS and not (row.is_mild or row.is_generic)
 
 
-def reaches(one: Hypothesis, place: Place) -> bool:
+def reaches(cause: Hypothesis, place: Place) -> bool:
     """Whether a cause in no node can be why a place is waited for."""
-    if isinstance(one.place, Domain):
-        return isinstance(place, AtNode) and place.node in one.place.nodes
-    if not isinstance(one.place, Outside):
+    if isinstance(cause.place, Domain):
+        return isinstance(place, AtNode) and place.node in cause.place.nodes
+    if not isinstance(cause.place, Outside):
         return False
-    if one.category is Category.STORAGE and one.votes >= MANY_VOTES:
+    if cause.category is Category.STORAGE and cause.votes >= MANY_VOTES:
         return True  # a server that several nodes lose is lost to all; not all of them print it
-    if one.category in SOFTWARE and one.votes >= MANY_NODES:
+    if cause.category in SOFTWARE and cause.votes >= MANY_NODES:
         return True  # so is a program that fails: the logs of some are not there
-    return not one.reached or (isinstance(place, AtNode) and place.node in one.reached)
+    return not cause.reached or (isinstance(place, AtNode) and place.node in cause.reached)
 
 
-def is_about(one: Hypothesis, rank: int, seats: Placement) -> bool:
+def is_about(cause: Hypothesis, rank: int, seats: Placement) -> bool:
     """Whether what failed on the node of a rank can be why that rank is waited for."""
-    if one.category not in OF_ONE_GPU or rank in one.ranks:
+    if cause.category not in OF_ONE_GPU or rank in cause.ranks:
         return True
     gpu = seats.gpu_of(rank)
-    nobody_named = all(row.rank is None for row in one.rows)
-    return nobody_named and (gpu is None or not one.gpus or gpu in one.gpus)
+    nobody_named = all(row.rank is None for row in cause.rows)
+    return nobody_named and (gpu is None or not cause.gpus or gpu in cause.gpus)

@@ -39,17 +39,17 @@ def names_two_ends(row: Evidence) -> bool:
 
 
 def gather_connections(
-    found: Sequence[Hypothesis], topology: Topology, ends: Mapping[str, Evidence], stop: Stop
+    causes: Sequence[Hypothesis], topology: Topology, ends: Mapping[str, Evidence], stop: Stop
 ) -> list[Hypothesis]:
     """Errors of connections: to the end that most complain of, or to the leaf switch of all.
 
     Connections to a node that failed for a reason of its own follow from that. ``ends`` has the
     first line in which a process of a node says that it failed.
     """
-    naming = [row for one in found for row in one.rows if names_two_ends(row)]
+    naming = [row for cause in causes for row in cause.rows if names_two_ends(row)]
     if not naming:
-        return list(found)
-    kept, naming = without_lost_peers(without_two_ends(found), naming, topology.seats)
+        return list(causes)
+    kept, naming = without_lost_peers(without_two_ends(causes), naming, topology.seats)
     if not naming:
         return kept
     pairs = complaints(naming, topology.seats, topology.nodes)
@@ -59,37 +59,37 @@ def gather_connections(
     if not pairs.others:
         return at_unknown_ends(kept, naming, stop)
     # Links flap on any other day.
-    now = [one for one in kept if one.category in CONNECTED and shows_about(one, stop)]
-    own = {one.node for one in now if one.node is not None} & pairs.others.keys()
+    now = [cause for cause in kept if cause.category in CONNECTED and shows_about(cause, stop)]
+    own = {cause.node for cause in now if cause.node is not None} & pairs.others.keys()
     switch = None if own else behind_one_switch(pairs, topology.leaf_switch)
     return [*kept, switch] if switch is not None else at_worst_ends(kept, pairs, own)
 
 
-def without_two_ends(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+def without_two_ends(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """The hypotheses with the rows that name one end; without those that have no other."""
     kept = []
-    for one in found:
-        rows = tuple(row for row in one.rows if not names_two_ends(row))
-        if rows or not one.rows:
-            kept.append(one if len(rows) == len(one.rows) else replace(one, rows=rows))
+    for cause in causes:
+        rows = tuple(row for row in cause.rows if not names_two_ends(row))
+        if rows or not cause.rows:
+            kept.append(cause if len(rows) == len(cause.rows) else replace(cause, rows=rows))
     return kept
 
 
 def at_unknown_ends(
-    found: Sequence[Hypothesis], naming: Sequence[Evidence], stop: Stop
+    causes: Sequence[Hypothesis], naming: Sequence[Evidence], stop: Stop
 ) -> list[Hypothesis]:
     """The other ends are on no known node: what is left is that somebody's link failed."""
     rows = in_time(naming, MAX_ROWS)
-    failing = [one for one in found if link_fails(one, stop)]
+    failing = [cause for cause in causes if link_fails(cause, stop)]
     if len(failing) != 1:
         also = frozenset({Category.NIC, Category.DEPENDENCY})
-        return [*found, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
+        return [*causes, Hypothesis(Category.NETWORK, Outside(), rows, also=also)]
     match = replace(
         failing[0],
         rows=in_time([*failing[0].rows, *rows], 2 * MAX_ROWS),
         also=failing[0].also | {Category.NIC},
     )
-    return [match if one is failing[0] else one for one in found]
+    return [match if cause is failing[0] else cause for cause in causes]
 
 
 def behind_one_switch(pairs: Complaints, leaf_switch: Mapping[str, str]) -> Hypothesis | None:
@@ -104,13 +104,15 @@ def behind_one_switch(pairs: Complaints, leaf_switch: Mapping[str, str]) -> Hypo
 
 
 def at_worst_ends(
-    found: Sequence[Hypothesis], pairs: Complaints, own: Collection[str]
+    causes: Sequence[Hypothesis], pairs: Complaints, own: Collection[str]
 ) -> list[Hypothesis]:
     """The errors at the ends that most complain of, and at those (``own``) whose machine says so
     too.
     """
-    kept = list(found)
-    at_node = {one.node: k for k, one in enumerate(kept) if one.category in CONNECTED and one.node}
+    kept = list(causes)
+    at_node = {
+        cause.node: k for k, cause in enumerate(kept) if cause.category in CONNECTED and cause.node
+    }
     for node in sorted({*pairs.worst(), *own}):
         if node not in at_node:
             at_node[node] = len(kept)
@@ -125,16 +127,16 @@ def at_worst_ends(
     return kept
 
 
-def link_fails(one: Hypothesis, stop: Stop) -> bool:
+def link_fails(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a machine says that a link or an adapter of a node fails at the stop."""
     return (
-        one.node is not None
-        and one.category in CONNECTED
+        cause.node is not None
+        and cause.category in CONNECTED
         and any(
             row.kind in KERNEL_KINDS
             and not (row.is_generic or row.is_mild)
             and stop.of(row) in ABOUT_THE_STOP
-            for row in one.rows
+            for row in cause.rows
         )
     )
 
@@ -171,16 +173,16 @@ def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis 
 
 
 def without_lost_peers(
-    found: Sequence[Hypothesis], naming: Sequence[Evidence], seats: Placement
+    causes: Sequence[Hypothesis], naming: Sequence[Evidence], seats: Placement
 ) -> tuple[list[Hypothesis], list[Evidence]]:
     """Errors of connections to a node, or of one, that failed first for a reason of its own."""
     firsts: dict[str, tuple[int, int]] = {}
-    for k, one in enumerate(found):
-        if one.node is None or one.category in CONNECTED or not is_sure(one):
+    for k, cause in enumerate(causes):
+        if cause.node is None or cause.category in CONNECTED or not is_sure(cause):
             continue
-        times = [row.at_ns for row in one.rows if row.is_firm and row.at_ns is not None]
-        if times and (one.node not in firsts or min(times) < firsts[one.node][0]):
-            firsts[one.node] = (min(times), k)
+        times = [row.at_ns for row in cause.rows if row.is_firm and row.at_ns is not None]
+        if times and (cause.node not in firsts or min(times) < firsts[cause.node][0]):
+            firsts[cause.node] = (min(times), k)
     followers: dict[int, int] = defaultdict(int)
     left = []
     for row in naming:
@@ -190,14 +192,14 @@ def without_lost_peers(
         first = firsts[ends[0]] if ends else None
         slack = SECOND + min(row.error_ns, 60 * SECOND)
         if first is not None and row.at_ns is not None and row.at_ns - first[0] + slack >= 0:
-            category = found[first[1]].category
+            category = causes[first[1]].category
             if category in HARDWARE or ends[0] != row.node:
                 followers[first[1]] += 1
                 continue
         left.append(row)
     kept = [
-        replace(one, followers=one.followers + followers[k]) if followers[k] else one
-        for k, one in enumerate(found)
+        replace(cause, followers=cause.followers + followers[k]) if followers[k] else cause
+        for k, cause in enumerate(causes)
     ]
     return kept, left
 
@@ -245,14 +247,14 @@ def in_one_unknown_zone(
     """
     unzoned = sorted(
         ((node, row) for node, rows in links.items() for row in rows if fits_the_stop(row, stop)),
-        key=lambda told: (by_time(told[1]), told[0]),
+        key=lambda at: (by_time(at[1]), at[0]),
     )
-    found: dict[str, dict[int, Evidence]] = defaultdict(dict)
+    together: dict[str, dict[int, Evidence]] = defaultdict(dict)
     for (node, row), (other, following) in pairwise(unzoned):
         if node != other and are_together(row, following):
-            found[node][id(row)] = row
-            found[other][id(following)] = following
-    return {node: list(rows.values()) for node, rows in found.items()}
+            together[node][id(row)] = row
+            together[other][id(following)] = following
+    return {node: list(rows.values()) for node, rows in together.items()}
 
 
 def fits_the_stop(row: Evidence, stop: Stop) -> bool:
@@ -262,27 +264,29 @@ def fits_the_stop(row: Evidence, stop: Stop) -> bool:
     return abs(row.at_ns - stop.start_ns) <= row.error_ns
 
 
-def are_together(one: Evidence, other: Evidence) -> bool:
+def are_together(row: Evidence, other: Evidence) -> bool:
     """Whether two rows of one zone lie so near that they are of one event."""
-    apart = abs((one.at_ns or 0) - (other.at_ns or 0))
-    return apart <= TOGETHER_NS + one.error_ns % HOUR + other.error_ns % HOUR
+    apart = abs((row.at_ns or 0) - (other.at_ns or 0))
+    return apart <= TOGETHER_NS + row.error_ns % HOUR + other.error_ns % HOUR
 
 
 def failing_links(
-    found: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
+    causes: Sequence[Hypothesis], stop: Stop, leaf_switch: Mapping[str, str]
 ) -> dict[str, list[Evidence]]:
     """Node -> the lines in which its kernel says that its links fail, at the stop or maybe then."""
     links = {
-        one.node: [
-            row for row in one.rows if row.kind is Kind.LINK and not (row.is_generic or row.is_mild)
+        cause.node: [
+            row
+            for row in cause.rows
+            if row.kind is Kind.LINK and not (row.is_generic or row.is_mild)
         ]
-        for one in found
-        if one.category is Category.NETWORK and one.node is not None
+        for cause in causes
+        if cause.category is Category.NETWORK and cause.node is not None
     }
     shown = {
-        node: told
+        node: rows_now
         for node, rows in links.items()
-        if (told := [row for row in rows if may_count(row, stop)])
+        if (rows_now := [row for row in rows if may_count(row, stop)])
     }
     if len(shown) < 2:
         shown |= in_one_unknown_zone(links, stop)
@@ -292,9 +296,9 @@ def failing_links(
     for node, rows in links.items():
         if leaf is None or node in shown or leaf_switch.get(node) != leaf:
             continue
-        told = [row for row in rows if ends_its_log(row) and stop.of(row) in ABOUT_THE_STOP]
-        if told:
-            shown[node] = told
+        rows_now = [row for row in rows if ends_its_log(row) and stop.of(row) in ABOUT_THE_STOP]
+        if rows_now:
+            shown[node] = rows_now
     return shown
 
 
@@ -311,38 +315,40 @@ def first_times(links: Mapping[str, Sequence[Evidence]]) -> dict[str, int]:
 
 
 def gather_switch(
-    found: Sequence[Hypothesis], leaf_switch: Mapping[str, str], stop: Stop
+    causes: Sequence[Hypothesis], leaf_switch: Mapping[str, str], stop: Stop
 ) -> list[Hypothesis]:
     """Links that go down on several nodes at once: what they have in common is the switch."""
-    shown = failing_links(found, stop, leaf_switch)
+    shown = failing_links(causes, stop, leaf_switch)
     if len(shown) < 2:
-        return list(found)
+        return list(causes)
     firsts = first_times(shown)
-    group = [one for one in found if one.category is Category.NETWORK and one.node in firsts]
-    errors = sorted((row.error_ns for one in group for row in one.rows[:1]), reverse=True)[:2]
+    group = [
+        cause for cause in causes if cause.category is Category.NETWORK and cause.node in firsts
+    ]
+    errors = sorted((row.error_ns for cause in group for row in cause.rows[:1]), reverse=True)[:2]
     apart = max(firsts.values()) - min(firsts.values())
     if apart > TOGETHER_NS + min(sum(errors), 120 * SECOND):
-        return list(found)
+        return list(causes)
     leaf = common_leaf(firsts, leaf_switch)
     # Who complains behind the same switch hangs on it too, whatever its kernel's clock says.
     group += [
-        one
-        for one in found
+        cause
+        for cause in causes
         if leaf is not None
-        and one.category is Category.NETWORK
-        and one.node is not None
-        and one.node not in firsts
-        and leaf_switch.get(one.node) == leaf
-        and any(stop.of(row) is When.AT for row in one.rows)
+        and cause.category is Category.NETWORK
+        and cause.node is not None
+        and cause.node not in firsts
+        and leaf_switch.get(cause.node) == leaf
+        and any(stop.of(row) is When.AT for row in cause.rows)
     ]
-    nodes = tuple(sorted({one.node for one in group if one.node is not None}))
-    rows = (row for one in group for row in of_now(one, stop) or shown[one.node or ""])
+    nodes = tuple(sorted({cause.node for cause in group if cause.node is not None}))
+    rows = (row for cause in group for row in of_now(cause, stop) or shown[cause.node or ""])
     merged = Hypothesis(
         Category.NETWORK,
         Domain(DomainKind.LEAF_SWITCH, leaf, nodes),
         in_time(rows, 24),
         votes=len(nodes),
-        followers=sum(one.followers for one in group),
+        followers=sum(cause.followers for cause in group),
     )
-    gone = {id(one) for one in group}
-    return [*(one for one in found if id(one) not in gone), merged]
+    gone = {id(cause) for cause in group}
+    return [*(cause for cause in causes if id(cause) not in gone), merged]

@@ -94,7 +94,7 @@ FEATURES: Final = (
     Feature("no_trouble", Sign.AGAINST, "nothing says that the job failed"),
     Feature("driver_advice", Sign.FOR, "the driver itself asks for a repair"),
 )
-NAMES: Final = tuple(one.name for one in FEATURES)
+NAMES: Final = tuple(feature.name for feature in FEATURES)
 
 
 def measure(
@@ -104,25 +104,25 @@ def measure(
 
     ``claims`` are all that detectors say; ``dumps`` whether there are any.
     """
-    firsts = [first_at(one, stop) for one in hypotheses]
+    firsts = [first_at(cause, stop) for cause in hypotheses]
     beginnings = beginnings_of(hypotheses, firsts, stop)
     strongest = sorted(((c.strength, c) for c in claims if convicts(c)), key=lambda pair: -pair[0])
-    found: list[Mapping[str, float]] = []
-    for one, first in zip(hypotheses, firsts, strict=True):
-        value = row_features(one, stop) | claim_features(one)
-        if one.rows:
-            elsewhere = next((s for s, claim in strongest if claim not in one.claims), None)
-            own = max((c.strength for c in one.claims if convicts(c)), default=None)
+    measured: list[Mapping[str, float]] = []
+    for cause, first in zip(hypotheses, firsts, strict=True):
+        value = row_features(cause, stop) | claim_features(cause)
+        if cause.rows:
+            elsewhere = next((s for s, claim in strongest if claim not in cause.claims), None)
+            own = max((c.strength for c in cause.claims if convicts(c)), default=None)
             value["claim"] = logit(own) if own is not None else -logit(elsewhere or 0.5)
         # In this order, in which the terms of the sum are added up.
-        value |= order_features(one, first, beginnings) | cause_features(one)
+        value |= order_features(cause, first, beginnings) | cause_features(cause)
         value |= {
             "no_dumps": float(not dumps),
-            "rivals": math.log1p(num_rivals(one, first, beginnings)),
+            "rivals": math.log1p(num_rivals(cause, first, beginnings)),
             "no_trouble": float(stop.job_seen and not stop.trouble),
         }
-        found.append({name: number for name, number in value.items() if number})
-    return found
+        measured.append({name: number for name, number in value.items() if number})
+    return measured
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,10 +142,10 @@ def beginnings_of(
     """The beginnings of firm errors, where there are any; else of all that general words do not
     tell alone. What needs another source does not make a firm error late.
     """
-    firm = [k for k, one in enumerate(hypotheses) if any(row.is_firm for row in one.rows)]
+    firm = [k for k, cause in enumerate(hypotheses) if any(row.is_firm for row in cause.rows)]
     counted = [
         k for k in firm if firsts[k] is not None and not is_routine(hypotheses[k], stop)
-    ] or [k for k, one in enumerate(hypotheses) if not all(row.is_generic for row in one.rows)]
+    ] or [k for k, cause in enumerate(hypotheses) if not all(row.is_generic for row in cause.rows)]
     times: list[int] = []
     at: dict[Place, int] = {}
     for k in counted:
@@ -157,17 +157,19 @@ def beginnings_of(
     return Beginnings(sorted(times), sorted(at.values()), at)
 
 
-def slack_of(one: Hypothesis) -> int:
+def slack_of(cause: Hypothesis) -> int:
     """Within how many ns something is of one moment with it."""
-    return MOMENT_NS + max((row.error_ns for row in one.rows), default=0)
+    return MOMENT_NS + max((row.error_ns for row in cause.rows), default=0)
 
 
-def order_features(one: Hypothesis, first: int | None, beginnings: Beginnings) -> dict[str, float]:
+def order_features(
+    cause: Hypothesis, first: int | None, beginnings: Beginnings
+) -> dict[str, float]:
     """Whether it was the first to go wrong, by its own beginning; empty where it has none."""
     times = beginnings.times
     if first is None or not times:
         return {}
-    slack = slack_of(one)
+    slack = slack_of(cause)
     return {
         "first": float(first <= times[0] + slack),
         "late": float(first > times[0] + slack),
@@ -175,30 +177,30 @@ def order_features(one: Hypothesis, first: int | None, beginnings: Beginnings) -
     }
 
 
-def num_rivals(one: Hypothesis, first: int | None, beginnings: Beginnings) -> int:
+def num_rivals(cause: Hypothesis, first: int | None, beginnings: Beginnings) -> int:
     """How many other places went wrong, no later than it did where that is known."""
     places = beginnings.of_places
-    latest = None if first is None else first + slack_of(one)
+    latest = None if first is None else first + slack_of(cause)
     count = len(places) if latest is None else bisect_right(places, latest)
-    own = beginnings.at.get(one.place)
+    own = beginnings.at.get(cause.place)
     if own is not None and (latest is None or own <= latest):
         count -= 1
     return max(count, 0)
 
 
-def cause_features(one: Hypothesis) -> dict[str, float]:
+def cause_features(cause: Hypothesis) -> dict[str, float]:
     """What sort of cause it is, and of what sort of place."""
     return {
-        "gpu_part": float(one.category in GPU_PARTS),
-        "host_part": float(one.category in HOST_PARTS),
-        "network": float(one.category is Category.NETWORK),
-        "outer": float(one.category in OUTER),
-        "unattributed": float(one.category is Category.NCCL_TIMEOUT),
-        "software": float(one.category not in ATTRIBUTED),
-        "in_no_node": float(one.in_no_node),
-        "domain": float(isinstance(one.place, Domain)),
-        "votes": math.log1p(one.votes),
-        "unplaced": float(isinstance(one.place, Unplaced)),
+        "gpu_part": float(cause.category in GPU_PARTS),
+        "host_part": float(cause.category in HOST_PARTS),
+        "network": float(cause.category is Category.NETWORK),
+        "outer": float(cause.category in OUTER),
+        "unattributed": float(cause.category is Category.NCCL_TIMEOUT),
+        "software": float(cause.category not in ATTRIBUTED),
+        "in_no_node": float(cause.in_no_node),
+        "domain": float(isinstance(cause.place, Domain)),
+        "votes": math.log1p(cause.votes),
+        "unplaced": float(isinstance(cause.place, Unplaced)),
     }
 
 
@@ -222,13 +224,13 @@ def witness_of(row: Evidence) -> str:
     return "kernel" if row.kind in KERNEL_KINDS else "job"
 
 
-def row_features(one: Hypothesis, stop: Stop) -> dict[str, float]:
+def row_features(cause: Hypothesis, stop: Stop) -> dict[str, float]:
     """The best row of each sort of witness, and when it was printed.
 
     Where one of them speaks of the stop, what others said at other times takes nothing from it.
     """
-    found: dict[str, float] = {}
-    grave = [row for row in one.rows if not row.is_mild]
+    features: dict[str, float] = {}
+    grave = [row for row in cause.rows if not row.is_mild]
     best: dict[str, When] = {}
     for row in grave:
         sort, when = witness_of(row), stop.of(row)
@@ -236,44 +238,44 @@ def row_features(one: Hypothesis, stop: Stop) -> dict[str, float]:
     at_stop = any(when is When.AT for when in best.values())
     for sort, when in best.items():
         if when in SPEAKS_FOR or not at_stop:
-            found[f"{sort}_{when}"] = 1.0
-    words = {(row.signature, row.code) for row in one.rows if stop.of(row) is When.AT}
-    found["habit"] = float(
+            features[f"{sort}_{when}"] = 1.0
+    words = {(row.signature, row.code) for row in cause.rows if stop.of(row) is When.AT}
+    features["habit"] = float(
         any(
             (row.signature, row.code) in words and stop.of(row) in (When.BEFORE, When.STALE)
-            for row in one.rows
+            for row in cause.rows
         )
     )
-    found["mild_only"] = float(bool(one.rows) and not grave)
-    found["both_sources"] = float({"kernel", "job"} <= best.keys())
-    found["followers"] = math.log1p(min(one.followers, MOST_FOLLOWERS))
-    found["driver_advice"] = float(any(row.fields.get("action", "") for row in one.rows))
+    features["mild_only"] = float(bool(cause.rows) and not grave)
+    features["both_sources"] = float({"kernel", "job"} <= best.keys())
+    features["followers"] = math.log1p(min(cause.followers, MOST_FOLLOWERS))
+    features["driver_advice"] = float(any(row.fields.get("action", "") for row in cause.rows))
     errors = len({(row.signature, row.gpu) for row in grave})
-    found["burst"] = math.log1p(min(errors, MOST_ERRORS) - 1) if grave else 0.0
-    return found
+    features["burst"] = math.log1p(min(errors, MOST_ERRORS) - 1) if grave else 0.0
+    return features
 
 
-def claim_features(one: Hypothesis) -> dict[str, float]:
+def claim_features(cause: Hypothesis) -> dict[str, float]:
     """What the detectors say of this place."""
-    possible = any(claim.ranks and not convicts(claim) for claim in one.claims)
-    on_gpu = bool(one.gpus) and any(
-        rank in claim.ranks for claim in one.claims for rank in one.ranks[: len(one.gpus)]
+    possible = any(claim.ranks and not convicts(claim) for claim in cause.claims)
+    on_gpu = bool(cause.gpus) and any(
+        rank in claim.ranks for claim in cause.claims for rank in cause.ranks[: len(cause.gpus)]
     )
-    absent = {rank for claim in one.claims if claim.is_gap for rank in claim.ranks}
-    gone = one.node is not None and len(absent & set(one.ranks)) > 1
+    absent = {rank for claim in cause.claims if claim.is_gap for rank in claim.ranks}
+    gone = cause.node is not None and len(absent & set(cause.ranks)) > 1
     return {
         "claim_possible": float(possible),
-        "claim_fabric": float(any(not claim.ranks for claim in one.claims)),
+        "claim_fabric": float(any(not claim.ranks for claim in cause.claims)),
         "gpu_of_claim": float(on_gpu),
         "node_gone": float(gone),
     }
 
 
-def first_at(one: Hypothesis, stop: Stop) -> int | None:
+def first_at(cause: Hypothesis, stop: Stop) -> int | None:
     """When the hypothesis first showed itself about the stop."""
     times = [
         row.at_ns
-        for row in one.rows
+        for row in cause.rows
         if row.at_ns is not None and not row.is_mild and stop.of(row) in (When.AT, When.AFTER)
     ]
     return min(times, default=None)

@@ -19,61 +19,63 @@ from triage.domain.evidence import Trait
 __all__ = ["without_meetings", "without_outcries", "without_spread"]
 
 
-def without_outcries(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def without_outcries(hypotheses: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """A failure that says neither why nor where follows from the one cause that a line names."""
     causes = [
         k
-        for k, one in enumerate(found)
-        if one.category is not Category.NCCL_TIMEOUT
-        and any(not row.is_mild and stop.of(row) not in EARLIER for row in one.rows)
+        for k, cause in enumerate(hypotheses)
+        if cause.category is not Category.NCCL_TIMEOUT
+        and any(not row.is_mild and stop.of(row) not in EARLIER for row in cause.rows)
     ]
     if len(causes) != 1:
-        return list(found)
+        return list(hypotheses)
     (cause,) = causes
     gone = {
         k
-        for k, one in enumerate(found)
-        if one.category is Category.NCCL_TIMEOUT and isinstance(one.place, Unplaced) and one.rows
+        for k, cause in enumerate(hypotheses)
+        if cause.category is Category.NCCL_TIMEOUT
+        and isinstance(cause.place, Unplaced)
+        and cause.rows
     }
-    more = sum(len(found[k].rows) for k in gone)
+    more = sum(len(hypotheses[k].rows) for k in gone)
     return [
-        replace(one, followers=one.followers + more) if k == cause else one
-        for k, one in enumerate(found)
+        replace(hypothesis, followers=hypothesis.followers + more) if k == cause else hypothesis
+        for k, hypothesis in enumerate(hypotheses)
         if k not in gone
     ]
 
 
-def without_spread(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def without_spread(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """What the one GPU that computes wrong makes of everybody's numbers follows from it."""
     wrong = [
         k
-        for k, one in enumerate(found)
-        if one.category is Category.SDC
-        and one.names_somebody
-        and is_sure(one)
-        and shows_about(one, stop)
+        for k, cause in enumerate(causes)
+        if cause.category is Category.SDC
+        and cause.names_somebody
+        and is_sure(cause)
+        and shows_about(cause, stop)
     ]
     spread = [
         k
-        for k, one in enumerate(found)
-        if one.category is Category.NUMERICAL and not one.names_somebody
+        for k, cause in enumerate(causes)
+        if cause.category is Category.NUMERICAL and not cause.names_somebody
     ]
     if len(wrong) != 1 or not spread:
-        return list(found)
-    more = sum(len(found[k].rows) for k in spread)
+        return list(causes)
+    more = sum(len(causes[k].rows) for k in spread)
     return [
-        replace(one, followers=one.followers + more) if k == wrong[0] else one
-        for k, one in enumerate(found)
+        replace(cause, followers=cause.followers + more) if k == wrong[0] else cause
+        for k, cause in enumerate(causes)
         if k not in spread
     ]
 
 
-def without_meetings(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+def without_meetings(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Without the loss of the store, where anything else went wrong: it follows from that."""
-    if any(is_sure(one) and not is_of_a_meeting(one) for one in found):
-        return [one for one in found if not is_of_a_meeting(one)]
-    return list(found)
+    if any(is_sure(cause) and not is_of_a_meeting(cause) for cause in causes):
+        return [cause for cause in causes if not is_of_a_meeting(cause)]
+    return list(causes)
 
 
-def is_of_a_meeting(one: Hypothesis) -> bool:
-    return bool(one.rows) and all(Trait.RENDEZVOUS in row.traits for row in one.rows)
+def is_of_a_meeting(cause: Hypothesis) -> bool:
+    return bool(cause.rows) and all(Trait.RENDEZVOUS in row.traits for row in cause.rows)

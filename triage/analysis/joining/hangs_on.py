@@ -74,12 +74,12 @@ def hangs_on(
     ``top`` is the first place that was weighed; ``dumps`` says whether there are any, and
     ``again(with_dumps, logs)`` weighs the incident once more.
     """
-    found = []
+    hangs = []
     for source, with_dumps, left in trials(decision, top, logs, dumps=dumps):
         if with_dumps or any(file.lines for file in left.files):
             other = again(with_dumps, left)
-            found.append(hang(source, decision, other))
-    return tuple(found)
+            hangs.append(hang(source, decision, other))
+    return tuple(hangs)
 
 
 def trials(

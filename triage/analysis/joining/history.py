@@ -37,36 +37,36 @@ def in_order_of_history(
 
     ``role_of`` says how a belief would stand among the suspects, None where it would not.
     """
-    found = list(ranked)
+    ordered = list(ranked)
     if not priors:
-        return found
+        return ordered
     slots = []
     seen = set()
-    for slot, one in enumerate(found):
-        cause = one.hypothesis
+    for slot, belief in enumerate(ordered):
+        cause = belief.hypothesis
         if cause.node is None or cause.place in seen:
             continue
         seen.add(cause.place)
-        if cause.category in EXCHANGED and role_of(one) is not None:
+        if cause.category in EXCHANGED and role_of(belief) is not None:
             slots.append(slot)
-    beliefs = [one.at_place for one in found]
+    beliefs = [belief.at_place for belief in ordered]
 
     def key(slot: int) -> tuple[Role | None, Any]:
-        one = found[slot]
-        return role_of(one), (one.hypothesis.category, bool(one.hypothesis.rows))
+        belief = ordered[slot]
+        return role_of(belief), (belief.hypothesis.category, bool(belief.hypothesis.rows))
 
     for group in groups(slots, key, beliefs):
-        before = [found[slot] for slot in group]
+        before = [ordered[slot] for slot in group]
         role = role_of(before[0])
-        after = sorted(before, key=lambda one: -weight_of(one.hypothesis.node, priors))
+        after = sorted(before, key=lambda belief: -weight_of(belief.hypothesis.node, priors))
         exchanged = [
-            replace(one, probability=held.probability, at_place=held.at_place)
-            for one, held in zip(after, before, strict=True)
+            replace(belief, probability=held.probability, at_place=held.at_place)
+            for belief, held in zip(after, before, strict=True)
         ]
-        if all(role_of(one) is role for one in exchanged):  # nobody is convicted by history
-            for slot, one in zip(group, exchanged, strict=True):
-                found[slot] = one
-    return found
+        if all(role_of(belief) is role for belief in exchanged):  # nobody is convicted by history
+            for slot, belief in zip(group, exchanged, strict=True):
+                ordered[slot] = belief
+    return ordered
 
 
 def groups(
@@ -78,15 +78,15 @@ def groups(
 
     Possible ones are alike within ``NEARLY``; convicted ones only where nothing tells them apart.
     """
-    found: dict[tuple[Role | None, Any], list[list[int]]] = {}
+    by_key: dict[tuple[Role | None, Any], list[list[int]]] = {}
     for slot in slots:
-        of_key = found.setdefault(key(slot), [])
+        of_key = by_key.setdefault(key(slot), [])
         apart = NEARLY if key(slot)[0] is Role.POSSIBLE else EQUAL
         if of_key and beliefs[of_key[-1][0]] - beliefs[slot] <= apart:
             of_key[-1].append(slot)
         else:
             of_key.append([slot])
-    return [group for of_key in found.values() for group in of_key if len(group) > 1]
+    return [group for of_key in by_key.values() for group in of_key if len(group) > 1]
 
 
 def weight_of(node: str | None, priors: Priors) -> int:
@@ -99,11 +99,13 @@ def with_history(suspects: tuple[Suspect, ...], priors: Priors) -> tuple[Suspect
     if not priors:
         return suspects
     return tuple(
-        replace(one, because=(*one.because[: MAX_REASONS - 1], Because(DETECTOR, prior.text)))
-        if (prior := priors.get(one.node or "")) is not None
+        replace(
+            suspect, because=(*suspect.because[: MAX_REASONS - 1], Because(DETECTOR, prior.text))
+        )
+        if (prior := priors.get(suspect.node or "")) is not None
         and prior.weight
-        and one.role is not Role.AFFECTED
-        and one.category in OF_THE_NODE
-        else one
-        for one in suspects
+        and suspect.role is not Role.AFFECTED
+        and suspect.category in OF_THE_NODE
+        else suspect
+        for suspect in suspects
     )

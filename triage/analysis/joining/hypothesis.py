@@ -92,14 +92,14 @@ def in_time(rows: Iterable[Evidence], most: int | None = None) -> tuple[Evidence
     return tuple(sorted(rows, key=by_time)[:most])
 
 
-def shows_about(one: Hypothesis, stop: Stop) -> bool:
+def shows_about(cause: Hypothesis, stop: Stop) -> bool:
     """Whether any of its lines is not of another time than the stop."""
-    return any(stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+    return any(stop.of(row) in ABOUT_THE_STOP for row in cause.rows)
 
 
-def of_now(one: Hypothesis, stop: Stop) -> list[Evidence]:
+def of_now(cause: Hypothesis, stop: Stop) -> list[Evidence]:
     """A few of its rows about the stop."""
-    return [row for row in one.rows if stop.of(row) in ABOUT_THE_STOP][:4]
+    return [row for row in cause.rows if stop.of(row) in ABOUT_THE_STOP][:4]
 
 
 def may_count(row: Evidence, stop: Stop) -> bool:
@@ -109,16 +109,16 @@ def may_count(row: Evidence, stop: Stop) -> bool:
     return stop.of(row) in ABOUT_THE_STOP and (row.is_firm or row.at_ns is not None)
 
 
-def is_sure(one: Hypothesis) -> bool:
+def is_sure(cause: Hypothesis) -> bool:
     """Whether rows alone would accuse the place of it."""
-    return one.category is not Category.NCCL_TIMEOUT and any(row.is_firm for row in one.rows)
+    return cause.category is not Category.NCCL_TIMEOUT and any(row.is_firm for row in cause.rows)
 
 
-def is_routine(one: Hypothesis, stop: Stop) -> bool:
+def is_routine(cause: Hypothesis, stop: Stop) -> bool:
     """Whether programs fail like that on its node on other days too: whoever tries things there
     is no cause of a stop, makes no error of the job late, and is no rival of it.
     """
-    other_days = {(r.signature, r.code) for r in one.rows if stop.of(r) is When.STALE}
-    return one.category in SOFTWARE and all(
-        (row.signature, row.code) in other_days for row in one.rows if not row.is_mild
+    other_days = {(r.signature, r.code) for r in cause.rows if stop.of(r) is When.STALE}
+    return cause.category in SOFTWARE and all(
+        (row.signature, row.code) in other_days for row in cause.rows if not row.is_mild
     )

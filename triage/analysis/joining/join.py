@@ -52,13 +52,13 @@ def join(
     well = health_of(sources.progress)[0].well and not any(is_failing(row) for row in rows)
     if sources.claims and well:
         # A job that moves loses no rank: a file was not collected.
-        sources = replace(sources, claims=[one for one in sources.claims if not one.is_gap])
+        sources = replace(sources, claims=[claim for claim in sources.claims if not claim.is_gap])
     claims = sources.claims
     trust = 1.0 - TRUST_LOST * (1.0 - sources.share_of_ranks_read)
 
-    def believed(told: Sequence[Evidence]) -> tuple[list[Belief], list[Belief]]:
+    def believed(rows: Sequence[Evidence]) -> tuple[list[Belief], list[Belief]]:
         """What is believed of rows, and what of that is worth naming."""
-        hypotheses = hypotheses_of(claims, told, topology, stop)
+        hypotheses = hypotheses_of(claims, rows, topology, stop)
         dumps = sources.case is not None
         found = believe(hypotheses, claims, stop, model, trust=trust, dumps=dumps)
         found = in_order_of_history(found, standings, role_alone)

@@ -59,14 +59,14 @@ def unheard(
     if any(file.node is None for file in kernel):
         return ()
     names = {file.node for file in kernel if file.node is not None}
-    heard = names | {seats.node_of_address(name) for name in names}
-    heard |= {row.node for row in evidence if row.origin is Origin.KERNEL_LOG}
+    with_log = names | {seats.node_of_address(name) for name in names}
+    with_log |= {row.node for row in evidence if row.origin is Origin.KERNEL_LOG}
     wanted = (
-        one.node
-        for one in suspects
-        if one.node is not None
-        and one.role is not Role.AFFECTED
-        and one.category in SETTLED_BY_KERNEL
-        and one.node not in heard
+        suspect.node
+        for suspect in suspects
+        if suspect.node is not None
+        and suspect.role is not Role.AFFECTED
+        and suspect.category in SETTLED_BY_KERNEL
+        and suspect.node not in with_log
     )
     return tuple(dict.fromkeys(wanted))[:MAX_NODES]

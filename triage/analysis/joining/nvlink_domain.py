@@ -18,33 +18,33 @@ ECHO_XIDS: Final = frozenset({144, 145, 146, 147, 148, 150, 45, 43})
 ECHO_NS: Final = 600 * SECOND
 
 
-def with_domain_roots(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+def with_domain_roots(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Without hypotheses that only echo the root of their NVLink domain, which has more followers.
 
     The GPU of the root line stands first, whatever severity its echoes print.
     """
-    roots = [one for one in found if any(is_root(row) for row in one.rows)]
-    if len({one.place for one in roots}) != 1:
-        return list(found)
-    root = min(roots, key=lambda one: one.category is not Category.NVLINK)
+    roots = [cause for cause in causes if any(is_root(row) for row in cause.rows)]
+    if len({cause.place for cause in roots}) != 1:
+        return list(causes)
+    root = min(roots, key=lambda cause: cause.category is not Category.NVLINK)
     first = in_time(row for row in root.rows if is_root(row))
     echoes = [
-        one
-        for one in found
-        if one is not root and one.rows and all(is_echo(row, first) for row in one.rows)
+        cause
+        for cause in causes
+        if cause is not root and cause.rows and all(is_echo(row, first) for row in cause.rows)
     ]
     if not echoes:
-        return list(found)
+        return list(causes)
     rest = in_time(row for row in root.rows if not is_root(row))
     own = tuple(dict.fromkeys(row.gpu for row in (*first, *rest) if row.gpu is not None))
-    told = replace(
+    whole = replace(
         root,
         rows=(*first, *rest),
         gpus=own,
-        followers=root.followers + sum(len(one.rows) for one in echoes),
+        followers=root.followers + sum(len(cause.rows) for cause in echoes),
     )
-    gone = {id(one) for one in echoes}
-    return [told if one is root else one for one in found if id(one) not in gone]
+    gone = {id(cause) for cause in echoes}
+    return [whole if cause is root else cause for cause in causes if id(cause) not in gone]
 
 
 def is_root(row: Evidence) -> bool:

@@ -44,16 +44,16 @@ def tell_unnamed_ones(
         return
     if len(ranks) != 1 or None in ranks:
         return
-    told = [
+    parts = [
         category
         for category, rows in grouped.items()
         if category is not Category.NCCL_TIMEOUT
         and any(row.gpu and seats.rank_of_gpu(place.node, row.gpu) in ranks for row in rows)
         and not all(row.is_generic or row.is_mild for row in rows)
     ]
-    if len(told) == 1:
-        grouped[told[0]] = sorted(
-            [*grouped[told[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=by_time
+    if len(parts) == 1:
+        grouped[parts[0]] = sorted(
+            [*grouped[parts[0]], *grouped.pop(Category.NCCL_TIMEOUT)], key=by_time
         )
 
 
@@ -64,23 +64,23 @@ def names_a_part(row: Evidence, stop: Stop) -> bool:
     return machine and not row.is_generic and stop.of(row) in ABOUT_THE_STOP
 
 
-def with_gpus_of_unnamed_errors(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+def with_gpus_of_unnamed_errors(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """A device error that names no part is the GPU's where one rank alone has it: a program that
     is wrong is so on many.
     """
     unnamed = [
-        one
-        for one in found
-        if one.category is Category.NCCL_TIMEOUT
-        and one.rows
-        and all(row.kind is Kind.CUDA and row.category is None for row in one.rows)
+        cause
+        for cause in causes
+        if cause.category is Category.NCCL_TIMEOUT
+        and cause.rows
+        and all(row.kind is Kind.CUDA and row.category is None for row in cause.rows)
     ]
     if len(unnamed) != 1 or len(unnamed[0].ranks) != 1 or unnamed[0].in_no_node:
-        return list(found)
+        return list(causes)
     of_software = (Category.SOFTWARE_FRAMEWORK, Category.SOFTWARE_USER)
     return [
-        replace(one, category=Category.GPU, also=one.also.union(of_software))
-        if one is unnamed[0]
-        else one
-        for one in found
+        replace(cause, category=Category.GPU, also=cause.also.union(of_software))
+        if cause is unnamed[0]
+        else cause
+        for cause in causes
     ]

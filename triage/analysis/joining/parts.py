@@ -29,16 +29,16 @@ MOST_AT_ONCE: Final = 2
 REPEATS: Final = 3
 
 
-def refined(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
-    """``one``, of whose node all ``rows`` are, with the part that they prove together."""
-    if one.category is Category.GPU and any(is_lost_gpu(row) for row in one.rows):
-        return what_lost_gpus_hang_on(one, rows)
-    if one.category in SOFTWARE:
-        return chip_that_repeats(one, rows, stop)
-    return one
+def refined(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
+    """``cause``, of whose node all ``rows`` are, with the part that they prove together."""
+    if cause.category is Category.GPU and any(is_lost_gpu(row) for row in cause.rows):
+        return what_lost_gpus_hang_on(cause, rows)
+    if cause.category in SOFTWARE:
+        return chip_that_repeats(cause, rows, stop)
+    return cause
 
 
-def what_lost_gpus_hang_on(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
+def what_lost_gpus_hang_on(cause: Hypothesis, rows: Sequence[Evidence]) -> Hypothesis:
     """A node that loses several GPUs at once lost what they hang on, not each of them."""
     lost = [row for row in rows if row.gpu and is_lost_gpu(row) and not row.weak]
     newest = max((row.at_ns for row in lost if row.at_ns is not None), default=None)
@@ -46,15 +46,15 @@ def what_lost_gpus_hang_on(one: Hypothesis, rows: Sequence[Evidence]) -> Hypothe
         lost = [row for row in lost if newest - (row.at_ns or 0) <= LOST_TOGETHER_NS]
     count = len({row.gpu for row in lost})
     if count < 2:
-        return one
+        return cause
     category = Category.CHASSIS if count >= CHASSIS_GPUS else Category.IO_BOARD
     if any(row.kind is Kind.POWER for row in rows):
         category = Category.POWER
     also = {Category.CHASSIS, Category.POWER, Category.IO_BOARD, Category.GPU} - {category}
-    return replace(one, category=category, also=one.also | also)
+    return replace(cause, category=category, also=cause.also | also)
 
 
-def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
+def chip_that_repeats(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """One GPU that repeats an application's fault at one place of its chip: the GPU."""
     faults = [row for row in rows if row.kind is Kind.XID and row.code in APPLICATION_XIDS]
     now = [
@@ -66,13 +66,17 @@ def chip_that_repeats(one: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> 
     # several GPUs show at once is the code that runs on them.
     repeating = {row.gpu for row in now if repeats(row, faults, stop)}
     if len(repeating) != 1 or len({row.gpu for row in now}) > MOST_AT_ONCE:
-        return one
+        return cause
     gpu = repeating.pop()
-    if gpu is None or not any(row.gpu == gpu for row in one.rows):
-        return one
-    own = tuple(row for row in one.rows if row.gpu in (gpu, None))
+    if gpu is None or not any(row.gpu == gpu for row in cause.rows):
+        return cause
+    own = tuple(row for row in cause.rows if row.gpu in (gpu, None))
     return replace(
-        one, category=Category.GPU, rows=own, gpus=(gpu,), also=one.also | SOFTWARE - {one.category}
+        cause,
+        category=Category.GPU,
+        rows=own,
+        gpus=(gpu,),
+        also=cause.also | SOFTWARE - {cause.category},
     )
 
 

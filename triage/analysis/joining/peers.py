@@ -42,20 +42,20 @@ def complaints(
 
     An address that all ``nodes`` but one complain of is that one's.
     """
-    found = Complaints()
+    pairs = Complaints()
     rows = list(rows)
     left = by_elimination(rows, seats, nodes)
     for row in rows:
         peer = named_node(row, seats) or left.get(host_of(row.peer))
         if row.blame not in NAMING or row.node is None or peer is None or peer == row.node:
             continue
-        found.others[row.node].add(peer)
-        found.others[peer].add(row.node)
-        found.blamed_by[peer].add(row.node)
+        pairs.others[row.node].add(peer)
+        pairs.others[peer].add(row.node)
+        pairs.blamed_by[peer].add(row.node)
         for node in (row.node, peer):
-            if len(found.rows[node]) < 16:
-                found.rows[node].append(row)
-    return found
+            if len(pairs.rows[node]) < 16:
+                pairs.rows[node].append(row)
+    return pairs
 
 
 def by_elimination(
@@ -67,11 +67,11 @@ def by_elimination(
         if row.peer is not None and row.node is not None and named_node(row, seats) is None:
             reporters[host_of(row.peer)].add(row.node)
     everybody = frozenset(nodes)
-    found = {}
+    by_address = {}
     for address, complaining in sorted(reporters.items()):
         if len(complaining) == len(everybody) - 1 and complaining <= everybody:
-            (found[address],) = everybody - complaining
-    return found
+            (by_address[address],) = everybody - complaining
+    return by_address
 
 
 def host_of(peer: str | None) -> str:

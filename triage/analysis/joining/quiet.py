@@ -99,13 +99,13 @@ def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> 
 
 def slow_places(progress: JobProgress, seats: Placement) -> dict[str | int, list[SlowRank]]:
     """Node (or rank) -> its ranks that are slower than their peers; empty where many are."""
-    found: dict[str | int, list[SlowRank]] = {}
-    for one in progress.slow_ranks:
-        node = one.node or (seats.node_of(one.rank) if one.rank is not None else None)
-        place = node if node is not None else one.rank
+    by_place: dict[str | int, list[SlowRank]] = {}
+    for slow in progress.slow_ranks:
+        node = slow.node or (seats.node_of(slow.rank) if slow.rank is not None else None)
+        place = node if node is not None else slow.rank
         if place is not None:
-            found.setdefault(place, []).append(one)
-    return found if len(found) <= FEW_SLOW_NODES else {}
+            by_place.setdefault(place, []).append(slow)
+    return by_place if len(by_place) <= FEW_SLOW_NODES else {}
 
 
 def slowed_by(slow: Mapping[str | int, Sequence[SlowRank]]) -> Decision:

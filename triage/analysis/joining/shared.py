@@ -53,24 +53,26 @@ MAX_ROWS: Final = 24
 NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
 
 
-def gather_shared(found: Sequence[Hypothesis], topology: Topology, stop: Stop) -> list[Hypothesis]:
+def gather_shared(causes: Sequence[Hypothesis], topology: Topology, stop: Stop) -> list[Hypothesis]:
     """One hypothesis for what many nodes, or none in particular, show at the stop."""
     alike: dict[Category, list[Hypothesis]] = defaultdict(list)
-    for one in found:
-        outside_already = one.in_no_node and one.category is not Category.STORAGE
-        if one.category not in OUTSIDE or outside_already:
+    for cause in causes:
+        outside_already = cause.in_no_node and cause.category is not Category.STORAGE
+        if cause.category not in OUTSIDE or outside_already:
             continue
-        if shows_about(one, stop) and not is_routine(one, stop):
-            alike[kin_of(one.category)].append(one)
+        if shows_about(cause, stop) and not is_routine(cause, stop):
+            alike[kin_of(cause.category)].append(cause)
     merged: list[Hypothesis] = []
     gone: set[int] = set()
     for _, kin in sorted(alike.items()):
-        everybody = [one for one in kin if any(may_count(row, stop) for row in one.rows)] or kin
+        everybody = [
+            cause for cause in kin if any(may_count(row, stop) for row in cause.rows)
+        ] or kin
         shared = shared_cause(everybody, topology, stop)
         if shared is not None:
-            gone |= {id(one) for one in everybody}
+            gone |= {id(cause) for cause in everybody}
             merged.append(shared)
-    return [one for one in found if id(one) not in gone] + merged
+    return [cause for cause in causes if id(cause) not in gone] + merged
 
 
 def shared_cause(
@@ -78,16 +80,16 @@ def shared_cause(
 ) -> Hypothesis | None:
     """The one cause of what ``everybody`` shows; None where each may have its own."""
     # What only some show for certain, the others may show as a consequence.
-    group = [one for one in everybody if is_sure_now(one, stop)] or everybody
+    group = [cause for cause in everybody if is_sure_now(cause, stop)] or everybody
     category = commonest(group)
     if category is Category.SOFTWARE_USER and faults_on_devices(group, stop):
         category = Category.SOFTWARE_FRAMEWORK
-    places = {one.place for one in group} - {Unplaced(), Outside()}
-    nodes = nodes_of(group).union(*(one.reached for one in group))
+    places = {cause.place for cause in group} - {Unplaced(), Outside()}
+    nodes = nodes_of(group).union(*(cause.reached for cause in group))
     leaf = common_leaf(nodes, topology.leaf_switch)
     behind_leaf = category is Category.NETWORK and leaf is not None and len(places) > 1
     served = category is Category.STORAGE and any(
-        row.blame is Blame.SHARED for one in group for row in one.rows
+        row.blame is Blame.SHARED for cause in group for row in cause.rows
     )
     num_nodes = max(len(topology.nodes), 1)
     enough = (
@@ -101,20 +103,20 @@ def shared_cause(
     place: Place = Outside(reached)
     if behind_leaf:
         place = Domain(DomainKind.LEAF_SWITCH, leaf, reached)
-    rows = in_time((row for one in group[:MAX_GROUP] for row in of_now(one, stop)), MAX_ROWS)
+    rows = in_time((row for cause in group[:MAX_GROUP] for row in of_now(cause, stop)), MAX_ROWS)
     return Hypothesis(
         category,
         place,
         rows,
-        also=frozenset(also for one in group for also in one.also),
-        followers=sum(one.followers for one in group),
+        also=frozenset(also for cause in group for also in cause.also),
+        followers=sum(cause.followers for cause in group),
         votes=len(places),
     )
 
 
 def nodes_of(group: Iterable[Hypothesis]) -> set[str]:
     """The nodes that hypotheses are on."""
-    return {one.node for one in group if one.node is not None}
+    return {cause.node for cause in group if cause.node is not None}
 
 
 def kin_of(category: Category) -> Category:
@@ -126,7 +128,7 @@ def faults_on_devices(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether GPUs fault alike while no process raises an error of its own: it is in a kernel
     that all of them run, and those are libraries' far more often than the user's.
     """
-    now = [row for one in group for row in of_now(one, stop)]
+    now = [row for cause in group for row in of_now(cause, stop)]
     return any(row.kind is Kind.XID for row in now) and all(
         row.kind in (Kind.XID, Kind.CUDA) for row in now
     )
@@ -134,49 +136,51 @@ def faults_on_devices(group: Sequence[Hypothesis], stop: Stop) -> bool:
 
 def commonest(group: Sequence[Hypothesis]) -> Category:
     """The category that most places show."""
-    count = Counter(one.category for one in group)
+    count = Counter(cause.category for cause in group)
     return min(count, key=lambda category: (-count[category], category))
 
 
-def merged_alike(found: Sequence[Hypothesis]) -> list[Hypothesis]:
+def merged_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """One hypothesis for each category outside of all nodes, or at none that is told."""
     alike: dict[tuple[Category, Place], list[Hypothesis]] = defaultdict(list)
-    for one in found:
-        if not one.names_somebody and one.rows:
-            alike[one.category, one.place].append(one)
+    for cause in causes:
+        if not cause.names_somebody and cause.rows:
+            alike[cause.category, cause.place].append(cause)
     firsts = {}
     for group in alike.values():
         firsts[id(group[0])] = group[0]
         if len(group) > 1:
             firsts[id(group[0])] = replace(
                 group[0],
-                rows=in_time((row for one in group[:MAX_GROUP] for row in one.rows[:4]), MAX_ROWS),
-                also=frozenset(also for one in group for also in one.also),
-                followers=sum(one.followers for one in group),
+                rows=in_time(
+                    (row for cause in group[:MAX_GROUP] for row in cause.rows[:4]), MAX_ROWS
+                ),
+                also=frozenset(also for cause in group for also in cause.also),
+                followers=sum(cause.followers for cause in group),
                 votes=len(group),
             )
-    gone = {id(one) for group in alike.values() for one in group} - set(firsts)
-    return [firsts.get(id(one), one) for one in found if id(one) not in gone]
+    gone = {id(cause) for group in alike.values() for cause in group} - set(firsts)
+    return [firsts.get(id(cause), cause) for cause in causes if id(cause) not in gone]
 
 
 def printed_everywhere(
-    found: Sequence[Hypothesis], nodes: Collection[str], seats: Placement
+    causes: Sequence[Hypothesis], nodes: Collection[str], seats: Placement
 ) -> list[Hypothesis]:
     """A line of software that half of all ranks print is in no node."""
-    told = [len(seats.ranks_on(node)) for node in nodes]
-    half = (sum(told) or USUAL_RANKS * len(told)) / 2
-    most = max(half, max(told, default=0), USUAL_RANKS)
+    ranks_per_node = [len(seats.ranks_on(node)) for node in nodes]
+    half = (sum(ranks_per_node) or USUAL_RANKS * len(ranks_per_node)) / 2
+    most = max(half, max(ranks_per_node, default=0), USUAL_RANKS)
     world = seats.world_size or 0
     return [
-        replace(one, place=Outside())
-        if one.category in SOFTWARE
+        replace(cause, place=Outside())
+        if cause.category in SOFTWARE
         and (
-            any(of_a_process(row) and row.count > most for row in one.rows)
-            if isinstance(one.place, Unplaced)
-            else 2 * most_that_say_one(one) >= max(world, USUAL_RANKS)
+            any(of_a_process(row) and row.count > most for row in cause.rows)
+            if isinstance(cause.place, Unplaced)
+            else 2 * most_that_say_one(cause) >= max(world, USUAL_RANKS)
         )
-        else one
-        for one in found
+        else cause
+        for cause in causes
     ]
 
 
@@ -185,19 +189,21 @@ OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
 
 
 def unsure_where_one_is_heard(
-    found: Sequence[Hypothesis], rows: Sequence[Evidence], nodes: Collection[str]
+    causes: Sequence[Hypothesis], rows: Sequence[Evidence], nodes: Collection[str]
 ) -> list[Hypothesis]:
     """Where the processes of one node alone are heard and several of them say the same of their
     program, the others may have said so too: it needs another source.
     """
-    heard = {row.node for row in rows if is_heard(row) or row.kind is Kind.IDENTITY}
-    if len(heard) != 1 or None in heard or len(nodes) < 2:
-        return list(found)
+    speaking = {row.node for row in rows if is_heard(row) or row.kind is Kind.IDENTITY}
+    if len(speaking) != 1 or None in speaking or len(nodes) < 2:
+        return list(causes)
     return [
-        replace(one, rows=tuple(replace(row, weak=True) for row in one.rows))
-        if one.category in OF_THE_PROGRAM and one.node in heard and is_said_by_several(one.rows)
-        else one
-        for one in found
+        replace(cause, rows=tuple(replace(row, weak=True) for row in cause.rows))
+        if cause.category in OF_THE_PROGRAM
+        and cause.node in speaking
+        and is_said_by_several(cause.rows)
+        else cause
+        for cause in causes
     ]
 
 
@@ -207,24 +213,24 @@ def is_heard(row: Evidence) -> bool:
 
 def is_said_by_several(rows: Sequence[Evidence]) -> bool:
     """Whether more than one process says so, as far as lines tell them apart."""
-    said = [row for row in rows if is_heard(row)]
-    ranks = {row.rank for row in said}
-    return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in said) > 1)
+    own = [row for row in rows if is_heard(row)]
+    ranks = {row.rank for row in own}
+    return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in own) > 1)
 
 
-def faulting_together(found: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def faulting_together(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """What a program does wrong on many GPUs of a node is in no node: the others' clocks may be
     off.
     """
     kept = []
-    for one in found:
-        faults = [row for row in one.rows if is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
+    for cause in causes:
+        faults = [row for row in cause.rows if is_fault(row) and stop.of(row) in ABOUT_THE_STOP]
         many = len({row.gpu for row in faults}) >= MANY_GPUS
-        if one.node is not None and many and not is_routine(one, stop):
-            alone = faults_on_devices([one], stop)
-            category = Category.SOFTWARE_FRAMEWORK if alone else one.category
-            one = replace(one, category=category, place=Outside(), rows=tuple(faults))
-        kept.append(one)
+        if cause.node is not None and many and not is_routine(cause, stop):
+            alone = faults_on_devices([cause], stop)
+            category = Category.SOFTWARE_FRAMEWORK if alone else cause.category
+            cause = replace(cause, category=category, place=Outside(), rows=tuple(faults))
+        kept.append(cause)
     return kept
 
 
@@ -237,10 +243,10 @@ def is_fault(row: Evidence) -> bool:
 MANY_GPUS: Final = 3
 
 
-def most_that_say_one(one: Hypothesis) -> int:
+def most_that_say_one(cause: Hypothesis) -> int:
     """How many ranks print the same, at most."""
     ranks: dict[str, set[int]] = defaultdict(set)
-    for row in one.rows:
+    for row in cause.rows:
         if of_a_process(row) and row.rank is not None:
             ranks[NUMBERS.sub("0", row.text)].add(row.rank)
     return max(map(len, ranks.values()), default=0)
@@ -252,9 +258,11 @@ USUAL_RANKS: Final = 8
 MAX_GROUP: Final = 1024
 
 
-def is_sure_now(one: Hypothesis, stop: Stop) -> bool:
+def is_sure_now(cause: Hypothesis, stop: Stop) -> bool:
     """Whether a line that needs no other source shows it at the stop."""
-    return is_sure(one) and any(row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in one.rows)
+    return is_sure(cause) and any(
+        row.is_firm and stop.of(row) in ABOUT_THE_STOP for row in cause.rows
+    )
 
 
 # One rank that fails this long before all others failed by itself; they failed because of it.
@@ -262,23 +270,23 @@ HEAD_START_NS: Final = 3 * SECOND
 LOST_AFTER_NS: Final = 120 * SECOND
 
 
-def words_of(one: Hypothesis) -> set[str]:
+def words_of(cause: Hypothesis) -> set[str]:
     """What processes say in its rows, whatever the numbers in it."""
-    return {NUMBERS.sub("0", row.text) for row in one.rows if of_a_process(row)}
+    return {NUMBERS.sub("0", row.text) for row in cause.rows if of_a_process(row)}
 
 
 def is_alone_first(group: Sequence[Hypothesis], stop: Stop) -> bool:
     """Whether one node showed it clearly before every other, and surely rather than weakly."""
     if group[0].category in SOFTWARE and set.intersection(*map(words_of, group)):
         return False  # one program says the same wherever it runs, on clocks that may be off
-    firm = any(row.is_firm for one in group for row in one.rows)
+    firm = any(row.is_firm for cause in group for row in cause.rows)
     firsts = sorted(
-        (min(times), error, one.key)
-        for one in group
+        (min(times), error, cause.key)
+        for cause in group
         if (
             shown := [
                 row
-                for row in one.rows
+                for row in cause.rows
                 if stop.of(row) in (When.AT, When.AFTER) and not (firm and not row.is_firm)
             ]
         )

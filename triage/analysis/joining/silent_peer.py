@@ -50,11 +50,11 @@ def named_by_others(rows: Sequence[Evidence], seats: Placement) -> list[Evidence
     if len(silent) != 1:
         return []
     (place,) = silent
-    told = said_of[place]
-    if place is None or sum(row.count for row in told) < MANY:
+    telling = said_of[place]
+    if place is None or sum(row.count for row in telling) < MANY:
         return []
     left = ranks_that_left(rows)
-    return [accusing(row, place, seats, left) for row in told]
+    return [accusing(row, place, seats, left) for row in telling]
 
 
 def says_lost(row: Evidence) -> bool:
@@ -73,13 +73,13 @@ def peer_of(text: str, seats: Placement) -> Place | None:
 
 def places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
     """The nodes and ranks of which a process says that it waited, or lost somebody else."""
-    found: set[Place] = set()
+    places: set[Place] = set()
     for row in rows:
         waits = row.blame in OF_OTHERS or Trait.TIMEOUT in row.traits
         if waits and of_a_process(row) and row.role in FAILING:
-            found |= {AtNode(row.node)} if row.node is not None else set()
-            found |= {AtRank(row.rank)} if row.rank is not None else set()
-    return found
+            places |= {AtNode(row.node)} if row.node is not None else set()
+            places |= {AtRank(row.rank)} if row.rank is not None else set()
+    return places
 
 
 def did_not_wait(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
@@ -94,8 +94,8 @@ def did_not_wait(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
     if any(row.rank == missing[0] and of_a_process(row) and row.role in FAILING for row in rows):
         return []
     text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} says nothing"
-    told = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
-    return [replace(accusing(told, AtRank(missing[0]), seats, {}), text=text, count=1)]
+    telling = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
+    return [replace(accusing(telling, AtRank(missing[0]), seats, {}), text=text, count=1)]
 
 
 def accusing(row: Evidence, place: Place, seats: Placement, left: Mapping[str, int]) -> Evidence:

@@ -27,24 +27,26 @@ def timeline(
             continue
         if stop.of(row) not in SHOWN:
             continue
-        known = first.get(row.node)
-        if known is None or order(row) < order(known):
+        earlier = first.get(row.node)
+        if earlier is None or order(row) < order(earlier):
             first[row.node] = row
-    accused = [node for one in suspects if (node := one.node or "") in first]
+    accused = [node for suspect in suspects if (node := suspect.node or "") in first]
     others = sorted(set(first) - set(accused), key=lambda node: order(first[node]))
     kept = [first[node] for node in [*accused, *others][:MAX_MOMENTS]]
-    found = [
+    moments = [
         Moment(
             row.at, row.node, row.rank, str(row.kind), row.category, row.text, row.error_ns / 1e9
         )
         for row in kept
     ]
-    if found and stop.start_ns is not None and stop.known:
-        found.append(Moment(timestamp(stop.start_ns), None, None, "stop", None, "the job stops"))
-    if found and stop.end_ns is not None and (stop.end_ns - (stop.start_ns or 0)) > SECOND:
+    if moments and stop.start_ns is not None and stop.known:
+        moments.append(Moment(timestamp(stop.start_ns), None, None, "stop", None, "the job stops"))
+    if moments and stop.end_ns is not None and (stop.end_ns - (stop.start_ns or 0)) > SECOND:
         text = "the job is given up"
-        found.append(Moment(timestamp(stop.end_ns), None, None, "end", None, text))
-    return tuple(sorted(found, key=lambda one: (one.at is None, one.at, one.node or "")))
+        moments.append(Moment(timestamp(stop.end_ns), None, None, "end", None, text))
+    return tuple(
+        sorted(moments, key=lambda moment: (moment.at is None, moment.at, moment.node or ""))
+    )
 
 
 def order(row: Evidence) -> tuple[bool, int, str, int]:

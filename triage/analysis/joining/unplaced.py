@@ -19,61 +19,63 @@ from triage.domain.evidence import KERNEL_KINDS, Evidence
 __all__ = ["with_unplaced"]
 
 
-def with_unplaced(found: Sequence[Hypothesis], seats: Placement, stop: Stop) -> list[Hypothesis]:
+def with_unplaced(causes: Sequence[Hypothesis], seats: Placement, stop: Stop) -> list[Hypothesis]:
     """Lines that name no node go to the one node that shows the same, where there is only one."""
     sure: dict[Category, list[int]] = defaultdict(list)
     weak: dict[Category, list[int]] = defaultdict(list)
-    for k, one in enumerate(found):
-        if isinstance(one.place, AtNode):
-            homes = sure if is_sure(one) else weak
-            homes[one.category].append(k)
-    kept = list(found)
+    for k, cause in enumerate(causes):
+        if isinstance(cause.place, AtNode):
+            homes = sure if is_sure(cause) else weak
+            homes[cause.category].append(k)
+    kept = list(causes)
     gone = set()
-    for k, one in enumerate(found):
-        if not is_lost(one, seats):
+    for k, cause in enumerate(causes):
+        if not is_lost(cause, seats):
             continue
         # What a process says of several parts alike is of the one that a machine names.
-        left_open = frozenset.intersection(*(frozenset(row.also) for row in one.rows))
-        at = sure[one.category] or [
+        left_open = frozenset.intersection(*(frozenset(row.also) for row in cause.rows))
+        at = sure[cause.category] or [
             home
             for category in sorted(left_open)
             for home in sure[category]
-            if any(row.kind in KERNEL_KINDS for row in found[home].rows)
+            if any(row.kind in KERNEL_KINDS for row in causes[home].rows)
         ]
         # A weak line is the machine's side of a firm one of the same moment.
-        at = at or [home for home in weak[one.category] if at_one_moment(one, found[home], stop)]
-        if isinstance(one.place, AtRank):
-            at = [home for home in at if not seats.ranks_on(found[home].node or "")]
+        at = at or [
+            home for home in weak[cause.category] if at_one_moment(cause, causes[home], stop)
+        ]
+        if isinstance(cause.place, AtRank):
+            at = [home for home in at if not seats.ranks_on(causes[home].node or "")]
         if len(at) == 1:
             (home,) = at
             kept[home] = replace(
                 kept[home],
-                rows=in_time([*kept[home].rows, *one.rows]),
-                followers=kept[home].followers + one.followers,
-                ranks=tuple(dict.fromkeys((*kept[home].ranks, *one.ranks))),
+                rows=in_time([*kept[home].rows, *cause.rows]),
+                followers=kept[home].followers + cause.followers,
+                ranks=tuple(dict.fromkeys((*kept[home].ranks, *cause.ranks))),
             )
             gone.add(k)
     return [one for k, one in enumerate(kept) if k not in gone]
 
 
-def is_lost(one: Hypothesis, seats: Placement) -> bool:
+def is_lost(cause: Hypothesis, seats: Placement) -> bool:
     """Whether nobody says on which node it is."""
-    if isinstance(one.place, AtRank):
-        return bool(one.rows) and seats.node_of(one.place.rank) is None
-    return isinstance(one.place, Unplaced)
+    if isinstance(cause.place, AtRank):
+        return bool(cause.rows) and seats.node_of(cause.place.rank) is None
+    return isinstance(cause.place, Unplaced)
 
 
 # The clocks of a node and of its processes are one.
 ONE_MOMENT_NS: Final = 2 * SECOND
 
 
-def at_one_moment(one: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
+def at_one_moment(cause: Hypothesis, other: Hypothesis, stop: Stop) -> bool:
     """Whether two hypotheses show at the stop within seconds of each other, or in lines of one
     log that stand together and print no time.
     """
-    if any(stand_together(row, near) for row in one.rows if row.is_firm for near in other.rows):
+    if any(stand_together(row, near) for row in cause.rows if row.is_firm for near in other.rows):
         return True
-    times = [row.at_ns for row in one.rows if row.at_ns is not None and row.is_firm]
+    times = [row.at_ns for row in cause.rows if row.at_ns is not None and row.is_firm]
     return any(
         abs(row.at_ns - at_ns) <= ONE_MOMENT_NS
         for row in other.rows

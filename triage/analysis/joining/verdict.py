@@ -60,15 +60,15 @@ def worth_naming(ranked: Sequence[Belief], stop: Stop) -> list[Belief]:
     by_dumps = not top.hypothesis.rows
     least = WORTH_NAMING_BESIDE if by_dumps else WORTH_NAMING
     return [
-        one
-        for one in ranked
-        if (not one.hypothesis.rows and one.at_place >= WORTH_NAMING)
-        or (one.probability >= least and not (only_said and is_mild(one.hypothesis)))
+        belief
+        for belief in ranked
+        if (not belief.hypothesis.rows and belief.at_place >= WORTH_NAMING)
+        or (belief.probability >= least and not (only_said and is_mild(belief.hypothesis)))
     ]
 
 
-def is_mild(one: Hypothesis) -> bool:
-    return bool(one.rows) and all(row.is_mild for row in one.rows)
+def is_mild(cause: Hypothesis) -> bool:
+    return bool(cause.rows) and all(row.is_mild for row in cause.rows)
 
 
 def build(named: Sequence[Belief], sources: Sources, stop: Stop, seats: Placement) -> Decision:
@@ -95,71 +95,71 @@ def build(named: Sequence[Belief], sources: Sources, stop: Stop, seats: Placemen
 def suspects_of(named: Sequence[Belief], seats: Placement) -> tuple[Suspect, ...]:
     """One row per node (or rank without one), best first, then what the cause reached."""
     best: dict[object, Belief] = {}
-    for one in named:
-        if one.hypothesis.names_somebody:
-            best.setdefault(one.hypothesis.place, one)
+    for belief in named:
+        if belief.hypothesis.names_somebody:
+            best.setdefault(belief.hypothesis.place, belief)
     top = named[0]
-    found: list[tuple[Belief, str | None, tuple[int, ...], Role]] = []
-    for one in list(best.values())[:MAX_SUSPECTS]:
-        role = role_beside(one, top)
-        ranks = ranks_of(one, named) or all_ranks_of(one.hypothesis, seats)
-        found.append((one, one.hypothesis.node, ranks, role))
-    for one in named:
-        if not isinstance(one.hypothesis.place, Domain) or one.probability < CONVICTED:
+    standing: list[tuple[Belief, str | None, tuple[int, ...], Role]] = []
+    for belief in list(best.values())[:MAX_SUSPECTS]:
+        role = role_beside(belief, top)
+        ranks = ranks_of(belief, named) or all_ranks_of(belief.hypothesis, seats)
+        standing.append((belief, belief.hypothesis.node, ranks, role))
+    for belief in named:
+        if not isinstance(belief.hypothesis.place, Domain) or belief.probability < CONVICTED:
             continue
-        taken = {node for _, node, _, _ in found}
-        found += [
-            (one, node, (), Role.AFFECTED)
-            for node in one.hypothesis.place.nodes[:MAX_SUSPECTS]
+        taken = {node for _, node, _, _ in standing}
+        standing += [
+            (belief, node, (), Role.AFFECTED)
+            for node in belief.hypothesis.place.nodes[:MAX_SUSPECTS]
             if node not in taken
         ]
-    found.sort(key=lambda row: -row[0].at_place)
+    standing.sort(key=lambda row: -row[0].at_place)
     return tuple(
         Suspect(
             position=position,
             node=node,
             ranks=ranks[:MAX_RANKS],
-            gpus=gpus_of(one.hypothesis, ranks, seats),
-            category=one.hypothesis.category,
-            score=one.at_place,
+            gpus=gpus_of(belief.hypothesis, ranks, seats),
+            category=belief.hypothesis.category,
+            score=belief.at_place,
             role=role,
-            action=action_of(one.hypothesis, role),
-            because=because_of(one.hypothesis, node)[:MAX_REASONS],
+            action=action_of(belief.hypothesis, role),
+            because=because_of(belief.hypothesis, node)[:MAX_REASONS],
         )
-        for position, (one, node, ranks, role) in enumerate(found[:MAX_SUSPECTS], start=1)
+        for position, (belief, node, ranks, role) in enumerate(standing[:MAX_SUSPECTS], start=1)
     )
 
 
-def role_beside(one: Belief, top: Belief) -> Role:
+def role_beside(belief: Belief, top: Belief) -> Role:
     """Convicted, or only possible beside what is likelier."""
-    role = role_alone(one)
-    if one.at_place < ALIKE * top.at_place:
+    role = role_alone(belief)
+    if belief.at_place < ALIKE * top.at_place:
         return Role.POSSIBLE
     # Beside a likelier cause that is in no node, a node is only possible.
-    if top.hypothesis.in_no_node and one.at_place < top.at_place:
+    if top.hypothesis.in_no_node and belief.at_place < top.at_place:
         return Role.POSSIBLE
     return role or Role.POSSIBLE
 
 
-def role_alone(one: Belief) -> Role | None:
+def role_alone(belief: Belief) -> Role | None:
     """How it would stand with nobody beside it; None where it is not worth naming."""
-    if one.at_place < WORTH_NAMING:
+    if belief.at_place < WORTH_NAMING:
         return None
-    convicted = one.at_place >= CONVICTED and one.hypothesis.accuses
+    convicted = belief.at_place >= CONVICTED and belief.hypothesis.accuses
     return Role.CULPRIT if convicted else Role.POSSIBLE
 
 
-def ranks_of(one: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
+def ranks_of(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
     """Its ranks; where only dumps speak, those of all their claims at the place of one role."""
-    if one.hypothesis.rows:
-        return one.hypothesis.ranks
+    if belief.hypothesis.rows:
+        return belief.hypothesis.ranks
     mates = [
         other.hypothesis
         for other in named
-        if other.hypothesis.place == one.hypothesis.place and not other.hypothesis.rows
+        if other.hypothesis.place == belief.hypothesis.place and not other.hypothesis.rows
     ]
-    role = one.hypothesis.claims[0].role
-    told = [
+    role = belief.hypothesis.claims[0].role
+    ranked = [
         (-claim.strength, -(claim.late_ms or 0.0), rank)
         for mate in mates
         for claim in mate.claims
@@ -167,22 +167,22 @@ def ranks_of(one: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
         for rank in claim.ranks
         if rank in mate.ranks
     ]
-    return tuple(dict.fromkeys(rank for _, _, rank in sorted(told)))
+    return tuple(dict.fromkeys(rank for _, _, rank in sorted(ranked)))
 
 
 # What takes every rank of a node with it.
 OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
 
 
-def all_ranks_of(one: Hypothesis, seats: Placement) -> tuple[int, ...]:
+def all_ranks_of(cause: Hypothesis, seats: Placement) -> tuple[int, ...]:
     """The ranks of a node that fails as a whole."""
-    whole = one.category in OF_ALL_RANKS and one.node is not None
-    return tuple(seats.ranks_on(one.node or "")) if whole else ()
+    whole = cause.category in OF_ALL_RANKS and cause.node is not None
+    return tuple(seats.ranks_on(cause.node or "")) if whole else ()
 
 
-def gpus_of(one: Hypothesis, ranks: Sequence[int], seats: Placement) -> tuple[str, ...]:
-    if one.gpus:
-        return one.gpus
+def gpus_of(cause: Hypothesis, ranks: Sequence[int], seats: Placement) -> tuple[str, ...]:
+    if cause.gpus:
+        return cause.gpus
     return tuple(dict.fromkeys(gpu for rank in ranks[:MAX_RANKS] if (gpu := seats.gpu_of(rank))))
 
 
@@ -197,7 +197,11 @@ def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tu
         and any(row.is_firm and has_a_time(row) for row in top.hypothesis.rows)
     )
     node = top.hypothesis.node
-    named = (one.node for one in suspects if one.role is Role.CULPRIT and one.category in HARDWARE)
+    named = (
+        suspect.node
+        for suspect in suspects
+        if suspect.role is Role.CULPRIT and suspect.category in HARDWARE
+    )
     return (node,) if sure and node is not None and node in named else ()
 
 
@@ -213,19 +217,19 @@ def verdict_of_rows(
     evidence: Sequence[Evidence],
     stop: Stop,
 ) -> Verdict:
-    one = top.hypothesis
+    cause = top.hypothesis
     # Logs of a machine alone are asked what ails it, and not who stopped a job.
-    said = top.probability >= NAMES_A_PART or not stop.job_seen
-    category = one.category if said else Category.NCCL_TIMEOUT
-    role = suspects[0].role if suspects and not one.in_no_node else Role.CULPRIT
-    first = next((row.at_ns for row in one.rows if row.at_ns is not None), None)
+    is_named = top.probability >= NAMES_A_PART or not stop.job_seen
+    category = cause.category if is_named else Category.NCCL_TIMEOUT
+    role = suspects[0].role if suspects and not cause.in_no_node else Role.CULPRIT
+    first = next((row.at_ns for row in cause.rows if row.at_ns is not None), None)
     likely = top.probability >= NAMES_A_PART
     return Verdict(
-        kind=kind_of(one, evidence) if likely else VerdictKind.INCONCLUSIVE,
+        kind=kind_of(cause, evidence) if likely else VerdictKind.INCONCLUSIVE,
         category=category,
-        confidence=top.probability if said else min(1 - top.probability, MOST_OF_UNSAID),
-        summary=summary_of(one, suspects, victims, said=said),
-        action=action_of(one, role) if said else Action.INVESTIGATE,
+        confidence=top.probability if is_named else min(1 - top.probability, MOST_OF_UNSAID),
+        summary=summary_of(cause, suspects, victims, is_named=is_named),
+        action=action_of(cause, role) if is_named else Action.INVESTIGATE,
         cordon=cordoned(top, suspects, category),
         at=timestamp(first or stop.start_ns or stop.end_ns),
     )
@@ -235,16 +239,16 @@ def verdict_of_claims(
     named: Sequence[Belief],
     suspects: Sequence[Suspect],
     victims: Victims,
-    heard: Sequence[Finding],
+    claims: Sequence[Finding],
 ) -> Verdict:
     """What only the dumps say."""
     top = named[0]
     first = top.hypothesis.claims[0]
-    convicted = [claim for claim in heard if convicts(claim)]
+    convicted = [claim for claim in claims if convicts(claim)]
     by_dumps = [
         suspect
         for suspect in suspects
-        if any(rank in claim.ranks for claim in heard for rank in suspect.ranks)
+        if any(rank in claim.ranks for claim in claims for rank in suspect.ranks)
     ]
     accused = bool(convicted) and bool(first.ranks)
     action = action_of(top.hypothesis, Role.CULPRIT) if accused else Action.INVESTIGATE
@@ -252,7 +256,7 @@ def verdict_of_claims(
         action = Action.CHECK_NETWORK
     elif not accused and first.kind is VerdictKind.DESYNC:
         action = Action.FIX_CODE
-    ordered = [first, *(claim for claim in heard if claim is not first)]
+    ordered = [first, *(claim for claim in claims if claim is not first)]
     return Verdict(
         kind=first.kind,
         category=first.category,

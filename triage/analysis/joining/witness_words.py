@@ -29,12 +29,12 @@ LOGS: Final = {"kernel": "kernel log", "job": "job log", "weak": "log"}
 ORDER: Final = ("kernel log", "job log", "log", "telemetry", "health check")
 
 
-def witness_words(feature: str, one: Hypothesis, stop: Stop) -> str | None:
+def witness_words(feature: str, cause: Hypothesis, stop: Stop) -> str | None:
     """What ``kernel_at`` and its like, or ``both_sources``, mean for this place.
 
     None for every other feature.
     """
-    grave = [row for row in one.rows if not row.is_mild]
+    grave = [row for row in cause.rows if not row.is_mild]
     if feature == "both_sources":
         machines, jobs = (
             files_of([row for row in grave if witness_of(row) == sort], sort)
@@ -46,19 +46,19 @@ def witness_words(feature: str, one: Hypothesis, stop: Stop) -> str | None:
         return None
     rows = [row for row in grave if witness_of(row) == sort and stop.of(row) == when]
     files = files_of(rows, sort)
-    said = "say" if len(files) > 1 else "says"
+    verb = "say" if len(files) > 1 else "says"
     comma = "" if when == "at" else ","
     needs = ", which needs another source," if sort == "weak" else ""
-    return f"{listed([f'its {name}' for name in files])}{needs} {said} so{comma} {WHEN[when]}"
+    return f"{listed([f'its {name}' for name in files])}{needs} {verb} so{comma} {WHEN[when]}"
 
 
 def files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
     """The sorts of files that hold these rows."""
-    found = {
+    files = {
         str(row.origin) if row.origin in (Origin.TELEMETRY, Origin.HEALTH_CHECK) else LOGS[sort]
         for row in rows
     }
-    return sorted(found, key=ORDER.index) or [LOGS[sort]]
+    return sorted(files, key=ORDER.index) or [LOGS[sort]]
 
 
 def listed(names: Sequence[str]) -> str:

@@ -76,32 +76,32 @@ QUOTED: Final = 120
 NAMED: Final = 4
 
 
-def action_of(one: Hypothesis, role: Role) -> Action:
+def action_of(cause: Hypothesis, role: Role) -> Action:
     """The next step for a place; one that is only possible is looked at first."""
-    if role is Role.POSSIBLE and not one.in_no_node:
+    if role is Role.POSSIBLE and not cause.in_no_node:
         return Action.INVESTIGATE
     if role is Role.AFFECTED:
         return Action.CHECK_NETWORK
-    return WORDS[one.category].action
+    return WORDS[cause.category].action
 
 
-def because_of(one: Hypothesis, node: str | None) -> tuple[Because, ...]:
+def because_of(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
     """Reasons: the roots in the order of time, then what the dumps say."""
-    own = [row for row in one.rows if node is None or row.node in (node, None)] or one.rows
+    own = [row for row in cause.rows if node is None or row.node in (node, None)] or cause.rows
     reasons = [reason_of(row, node) for row in own[:5]]
-    if isinstance(one.place, Domain) and one.place.kind is DomainKind.LEAF_SWITCH:
-        if one.place.name is None:
+    if isinstance(cause.place, Domain) and cause.place.kind is DomainKind.LEAF_SWITCH:
+        if cause.place.name is None:
             reasons.insert(0, Because("fabric.links", "links of several nodes went down together"))
         else:
-            text = f"all ends hang on leaf switch {one.place.name}"
+            text = f"all ends hang on leaf switch {cause.place.name}"
             reasons.insert(0, Because("fabric.leaf", text))
-    elif one.votes > 1 and not one.in_no_node:
-        text = f"{one.votes} other nodes have trouble in connections with it"
+    elif cause.votes > 1 and not cause.in_no_node:
+        text = f"{cause.votes} other nodes have trouble in connections with it"
         reasons.append(Because("fabric.votes", text))
-    if one.rows:
-        reasons += [reason for claim in one.claims for reason in claim.because[:3]]
+    if cause.rows:
+        reasons += [reason for claim in cause.claims for reason in claim.because[:3]]
     else:
-        reasons += [reason for claim in one.claims for reason in claim.because]
+        reasons += [reason for claim in cause.claims for reason in claim.because]
     return tuple(dict.fromkeys(reasons))
 
 
@@ -117,20 +117,20 @@ def reason_of(row: Evidence, node: str | None) -> Because:
 
 
 def summary_of(
-    top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, said: bool
+    top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, is_named: bool
 ) -> str:
     """One sentence for the person on call, about what lines say; on one line, whatever nodes are
     called.
     """
-    return " ".join(sentence_of(top, suspects, victims, said=said).split())
+    return " ".join(sentence_of(top, suspects, victims, is_named=is_named).split())
 
 
 def sentence_of(
-    top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, said: bool
+    top: Hypothesis, suspects: Sequence[Suspect], victims: Victims, *, is_named: bool
 ) -> str:
     what = WORDS[top.category].failed
     quote = quoted(top)
-    if not said:
+    if not is_named:
         return f"No cause is likely enough to be named; the best guess is that {what}{quote}."
     waits = ""
     if victims.ranks:
@@ -159,13 +159,13 @@ def sentence_of(
 
 def whose(best: Suspect) -> list[str]:
     """Ranks and the one GPU of a suspect, as far as they are known."""
-    found = []
+    parts = []
     if best.ranks:
         shown = ", ".join(map(str, best.ranks[:4])) + (" ..." if len(best.ranks) > 4 else "")
-        found.append(f"rank {shown}" if len(best.ranks) == 1 else f"ranks {shown}")
+        parts.append(f"rank {shown}" if len(best.ranks) == 1 else f"ranks {shown}")
     if len(best.gpus) == 1 and best.category in GPU_PARTS:
-        found.append(f"GPU {best.gpus[0]}")
-    return found
+        parts.append(f"GPU {best.gpus[0]}")
+    return parts
 
 
 def quoted(top: Hypothesis) -> str:
@@ -176,7 +176,7 @@ def quoted(top: Hypothesis) -> str:
 
 
 def summary_of_claims(
-    heard: Sequence[Finding],
+    claims: Sequence[Finding],
     convicted: Sequence[Finding],
     suspects: Sequence[Suspect],
     victims: Victims,
@@ -184,10 +184,10 @@ def summary_of_claims(
     """One sentence for the person on call, about what only the dumps say."""
     if not suspects:
         return (
-            f"{heard[0].summary[0].upper()}{heard[0].summary[1:]}: nobody is convicted;"
+            f"{claims[0].summary[0].upper()}{claims[0].summary[1:]}: nobody is convicted;"
             " look at links, switch, NICs and NCCL's own log."
         )
-    shown = convicted or [finding for finding in heard if finding.ranks]
+    shown = convicted or [finding for finding in claims if finding.ranks]
     top = shown[0]
     same = [f for f in shown if f.category is top.category and f.detector == top.detector]
     ranks = list(dict.fromkeys(rank for finding in same for rank in finding.ranks))

@@ -40,8 +40,8 @@ def in_zone_of_the_stop(
         return rows, []
     of_the_job = {row.artifact for row in grave if of_a_process(row)}
     most = max(len(artifacts) for artifacts in by_offset.values())
-    best = sorted(offset for offset, found in by_offset.items() if len(found) == most)
-    others = sum(len(found) for offset, found in by_offset.items() if offset != best[0])
+    best = sorted(offset for offset, artifacts in by_offset.items() if len(artifacts) == most)
+    others = sum(len(artifacts) for offset, artifacts in by_offset.items() if offset != best[0])
     moved = by_offset[best[0]]
     # The job's own log tells of this job and of no other day: there chance plays no part.
     enough = most <= MOST_NODES + others or moved <= of_the_job
@@ -62,14 +62,14 @@ def matches(grave: Sequence[Evidence], stop: Stop, *, sure: bool) -> dict[int, s
     With ``sure``, also logs whose zone seemed known: the one that tells of the stop may be
     the wrong one. Then a single artifact has to fit, and closely.
     """
-    found: dict[int, set[str]] = defaultdict(set)
+    by_offset: dict[int, set[str]] = defaultdict(set)
     for row in grave:
         offset = offset_of(row, stop, sure=sure)
         if offset is not None and (row.node is not None or of_a_process(row)):
-            found[offset].add(row.artifact)
-    if sure and len({artifact for artifacts in found.values() for artifact in artifacts}) != 1:
+            by_offset[offset].add(row.artifact)
+    if sure and len({artifact for artifacts in by_offset.values() for artifact in artifacts}) != 1:
         return {}
-    return found
+    return by_offset
 
 
 def is_grave(row: Evidence) -> bool:
@@ -90,7 +90,7 @@ def offset_of(row: Evidence, stop: Stop, *, sure: bool) -> int | None:
     if not sure and max(row.error_ns, stop.error_ns) < UNKNOWN_NS:
         return None
     late_s = (row.at_ns - stop.start_ns) / SECOND
-    for minutes in (*OFFSETS, *(-one for one in OFFSETS)):
+    for minutes in (*OFFSETS, *(-minutes for minutes in OFFSETS)):
         least, most = (-CLOSE_S, CLOSE_S / 3) if sure else (-BEFORE_S, AFTER_S)
         if least <= late_s - 60 * minutes <= most:
             return minutes

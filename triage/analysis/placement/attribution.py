@@ -51,20 +51,20 @@ def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
     """
     rows = list(evidence)
     homes = NamesInPaths(fleet.seated)
-    said: dict[str, set[str]] = defaultdict(set)
+    speaking: dict[str, set[str]] = defaultdict(set)
     for row in rows:
         node = fleet.node_of_address(row.node) if row.node is not None else None
         if node is None and row.rank is not None:
             node = fleet.node_of(row.rank)
         if node in fleet.seated and "said_of" not in row.fields:
-            said[row.artifact].add(node or "")
+            speaking[row.artifact].add(node or "")
     rows = [of_its_file(row, fleet, homes) for row in rows]
     return [
         replace(row, node=home)
         if (row.node is None or fleet.node_of_address(row.node) not in fleet.seated)
         and not is_about_another(row)
         and (home := homes.of(row.artifact)) is not None
-        and said[row.artifact] <= {home}
+        and speaking[row.artifact] <= {home}
         else row
         for row in rows
     ]
@@ -110,17 +110,17 @@ def node_labels(
             homes[row.artifact][task][home] += 1
             if row.rank is not None and row.rank != task:
                 of_nodes.add(row.artifact)
-    found: dict[str, dict[int, str]] = {}
+    by_artifact: dict[str, dict[int, str]] = {}
     nodes = nodes_in_order(fleet)
     for artifact in sorted(agents | of_nodes):
         if max(labels_of[artifact]) >= len(nodes):
             continue  # more tasks than nodes: one task a rank
         home = paths.of(artifact)
-        if home is not None and {fleet.node_of(one) for one in labels_of[artifact]} == {home}:
+        if home is not None and {fleet.node_of(rank) for rank in labels_of[artifact]} == {home}:
             continue
         labels = {task: seen.most_common(1)[0][0] for task, seen in homes[artifact].items()}
-        found[artifact] = in_order(labels, nodes) if artifact in agents else labels
-    return found
+        by_artifact[artifact] = in_order(labels, nodes) if artifact in agents else labels
+    return by_artifact
 
 
 def home_told_by(row: Evidence, task: int, fleet: Fleet) -> str | None:
@@ -141,16 +141,16 @@ def names_its_host(row: Evidence) -> bool:
     return own and not is_about_another(row)
 
 
-def in_order(told: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
-    """Label -> node: ``told``, and the others in an order of nodes that agrees with it.
+def in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
+    """Label -> node: ``labels``, and the others in an order of nodes that agrees with it.
 
     Launchers count nodes by their ranks or, as Slurm does, by their names.
     """
     for order in (nodes, sorted(nodes, key=natural)):
         numbered = dict(enumerate(order))
-        if all(numbered.get(task) == node for task, node in told.items()):
+        if all(numbered.get(task) == node for task, node in labels.items()):
             return numbered
-    return dict(told)
+    return dict(labels)
 
 
 def nodes_in_order(fleet: Fleet) -> list[str]:
@@ -195,23 +195,23 @@ def owners_of(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, int]:
     """Artifact -> the one rank whose file it is, where its name or its identity lines say so."""
     ranks: dict[str, set[int]] = defaultdict(set)
     nodes: dict[str, str] = {}
-    known: set[str] = set()
+    with_identity: set[str] = set()
     for row in rows:
         ranks[row.artifact] |= set() if row.rank is None else {row.rank}
         if row.node is not None:
             nodes.setdefault(row.artifact, row.node)
         if row.signature == JOINED and row.rank is not None:
-            known.add(row.artifact)
-    found: dict[str, int] = {}
-    for artifact, said in ranks.items():
+            with_identity.add(row.artifact)
+    owners: dict[str, int] = {}
+    for artifact, printed in ranks.items():
         named = rank_of_name(artifact, nodes.get(artifact), fleet)
-        if len(said) == 1:
-            (only,) = said
-            if artifact in known or only == named or fleet.local_by_rank.get(only) == named:
-                found[artifact] = only
-        elif not said and named is not None and named < (fleet.world_size or 1 << 30):
-            found[artifact] = named
-    return found
+        if len(printed) == 1:
+            (only,) = printed
+            if artifact in with_identity or only == named or fleet.local_by_rank.get(only) == named:
+                owners[artifact] = only
+        elif not printed and named is not None and named < (fleet.world_size or 1 << 30):
+            owners[artifact] = named
+    return owners
 
 
 def rank_of_name(artifact: str, node: str | None, fleet: Fleet) -> int | None:

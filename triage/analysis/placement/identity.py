@@ -208,17 +208,17 @@ def completed(row: Evidence) -> Evidence:
     """
     if row.kind not in (Kind.ELASTIC, Kind.IDENTITY) or "nranks" in row.fields:
         return row
-    told = {name: small(row.fields.get(name)) for name in ("rank", "local_rank", "pid")}
-    if told["pid"] is None:
-        told["pid"] = small(row.fields.get("worker_pid"))
-    known = {name: value for name, value in told.items() if value is not None}
+    numbers = {name: small(row.fields.get(name)) for name in ("rank", "local_rank", "pid")}
+    if numbers["pid"] is None:
+        numbers["pid"] = small(row.fields.get("worker_pid"))
+    given = {name: value for name, value in numbers.items() if value is not None}
     node = row.fields.get("node")
     label = small(row.fields.get("task"))
     if row.kind is Kind.ELASTIC and label is not None and row.rank == label:
         row = replace(row, rank=None)
-    if not known and node is None:
+    if not given and node is None:
         return row
-    return replace(row, node=node or row.node, **known)  # type: ignore[arg-type]
+    return replace(row, node=node or row.node, **given)  # type: ignore[arg-type]
 
 
 def small(text: str | None) -> int | None:
@@ -234,13 +234,13 @@ def by_map(row: Evidence) -> list[Evidence]:
         parts = MAPPED.findall(row.fields.get("mapping", ""))
     else:
         return []
-    found = []
+    rows = []
     for node, listed in parts:
-        ranks = [small(one.strip()) for one in listed.split(",")]
+        ranks = [small(word.strip()) for word in listed.split(",")]
         for local_rank, rank in enumerate(ranks):
             if rank is not None:
-                found.append(replace(row, node=node, rank=rank, local_rank=local_rank, pid=None))
-    return found
+                rows.append(replace(row, node=node, rank=rank, local_rank=local_rank, pid=None))
+    return rows
 
 
 def world_of(rows: Iterable[Evidence], dumps: Iterable[int]) -> int | None:
@@ -283,8 +283,10 @@ def common_layout(
     """
     seen = {row.gpu for row in rows if row.gpu is not None and row.family in OF_GPUS}
     layout = layout_of(seen | set(gpus.values()), per_node)
-    told = ((local_ranks.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout)
-    if any(place >= per_node or layout[place] != gpu for place, gpu in told):
+    by_local = (
+        (local_ranks.get(rank, rank % per_node), gpu) for rank, gpu in gpus.items() if layout
+    )
+    if any(place >= per_node or layout[place] != gpu for place, gpu in by_local):
         return ()
     return layout
 

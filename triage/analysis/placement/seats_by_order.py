@@ -66,15 +66,15 @@ def between(
     """Block -> node for those of ``left`` that fill a gap between known ones exactly; None where
     the known ones are in another order.
     """
-    known = sorted(homes)
-    keys = [key(homes[block]) for block in known]
+    nodes_between = sorted(homes)
+    keys = [key(homes[block]) for block in nodes_between]
     if keys != sorted(keys):
         return None
     free = sorted((key(name), name) for name in left)
     bounds = [0, *(bisect_left(free, (one,)) for one in keys), len(free)]
     found: dict[int, str] = {}
     for (before, after), (low, high) in zip(
-        pairwise((-1, *known, blocks)), pairwise(bounds), strict=True
+        pairwise((-1, *nodes_between, blocks)), pairwise(bounds), strict=True
     ):
         if high - low == after - before - 1:
             names = (name for _, name in free[low:high])

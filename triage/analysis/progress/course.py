@@ -50,21 +50,21 @@ class Course:
     def get(self, quantity: Quantity) -> tuple[list[Step], F64]:
         """The lines that print a quantity, in order, and it: the counter's, else the others'."""
         for some in (self.counted, self.others):
-            lines = [one for one in some if quantity in one.values]
+            lines = [line for line in some if quantity in line.values]
             if len(lines) >= min(3, len(some)) and lines:
-                return lines, np.array([one.values[quantity] for one in lines])
+                return lines, np.array([line.values[quantity] for line in lines])
         return [], np.zeros(0)
 
     @property
     def total(self) -> int | None:
         """The step at which the job will be done; None where it counts within an epoch."""
-        steps = [one.values.get(Quantity.STEP) for one in self.counted]
+        steps = [line.values.get(Quantity.STEP) for line in self.counted]
         if None in steps:
             return None
         totals = [
-            one.values[Quantity.TOTAL] for one in self.counted if Quantity.TOTAL in one.values
+            line.values[Quantity.TOTAL] for line in self.counted if Quantity.TOTAL in line.values
         ]
-        in_epochs = any(Quantity.EPOCH in one.values for one in self.counted)
+        in_epochs = any(Quantity.EPOCH in line.values for line in self.counted)
         if not totals or (in_epochs and bool((np.diff(np.array(steps, float)) < 0).any())):
             return None
         return int(totals[-1])
@@ -82,42 +82,42 @@ def course_of(file: LogFile) -> Course | None:
     if progress is None or not progress.steps:
         return None
     groups: dict[tuple[str, float], list[Step]] = defaultdict(list)
-    for one in progress.steps:
-        total = one.values.get(Quantity.TOTAL, 0.0) if one.counter == "bar" else 0.0
-        groups[one.counter, total].append(one)
+    for line in progress.steps:
+        total = line.values.get(Quantity.TOTAL, 0.0) if line.counter == "bar" else 0.0
+        groups[line.counter, total].append(line)
     others = groups.pop(("", 0.0), [])
     if not groups:
         # Lines without a count: each is one more.
-        counted = [one for one in others if Quantity.COMPUTE_S not in one.values]
+        counted = [line for line in others if Quantity.COMPUTE_S not in line.values]
         at = np.array([float(one.index) for one in counted])
         return Course(file, counted, others, at, times_of(counted)) if counted else None
     best = max(groups, key=lambda key: weight(groups[key], key))
     rest = [one for key in groups if key != best for one in groups[key]]
-    merged = sorted([*others, *rest], key=lambda one: one.place.order)
+    merged = sorted([*others, *rest], key=lambda line: line.place.order)
     counted = groups[best]
     return Course(file, counted, merged, steps_of(counted), times_of(counted))
 
 
 def weight(lines: list[Step], key: tuple[str, float]) -> tuple[int, float]:
     """How likely some lines are the training: by what they measure, then by how many they are."""
-    measured = sum(len(one.values) for one in lines[:16]) / min(16, len(lines))
+    measured = sum(len(line.values) for line in lines[:16]) / min(16, len(lines))
     return int(len(lines) * min(measured, 6)), key[1]
 
 
 def steps_of(lines: list[Step]) -> F64:
     """The step of each line; that of a bar goes on over its epochs."""
-    at = np.array([one.values[Quantity.STEP] for one in lines])
-    if not all(Quantity.EPOCH in one.values and Quantity.TOTAL in one.values for one in lines):
+    at = np.array([line.values[Quantity.STEP] for line in lines])
+    if not all(Quantity.EPOCH in line.values and Quantity.TOTAL in line.values for line in lines):
         return at
     if not (np.diff(at) < 0).any():
         return at
-    epoch = np.array([one.values[Quantity.EPOCH] for one in lines])
-    total = np.array([one.values[Quantity.TOTAL] for one in lines])
+    epoch = np.array([line.values[Quantity.EPOCH] for line in lines])
+    total = np.array([line.values[Quantity.TOTAL] for line in lines])
     laid: F64 = at + (epoch - epoch.min()) * total.max()
     return laid
 
 
 def times_of(lines: list[Step]) -> F64:
     return np.array(
-        [np.nan if one.place.at_ns is None else float(one.place.at_ns) for one in lines]
+        [np.nan if line.place.at_ns is None else float(line.place.at_ns) for line in lines]
     )

@@ -53,7 +53,7 @@ def divergences(course: Course) -> list[Change]:
 
 def point(course: Course, line: Step) -> ProgressPoint:
     """A line of progress with its step, or that of the counted line before it."""
-    orders = [one.place.order for one in course.counted]
+    orders = [line.place.order for line in course.counted]
     place = max(int(np.searchsorted(orders, line.place.order, side="right")) - 1, 0)
     return point_of(course.file, line.place, course.at[place] if len(course.at) else None)
 
@@ -86,9 +86,9 @@ def not_a_number(
 def with_missing(course: Course, lines: list[Step], bad: Flags) -> tuple[list[Step], Flags]:
     """Lines that count steps without a number as not a number: some trainers leave the loss out."""
     nan = [
-        one
-        for one in course.counted
-        if Quantity.LOSS not in one.values and one.values.get(Quantity.NAN_STEPS, 0) > 0
+        line
+        for line in course.counted
+        if Quantity.LOSS not in line.values and line.values.get(Quantity.NAN_STEPS, 0) > 0
     ]
     if not nan:
         return lines, bad
@@ -168,10 +168,12 @@ def overflows_to_the_end(course: Course) -> bool:
 def left_out(course: Course) -> Change | None:
     """Steps whose updates are all left out up to the end."""
     progress = course.file.progress
-    lines = [one for one in (progress.steps if progress else ()) if Quantity.SKIPPED in one.values]
+    lines = [
+        line for line in (progress.steps if progress else ()) if Quantity.SKIPPED in line.values
+    ]
     found = None
-    for counter in sorted({one.counter for one in lines}):
-        mine = [one for one in lines if one.counter == counter and Quantity.STEP in one.values]
+    for counter in sorted({line.counter for line in lines}):
+        mine = [line for line in lines if line.counter == counter and Quantity.STEP in line.values]
         found = found or left_out_of(course, mine)
     return found or overflow_alone(course)
 
@@ -179,9 +181,9 @@ def left_out(course: Course) -> Change | None:
 def left_out_of(course: Course, lines: Sequence[Step]) -> Change | None:
     if len(lines) < 3:
         return None
-    steps = np.array([one.values[Quantity.STEP] for one in lines])
-    skipped = np.array([one.values[Quantity.SKIPPED] for one in lines])
-    index = np.array([one.index for one in lines], dtype=float)
+    steps = np.array([line.values[Quantity.STEP] for line in lines])
+    skipped = np.array([line.values[Quantity.SKIPPED] for line in lines])
+    index = np.array([line.index for line in lines], dtype=float)
     apart = np.diff(steps)
     each = np.median((apart / np.maximum(np.diff(index), 1))[apart > 0]) if (apart > 0).any() else 0
     if each <= 0:

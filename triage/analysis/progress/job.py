@@ -51,9 +51,9 @@ def job_progress(files: Iterable[LogFile], until_ns: int | None = None) -> JobPr
 
 
 def course_of_job(files: Iterable[LogFile], until_ns: int | None) -> JobProgress | None:
-    every = sorted(files, key=lambda one: one.artifact)
-    ordered = [one for one in every if one.kind is LogKind.JOB]
-    nodes = [one for one in every if one.kind is LogKind.KERNEL]
+    every = sorted(files, key=lambda file: file.artifact)
+    ordered = [file for file in every if file.kind is LogKind.JOB]
+    nodes = [file for file in every if file.kind is LogKind.KERNEL]
     courses = [course for file in ordered if (course := course_of(file)) is not None]
     if not courses:
         return begun_only(ordered, until_ns)
@@ -63,15 +63,19 @@ def course_of_job(files: Iterable[LogFile], until_ns: int | None) -> JobProgress
     changes = [*changes_of_pace(course, times), *divergences(course)]
     if moved.stop is not None:
         changes.append(moved.stop)
-    changes.sort(key=lambda one: (one.since.line, str(one.kind)))
+    changes.sort(key=lambda change: (change.since.line, str(change.kind)))
     return of_course(course, times, moved, changes, ordered)
 
 
 def weight(course: Course) -> tuple[int, int, str]:
     """Of several logs, that with the longest course, and of equal ones the richest."""
-    known = course.file.progress
-    values = max((len(one.values) for one in course.counted[:16]), default=0)
-    return len(set(course.at.tolist())), values * (known.seen if known else 0), course.file.artifact
+    progress = course.file.progress
+    values = max((len(line.values) for line in course.counted[:16]), default=0)
+    return (
+        len(set(course.at.tolist())),
+        values * (progress.seen if progress else 0),
+        course.file.artifact,
+    )
 
 
 def of_course(
@@ -82,8 +86,8 @@ def of_course(
     files: Sequence[LogFile],
 ) -> JobProgress:
     first, last = course.counted[0], course.counted[-1]
-    apart = np.diff([one.place.line for one in course.counted])
-    indices = np.maximum(np.diff([one.index for one in course.counted]), 1)
+    apart = np.diff([line.place.line for line in course.counted])
+    indices = np.maximum(np.diff([line.index for line in course.counted]), 1)
     return JobProgress(
         first=point_of(course.file, first.place, course.at[0]),
         last=point_of(course.file, last.place, course.at[-1]),
@@ -119,7 +123,7 @@ def begun_only(files: Sequence[LogFile], until_ns: int | None) -> JobProgress | 
     if begun is None and ended is None:
         return None
     reach = max(
-        (ns for ns in (*(one.last_at_ns for one in files), until_ns) if ns is not None),
+        (ns for ns in (*(file.last_at_ns for file in files), until_ns) if ns is not None),
         default=None,
     )
     return JobProgress(
@@ -141,7 +145,7 @@ def curve_of(course: Course, times: StepTimes | None) -> Curve:
     if times is not None:
         step_time = dict(zip(times.places.tolist(), times.values.tolist(), strict=True))
     lines, values = course.get(Quantity.LOSS)
-    orders = np.array([one.place.order for one in lines])
+    orders = np.array([line.place.order for line in lines])
     losses: list[float | None] = []
     for place in kept:
         here = course.counted[place].place.order

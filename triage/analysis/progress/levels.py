@@ -63,10 +63,10 @@ def levels_of(values: F64, least_change: float = LEAST_CHANGE) -> list[Level]:
             break
         levels[at : at + 2] = [level_of(values, levels[at].start, levels[at + 1].stop)]
     for at in range(1, len(levels)):
-        one, other = levels[at - 1], levels[at]
-        cut = sharpened(values[one.start : other.stop], one, other)
+        level, other = levels[at - 1], levels[at]
+        cut = sharpened(values[level.start : other.stop], level, other)
         levels[at - 1 : at + 1] = [
-            level_of(values, one.start, cut),
+            level_of(values, level.start, cut),
             level_of(values, cut, other.stop),
         ]
     return levels
@@ -77,23 +77,25 @@ def level_of(values: F64, start: int, stop: int) -> Level:
     return Level(start, stop, float(np.median(part)), noise_of(part))
 
 
-def distance(one: Level, other: Level, least_change: float) -> float:
+def distance(level: Level, other: Level, least_change: float) -> float:
     """How far two levels are apart, in what is needed at the least."""
-    noise = (one.noise * one.points + other.noise * other.points) / (one.points + other.points)
-    sigmas = FEW_SIGMAS if min(one.points, other.points) < FEW else LEAST_SIGMAS
-    needed = max(least_change * min(one.middle, other.middle), sigmas * noise)
-    return abs(one.middle - other.middle) / needed if needed > 0 else np.inf
+    noise = (level.noise * level.points + other.noise * other.points) / (
+        level.points + other.points
+    )
+    sigmas = FEW_SIGMAS if min(level.points, other.points) < FEW else LEAST_SIGMAS
+    needed = max(least_change * min(level.middle, other.middle), sigmas * noise)
+    return abs(level.middle - other.middle) / needed if needed > 0 else np.inf
 
 
-def sharpened(values: F64, one: Level, other: Level) -> int:
+def sharpened(values: F64, level: Level, other: Level) -> int:
     """Where fewest points lie on the wrong side of the middle between two levels."""
-    high = values > (one.middle + other.middle) / 2
-    wrong_left = high if other.middle > one.middle else ~high
+    high = values > (level.middle + other.middle) / 2
+    wrong_left = high if other.middle > level.middle else ~high
     before = np.concatenate([[0], np.cumsum(wrong_left)])
     behind = np.concatenate([[0], np.cumsum(~wrong_left)])
     wrong = before + (behind[-1] - behind)
     first, last = LEAST_POINTS, len(values) - LEAST_POINTS
-    return one.start + first + int(np.argmin(wrong[first : last + 1]))
+    return level.start + first + int(np.argmin(wrong[first : last + 1]))
 
 
 def cuts_in(values: F64, start: int, stop: int, depth: int) -> list[int]:

@@ -128,7 +128,7 @@ def standstill(course: Course, doing: Mark | None, gap_s: float, silent_s: float
 
 def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) -> float | None:
     """Seconds by which the logs of nodes outlive those of the job, where that means something."""
-    ends = sorted(one.last_at_ns for one in nodes if one.last_at_ns is not None)
+    ends = sorted(file.last_at_ns for file in nodes if file.last_at_ns is not None)
     if reach is None or not ends:
         return None
     left_s = (ends[len(ends) // 2] - reach) / SECOND
@@ -140,7 +140,7 @@ def left_over(reach: int | None, nodes: Iterable[LogFile], gap_s: float | None) 
 
 def no_headway(course: Course) -> Change | None:
     """A job that begins again and again and never gets further than it was."""
-    if len({(one.rank, one.local_rank) for one in course.counted}) != 1 or len(course.at) < 4:
+    if len({(line.rank, line.local_rank) for line in course.counted}) != 1 or len(course.at) < 4:
         return None
     falls = np.flatnonzero(np.diff(course.at) < 0) + 1
     starts = [0, *falls.tolist()]
@@ -159,7 +159,7 @@ def no_headway(course: Course) -> Change | None:
 
 def reach_of(files: Sequence[LogFile], until_ns: int | None) -> int | None:
     """How far the collected logs of the job reach."""
-    ends = [one.last_at_ns for one in files if one.kind is LogKind.JOB]
+    ends = [file.last_at_ns for file in files if file.kind is LogKind.JOB]
     return max((ns for ns in (*ends, until_ns) if ns is not None), default=None)
 
 
@@ -167,9 +167,9 @@ def latest_step(course: Course, files: Sequence[LogFile]) -> int:
     """The time of the newest step in any log: ranks may print into logs of their own."""
     mine = course.counted[-1].place.at_ns or 0
     others = [
-        one.progress.steps[-1].place.at_ns
-        for one in files
-        if one.progress is not None and one.progress.steps
+        file.progress.steps[-1].place.at_ns
+        for file in files
+        if file.progress is not None and file.progress.steps
     ]
     return max(mine, *(ns for ns in others if ns is not None), 0)
 
@@ -191,7 +191,7 @@ def orderly_end(
         # Of a count that begins at zero the last one is one less; the last lines of a job that
         # prints every tenth step may lie nine before its end.
         shares = each / np.maximum(
-            np.diff([one.index for one in course.counted])[np.diff(course.at) > 0], 1
+            np.diff([place.index for place in course.counted])[np.diff(course.at) > 0], 1
         )
         between = float(np.median(shares)) if len(shares) else 1.0
         if total - course.at[-1] <= max(1.0, between - 1):

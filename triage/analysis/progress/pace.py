@@ -80,7 +80,7 @@ def running_total(values: F64) -> bool:
 
 def batch_factor(lines: Sequence[Step]) -> F64:
     """What makes the step times of different batches those of the last one."""
-    batch = np.array([one.values.get(Quantity.BATCH, np.nan) for one in lines])
+    batch = np.array([line.values.get(Quantity.BATCH, np.nan) for line in lines])
     if not np.isfinite(batch).all() or (batch <= 0).any():
         return np.ones(len(lines))
     factor: F64 = batch[-1] / batch
@@ -91,8 +91,8 @@ def usable(course: Course, lines: Sequence[Step], values: F64, *, in_seconds: bo
     """Times at their lines, without those that are none. The place is that of the counted line
     at or before it.
     """
-    orders = np.array([one.place.order for one in course.counted])
-    mine = np.array([one.place.order for one in lines])
+    orders = np.array([line.place.order for line in course.counted])
+    mine = np.array([line.place.order for line in lines])
     places = np.clip(np.searchsorted(orders, mine, side="right") - 1, 0, None)
     kept = np.isfinite(values) & (values > 0)
     return StepTimes(places[kept].astype(np.int64), values[kept], in_seconds)
@@ -144,10 +144,10 @@ def changes_of_pace(course: Course, times: StepTimes | None) -> list[Change]:
 def slower(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
     """A lasting change to a slower level than the job once kept."""
     last = levels[-1]
-    before = [one for one in levels[:-1] if one.points >= min(10, max(5, last.points // 10))]
+    before = [level for level in levels[:-1] if level.points >= min(10, max(5, last.points // 10))]
     if not before:
         return None
-    base = min(before, key=lambda one: one.middle)
+    base = min(before, key=lambda level: level.middle)
     if last.middle < base.middle * (1 + LEAST_CHANGE):
         return None
     first = len(levels) - 1
@@ -181,7 +181,7 @@ def contradicted(course: Course, times: StepTimes, cut: int) -> bool:
     at = course.counted[int(times.places[cut])].place.order
     for quantity in (Quantity.TOKENS_PER_S, Quantity.SAMPLES_PER_S, Quantity.TFLOPS):
         some, values = course.get(quantity)
-        behind = np.array([one.place.order >= at for one in some], dtype=bool)
+        behind = np.array([line.place.order >= at for line in some], dtype=bool)
         if behind.sum() >= 3 and (~behind).sum() >= 3:
             before, after = np.median(values[~behind]), np.median(values[behind])
             return bool(after > before * 0.98)
@@ -190,8 +190,8 @@ def contradicted(course: Course, times: StepTimes, cut: int) -> bool:
 
 def spikes_of(course: Course, times: StepTimes, levels: Sequence[Level]) -> Change | None:
     """Single steps that take far longer than the others, at no equal distances."""
-    usual = np.concatenate([np.full(one.points, one.middle) for one in levels])
-    noise = np.concatenate([np.full(one.points, one.noise) for one in levels])
+    usual = np.concatenate([np.full(level.points, level.middle) for level in levels])
+    noise = np.concatenate([np.full(level.points, level.noise) for level in levels])
     # The first steps of a job compile and fill their caches.
     warm = max(2, len(usual) // 50)
     high = (times.values > SPIKE * usual) & (times.values > usual + 6 * noise)

@@ -46,32 +46,34 @@ Seat = tuple[str | None, int | None, int | None]
 def slow_ranks_of(files: Iterable[LogFile]) -> tuple[SlowRank, ...]:
     """The slow ranks of all logs, slowest first; none where fewer than four print their times."""
     lines = [
-        (seat_of(file, one), file, one)
+        (seat_of(file, line), file, line)
         for file in files
         if file.progress is not None
-        for one in file.progress.steps
+        for line in file.progress.steps
     ]
     for quantity in WORDS:
         by_seat: dict[Seat, list[tuple[LogFile, Step, float]]] = defaultdict(list)
-        for seat, file, one in lines:
-            value = one.values.get(quantity, 0.0)
+        for seat, file, line in lines:
+            value = line.values.get(quantity, 0.0)
             if seat is not None and 0 < value < float("inf"):
                 time = (
                     value if str(quantity).endswith("_s") and "per" not in quantity else 1 / value
                 )
-                by_seat[seat].append((file, one, time))
+                by_seat[seat].append((file, line, time))
         found = slow_among(by_seat, quantity)
         if found is not None:
             return found
     return ()
 
 
-def seat_of(file: LogFile, one: Step) -> Seat | None:
+def seat_of(file: LogFile, line: Step) -> Seat | None:
     """Who prints a line: its rank, else its place on its node; None where nothing tells."""
-    node = one.node or file.node
-    if one.rank is not None:
-        return node, one.rank, None
-    return (node, None, one.local_rank) if node is not None and one.local_rank is not None else None
+    node = line.node or file.node
+    if line.rank is not None:
+        return node, line.rank, None
+    return (
+        (node, None, line.local_rank) if node is not None and line.local_rank is not None else None
+    )
 
 
 def slow_among(

@@ -100,15 +100,15 @@ def groups_with_p2p(snapshot: Snapshot) -> Flags:
     An only-active dump of one stage may show none, so groups of the same kind count.
     """
     descs = set()
-    found = set()
+    with_p2p = set()
     for digest, groups in zip(snapshot.digests, snapshot.membership.stream_groups, strict=True):
         for k in np.flatnonzero(digest.streams.num_p2p > 0).tolist():
             if groups[k] >= 0:
-                found.add(groups[k])
+                with_p2p.add(groups[k])
                 descs.add(snapshot.groups[groups[k]].desc)
     mixed = np.zeros(len(snapshot.issued), np.bool_)
     for group in snapshot.groups:
-        if group.index in found or (group.desc and group.desc in descs):
+        if group.index in with_p2p or (group.desc and group.desc in descs):
             mixed[snapshot.rows(group.index)] = True
     return mixed
 

@@ -62,9 +62,9 @@ class Builder:
 
     def twin(self, index: int, desc: str) -> int:
         """The other group with the name and the ranks of a known one."""
-        one = self.groups[index]
-        name = f"{one.name} {desc}"
-        return self.group(name, desc, one.ranks, inferred=one.inferred)
+        group = self.groups[index]
+        name = f"{group.name} {desc}"
+        return self.group(name, desc, group.ranks, inferred=group.inferred)
 
 
 def resolve_groups(
@@ -120,15 +120,15 @@ def groups_of_streams(
     builder: Builder,
 ) -> tuple[int, ...]:
     """The group of each stream of a dump; -1 where it cannot be told."""
-    found = []
+    groups = []
     shared = names_of_several(digest)
     for k, (name, desc) in enumerate(digest.stream_names):
         key = stream_key(digest, k, name, desc)
         index = listed.get(key[0], inferred.get(key, -1))
         if name in shared and index >= 0 and desc != builder.groups[index].desc:
             index = builder.twin(index, desc or "")
-        found.append(index)
-    return tuple(found)
+        groups.append(index)
+    return tuple(groups)
 
 
 def names_of_several(digest: RankDigest) -> set[str]:
@@ -137,7 +137,7 @@ def names_of_several(digest: RankDigest) -> set[str]:
     for name, desc in digest.stream_names:
         if name is not None:
             descs.setdefault(name, set()).add(desc or "")
-    return {name for name, told in descs.items() if len(told) > 1}
+    return {name for name, kinds in descs.items() if len(kinds) > 1}
 
 
 def stream_key(
@@ -164,7 +164,7 @@ def unlisted_streams(
     digests: Sequence[RankDigest], ranks: Sequence[int], listed: Sequence[dict[str, int]]
 ) -> Orphans:
     """Streams whose group no table describes: (name, desc) -> (ranks seen, size if measured)."""
-    found: Orphans = {}
+    orphans: Orphans = {}
     for digest, rank, rows in zip(digests, ranks, listed, strict=True):
         for k, (name, desc) in enumerate(digest.stream_names):
             key = stream_key(digest, k, name, desc)
@@ -173,17 +173,17 @@ def unlisted_streams(
             # Without names, only the default group's id means the same everywhere.
             if name is None and key[0] != "0":
                 continue
-            seen, size = found.get(key, ([], 0))
+            seen, size = orphans.get(key, ([], 0))
             seen.append(rank)
-            found[key] = (seen, max(size, int(digest.streams.ratio[k])))
-    return found
+            orphans[key] = (seen, max(size, int(digest.streams.ratio[k])))
+    return orphans
 
 
 def expected_ranks(
-    world: int | None, told: int | None, ranks: Sequence[int], orphans: Orphans
+    world: int | None, told_world: int | None, ranks: Sequence[int], orphans: Orphans
 ) -> tuple[int, ...]:
     """The ranks of the job: as told, else as many as the measured groups need."""
-    size = world or told or 0
+    size = world or told_world or 0
     if not size:
         size = max(ranks) + 1
         by_desc: dict[str, list[tuple[list[int], int]]] = {}
@@ -206,7 +206,7 @@ def infer_members(
     by_desc: dict[str, list[tuple[str, str]]] = {}
     for key in sorted(orphans):
         by_desc.setdefault(key[1], []).append(key)
-    found = {}
+    members_of = {}
     for keys in by_desc.values():
         seen_anywhere = {rank for key in keys for rank in orphans[key][0]}
         absent = [rank for rank in world if rank not in seen_anywhere]
@@ -221,8 +221,8 @@ def infer_members(
             if hole > 0:
                 fitting = absent if len(short) == 1 else fit(members, absent, width, stride)
                 members = sorted({*members, *fitting[:hole]})
-            found[key] = tuple(members)
-    return found
+            members_of[key] = tuple(members)
+    return members_of
 
 
 def common_stride(groups: Sequence[Sequence[int]], width: int) -> int | None:

@@ -49,7 +49,7 @@ def channels(snapshot: Snapshot) -> list[Channel]:
         rank = int(snapshot.ranks[index])
         if stuck is not None and stuck.p2p and rank not in snapshot.apart:
             ends[rank] = list(ends_of(snapshot, index, stuck.group))
-    found = []
+    pairs = []
     for rank in sorted(ends):  # a copy: peers are added on the way
         stuck = snapshot.stuck_of(rank)
         if stuck is None or stuck.row is None:
@@ -63,8 +63,8 @@ def channels(snapshot: Snapshot) -> list[Channel]:
             theirs = ends.get(end.peer)
             if theirs is None:
                 theirs = ends[end.peer] = elsewhere(snapshot, end.peer, stuck.group)
-            found.append(match(snapshot, rank, stuck, end, place, theirs))
-    return found
+            pairs.append(match(snapshot, rank, stuck, end, place, theirs))
+    return pairs
 
 
 def elsewhere(snapshot: Snapshot, rank: int, group: int) -> list[End]:
@@ -115,7 +115,9 @@ def match(
     snapshot: Snapshot, rank: int, stuck: Stuck, end: End, place: int, theirs: list[End]
 ) -> Channel:
     """The ``place``-th end of this direction against the peer's ends of the other direction."""
-    other_side = [one for one in theirs if one.peer == rank and one.send != end.send]
+    other_side = [
+        channel for channel in theirs if channel.peer == rank and channel.send != end.send
+    ]
     peer_stuck = snapshot.stuck_of(end.peer)
     here = place < len(other_side)
     now = here and peer_stuck is not None and other_side[place].unit == peer_stuck.row

@@ -41,8 +41,8 @@ def select(digests: Sequence[RankDigest]) -> Selection:
             homeless.append(rank)
         else:
             by_rank.setdefault(rank, []).append(digest)
-    for found, digests_of in work_out(homeless, by_rank, result).items():
-        by_rank.setdefault(found, []).extend(digests_of)
+    for worked_out, digests_of in work_out(homeless, by_rank, result).items():
+        by_rank.setdefault(worked_out, []).extend(digests_of)
     sets_of = Counter(shape_of(digest.artifact) for digest in ours)
 
     def order(digest: RankDigest) -> tuple[int, tuple[int, int, int, int, str]]:
@@ -78,12 +78,12 @@ def preference(digest: RankDigest) -> tuple[int, int, int, int, str]:
     )
 
 
-def same_record(one: RankDigest, other: RankDigest) -> bool:
+def same_record(digest: RankDigest, other: RankDigest) -> bool:
     """Whether two dumps hold the same entries (a pickle and its JSON form)."""
     return (
-        one.num_entries == other.num_entries
-        and one.first_created_ns == other.first_created_ns
-        and one.last_created_ns == other.last_created_ns
+        digest.num_entries == other.num_entries
+        and digest.first_created_ns == other.first_created_ns
+        and digest.last_created_ns == other.last_created_ns
     )
 
 
@@ -179,36 +179,36 @@ def work_out(
 
     What is left is set aside, and says so.
     """
-    found: dict[int, list[RankDigest]] = {}
-    told: list[str] = []
-    left = sorted(homeless, key=lambda one: one.digest.artifact)
+    by_groups: dict[int, list[RankDigest]] = {}
+    notes: list[str] = []
+    left = sorted(homeless, key=lambda dump: dump.digest.artifact)
     while True:
         rest = []
-        for one in left:
-            free = one.members
+        for dump in left:
+            free = dump.members
             if free is not None and len(free) > 1:
-                free = free - by_rank.keys() - found.keys()
+                free = free - by_rank.keys() - by_groups.keys()
             if free is None or len(free) != 1:
-                rest.append(one)
+                rest.append(dump)
                 continue
             rank = next(iter(free))
-            found.setdefault(rank, []).append(one.digest)
-            told.append(f"{one.digest.artifact}: {one.why}; by its groups it is rank {rank}")
+            by_groups.setdefault(rank, []).append(dump.digest)
+            notes.append(f"{dump.digest.artifact}: {dump.why}; by its groups it is rank {rank}")
         if len(rest) == len(left):
             break
         left = rest
-    for one in left:
-        count = "" if one.members is None else f" (one of {len(one.members)})"
+    for dump in left:
+        count = "" if dump.members is None else f" (one of {len(dump.members)})"
         result.set_aside.append(
             Refused(
-                one.digest.artifact,
-                f"{one.why}, and which rank it is does not follow from its groups{count}:"
+                dump.digest.artifact,
+                f"{dump.why}, and which rank it is does not follow from its groups{count}:"
                 " rename it so that the name ends in the rank",
             )
         )
-    result.notes += told[:SHOWN]
-    if len(told) > SHOWN:
+    result.notes += notes[:SHOWN]
+    if len(notes) > SHOWN:
         result.notes.append(
-            f"and {len(told) - SHOWN} more dumps whose names give no rank that fits"
+            f"and {len(notes) - SHOWN} more dumps whose names give no rank that fits"
         )
-    return found
+    return by_groups

@@ -82,8 +82,8 @@ class Snapshot:
 
     def rows(self, group: int) -> slice:
         """The group's rows in the flat tables."""
-        one = self.groups[group]
-        return slice(one.first, one.first + len(one.ranks))
+        its = self.groups[group]
+        return slice(its.first, its.first + len(its.ranks))
 
     def row(self, group: int, rank: int) -> int:
         """One member's row; -1 when the rank is no member."""

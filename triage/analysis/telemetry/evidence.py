@@ -74,21 +74,23 @@ def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int
     if stop.known and stop.start_ns is not None:
         return stop.start_ns
     if case is not None:
-        last = [one.last_created_ns for one in case.snapshot.digests if one.last_created_ns]
+        last = [
+            digest.last_created_ns for digest in case.snapshot.digests if digest.last_created_ns
+        ]
         if last:
             return int(np.median(last))
-    told = stop.end_ns if stop.end_ns is not None else stop.start_ns
-    if told is not None:
-        return told
-    return max(one.grid.end_ns for one in files if one.grid is not None)
+    end_ns = stop.end_ns if stop.end_ns is not None else stop.start_ns
+    if end_ns is not None:
+        return end_ns
+    return max(file.grid.end_ns for file in files if file.grid is not None)
 
 
 def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -> list[Late]:
     """The stragglers that dumps convict, with since when."""
-    told = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
-    late = measure(case.snapshot, case.snapshot.node_of) if told and case is not None else None
-    found = []
-    for claim in told:
+    convicted = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
+    late = measure(case.snapshot, case.snapshot.node_of) if convicted and case is not None else None
+    late_found = []
+    for claim in convicted:
         for rank in claim.ranks:
             text = f"rank {rank} issues {claim.late_ms or 0:.0f} ms late"
             index = case.snapshot.index_of.get(rank) if case is not None else None
@@ -96,28 +98,28 @@ def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -
                 since, begins = int(late.since_ns[index]), int(late.from_ns[index])
                 whole = since - begins <= RECORD_NS
                 text += f" since {clock_time(since)} UTC" + " or earlier" * whole
-            found.append(Late(rank, seats.node_of(rank), text))
-    return found
+            late_found.append(Late(rank, seats.node_of(rank), text))
+    return late_found
 
 
 def joined_throttles(
     panels: Panels, places: Places, late: Sequence[Late], leaf_switch: Mapping[str, str]
 ) -> Iterator[Signal]:
     """Throttling GPUs, joined with the ranks that are late, and the racks they follow from."""
-    told = throttling(panels, places)
-    if told is None:
+    throttles = throttling(panels, places)
+    if throttles is None:
         return
-    table, found = told
+    table, slow_gpus = throttles
     hot: set[str] = set()
     for one in InletRise().run(panels, leaf_switch):
         # Warm air that slows no GPU down is no cause of anything.
-        slow = [each for each in found if each.part.node in one.nodes]
+        slow = [each for each in slow_gpus if each.part.node in one.nodes]
         if slow:
             hot |= set(one.nodes)
             held = [each.text for each in late if each.node in one.nodes]
             text = "; ".join([one.text, f"{len(slow)} GPUs behind it throttle", *held[:2]])
             yield replace(one, text=text, firm=bool(held))
-    rest = [one for one in found if one.part.node not in hot]
+    rest = [one for one in slow_gpus if one.part.node not in hot]
     for signal in Throttle().run(panels, table, rest):
         held_up = [one for one in late if same_place(signal, one)]
         if held_up:
@@ -145,33 +147,33 @@ def same_place(signal: Signal, late: Late) -> bool:
     return seat.gpu is None or seat.rank == late.rank
 
 
-def row_of(one: Signal) -> Evidence:
+def row_of(signal: Signal) -> Evidence:
     """A signal as a row; a rack is nobody's."""
-    seat = one.seat
+    seat = signal.seat
     gpu = seat.gpu if seat is not None and seat.gpu and ":" in seat.gpu else None
     fields = {LASTING: "1"}
-    if one.severity:
-        fields["severity"] = one.severity
-    if one.nodes:
-        fields["nodes"] = " ".join(one.nodes)
+    if signal.severity:
+        fields["severity"] = signal.severity
+    if signal.nodes:
+        fields["nodes"] = " ".join(signal.nodes)
     return Evidence(
-        artifact=one.artifact,
+        artifact=signal.artifact,
         line=None,
-        signature=one.name,
-        kind=one.kind,
+        signature=signal.name,
+        kind=signal.kind,
         role=EvidenceRole.ROOT,
-        text=one.text,
-        category=one.category,
-        also=one.also,
+        text=signal.text,
+        category=signal.category,
+        also=signal.also,
         blame=Blame.SELF if seat is not None else Blame.SHARED,
-        weak=not one.firm,
+        weak=not signal.firm,
         node=None if seat is None else seat.node,
         rank=None if seat is None else seat.rank,
         gpu=gpu,
-        stamp=Stamp(wall_ns=one.since_ns, zone_s=0, error_ns=one.error_ns),
-        last_stamp=Stamp(wall_ns=one.until_ns, zone_s=0, error_ns=one.error_ns),
-        at_ns=one.since_ns,
-        last_at_ns=one.until_ns,
-        error_ns=one.error_ns,
+        stamp=Stamp(wall_ns=signal.since_ns, zone_s=0, error_ns=signal.error_ns),
+        last_stamp=Stamp(wall_ns=signal.until_ns, zone_s=0, error_ns=signal.error_ns),
+        at_ns=signal.since_ns,
+        last_at_ns=signal.until_ns,
+        error_ns=signal.error_ns,
         fields=fields,
     )

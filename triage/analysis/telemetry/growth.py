@@ -87,14 +87,14 @@ class CounterGrowth:
             panel = panels.get(watched.metric)
             if panel is None:
                 continue
-            found = [
+            growing = [
                 grown
                 for row in range(len(panel.parts))
                 if (grown := growth(panel, row, watched)) is not None
             ]
-            if len(found) > max(1, MOST_SHARE * len(panel.parts)):
+            if len(growing) > max(1, MOST_SHARE * len(panel.parts)):
                 continue
-            for grown in found:
+            for grown in growing:
                 part = panel.parts[grown.row]
                 artifact = panels.artifact(watched.metric, part)
                 yield signal(watched, panel, grown, places.seat(part), artifact)
@@ -118,19 +118,19 @@ def growth(panel: Panel, row: int, watched: Watched) -> Growth | None:
     # What breaks a GPU shows in the first scrape behind the stop that it makes.
     late = panel.late[row : row + 1] if watched.firm else np.empty(0, np.float32)
     value = np.concatenate([panel.value[row], late])
-    known = np.flatnonzero(~np.isnan(value))
-    resets = np.flatnonzero(np.diff(value[known]) < 0)
-    known = known[resets[-1] + 1 :] if len(resets) else known
-    if len(known) < MIN_KNOWN:
+    columns = np.flatnonzero(~np.isnan(value))
+    resets = np.flatnonzero(np.diff(value[columns]) < 0)
+    columns = columns[resets[-1] + 1 :] if len(resets) else columns
+    if len(columns) < MIN_KNOWN:
         return None
-    grows = known[1:][np.diff(value[known]) > 0]
+    grows = columns[1:][np.diff(value[columns]) > 0]
     if not len(grows):
         return None
     recent = len(panel.value[row]) - WITHIN_S * SECOND // panel.width_ns
     quiet = max(1, QUIET_S * SECOND // panel.width_ns)
     first, last = int(grows[0]), int(grows[-1])
-    low, high = float(value[known[0]]), float(value[known[-1]])
-    if first < recent or first - int(known[0]) < quiet or high - low < watched.least:
+    low, high = float(value[columns[0]]), float(value[columns[-1]])
+    if first < recent or first - int(columns[0]) < quiet or high - low < watched.least:
         return None
     return Growth(row, first, last, low, high)
 
@@ -142,7 +142,7 @@ MIN_KNOWN: Final = 3
 def signal(watched: Watched, panel: Panel, grown: Growth, seat: Seat, artifact: str) -> Signal:
     part = panel.parts[grown.row]
     since = panel.at_ns(grown.first)
-    where = " ".join(one for one in (f"GPU {seat.gpu}" if seat.gpu else "", part.part) if one)
+    where = " ".join(word for word in (f"GPU {seat.gpu}" if seat.gpu else "", part.part) if word)
     at = f" of {where}" if where else ""
     return Signal(
         name=f"telemetry.{watched.metric}",

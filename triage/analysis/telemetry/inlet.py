@@ -92,11 +92,11 @@ class InletRise:
 
 def by_rack(panel: Panel, racks: Mapping[str, str]) -> dict[str, list[int]]:
     """Rack -> rows of its nodes; nothing where there are fewer than two racks."""
-    found: dict[str, list[int]] = defaultdict(list)
+    rows_of: dict[str, list[int]] = defaultdict(list)
     for row, part in enumerate(panel.parts):
         if part.node in racks and not np.isnan(panel.value[row]).all():
-            found[racks[part.node]].append(row)
-    return dict(found) if len(found) >= MIN_RACKS else {}
+            rows_of[racks[part.node]].append(row)
+    return dict(rows_of) if len(rows_of) >= MIN_RACKS else {}
 
 
 def middle_of(value: F32) -> F32:

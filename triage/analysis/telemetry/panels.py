@@ -124,16 +124,16 @@ class Places:
             for part in panel.parts:
                 if ":" in part.gpu:
                     gpus.setdefault(part.node, set()).add(part.gpu)
-        found: dict[tuple[str, str], int] = {}
-        for node, known in gpus.items():
-            ranks = [self.rank_of_local(node, place) for place in range(len(known) + 1)]
+        by_order: dict[tuple[str, str], int] = {}
+        for node, buses in gpus.items():
+            ranks = [self.rank_of_local(node, place) for place in range(len(buses) + 1)]
             if ranks[-1] is None and None not in ranks[:-1]:
-                found |= {
+                by_order |= {
                     (node, gpu): rank
-                    for gpu, rank in zip(sorted(known), ranks[:-1], strict=True)
+                    for gpu, rank in zip(sorted(buses), ranks[:-1], strict=True)
                     if rank is not None
                 }
-        return replace(self, by_order=found)
+        return replace(self, by_order=by_order)
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,9 +165,9 @@ def panels_of(
     """
     start_ns = end_ns - LOOK_S * SECOND
     grids = [
-        (one.artifact, one.grid)
-        for one in sorted(files, key=lambda one: one.artifact)
-        if one.grid is not None and one.grid.start_ns < end_ns and one.grid.end_ns > start_ns
+        (file.artifact, file.grid)
+        for file in sorted(files, key=lambda file: file.artifact)
+        if file.grid is not None and file.grid.start_ns < end_ns and file.grid.end_ns > start_ns
     ]
     width = max((grid.width_ns for _, grid in grids), default=SECOND)
     columns = max((end_ns - start_ns) // width, 1)
@@ -206,16 +206,16 @@ def part_of(key: SeriesKey, places: Places, nodes: Collection[str]) -> Part | No
 def window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
     """The grid's cells from ``start_ns`` on, and the last value within 2 min behind them."""
     rows, have = grid.value.shape
-    found = np.full((rows, columns), np.nan, np.float32)
+    cells = np.full((rows, columns), np.nan, np.float32)
     shift = (grid.start_ns - start_ns) // grid.width_ns
     begin, stop = max(0, -shift), min(have, columns - shift)
     if stop > begin:
-        found[:, begin + shift : stop + shift] = grid.value[:, begin:stop]
+        cells[:, begin + shift : stop + shift] = grid.value[:, begin:stop]
     late = np.full(rows, np.nan, np.float32)
     behind = max(stop, 0)
     for column in range(behind, min(have, behind + 1 + SCRAPE_S * SECOND // grid.width_ns)):
         late = np.where(np.isnan(grid.value[:, column]), late, grid.value[:, column])
-    return found, late
+    return cells, late
 
 
 def joined(
@@ -236,7 +236,7 @@ def panel(
     start_ns: int,
     width_ns: int,
 ) -> Panel:
-    parts = tuple(sorted(part for one, part in rows if one is metric))
+    parts = tuple(sorted(part for other, part in rows if other is metric))
     value = np.stack([rows[metric, part][0] for part in parts])
     late = np.array([rows[metric, part][1] for part in parts], np.float32)
     if metric in COUNTERS:

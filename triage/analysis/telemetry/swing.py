@@ -66,9 +66,9 @@ def hourly(files: Sequence[TelemetryFile], metric: Metric) -> dict[int, float]:
         value = grid.value[rows].astype(np.float64)
         known = ~np.isnan(value)
         middles = grid.start_ns + grid.width_ns * np.arange(value.shape[1]) + grid.width_ns // 2
-        sums, told = np.where(known, value, 0.0).sum(axis=0), known.sum(axis=0)
+        sums, counts = np.where(known, value, 0.0).sum(axis=0), known.sum(axis=0)
         for hour, one, many in zip(
-            (middles // HOUR_NS).tolist(), sums.tolist(), told.tolist(), strict=True
+            (middles // HOUR_NS).tolist(), sums.tolist(), counts.tolist(), strict=True
         ):
             if many:
                 total[hour] = total.get(hour, 0.0) + one

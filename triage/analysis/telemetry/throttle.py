@@ -79,13 +79,17 @@ class Throttle:
 
     name = "telemetry.throttle"
 
-    def run(self, panels: Panels, table: "Table", found: Sequence["Slowed"]) -> Iterator[Signal]:
-        """See the class; ``found`` are the GPUs of ``table`` that :func:`throttling` gave."""
-        if len(found) > max(1, MOST_SHARE * len(table.parts)) and more_than_one_node(found):
+    def run(
+        self, panels: Panels, table: "Table", throttling_gpus: Sequence["Slowed"]
+    ) -> Iterator[Signal]:
+        """See the class; ``throttling_gpus`` are the GPUs of ``table`` that :func:`throttling` gave."""
+        if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and more_than_one_node(
+            throttling_gpus
+        ):
             return
         by_node: dict[tuple[str, bool], list[Slowed]] = defaultdict(list)
-        for one in found:
-            by_node[one.part.node, one.brake].append(one)
+        for gpu in throttling_gpus:
+            by_node[gpu.part.node, gpu.brake].append(gpu)
         for (node, _), together in sorted(by_node.items()):
             on_node = sum(part.node == node for part in table.parts)
             if len(together) >= max(NODE_GPUS, on_node / 2):
@@ -112,16 +116,20 @@ class Table:
     @classmethod
     def of(cls, panels: Panels) -> "Table | None":
         """None where too few GPUs say anything of their clocks."""
-        known = [panels.get(one) for one in (Metric.SM_CLOCK_MHZ, Metric.THROTTLE_REASONS)]
-        every = {part for panel in known if panel is not None for part in panel.parts if part.gpu}
+        panels_known = [
+            panels.get(metric) for metric in (Metric.SM_CLOCK_MHZ, Metric.THROTTLE_REASONS)
+        ]
+        every = {
+            part for panel in panels_known if panel is not None for part in panel.parts if part.gpu
+        }
         parts = tuple(sorted(every))
         if len(parts) < MIN_GPUS:
             return None
-        some = next(panel for panel in known if panel is not None)
+        some = next(panel for panel in panels_known if panel is not None)
         blank = np.full((len(parts), some.value.shape[1]), np.nan, np.float32)
         clock, reasons, temp = (
             blank if panel is None else panel.rows(parts)
-            for panel in (*known, panels.get(Metric.GPU_TEMP_C))
+            for panel in (*panels_known, panels.get(Metric.GPU_TEMP_C))
         )
         told = ~np.isnan(reasons)
         return cls(
@@ -190,11 +198,13 @@ def slowed(table: Table, row: int, places: Places) -> Iterator[Slowed]:
 def last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | None:
     """(first, last) stretch of what is still going on at the last word; None where nothing is."""
     pause = max(1, PAUSE_S * SECOND // width_ns)
-    said = np.flatnonzero(known)
+    told_at = np.flatnonzero(known)
     on = np.flatnonzero(active)
-    if len(on) < MIN_STRETCHES or len(active) - said[-1] > max(1, LAST_WORD_S * SECOND // width_ns):
+    if len(on) < MIN_STRETCHES or len(active) - told_at[-1] > max(
+        1, LAST_WORD_S * SECOND // width_ns
+    ):
         return None
-    if said[-1] - on[-1] >= pause:
+    if told_at[-1] - on[-1] >= pause:
         return None
     breaks = np.flatnonzero(np.diff(on) > pause)
     run = on[breaks[-1] + 1 :] if len(breaks) else on
@@ -204,56 +214,56 @@ def last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | No
     return first, last
 
 
-def more_than_one_node(found: Sequence[Slowed]) -> bool:
-    return len({one.part.node for one in found}) > 1
+def more_than_one_node(throttling_gpus: Sequence[Slowed]) -> bool:
+    return len({gpu.part.node for gpu in throttling_gpus}) > 1
 
 
-def of_gpu(table: Table, panels: Panels, one: Slowed) -> Signal:
-    since = table.at_ns(one.first)
-    rank = "" if one.seat.rank is None else f" (rank {one.seat.rank})"
-    why = "because power is cut back (power brake)" if one.brake else "for heat"
-    text = f"GPU {one.seat.gpu}{rank} throttles {why} since {clock_time(since)} UTC"
+def of_gpu(table: Table, panels: Panels, gpu: Slowed) -> Signal:
+    since = table.at_ns(gpu.first)
+    rank = "" if gpu.seat.rank is None else f" (rank {gpu.seat.rank})"
+    why = "because power is cut back (power brake)" if gpu.brake else "for heat"
+    text = f"GPU {gpu.seat.gpu}{rank} throttles {why} since {clock_time(since)} UTC"
     return Signal(
-        name="telemetry.power_brake" if one.brake else Throttle.name,
-        kind=Kind.POWER if one.brake else Kind.THERMAL,
-        category=Category.POWER if one.brake else Category.GPU_THERMAL,
-        also=(Category.CHASSIS,) if one.brake else (Category.CHASSIS, Category.POWER),
-        seat=one.seat,
+        name="telemetry.power_brake" if gpu.brake else Throttle.name,
+        kind=Kind.POWER if gpu.brake else Kind.THERMAL,
+        category=Category.POWER if gpu.brake else Category.GPU_THERMAL,
+        also=(Category.CHASSIS,) if gpu.brake else (Category.CHASSIS, Category.POWER),
+        seat=gpu.seat,
         since_ns=since,
-        until_ns=table.at_ns(one.last + 1),
+        until_ns=table.at_ns(gpu.last + 1),
         error_ns=table.width_ns,
-        text=text + measured(table, one),
-        artifact=artifact_of(panels, one.part),
+        text=text + measured(table, gpu),
+        artifact=artifact_of(panels, gpu.part),
     )
 
 
 def of_node(table: Table, panels: Panels, together: Sequence[Slowed]) -> Signal:
     """Half of a node's GPUs: what they share is at fault."""
-    one = min(together, key=lambda each: (each.first, each.part))
-    since = table.at_ns(one.first)
-    what = "because power is cut back (power brake)" if one.brake else "for heat"
+    gpu = min(together, key=lambda gpu: (gpu.first, gpu.part))
+    since = table.at_ns(gpu.first)
+    what = "because power is cut back (power brake)" if gpu.brake else "for heat"
     text = f"{len(together)} GPUs of the node throttle {what} since {clock_time(since)} UTC"
     return Signal(
-        name="telemetry.power_brake" if one.brake else Throttle.name,
-        kind=Kind.POWER if one.brake else Kind.THERMAL,
-        category=Category.POWER if one.brake else Category.CHASSIS,
-        also=(Category.CHASSIS,) if one.brake else (Category.GPU_THERMAL,),
-        seat=Seat(one.part.node),
+        name="telemetry.power_brake" if gpu.brake else Throttle.name,
+        kind=Kind.POWER if gpu.brake else Kind.THERMAL,
+        category=Category.POWER if gpu.brake else Category.CHASSIS,
+        also=(Category.CHASSIS,) if gpu.brake else (Category.GPU_THERMAL,),
+        seat=Seat(gpu.part.node),
         since_ns=since,
-        until_ns=table.at_ns(max(each.last for each in together) + 1),
+        until_ns=table.at_ns(max(gpu.last for gpu in together) + 1),
         error_ns=table.width_ns,
-        text=text + measured(table, one),
-        artifact=artifact_of(panels, one.part),
+        text=text + measured(table, gpu),
+        artifact=artifact_of(panels, gpu.part),
     )
 
 
-def measured(table: Table, one: Slowed) -> str:
+def measured(table: Table, gpu: Slowed) -> str:
     """``: 1035 MHz against 1755 MHz of its peers, 91 C against 63 C``; of the time since."""
-    time = slice(one.first, one.last + 1)
+    time = slice(gpu.first, gpu.last + 1)
     parts = []
     for value, usual, unit in (
-        (table.clock[one.row, time], table.usual[time], "MHz"),
-        (table.temp[one.row, time], table.usual_temp[time], "C"),
+        (table.clock[gpu.row, time], table.usual[time], "MHz"),
+        (table.temp[gpu.row, time], table.usual_temp[time], "C"),
     ):
         both = ~np.isnan(value) & ~np.isnan(usual)
         if both.any():
@@ -264,5 +274,5 @@ def measured(table: Table, one: Slowed) -> str:
 
 def artifact_of(panels: Panels, part: Part) -> str:
     metrics = (Metric.THROTTLE_REASONS, Metric.SM_CLOCK_MHZ)
-    told = [one for one in metrics if (one, part) in panels.artifacts]
-    return panels.artifact(told[0] if told else metrics[0], part)
+    with_file = [metric for metric in metrics if (metric, part) in panels.artifacts]
+    return panels.artifact(with_file[0] if with_file else metrics[0], part)

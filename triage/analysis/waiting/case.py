@@ -119,19 +119,23 @@ class Case:
     def victims_of(self, end: int) -> list[int]:
         """Ranks that wait, directly or not, for this end alone or among others."""
         bit = 1 << end
-        found: list[int] = []
+        victims: list[int] = []
         for component, members in enumerate(self.graph.components):
             if self.graph.reach[component] & bit:
                 for k in members:
                     place = self.graph.places[k]
                     if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
-                        found.extend(place.waiting)
-        return sorted(found)
+                        victims.extend(place.waiting)
+        return sorted(victims)
 
     def group_text(self, group: int) -> str:
         """``mesh_tp (pg 3)``."""
-        one = self.snapshot.groups[group]
-        return f"{one.desc} (pg {one.name})" if one.desc else f"pg {one.name}"
+        process_group = self.snapshot.groups[group]
+        return (
+            f"{process_group.desc} (pg {process_group.name})"
+            if process_group.desc
+            else f"pg {process_group.name}"
+        )
 
     def place_text(self, place: Place) -> str:
         """``all_reduce 87 of mesh_tp (pg 3)``."""
@@ -147,9 +151,11 @@ class Case:
     def op(self, place: Place, ranks: Iterable[int]) -> OpDescription | None:
         """The operation of a collective place as the first of ``ranks`` knows it."""
         for rank in ranks:
-            found = self.snapshot.describe(self.snapshot.signature(rank, place.group, place.seq))
-            if found is not None:
-                return found
+            described = self.snapshot.describe(
+                self.snapshot.signature(rank, place.group, place.seq)
+            )
+            if described is not None:
+                return described
         return None
 
     def artifact(self, rank: int) -> str | None:

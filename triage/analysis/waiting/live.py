@@ -74,19 +74,19 @@ class Live:
 
 def live_picture(snapshot: Snapshot, graph: WaitGraph, *, moving: bool) -> Live:
     """Judge the dumps; ``moving``: many of them contradict each other."""
-    found = [
+    signs = [
         *dated(snapshot),
         *contradicting(snapshot, moving=moving),
         *before_it_began(snapshot, graph),
         *in_shape(snapshot, graph),
         *free_ranks(snapshot, graph),
     ]
-    if not found:
+    if not signs:
         return Live()
-    found.sort(key=lambda one: -one.belief)
-    if found[-1].stopped and not found[0].proved:
-        return found[-1]
-    return Live(found[0].belief, tuple(reason for one in found for reason in one.reasons))
+    signs.sort(key=lambda sign: -sign.belief)
+    if signs[-1].stopped and not signs[0].proved:
+        return signs[-1]
+    return Live(signs[0].belief, tuple(reason for sign in signs for reason in sign.reasons))
 
 
 def dated(snapshot: Snapshot) -> Iterator[Live]:
@@ -103,15 +103,17 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
             pulls.append(pull)
         elif stuck is not None and counters_lag(snapshot, index):
             behind.append(rank)
-    pause = max((one.pause_ns for one in pulls), default=0)
+    pause = max((pull.pause_ns for pull in pulls), default=0)
     pause = max(pause, max((digest.max_gap_ns for digest in snapshot.digests), default=0))
     limit = max(MIN_STUCK_NS, PAUSES * pause)
-    long = [one for one in pulls if one.quiet_ns >= limit]
+    long = [pull for pull in pulls if pull.quiet_ns >= limit]
     if long:
-        most = max(one.quiet_ns for one in long) / 1e9
-        yield Live(0.02, (f"{ranks_text(one.rank for one in long)} had waited for {most:.1f} s",))
+        most = max(pull.quiet_ns for pull in long) / 1e9
+        yield Live(
+            0.02, (f"{ranks_text(digest.rank for digest in long)} had waited for {most:.1f} s",)
+        )
     elif pulls:
-        ended = [one.rank for one in pulls if one.ended]
+        ended = [pull.rank for pull in pulls if pull.ended]
         what = (
             f"{ranks_text(ended)} had finished an operation right before the dump"
             if ended
@@ -160,19 +162,19 @@ class Ends:
 
 def ends_of(snapshot: Snapshot, graph: WaitGraph) -> Ends:
     """The ends that are single places, sorted; of a record that was cut nothing is told."""
-    found = Ends([], [], [])
+    ends = Ends([], [], [])
     for number in graph.ends:
         members = graph.components[number]
         place = graph.places[members[0]]
         if len(members) > 1 or not all(whole(snapshot, rank) for rank in place.waiting):
             continue
         if place.kind is PlaceKind.IDLE:
-            found.idle.append(place)
+            ends.idle.append(place)
         elif place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P) and not (
             place.missing or place.absent or place.held
         ):
-            (found.partial if place.through else found.entered).append(place)
-    return found
+            (ends.partial if place.through else ends.entered).append(place)
+    return ends
 
 
 def whole(snapshot: Snapshot, rank: int) -> bool:

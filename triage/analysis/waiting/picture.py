@@ -31,11 +31,11 @@ def box_key(case: Case, place: Place, roles: Mapping[int, str]) -> str:
     return f"rank {rank}"
 
 
-def condense(case: Case, heard: Sequence[Finding]) -> Waits:
+def condense(case: Case, claims: Sequence[Finding]) -> Waits:
     """Boxes and arrows; the ends first, then by how many ranks a box holds."""
     if case.in_flight:
         return Waits()
-    roles = roles_of(heard)
+    roles = roles_of(claims)
     members: dict[str, list[Place]] = {}
     keys = []
     for place in case.graph.places:
@@ -100,20 +100,20 @@ def numbered(number: int, noun: str) -> str:
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
 
 
-def roles_of(heard: Iterable[Finding]) -> dict[int, str]:
+def roles_of(claims: Iterable[Finding]) -> dict[int, str]:
     """How each named rank is drawn; a conviction wins."""
     roles: dict[int, str] = {}
-    for finding in heard:
+    for finding in claims:
         for rank in finding.ranks:
             if finding.role is Role.CULPRIT or rank not in roles:
                 roles[rank] = str(finding.role)
     return roles
 
 
-def rank_states(case: Case, heard: Sequence[Finding]) -> tuple[RankState, ...]:
+def rank_states(case: Case, claims: Sequence[Finding]) -> tuple[RankState, ...]:
     """One row per expected rank."""
-    roles = roles_of(heard)
-    late = {rank: f.late_ms for f in heard if f.late_ms is not None for rank in f.ranks}
+    roles = roles_of(claims)
+    late = {rank: f.late_ms for f in claims if f.late_ms is not None for rank in f.ranks}
     states = []
     ops: dict[int, str] = {}
     for rank in case.snapshot.world:
@@ -149,13 +149,13 @@ def rank_states(case: Case, heard: Sequence[Finding]) -> tuple[RankState, ...]:
 
 
 def collectives_at_frontier(
-    case: Case, heard: Sequence[Finding]
+    case: Case, claims: Sequence[Finding]
 ) -> tuple[CollectiveAtFrontier, ...]:
     """The operations in question: those that name a suspect first, the largest next."""
     if case.in_flight:
         return ()
-    accused = roles_of(heard)
-    disagreeing = {rank for finding in heard if finding.ranks_disagree for rank in finding.ranks}
+    accused = roles_of(claims)
+    disagreeing = {rank for finding in claims if finding.ranks_disagree for rank in finding.ranks}
     rows = []
     for place in case.graph.places:
         if place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):

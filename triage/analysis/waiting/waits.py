@@ -101,10 +101,10 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     """Build the graph over all ranks."""
     places: list[Place] = []
     place_of: dict[int, int] = {}
-    found = channels(snapshot)
-    blocks = p2p_places(snapshot, found, places, place_of)
+    pairs = channels(snapshot)
+    blocks = p2p_places(snapshot, pairs, places, place_of)
     collective_places(snapshot, places, place_of)
-    edges = edges_between(snapshot, places, place_of, found, blocks)
+    edges = edges_between(snapshot, places, place_of, pairs, blocks)
     component_of, components = strong_components(edges)
     ends, reach = ends_and_reach(edges, component_of, components)
     waited_by: list[list[int]] = [[] for _ in places]
@@ -112,7 +112,7 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
         for place_index in targets:
             waited_by[place_index].append(source)
     return WaitGraph(
-        places, place_of, edges, found, component_of, components, ends, reach, waited_by
+        places, place_of, edges, pairs, component_of, components, ends, reach, waited_by
     )
 
 
@@ -137,7 +137,7 @@ def edges_between(
     snapshot: Snapshot,
     places: list[Place],
     place_of: dict[int, int],
-    found: Sequence[Channel],
+    pairs: Sequence[Channel],
     blocks: dict[int, int],
 ) -> list[dict[int, list[int]]]:
     """For each place, the places that it waits for, and by which ranks. Who waits in nothing gets
@@ -160,7 +160,7 @@ def edges_between(
             other = target(rank)
             if other != place.index:
                 edges[place.index].setdefault(other, []).append(rank)
-    for channel in found:
+    for channel in pairs:
         if channel.matched:
             continue
         source = blocks[channel.rank]
@@ -209,7 +209,7 @@ def sort_members(snapshot: Snapshot, place: Place) -> None:
 
 
 def p2p_places(
-    snapshot: Snapshot, found: Iterable[Channel], places: list[Place], place_of: dict[int, int]
+    snapshot: Snapshot, pairs: Iterable[Channel], places: list[Place], place_of: dict[int, int]
 ) -> dict[int, int]:
     """Blocks whose ends match are one place: they finish together or not at all."""
     parent: dict[int, int] = {}
@@ -224,7 +224,7 @@ def p2p_places(
         rank = int(snapshot.ranks[index])
         if stuck is not None and stuck.p2p and rank not in snapshot.apart:
             parent[rank] = rank
-    for channel in found:
+    for channel in pairs:
         if channel.matched and channel.peer in parent:
             low, high = sorted((root(channel.rank), root(channel.peer)))
             parent[high] = low
