@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from triage.analysis.answer import Weighed, weigh_up
+from triage.analysis.answer import Weighing, weigh_incident
 from triage.formats.gather import gather
 from triage.simulator.campaign import Campaign, draw
 from triage.simulator.incidents.scenarios import SCENARIOS
@@ -160,7 +160,7 @@ def of_campaign(truth: Mapping[str, Any], generator: str) -> Expected:
     )  # fmt: skip
 
 
-def weighed_of(path: Path) -> Weighed:
+def weighed_of(path: Path) -> Weighing:
     """What ``triage analyze`` makes its answer from."""
     _, dumps, logs, facts, _ = gather([path], None, None)
-    return weigh_up(dumps, logs, facts)
+    return weigh_incident(dumps, logs, facts)

@@ -20,7 +20,7 @@ from pathlib import Path
 from benchmarks.campaign_cases import Expected, of_simulated
 from benchmarks.campaign_outcome import judged
 from benchmarks.table import aligned, machine
-from triage.analysis.answer import answer_of, weigh_up
+from triage.analysis.answer import answer_of, weigh_incident
 from triage.analysis.explain import without
 from triage.analysis.joining.history import EQUAL, EXCHANGED, NEARLY
 from triage.domain.category import Role
@@ -106,7 +106,9 @@ def pairs_of(path: Path, right: Expected, chance: random.Random) -> list[Pair]:
     def answered(priors: dict[str, Prior]) -> Answer:
         known = replace(facts, standings=priors)
         own = without(logs, None)  # weighing leaves notes in what it is given
-        return answer_of(weigh_up(dumps, own, known), dumps, own, known, inputs.refused, notes)
+        return answer_of(
+            weigh_incident(dumps, own, known), dumps, own, known, inputs.refused, notes
+        )
 
     plain = answered({})
     names = sorted(

@@ -12,7 +12,7 @@ from triage.errors import UsageError
 if TYPE_CHECKING:
     import pandas as pd
 
-    from triage.analysis.answer import Weighed
+    from triage.analysis.answer import Weighing
     from triage.analysis.explain import Explanation
     from triage.domain.evidence import Evidence
     from triage.domain.job import Job
@@ -33,7 +33,7 @@ __all__ = [
 class Sources:
     """What a report was made from; the tables and the trace that go deeper rest on it."""
 
-    weighed: "Weighed"
+    weighed: "Weighing"
     dumps: "DumpSet"
     logs: "LogSet"
     refused: tuple[Refused, ...]
@@ -176,11 +176,11 @@ def analyze(
     Raises :class:`UsageError` for a path that is not there and
     :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
-    from triage.analysis.answer import answer_of, require_usable, weigh_up
+    from triage.analysis.answer import answer_of, require_usable, weigh_incident
     from triage.formats.gather import gather
 
     inputs, dumps, logs, facts, notes = gather(paths, job, progress)
-    weighed = weigh_up(dumps, logs, facts, at)
+    weighed = weigh_incident(dumps, logs, facts, at)
     require_usable(weighed, logs)
     answer = answer_of(weighed, dumps, logs, facts, inputs.refused, notes)
     return Report(answer, Sources(weighed, dumps, logs, tuple(inputs.refused)))
@@ -238,7 +238,7 @@ def study_of(
     at: datetime | None = None,
 ) -> Study:
     """:func:`report_of` with the dated evidence beside it."""
-    from triage.analysis.answer import answer_of, nothing_usable, weigh_up
+    from triage.analysis.answer import answer_of, nothing_usable, weigh_incident
     from triage.analysis.nothing import answer_of_nothing
     from triage.parsers.extract.extract import join
     from triage.parsers.files.job_file import filled
@@ -247,7 +247,7 @@ def study_of(
     dumps, logs = join(extracts)
     facts, found = filled(facts, dumps.job_files)
     notes = [*notes, *found]
-    weighed = weigh_up(dumps, logs, facts, at)
+    weighed = weigh_incident(dumps, logs, facts, at)
     answer = answer_of(weighed, dumps, logs, facts, refused, notes)
     if nothing_usable(weighed, logs):
         answer = answer_of_nothing(answer, len(extracts) + len(refused), answer.coverage.unreadable)
@@ -279,12 +279,12 @@ def explain(
 
 def read_rows(paths: "Paths") -> Iterator[dict[str, Any]]:
     """What was read out of each file, one evidence row at a time, before any judgement."""
-    from triage.analysis.dump_view import look_at
+    from triage.analysis.dump_view import view_dumps
     from triage.analysis.rows import undated_rows_of
     from triage.formats.gather import gather
 
     inputs, dumps, logs, facts, _ = gather(paths, None)
-    view, _ = look_at(dumps, facts, None)
+    view, _ = view_dumps(dumps, facts, None)
     case = view.case if view else None
     yield from undated_rows_of(dumps, logs, facts, inputs.refused, case)
 

@@ -7,7 +7,7 @@ import orjson
 import pytest
 
 from tests.support.weighing import NODES, STOP, Placement, claim, of, row, watchdog
-from triage.analysis.answer import answer_of, weigh_up
+from triage.analysis.answer import answer_of, weigh_incident
 from triage.analysis.facts.part import named_by
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.belief import Belief, load_model
@@ -220,7 +220,7 @@ def test_the_reason_is_told_beside_many_others():
 def answered(folder, standings):
     inputs, dumps, logs, facts, notes = gather([folder], None, None)
     facts = replace(facts, standings=standings)
-    weighed = weigh_up(dumps, logs, facts)
+    weighed = weigh_incident(dumps, logs, facts)
     return answer_of(weighed, dumps, logs, facts, inputs.refused, notes).to_dict()
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from triage.analysis.dump_view import OF_ONE_RANK, look_at
+from triage.analysis.dump_view import OF_ONE_RANK, view_dumps
 from triage.analysis.facts.on_one_clock import with_world
 from triage.analysis.placement.seats_by_order import sizes_that_fit
 from triage.domain.job import Job
@@ -51,7 +51,7 @@ def test_the_dumps_tell_how_many_ranks_there_are(tmp_path: Path) -> None:
     for facts in (tmp_path / "job").rglob("job.json"):
         facts.unlink()
     _, read, _, _, _ = gather([tmp_path / "job"], None, None)
-    view, _ = look_at(read, Job(), None)
+    view, _ = view_dumps(read, Job(), None)
     assert view is not None
     case = view.case
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 from triage.analysis.facts.of_the_job import strange_nodes
-from triage.analysis.facts.on_one_clock import ALL_ROWS, Dated, thinned
-from triage.analysis.placement.identity import Fleet
+from triage.analysis.facts.on_one_clock import ALL_ROWS, DatedEvidence, without_repetitions
+from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.parsers.logs.logset import LogSet
@@ -16,9 +16,9 @@ ROW = Evidence(
 FOUR = Job(nodes=("n0", "n1", "n2", "n3"), gpus_per_node=8)
 
 
-def dated(*nodes: str | None) -> Dated:
+def dated(*nodes: str | None) -> DatedEvidence:
     rows = tuple(replace(ROW, node=node, line=k + 1) for k, node in enumerate(nodes))
-    return Dated(rows, LogSet(), Fleet(), (), {})
+    return DatedEvidence(rows, LogSet(), JobPlacement(), (), {})
 
 
 def test_a_node_that_job_json_does_not_list_is_left_out_and_named():
@@ -39,7 +39,7 @@ def test_roots_seats_and_one_row_of_each_rank_are_kept():
     following = replace(ROW, role=EvidenceRole.CONSEQUENCE)
     many = [replace(following, line=k, rank=k % 500) for k in range(ALL_ROWS + 1)]
     seat = replace(following, kind=Kind.IDENTITY, role=EvidenceRole.NOISE)
-    kept = thinned([*many, ROW, seat])
+    kept = without_repetitions([*many, ROW, seat])
     assert ROW in kept
     assert seat in kept
     assert {row.rank for row in kept} >= set(range(500))
@@ -48,15 +48,15 @@ def test_roots_seats_and_one_row_of_each_rank_are_kept():
 
 def test_few_rows_are_all_kept():
     rows = [replace(ROW, role=EvidenceRole.CONSEQUENCE, line=k) for k in range(1000)]
-    assert thinned(rows) == rows
+    assert without_repetitions(rows) == rows
 
 
 def test_where_all_ranks_are_seated_other_nodes_are_strangers():
     seats = {rank: f"n{rank // 2}" for rank in range(4)}
     rows = dated("n0", "n1", "spare9")
-    seated = replace(rows, fleet=Fleet(node_by_rank=seats, world_size=4))
+    seated = replace(rows, fleet=JobPlacement(node_by_rank=seats, world_size=4))
     strange, notes = strange_nodes(seated, Job())
     assert strange == {"spare9"}
     assert "no rank of the job sits on spare9" in notes[0]
-    some = replace(rows, fleet=Fleet(node_by_rank=seats, world_size=6))
+    some = replace(rows, fleet=JobPlacement(node_by_rank=seats, world_size=6))
     assert strange_nodes(some, Job()) == (frozenset(), [])

@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 from tests.render import answers
-from triage.analysis.explain import Explanation, Part, Place, Without
+from triage.analysis.explain import ExplainedPlace, Explanation, Term, Trial
 from triage.analysis.facts.stop import Stop
-from triage.analysis.joining.hangs_on import Hang, Outcome, Source
+from triage.analysis.joining.hangs_on import Dependence, Outcome, Source
 from triage.domain.category import Category
 from triage.domain.report import Missing
 
@@ -25,7 +25,7 @@ def weighed():
         end_known="as job.json says",
         bias=-2.25,
         places=(
-            Place(
+            ExplainedPlace(
                 "n3",
                 (27,),
                 Category.GPU,
@@ -34,13 +34,13 @@ def weighed():
                 log_odds=4.25,
                 ahead=5.5,
                 parts=(
-                    Part("kernel_at", "its kernel log says so at the time of the stop", 4.0),
-                    Part("gpu_part", "a part of a GPU", 3.0),
-                    Part("no_dumps", "there are no dumps to hold it against", -0.5),
+                    Term("kernel_at", "its kernel log says so at the time of the stop", 4.0),
+                    Term("gpu_part", "a part of a GPU", 3.0),
+                    Term("no_dumps", "there are no dumps to hold it against", -0.5),
                 ),
                 because=fallen.because,
             ),
-            Place(
+            ExplainedPlace(
                 "n5",
                 (),
                 Category.NIC,
@@ -48,10 +48,10 @@ def weighed():
                 belief=0.12,
                 log_odds=-1.25,
                 ahead=-5.5,
-                parts=(Part("kernel_before", "its kernel log says so, an hour before", 1.0),),
+                parts=(Term("kernel_before", "its kernel log says so, an hour before", 1.0),),
                 because=slow.because,
             ),
-            Place(
+            ExplainedPlace(
                 None,
                 (),
                 Category.STORAGE,
@@ -64,18 +64,20 @@ def weighed():
             ),
         ),
         trials=(
-            Without(
+            Trial(
                 "nodes/n3/kernel.log",
                 "n5",
                 replace(answer.verdict, category=Category.NIC, confidence=0.61),
             ),
-            Without("job.log", "n3", replace(answer.verdict, confidence=0.8)),
-            Without(None, "n3", answer.verdict),
+            Trial("job.log", "n3", replace(answer.verdict, confidence=0.8)),
+            Trial(None, "n3", answer.verdict),
         ),
         missing=Missing(kernel_logs_of=("n7",), dumps=True, places=True),
         hangs_on=(
-            Hang(Source.DUMPS, Outcome.STANDS, "n3", (27,), convicts=True, verdict=answer.verdict),
-            Hang(
+            Dependence(
+                Source.DUMPS, Outcome.STANDS, "n3", (27,), convicts=True, verdict=answer.verdict
+            ),
+            Dependence(
                 Source.KERNEL_LOGS,
                 Outcome.FALLS,
                 None,
@@ -83,7 +85,7 @@ def weighed():
                 convicts=False,
                 verdict=replace(answer.verdict, category=Category.NCCL_TIMEOUT, confidence=0.7),
             ),
-            Hang(
+            Dependence(
                 Source.NODE_LOGS,
                 Outcome.FALLS,
                 "n5",
@@ -91,7 +93,7 @@ def weighed():
                 convicts=False,
                 verdict=replace(answer.verdict, category=Category.NIC, confidence=0.61),
             ),
-            Hang(
+            Dependence(
                 Source.ROOT_WORDS,
                 Outcome.PLACE_STANDS,
                 "n3",
@@ -133,7 +135,7 @@ def hostile():
         start_known=bad,
         end_known=bad,
         places=(place,) * 12,
-        trials=(Without(bad, bad, whole.verdict), Without(bad * 50, None, whole.verdict)),
+        trials=(Trial(bad, bad, whole.verdict), Trial(bad * 50, None, whole.verdict)),
         hangs_on=(replace(whole.hangs_on[2], node=bad), replace(whole.hangs_on[2], node=bad * 50)),
         missing=Missing(kernel_logs_of=(bad,), dumps_of=tuple(range(0, 4000, 2))),
     )

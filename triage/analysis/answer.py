@@ -5,23 +5,23 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from triage.analysis.coverage import coverage_of
-from triage.analysis.dump_view import DumpView, look_at
+from triage.analysis.dump_view import DumpView, view_dumps
 from triage.analysis.facts.find_stop import DumpSigns, find_stop
 from triage.analysis.facts.live_beside_logs import with_logs
 from triage.analysis.facts.odd_node import odd_messages
 from triage.analysis.facts.of_the_job import of_its_processes, strange_nodes, without_teardown
-from triage.analysis.facts.on_one_clock import Dated, on_one_clock
+from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.history import with_history
-from triage.analysis.joining.join import Joined, join
+from triage.analysis.joining.join import Ranking, join
 from triage.analysis.joining.missing import missing
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
 from triage.analysis.placement.topology import Topology
 from triage.analysis.progress import job_progress
-from triage.analysis.registry import hear
+from triage.analysis.registry import claims_of_detectors
 from triage.analysis.telemetry.evidence import telemetry_evidence
 from triage.analysis.waiting import picture
 from triage.domain.evidence import Evidence
@@ -34,18 +34,18 @@ from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
 __all__ = [
-    "Weighed",
+    "Weighing",
     "answer_of",
     "missing_of",
     "nothing_usable",
     "require_usable",
-    "weigh_up",
+    "weigh_incident",
     "weigh_view",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
+class Weighing:
     """Everything that an answer is made from; what ``triage explain`` shows.
 
     ``findings`` are what the detectors claim, the strongest first. ``rows`` is the dated
@@ -54,9 +54,9 @@ class Weighed:
     """
 
     view: DumpView | None
-    dated: Dated
+    dated: DatedEvidence
     stop: Stop
-    joined: Joined
+    joined: Ranking
     nodes: frozenset[str]
     findings: tuple[Finding, ...]
     rows: tuple[Evidence, ...]
@@ -64,19 +64,21 @@ class Weighed:
     unused: tuple[Refused, ...] = ()
 
 
-def weigh_up(dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None) -> Weighed:
+def weigh_incident(
+    dumps: DumpSet, logs: LogSet, facts: Job, at: datetime | None = None
+) -> Weighing:
     """Digests and evidence brought together and weighed."""
-    view, unused = look_at(dumps, facts, at)
+    view, unused = view_dumps(dumps, facts, at)
     return replace(weigh_view(view, logs, facts, at), unused=unused)
 
 
-def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | None) -> Weighed:
+def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | None) -> Weighing:
     """The view of the dumps and the evidence weighed together."""
     dated = on_one_clock(logs, view.case if view is not None else None, facts, at)
     if view is not None:
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
-    findings = tuple(hear(case)) if case is not None else ()
+    findings = tuple(claims_of_detectors(case)) if case is not None else ()
     progress = job_progress(dated.logs.files, facts.failed_at_ns)
     dated = replace(dated, evidence=without_teardown(dated, progress))
     strange, strangers = strange_nodes(dated, facts)
@@ -97,15 +99,15 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     odd = odd_messages(dated.logs, stop, dated.evidence)
     sources = Sources(case, findings, (*dated.evidence, *odd), progress)
     joined = join(sources, topology, stop, load_model(), facts.standings)
-    return Weighed(view, dated, stop, joined, nodes, findings, (*rows, *measured), progress)
+    return Weighing(view, dated, stop, joined, nodes, findings, (*rows, *measured), progress)
 
 
-def nothing_usable(weighed: Weighed, logs: LogSet) -> bool:
+def nothing_usable(weighed: Weighing, logs: LogSet) -> bool:
     """Whether there is neither a dump that can be used nor a line of a log."""
     return weighed.view is None and not any(file.lines for file in logs.files)
 
 
-def require_usable(weighed: Weighed, logs: LogSet) -> None:
+def require_usable(weighed: Weighing, logs: LogSet) -> None:
     """Raise :class:`NothingToAnalyze` where :func:`nothing_usable`: somebody chose these files."""
     if nothing_usable(weighed, logs):
         why = min(weighed.unused, key=lambda refusal: (refusal.artifact, refusal.why))
@@ -113,7 +115,7 @@ def require_usable(weighed: Weighed, logs: LogSet) -> None:
 
 
 def answer_of(
-    weighed: Weighed,
+    weighed: Weighing,
     dumps: DumpSet,
     logs: LogSet,
     facts: Job,
@@ -145,7 +147,7 @@ def answer_of(
     )
 
 
-def missing_of(weighed: Weighed, logs: LogSet) -> Missing:
+def missing_of(weighed: Weighing, logs: LogSet) -> Missing:
     """What would make the answer surer."""
     return missing(
         weighed.view.case if weighed.view is not None else None,
@@ -156,7 +158,7 @@ def missing_of(weighed: Weighed, logs: LogSet) -> Missing:
     )
 
 
-def nodes_of(view: DumpView | None, facts: Job, dated: Dated) -> frozenset[str]:
+def nodes_of(view: DumpView | None, facts: Job, dated: DatedEvidence) -> frozenset[str]:
     """The nodes of the job: those that ``job.json`` lists, else those that anything was left of."""
     fleet = dated.fleet
     ranks = view.case.snapshot.world if view is not None else ()

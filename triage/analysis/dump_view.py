@@ -14,10 +14,10 @@ from triage.analysis.waiting.waits import wait_graph
 from triage.domain.job import Job
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
-from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.parsers.flight_recorder.dump_set import DumpSet
+from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 
-__all__ = ["OF_ONE_RANK", "DumpView", "look_at"]
+__all__ = ["OF_ONE_RANK", "DumpView", "view_dumps"]
 
 # Folders that hold dumps without naming a node.
 PLAIN_FOLDERS = frozenset({"fr", "dumps", "dump", "traces", "logs", "flight_recorder", "nodes", ""})
@@ -38,7 +38,7 @@ class DumpView:
     membership: Membership
 
 
-def look_at(
+def view_dumps(
     dumps: DumpSet, facts: Job, at: datetime | None
 ) -> tuple[DumpView | None, tuple[Refused, ...]]:
     """The view of the dumps that can be used, None without any, and why others cannot be."""

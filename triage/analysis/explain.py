@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
-from triage.analysis.answer import Weighed, missing_of, require_usable, weigh_up, weigh_view
+from triage.analysis.answer import Weighing, missing_of, require_usable, weigh_incident, weigh_view
 from triage.analysis.facts.find_stop import begun_to_wait
 from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop
 from triage.analysis.joining.belief import Belief, Model, load_model
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
-from triage.analysis.joining.hangs_on import Hang, hangs_on
-from triage.analysis.joining.join import Joined
+from triage.analysis.joining.hangs_on import Dependence, hangs_on
+from triage.analysis.joining.join import Ranking
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import witness_words
 from triage.analysis.joining.wording import because_of
@@ -29,7 +29,7 @@ from triage.domain.report import Because, Missing, Verdict, iso_utc
 from triage.parsers.flight_recorder.dump_set import DumpSet
 from triage.parsers.logs.logset import LogSet
 
-__all__ = ["SCHEMA", "Explanation", "Part", "Place", "Without", "explain", "explain_from"]
+__all__ = ["SCHEMA", "ExplainedPlace", "Explanation", "Term", "Trial", "explain", "explain_from"]
 
 SCHEMA: Final = "triage.explain/1"
 MAX_PLACES: Final = 12
@@ -39,7 +39,7 @@ WORDS: Final = {feature.name: feature.words for feature in FEATURES if feature.w
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class Term:
     """One term of the sum: what it is, and its log-odds."""
 
     feature: str
@@ -48,7 +48,7 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ExplainedPlace:
     """A hypothesis with the terms of its sum, the weightiest first.
 
     ``ahead`` is how far its log-odds lead those of its best rival, None without a rival;
@@ -62,13 +62,13 @@ class Place:
     belief: float
     log_odds: float
     ahead: float | None
-    parts: tuple[Part, ...]
+    parts: tuple[Term, ...]
     because: tuple[Because, ...]
     bounds: tuple[Bound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Without:
+class Trial:
     """The verdict without one artifact, or without the dumps where that is None."""
 
     artifact: str | None
@@ -92,10 +92,10 @@ class Explanation:
     start_known: str
     end_known: str
     bias: float
-    places: tuple[Place, ...]
-    trials: tuple[Without, ...]
+    places: tuple[ExplainedPlace, ...]
+    trials: tuple[Trial, ...]
     missing: Missing
-    hangs_on: tuple[Hang, ...] = ()
+    hangs_on: tuple[Dependence, ...] = ()
 
     def to_dict(self, top: int | None = None) -> dict[str, Any]:
         """The wire form: what ``triage explain --format json`` prints; ``top`` places."""
@@ -137,7 +137,7 @@ class Explanation:
         }
 
 
-def place_to_dict(position: int, place: Place) -> dict[str, Any]:
+def place_to_dict(position: int, place: ExplainedPlace) -> dict[str, Any]:
     return {
         "position": position,
         "node": place.node,
@@ -167,10 +167,10 @@ def explain_from(
     Raises :class:`NothingToAnalyze` when neither a dump nor a line of a log can be used.
     """
     # Placing logs on one clock may leave notes in them: every weighing gets its own.
-    weighed = weigh_up(dumps, without(logs, None), facts, at)
+    weighed = weigh_incident(dumps, without(logs, None), facts, at)
     require_usable(weighed, logs)
 
-    def again(artifact: str | None) -> Joined:
+    def again(artifact: str | None) -> Ranking:
         view = None if artifact is None else weighed.view
         return weigh_view(view, without(logs, artifact), facts, at).joined
 
@@ -203,9 +203,9 @@ def without(logs: LogSet, artifact: str | None) -> LogSet:
 
 
 def explain(
-    weighed: Weighed,
+    weighed: Weighing,
     model: Model,
-    again: Callable[[str | None], Joined],
+    again: Callable[[str | None], Ranking],
     missing: Missing,
     start_known: str,
     end_known: str,
@@ -225,7 +225,7 @@ def explain(
         end_known=end_known,
         bias=model.bias,
         places=tuple(
-            Place(
+            ExplainedPlace(
                 belief.hypothesis.node,
                 belief.hypothesis.ranks,
                 belief.hypothesis.category,
@@ -239,7 +239,7 @@ def explain(
             )
             for belief in ranked[:MAX_PLACES]
         ),
-        trials=tuple(tried(weighed, again, from_dumps=from_dumps)),
+        trials=tuple(trials_of(weighed, again, from_dumps=from_dumps)),
         missing=missing,
     )
 
@@ -251,26 +251,26 @@ def lead(belief: Belief, best: Sequence[float]) -> float | None:
     return belief.log_odds - (best[1] if belief.log_odds == best[0] else best[0])
 
 
-def tried(
-    weighed: Weighed, again: Callable[[str | None], Joined], *, from_dumps: bool
-) -> Iterator[Without]:
+def trials_of(
+    weighed: Weighing, again: Callable[[str | None], Ranking], *, from_dumps: bool
+) -> Iterator[Trial]:
     """The verdict without each artifact that the first place rests on, then without dumps."""
     if not weighed.joined.beliefs:
         return
     top = weighed.joined.beliefs[0].hypothesis
     for artifact in list(dict.fromkeys(row.artifact for row in top.rows))[:MAX_TRIALS]:
         other = again(artifact).decision
-        yield Without(artifact, first_node(other), other.verdict)
+        yield Trial(artifact, first_node(other), other.verdict)
     if weighed.dated.evidence and (from_dumps or top.claims):
         other = again(None).decision
-        yield Without(None, first_node(other), other.verdict)
+        yield Trial(None, first_node(other), other.verdict)
 
 
 def first_node(decision: Decision) -> str | None:
     return decision.suspects[0].node if decision.suspects else None
 
 
-def how_known(weighed: Weighed, facts: Job, at: datetime | None) -> tuple[str, str]:
+def how_known(weighed: Weighing, facts: Job, at: datetime | None) -> tuple[str, str]:
     """In words: what says when the job stopped, and what says when it was given up."""
     stop, evidence = weighed.stop, weighed.dated.evidence
     case = weighed.view.case if weighed.view is not None else None
@@ -306,10 +306,10 @@ def printed_at(evidence: Sequence[Evidence], at_ns: int) -> str:
     return f"{places[0][0]}:{places[0][1]}" if places else ""
 
 
-def parts_of(belief: Belief, stop: Stop, model: Model) -> tuple[Part, ...]:
+def parts_of(belief: Belief, stop: Stop, model: Model) -> tuple[Term, ...]:
     """The terms of the first step that are not nothing."""
     parts = (
-        Part(
+        Term(
             name,
             witness_words(name, belief.hypothesis, stop) or WORDS.get(name, name),
             model.weights.get(name, 0.0) * value,

@@ -7,20 +7,24 @@ report that came without its dumps has it only for the ranks that were named.
 from collections.abc import Iterator
 from typing import Any
 
-from triage.analysis.answer import Weighed
+from triage.analysis.answer import Weighing
 from triage.analysis.waiting.lateness import measure
 from triage.domain.report import Answer
 
 __all__ = ["lateness_rows"]
 
 
-def lateness_rows(answer: Answer, weighed: Weighed | None) -> list[dict[str, Any]]:
+def lateness_rows(answer: Answer, weighed: Weighing | None) -> list[dict[str, Any]]:
     """One row per rank, latest first; empty on too little data."""
-    rows = measured(weighed) if weighed is not None and weighed.view is not None else told(answer)
+    rows = (
+        measured_rows(weighed)
+        if weighed is not None and weighed.view is not None
+        else reported_rows(answer)
+    )
     return sorted(rows, key=lambda row: (-row["late_ms"], row["rank"]))
 
 
-def measured(weighed: Weighed) -> Iterator[dict[str, Any]]:
+def measured_rows(weighed: Weighing) -> Iterator[dict[str, Any]]:
     assert weighed.view is not None
     snapshot = weighed.view.case.snapshot
     lateness = measure(snapshot, snapshot.node_of)
@@ -37,7 +41,7 @@ def measured(weighed: Weighed) -> Iterator[dict[str, Any]]:
         }
 
 
-def told(answer: Answer) -> Iterator[dict[str, Any]]:
+def reported_rows(answer: Answer) -> Iterator[dict[str, Any]]:
     for state in answer.ranks:
         if state.late_ms is not None:
             yield {

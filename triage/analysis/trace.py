@@ -88,10 +88,10 @@ def trace_of(
     # Back from the last issue: a job that hangs for ten minutes issues nothing in them.
     issued, newest = (max(column) for column in zip(*last, strict=True))
     start_ns = issued - int(min(last_s, 1e9) * 1e9)
-    columns, before = windowed(snapshot, indices, ahead_ns, start_ns)
+    columns, before = in_window(snapshot, indices, ahead_ns, start_ns)
     cut = max(0, len(columns.created) - limit)
     kept = np.argsort(columns.created, kind="stable")[cut:]
-    dumped_ns = dumped(answer, newest)
+    dumped_ns = end_of_record(answer, newest)
     operations = [operation(case, columns, int(k), dumped_ns) for k in kept]
     if not operations:
         raise UsageError("these dumps hold no dated operation; there is nothing to draw")
@@ -137,7 +137,7 @@ def telling_ranks(case: Case, answer: Answer) -> list[int]:
     return sorted(dumped_by[:MAX_RANKS])
 
 
-def dumped(answer: Answer, newest: int) -> int:
+def end_of_record(answer: Answer, newest: int) -> int:
     """When the record ends: the job's end where logs tell it, else the newest time in it."""
     ends = [
         int(moment.at.timestamp() * 1e9)
@@ -165,7 +165,7 @@ class Columns:
     until: I64
 
 
-def windowed(
+def in_window(
     snapshot: Snapshot, indices: Sequence[int], ahead_ns: dict[str, int], start_ns: int
 ) -> tuple[Columns, int]:
     """Dated operations from ``start_ns`` on, and how many are earlier.

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from triage.analysis.facts.exits import MOST_LINES, with_ranks_that_exit
-from triage.analysis.placement.identity import Fleet, resolve
+from triage.analysis.placement.identity import JobPlacement, resolve
 from triage.domain.category import Category
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
@@ -28,7 +28,7 @@ def ends(line: int, local: int, code: str, node: str | None = "n1", pid: int = 4
     )  # fmt: skip
 
 
-def fleet() -> Fleet:
+def fleet() -> JobPlacement:
     return resolve([], JOB, {})
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from triage.analysis.dump_view import look_at
+from triage.analysis.dump_view import view_dumps
 from triage.analysis.facts.find_stop import DumpSigns, begun_to_wait, find_stop
 from triage.analysis.facts.stop import SECOND, Stop, When, ends_its_log
 from triage.analysis.joining.bounds import BOUNDS, Bound, bounds_by_rows
@@ -99,7 +99,7 @@ def stalled(tmp_path_factory: pytest.TempPathFactory) -> Case:
     folder = tmp_path_factory.mktemp("stalled")
     simulate("fabric-stall", folder, ranks=16, tp=1, pp=1, seed=3, entries=50)
     _, dumps, _, _, _ = gather([folder], None, None)
-    view, _ = look_at(dumps, Job(), None)
+    view, _ = view_dumps(dumps, Job(), None)
     assert view is not None
     return view.case
 

@@ -2,13 +2,13 @@
 
 from pathlib import Path
 
-from triage.analysis.joining.hangs_on import Hang, Outcome, Source
+from triage.analysis.joining.hangs_on import Dependence, Outcome, Source
 from triage.report import explain
 
 INCIDENTS = Path(__file__).parents[2] / "incidents"
 
 
-def hangs(name: str) -> dict[Source, Hang]:
+def hangs(name: str) -> dict[Source, Dependence]:
     told = explain(INCIDENTS / name)
     return {one.source: one for one in told.hangs_on}
 

@@ -4,7 +4,7 @@ import pytest
 
 from tests.analysis.telemetry.world import END_NS, file_of, places
 from triage.analysis.telemetry.inlet import InletRise
-from triage.analysis.telemetry.panels import Places, panels_of
+from triage.analysis.telemetry.panels import TelemetryPlacement, panels_of
 from triage.analysis.telemetry.signal import Signal
 from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import SeriesKey
@@ -25,7 +25,9 @@ def signals(curves: dict[str, object], racks=RACKS, leaf=None, minutes: int = 60
         SeriesKey(Metric.INLET_TEMP_C, node, None, None, (racks or {}).get(node)): curve
         for node, curve in curves.items()
     }
-    whoever = Places(lambda _: None, places().rank_of_gpu, places().rank_of_local, places().gpu_of)
+    whoever = TelemetryPlacement(
+        lambda _: None, places().rank_of_gpu, places().rank_of_local, places().gpu_of
+    )
     found = panels_of([file_of(keys, minutes)], END_NS, whoever, frozenset(RACKS))
     return list(InletRise().run(found, leaf or {}))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from tests.analysis.telemetry.world import END_NS, MINUTES, file_of, gauges, panels, places
-from triage.analysis.telemetry.panels import Part, Seat
+from triage.analysis.telemetry.panels import PanelPart, Seat
 from triage.analysis.telemetry.signal import Signal
 from triage.analysis.telemetry.throttle import Throttle, throttling
 from triage.domain.category import Category
@@ -198,8 +198,8 @@ def test_where_nothing_says_whose_gpu_it_is_the_order_of_bus_ids_does() -> None:
     told = panels(file_of({key: curve for one in one_hot() for key, curve in one.items()}))
     blank = replace(places(), rank_of_gpu=lambda *_: None)
 
-    assert blank.seat(Part("n1", "0000:02:00")).rank is None
-    assert blank.ordered(told).seat(Part("n1", "0000:02:00")).rank == 6
+    assert blank.seat(PanelPart("n1", "0000:02:00")).rank is None
+    assert blank.ordered(told).seat(PanelPart("n1", "0000:02:00")).rank == 6
 
 
 def test_where_a_node_tells_of_some_gpus_alone_their_order_says_nothing() -> None:
@@ -207,6 +207,6 @@ def test_where_a_node_tells_of_some_gpus_alone_their_order_says_nothing() -> Non
     some = {key: curve for key, curve in curves.items() if key.gpu != "0000:00:00"}
     blank = replace(places(), rank_of_gpu=lambda *_: None)
 
-    seat = blank.ordered(panels(file_of(some))).seat(Part("n1", "0000:02:00"))
+    seat = blank.ordered(panels(file_of(some))).seat(PanelPart("n1", "0000:02:00"))
 
     assert seat.rank is None

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import Panels, Places, panels_of
+from triage.analysis.telemetry.panels import Panels, TelemetryPlacement, panels_of
 from triage.parsers.telemetry.file import Form, TelemetryFile
 from triage.parsers.telemetry.grid import BASE_NS, Grid
 from triage.parsers.telemetry.metrics import Metric
@@ -24,13 +24,13 @@ Curve = Callable[[int], float]
 """Minutes before the stop -> value."""
 
 
-def places() -> Places:
+def places() -> TelemetryPlacement:
     """Rank = 4 * node + index; GPUs by bus id ``0000:0i:00``."""
 
     def rank(node: str, local: int) -> int | None:
         return NODES.index(node) * GPUS + local if node in NODES and local < GPUS else None
 
-    return Places(
+    return TelemetryPlacement(
         lambda name: name.partition(".")[0] if name.partition(".")[0] in NODES else None,
         lambda node, gpu: rank(node, int(gpu[5:7], 16)),
         rank,

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from triage.analysis.clocks.rank_clocks import of_shared_clocks
-from triage.analysis.snapshots.finished import Rows, compact
+from triage.analysis.snapshots.finished import FinishedOperations, compact
 from triage.analysis.waiting import lateness
 from triage.analysis.waiting.lateness import freed_by_peers
 
@@ -62,7 +62,7 @@ def test_a_host_is_held_up_until_its_send_or_receive_ends() -> None:
     ended = np.array([np.nan, 900, np.nan, np.nan, 2050]) * ms
     p2p = np.array([False, True, False, False, True])
     zeros = np.zeros(5, np.int64)
-    rows = Rows(zeros, zeros, zeros, zeros, created, ended, p2p, zeros > 0)
+    rows = FinishedOperations(zeros, zeros, zeros, zeros, created, ended, p2p, zeros > 0)
 
     held = freed_by_peers(rows, created, ended) / ms
     # A look of the watchdog is 100 ms: the receive ended no earlier than at 800 ms. What is

@@ -11,7 +11,7 @@ from benchmarks.field.make import make
 from benchmarks.field.writing import write
 from benchmarks.live_pulls import pulled
 from triage import analyze
-from triage.analysis.dump_view import look_at
+from triage.analysis.dump_view import view_dumps
 from triage.analysis.facts.live_beside_logs import with_logs
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import Live
@@ -144,7 +144,7 @@ def test_a_clock_that_is_a_little_off_is_no_lateness(tmp_path: Path) -> None:
 
 def case_of(path: Path) -> Case:
     _, dumps, _, facts, _ = gather([path], None, None)
-    view, _ = look_at(dumps, facts, None)
+    view, _ = view_dumps(dumps, facts, None)
     assert view is not None
     return view.case
 

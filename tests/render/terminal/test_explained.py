@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 from tests.render import explanations
-from triage.analysis.explain import Without
+from triage.analysis.explain import Trial
 from triage.analysis.joining.hangs_on import Source
 from triage.render.terminal.explained import render, render_json
 from triage.render.words.clean import cells
@@ -78,7 +78,7 @@ def test_sources_whose_loss_comes_to_the_same_share_a_line():
 
 def test_files_whose_loss_comes_to_the_same_share_a_line():
     whole = explanations.weighed()
-    trials = tuple(Without(f"n{i}.log", "n3", whole.verdict) for i in range(3))
+    trials = tuple(Trial(f"n{i}.log", "n3", whole.verdict) for i in range(3))
     text = render(replace(whole, trials=trials))
     assert "  - without any one of n0.log, n1.log, n2.log: the same, 0.96\n" in text
 

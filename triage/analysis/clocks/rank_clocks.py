@@ -10,7 +10,12 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.clocks.dump_clocks import against_each_other, group_median
-from triage.analysis.snapshots.finished import Rows, collect, compact, members_together
+from triage.analysis.snapshots.finished import (
+    FinishedOperations,
+    compact,
+    finished_operations,
+    members_together,
+)
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
 
@@ -25,7 +30,7 @@ def node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dic
     """Node -> ns that its clock is ahead of the others'; only those that are told apart."""
     if len({node for rank in snapshot.ranks if (node := node_of(int(rank))) is not None}) < 2:
         return {}
-    rows = collect(snapshot)
+    rows = finished_operations(snapshot)
     if len(rows.digest) < 40:
         return {}
     created = rows.created - rows.created.min()
@@ -41,7 +46,7 @@ def node_clocks(snapshot: Snapshot, node_of: Callable[[int], str | None]) -> dic
 
 def clock_offsets(
     snapshot: Snapshot,
-    rows: Rows,
+    rows: FinishedOperations,
     created: F64,
     node_of: Callable[[int], str | None],
     told_from: float | None = None,
@@ -86,7 +91,7 @@ def of_shared_clocks(apart: F64, told_from: float) -> F64:
     return shared
 
 
-def between_nodes(rows: Rows, where: I64) -> Flags:
+def between_nodes(rows: FinishedOperations, where: I64) -> Flags:
     """Rows of groups with members on more than one node."""
     node = where[rows.digest]
     groups = int(rows.group.max()) + 1
@@ -97,7 +102,7 @@ def between_nodes(rows: Rows, where: I64) -> Flags:
     return (high > low)[rows.group]
 
 
-def by_groups(rows: Rows, clock: I64, apart: F64, count: int) -> F64:
+def by_groups(rows: FinishedOperations, clock: I64, apart: F64, count: int) -> F64:
     """Per clock, how far it is ahead; ``apart`` is each row against its collective's middle."""
     key = compact(rows.group, clock)
     told = np.flatnonzero(~np.isnan(apart))

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from triage.analysis.waiting.case import Case
 from triage.analysis.waiting.live import home, timed
-from triage.analysis.waiting.waits import Place, PlaceKind
+from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import HARDWARE, SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import ROOTED_BIT, STARTED_BIT
@@ -42,7 +42,7 @@ class DeviceStall:
             else:
                 yield from self.not_reached(case, end, place)
 
-    def behind_their_peers(self, case: Case, end: int, place: Place) -> Iterator[Finding]:
+    def behind_their_peers(self, case: Case, end: int, place: WaitPlace) -> Iterator[Finding]:
         """Ranks that have not finished what most of their group has."""
         if len(place.waiting) > max(1, len(place.through) + len(place.unknown) - 1):
             return
@@ -56,7 +56,7 @@ class DeviceStall:
         )
         yield self.finding(case, end, place, tuple(place.waiting), text, 0.85)
 
-    def not_reached(self, case: Case, end: int, place: Place) -> Iterator[Finding]:
+    def not_reached(self, case: Case, end: int, place: WaitPlace) -> Iterator[Finding]:
         """Ranks whose device has not started what their peers' devices have."""
         started: list[int] = []
         waiting: list[int] = []
@@ -75,7 +75,13 @@ class DeviceStall:
             yield self.finding(case, end, place, tuple(waiting), text, 0.75)
 
     def finding(
-        self, case: Case, end: int, place: Place, ranks: tuple[int, ...], text: str, strength: float
+        self,
+        case: Case,
+        end: int,
+        place: WaitPlace,
+        ranks: tuple[int, ...],
+        text: str,
+        strength: float,
     ) -> Finding:
         """The claim in words, with its reasons."""
         reasons = []
@@ -96,7 +102,7 @@ class DeviceStall:
         )
 
 
-def rooted(case: Case, place: Place) -> bool:
+def rooted(case: Case, place: WaitPlace) -> bool:
     """Broadcast, reduce and the like: some members finish early by right."""
     for rank in place.waiting:
         digest = case.snapshot.digest_of(rank)

@@ -9,7 +9,7 @@ looks the same (see setup_hang.py).
 from collections.abc import Iterator
 
 from triage.analysis.waiting.case import Case, ranks_wait
-from triage.analysis.waiting.waits import Place, PlaceKind
+from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import Counters
@@ -43,7 +43,7 @@ class HostStall:
             yield self.finding(case, end, place, convicted=len(idle) <= MAX_CULPRITS)
 
     @staticmethod
-    def may_wait(case: Case, place: Place) -> bool:
+    def may_wait(case: Case, place: WaitPlace) -> bool:
         """Whether a record was cut before an operation that its counters call unfinished, or that
         no counter tells of: the other end of a send/recv.
         """
@@ -53,7 +53,7 @@ class HostStall:
         missed = all(waiter.kind is PlaceKind.P2P for waiter in case.waiters(place))
         return missed or any(is_open(one) for one in digest.counters)
 
-    def finding(self, case: Case, end: int, place: Place, *, convicted: bool) -> Finding:
+    def finding(self, case: Case, end: int, place: WaitPlace, *, convicted: bool) -> Finding:
         """The claim in words, with its reasons."""
         rank = place.waiting[0]
         digest = case.snapshot.digest_of(rank)

@@ -21,7 +21,7 @@ from triage.analysis.placement.siblings import (
 )
 from triage.analysis.snapshots.p2p import Channel
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.waits import Place, PlaceKind
+from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import P2P
@@ -124,7 +124,7 @@ def waits_for(channel: Channel, rank: int) -> bool:
 
 
 def collective(
-    case: Case, place: Place, gone: int, odd: dict[int, str], new: dict[int, str]
+    case: Case, place: WaitPlace, gone: int, odd: dict[int, str], new: dict[int, str]
 ) -> None:
     """The one member of a collective's group that says what it issued, where there is only one."""
     known = {*place.waiting, *place.held, *place.through, *place.missing} - {gone}
@@ -144,7 +144,7 @@ def collective(
         new[rank] = "it is the first operation of its group, late in the job"
 
 
-def unprecedented(case: Case, rank: int, place: Place) -> bool:
+def unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
     """Whether a rank never issued this operation behind the ones right before it, and came by
     those before: groups of one kind serve different layers, so that siblings alone prove little.
     """
@@ -162,7 +162,7 @@ def unprecedented(case: Case, rank: int, place: Place) -> bool:
     return bool(followers) and now not in followers
 
 
-def first_of_group(case: Case, rank: int, place: Place) -> bool:
+def first_of_group(case: Case, rank: int, place: WaitPlace) -> bool:
     """Whether a rank that has long been at work stands in the first operation of a group."""
     digest = case.snapshot.digest_of(rank)
     if digest is None or place.seq != 1 or len(digest.unit_seq) < MATURE:

@@ -14,7 +14,7 @@ import numpy as np
 
 from triage.analysis.placement.siblings import Form, form_of, sibling_signature
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.waits import Place, PlaceKind
+from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import SOFTWARE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.rank_digest import UNEVEN
@@ -27,7 +27,7 @@ MAX_REASONS = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Odd:
+class OddRanks:
     """Who differs at a place: ``ranks`` convicted, or all of the tied when undecided."""
 
     ranks: tuple[int, ...]
@@ -61,7 +61,7 @@ class Mismatch:
                     yield replace(finding, end=end)
                     break
 
-    def at_place(self, case: Case, end: int, place: Place) -> Finding | None:
+    def at_place(self, case: Case, end: int, place: WaitPlace) -> Finding | None:
         """The finding on one collective, None when its members agree."""
         sigs = {
             rank: sig
@@ -78,7 +78,7 @@ class Mismatch:
         return self.finding(case, end, place, part, odd, sigs)
 
     def finding(
-        self, case: Case, end: int, place: Place, part: str, odd: Odd, sigs: dict[int, int]
+        self, case: Case, end: int, place: WaitPlace, part: str, odd: OddRanks, sigs: dict[int, int]
     ) -> Finding:
         """The claim in words, with its reasons."""
         others = Counter(sig for rank, sig in sigs.items() if rank not in odd.ranks)
@@ -112,7 +112,7 @@ class Mismatch:
         )
 
 
-def summary(case: Case, place: Place, part: str, odd: Odd, shift: str | None) -> str:
+def summary(case: Case, place: WaitPlace, part: str, odd: OddRanks, shift: str | None) -> str:
     where = f"{case.group_text(place.group)} at sequence number {place.seq}"
     if not odd.decided:
         return f"disagree on the {part} in {where}, and nothing tells which of them is wrong"
@@ -133,13 +133,13 @@ def first_difference(forms: dict[int, Form | None]) -> tuple[str | None, dict[in
     return None, {}
 
 
-def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
+def odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:
     """The minority; on a tie, what siblings and the ranks' own past decide."""
     counts = Counter(keys.values())
     (top, most), *rest = counts.most_common()
     if 2 * most > len(keys):
         odd = tuple(sorted(rank for rank, key in keys.items() if key != top))
-        return Odd(odd, decided=True, how=f"{most} of {len(keys)} members agree")
+        return OddRanks(odd, decided=True, how=f"{most} of {len(keys)} members agree")
     tied = sorted(keys)
     at = (place.group, place.seq)
     usual = known_form(case, sibling_signature(case, place))
@@ -147,15 +147,17 @@ def odd_ranks(case: Case, place: Place, keys: dict[int, str]) -> Odd:
         rank for rank in tied if known_form(case, case.snapshot.signature(rank, *at)) != usual
     )
     if 0 < len(odd) < len(tied):
-        return Odd(odd, decided=True, how="groups of the same kind side with the others")
+        return OddRanks(odd, decided=True, how="groups of the same kind side with the others")
     unusual = tuple(rank for rank in tied if novel(case, place, rank))
     if unusual and len(unusual) < len(tied) and 2 * len(unusual) <= len(tied):
-        return Odd(unusual, decided=True, how="it never issued this before, the others did")
+        return OddRanks(unusual, decided=True, how="it never issued this before, the others did")
     del rest
-    return Odd(tuple(tied), decided=False, how="no majority, and no other group to compare with")
+    return OddRanks(
+        tuple(tied), decided=False, how="no majority, and no other group to compare with"
+    )
 
 
-def novel(case: Case, place: Place, rank: int) -> bool:
+def novel(case: Case, place: WaitPlace, rank: int) -> bool:
     """Whether the rank issued an operation of this form for the first time in its record."""
     index = case.snapshot.index_of[rank]
     digest = case.snapshot.digests[index]
@@ -177,7 +179,7 @@ def known_form(case: Case, signature: int | None) -> Form | None:
 
 
 def shifted(
-    case: Case, place: Place, rank: int, sigs: dict[int, int], odd: Sequence[int]
+    case: Case, place: WaitPlace, rank: int, sigs: dict[int, int], odd: Sequence[int]
 ) -> str | None:
     """Whether the difference is one of order: two swapped, one left out, one too many."""
     peer = next((other for other in sigs if other not in odd), None)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from triage.analysis.waiting.case import Case, ranks_wait
 from triage.analysis.waiting.live import home
-from triage.analysis.waiting.waits import Place, PlaceKind
+from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import ANY_CAUSE, Category, Role, VerdictKind
 from triage.domain.finding import Finding
 from triage.domain.report import Because
@@ -44,7 +44,7 @@ class Gap:
 
     end: int
     rank: int
-    waiters: list[Place]
+    waiters: list[WaitPlace]
 
 
 class NoDump:
@@ -153,7 +153,7 @@ class NoDump:
             one_of=True,
         )
 
-    def reasons(self, case: Case, rank: int, waiters: Sequence[Place]) -> Iterator[Because]:
+    def reasons(self, case: Case, rank: int, waiters: Sequence[WaitPlace]) -> Iterator[Because]:
         """Who waits for a missing rank, and in what."""
         usable = rank in case.snapshot.apart or rank in case.snapshot.unread
         for waiter in waiters[:MAX_REASONS]:
@@ -191,7 +191,7 @@ def not_collected(case: Case, accused: Sequence[Gap]) -> bool:
     return by_chance(case, ranks, [waiter for gap in accused for waiter in gap.waiters])
 
 
-def by_chance(case: Case, accused: Sequence[int], waiters: Sequence[Place]) -> bool:
+def by_chance(case: Case, accused: Sequence[int], waiters: Sequence[WaitPlace]) -> bool:
     """Whether files got lost so often that a group this large may lack one for no reason.
 
     What is missing at the home of who is accused may have gone with it, and does not count.
@@ -286,14 +286,14 @@ def unexplained(explained_by: dict[int, int]) -> list[int]:
     return [end for end in explained_by if standing >> end & 1]
 
 
-def ends_behind(case: Case, place: Place) -> int:
+def ends_behind(case: Case, place: WaitPlace) -> int:
     """The ends that a place leads to, as bits."""
     return case.graph.reach[case.graph.component_of[place.index]]
 
 
-def stuck_places(case: Case, ranks: set[int]) -> dict[int, list[Place]]:
+def stuck_places(case: Case, ranks: set[int]) -> dict[int, list[WaitPlace]]:
     """For each rank, the places that would hold it too, since it is a member of their group."""
-    found: dict[int, list[Place]] = {rank: [] for rank in ranks}
+    found: dict[int, list[WaitPlace]] = {rank: [] for rank in ranks}
     for place in case.graph.places:
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
             for rank in ranks & case.snapshot.row_of[place.group].keys():

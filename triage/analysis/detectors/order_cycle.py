@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 
 from triage.analysis.snapshots.snapshot import Stuck
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.waits import Place, progress
+from triage.analysis.waiting.waits import WaitPlace, progress
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.finding import Finding
 
@@ -46,7 +46,7 @@ class OrderCycle:
         self,
         case: Case,
         end: int,
-        places: list[Place],
+        places: list[WaitPlace],
         pasts: "dict[tuple[str, int], Counter[Past]]",
     ) -> Finding:
         """The claim in words, with its reasons."""
@@ -81,7 +81,7 @@ class OrderCycle:
         )
 
 
-def linking_ranks(case: Case, places: Sequence[Place]) -> list[int]:
+def linking_ranks(case: Case, places: Sequence[WaitPlace]) -> list[int]:
     """The ranks through which the places of a circle wait for each other."""
     graph = case.graph
     return sorted(

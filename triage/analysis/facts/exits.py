@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.placement.identity import Fleet
+from triage.analysis.placement.identity import JobPlacement
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 
 __all__ = ["ranks_that_left", "with_ranks_that_exit"]
@@ -22,7 +22,7 @@ TERMINATED: Final = "-15"
 MINUTE_NS: Final = 60 * 1_000_000_000
 
 
-def with_ranks_that_exit(rows: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
+def with_ranks_that_exit(rows: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """``rows`` in their order, roots of processes with the rank that exits below them."""
     seated_rows = list(rows)
     homes = nodes_of_processes(rows, fleet)
@@ -147,7 +147,7 @@ def is_nobodys(row: Evidence) -> bool:
     )
 
 
-def nodes_of_processes(rows: Iterable[Evidence], fleet: Fleet) -> dict[int, set[str]]:
+def nodes_of_processes(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[int, set[str]]:
     """Process number -> the nodes whose kernels name it, or on which a rank has it."""
     by_pid: dict[int, set[str]] = defaultdict(set)
     for node, pid in fleet.rank_by_pid:
@@ -158,7 +158,7 @@ def nodes_of_processes(rows: Iterable[Evidence], fleet: Fleet) -> dict[int, set[
     return by_pid
 
 
-def seated(row: Evidence, homes: dict[int, set[str]], fleet: Fleet) -> Evidence:
+def seated(row: Evidence, homes: dict[int, set[str]], fleet: JobPlacement) -> Evidence:
     """An exit with the node of its process and its rank there, as far as they are known."""
     if row.node is None and row.pid is not None and len(homes.get(row.pid, ())) == 1:
         (node,) = homes[row.pid]

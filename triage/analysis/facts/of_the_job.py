@@ -9,9 +9,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
-from triage.analysis.facts.on_one_clock import Dated
+from triage.analysis.facts.on_one_clock import DatedEvidence
 from triage.analysis.facts.stop import FAILING, of_a_process
-from triage.analysis.placement.identity import Fleet
+from triage.analysis.placement.identity import JobPlacement
 from triage.analysis.progress import health_of
 from triage.domain.evidence import Evidence, Kind, Trait
 from triage.domain.job import Job
@@ -25,7 +25,7 @@ __all__ = ["is_behind", "of_its_processes", "strange_nodes", "without_teardown"]
 OF_A_PROCESS: Final = frozenset({13, 31, 32, 43, 45, 68, 69})
 
 
-def without_teardown(dated: Dated, progress: JobProgress | None) -> tuple[Evidence, ...]:
+def without_teardown(dated: DatedEvidence, progress: JobProgress | None) -> tuple[Evidence, ...]:
     """Without what processes print once the job has ended in order, and what other logs than its
     own say of processes: nothing failed by that.
     """
@@ -51,7 +51,7 @@ def is_behind(row: Evidence, end: ProgressPoint) -> bool:
     return row.at_ns is not None and end.at_ns is not None and row.at_ns >= end.at_ns
 
 
-def strange_nodes(dated: Dated, facts: Job) -> tuple[frozenset[str], list[str]]:
+def strange_nodes(dated: DatedEvidence, facts: Job) -> tuple[frozenset[str], list[str]]:
     """Nodes in the logs that are not the job's, and a note of them.
 
     The job's are those that ``job.json`` lists, else those where its ranks sit, when all of them
@@ -75,7 +75,7 @@ def strange_nodes(dated: Dated, facts: Job) -> tuple[frozenset[str], list[str]]:
     return frozenset(strange), [f"{who} {shown}: what their logs say is not held against anybody"]
 
 
-def of_its_processes(evidence: Sequence[Evidence], fleet: Fleet) -> list[Evidence]:
+def of_its_processes(evidence: Sequence[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """The rows; what a driver says of another process than the job's is marked as that.
 
     By its number where some of the job's are known on that node, else by its name.

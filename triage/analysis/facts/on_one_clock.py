@@ -18,18 +18,18 @@ from triage.analysis.facts.other_jobs import without_other_jobs
 from triage.analysis.facts.spread_of_nan import with_spread
 from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.host_names import NamesInPaths
-from triage.analysis.placement.identity import Fleet, resolve
+from triage.analysis.placement.identity import JobPlacement, resolve
 from triage.analysis.waiting.case import Case
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.parsers.logs.clocks import Anchors, place
 from triage.parsers.logs.logset import LogFile, LogKind, LogSet
 
-__all__ = ["Dated", "on_one_clock"]
+__all__ = ["DatedEvidence", "on_one_clock"]
 
 
 @dataclass(frozen=True, slots=True)
-class Dated:
+class DatedEvidence:
     """Evidence whose times may be compared, who sits where, and what was assumed for it.
 
     ``ahead_ns`` is by how much the clock of a node was ahead, where it was corrected.
@@ -37,7 +37,7 @@ class Dated:
 
     evidence: tuple[Evidence, ...]
     logs: LogSet
-    fleet: Fleet
+    fleet: JobPlacement
     notes: tuple[str, ...]
     ahead_ns: Mapping[str, int]
 
@@ -46,12 +46,12 @@ class Dated:
         return self.ahead_ns.get(self.fleet.node_of(rank) or "", 0)
 
 
-def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> Dated:
+def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | None) -> DatedEvidence:
     """Date, attribute and align the evidence of ``logs``."""
     before = len(logs.notes)
     facts = with_world(facts, case)
     logs, left_out = without_other_jobs(logs, facts, dump_nodes(case))
-    logs = replace(logs, evidence=thinned(logs.evidence))
+    logs = replace(logs, evidence=without_repetitions(logs.evidence))
     placed = place(logs, anchors_of(case, facts, at))
     fleet = resolve(placed.evidence, facts, dump_nodes(case))
     seated = with_ranks_that_exit(attribute(with_age(placed), fleet), fleet)
@@ -59,10 +59,10 @@ def on_one_clock(logs: LogSet, case: Case | None, facts: Job, at: datetime | Non
     placed = replace(placed, files=named_files(placed.files, fleet))
     aligned, ahead_ns, notes = align(rows, dump_offsets(case, fleet) if rows else {})
     all_notes = (*left_out, *placed.notes[before:], *fleet.notes, *notes)
-    return Dated(tuple(aligned), placed, fleet, all_notes, ahead_ns)
+    return DatedEvidence(tuple(aligned), placed, fleet, all_notes, ahead_ns)
 
 
-def named_files(files: Sequence[LogFile], fleet: Fleet) -> list[LogFile]:
+def named_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:
     """The files, each with its node by the name that the job uses."""
     homes = NamesInPaths(fleet.seated)
     named = []
@@ -80,7 +80,7 @@ ALL_ROWS: Final = 60_000
 FOLLOWING: Final = 3
 
 
-def thinned(evidence: Sequence[Evidence]) -> list[Evidence]:
+def without_repetitions(evidence: Sequence[Evidence]) -> list[Evidence]:
     """Every root and every seat, and of the rest a few of each sort and one of each rank."""
     if len(evidence) <= ALL_ROWS:
         return list(evidence)
@@ -166,7 +166,7 @@ def dump_nodes(case: Case | None) -> dict[int, str]:
     return {rank: node for rank, node in nodes.items() if node is not None}
 
 
-def dump_offsets(case: Case | None, fleet: Fleet) -> Mapping[str, int]:
+def dump_offsets(case: Case | None, fleet: JobPlacement) -> Mapping[str, int]:
     """Node -> how far its clock is ahead of the others, ns, as the flight recorder shows it."""
     if case is None or len(fleet.nodes) < 2:
         return {}

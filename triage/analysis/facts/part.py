@@ -19,7 +19,7 @@ from triage.signatures.pci import bus_id, full_address
 if TYPE_CHECKING:
     from triage.signatures.registry import Match
 
-__all__ = ["Named", "named_by"]
+__all__ = ["NamedParts", "named_by"]
 
 # Of other causes, a GPU among the suspect's only says where its rank sits.
 OF_A_GPU: Final = GPU_PARTS | {Category.IO_BOARD, Category.STRAGGLER}
@@ -36,7 +36,7 @@ OF_ANOTHER: Final = " says of it: "
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class NamedParts:
     """``parts`` by what identifies them, each with its words (``GPU 0000:5d:00``); ``codes``
     as ``XID 79``. Both in the order in which they were named. ``names`` are interfaces
     (``ib3``) by whose address a line said, with that address.
@@ -51,7 +51,7 @@ class Named:
         """The part that was named first; None where none was."""
         return next(iter(self.parts.values()), None)
 
-    def by_address(self, names: Mapping[str, str]) -> "Named":
+    def by_address(self, names: Mapping[str, str]) -> "NamedParts":
         """The same, with those interfaces under the addresses that ``names`` gives them."""
         parts: dict[str, str] = {}
         for key, words in self.parts.items():
@@ -59,7 +59,7 @@ class Named:
         return replace(self, parts=parts)
 
 
-def named_by(suspect: Mapping[str, Any]) -> Named:
+def named_by(suspect: Mapping[str, Any]) -> NamedParts:
     """What a suspect of the report names: its GPUs first, then what its reasons name.
 
     A GPU's index counts only where nothing has an address: it would be the same GPU twice.
@@ -81,7 +81,7 @@ def named_by(suspect: Mapping[str, Any]) -> Named:
     # A port complains of the device that is a GPU: that is the GPU.
     again = {key for key in parts if bus_id(key) != key and bus_id(key) in parts}
     kept = {key: words for key, words in parts.items() if key not in again}
-    return Named(kept or indices, tuple(codes), names).by_address(names)
+    return NamedParts(kept or indices, tuple(codes), names).by_address(names)
 
 
 @lru_cache(maxsize=4096)

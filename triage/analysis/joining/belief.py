@@ -139,7 +139,7 @@ def believe(
     """
     rows = [cause for cause in hypotheses if cause.rows]
     features = measure(rows, claims, stop, dumps=dumps)
-    weighed = bounded(weigh(rows, features, model), claims, stop)
+    weighed = with_bounds(beliefs_of(rows, features, model), claims, stop)
     if all(claim.is_gap for claim in claims):
         weighed = best_guess(weighed)
     alone = [cause for cause in hypotheses if not cause.rows]
@@ -148,7 +148,7 @@ def believe(
     return by_place([*weighed, *bare])
 
 
-def weigh(
+def beliefs_of(
     rows: Sequence[Hypothesis], features: Sequence[Mapping[str, float]], model: Model
 ) -> list[Belief]:
     odds = [model.log_odds(one) for one in features]
@@ -173,7 +173,7 @@ def best_rivals(
     return rivals
 
 
-def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) -> list[Belief]:
+def with_bounds(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) -> list[Belief]:
     """The rules that no weight may overrule."""
     proven = [claim for claim in claims if proves(claim)]
     claimed = [claim for claim in claims if convicts(claim)]
@@ -194,11 +194,11 @@ def bounded(weighed: Sequence[Belief], claims: Sequence[Finding], stop: Stop) ->
             ),
             *bounds_by_rows(belief.hypothesis, stop, beside=beside),
         ]
-        beliefs.append(limited(belief, bounds))
+        beliefs.append(with_limit(belief, bounds))
     return beliefs
 
 
-def limited(belief: Belief, bounds: Sequence[Bound]) -> Belief:
+def with_limit(belief: Belief, bounds: Sequence[Bound]) -> Belief:
     """A bound keeps apart what it bounds: the likelier stays the likelier."""
     if not bounds:
         return belief
@@ -265,7 +265,7 @@ def parts_of_the_lost(
         named_rows = beliefs[best].hypothesis.rows
         if any(row.is_firm or stop.of(row) is When.AT for row in named_rows):
             beliefs = [
-                limited(other, [Bound.LOST_ELSEWHERE])
+                with_limit(other, [Bound.LOST_ELSEWHERE])
                 if is_single_line(other.hypothesis) and other.hypothesis.place != cause.place
                 else other
                 for other in beliefs

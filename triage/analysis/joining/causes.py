@@ -21,7 +21,11 @@ from triage.analysis.facts.stop import (
 )
 from triage.analysis.joining.connections import gather_connections, gather_switch
 from triage.analysis.joining.consequences import explained_by, is_lost_gpu
-from triage.analysis.joining.followers import without_meetings, without_outcries, without_spread
+from triage.analysis.joining.followers import (
+    without_rendezvous_losses,
+    without_spread_numbers,
+    without_unplaced_failures,
+)
 from triage.analysis.joining.hypothesis import Hypothesis, by_time
 from triage.analysis.joining.nvlink_domain import with_domain_roots
 from triage.analysis.joining.open_parts import (
@@ -29,14 +33,14 @@ from triage.analysis.joining.open_parts import (
     tell_unnamed_ones,
     with_gpus_of_unnamed_errors,
 )
-from triage.analysis.joining.parts import refined
+from triage.analysis.joining.parts import with_proven_part
 from triage.analysis.joining.place import AtNode, AtRank, Outside, Place, Unplaced
 from triage.analysis.joining.shared import (
     faulting_together,
     gather_shared,
-    merged_alike,
+    merge_alike,
     printed_everywhere,
-    unsure_where_one_is_heard,
+    unsure_where_one_node_speaks,
 )
 from triage.analysis.joining.unplaced import with_unplaced
 from triage.analysis.placement.topology import Placement, Topology
@@ -62,18 +66,18 @@ def find_causes(
     for place, roots in sorted(roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])):
         causes += at_one_place(place, nearest(roots, stop), seats, stop)
     causes = printed_everywhere(causes, nodes, seats)
-    causes = unsure_where_one_is_heard(causes, rows, nodes)
-    causes = without_outcries(with_unplaced(causes, seats, stop), stop)
-    causes = without_spread(causes, stop)
+    causes = unsure_where_one_node_speaks(causes, rows, nodes)
+    causes = without_unplaced_failures(with_unplaced(causes, seats, stop), stop)
+    causes = without_spread_numbers(causes, stop)
     causes = gpus_that_would_not_start(causes, nodes)
     causes = with_domain_roots(causes)
     causes = gather_connections(causes, topology, first_ends(rows), stop)
-    causes = without_meetings(causes)
+    causes = without_rendezvous_losses(causes)
     causes = gather_switch(causes, topology.leaf_switch, stop)
     causes = gather_shared(causes, topology, stop)
     if len(nodes) > 1:
         causes = faulting_together(causes, stop)
-    return merged_alike(with_gpus_of_unnamed_errors(causes))
+    return merge_alike(with_gpus_of_unnamed_errors(causes))
 
 
 def roots_by_place(rows: Sequence[Evidence], *, met: bool) -> dict[Place, list[Evidence]]:
@@ -190,8 +194,10 @@ def at_one_place(
                 rank = seats.rank_of_gpu(place.node, gpu)
             hit[rows[parent].category].add(rank)
     return [
-        refined(
-            hitting(of_rows(category, place, own, explains[category], seats, stop), hit[category]),
+        with_proven_part(
+            with_rank_hit(
+                of_rows(category, place, own, explains[category], seats, stop), hit[category]
+            ),
             rows,
             stop,
         )
@@ -206,7 +212,7 @@ def still_lacks(row: Evidence, cause: Evidence, stop: Stop) -> bool:
     return cause.kind in KERNEL_KINDS and stop.of(cause) not in ABOUT_THE_STOP
 
 
-def hitting(cause: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
+def with_rank_hit(cause: Hypothesis, hit: Collection[int | None]) -> Hypothesis:
     """``cause``, where it names no GPU, with the one rank whose process or GPU was hit by it."""
     ranks = [rank for rank in hit if rank is not None]
     if cause.ranks or cause.gpus or len(ranks) != 1:

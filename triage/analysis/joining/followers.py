@@ -16,10 +16,10 @@ from triage.analysis.joining.place import Unplaced
 from triage.domain.category import Category
 from triage.domain.evidence import Trait
 
-__all__ = ["without_meetings", "without_outcries", "without_spread"]
+__all__ = ["without_rendezvous_losses", "without_spread_numbers", "without_unplaced_failures"]
 
 
-def without_outcries(hypotheses: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def without_unplaced_failures(hypotheses: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """A failure that says neither why nor where follows from the one cause that a line names."""
     causes = [
         k
@@ -45,7 +45,7 @@ def without_outcries(hypotheses: Sequence[Hypothesis], stop: Stop) -> list[Hypot
     ]
 
 
-def without_spread(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
+def without_spread_numbers(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]:
     """What the one GPU that computes wrong makes of everybody's numbers follows from it."""
     wrong = [
         k
@@ -70,12 +70,12 @@ def without_spread(causes: Sequence[Hypothesis], stop: Stop) -> list[Hypothesis]
     ]
 
 
-def without_meetings(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
+def without_rendezvous_losses(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """Without the loss of the store, where anything else went wrong: it follows from that."""
-    if any(is_sure(cause) and not is_of_a_meeting(cause) for cause in causes):
-        return [cause for cause in causes if not is_of_a_meeting(cause)]
+    if any(is_sure(cause) and not is_of_rendezvous(cause) for cause in causes):
+        return [cause for cause in causes if not is_of_rendezvous(cause)]
     return list(causes)
 
 
-def is_of_a_meeting(cause: Hypothesis) -> bool:
+def is_of_rendezvous(cause: Hypothesis) -> bool:
     return bool(cause.rows) and all(Trait.RENDEZVOUS in row.traits for row in cause.rows)

@@ -17,7 +17,7 @@ from triage.domain.evidence import Evidence
 from triage.domain.report import Suspect, Verdict
 from triage.parsers.logs.logset import LogKind, LogSet
 
-__all__ = ["Hang", "Outcome", "Source", "hangs_on"]
+__all__ = ["Dependence", "Outcome", "Source", "hangs_on"]
 
 Again = Callable[[bool, LogSet], Decision]
 
@@ -42,7 +42,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Hang:
+class Dependence:
     """The answer without one source; ``convicts`` tells whether its first suspect is convicted."""
 
     source: Source
@@ -68,7 +68,7 @@ class Hang:
 
 def hangs_on(
     decision: Decision, top: Hypothesis | None, logs: LogSet, *, dumps: bool, again: Again
-) -> tuple[Hang, ...]:
+) -> tuple[Dependence, ...]:
     """The answer without each source that is there, where something is left beside it.
 
     ``top`` is the first place that was weighed; ``dumps`` says whether there are any, and
@@ -78,7 +78,7 @@ def hangs_on(
     for source, with_dumps, left in trials(decision, top, logs, dumps=dumps):
         if with_dumps or any(file.lines for file in left.files):
             other = again(with_dumps, left)
-            hangs.append(hang(source, decision, other))
+            hangs.append(dependence(source, decision, other))
     return tuple(hangs)
 
 
@@ -126,13 +126,13 @@ def without_words(logs: LogSet, roots: Iterable[Evidence]) -> LogSet:
     return left
 
 
-def hang(source: Source, decision: Decision, other: Decision) -> Hang:
+def dependence(source: Source, decision: Decision, other: Decision) -> Dependence:
     before, after = first_of(decision), first_of(other)
     outcome = Outcome.FALLS
     if same_place(before, after):
         same = decision.verdict.category == other.verdict.category
         outcome = Outcome.STANDS if same else Outcome.PLACE_STANDS
-    return Hang(
+    return Dependence(
         source,
         outcome,
         None if after is None else after.node,

@@ -13,7 +13,7 @@ from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.silent_peer import silent_peer
 from triage.analysis.joining.sources import Sources
-from triage.analysis.joining.verdict import Decision, build, role_alone, worth_naming
+from triage.analysis.joining.verdict import Decision, decide, role_alone, worth_naming
 from triage.analysis.placement.topology import Topology
 from triage.analysis.progress import health_of
 from triage.domain.category import HARDWARE, Category
@@ -22,14 +22,14 @@ from triage.domain.finding import Finding
 from triage.domain.progress import Health
 from triage.domain.standing import NO_STANDINGS, Prior
 
-__all__ = ["Joined", "join"]
+__all__ = ["Ranking", "join"]
 
 # A claim is worth so much less where no dump was read at all.
 TRUST_LOST: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Joined:
+class Ranking:
     """The decision, and all beliefs it was made from, best first."""
 
     decision: Decision
@@ -43,7 +43,7 @@ def join(
     stop: Stop,
     model: Model,
     standings: Mapping[str, Prior] = NO_STANDINGS,
-) -> Joined:
+) -> Ranking:
     """Weigh everything together.
 
     ``standings`` are priors: they order whom the evidence names alike.
@@ -72,8 +72,8 @@ def join(
     if not named or (quiet and not breaks_off(beliefs, sources, stop)):
         decision = nothing_named(sources, stop, seats)
     else:
-        decision = build(named, sources, stop, seats)
-    return Joined(decision, tuple(beliefs), stop)
+        decision = decide(named, sources, stop, seats)
+    return Ranking(decision, tuple(beliefs), stop)
 
 
 # A dump is written within this of the last operation of a process that dies.

@@ -34,7 +34,7 @@ def missing(
     read = [file for file in files if file.lines]
     world = case.snapshot.world if case is not None else ()
     return Missing(
-        kernel_logs_of=unheard(read, evidence, suspects, seats),
+        kernel_logs_of=nodes_without_kernel_log(read, evidence, suspects, seats),
         dumps_of=tuple(
             rank for rank in world if case is not None and rank not in case.snapshot.index_of
         ),
@@ -45,7 +45,7 @@ def missing(
     )
 
 
-def unheard(
+def nodes_without_kernel_log(
     files: Sequence[LogFile],
     evidence: Iterable[Evidence],
     suspects: Sequence[Suspect],

@@ -14,7 +14,7 @@ from triage.analysis.joining.hypothesis import Hypothesis
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Evidence, Kind
 
-__all__ = ["refined"]
+__all__ = ["with_proven_part"]
 
 LOST_TOGETHER_NS: Final = 10 * SECOND
 # So many of a node's GPUs hang on the chassis rather than on one of its boards.
@@ -29,7 +29,7 @@ MOST_AT_ONCE: Final = 2
 REPEATS: Final = 3
 
 
-def refined(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
+def with_proven_part(cause: Hypothesis, rows: Sequence[Evidence], stop: Stop) -> Hypothesis:
     """``cause``, of whose node all ``rows`` are, with the part that they prove together."""
     if cause.category is Category.GPU and any(is_lost_gpu(row) for row in cause.rows):
         return what_lost_gpus_hang_on(cause, rows)

@@ -25,9 +25,9 @@ from triage.domain.evidence import Blame, Evidence, Kind
 __all__ = [
     "faulting_together",
     "gather_shared",
-    "merged_alike",
+    "merge_alike",
     "printed_everywhere",
-    "unsure_where_one_is_heard",
+    "unsure_where_one_node_speaks",
 ]
 
 # What many nodes show at once is in none of them ...
@@ -140,7 +140,7 @@ def commonest(group: Sequence[Hypothesis]) -> Category:
     return min(count, key=lambda category: (-count[category], category))
 
 
-def merged_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
+def merge_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
     """One hypothesis for each category outside of all nodes, or at none that is told."""
     alike: dict[tuple[Category, Place], list[Hypothesis]] = defaultdict(list)
     for cause in causes:
@@ -188,13 +188,13 @@ def printed_everywhere(
 OF_THE_PROGRAM = SOFTWARE | {Category.DEPENDENCY}
 
 
-def unsure_where_one_is_heard(
+def unsure_where_one_node_speaks(
     causes: Sequence[Hypothesis], rows: Sequence[Evidence], nodes: Collection[str]
 ) -> list[Hypothesis]:
     """Where the processes of one node alone are heard and several of them say the same of their
     program, the others may have said so too: it needs another source.
     """
-    speaking = {row.node for row in rows if is_heard(row) or row.kind is Kind.IDENTITY}
+    speaking = {row.node for row in rows if is_of_a_program(row) or row.kind is Kind.IDENTITY}
     if len(speaking) != 1 or None in speaking or len(nodes) < 2:
         return list(causes)
     return [
@@ -207,13 +207,13 @@ def unsure_where_one_is_heard(
     ]
 
 
-def is_heard(row: Evidence) -> bool:
+def is_of_a_program(row: Evidence) -> bool:
     return of_a_process(row) or row.kind is Kind.DEPENDENCY
 
 
 def is_said_by_several(rows: Sequence[Evidence]) -> bool:
     """Whether more than one process says so, as far as lines tell them apart."""
-    own = [row for row in rows if is_heard(row)]
+    own = [row for row in rows if is_of_a_program(row)]
     ranks = {row.rank for row in own}
     return len(ranks) > 1 or (ranks == {None} and sum(row.count for row in own) > 1)
 

@@ -54,7 +54,7 @@ def named_by_others(rows: Sequence[Evidence], seats: Placement) -> list[Evidence
     if place is None or sum(row.count for row in telling) < MANY:
         return []
     left = ranks_that_left(rows)
-    return [accusing(row, place, seats, left) for row in telling]
+    return [as_root_of(row, place, seats, left) for row in telling]
 
 
 def says_lost(row: Evidence) -> bool:
@@ -95,10 +95,10 @@ def did_not_wait(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
         return []
     text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} says nothing"
     telling = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
-    return [replace(accusing(telling, AtRank(missing[0]), seats, {}), text=text, count=1)]
+    return [replace(as_root_of(telling, AtRank(missing[0]), seats, {}), text=text, count=1)]
 
 
-def accusing(row: Evidence, place: Place, seats: Placement, left: Mapping[str, int]) -> Evidence:
+def as_root_of(row: Evidence, place: Place, seats: Placement, left: Mapping[str, int]) -> Evidence:
     """``row`` as a root of a node, or of a rank; ``left`` is node -> the one rank that ended."""
     node, rank = None, None
     if isinstance(place, AtRank):

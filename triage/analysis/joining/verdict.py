@@ -25,7 +25,7 @@ from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
 from triage.domain.report import MAX_REASONS, Suspect, Verdict, Victims
 
-__all__ = ["WORTH_NAMING", "Decision", "build", "role_alone", "timed_out", "worth_naming"]
+__all__ = ["WORTH_NAMING", "Decision", "decide", "role_alone", "timed_out", "worth_naming"]
 
 # Below this a cause is not worth a look at 3 a.m. ...
 WORTH_NAMING: Final = 0.08
@@ -71,7 +71,7 @@ def is_mild(cause: Hypothesis) -> bool:
     return bool(cause.rows) and all(row.is_mild for row in cause.rows)
 
 
-def build(named: Sequence[Belief], sources: Sources, stop: Stop, seats: Placement) -> Decision:
+def decide(named: Sequence[Belief], sources: Sources, stop: Stop, seats: Placement) -> Decision:
     """The answer that ``named`` beliefs make, best first; at least one."""
     suspects = suspects_of(named, seats)
     accused = {rank for suspect in suspects for rank in suspect.ranks}

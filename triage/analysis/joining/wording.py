@@ -15,7 +15,7 @@ __all__ = ["action_of", "because_of", "summary_of", "summary_of_claims"]
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Wording:
     """What a cause is called, what to do about it, and what to look at where only dumps say so."""
 
     failed: str
@@ -24,52 +24,52 @@ class Words:
 
 
 WORDS: Final = {
-    Category.GPU: Words(
+    Category.GPU: Wording(
         "a GPU failed", Action.DRAIN_NODE,
         "check that GPU for Xid errors and run a diagnostic before it is used again",
     ),
-    Category.NVLINK: Words("NVLink failed", Action.DRAIN_NODE),
-    Category.GPU_HBM: Words("GPU memory (HBM) failed", Action.DRAIN_NODE),
-    Category.GPU_SRAM: Words("GPU on-chip memory (SRAM) failed", Action.DRAIN_NODE),
-    Category.GPU_GSP: Words(
+    Category.NVLINK: Wording("NVLink failed", Action.DRAIN_NODE),
+    Category.GPU_HBM: Wording("GPU memory (HBM) failed", Action.DRAIN_NODE),
+    Category.GPU_SRAM: Wording("GPU on-chip memory (SRAM) failed", Action.DRAIN_NODE),
+    Category.GPU_GSP: Wording(
         "the GPU's system processor (GSP) stopped answering", Action.REBOOT_NODE
     ),
-    Category.GPU_THERMAL: Words("a GPU is too hot and slows down", Action.DRAIN_NODE),
-    Category.SDC: Words("a GPU computes wrong results", Action.DRAIN_NODE),
-    Category.NIC: Words("a network adapter failed", Action.DRAIN_NODE),
-    Category.NETWORK: Words("a link or switch port failed", Action.CHECK_NETWORK),
-    Category.SSD: Words("a local disk failed", Action.DRAIN_NODE),
-    Category.POWER: Words("power failed", Action.DRAIN_NODE),
-    Category.CHASSIS: Words("several devices of the node were lost at once", Action.DRAIN_NODE),
-    Category.IO_BOARD: Words(
+    Category.GPU_THERMAL: Wording("a GPU is too hot and slows down", Action.DRAIN_NODE),
+    Category.SDC: Wording("a GPU computes wrong results", Action.DRAIN_NODE),
+    Category.NIC: Wording("a network adapter failed", Action.DRAIN_NODE),
+    Category.NETWORK: Wording("a link or switch port failed", Action.CHECK_NETWORK),
+    Category.SSD: Wording("a local disk failed", Action.DRAIN_NODE),
+    Category.POWER: Wording("power failed", Action.DRAIN_NODE),
+    Category.CHASSIS: Wording("several devices of the node were lost at once", Action.DRAIN_NODE),
+    Category.IO_BOARD: Wording(
         "the PCIe path to a device failed (switch, riser or retimer)", Action.DRAIN_NODE
     ),
-    Category.CPU: Words("a CPU failed", Action.DRAIN_NODE),
-    Category.HOST_MEMORY: Words("system memory failed", Action.DRAIN_NODE),
-    Category.HOST_MAINTENANCE: Words(
+    Category.CPU: Wording("a CPU failed", Action.DRAIN_NODE),
+    Category.HOST_MEMORY: Wording("system memory failed", Action.DRAIN_NODE),
+    Category.HOST_MAINTENANCE: Wording(
         "the node or the job was taken down from outside", Action.RESTART_JOB
     ),
-    Category.SOFTWARE_USER: Words("the training code raised an error", Action.FIX_CODE),
-    Category.SOFTWARE_FRAMEWORK: Words("the framework or a library crashed", Action.FIX_CODE),
-    Category.COLLECTIVE_MISMATCH: Words(
+    Category.SOFTWARE_USER: Wording("the training code raised an error", Action.FIX_CODE),
+    Category.SOFTWARE_FRAMEWORK: Wording("the framework or a library crashed", Action.FIX_CODE),
+    Category.COLLECTIVE_MISMATCH: Wording(
         "ranks run different collectives", Action.FIX_CODE,
         "compare the code path and the data of that rank with its peers'",
     ),
-    Category.HOST_STALL: Words(
+    Category.HOST_STALL: Wording(
         "a host process stopped issuing work", Action.INVESTIGATE,
         "look at what that process does (py-spy, data loader, storage, locks)",
     ),
-    Category.GPU_OOM: Words("GPU memory ran out", Action.FIX_CODE),
-    Category.HOST_OOM: Words("host memory ran out", Action.FIX_CODE),
-    Category.NUMERICAL: Words("the loss or a gradient is not a number", Action.FIX_CODE),
-    Category.DEPENDENCY: Words("a driver, library or setting does not fit", Action.FIX_CODE),
-    Category.STORAGE: Words("the file system or checkpoint store failed", Action.CHECK_STORAGE),
-    Category.NCCL_TIMEOUT: Words("a process failed without saying why", Action.INVESTIGATE),
-    Category.STRAGGLER: Words(
+    Category.GPU_OOM: Wording("GPU memory ran out", Action.FIX_CODE),
+    Category.HOST_OOM: Wording("host memory ran out", Action.FIX_CODE),
+    Category.NUMERICAL: Wording("the loss or a gradient is not a number", Action.FIX_CODE),
+    Category.DEPENDENCY: Wording("a driver, library or setting does not fit", Action.FIX_CODE),
+    Category.STORAGE: Wording("the file system or checkpoint store failed", Action.CHECK_STORAGE),
+    Category.NCCL_TIMEOUT: Wording("a process failed without saying why", Action.INVESTIGATE),
+    Category.STRAGGLER: Wording(
         "a rank is slow", Action.INVESTIGATE,
         "look at that rank's input pipeline, host load, clocks and temperature",
     ),
-    Category.NONE: Words("nothing failed", Action.NONE),
+    Category.NONE: Wording("nothing failed", Action.NONE),
 }  # fmt: skip
 
 QUOTED: Final = 120

@@ -12,7 +12,7 @@ from typing import Final
 
 from triage.analysis.placement.gpu_names import JOINED, GpuNames, gpu_names
 from triage.analysis.placement.host_names import NamesInPaths
-from triage.analysis.placement.identity import Fleet, completed, small
+from triage.analysis.placement.identity import JobPlacement, small, with_worker_fields
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.natural import natural
 from triage.signatures.gpu.gpu_names import NAMES
@@ -20,12 +20,12 @@ from triage.signatures.gpu.gpu_names import NAMES
 __all__ = ["attribute"]
 
 
-def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
+def attribute(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """Rows with the node, rank and GPU that follow from the part they carry.
 
     A line without any prefix in the file of one rank is that rank's.
     """
-    rows = rehomed(evidence, fleet)
+    rows = with_nodes_of_files(evidence, fleet)
     launchers = node_labels(rows, fleet, NamesInPaths(fleet.nodes))
     rows = [relabelled(row, launchers) for row in rows]
     names = gpu_names((fleet.node_of_address(row.node or "") or row.node, row) for row in rows)
@@ -43,7 +43,7 @@ def attribute(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
     ]
 
 
-def rehomed(evidence: Iterable[Evidence], fleet: Fleet) -> list[Evidence]:
+def with_nodes_of_files(evidence: Iterable[Evidence], fleet: JobPlacement) -> list[Evidence]:
     """Rows of files that a node of the job gave its name to, as that node's.
 
     A file in which other nodes speak is nobody's, whatever it is called; a line that speaks of
@@ -75,7 +75,7 @@ def is_about_another(row: Evidence) -> bool:
     return bool({"said_of", "of_rank", "nodes"} & row.fields.keys())
 
 
-def of_its_file(row: Evidence, fleet: Fleet, homes: NamesInPaths) -> Evidence:
+def of_its_file(row: Evidence, fleet: JobPlacement, homes: NamesInPaths) -> Evidence:
     """A monitor's reading is of the node whose file it is in, whichever label its launcher gave."""
     if row.kind is not Kind.THERMAL or row.node is not None or row.rank is None:
         return row
@@ -86,7 +86,7 @@ def of_its_file(row: Evidence, fleet: Fleet, homes: NamesInPaths) -> Evidence:
 
 
 def node_labels(
-    rows: Iterable[Evidence], fleet: Fleet, paths: NamesInPaths
+    rows: Iterable[Evidence], fleet: JobPlacement, paths: NamesInPaths
 ) -> dict[str, dict[int, str]]:
     """Artifact -> label -> node, for logs whose task labels number nodes and not ranks.
 
@@ -123,7 +123,7 @@ def node_labels(
     return by_artifact
 
 
-def home_told_by(row: Evidence, task: int, fleet: Fleet) -> str | None:
+def home_told_by(row: Evidence, task: int, fleet: JobPlacement) -> str | None:
     """The node that a line behind a label was printed on, where it names its host or its rank.
 
     NCCL's own lines name their host; their ranks are those of any communicator.
@@ -153,7 +153,7 @@ def in_order(labels: Mapping[int, str], nodes: Sequence[str]) -> dict[int, str]:
     return dict(labels)
 
 
-def nodes_in_order(fleet: Fleet) -> list[str]:
+def nodes_in_order(fleet: JobPlacement) -> list[str]:
     """Nodes by their lowest rank, as a launcher numbers them."""
     return list(dict.fromkeys(node for _, node in sorted(fleet.node_by_rank.items())))
 
@@ -191,7 +191,7 @@ OF_RANK = re.compile(
 OF_LOCAL_RANK = re.compile(r"/attempt_\d{1,4}/(?P<number>\d{1,4})/[^/]{1,64}$")
 
 
-def owners_of(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, int]:
+def owners_of(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, int]:
     """Artifact -> the one rank whose file it is, where its name or its identity lines say so."""
     ranks: dict[str, set[int]] = defaultdict(set)
     nodes: dict[str, str] = {}
@@ -214,7 +214,7 @@ def owners_of(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, int]:
     return owners
 
 
-def rank_of_name(artifact: str, node: str | None, fleet: Fleet) -> int | None:
+def rank_of_name(artifact: str, node: str | None, fleet: JobPlacement) -> int | None:
     """The rank that the name of a job log claims; None where it is none."""
     local = OF_LOCAL_RANK.search(artifact)
     if local is not None:
@@ -231,7 +231,7 @@ def rank_of_name(artifact: str, node: str | None, fleet: Fleet) -> int | None:
     return number
 
 
-def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
+def with_gpu(row: Evidence, names: GpuNames, fleet: JobPlacement) -> Evidence:
     """A row with the address of the GPU that it names otherwise, where that is known.
 
     The number of nvidia-smi alone is a local rank where nothing says otherwise.
@@ -257,7 +257,7 @@ def with_gpu(row: Evidence, names: GpuNames, fleet: Fleet) -> Evidence:
 FIRST_WORD = re.compile(r"\[?([A-Za-z][\w.-]{1,252})(?:\]|:| {1,40}\|)? ")
 
 
-def homes_of_speakers(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, str]:
+def homes_of_speakers(rows: Iterable[Evidence], fleet: JobPlacement) -> dict[str, str]:
     """Name in front of lines, as of a pod, -> the one node that NCCL names behind it."""
     homes: dict[str, set[str]] = defaultdict(set)
     for row in rows:
@@ -267,7 +267,7 @@ def homes_of_speakers(rows: Iterable[Evidence], fleet: Fleet) -> dict[str, str]:
     return {name: home for name, (home, *others) in homes.items() if not others}
 
 
-def printed_on(row: Evidence, fleet: Fleet, speakers: Mapping[str, str]) -> str | None:
+def printed_on(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> str | None:
     """The node of a process by the address that Ray prints, or by the name in front of its line,
     where that is a node of the job, or NCCL's lines behind it name one.
     """
@@ -283,8 +283,8 @@ def printed_on(row: Evidence, fleet: Fleet, speakers: Mapping[str, str]) -> str 
     return None
 
 
-def attributed(row: Evidence, fleet: Fleet, speakers: Mapping[str, str]) -> Evidence:
-    row = completed(row)
+def attributed(row: Evidence, fleet: JobPlacement, speakers: Mapping[str, str]) -> Evidence:
+    row = with_worker_fields(row)
     node, rank, gpu = row.node, row.rank, row.gpu
     if node is not None:
         node = fleet.node_of_address(node) or node

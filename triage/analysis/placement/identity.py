@@ -19,7 +19,7 @@ from triage.analysis.placement.seats_by_order import fill_by_names, fill_by_orde
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.job import Job
 
-__all__ = ["Fleet", "completed", "resolve", "small", "world_of"]
+__all__ = ["JobPlacement", "resolve", "small", "with_worker_fields", "world_of"]
 
 MAX_NOTES: Final = 6
 # Lines in which an address is a GPU's; other drivers' devices have addresses too.
@@ -29,7 +29,7 @@ MAPPED = re.compile(r"'([^']{1,256})': \[([\d, ]{1,4000})\]")
 
 
 @dataclass(slots=True)
-class Fleet:
+class JobPlacement:
     """Seats of a job. Methods give None where nothing says it."""
 
     node_by_rank: dict[int, str] = field(default_factory=dict)
@@ -150,10 +150,12 @@ class SeatClaims:
             self.local_ranks.setdefault(rank, row.cuda_device)
 
 
-def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, str]) -> Fleet:
+def resolve(
+    evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, str]
+) -> JobPlacement:
     """The seats, from all sources. ``dump_node_of`` is what folders and names of dumps say."""
     rows = [
-        completed(row)
+        with_worker_fields(row)
         for row in evidence
         if row.node is not None or row.kind in (Kind.IDENTITY, Kind.ELASTIC)
     ]
@@ -165,7 +167,7 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
     claims = SeatClaims(names)
     claims.add_job(job, world)
     claims.add_addresses(rows, sure)
-    for source, row, rank in claimed(rows, world):
+    for source, row, rank in claims_by_trust(rows, world):
         if world is None or rank < world:
             claims.add_row(source, row, rank)
     for rank, node in dump_node_of.items():
@@ -173,17 +175,17 @@ def resolve(evidence: Iterable[Evidence], job: Job, dump_node_of: Mapping[int, s
     seats = claims.nodes.value
     fill_by_order(seats, job, world)
     notes = fill_by_names(seats, job, world, speakers(rows, names))
-    claims.gpus.value = told_apart(claims.gpus.value, seats)
+    claims.gpus.value = without_shared_addresses(claims.gpus.value, seats)
     per_node = told_per_node(seats, job, world)
     layout: tuple[str, ...] = ()
     if per_node:
         layout = common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
-    fleet = build(claims, job, world, layout)
+    fleet = placement_of(claims, job, world, layout)
     fleet.notes = (*fleet.notes, *notes[:MAX_NOTES])
     return fleet
 
 
-def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
+def claims_by_trust(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evidence, int]]:
     """(source, row, global rank), the more trusted sources first."""
     by_source: dict[str, list[tuple[str, Evidence, int]]] = defaultdict(list)
     for row in rows:
@@ -200,7 +202,7 @@ def claimed(rows: Sequence[Evidence], world: int | None) -> list[tuple[str, Evid
     return [*by_source["NCCL"], *by_source["elastic"], *by_source["launcher"], *by_source["prefix"]]
 
 
-def completed(row: Evidence) -> Evidence:
+def with_worker_fields(row: Evidence) -> Evidence:
     """A row of torchelastic or a framework with what its fields say of the failed worker.
 
     The prefix of such a line is the agent's own, so that the fields count more; a task's label
@@ -263,7 +265,7 @@ def speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
     }
 
 
-def told_apart(gpus: Mapping[int, str], seats: Mapping[int, str]) -> dict[int, str]:
+def without_shared_addresses(gpus: Mapping[int, str], seats: Mapping[int, str]) -> dict[int, str]:
     """``gpus`` without those of nodes where one address is given to several ranks: what lost a
     part of the addresses maps nobody.
     """
@@ -291,9 +293,11 @@ def common_layout(
     return layout
 
 
-def build(claims: SeatClaims, job: Job, world: int | None, layout: Sequence[str]) -> Fleet:
+def placement_of(
+    claims: SeatClaims, job: Job, world: int | None, layout: Sequence[str]
+) -> JobPlacement:
     """The seats that were believed; ``layout`` is :func:`common_layout`."""
-    fleet = Fleet(
+    fleet = JobPlacement(
         node_by_rank=dict(sorted(claims.nodes.value.items())),
         rank_by_pid=claims.pids,
         aliases=dict(claims.names),

@@ -9,7 +9,7 @@ from collections import Counter
 import numpy as np
 
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.waits import Place
+from triage.analysis.waiting.waits import WaitPlace
 from triage.domain.rank_digest import FINISHED, P2P, OpDescription
 
 __all__ = [
@@ -42,7 +42,7 @@ def form_of(described: OpDescription | None) -> Form | None:
     return described.op, described.dtypes, sizes
 
 
-def sibling_signature(case: Case, place: Place, witness: int | None = None) -> int | None:
+def sibling_signature(case: Case, place: WaitPlace, witness: int | None = None) -> int | None:
     """What most members of other groups of this kind issued at this number.
 
     ``witness``: the rank whose past they are held against, the first that waits by default.

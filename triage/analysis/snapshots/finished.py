@@ -10,7 +10,7 @@ from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.rank_digest import FINISHED, MISSING, P2P
 
-__all__ = ["Rows", "collect", "compact", "members_together"]
+__all__ = ["FinishedOperations", "compact", "finished_operations", "members_together"]
 
 # All rows together; a few hundred operations per rank decide.
 MAX_ROWS: Final = 4_000_000
@@ -24,7 +24,7 @@ SPARSE: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class FinishedOperations:
     """One row per finished operation: parallel arrays, in record order within a rank.
 
     Send/recv is there for the gap before it; who waited for whom in it is not told,
@@ -42,7 +42,7 @@ class Rows:
     """The first row of its rank, or one after an operation that is not compared."""
 
 
-def members_together(rows: Rows) -> I64:
+def members_together(rows: FinishedOperations) -> I64:
     """The same number for all members of one collective; send/recv rows stand alone."""
     key = compact(rows.group, rows.seq)
     alone = np.flatnonzero(rows.p2p)
@@ -50,7 +50,7 @@ def members_together(rows: Rows) -> I64:
     return key
 
 
-def collect(snapshot: Snapshot) -> Rows:
+def finished_operations(snapshot: Snapshot) -> FinishedOperations:
     """The newest finished collectives of every rank as flat arrays."""
     keep = int(np.clip(MAX_ROWS // max(len(snapshot.digests), 1), MIN_UNITS, 1024))
     descs: dict[str, int] = {}
@@ -83,11 +83,15 @@ def collect(snapshot: Snapshot) -> Rows:
         )
     if not parts:
         none = np.empty(0, np.int64)
-        return Rows(none, none, none, none, np.empty(0), np.empty(0), none > 0, none > 0)
+        return FinishedOperations(
+            none, none, none, none, np.empty(0), np.empty(0), none > 0, none > 0
+        )
     index_, group_, seq_, created_, completed_, p2p_, first_ = (
         np.concatenate([part[k] for part in parts]) for k in range(7)
     )
-    return Rows(index_, group_, desc_of[group_], seq_, created_, completed_, p2p_, first_)
+    return FinishedOperations(
+        index_, group_, desc_of[group_], seq_, created_, completed_, p2p_, first_
+    )
 
 
 def compact(major: I64, minor: I64) -> I64:

@@ -34,10 +34,10 @@ def select(digests: Sequence[RankDigest]) -> Selection:
     ours = same_job(digests, result)
     by_rank: dict[int, list[RankDigest]] = {}
     sets: dict[int, frozenset[int]] = {}
-    homeless: list[Homeless] = []
+    homeless: list[UnplacedDump] = []
     for digest in ours:
         rank = placed(digest, sets)
-        if isinstance(rank, Homeless):
+        if isinstance(rank, UnplacedDump):
             homeless.append(rank)
         else:
             by_rank.setdefault(rank, []).append(digest)
@@ -148,7 +148,7 @@ def smallest_common(digest: RankDigest, sets: dict[int, frozenset[int]]) -> froz
 
 
 @dataclass(frozen=True, slots=True)
-class Homeless:
+class UnplacedDump:
     """A dump whose file name gives no rank that fits it; ``members`` are the ranks it can be."""
 
     digest: RankDigest
@@ -156,12 +156,12 @@ class Homeless:
     why: str
 
 
-def placed(digest: RankDigest, sets: dict[int, frozenset[int]]) -> int | Homeless:
+def placed(digest: RankDigest, sets: dict[int, frozenset[int]]) -> int | UnplacedDump:
     """The rank of a dump: its file name's, checked against the groups it lists."""
     members = smallest_common(digest, sets)
     named = digest.rank if digest.rank >= 0 else None
     if named is None:
-        return Homeless(digest, members, "no rank in its name")
+        return UnplacedDump(digest, members, "no rank in its name")
     if members is None or named in members:
         return named
     world = default_ranks(digest)
@@ -169,11 +169,11 @@ def placed(digest: RankDigest, sets: dict[int, frozenset[int]]) -> int | Homeles
         why = f"its name says rank {named}, beyond the {len(world)} ranks of its job"
     else:
         why = f"its name says rank {named}, but that rank is in none of its smallest groups"
-    return Homeless(digest, members, why)
+    return UnplacedDump(digest, members, why)
 
 
 def work_out(
-    homeless: Sequence[Homeless], by_rank: Mapping[int, Sequence[RankDigest]], result: Selection
+    homeless: Sequence[UnplacedDump], by_rank: Mapping[int, Sequence[RankDigest]], result: Selection
 ) -> dict[int, list[RankDigest]]:
     """The ranks of dumps that their groups tell, or that no other file leaves open.
 

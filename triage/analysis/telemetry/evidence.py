@@ -16,7 +16,7 @@ from triage.analysis.placement.topology import Placement, Topology
 from triage.analysis.telemetry.growth import CounterGrowth
 from triage.analysis.telemetry.inlet import InletRise
 from triage.analysis.telemetry.last_xid import last_xids
-from triage.analysis.telemetry.panels import Panels, Places, panels_of
+from triage.analysis.telemetry.panels import Panels, TelemetryPlacement, panels_of
 from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.analysis.telemetry.throttle import Throttle, throttling
 from triage.analysis.waiting.case import Case
@@ -33,7 +33,7 @@ RECORD_NS: Final = 20_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class LateRank:
     """A rank that the flight recorder shows to make the others wait."""
 
     rank: int
@@ -56,13 +56,15 @@ def telemetry_evidence(
     if not gridded:
         return []
     seats, nodes = topology.seats, topology.nodes
-    places = Places(seats.node_of_address, seats.rank_of_gpu, seats.rank_of_local, seats.gpu_of)
+    places = TelemetryPlacement(
+        seats.node_of_address, seats.rank_of_gpu, seats.rank_of_local, seats.gpu_of
+    )
     panels = panels_of(gridded, end_of(case, stop, gridded), places, nodes)
     places = places.ordered(panels)
     late = late_ranks(case, claims, seats)
     convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
     signals = [
-        aside(signal, convicted, seats)
+        as_warning_beside(signal, convicted, seats)
         for signal in joined_throttles(panels, places, late, topology.leaf_switch)
     ]
     signals += CounterGrowth().run(panels, places)
@@ -85,7 +87,7 @@ def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int
     return max(file.grid.end_ns for file in files if file.grid is not None)
 
 
-def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -> list[Late]:
+def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -> list[LateRank]:
     """The stragglers that dumps convict, with since when."""
     convicted = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
     late = measure(case.snapshot, case.snapshot.node_of) if convicted and case is not None else None
@@ -98,12 +100,15 @@ def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -
                 since, begins = int(late.since_ns[index]), int(late.from_ns[index])
                 whole = since - begins <= RECORD_NS
                 text += f" since {clock_time(since)} UTC" + " or earlier" * whole
-            late_found.append(Late(rank, seats.node_of(rank), text))
+            late_found.append(LateRank(rank, seats.node_of(rank), text))
     return late_found
 
 
 def joined_throttles(
-    panels: Panels, places: Places, late: Sequence[Late], leaf_switch: Mapping[str, str]
+    panels: Panels,
+    places: TelemetryPlacement,
+    late: Sequence[LateRank],
+    leaf_switch: Mapping[str, str],
 ) -> Iterator[Signal]:
     """Throttling GPUs, joined with the ranks that are late, and the racks they follow from."""
     throttles = throttling(panels, places)
@@ -129,7 +134,7 @@ def joined_throttles(
             yield signal
 
 
-def aside(signal: Signal, convicted: Collection[int], seats: Placement) -> Signal:
+def as_warning_beside(signal: Signal, convicted: Collection[int], seats: Placement) -> Signal:
     """A GPU that throttles while others wait for another one: a warning, and no rival."""
     seat = signal.seat
     if signal.firm or seat is None or not convicted or seat.rank in convicted:
@@ -139,7 +144,7 @@ def aside(signal: Signal, convicted: Collection[int], seats: Placement) -> Signa
     return replace(signal, severity="warn")
 
 
-def same_place(signal: Signal, late: Late) -> bool:
+def same_place(signal: Signal, late: LateRank) -> bool:
     """Whether what a signal says can be why a rank is late: of its GPU, or of its node."""
     seat = signal.seat
     if seat is None or seat.node != late.node:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Places, Seat
+from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Seat, TelemetryPlacement
 from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.domain.category import Category
 from triage.domain.evidence import Kind
@@ -28,7 +28,7 @@ MOST_SHARE: Final = 0.25
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class Meaning:
     """What growth of a counter means; ``least`` is how much of it is more than noise."""
 
     metric: Metric
@@ -42,32 +42,32 @@ class Watched:
 
 
 WATCHED: Final = (
-    Watched(Metric.ECC_DBE_TOTAL, "uncorrectable ECC errors", Kind.ECC, Category.GPU_HBM, 1,
+    Meaning(Metric.ECC_DBE_TOTAL, "uncorrectable ECC errors", Kind.ECC, Category.GPU_HBM, 1,
             (Category.GPU_SRAM,), firm=True),
-    Watched(Metric.REMAPPED_ROWS_FAILURE, "failures to remap a row", Kind.ECC, Category.GPU_HBM, 1,
+    Meaning(Metric.REMAPPED_ROWS_FAILURE, "failures to remap a row", Kind.ECC, Category.GPU_HBM, 1,
             firm=True),
-    Watched(Metric.REMAPPED_ROWS_UNCORRECTABLE, "rows remapped for uncorrectable errors", Kind.ECC,
+    Meaning(Metric.REMAPPED_ROWS_UNCORRECTABLE, "rows remapped for uncorrectable errors", Kind.ECC,
             Category.GPU_HBM, 1),
-    Watched(Metric.REMAPPED_ROWS_PENDING, "rows that wait to be remapped", Kind.ECC,
+    Meaning(Metric.REMAPPED_ROWS_PENDING, "rows that wait to be remapped", Kind.ECC,
             Category.GPU_HBM, 1),
-    Watched(Metric.REMAPPED_ROWS_CORRECTABLE, "rows remapped for corrected errors", Kind.ECC,
+    Meaning(Metric.REMAPPED_ROWS_CORRECTABLE, "rows remapped for corrected errors", Kind.ECC,
             Category.GPU_HBM, 1, severity="corrected"),
-    Watched(Metric.ECC_SBE_TOTAL, "corrected ECC errors", Kind.ECC, Category.GPU_HBM, 10,
+    Meaning(Metric.ECC_SBE_TOTAL, "corrected ECC errors", Kind.ECC, Category.GPU_HBM, 10,
             (Category.GPU_SRAM,), severity="corrected"),
-    Watched(Metric.NVLINK_ERRORS_RECOVERY, "NVLink recoveries", Kind.LINK, Category.NVLINK, 1),
-    Watched(Metric.NVLINK_ERRORS_REPLAY, "NVLink replays", Kind.LINK, Category.NVLINK, 100,
+    Meaning(Metric.NVLINK_ERRORS_RECOVERY, "NVLink recoveries", Kind.LINK, Category.NVLINK, 1),
+    Meaning(Metric.NVLINK_ERRORS_REPLAY, "NVLink replays", Kind.LINK, Category.NVLINK, 100,
             severity="corrected"),
-    Watched(Metric.NVLINK_ERRORS_CRC, "NVLink CRC errors", Kind.LINK, Category.NVLINK, 100,
+    Meaning(Metric.NVLINK_ERRORS_CRC, "NVLink CRC errors", Kind.LINK, Category.NVLINK, 100,
             severity="corrected"),
-    Watched(Metric.IB_LINK_DOWNED, "times that a link went down", Kind.LINK, Category.NETWORK, 1,
+    Meaning(Metric.IB_LINK_DOWNED, "times that a link went down", Kind.LINK, Category.NETWORK, 1,
             (Category.NIC,)),
-    Watched(Metric.IB_LINK_ERROR_RECOVERY, "link recoveries", Kind.LINK, Category.NETWORK, 1,
+    Meaning(Metric.IB_LINK_ERROR_RECOVERY, "link recoveries", Kind.LINK, Category.NETWORK, 1,
             (Category.NIC,)),
-    Watched(Metric.IB_LOCAL_LINK_INTEGRITY, "link integrity errors", Kind.LINK, Category.NETWORK,
+    Meaning(Metric.IB_LOCAL_LINK_INTEGRITY, "link integrity errors", Kind.LINK, Category.NETWORK,
             10, (Category.NIC,)),
-    Watched(Metric.IB_SYMBOL_ERROR, "symbol errors", Kind.LINK, Category.NETWORK, 100,
+    Meaning(Metric.IB_SYMBOL_ERROR, "symbol errors", Kind.LINK, Category.NETWORK, 100,
             (Category.NIC,), severity="warn"),
-    Watched(Metric.IB_PORT_RCV_ERRORS, "packets received with errors", Kind.LINK, Category.NETWORK,
+    Meaning(Metric.IB_PORT_RCV_ERRORS, "packets received with errors", Kind.LINK, Category.NETWORK,
             100, (Category.NIC,), severity="warn"),
 )  # fmt: skip
 
@@ -81,7 +81,7 @@ class CounterGrowth:
             reset), and where a quarter of all parts grow at once.
     """
 
-    def run(self, panels: Panels, places: Places) -> Iterator[Signal]:
+    def run(self, panels: Panels, places: TelemetryPlacement) -> Iterator[Signal]:
         """See the class."""
         for watched in WATCHED:
             panel = panels.get(watched.metric)
@@ -97,7 +97,7 @@ class CounterGrowth:
             for grown in growing:
                 part = panel.parts[grown.row]
                 artifact = panels.artifact(watched.metric, part)
-                yield signal(watched, panel, grown, places.seat(part), artifact)
+                yield signal_of(watched, panel, grown, places.seat(part), artifact)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ class Growth:
     high: float
 
 
-def growth(panel: Panel, row: int, watched: Watched) -> Growth | None:
+def growth(panel: Panel, row: int, watched: Meaning) -> Growth | None:
     """The growth of a row's counter; None where there is none, or where it is no news."""
     # What breaks a GPU shows in the first scrape behind the stop that it makes.
     late = panel.late[row : row + 1] if watched.firm else np.empty(0, np.float32)
@@ -139,7 +139,7 @@ def growth(panel: Panel, row: int, watched: Watched) -> Growth | None:
 MIN_KNOWN: Final = 3
 
 
-def signal(watched: Watched, panel: Panel, grown: Growth, seat: Seat, artifact: str) -> Signal:
+def signal_of(watched: Meaning, panel: Panel, grown: Growth, seat: Seat, artifact: str) -> Signal:
     part = panel.parts[grown.row]
     since = panel.at_ns(grown.first)
     where = " ".join(word for word in (f"GPU {seat.gpu}" if seat.gpu else "", part.part) if word)

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import SECOND, Panel, Panels, Part
+from triage.analysis.telemetry.panels import SECOND, Panel, PanelPart, Panels
 from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.domain.arrays import F32
 from triage.domain.category import Category
@@ -70,7 +70,7 @@ class InletRise:
         """The claim in words."""
         warm = np.flatnonzero(middle_of(panel.value[rows]) < now - rise / 2)
         since = panel.at_ns(int(warm[-1]) + 1 if len(warm) else 0)
-        parts: list[Part] = [panel.parts[row] for row in rows]
+        parts: list[PanelPart] = [panel.parts[row] for row in rows]
         return Signal(
             name=self.name,
             kind=Kind.THERMAL,

@@ -9,7 +9,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import Part, Places, part_of
+from triage.analysis.telemetry.panels import PanelPart, TelemetryPlacement, part_of
 from triage.domain.arrays import F32
 from triage.domain.evidence import Evidence, Kind, Stamp, Trait
 from triage.parsers.telemetry.file import TelemetryFile
@@ -23,7 +23,7 @@ SIGNATURE: Final = "telemetry.last_xid"
 
 
 def last_xids(
-    files: Sequence[TelemetryFile], places: Places, nodes: Collection[str]
+    files: Sequence[TelemetryFile], places: TelemetryPlacement, nodes: Collection[str]
 ) -> Iterator[Evidence]:
     """A row for every Xid that a gauge shows, at the scrape that shows it first.
 
@@ -63,8 +63,8 @@ def last_xids(
 
 
 def xid_gauges(
-    files: Sequence[TelemetryFile], places: Places, nodes: Collection[str]
-) -> Iterator[tuple[str, Grid, Part, F32]]:
+    files: Sequence[TelemetryFile], places: TelemetryPlacement, nodes: Collection[str]
+) -> Iterator[tuple[str, Grid, PanelPart, F32]]:
     """(artifact, grid, GPU, values by stretch) of each gauge of the last Xid."""
     for file in files:
         if file.grid is None:

@@ -21,10 +21,10 @@ __all__ = [
     "LOOK_S",
     "SECOND",
     "Panel",
+    "PanelPart",
     "Panels",
-    "Part",
-    "Places",
     "Seat",
+    "TelemetryPlacement",
     "filled",
     "panels_of",
     "part_of",
@@ -52,7 +52,7 @@ class Seat:
 
 
 @dataclass(frozen=True, slots=True, order=True)
-class Part:
+class PanelPart:
     """What one row of a panel is of; ``artifact`` is the first file that tells of it."""
 
     node: str
@@ -67,7 +67,7 @@ class Panel:
     2 min after the end, shape (parts,): the last value of counters, NaN of all else.
     """
 
-    parts: tuple[Part, ...]
+    parts: tuple[PanelPart, ...]
     value: F32
     late: F32
     start_ns: int
@@ -77,7 +77,7 @@ class Panel:
         """When a stretch begins."""
         return self.start_ns + column * self.width_ns
 
-    def rows(self, parts: Sequence[Part]) -> F32:
+    def rows(self, parts: Sequence[PanelPart]) -> F32:
         """The rows of ``parts`` in their order; NaN for those that the metric was not said of."""
         index = {part: row for row, part in enumerate(self.parts)}
         found = np.full((len(parts), self.value.shape[1]), np.nan, np.float32)
@@ -88,7 +88,7 @@ class Panel:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
+class TelemetryPlacement:
     """Who sits where: names of exporters to those of the job.
 
     ``node_of`` maps any name of a node, ``rank_of_gpu`` (node, bus id) and ``rank_of_local``
@@ -102,7 +102,7 @@ class Places:
     by_order: Mapping[tuple[str, str], int] = field(default_factory=dict)
     """(node, bus id) -> rank, where only the order of the bus ids tells it."""
 
-    def seat(self, part: Part) -> Seat:
+    def seat(self, part: PanelPart) -> Seat:
         """The seat of a part: its bus id and rank where they follow from what is known."""
         if not part.gpu:
             return Seat(part.node)
@@ -115,7 +115,7 @@ class Places:
             rank = self.by_order.get((part.node, part.gpu))
         return Seat(part.node, part.gpu, rank)
 
-    def ordered(self, panels: "Panels") -> "Places":
+    def ordered(self, panels: "Panels") -> "TelemetryPlacement":
         """The same, and GPUs that nothing places by the order of their bus ids: local ranks take
         devices in it, where a node tells of as many GPUs as it has ranks.
         """
@@ -142,7 +142,7 @@ class Panels:
 
     by_metric: dict[Metric, Panel]
     racks: dict[str, str]
-    artifacts: dict[tuple[Metric, Part], str]
+    artifacts: dict[tuple[Metric, PanelPart], str]
     """The first file that tells of a part."""
     end_ns: int
 
@@ -150,13 +150,13 @@ class Panels:
         """The panel of a metric; None where nothing was said of it."""
         return self.by_metric.get(metric)
 
-    def artifact(self, metric: Metric, part: Part) -> str:
+    def artifact(self, metric: Metric, part: PanelPart) -> str:
         """The file that a claim on ``part`` rests on."""
         return self.artifacts.get((metric, part), "telemetry")
 
 
 def panels_of(
-    files: Sequence[TelemetryFile], end_ns: int, places: Places, nodes: Collection[str]
+    files: Sequence[TelemetryFile], end_ns: int, places: TelemetryPlacement, nodes: Collection[str]
 ) -> Panels:
     """Everything that ``files`` say of the six hours before ``end_ns``.
 
@@ -172,9 +172,9 @@ def panels_of(
     width = max((grid.width_ns for _, grid in grids), default=SECOND)
     columns = max((end_ns - start_ns) // width, 1)
     start_ns = end_ns // width * width - columns * width
-    rows: dict[tuple[Metric, Part], tuple[F32, np.float32]] = {}
+    rows: dict[tuple[Metric, PanelPart], tuple[F32, np.float32]] = {}
     racks: dict[str, str] = {}
-    artifacts: dict[tuple[Metric, Part], str] = {}
+    artifacts: dict[tuple[Metric, PanelPart], str] = {}
     for artifact, grid in grids:
         fitted, late = window(coarser(grid, width), start_ns, columns)
         for index, key in enumerate(grid.series):
@@ -192,7 +192,7 @@ def panels_of(
     return Panels(by_metric, racks, artifacts, end_ns)
 
 
-def part_of(key: SeriesKey, places: Places, nodes: Collection[str]) -> Part | None:
+def part_of(key: SeriesKey, places: TelemetryPlacement, nodes: Collection[str]) -> PanelPart | None:
     """What a series is of; None for a node that is not the job's."""
     if key.node is None:
         return None
@@ -200,7 +200,7 @@ def part_of(key: SeriesKey, places: Places, nodes: Collection[str]) -> Part | No
     if nodes and node not in nodes:
         return None
     gpu = key.gpu or ""
-    return Part(node, bus_id(gpu) or gpu, key.part or "")
+    return PanelPart(node, bus_id(gpu) or gpu, key.part or "")
 
 
 def window(grid: Grid, start_ns: int, columns: int) -> tuple[F32, F32]:
@@ -232,7 +232,7 @@ def joined(
 
 def panel(
     metric: Metric,
-    rows: dict[tuple[Metric, Part], tuple[F32, np.float32]],
+    rows: dict[tuple[Metric, PanelPart], tuple[F32, np.float32]],
     start_ns: int,
     width_ns: int,
 ) -> Panel:

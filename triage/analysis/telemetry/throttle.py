@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from triage.analysis.telemetry.panels import SECOND, Panels, Part, Places, Seat
+from triage.analysis.telemetry.panels import SECOND, PanelPart, Panels, Seat, TelemetryPlacement
 from triage.analysis.telemetry.signal import Signal, clock_time
 from triage.domain.arrays import F32, I64, Flags
 from triage.domain.category import Category
@@ -25,9 +25,9 @@ __all__ = [
     "MOST_SHARE",
     "SLOW",
     "SLOWED",
-    "Slowed",
-    "Table",
+    "ClockTable",
     "Throttle",
+    "ThrottlingGpu",
     "throttling",
 ]
 
@@ -56,10 +56,10 @@ NODE_GPUS: Final = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Slowed:
+class ThrottlingGpu:
     """One GPU that slows down at the end of the time looked at."""
 
-    part: Part
+    part: PanelPart
     seat: Seat
     brake: bool
     first: int
@@ -80,14 +80,14 @@ class Throttle:
     name = "telemetry.throttle"
 
     def run(
-        self, panels: Panels, table: "Table", throttling_gpus: Sequence["Slowed"]
+        self, panels: Panels, table: "ClockTable", throttling_gpus: Sequence["ThrottlingGpu"]
     ) -> Iterator[Signal]:
-        """See the class; ``throttling_gpus`` are the GPUs of ``table`` that :func:`throttling` gave."""
+        """``throttling_gpus`` are those of ``table`` that :func:`throttling` gave."""
         if len(throttling_gpus) > max(1, MOST_SHARE * len(table.parts)) and more_than_one_node(
             throttling_gpus
         ):
             return
-        by_node: dict[tuple[str, bool], list[Slowed]] = defaultdict(list)
+        by_node: dict[tuple[str, bool], list[ThrottlingGpu]] = defaultdict(list)
         for gpu in throttling_gpus:
             by_node[gpu.part.node, gpu.brake].append(gpu)
         for (node, _), together in sorted(by_node.items()):
@@ -99,10 +99,10 @@ class Throttle:
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class ClockTable:
     """Clocks, reasons and temperatures of the same GPUs: shape (parts, stretches)."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[PanelPart, ...]
     clock: F32
     reasons: I64
     told: Flags
@@ -114,7 +114,7 @@ class Table:
     width_ns: int
 
     @classmethod
-    def of(cls, panels: Panels) -> "Table | None":
+    def of(cls, panels: Panels) -> "ClockTable | None":
         """None where too few GPUs say anything of their clocks."""
         panels_known = [
             panels.get(metric) for metric in (Metric.SM_CLOCK_MHZ, Metric.THROTTLE_REASONS)
@@ -149,9 +149,11 @@ class Table:
         return self.start_ns + column * self.width_ns
 
 
-def throttling(panels: Panels, places: Places) -> tuple[Table, list[Slowed]] | None:
+def throttling(
+    panels: Panels, places: TelemetryPlacement
+) -> tuple[ClockTable, list[ThrottlingGpu]] | None:
     """All GPUs that slow down up to the end, however many; None where there are no peers."""
-    table = Table.of(panels)
+    table = ClockTable.of(panels)
     if table is None:
         return None
     return table, [one for row in range(len(table.parts)) for one in slowed(table, row, places)]
@@ -173,7 +175,7 @@ def busy(usual: F32) -> F32:
     return np.where(usual >= BUSY * np.nanmax(usual), usual, np.float32(np.nan))
 
 
-def slowed(table: Table, row: int, places: Places) -> Iterator[Slowed]:
+def slowed(table: ClockTable, row: int, places: TelemetryPlacement) -> Iterator[ThrottlingGpu]:
     """The GPU of ``row``, if it slows down up to the end."""
     with np.errstate(invalid="ignore"):
         ratio = table.clock[row] / table.usual
@@ -191,7 +193,7 @@ def slowed(table: Table, row: int, places: Places) -> Iterator[Slowed]:
         run = last_run(active, known, table.width_ns)
         if run is not None:
             part = table.parts[row]
-            yield Slowed(part, places.seat(part), is_brake, *run, row)
+            yield ThrottlingGpu(part, places.seat(part), is_brake, *run, row)
             return
 
 
@@ -214,11 +216,11 @@ def last_run(active: Flags, known: Flags, width_ns: int) -> tuple[int, int] | No
     return first, last
 
 
-def more_than_one_node(throttling_gpus: Sequence[Slowed]) -> bool:
+def more_than_one_node(throttling_gpus: Sequence[ThrottlingGpu]) -> bool:
     return len({gpu.part.node for gpu in throttling_gpus}) > 1
 
 
-def of_gpu(table: Table, panels: Panels, gpu: Slowed) -> Signal:
+def of_gpu(table: ClockTable, panels: Panels, gpu: ThrottlingGpu) -> Signal:
     since = table.at_ns(gpu.first)
     rank = "" if gpu.seat.rank is None else f" (rank {gpu.seat.rank})"
     why = "because power is cut back (power brake)" if gpu.brake else "for heat"
@@ -237,7 +239,7 @@ def of_gpu(table: Table, panels: Panels, gpu: Slowed) -> Signal:
     )
 
 
-def of_node(table: Table, panels: Panels, together: Sequence[Slowed]) -> Signal:
+def of_node(table: ClockTable, panels: Panels, together: Sequence[ThrottlingGpu]) -> Signal:
     """Half of a node's GPUs: what they share is at fault."""
     gpu = min(together, key=lambda gpu: (gpu.first, gpu.part))
     since = table.at_ns(gpu.first)
@@ -257,7 +259,7 @@ def of_node(table: Table, panels: Panels, together: Sequence[Slowed]) -> Signal:
     )
 
 
-def measured(table: Table, gpu: Slowed) -> str:
+def measured(table: ClockTable, gpu: ThrottlingGpu) -> str:
     """``: 1035 MHz against 1755 MHz of its peers, 91 C against 63 C``; of the time since."""
     time = slice(gpu.first, gpu.last + 1)
     parts = []
@@ -272,7 +274,7 @@ def measured(table: Table, gpu: Slowed) -> str:
     return f": {', '.join(parts)}" if parts else ""
 
 
-def artifact_of(panels: Panels, part: Part) -> str:
+def artifact_of(panels: Panels, part: PanelPart) -> str:
     metrics = (Metric.THROTTLE_REASONS, Metric.SM_CLOCK_MHZ)
     with_file = [metric for metric in metrics if (metric, part) in panels.artifacts]
     return panels.artifact(with_file[0] if with_file else metrics[0], part)

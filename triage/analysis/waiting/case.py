@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.analysis.waiting.live import Live, live_picture
-from triage.analysis.waiting.waits import Place, PlaceKind, WaitGraph, progress
+from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace, progress
 from triage.domain.rank_digest import OpDescription
 from triage.domain.report import Because
 
@@ -49,15 +49,15 @@ class Case:
         """Whether what is unfinished is taken to be on its way, and not to be stuck."""
         return self.live.likely
 
-    def end_places(self, end: int) -> list[Place]:
+    def end_places(self, end: int) -> list[WaitPlace]:
         """The places of one end of the graph."""
         return [self.graph.places[k] for k in self.graph.components[self.graph.ends[end]]]
 
-    def ends(self) -> Iterable[tuple[int, list[Place]]]:
+    def ends(self) -> Iterable[tuple[int, list[WaitPlace]]]:
         """All ends of the graph with their places."""
         return ((end, self.end_places(end)) for end in range(len(self.graph.ends)))
 
-    def troubled(self) -> Iterable[tuple[int, list[Place]]]:
+    def troubled(self) -> Iterable[tuple[int, list[WaitPlace]]]:
         """The ends, and what waits for nobody but ranks without a dump.
 
         An absent member may stand there with the others; what is odd about those who
@@ -102,7 +102,7 @@ class Case:
             return []
         return [rank for rank in places[0].waiting if self.is_cut_before(rank, places[0])]
 
-    def is_cut_before(self, rank: int, place: Place) -> bool:
+    def is_cut_before(self, rank: int, place: WaitPlace) -> bool:
         """Whether a rank's record was cut, and says nothing of the operation of a place."""
         digest = self.snapshot.digest_of(rank)
         return (
@@ -111,7 +111,7 @@ class Case:
             and self.snapshot.signature(rank, place.group, place.seq) is None
         )
 
-    def waiters(self, place: Place) -> list[Place]:
+    def waiters(self, place: WaitPlace) -> list[WaitPlace]:
         """The places that wait directly for this one."""
         waited = self.graph.waited_by
         return [self.graph.places[k] for k in waited[place.index]]
@@ -137,18 +137,18 @@ class Case:
             else f"pg {process_group.name}"
         )
 
-    def place_text(self, place: Place) -> str:
+    def place_text(self, place: WaitPlace) -> str:
         """``all_reduce 87 of mesh_tp (pg 3)``."""
         if place.kind is PlaceKind.P2P:
             return f"send/recv of {self.group_text(place.group)}"
         return f"{self.op_name(place)} {place.seq} of {self.group_text(place.group)}"
 
-    def op_name(self, place: Place) -> str:
+    def op_name(self, place: WaitPlace) -> str:
         """The operation that ranks wait in; "collective" where no entry says it."""
         described = self.op(place, place.waiting[:8])
         return described.op if described else "collective"
 
-    def op(self, place: Place, ranks: Iterable[int]) -> OpDescription | None:
+    def op(self, place: WaitPlace, ranks: Iterable[int]) -> OpDescription | None:
         """The operation of a collective place as the first of ``ranks`` knows it."""
         for rank in ranks:
             described = self.snapshot.describe(
@@ -201,7 +201,7 @@ class Case:
         stack = self.stack_text(rank)
         return [self.because(detector, f"{what}: {stack}", rank)] if stack else []
 
-    def precedes(self, early: Place, late: Place) -> bool:
+    def precedes(self, early: WaitPlace, late: WaitPlace) -> bool:
         """Whether ranks reach ``early`` before ``late``, as the ranks in ``late`` tell.
 
         A rank that waits in ``late`` has its own group of the same kind as

@@ -17,7 +17,7 @@ from triage.domain.rank_digest import (
     RankDigest,
 )
 
-__all__ = ["MIN_STUCK_NS", "PAUSES", "Pull", "counters_lag", "pull_of"]
+__all__ = ["MIN_STUCK_NS", "PAUSES", "DumpMoment", "counters_lag", "dump_moment"]
 
 # A wait shorter than this is no hang, whatever the ring says.
 MIN_STUCK_NS: Final = 1_000_000_000
@@ -37,7 +37,7 @@ MAX_BESIDE_NS: Final = 60_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class Pull:
+class DumpMoment:
     """A dump whose moment is known. ``quiet_ns`` before it nothing had ended on this rank;
     ``ended``: the rank finished something right before it.
     """
@@ -48,7 +48,7 @@ class Pull:
     ended: bool
 
 
-def pull_of(digest: RankDigest, rank: int, *, waits: bool) -> Pull | None:
+def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | None:
     """The moment of a dump, as the rank's own record tells it; None where nothing does."""
     started = int(digest.pending.started[0]) if waits and len(digest.pending) else MISSING
     fresh = (digest.unit_flags & (FINISHED | RETIRED_BIT)) == FINISHED
@@ -72,7 +72,7 @@ def pull_of(digest: RankDigest, rank: int, *, waits: bool) -> Pull | None:
     if started != MISSING:
         pulled = started
     if not waits or not len(digest.pending):
-        return Pull(rank, 0, pause, ended=True) if noticed else None
+        return DumpMoment(rank, 0, pause, ended=True) if noticed else None
     oldest = digest.pending[0]
     stream = digest.unit_stream[done] == oldest.stream
     beside = pulled - max(int(oldest.created), int(ends[stream].max(initial=0)))
@@ -82,8 +82,8 @@ def pull_of(digest: RankDigest, rank: int, *, waits: bool) -> Pull | None:
         # What ended before is left out: it may have been issued long before it could begin.
         quiet = min(quiet, max(MIN_STUCK_NS, PAUSES * pause) - 1)
     if beside >= max(MAX_BESIDE_NS, 10 * pause):
-        return Pull(rank, beside, pause, ended=False)
-    return Pull(rank, quiet, pause, ended=noticed)
+        return DumpMoment(rank, beside, pause, ended=False)
+    return DumpMoment(rank, quiet, pause, ended=noticed)
 
 
 def counters_lag(snapshot: Snapshot, index: int) -> bool:

@@ -19,7 +19,12 @@ import numpy as np
 
 from triage.analysis.clocks.dump_clocks import group_median
 from triage.analysis.clocks.rank_clocks import POLL_NS, clock_offsets
-from triage.analysis.snapshots.finished import Rows, collect, compact, members_together
+from triage.analysis.snapshots.finished import (
+    FinishedOperations,
+    compact,
+    finished_operations,
+    members_together,
+)
 from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
 
@@ -58,7 +63,7 @@ def measure(
 
     ``told_from``: from how many ns on clocks of ranks without a node are told apart.
     """
-    rows = collect(snapshot)
+    rows = finished_operations(snapshot)
     count = len(snapshot.digests)
     if count < 2 or len(rows.digest) < 40:
         return None
@@ -91,7 +96,7 @@ def measure(
     )
 
 
-def span_ms(rows: Rows, created: F64, count: int) -> float:
+def span_ms(rows: FinishedOperations, created: F64, count: int) -> float:
     """How long a stretch the rows of a rank span, in the middle of the ranks."""
     first, last = np.full(count, np.inf), np.full(count, -np.inf)
     np.minimum.at(first, rows.digest, created)
@@ -99,7 +104,7 @@ def span_ms(rows: Rows, created: F64, count: int) -> float:
     return float(np.median((last - first)[np.isfinite(first)])) / 1e6
 
 
-def first_of_digest(rows: Rows, wanted: Flags, count: int) -> I64:
+def first_of_digest(rows: FinishedOperations, wanted: Flags, count: int) -> I64:
     """When the first wanted row of each digest was issued, by its own clock; -1 for none."""
     found = np.full(count, -1, np.int64)
     digest = rows.digest[wanted][::-1]
@@ -107,7 +112,7 @@ def first_of_digest(rows: Rows, wanted: Flags, count: int) -> I64:
     return found
 
 
-def places(rows: Rows) -> I64:
+def places(rows: FinishedOperations) -> I64:
     """Where in the program a row stands, over all ranks: kind of group and number; for
     send/recv, whose numbers are local, the operation before it.
     """
@@ -119,7 +124,7 @@ def places(rows: Rows) -> I64:
     return place
 
 
-def freed_by_peers(rows: Rows, created: F64, ended: F64) -> F64:
+def freed_by_peers(rows: FinishedOperations, created: F64, ended: F64) -> F64:
     """For every row, until when a send/recv of its rank held it up at least; -inf for never.
 
     A host runs ahead of its GPU as far as the queue goes, and a send/recv that waits for
@@ -140,7 +145,7 @@ def freed_by_peers(rows: Rows, created: F64, ended: F64) -> F64:
     return freed
 
 
-def own_excess(rows: Rows, created: F64, latest: F64, freed: F64, place: I64) -> F64:
+def own_excess(rows: FinishedOperations, created: F64, latest: F64, freed: F64, place: I64) -> F64:
     """How much longer than usual at its place a rank took by itself before each row, ns."""
     gap = np.full(len(created), np.nan)
     behind = ~rows.first
@@ -152,7 +157,7 @@ def own_excess(rows: Rows, created: F64, latest: F64, freed: F64, place: I64) ->
     return np.nan_to_num(gap - group_median(place, gap), nan=0.0)
 
 
-def carried(rows: Rows, excess: F64) -> F64:
+def carried(rows: FinishedOperations, excess: F64) -> F64:
     """The excess at each collective, with what gathered at the send/recv right before it."""
     own = np.clip(excess, 0.0, None)
     total = np.cumsum(own)
@@ -174,7 +179,7 @@ def last_two(key: I64, created: F64) -> tuple[F64, F64, I64]:
     return latest[key], second[key], counts[key]
 
 
-def count_steps(rows: Rows) -> int:
+def count_steps(rows: FinishedOperations) -> int:
     """Steps that a rank's record spans: operations of its rarest kind of group that recurs."""
     kinds = int(rows.desc.max()) + 1
     collective = ~rows.p2p

@@ -18,8 +18,8 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.snapshots.snapshot import Snapshot
-from triage.analysis.waiting.dump_moment import MIN_STUCK_NS, PAUSES, counters_lag, pull_of
-from triage.analysis.waiting.waits import Place, PlaceKind, WaitGraph
+from triage.analysis.waiting.dump_moment import MIN_STUCK_NS, PAUSES, counters_lag, dump_moment
+from triage.analysis.waiting.waits import PlaceKind, WaitGraph, WaitPlace
 from triage.domain.rank_digest import (
     MISSING,
     ROOTED_BIT,
@@ -98,7 +98,7 @@ def dated(snapshot: Snapshot) -> Iterator[Live]:
         rank = int(snapshot.ranks[index])
         if digest.eventless or rank in snapshot.apart:
             continue
-        pull = pull_of(digest, rank, waits=stuck is not None)
+        pull = dump_moment(digest, rank, waits=stuck is not None)
         if pull is not None:
             pulls.append(pull)
         elif stuck is not None and counters_lag(snapshot, index):
@@ -150,19 +150,19 @@ def contradicting(snapshot: Snapshot, *, moving: bool) -> Iterator[Live]:
 
 
 @dataclass(frozen=True, slots=True)
-class Ends:
+class EndsInFlight:
     """The ends of the waits that may be operations in flight, by what they look like."""
 
-    entered: list[Place]
+    entered: list[WaitPlace]
     """All members have entered it, and nobody is kept from finishing it."""
-    partial: list[Place]
+    partial: list[WaitPlace]
     """Some members have finished it, the others have entered it."""
-    idle: list[Place]
+    idle: list[WaitPlace]
 
 
-def ends_of(snapshot: Snapshot, graph: WaitGraph) -> Ends:
+def ends_of(snapshot: Snapshot, graph: WaitGraph) -> EndsInFlight:
     """The ends that are single places, sorted; of a record that was cut nothing is told."""
-    ends = Ends([], [], [])
+    ends = EndsInFlight([], [], [])
     for number in graph.ends:
         members = graph.components[number]
         place = graph.places[members[0]]
@@ -208,7 +208,7 @@ def before_it_began(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
         yield Live(0.85, (f"peers had finished several operations more than {ranks_text(left)}",))
 
 
-def far_behind(snapshot: Snapshot, place: Place) -> list[int]:
+def far_behind(snapshot: Snapshot, place: WaitPlace) -> list[int]:
     """Who stands at a place beyond which peers have finished more operations of the group.
 
     They end in order and need all members, so that these ranks had a part in them. What
@@ -245,7 +245,7 @@ def in_shape(snapshot: Snapshot, graph: WaitGraph) -> Iterator[Live]:
     )
 
 
-def homes(snapshot: Snapshot, place: Place) -> frozenset[str]:
+def homes(snapshot: Snapshot, place: WaitPlace) -> frozenset[str]:
     """The nodes whose failure can hold up a place: those of who has not finished it."""
     return frozenset(home(snapshot, rank) for rank in place.waiting)
 
@@ -256,7 +256,7 @@ def home(snapshot: Snapshot, rank: int) -> str:
     return node if node is not None else f"block {rank // NODE_RANKS}"
 
 
-def leaves(snapshot: Snapshot, place: Place) -> bool:
+def leaves(snapshot: Snapshot, place: WaitPlace) -> bool:
     """Whether the group of a place has members on several nodes."""
     ranks = snapshot.groups[place.group].ranks
     first = home(snapshot, ranks[0])

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from triage.analysis.waiting.case import Case
-from triage.analysis.waiting.waits import Place, PlaceKind
+from triage.analysis.waiting.waits import PlaceKind, WaitPlace
 from triage.domain.category import Role
 from triage.domain.finding import Finding
 from triage.domain.report import CollectiveAtFrontier, RankState, WaitEdge, WaitNode, Waits
@@ -20,7 +20,7 @@ MAX_SINGLE_CULPRITS = 12
 MAX_ROWS = 64
 
 
-def box_key(case: Case, place: Place, roles: Mapping[int, str]) -> str:
+def box_key(case: Case, place: WaitPlace, roles: Mapping[int, str]) -> str:
     if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
         desc = case.snapshot.groups[place.group].desc
         seq = place.seq if place.kind is PlaceKind.COLLECTIVE else "p2p"
@@ -36,7 +36,7 @@ def condense(case: Case, claims: Sequence[Finding]) -> Waits:
     if case.in_flight:
         return Waits()
     roles = roles_of(claims)
-    members: dict[str, list[Place]] = {}
+    members: dict[str, list[WaitPlace]] = {}
     keys = []
     for place in case.graph.places:
         key = box_key(case, place, roles)
@@ -75,7 +75,7 @@ def rank_of_kind(node: WaitNode) -> int:
     return 1 if node.kind == "collective" else 0
 
 
-def box(case: Case, key: str, places: Sequence[Place], roles: Mapping[int, str]) -> WaitNode:
+def box(case: Case, key: str, places: Sequence[WaitPlace], roles: Mapping[int, str]) -> WaitNode:
     ranks = tuple(sorted(rank for place in places for rank in place.waiting))
     first = places[0]
     if first.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
@@ -172,7 +172,7 @@ def collectives_at_frontier(
 
 
 def frontier_row(
-    case: Case, place: Place, missing: Iterable[int], mismatched: Iterable[int]
+    case: Case, place: WaitPlace, missing: Iterable[int], mismatched: Iterable[int]
 ) -> CollectiveAtFrontier:
     group = case.snapshot.groups[place.group]
     return CollectiveAtFrontier(
@@ -186,7 +186,7 @@ def frontier_row(
     )
 
 
-def p2p_name(case: Case, place: Place) -> str:
+def p2p_name(case: Case, place: WaitPlace) -> str:
     for rank in place.waiting[:4]:
         digest = case.snapshot.digest_of(rank)
         stuck = case.snapshot.stuck_of(rank)

@@ -18,7 +18,7 @@ from triage.analysis.snapshots.p2p import Channel, channels
 from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot
 from triage.domain.rank_digest import MISSING
 
-__all__ = ["Place", "PlaceKind", "WaitGraph", "progress", "wait_graph"]
+__all__ = ["PlaceKind", "WaitGraph", "WaitPlace", "progress", "wait_graph"]
 
 
 class PlaceKind(StrEnum):
@@ -32,7 +32,7 @@ class PlaceKind(StrEnum):
 
 
 @dataclass(slots=True)
-class Place:
+class WaitPlace:
     """A node of the wait-for graph. Ranks are global and ascend.
 
     ``waiting`` are stuck here; ``missing`` have a dump and never issued it,
@@ -62,7 +62,7 @@ class WaitGraph:
     ``c`` leads to. ``waited_by`` are the edges turned round.
     """
 
-    places: list[Place]
+    places: list[WaitPlace]
     place_of: dict[int, int]
     waits_for: list[dict[int, list[int]]]
     channels: list[Channel]
@@ -99,7 +99,7 @@ def progress(snapshot: Snapshot, rank: int, group: int) -> int:
 
 def wait_graph(snapshot: Snapshot) -> WaitGraph:
     """Build the graph over all ranks."""
-    places: list[Place] = []
+    places: list[WaitPlace] = []
     place_of: dict[int, int] = {}
     pairs = channels(snapshot)
     blocks = p2p_places(snapshot, pairs, places, place_of)
@@ -116,7 +116,9 @@ def wait_graph(snapshot: Snapshot) -> WaitGraph:
     )
 
 
-def collective_places(snapshot: Snapshot, places: list[Place], place_of: dict[int, int]) -> None:
+def collective_places(
+    snapshot: Snapshot, places: list[WaitPlace], place_of: dict[int, int]
+) -> None:
     """Add a place for each collective in which a rank is stuck."""
     collectives: dict[tuple[int, int], int] = {}
     for index, stuck in enumerate(snapshot.stuck):
@@ -135,7 +137,7 @@ def collective_places(snapshot: Snapshot, places: list[Place], place_of: dict[in
 
 def edges_between(
     snapshot: Snapshot,
-    places: list[Place],
+    places: list[WaitPlace],
     place_of: dict[int, int],
     pairs: Sequence[Channel],
     blocks: dict[int, int],
@@ -173,8 +175,8 @@ def edges_between(
     return edges
 
 
-def add(places: list[Place], kind: PlaceKind, group: int, seq: int) -> int:
-    places.append(Place(len(places), kind, group, seq))
+def add(places: list[WaitPlace], kind: PlaceKind, group: int, seq: int) -> int:
+    places.append(WaitPlace(len(places), kind, group, seq))
     return len(places) - 1
 
 
@@ -184,7 +186,7 @@ def sink_kind(snapshot: Snapshot, rank: int) -> PlaceKind:
     return PlaceKind.IDLE if rank in snapshot.index_of else PlaceKind.NO_DUMP
 
 
-def sort_members(snapshot: Snapshot, place: Place) -> None:
+def sort_members(snapshot: Snapshot, place: WaitPlace) -> None:
     """Where each member of a collective's group stands towards it."""
     rows = snapshot.rows(place.group)
     ranks = snapshot.member_rank[rows]
@@ -209,7 +211,7 @@ def sort_members(snapshot: Snapshot, place: Place) -> None:
 
 
 def p2p_places(
-    snapshot: Snapshot, pairs: Iterable[Channel], places: list[Place], place_of: dict[int, int]
+    snapshot: Snapshot, pairs: Iterable[Channel], places: list[WaitPlace], place_of: dict[int, int]
 ) -> dict[int, int]:
     """Blocks whose ends match are one place: they finish together or not at all."""
     parent: dict[int, int] = {}

@@ -5,9 +5,9 @@ The model is a sum of log-odds: every term stands on a line of its own, as words
 
 from collections.abc import Iterator
 
-from triage.analysis.explain import Explanation, Place, Without
+from triage.analysis.explain import ExplainedPlace, Explanation, Trial
 from triage.analysis.joining.bounds import BOUNDS
-from triage.analysis.joining.hangs_on import Hang, Outcome, Source
+from triage.analysis.joining.hangs_on import Dependence, Outcome, Source
 from triage.analysis.waiting.case import timestamp
 from triage.domain.report import iso_utc
 from triage.render.data import wire
@@ -95,7 +95,7 @@ def _places(explanation: Explanation, width: int, top: int) -> list[Line]:
     return lines + ([Line(f"  and {left:,} more (--top N)")] if left > 0 else [])
 
 
-def _place(position: int, place: Place, bias: float, width: int) -> Iterator[Line]:
+def _place(position: int, place: ExplainedPlace, bias: float, width: int) -> Iterator[Line]:
     head = f"  {position}. "
     facts = [clean(place.node)] if place.node is not None else []
     if place.ranks:
@@ -127,7 +127,7 @@ def _place(position: int, place: Place, bias: float, width: int) -> Iterator[Lin
 _OF_A_CLAIM = "the dumps say so; it is worth what is left beside the causes of the same place"
 
 
-def _sum(place: Place) -> str:
+def _sum(place: ExplainedPlace) -> str:
     """``log-odds, 2.1 ahead of the next: probability 0.97``."""
     beside = ", with no rival"
     if place.ahead is not None:
@@ -151,11 +151,11 @@ def _trials(explanation: Explanation, width: int) -> list[Line]:
     return lines
 
 
-def _source(trial: Without) -> str:
+def _source(trial: Trial) -> str:
     return "the dumps" if trial.artifact is None else clean(trial.artifact)
 
 
-def _instead(trial: Without, explanation: Explanation) -> str:
+def _instead(trial: Trial, explanation: Explanation) -> str:
     verdict = trial.verdict
     who = "nobody is named" if trial.node is None else clean(trial.node)
     what = f"{verdict.kind}, {verdict.category}, {belief(verdict.confidence)}"
@@ -180,7 +180,7 @@ def _hangs(explanation: Explanation, width: int) -> list[Line]:
     return lines
 
 
-def _hang(hang: Hang) -> str:
+def _hang(hang: Dependence) -> str:
     """``it stands (0.97)``, ``the place stands, as nic (0.61)``, ``it falls: ...``."""
     verdict = hang.verdict
     if hang.outcome is Outcome.STANDS:

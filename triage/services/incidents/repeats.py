@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from sqlalchemy.orm import Session
 
-from triage.analysis.facts.part import Named, named_by
+from triage.analysis.facts.part import NamedParts, named_by
 from triage.domain.report import iso_utc
 from triage.store.incidents import repeats
 from triage.store.incidents.repeats import MAX_READ, Conviction
@@ -83,7 +83,7 @@ def compared(
 
 
 def in_common(
-    now: Conviction, one: Conviction, mine: Named, theirs: Named, key: str | None
+    now: Conviction, one: Conviction, mine: NamedParts, theirs: NamedParts, key: str | None
 ) -> list[str]:
     words = ["same node"]
     if key is not None:
