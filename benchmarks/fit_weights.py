@@ -33,9 +33,10 @@ from benchmarks.campaign_cases import (
     weighed_of,
 )
 from triage.analysis.facts.stop import When
-from triage.analysis.joining.belief import FARTHEST, Model, best_rivals
+from triage.analysis.joining.belief import best_rivals
 from triage.analysis.joining.features import FEATURES, NAMES, WITNESSES
 from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.model import FARTHEST, Model
 from triage.errors import TriageError
 
 WEIGHTS = Path(__file__).parents[1] / "triage" / "analysis" / "joining" / "weights.json"

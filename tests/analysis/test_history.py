@@ -10,10 +10,11 @@ from tests.support.weighing import NODES, STOP, Placement, claim, of, row, watch
 from triage.analysis.answer import answer_of, weigh_incident
 from triage.analysis.facts.part import named_by
 from triage.analysis.facts.stop import Stop
-from triage.analysis.joining.belief import Belief, load_model
+from triage.analysis.joining.belief import Belief
 from triage.analysis.joining.history import DETECTOR, in_order_of_history, with_history
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.join import join
+from triage.analysis.joining.model import load_model
 from triage.analysis.joining.place import AtNode, AtRank
 from triage.analysis.joining.sources import Sources
 from triage.analysis.placement.topology import Topology

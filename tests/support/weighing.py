@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field, replace
 
 from triage.analysis.facts.stop import SECOND, Stop
-from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.join import join
+from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.placement.topology import Topology

@@ -12,10 +12,10 @@ from triage.analysis.facts.odd_node import odd_messages
 from triage.analysis.facts.of_the_job import of_its_processes, strange_nodes, without_teardown
 from triage.analysis.facts.on_one_clock import DatedEvidence, on_one_clock
 from triage.analysis.facts.stop import Stop
-from triage.analysis.joining.belief import load_model
 from triage.analysis.joining.history import with_history
 from triage.analysis.joining.join import Ranking, join
 from triage.analysis.joining.missing import missing
+from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop

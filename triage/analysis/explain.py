@@ -13,11 +13,12 @@ from typing import Any, Final
 from triage.analysis.answer import Weighing, missing_of, require_usable, weigh_incident, weigh_view
 from triage.analysis.facts.find_stop import begun_to_wait
 from triage.analysis.facts.stop import FAILING, JOB_KINDS, Stop
-from triage.analysis.joining.belief import Belief, Model, load_model
+from triage.analysis.joining.belief import Belief
 from triage.analysis.joining.bounds import BOUNDS, Bound
 from triage.analysis.joining.features import FEATURES
 from triage.analysis.joining.hangs_on import Dependence, hangs_on
 from triage.analysis.joining.join import Ranking
+from triage.analysis.joining.model import Model, load_model
 from triage.analysis.joining.verdict import Decision
 from triage.analysis.joining.witness_words import witness_words
 from triage.analysis.joining.wording import because_of

@@ -1,7 +1,7 @@
 """Likeness: how much two incidents are the same failure, with the reasons.
 
 Compared are the verdicts and the foremost suspects of two reports, as the wire carries them.
-A feature that neither report has counts for nothing; one that only one of them has counts
+A feature that neither report has does not count; one that only one of them has counts
 against. The node is one feature of several: the same part failing again on one node, and the
 same fault wandering over nodes, are both worth a look.
 """

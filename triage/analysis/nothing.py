@@ -13,7 +13,7 @@ from triage.domain.report import Answer, Refused, Verdict
 
 __all__ = ["answer_of_nothing"]
 
-# That a job was stopped is known from whoever opened the incident; of the cause, nothing is.
+# The person or hook that opened the incident says that a job stopped; nothing says why.
 CONFIDENCE: Final = 0.1
 
 

@@ -54,7 +54,7 @@ class Blame(StrEnum):
     PEER = "peer"  # the other end that it names
     PAIR = "pair"  # one of both ends
     STORE = "store"  # the node of the rendezvous store
-    ABSENT = "absent"  # whoever did not print it
+    ABSENT = "absent"  # the rank that did not print it
     SHARED = "shared"  # nothing on a node: file system, scheduler, fabric manager
     NOBODY = "nobody"
 

@@ -14,7 +14,7 @@ from triage.errors import Corrupt
 
 __all__ = ["Json", "from_exact_json", "to_exact_json"]
 
-# What JSON holds; whoever reads it finds out what it is.
+# What JSON holds; its reader finds out what it is.
 Json = Any
 
 FAST: Final = b"F"

@@ -73,7 +73,7 @@ class ProgressPoint:
     at_ns: int | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "step": self.step,
             "at": utc_text(self.at_ns),
@@ -99,7 +99,7 @@ class Change:
     lasting: bool = True
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "kind": str(self.kind),
             "text": self.text,
@@ -123,7 +123,7 @@ class SlowRank:
     what: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "rank": self.rank,
             "node": self.node,

@@ -65,7 +65,7 @@ class Because:
     at: datetime | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "detector": self.detector,
             "text": self.text,
@@ -90,7 +90,7 @@ class Suspect:
     because: tuple[Because, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "position": self.position,
             "node": self.node,
@@ -117,7 +117,7 @@ class Verdict:
     at: datetime | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "kind": str(self.kind),
             "category": str(self.category),
@@ -143,7 +143,7 @@ class CollectiveAtFrontier:
     mismatched: tuple[int, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "pg": self.pg,
             "desc": self.desc,
@@ -163,7 +163,7 @@ class Victims:
     nodes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {"ranks": list(self.ranks), "nodes": list(self.nodes)}
 
 
@@ -175,7 +175,7 @@ class Refused:
     why: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {"artifact": self.artifact, "why": self.why}
 
 
@@ -193,7 +193,7 @@ class Coverage:
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of a report."""
         return {
             "ranks_expected": self.ranks_expected,
             "dumps_read": self.dumps_read,

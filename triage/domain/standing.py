@@ -62,7 +62,7 @@ class RepeatedPart:
     text: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of standings."""
         return {
             "kind": str(self.kind),
             "name": self.name,
@@ -110,7 +110,7 @@ class Standing:
     rack: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of standings."""
         return {
             "node": self.node,
             "grade": str(self.grade),
@@ -174,7 +174,7 @@ class FleetStandings:
         ]
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of standings."""
         return {
             "schema": SCHEMA,
             "counts": self.counts(),
@@ -204,7 +204,7 @@ class Prior:
         return {Grade.LEMON: 2, Grade.WATCH: 1}.get(self.grade, 0)
 
     def to_dict(self) -> dict[str, str]:
-        """The wire form."""
+        """Its object in the JSON of standings."""
         return {"grade": str(self.grade), "text": self.text}
 
 

@@ -49,7 +49,7 @@ def kaplan_meier(
 ) -> Survival:
     """The product-limit curve of ``times`` (any order); ``failed`` False means censored.
 
-    ``points`` thins a long curve to about so many steps for a picture, ends kept; 0 keeps all.
+    ``points`` thins a long curve to about this many steps for a picture, ends kept; 0 keeps all.
     Raises UsageError for times below zero or columns that differ in length. scipy's ``ecdf``
     gives the same curve and band, and warns where the band has no bound.
     """

@@ -61,7 +61,7 @@ def align(
 
 def stamped_by_one_clock(rows: Iterable[Evidence], offsets: Mapping[str, int]) -> set[str]:
     """Artifacts of several nodes whose lines stand in the order of time as they are printed, and
-    would not once corrected: whoever collected them wrote the time.
+    would not once corrected: their collector wrote the time.
     """
     lines: dict[str, list[tuple[int, int, int]]] = defaultdict(list)
     for row in rows:

@@ -30,7 +30,7 @@ class FabricStall:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         for end, places in case.ends():
             place = places[0]
             if len(places) > 1 or place.kind not in (PlaceKind.COLLECTIVE, PlaceKind.P2P):

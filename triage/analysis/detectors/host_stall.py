@@ -33,7 +33,7 @@ class HostStall:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         idle = [
             (end, places[0])
             for end, places in case.ends()

@@ -50,7 +50,7 @@ class LoneWitness:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         silent = {end: ranks for end, _ in case.ends() if (ranks := case.silent_at(end))}
         if sum(map(len, silent.values())) > MAX_SILENT:
             return

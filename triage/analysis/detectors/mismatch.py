@@ -47,7 +47,7 @@ class Mismatch:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         # One place may be in trouble for many missing ranks.
         known: dict[int, Finding | None] = {}
         for end, places in case.troubled():

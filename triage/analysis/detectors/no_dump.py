@@ -59,7 +59,7 @@ class NoDump:
     is_gap = True
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         gaps = gaps_at_ends(case)
         if not gaps:
             return

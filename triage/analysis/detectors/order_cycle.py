@@ -33,7 +33,7 @@ class OrderCycle:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         pasts: dict[tuple[str, int], Counter[Past]] | None = None
         for end, places in case.troubled():
             if len(places) < 2:

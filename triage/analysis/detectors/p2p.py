@@ -35,7 +35,7 @@ class P2pMismatch:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         for end, places in case.troubled():
             if not any(place.kind is PlaceKind.P2P for place in places):
                 continue

@@ -31,7 +31,7 @@ class SetupHang:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         idle = {
             end: places[0].waiting[0]
             for end, places in case.ends()

@@ -1,6 +1,6 @@
 """Straggler: a rank that makes the others wait, step after step, in a job that does not hang.
 
-Assumes that a blocking collective ends together, so that whoever issues it last
+Assumes that a blocking collective ends together, so that the rank that issues it last
 held up the others, unless it was held up itself (see lateness.py).
 """
 
@@ -48,7 +48,7 @@ class Straggler:
     is_gap = False
 
     def run(self, case: Case) -> Iterator[Finding]:
-        """See the class."""
+        """The findings on ``case``."""
         if case.moving or (case.graph.places and not case.in_flight):
             return
         late = measure(case.snapshot, case.snapshot.node_of)

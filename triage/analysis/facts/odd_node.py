@@ -1,7 +1,7 @@
 """The odd node out: messages that one node prints about the stop and its peers do not.
 
 Needs no signature: a new driver's words are evidence too. Templates that a log
-already held while the job ran well count for nothing, and neither do those that
+already held while the job ran well do not count, and neither do those that
 many nodes print, those that are known as harmless, and what a node prints in the
 first minutes after it came up. What remains is compared node by node with scikit-learn's local
 outlier factor; the odd one's own new messages become weak evidence.

@@ -76,7 +76,7 @@ def named_files(files: Sequence[LogFile], fleet: JobPlacement) -> list[LogFile]:
 
 # Up to this many rows are all weighed; a large job's teardown alone prints millions of lines.
 ALL_ROWS: Final = 60_000
-# Of what only follows, so many rows of one signature and node say all that the rest says.
+# Consequences of one signature on one node: this many rows say all that the rest says.
 FOLLOWING: Final = 3
 
 

@@ -38,28 +38,28 @@ __all__ = [
 ]
 
 SECOND: Final = 1_000_000_000
-# A root is printed within this of the stop that it makes ...
+# A root is printed at most this long before the stop that it causes ...
 BEFORE_S: Final = 90
+# ... or after it ...
 AFTER_S: Final = 15
-# ... by a clock that is known no better than this; what is worse is another hour's.
+# ... by a clock that is known to this; one that is known worse may be hours off.
 MOST_SLACK_S: Final = 300
 # An operation is issued before it runs, often by a step: what breaks it comes behind its issue.
 IN_FLIGHT_S: Final = 60
 # ... an ailing part may say so this long before; what is older belongs to another day's trouble.
 STALE_S: Final = 3600
 DAY_S: Final = 86_400
-# So long a machine says what it is, and not what broke: up to the boot of its last daemon.
+# For this long a machine prints what it is, not what broke: until its last daemon has started.
 BOOT_S: Final = 300
-# How long a job that is only known to have ended may have been waiting before: a watchdog gives
-# up after half an hour at most, and the end is told soon after that.
+# How long a job may have waited before its end, where only the end is known: a watchdog gives up
+# after half an hour at most, and the end is reported soon after that.
 TIMEOUT_S: Final = 2400
 # Lines of these kinds are printed by processes that fail, not by machines that ail.
 JOB_KINDS: Final = frozenset(
     {Kind.NCCL, Kind.CUDA, Kind.PYTHON, Kind.ELASTIC, Kind.SCHEDULER, Kind.NUMERICS, Kind.DATA}
 )
 JOB_FAMILIES: Final = frozenset({"storage", "gpu_tool"})
-# What is too hot was told by a monitor that looks every few minutes; an end is announced minutes
-# ahead.
+# A monitor of temperatures looks every few minutes; an end is announced minutes ahead.
 LASTING_S: Final = 900
 FAILING: Final = frozenset({EvidenceRole.ROOT, EvidenceRole.CONSEQUENCE})
 
@@ -209,7 +209,7 @@ FOUND_AT_BOOT: Final = frozenset({Category.CPU, Category.HOST_MEMORY})
 # What the end of a job itself brings about: memory runs out while processes tell what they did.
 # One public story alone shows it; no generator does.
 OF_AN_END: Final = frozenset({Category.GPU_OOM, Category.HOST_OOM})
-# What is printed at the stop or behind it is the job's affair, also where a machine starts anew.
+# Lines at the stop or after it count for the job, also where a machine restarts.
 MAY_BE_A_BOOT: Final = frozenset({When.BEFORE, When.STALE, When.UNDATED})
 
 

@@ -1,20 +1,14 @@
 """How much is believed of each hypothesis, and of each place.
 
-The model is a logistic regression on features; a second step compares a hypothesis with
-its best rival, which makes the probabilities of one incident agree with each other.
-Weights are data: see weights.json and how it was made. A claim of the dumps that no line
-accounts for is worth what its detector says. Bounds (`bounds.py`) come last.
+What lines show is weighed by the model (`model.py`). A claim of the dumps that no line accounts
+for is worth what its detector says. Bounds (`bounds.py`) come last.
 """
 
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
-from importlib import resources
 from typing import Final
-
-import orjson
 
 from triage.analysis.facts.stop import Stop, When, ends_its_log
 from triage.analysis.joining.bounds import (
@@ -34,6 +28,7 @@ from triage.analysis.joining.claims import (
 )
 from triage.analysis.joining.features import is_rival, measure
 from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.model import Model
 from triage.analysis.joining.place import Place
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Evidence
@@ -41,60 +36,16 @@ from triage.domain.finding import Finding
 
 __all__ = [
     "CONVICTED",
-    "FARTHEST",
     "NAMES_A_PART",
     "Belief",
-    "Model",
     "believe",
     "best_rivals",
-    "load_model",
 ]
 
 # From here a cause is convicted; below it is only possible.
 CONVICTED: Final = 0.5
 # ... and from here on a category is said at all; else the stop has no cause found.
 NAMES_A_PART: Final = 0.3
-FARTHEST: Final = 8.0
-
-
-@dataclass(frozen=True, slots=True)
-class Model:
-    """Weights per feature, and how a hypothesis is held against its best rival.
-
-    ``log-odds = bias + sum(weights * features)``;
-    ``probability = sigmoid(scale * log-odds + margin * (log-odds - best rival's) + offset)``.
-    """
-
-    bias: float
-    weights: Mapping[str, float]
-    scale: float
-    margin: float
-    offset: float
-
-    def log_odds(self, features: Mapping[str, float]) -> float:
-        """The first step, for one hypothesis."""
-        return self.bias + sum(
-            self.weights.get(name, 0.0) * value for name, value in features.items()
-        )
-
-    def probability(self, own: float, rival: float | None) -> float:
-        """The second step; ``rival`` is the best log-odds among the others, None for no other."""
-        ahead = FARTHEST if rival is None else max(-FARTHEST, min(FARTHEST, own - rival))
-        return sigmoid(self.scale * own + self.margin * ahead + self.offset)
-
-
-@cache
-def load_model() -> Model:
-    """The weights that the package was released with."""
-    folder = resources.files("triage.analysis.joining")
-    raw = orjson.loads(folder.joinpath("weights.json").read_bytes())
-    return Model(
-        float(raw["bias"]),
-        {k: float(v) for k, v in raw["weights"].items()},
-        float(raw["scale"]),
-        float(raw["margin"]),
-        float(raw["offset"]),
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,7 +300,3 @@ def by_place(beliefs: Sequence[Belief]) -> list[Belief]:
         (replace(belief, at_place=at[belief.hypothesis.place]) for belief in beliefs),
         key=Belief.order,
     )
-
-
-def sigmoid(value: float) -> float:
-    return 1.0 / (1.0 + math.exp(-max(-30.0, min(30.0, value))))

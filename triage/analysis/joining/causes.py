@@ -19,7 +19,7 @@ from triage.analysis.facts.stop import (
     is_of_a_health_check,
     of_a_process,
 )
-from triage.analysis.joining.connections import gather_connections, gather_switch
+from triage.analysis.joining.connections import gather_connections
 from triage.analysis.joining.consequences import explained_by, is_lost_gpu
 from triage.analysis.joining.followers import (
     without_rendezvous_losses,
@@ -42,6 +42,7 @@ from triage.analysis.joining.shared import (
     printed_everywhere,
     unsure_where_one_node_speaks,
 )
+from triage.analysis.joining.switch import gather_switch
 from triage.analysis.joining.unplaced import with_unplaced
 from triage.analysis.placement.topology import Placement, Topology
 from triage.domain.category import Category
@@ -256,7 +257,7 @@ def of_rows(
 def reached_place(category: Category, place: Place, rows: Sequence[Evidence]) -> Place:
     """Where the cause lies that rows at ``place`` tell of."""
     if category is Category.NUMERICAL:
-        # Whoever reports a number that is none is not who made it: that would be `sdc`.
+        # The rank that reports a NaN is not the one that made it: that would be `sdc`.
         return Outside()
     reached = sorted({node for row in rows for node in reached_by(row)})
     if reached:

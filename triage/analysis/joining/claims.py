@@ -41,7 +41,7 @@ __all__ = [
 
 # From here on a claim is worth more than any line that needs another source.
 PROVEN: Final = 0.75
-# What says nothing of the part accounts for nothing.
+# Categories that name no part: they account for no claim.
 UNNAMED: Final = frozenset({Category.NCCL_TIMEOUT, Category.NONE})
 # Parts that belong to one GPU: an error on another one is not why this rank is waited for.
 OF_ONE_GPU: Final = GPU_CHIP | SOFTWARE | {Category.GPU_OOM}
@@ -165,7 +165,7 @@ def fails_at_the_stop(cause: Hypothesis, stop: Stop) -> bool:
     )
 
 
-# General words on so many nodes at the stop are no chance.
+# General words on this many nodes at the stop are no coincidence.
 MANY_NODES: Final = 3
 # Nodes that lose one server lose it within this.
 TOGETHER_NS: Final = 60 * SECOND

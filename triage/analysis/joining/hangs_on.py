@@ -53,7 +53,7 @@ class Dependence:
     verdict: Verdict
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its object in the JSON of an explanation."""
         return {
             "source": str(self.source),
             "outcome": str(self.outcome),

@@ -1,10 +1,10 @@
 """History: what the standing of a node in its fleet adds to an answer. A prior, and no evidence.
 
 Among suspects of one category that are only possible and believed nearly alike, and among
-convicted ones that nothing tells apart, whoever was in trouble before stands first. They exchange
-their places and beliefs, so no belief is made or raised beyond what the evidence gave their
-group. Whom the evidence does not name is not named, nobody is convicted or cordoned by it, and
-the category of the verdict stays what it was.
+convicted ones that nothing tells apart, the node that was in trouble before stands first. They
+exchange their places and beliefs, so no belief is made or raised beyond what the evidence gave
+their group. Nodes that the evidence does not name are not named, nobody is convicted or cordoned
+by history, and the category of the verdict stays what it was.
 """
 
 from collections.abc import Callable, Mapping, Sequence

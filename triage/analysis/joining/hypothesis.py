@@ -115,8 +115,8 @@ def is_sure(cause: Hypothesis) -> bool:
 
 
 def is_routine(cause: Hypothesis, stop: Stop) -> bool:
-    """Whether programs fail like that on its node on other days too: whoever tries things there
-    is no cause of a stop, makes no error of the job late, and is no rival of it.
+    """Whether programs fail like that on its node on other days too: somebody tries things there,
+    which causes no stop, makes no error of the job late, and is no rival of it.
     """
     other_days = {(r.signature, r.code) for r in cause.rows if stop.of(r) is When.STALE}
     return cause.category in SOFTWARE and all(

@@ -5,11 +5,12 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from triage.analysis.facts.stop import JOB_KINDS, SECOND, Stop, When, is_failing
-from triage.analysis.joining.belief import CONVICTED, Belief, Model, believe
+from triage.analysis.joining.belief import CONVICTED, Belief, believe
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.claims import join_claims
 from triage.analysis.joining.history import in_order_of_history
 from triage.analysis.joining.hypothesis import Hypothesis
+from triage.analysis.joining.model import Model
 from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.silent_peer import silent_peer
 from triage.analysis.joining.sources import Sources

@@ -17,7 +17,7 @@ from triage.domain.evidence import Evidence, Kind
 __all__ = ["with_proven_part"]
 
 LOST_TOGETHER_NS: Final = 10 * SECOND
-# So many of a node's GPUs hang on the chassis rather than on one of its boards.
+# This many of a node's GPUs hang on the chassis rather than on one of its boards.
 CHASSIS_GPUS: Final = 6
 # What bad code and a bad chip print alike.
 APPLICATION_XIDS: Final = frozenset({13, 31, 32, 68, 69})

@@ -20,14 +20,14 @@ __all__ = ["silent_peer"]
 
 # One line alone may be of any connection.
 MANY: Final = 2
-# Of so many ranks that gave up, the one that did not is no accident of a log cut short.
+# Where this share of all ranks gave up, the one that did not is no accident of a cut log.
 MOST_WAITED: Final = 0.75
 LEAST_WAITED: Final = 3
 RANK: Final = "rank "
 ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE)
 
 
-# Whoever says so has waited for somebody else.
+# A process that says so has waited for somebody else.
 OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
 
 

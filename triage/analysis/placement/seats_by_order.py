@@ -11,7 +11,7 @@ from triage.domain.natural import natural
 
 __all__ = ["fill_by_names", "fill_by_order", "told_per_node"]
 
-# So many nodes stand in the order of their names by chance once in 120 times.
+# This many nodes stand in the order of their names by chance once in 120 times.
 MIN_HOMES: Final = 5
 MOST_PER_NODE: Final = 72
 

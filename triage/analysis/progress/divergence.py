@@ -25,12 +25,12 @@ ROSE: Final = 1.08
 # A loss that jumped so high and stayed above its past has diverged, however far it came back.
 JUMPED: Final = 1.5
 SIGMAS: Final = 6.0
-# So many values of an explosion, and twice as many of a rise.
+# At least this many values make an explosion, and twice as many a rise.
 LEAST_BEHIND: Final = 3
-# A loss scale fell by so many halvings without a rise in between, and was falling still.
+# A loss scale collapsed where it halved this often without a rise, and was still falling.
 HALVINGS: Final = 8
 LEAST_FALLS: Final = 5
-# So many steps in a row were left out up to the end.
+# At least this many steps in a row were left out, up to the end.
 LEFT_OUT: Final = 8
 MOST_LEFT_OUT: Final = 0.8
 # Scaled gradients are infinite now and then: that is how the scale is found.

@@ -28,7 +28,7 @@ from triage.parsers.logs.progress.series import MarkKind, Quantity
 __all__ = ["health_of", "job_progress"]
 
 CURVE_POINTS: Final = 240
-# Behind its last step, a log without times may have so many lines more than usual between two.
+# After its last step, a log without times may have this many times the usual lines between two.
 LINES_AFTER: Final = 4.0
 LEAST_LINES_AFTER: Final = 6
 # A job that is silent for less than this at its end moved.

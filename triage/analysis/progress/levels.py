@@ -18,7 +18,7 @@ __all__ = ["LEAST_CHANGE", "Level", "levels_of", "noise_of"]
 
 # A change of five per cent is told. Medians of a noisy series may show it as a little less.
 LEAST_CHANGE: Final = 0.045
-# A level has so many points at least.
+# A level has at least this many points.
 LEAST_POINTS: Final = 5
 # How far the ranks of both sides must differ, in standard deviations of what chance makes of
 # them. The best of all places to cut is looked at, which chance alone takes to 3 of a few hundred.

@@ -32,7 +32,7 @@ QUARTER_S: Final = 900.0
 NEAR_QUARTER_S: Final = 90.0
 # A job that begins again so often without getting further than before gets nowhere.
 ATTEMPTS: Final = 3
-# An evaluation or a checkpoint may take so long where none was seen before.
+# An evaluation or a checkpoint may take this long where none was seen before.
 LEAST_BREAK_S: Final = 900.0
 BREAKS: Final = {
     MarkKind.EVALUATION: MarkKind.EVALUATION_END,

@@ -35,7 +35,7 @@ RATES: Final = (
     Quantity.MFU,
 )
 LEAST_POINTS: Final = 10
-# A step that takes so many times the usual is a spike.
+# A step that takes this many times the usual is a spike.
 SPIKE: Final = 1.5
 LEAST_SPIKES: Final = 5
 # Spikes that cost less of a job's time are told by nobody.

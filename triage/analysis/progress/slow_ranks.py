@@ -29,7 +29,7 @@ SIGMAS: Final = 5.0
 LEAST_NOISE: Final = 0.004
 # More than this share are no exceptions: the work is not alike.
 MOST_SLOW: Final = 0.3
-# So many of a rank's lines must lie above its peers.
+# At least this share of a rank's lines must lie above its peers.
 STEADY: Final = 0.8
 WORDS: Final = {
     Quantity.COMPUTE_S: "its own computing",

@@ -19,7 +19,7 @@ MAX_ROWS: Final = 4_000_000
 MIN_UNITS: Final = 128
 
 
-# A table of so many times as many numbers as there are rows costs less than sorting the rows.
+# Up to this many numbers a row, a table of all numbers costs less than sorting the rows.
 SPARSE: Final = 4
 
 
@@ -28,7 +28,7 @@ class FinishedOperations:
     """One row per finished operation: parallel arrays, in record order within a rank.
 
     Send/recv is there for the gap before it; who waited for whom in it is not told,
-    so the gap behind it counts for nothing.
+    so the gap behind it does not count.
     """
 
     digest: I64

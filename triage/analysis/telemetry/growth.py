@@ -21,7 +21,7 @@ __all__ = ["CounterGrowth"]
 
 # Growth that began earlier than this before the stop is of another trouble ...
 WITHIN_S: Final = 3600
-# ... and before it, the counter has to have been seen to stand still for so long.
+# ... and before it, the counter has to have stood still for this long.
 QUIET_S: Final = 600
 # More parts than this at once follow from something that they share.
 MOST_SHARE: Final = 0.25
@@ -82,7 +82,7 @@ class CounterGrowth:
     """
 
     def run(self, panels: Panels, places: TelemetryPlacement) -> Iterator[Signal]:
-        """See the class."""
+        """The signals that ``panels`` give."""
         for watched in WATCHED:
             panel = panels.get(watched.metric)
             if panel is None:

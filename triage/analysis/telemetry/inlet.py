@@ -44,7 +44,7 @@ class InletRise:
     name = "telemetry.inlet_rise"
 
     def run(self, panels: Panels, leaf_switch: Mapping[str, str]) -> Iterator[Signal]:
-        """See the class."""
+        """The signals that ``panels`` give."""
         panel = panels.get(Metric.INLET_TEMP_C)
         if panel is None:
             return

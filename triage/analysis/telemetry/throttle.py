@@ -221,41 +221,45 @@ def more_than_one_node(throttling_gpus: Sequence[ThrottlingGpu]) -> bool:
 
 
 def of_gpu(table: ClockTable, panels: Panels, gpu: ThrottlingGpu) -> Signal:
-    since = table.at_ns(gpu.first)
     rank = "" if gpu.seat.rank is None else f" (rank {gpu.seat.rank})"
-    why = "because power is cut back (power brake)" if gpu.brake else "for heat"
-    text = f"GPU {gpu.seat.gpu}{rank} throttles {why} since {clock_time(since)} UTC"
-    return Signal(
-        name="telemetry.power_brake" if gpu.brake else Throttle.name,
-        kind=Kind.POWER if gpu.brake else Kind.THERMAL,
-        category=Category.POWER if gpu.brake else Category.GPU_THERMAL,
-        also=(Category.CHASSIS,) if gpu.brake else (Category.CHASSIS, Category.POWER),
-        seat=gpu.seat,
-        since_ns=since,
-        until_ns=table.at_ns(gpu.last + 1),
-        error_ns=table.width_ns,
-        text=text + measured(table, gpu),
-        artifact=artifact_of(panels, gpu.part),
-    )
+    heat = (Category.GPU_THERMAL, Category.CHASSIS, Category.POWER)
+    return signal_of(table, panels, [gpu], gpu.seat, f"GPU {gpu.seat.gpu}{rank} throttles", heat)
 
 
 def of_node(table: ClockTable, panels: Panels, together: Sequence[ThrottlingGpu]) -> Signal:
     """Half of a node's GPUs: what they share is at fault."""
-    gpu = min(together, key=lambda gpu: (gpu.first, gpu.part))
-    since = table.at_ns(gpu.first)
-    what = "because power is cut back (power brake)" if gpu.brake else "for heat"
-    text = f"{len(together)} GPUs of the node throttle {what} since {clock_time(since)} UTC"
+    seat = Seat(together[0].part.node)
+    heat = (Category.CHASSIS, Category.GPU_THERMAL)
+    who = f"{len(together)} GPUs of the node throttle"
+    return signal_of(table, panels, together, seat, who, heat)
+
+
+def signal_of(
+    table: ClockTable,
+    panels: Panels,
+    gpus: Sequence[ThrottlingGpu],
+    seat: Seat,
+    who: str,
+    heat: tuple[Category, ...],
+) -> Signal:
+    """The claim on ``seat``, since the first of ``gpus``; ``heat`` are the category of heat
+    there, and what it may be too.
+    """
+    first = min(gpus, key=lambda gpu: (gpu.first, gpu.part))
+    since = table.at_ns(first.first)
+    why = "because power is cut back (power brake)" if first.brake else "for heat"
+    category, *also = (Category.POWER, Category.CHASSIS) if first.brake else heat
     return Signal(
-        name="telemetry.power_brake" if gpu.brake else Throttle.name,
-        kind=Kind.POWER if gpu.brake else Kind.THERMAL,
-        category=Category.POWER if gpu.brake else Category.CHASSIS,
-        also=(Category.CHASSIS,) if gpu.brake else (Category.GPU_THERMAL,),
-        seat=Seat(gpu.part.node),
+        name="telemetry.power_brake" if first.brake else Throttle.name,
+        kind=Kind.POWER if first.brake else Kind.THERMAL,
+        category=category,
+        also=tuple(also),
+        seat=seat,
         since_ns=since,
-        until_ns=table.at_ns(max(gpu.last for gpu in together) + 1),
+        until_ns=table.at_ns(max(gpu.last for gpu in gpus) + 1),
         error_ns=table.width_ns,
-        text=text + measured(table, gpu),
-        artifact=artifact_of(panels, gpu.part),
+        text=f"{who} {why} since {clock_time(since)} UTC{measured(table, first)}",
+        artifact=artifact_of(panels, first.part),
     )
 
 

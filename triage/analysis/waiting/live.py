@@ -38,7 +38,7 @@ STOPPED: Final = 0.1
 MAX_PULLING_NS: Final = 180_000_000_000
 # As many ranks as a node commonly has, where no map is known.
 NODE_RANKS: Final = 8
-# A device that stopped may leave so many finished operations unreported.
+# A device that stopped may leave this many finished operations unreported.
 UNREPORTED: Final = 2
 # Fewer ranks than this, which wait for nobody, may wait in what is not recorded, or stopped too.
 FREE_SHARE: Final = 0.2
