@@ -88,9 +88,9 @@ def believe(
 
     ``trust`` is the share of a claim's strength that is left where dumps are missing.
     """
-    rows = [cause for cause in hypotheses if cause.rows]
-    features = measure(rows, claims, stop, dumps=dumps)
-    weighed = with_bounds(beliefs_of(rows, features, model), claims, stop)
+    shown = [cause for cause in hypotheses if cause.rows]
+    features = measure(shown, claims, stop, dumps=dumps)
+    weighed = with_bounds(beliefs_of(shown, features, model), claims, stop)
     if all(claim.is_gap for claim in claims):
         weighed = best_guess(weighed)
     alone = [cause for cause in hypotheses if not cause.rows]
@@ -100,13 +100,14 @@ def believe(
 
 
 def beliefs_of(
-    rows: Sequence[Hypothesis], features: Sequence[Mapping[str, float]], model: Model
+    causes: Sequence[Hypothesis], features: Sequence[Mapping[str, float]], model: Model
 ) -> list[Belief]:
-    odds = [model.log_odds(one) for one in features]
+    """What is believed of causes that lines show; ``features`` stand in their order."""
+    odds = [model.log_odds(measured) for measured in features]
     rivals = best_rivals(odds, features)
     return [
-        Belief(one, model.probability(own, rival), measured, own)
-        for one, measured, own, rival in zip(rows, features, odds, rivals, strict=True)
+        Belief(cause, model.probability(own, rival), measured, own)
+        for cause, measured, own, rival in zip(causes, features, odds, rivals, strict=True)
     ]
 
 
@@ -114,12 +115,11 @@ def best_rivals(
     odds: Sequence[float], features: Sequence[Mapping[str, float]]
 ) -> list[float | None]:
     """For each hypothesis the best log-odds among the others that rival anybody."""
-    best = sorted(
-        (own for own, one in zip(odds, features, strict=True) if is_rival(one)), reverse=True
-    )[:2]
+    rivalling = (own for own, its in zip(odds, features, strict=True) if is_rival(its))
+    best = sorted(rivalling, reverse=True)[:2]
     rivals = []
-    for own, one in zip(odds, features, strict=True):
-        others = best[1:] if is_rival(one) and own == best[0] else best
+    for own, its in zip(odds, features, strict=True):
+        others = best[1:] if is_rival(its) and own == best[0] else best
         rivals.append(others[0] if others else None)
     return rivals
 

@@ -158,25 +158,25 @@ def causes_of(
     with_mark: Mapping[str, Sequence[int]],
 ) -> Iterator[int]:
     """The rows that may explain ``effect`` by the first rule that has any, the earliest first."""
-    for law in RULES:
-        if not law.effects & marked[effect]:
+    for rule in RULES:
+        if not rule.effects & marked[effect]:
             continue
-        candidates = {index for mark in law.cause for index in with_mark.get(mark, ())}
+        candidates = {index for mark in rule.cause for index in with_mark.get(mark, ())}
         fitting = [
             cause
             for cause in candidates
             if cause != effect
             and (rows[effect].weak or not rows[cause].weak)
             and marked[cause] != marked[effect]
-            and is_in_time(law, rows[cause], rows[effect])
-            and is_same_gpu(law, rows[cause], rows[effect])
+            and is_in_time(rule, rows[cause], rows[effect])
+            and is_same_gpu(rule, rows[cause], rows[effect])
         ]
         if fitting:
             yield from sorted(fitting, key=lambda index: (rows[index].at_ns or 0, index))
             return
 
 
-def is_in_time(law: Rule, cause: Evidence, effect: Evidence) -> bool:
+def is_in_time(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
     up, late_up = cause.stamp.uptime_ns, effect.stamp.uptime_ns
     if (
         cause.artifact == effect.artifact
@@ -184,9 +184,9 @@ def is_in_time(law: Rule, cause: Evidence, effect: Evidence) -> bool:
         and up is not None
         and late_up is not None
     ):
-        return -law.before_s * SECOND <= late_up - up <= law.after_s * SECOND
+        return -rule.before_s * SECOND <= late_up - up <= rule.after_s * SECOND
     together = cause.at_ns is None or effect.at_ns is None or cause.at_ns == effect.at_ns
-    if together and cause.artifact == effect.artifact and law.before_s < 1:
+    if together and cause.artifact == effect.artifact and rule.before_s < 1:
         return (cause.line or 0) <= (effect.line or 0)
     if cause.at_ns is None or effect.at_ns is None:
         return True
@@ -196,14 +196,14 @@ def is_in_time(law: Rule, cause: Evidence, effect: Evidence) -> bool:
     late = effect.at_ns - cause.at_ns
     last = cause.last_at_ns or cause.at_ns
     return (
-        -law.before_s * SECOND - slack
+        -rule.before_s * SECOND - slack
         <= late
-        <= last - cause.at_ns + (law.after_s * SECOND + slack)
+        <= last - cause.at_ns + (rule.after_s * SECOND + slack)
     )
 
 
-def is_same_gpu(law: Rule, cause: Evidence, effect: Evidence) -> bool:
-    return not law.gpu or cause.gpu is None or effect.gpu is None or cause.gpu == effect.gpu
+def is_same_gpu(rule: Rule, cause: Evidence, effect: Evidence) -> bool:
+    return not rule.gpu or cause.gpu is None or effect.gpu is None or cause.gpu == effect.gpu
 
 
 def reaches(parents: Mapping[int, int], start: int, goal: int) -> bool:
