@@ -17,7 +17,7 @@ from triage.analysis.joining.join import join
 from triage.analysis.joining.model import load_model
 from triage.analysis.joining.place import AtNode, AtRank
 from triage.analysis.joining.sources import Sources
-from triage.analysis.placement.topology import Topology
+from triage.analysis.placement.topology import JobTopology
 from triage.domain.category import Action, Category, Role
 from triage.domain.evidence import Blame, EvidenceRole, Kind
 from triage.domain.job import Job, job_from_dict
@@ -34,7 +34,7 @@ WATCH = Prior(Grade.WATCH, "before this incident the node was under watch")
 
 
 def fused(*rows, standings=None, findings=(), stop=STOP):
-    topology = Topology(Placement(), NODES, {})
+    topology = JobTopology(Placement(), NODES, {})
     return join(
         Sources(None, findings, rows), topology, stop, load_model(), standings or {}
     ).decision

@@ -23,7 +23,7 @@ from triage.analysis.joining.claims import is_on_many
 from triage.analysis.joining.consequences import explained_by
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Outside
-from triage.analysis.placement.topology import Topology
+from triage.analysis.placement.topology import JobTopology
 from triage.domain.category import Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -153,7 +153,7 @@ def test_an_effect_long_before_its_cause_is_none():
 
 def test_all_gpus_lost_at_once_are_one_cause_under_them():
     rows = [row(gpu=f"0000:{k}0:00") for k in range(8)]
-    (one,) = find_causes(rows, Topology(Placement(), NODES, {}), STOP)
+    (one,) = find_causes(rows, JobTopology(Placement(), NODES, {}), STOP)
     assert one.category is Category.CHASSIS
     assert len(one.gpus) == 8
 

@@ -20,7 +20,7 @@ from triage.analysis.facts.stop import When
 from triage.analysis.joining.causes import find_causes
 from triage.analysis.joining.open_parts import tell_unnamed_ones
 from triage.analysis.joining.place import AtNode
-from triage.analysis.placement.topology import Topology
+from triage.analysis.placement.topology import JobTopology
 from triage.domain.category import Category, Role
 from triage.domain.evidence import Blame, Evidence, Kind, Trait
 from triage.domain.finding import Finding
@@ -89,7 +89,7 @@ def lost_gpu(gpu: str) -> Evidence:
 def of_the_board(*rows: Evidence) -> tuple[int, ...]:
     """The ranks that the board's hypothesis names."""
     board = of(Category.IO_BOARD, Kind.PCIE)
-    found = find_causes([board, *rows], Topology(Placement(), NODES, {}), STOP)
+    found = find_causes([board, *rows], JobTopology(Placement(), NODES, {}), STOP)
     [one] = [one for one in found if one.category is Category.IO_BOARD]
     return one.ranks
 

@@ -7,7 +7,7 @@ from triage.analysis.joining.join import join
 from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision
-from triage.analysis.placement.topology import Topology
+from triage.analysis.placement.topology import JobTopology
 from triage.analysis.registry import DETECTORS
 from triage.domain.category import Category, Role, VerdictKind
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
@@ -83,7 +83,7 @@ STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_s
 
 
 def answer(*rows, findings=(), stop=STOP, leaves=None, seats=None) -> Decision:
-    topology = Topology(seats or Placement(), NODES, leaves or {})
+    topology = JobTopology(seats or Placement(), NODES, leaves or {})
     return join(Sources(None, findings, rows), topology, stop, load_model()).decision
 
 

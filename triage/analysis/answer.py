@@ -19,7 +19,7 @@ from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
-from triage.analysis.placement.topology import Topology
+from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import claims_of_detectors
 from triage.analysis.telemetry.evidence import telemetry_evidence
@@ -93,7 +93,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     rows, moved = in_zone_of_the_stop(dated.evidence, stop)
     ours = of_its_processes([row for row in rows if row.node not in strange], dated.fleet)
     nodes = nodes_of(view, facts, dated)
-    topology = Topology(dated.fleet, nodes, facts.leaf_switch)
+    topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
     measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology)
     dated = replace(dated, evidence=(*ours, *measured), notes=(*dated.notes, *moved, *strangers))
     odd = odd_messages(dated.logs, stop, dated.evidence)

@@ -24,7 +24,7 @@ __all__ = [
     "Evidence",
     "EvidenceRole",
     "Kind",
-    "Origin",
+    "RowOrigin",
     "Stamp",
     "Trait",
 ]
@@ -133,7 +133,7 @@ KERNEL_KINDS: Final = frozenset(
 """What a machine says of itself, rather than a process of the job."""
 
 
-class Origin(StrEnum):
+class RowOrigin(StrEnum):
     """What sort of file a row was read from, in words."""
 
     KERNEL_LOG = "kernel log"
@@ -143,7 +143,7 @@ class Origin(StrEnum):
 
 
 # By the family of a signature; all other rows are lines of logs.
-MEASURED: Final = {"telemetry": Origin.TELEMETRY, "check": Origin.HEALTH_CHECK}
+MEASURED: Final = {"telemetry": RowOrigin.TELEMETRY, "check": RowOrigin.HEALTH_CHECK}
 MENDED: Final = frozenset({"corrected", "warn", "info"})
 
 
@@ -227,9 +227,9 @@ class Evidence:
         return self.signature.partition(".")[0]
 
     @property
-    def origin(self) -> Origin:
+    def origin(self) -> RowOrigin:
         """What sort of file it was read from."""
-        log = Origin.KERNEL_LOG if self.kind in KERNEL_KINDS else Origin.JOB_LOG
+        log = RowOrigin.KERNEL_LOG if self.kind in KERNEL_KINDS else RowOrigin.JOB_LOG
         return MEASURED.get(self.family, log)
 
     @property

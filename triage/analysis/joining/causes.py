@@ -44,7 +44,7 @@ from triage.analysis.joining.shared import (
 )
 from triage.analysis.joining.switch import gather_switch
 from triage.analysis.joining.unplaced import with_unplaced
-from triage.analysis.placement.topology import Placement, Topology
+from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole, Kind, Trait
 
@@ -55,7 +55,7 @@ ROWS_PER_NODE: Final = 300
 
 
 def find_causes(
-    evidence: Iterable[Evidence], topology: Topology, stop: Stop, *, met: bool = False
+    evidence: Iterable[Evidence], topology: JobTopology, stop: Stop, *, met: bool = False
 ) -> list[Hypothesis]:
     """All that rows stand for, in no order of belief.
 

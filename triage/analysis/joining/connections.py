@@ -18,7 +18,7 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.peers import Complaints, common_leaf, complaints, named_node
 from triage.analysis.joining.place import AtNode, Domain, DomainKind, Outside
-from triage.analysis.placement.topology import Placement, Topology
+from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import KERNEL_KINDS, Blame, Evidence, EvidenceRole
 
@@ -37,7 +37,7 @@ def names_two_ends(row: Evidence) -> bool:
 
 
 def gather_connections(
-    causes: Sequence[Hypothesis], topology: Topology, ends: Mapping[str, Evidence], stop: Stop
+    causes: Sequence[Hypothesis], topology: JobTopology, ends: Mapping[str, Evidence], stop: Stop
 ) -> list[Hypothesis]:
     """Errors of connections: to the end that most complain of, or to the leaf switch of all.
 

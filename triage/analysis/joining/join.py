@@ -15,7 +15,7 @@ from triage.analysis.joining.quiet import nothing_named
 from triage.analysis.joining.silent_peer import silent_peer
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.verdict import Decision, decide, role_alone, worth_naming
-from triage.analysis.placement.topology import Topology
+from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import health_of
 from triage.domain.category import HARDWARE, Category
 from triage.domain.evidence import Blame, Evidence, EvidenceRole, Kind, Trait
@@ -40,7 +40,7 @@ class Ranking:
 
 def join(
     sources: Sources,
-    topology: Topology,
+    topology: JobTopology,
     stop: Stop,
     model: Model,
     standings: Mapping[str, Prior] = NO_STANDINGS,
@@ -107,7 +107,7 @@ def breaks_off(beliefs: Iterable[Belief], sources: Sources, stop: Stop) -> bool:
 
 
 def hypotheses_of(
-    claims: Sequence[Finding], evidence: Sequence[Evidence], topology: Topology, stop: Stop
+    claims: Sequence[Finding], evidence: Sequence[Evidence], topology: JobTopology, stop: Stop
 ) -> list[Hypothesis]:
     """All that rows and claims stand for; consequences, where nothing else does."""
     # Who is stuck in a collective has met the others.

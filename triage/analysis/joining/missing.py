@@ -6,7 +6,7 @@ from typing import Final
 from triage.analysis.placement.topology import Placement
 from triage.analysis.waiting.case import Case
 from triage.domain.category import HARDWARE, Category, Role
-from triage.domain.evidence import Evidence, Origin
+from triage.domain.evidence import Evidence, RowOrigin
 from triage.domain.report import Missing, Suspect
 from triage.parsers.logs.logset import LogFile, LogKind
 
@@ -60,7 +60,7 @@ def nodes_without_kernel_log(
         return ()
     names = {file.node for file in kernel if file.node is not None}
     with_log = names | {seats.node_of_address(name) for name in names}
-    with_log |= {row.node for row in evidence if row.origin is Origin.KERNEL_LOG}
+    with_log |= {row.node for row in evidence if row.origin is RowOrigin.KERNEL_LOG}
     wanted = (
         suspect.node
         for suspect in suspects

@@ -18,7 +18,7 @@ from triage.analysis.joining.hypothesis import (
 )
 from triage.analysis.joining.peers import common_leaf
 from triage.analysis.joining.place import Domain, DomainKind, Outside, Place, Unplaced
-from triage.analysis.placement.topology import Placement, Topology
+from triage.analysis.placement.topology import JobTopology, Placement
 from triage.domain.category import SOFTWARE, Category
 from triage.domain.evidence import Blame, Evidence, Kind
 
@@ -53,7 +53,9 @@ MAX_ROWS: Final = 24
 NUMBERS: Final = re.compile(r"0x[0-9a-f]+|\d+")
 
 
-def gather_shared(causes: Sequence[Hypothesis], topology: Topology, stop: Stop) -> list[Hypothesis]:
+def gather_shared(
+    causes: Sequence[Hypothesis], topology: JobTopology, stop: Stop
+) -> list[Hypothesis]:
     """One hypothesis for what many nodes, or none in particular, show at the stop."""
     alike: dict[Category, list[Hypothesis]] = defaultdict(list)
     for cause in causes:
@@ -76,7 +78,7 @@ def gather_shared(causes: Sequence[Hypothesis], topology: Topology, stop: Stop) 
 
 
 def shared_cause(
-    everybody: Sequence[Hypothesis], topology: Topology, stop: Stop
+    everybody: Sequence[Hypothesis], topology: JobTopology, stop: Stop
 ) -> Hypothesis | None:
     """The one cause of what ``everybody`` shows; None where each may have its own."""
     # What only some show for certain, the others may show as a consequence.

@@ -11,7 +11,7 @@ from typing import Final
 from triage.analysis.facts.stop import Stop
 from triage.analysis.joining.features import witness_of
 from triage.analysis.joining.hypothesis import Hypothesis
-from triage.domain.evidence import Evidence, Origin
+from triage.domain.evidence import Evidence, RowOrigin
 
 __all__ = ["witness_words"]
 
@@ -55,7 +55,9 @@ def witness_words(feature: str, cause: Hypothesis, stop: Stop) -> str | None:
 def files_of(rows: Sequence[Evidence], sort: str) -> list[str]:
     """The sorts of files that hold these rows."""
     files = {
-        str(row.origin) if row.origin in (Origin.TELEMETRY, Origin.HEALTH_CHECK) else LOGS[sort]
+        str(row.origin)
+        if row.origin in (RowOrigin.TELEMETRY, RowOrigin.HEALTH_CHECK)
+        else LOGS[sort]
         for row in rows
     }
     return sorted(files, key=ORDER.index) or [LOGS[sort]]

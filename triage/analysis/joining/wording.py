@@ -7,7 +7,7 @@ from typing import Final
 from triage.analysis.joining.hypothesis import Hypothesis
 from triage.analysis.joining.place import Domain, DomainKind, Unplaced
 from triage.domain.category import GPU_PARTS, Action, Category, Role
-from triage.domain.evidence import KERNEL_KINDS, Evidence, Origin
+from triage.domain.evidence import KERNEL_KINDS, Evidence, RowOrigin
 from triage.domain.finding import Finding
 from triage.domain.report import Because, Suspect, Victims
 
@@ -108,7 +108,7 @@ def because_of(cause: Hypothesis, node: str | None) -> tuple[Because, ...]:
 def reason_of(row: Evidence, node: str | None) -> Because:
     """The line as a reason to suspect ``node``; another node's line says whose it is."""
     source = "kernel" if row.kind in KERNEL_KINDS else "job"
-    if row.origin is Origin.TELEMETRY:
+    if row.origin is RowOrigin.TELEMETRY:
         source = "telemetry"
     times = f" ({row.count} times)" if row.count > 1 else ""
     teller = f"{row.node} says of it: " if node and row.node and row.node != node else ""

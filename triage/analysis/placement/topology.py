@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
-__all__ = ["Placement", "Topology"]
+__all__ = ["JobTopology", "Placement"]
 
 
 class Placement(Protocol):
@@ -41,7 +41,7 @@ class Placement(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Topology:
+class JobTopology:
     """``nodes`` are those of the job; ``leaf_switch`` is node -> the switch that it hangs on."""
 
     seats: Placement

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 
 from triage.analysis.facts.stop import Stop
-from triage.analysis.placement.topology import Placement, Topology
+from triage.analysis.placement.topology import JobTopology, Placement
 from triage.analysis.telemetry.growth import CounterGrowth
 from triage.analysis.telemetry.inlet import InletRise
 from triage.analysis.telemetry.last_xid import last_xids
@@ -46,7 +46,7 @@ def telemetry_evidence(
     case: Case | None,
     claims: Sequence[Finding],
     stop: Stop,
-    topology: Topology,
+    topology: JobTopology,
 ) -> list[Evidence]:
     """Dated rows of what ``files`` say of the time before the stop; none without telemetry.
 
