@@ -1,4 +1,4 @@
-"""Work that is owed, committed with the data it concerns; the broker only rings a bell."""
+"""Work that is owed, committed with the data it concerns; a message only wakes a worker."""
 
 from datetime import datetime
 
@@ -15,7 +15,7 @@ class Work(Base):
 
     ``turn`` is its place in line; the turns of one job lie apart, so that a burst of one
     does not keep the others waiting. ``generation`` grows when it is asked for again, and
-    tells whoever does it just then that it is not over. ``tries`` counts workers that took
+    tells the worker that does it just then that it is not over. ``tries`` counts workers that took
     it and were not heard of again.
     """
 

@@ -34,7 +34,7 @@ from triage.api.watch import Watch
 from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
 from triage.queue.wakeups import NoWakeups, PipeWakeups, Wakeups
 from triage.server.context import open_context
-from triage.services.queue_length import Line
+from triage.services.queue_length import QueueLength
 from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)
@@ -336,7 +336,7 @@ def test_the_gate_minds_the_line_where_readers_need_the_processors(
 ) -> None:
     monkeypatch.setattr("triage.api.app.os.sched_getaffinity", lambda _: set(range(processors)))
     ctx = open_context(Settings(data_dir=tmp_path, min_free_bytes=0), wakeups)
-    ctx.line.joined(1000)
+    ctx.queue_length.note(1000)
 
     assert gate_of(ctx).stands_back() is minds
     ctx.close()
@@ -345,11 +345,11 @@ def test_the_gate_minds_the_line_where_readers_need_the_processors(
 def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
     monkeypatch.setattr("triage.services.queue_length.time.monotonic", lambda: now)
-    line = Line()
+    line = QueueLength()
     assert not line.is_long()
-    line.joined(63)
+    line.note(63)
     assert not line.is_long()
-    line.joined(64)
+    line.note(64)
     assert line.is_long()
     now += 1.5
     assert not line.is_long()

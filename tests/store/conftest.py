@@ -8,11 +8,12 @@ import pytest
 
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.domain.category import Role
+from triage.domain.failure import Failure
 from triage.domain.states import ArtifactState
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
 from triage.store.database.ids import new_id
-from triage.store.incidents import incidents
+from triage.store.incidents import reports
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
@@ -46,13 +47,10 @@ def unique() -> str:
 def opened(database) -> Callable[..., str]:
     """Opens an incident for a job."""
 
-    def of_job(job_id: str, **given) -> str:
-        given = {
-            "cluster": "", "failed_at": None, "facts": {}, "expected_artifacts": None,
-            "within_s": 300.0, "quiet_s": 30.0, "now": NOW, **given,
-        }  # fmt: skip
+    def of_job(job_id: str, now=NOW, **given) -> str:
+        failure = Failure(job_id, collect_within_s=300.0, **given)
         with database.writing() as session:
-            return incidents.announce(session, job_id=job_id, **given)
+            return reports.announce(session, failure, 30.0, now)
 
     return of_job
 

@@ -11,6 +11,8 @@ from models import Incident
 from tests.store.conftest import NOW, new_answer, suspect, uploaded
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.deliveries import NewDelivery
+from triage.store.messages.subscriptions import NewSubscription
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 
@@ -90,16 +92,12 @@ def test_files_are_listed_once_each_as_they_came(database, opened, number, limit
 def test_messages_are_listed_newest_first(database, unique, opened):
     incident_id = opened(unique)
     with database.writing() as session:
-        subscriptions.add(
-            session, unique, kind="generic", url="https://x", routing_key=None, secrets=["s"],
-            events=["incident.ready"], now=NOW,
-        )  # fmt: skip
+        receiver = NewSubscription(unique, "generic", "https://x", None, ["s"], ["incident.ready"])
+        subscriptions.add(session, receiver, NOW)
         for k in range(5):
-            deliveries.add(
-                session, f"{unique}-{k}", subscription_id=unique, incident_id=incident_id,
-                revision=k, event="e", method="POST", url="u", headers={"a": "b"}, body=b"\x00",
-                now=NOW + timedelta(seconds=k // 2),
-            )  # fmt: skip
+            of = (unique, incident_id, k, "e")
+            new = NewDelivery(f"{unique}-{k}", *of, "POST", "u", {"a": "b"}, b"\x00")
+            deliveries.add(session, new, NOW + timedelta(seconds=k // 2))
 
     def read(last):
         with database.reading() as session:

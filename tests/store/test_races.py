@@ -8,9 +8,10 @@ from sqlalchemy import delete, func, select
 from models import Artifact, Incident, Job, Node, Work
 from tests.store.conftest import NOW, new_answer, new_file, uploaded
 from tests.store.racing import in_threads
+from triage.domain.failure import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
-from triage.store.incidents import incidents, revisions, settling
+from triage.store.incidents import incidents, reports, revisions, settling
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.work import table as work
@@ -21,10 +22,8 @@ GIVEN = {"within_s": 300.0, "quiet_s": 30.0, "now": NOW}
 
 
 def announce(session, job_id, failed_at=None, cluster="a"):
-    return incidents.announce(
-        session, cluster=cluster, job_id=job_id, failed_at=failed_at, facts={},
-        expected_artifacts=None, **GIVEN,
-    )  # fmt: skip
+    failure = Failure(job_id, cluster, failed_at, collect_within_s=300.0)
+    return reports.announce(session, failure, 30.0, NOW)
 
 
 def incidents_of(database, job_id):
@@ -141,7 +140,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
             return
         session.commit()
         assert work.finish(session, owed, f"w{k}", NOW)
-        st = settling.standing(session, incident_id)
+        st = settling.progress_of(session, incident_id)
         answer = replace(new_answer(), inputs=st.inputs)
         revisions.add(session, incident_id, st.revision + 1, answer, NOW)
         settling.answered(session, incident_id, st.revision + 1, answer, NOW)
@@ -168,7 +167,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
                 continue
         break
     with database.reading() as session:
-        found = settling.standing(session, incident_id)
+        found = settling.progress_of(session, incident_id)
         assert (found.num_artifacts, found.num_unread) == (36, 0)
         # 36 files, each told of by an upload (its facts) and by whoever read it.
         uploads = session.scalar(select(func.count()).select_from(Work).where(Work.kind == "parse"))

@@ -20,8 +20,11 @@ from triage.store.incidents import (
     suspects,
 )
 from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.deliveries import DeliveryAttempt, NewDelivery
+from triage.store.messages.subscriptions import NewSubscription
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
+from triage.store.views import KeyView, ResolutionView
 from triage.store.work import counts
 from triage.store.work import table as work
 from triage.store.work.worker_activity import database_time, heard
@@ -35,19 +38,14 @@ def answer(session, incident_id, revision, named, now=NOW):
 
 
 def subscribe(session, subscription_id, **given):
-    given = {
-        "kind": "generic", "url": "https://x", "routing_key": None, "secrets": ["s"],
-        "events": ["incident.ready"], "now": NOW, **given,
-    }  # fmt: skip
-    return subscriptions.add(session, subscription_id, **given)
+    given = {"url": "https://x", "events": ["incident.ready"], **given}
+    new = NewSubscription(subscription_id, kind="generic", routing_key=None, secrets=["s"], **given)
+    return subscriptions.add(session, new, NOW)
 
 
-def send(session, delivery_id, subscription_id, incident_id, **given):
-    deliveries.add(
-        session, delivery_id, subscription_id=subscription_id, incident_id=incident_id,
-        revision=1, event="incident.ready", method="POST", url="u", headers={}, body=b"first",
-        **{"now": NOW, **given},
-    )  # fmt: skip
+def send(session, delivery_id, subscription_id, incident_id, body=b"first", now=NOW):
+    of = (subscription_id, incident_id, 1, "incident.ready")
+    deliveries.add(session, NewDelivery(delivery_id, *of, "POST", "u", {}, body), now)
 
 
 def test_ids_sort_by_time_and_differ():
@@ -126,20 +124,20 @@ def test_what_is_read_again_replaces_what_was(database, unique, opened):
 def test_an_incident_goes_from_the_first_word_to_an_answer(database, unique, opened):
     incident_id = opened(unique, expected_artifacts=2)
     with database.writing() as session:
-        assert settling.standing(session, "inc_none") is None
-        assert settling.standing(session, incident_id).settle_at == NOW + timedelta(seconds=300)
+        assert settling.progress_of(session, "inc_none") is None
+        assert settling.progress_of(session, incident_id).settle_at == NOW + timedelta(seconds=300)
         incidents.arrived(session, incident_id, 2, 30.0, NOW + HOUR)
-        st = settling.standing(session, incident_id)
+        st = settling.progress_of(session, incident_id)
         assert (st.settle_at, st.num_artifacts) == (NOW + HOUR, 2)
         settling.begin_final(session, incident_id, NOW)
-        assert settling.standing(session, incident_id).state is IncidentState.ANALYSING
+        assert settling.progress_of(session, incident_id).state is IncidentState.ANALYSING
         settling.go_on_collecting(session, incident_id)
-        assert settling.standing(session, incident_id).state is IncidentState.COLLECTING
+        assert settling.progress_of(session, incident_id).state is IncidentState.COLLECTING
         assert settling.settle(session, incident_id, NOW)
         assert not settling.settle(session, incident_id, NOW + HOUR)
         settling.begin_final(session, incident_id, NOW)
         settling.go_on_collecting(session, incident_id)
-        found = settling.standing(session, incident_id)
+        found = settling.progress_of(session, incident_id)
     assert (found.state, found.settled_at) == (IncidentState.READY, NOW)
     assert opened(unique) != incident_id
 
@@ -166,7 +164,7 @@ def test_what_the_session_knew_before_it_held_the_row_is_read_again(database, un
                     settling.changed(other, incident_id, NOW)
         settling.changed(session, incident_id, NOW)
     with database.reading() as session:
-        assert settling.standing(session, incident_id).inputs == 6
+        assert settling.progress_of(session, incident_id).inputs == 6
 
 
 def test_the_newest_answer_and_its_suspects(database, unique, opened):
@@ -186,17 +184,16 @@ def test_a_resolution_replaces_the_one_before(database, unique, opened):
     incident_id = opened(unique)
     with database.writing() as session:
         for category in ("gpu", "nic"):
-            resolutions.put(
-                session, incident_id, category=category, node=None, note=None, said_by="me",
-                now=NOW,
-            )  # fmt: skip
+            said = ResolutionView(category, None, None, "me", NOW)
+            resolutions.put(session, incident_id, said)
         assert incidents.find(session, incident_id).resolution.category == "nic"
 
 
 def test_a_token_is_good_until_it_ends(database, unique):
     with database.writing() as session:
         before = keys.num_valid(session, NOW)
-        keys.add(session, unique, "a", f"hash {unique}", ["read", "ingest"], NOW + HOUR, NOW)
+        key = KeyView(unique, "a", frozenset({"read", "ingest"}), NOW, NOW + HOUR, None)
+        keys.add(session, key, f"hash {unique}")
         assert keys.by_hash(session, f"hash {unique}").scopes == {"read", "ingest"}
         assert keys.by_hash(session, f"HASH {unique}") is None
         assert keys.num_valid(session, NOW) == before + 1
@@ -249,10 +246,9 @@ def test_a_message_is_tried_given_up_and_sent_again(database, unique, opened):
     with database.writing() as session:
         subscribe(session, unique)
         send(session, unique, unique, incident_id)
-        tried = {"status": 500, "error": "no", "latency_ms": 3, "tried_at": NOW, "now": NOW}
-        later = NOW + HOUR
+        tried = DeliveryAttempt(DeliveryState.PENDING, NOW + HOUR, 500, "no", 3, NOW)
         for name in (unique, "whd_none"):
-            deliveries.record(session, name, state=DeliveryState.PENDING, next_at=later, **tried)
+            deliveries.record(session, name, tried, NOW)
         deliveries.all_due(session, unique, NOW)
         session.expire_all()
         found = deliveries.find(session, unique)
@@ -264,8 +260,8 @@ def test_a_message_is_tried_given_up_and_sent_again(database, unique, opened):
         again = deliveries.send_again(session, unique, NOW)
         assert (again.state, again.attempts, again.body) == (DeliveryState.PENDING, 0, b"first")
         assert deliveries.send_again(session, "whd_none", NOW) is None
-        done = {**tried, "status": 204, "error": None}
-        deliveries.record(session, unique, state=DeliveryState.DELIVERED, next_at=None, **done)
+        done = DeliveryAttempt(DeliveryState.DELIVERED, None, 204, None, 3, NOW)
+        deliveries.record(session, unique, done, NOW)
         assert deliveries.find(session, unique).delivered_at == NOW
 
 
@@ -377,9 +373,7 @@ def test_what_is_old_goes_with_everything_of_it(database, unique, opened, resolv
     with database.writing() as session:
         settling.settle(session, old, NOW)
         if resolved:
-            resolutions.put(
-                session, old, category="gpu", node=None, note=None, said_by="me", now=NOW
-            )
+            resolutions.put(session, old, ResolutionView("gpu", None, None, "me", NOW))
         found = retention.old_incidents(session, NOW + HOUR)
         assert (old in found, kept in found) == (not resolved, False)
         assert old not in retention.old_incidents(session, NOW)

@@ -118,7 +118,7 @@ def gate_of(ctx: Context) -> AdmissionGate:
     most = ctx.settings.max_uploads, ctx.settings.max_waiting
     beside = isinstance(ctx.wakeups, PipeWakeups)
     if beside and len(os.sched_getaffinity(0)) <= FEW_PROCESSORS:
-        return AdmissionGate(*most, ctx.line.is_long)
+        return AdmissionGate(*most, ctx.queue_length.is_long)
     return AdmissionGate(*most)
 
 

@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.standing import Prior
 from triage.queue.wakeups import NoWakeups, Wakeups
-from triage.services.queue_length import Line
+from triage.services.queue_length import QueueLength
 from triage.settings import Settings
 from triage.store.blobs.choice import blobs_from
 from triage.store.blobs.interface import Blobs
@@ -66,7 +66,7 @@ class Context:
     blobs: Blobs
     wakeups: Wakeups
     commit: GroupCommit
-    line: Line = field(default_factory=Line)
+    queue_length: QueueLength = field(default_factory=QueueLength)
     fleet: FleetHooks = field(default_factory=NoFleet)
 
     def close(self) -> None:

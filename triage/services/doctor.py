@@ -50,10 +50,13 @@ class Finding:
     step: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its fields under their names, all of them text."""
         return {
-            "thing": self.thing, "health": str(self.health), "words": self.words, "step": self.step,
-        }  # fmt: skip
+            "thing": self.thing,
+            "health": str(self.health),
+            "words": self.words,
+            "step": self.step,
+        }
 
 
 Check = Callable[[Context], Iterator[Finding]]
@@ -68,11 +71,13 @@ def examine(settings: Settings) -> list[Finding]:
     if settings.embedded_database and not made.exists():
         return [
             Finding(
-                "database", Health.WARN, f"none yet in {settings.data_dir}",
+                "database",
+                Health.WARN,
+                f"none yet in {settings.data_dir}",
                 "`triage serve` makes it; is TRIAGE_DATA_DIR the folder you mean?",
             ),
             *disk(settings),
-        ]  # fmt: skip
+        ]
     ctx = open_context(settings)
     try:
         found = list(asked("database", database, ctx))
@@ -105,9 +110,11 @@ def database(ctx: Context) -> Iterator[Finding]:
         yield Finding("migrations", Health.OK, f"at {head}")
     elif present is not None and present not in known_revisions():
         yield Finding(
-            "migrations", Health.WARN, f"at {present}, newer than this release ({head})",
+            "migrations",
+            Health.WARN,
+            f"at {present}, newer than this release ({head})",
             "finish the upgrade: start the newer release everywhere",
-        )  # fmt: skip
+        )
     else:
         step = "start `triage serve`" if ctx.settings.embedded_database else "run `triage migrate`"
         yield Finding(
@@ -127,17 +134,20 @@ def broker(ctx: Context) -> Iterator[Finding]:
     if ctx.settings.embedded_broker:
         running = service_runs(ctx.settings.data_dir)
         yield Finding(
-            "broker", Health.OK if running else Health.WARN,
+            "broker",
+            Health.OK if running else Health.WARN,
             "embedded, `triage serve` is running" if running else "embedded, and nobody serves",
             "" if running else "start `triage serve`",
-        )  # fmt: skip
+        )
         return
     lying = {kind: waiting_messages(ctx.settings, kind) for kind in WorkKind}
     if None in lying.values():
         yield Finding(
-            "broker", Health.WARN, "it does not answer; uploads are taken, work is delayed",
+            "broker",
+            Health.WARN,
+            "it does not answer; uploads are taken, work is delayed",
             "start it, and see that TRIAGE_BROKER_URL is right",
-        )  # fmt: skip
+        )
         return
     words = ", ".join(f"{number} {kind}" for kind, number in lying.items() if number)
     yield Finding("broker", Health.OK, f"it answers; wake-ups in it: {words or 'none'}")
@@ -160,17 +170,21 @@ def work(ctx: Context) -> Iterator[Finding]:
         yield Finding("workers", Health.OK, words)
     if late_s > LATE_S:
         yield Finding(
-            "waiting", Health.WARN, f"the oldest due work has waited for {late_s:.0f} s",
+            "waiting",
+            Health.WARN,
+            f"the oldest due work has waited for {late_s:.0f} s",
             "start more workers, or a scheduler if there is none; see the logs of the workers",
-        )  # fmt: skip
+        )
     else:
         yield Finding("waiting", Health.OK, f"the oldest due work has waited for {late_s:.0f} s")
     given_up = sum(number for (_, state), number in rows["work"].items() if state == "quarantined")
     if given_up:
         yield Finding(
-            "given up", Health.WARN, f"{given_up} things were given up after too many tries",
+            "given up",
+            Health.WARN,
+            f"{given_up} things were given up after too many tries",
             "see the reason at the artifact or the incident, and report it",
-        )  # fmt: skip
+        )
 
 
 def clock(ctx: Context) -> Iterator[Finding]:
@@ -198,15 +212,18 @@ def receivers(ctx: Context) -> Iterator[Finding]:
     for one in known:
         if one.disabled_at is not None:
             yield Finding(
-                "receivers", Health.WARN, f"{one.id} ({one.kind}) is off: {one.disabled_why}",
+                "receivers",
+                Health.WARN,
+                f"{one.id} ({one.kind}) is off: {one.disabled_why}",
                 "subscribe it again, or delete it",
-            )  # fmt: skip
+            )
         elif one.failing_since is not None:
             yield Finding(
-                "receivers", Health.WARN,
+                "receivers",
+                Health.WARN,
                 f"{one.id} ({one.kind}) has not answered since {one.failing_since:%Y-%m-%d %H:%M}Z",
                 f"see GET /v1/subscriptions/{one.id}/deliveries",
-            )  # fmt: skip
+            )
     if all(one.disabled_at is None and one.failing_since is None for one in known):
         yield Finding("receivers", Health.OK, f"{len(known)} subscribed, none failing")
 

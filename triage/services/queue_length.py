@@ -3,23 +3,23 @@
 import time
 from typing import Final
 
-__all__ = ["Line"]
+__all__ = ["QueueLength"]
 
 # Some rounds of all readers of a small machine: they never run dry, and are soon through.
 LONG: Final = 64
-# What was seen so long ago may have changed since.
+# A number older than this may have changed since.
 FRESH_S: Final = 1.0
 
 
-class Line:
-    """Told by whoever takes an upload in, asked by whoever lets the next one in."""
+class QueueLength:
+    """How many uploads of a job wait: noted when one came in, asked before the next is let in."""
 
     def __init__(self) -> None:
         self.ahead = 0
         self.seen_at = 0.0
 
-    def joined(self, ahead: int) -> None:
-        """An upload stands in line now, behind ``ahead`` others of its job."""
+    def note(self, ahead: int) -> None:
+        """An upload waits now, behind ``ahead`` others of its job."""
         self.ahead = ahead
         self.seen_at = time.monotonic()
 

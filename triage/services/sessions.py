@@ -45,6 +45,6 @@ def who_is(ctx: Context, secret: str) -> KeyView | None:
 
 
 def log_out(ctx: Context, secret: str) -> None:
-    """The session is over, whoever has a copy of its secret."""
+    """End the session, also for those who have a copy of its secret."""
     with ctx.database.writing() as session:
         sessions.remove(session, digest(secret))

@@ -19,9 +19,15 @@ from triage.store.database.ids import new_id
 from triage.store.views import KeyView
 
 __all__ = [
-    "SCOPES", "any_token", "check_token", "create_token", "digest", "is_good", "list_tokens",
+    "SCOPES",
+    "any_token",
+    "check_token",
+    "create_token",
+    "digest",
+    "is_good",
+    "list_tokens",
     "revoke_token",
-]  # fmt: skip
+]
 
 SCOPES: Final = ("ingest", "read", "admin")
 TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
@@ -35,18 +41,20 @@ def create_token(
     expires_at: datetime | None = None,
 ) -> tuple[KeyView, str]:
     """A token and its row; the token is nowhere afterwards. Raises :class:`UsageError`."""
-    wanted = sorted(set(scopes))
-    if not wanted or not set(wanted) <= set(SCOPES):
+    wanted = frozenset(scopes)
+    if not wanted or not wanted <= set(SCOPES):
         raise UsageError(f"a token needs scopes out of {', '.join(SCOPES)}")
     if not name.strip() or len(name) > 256:
         raise UsageError("a token needs a name that says who uses it, at most 256 characters")
     now = utc_now()
     key_id = new_id("key", now)
     token = f"triage_{key_id.removeprefix('key_')}_{secrets.token_urlsafe(32)}"
+    key = KeyView(key_id, name, wanted, now, expires_at, revoked_at=None)
     with ctx.database.writing() as session:
-        found = keys.add(session, key_id, name, digest(token), wanted, expires_at, now)
-        audit.note(session, actor, "create token", key_id, now, {"scopes": wanted, "name": name})
-    return found, token
+        keys.add(session, key, digest(token))
+        detail = {"scopes": sorted(wanted), "name": name}
+        audit.note(session, actor, "create token", key_id, now, detail)
+    return key, token
 
 
 def check_token(ctx: Context, token: str) -> KeyView | None:

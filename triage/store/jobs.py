@@ -25,9 +25,9 @@ LAST_SEEN: Final = select(NODES.c.name, NODES.c.last_seen_at).where(
 
 
 def lock_job(session: Session, cluster: str, job_id: str, now: datetime) -> int:
-    """The key of a job, made if it is new; held until the session ends.
+    """The key of a job, made if it is new; locked until the session ends.
 
-    Whoever opens an incident holds its job, so that two of them see each other.
+    A session that opens an incident locks its job, so that two of them see each other.
     """
     cluster_id = cluster_key(session, cluster)
     found = select(Job).where(Job.cluster_id == cluster_id, Job.job_id == job_id)

@@ -1,6 +1,5 @@
 """A node's history over all incidents, beside what is usual in the fleet."""
 
-from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
@@ -21,9 +20,7 @@ MAX_ERRORS: Final = 200
 # Root rows that the errors are counted from: the newest.
 MAX_ROWS: Final = 5_000
 # What makes two rows the same error.
-ERROR: Final = (
-    Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature
-)  # fmt: skip
+ERROR: Final = (Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature)
 
 
 def history(session: Session, name: str, now: datetime | None = None) -> dict[str, Any] | None:
@@ -119,21 +116,25 @@ def errors_of(session: Session, name: str) -> list[dict[str, Any]]:
     last = func.max(by_incident.c.last)
     by_error: Select[Any] = (
         select(
-            *key, func.sum(by_incident.c.total), func.count(), func.min(by_incident.c.first), last
+            *key,
+            func.sum(by_incident.c.total).label("count"),
+            func.count().label("incidents"),
+            func.min(by_incident.c.first).label("first_at"),
+            last.label("last_at"),
         )
         .group_by(*key)
         .order_by(func.count().desc(), last.desc(), *key)
         .limit(MAX_ERRORS)
     )
-    rows: Iterable[Any] = session.execute(by_error)
     return [
         {
-            "kind": kind, "code": code, "gpu": gpu, "category": category, "signature": signature,
-            "count": int(total), "incidents": incidents, "first_at": iso_utc(first),
-            "last_at": iso_utc(last),
+            **row,
+            "count": int(row["count"]),
+            "first_at": iso_utc(row["first_at"]),
+            "last_at": iso_utc(row["last_at"]),
         }
-        for kind, code, gpu, category, signature, total, incidents, first, last in rows
-    ]  # fmt: skip
+        for row in session.execute(by_error).mappings()
+    ]
 
 
 def rate_of(session: Session, name: str, now: datetime) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """What the store hands out: plain values, so that nothing above it knows a table."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Answer, iso_utc
@@ -25,7 +25,22 @@ __all__ = [
     "SubscriptionView",
     "WorkView",
     "name_in_reports",
+    "view_of",
 ]
+
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
+V = TypeVar("V", bound="DataclassInstance")
+
+
+def view_of(view: type[V], row: object, **given: Any) -> V:  # noqa: ANN401
+    """A row as a value that outlives its session: each field from the column of its name.
+
+    ``given`` are the fields that are made of a column, or of no column of this row.
+    """
+    columns = [field.name for field in fields(view) if field.name not in given]
+    return view(**{name: getattr(row, name) for name in columns}, **given)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +54,7 @@ class ResolutionView:
     resolved_at: datetime
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """Its fields under their names, but ``by`` for ``said_by``; the time as RFC 3339."""
         return {
             "category": self.category,
             "node": self.node,
@@ -235,7 +250,7 @@ class DeliveryView:
     delivered_at: datetime | None
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """What the API shows of it: no address, headers or body; ``type`` is the event."""
         return {
             "id": self.id,
             "subscription_id": self.subscription_id,

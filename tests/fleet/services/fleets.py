@@ -17,6 +17,7 @@ from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
 from triage.settings import Settings
 from triage.store.incidents import resolutions
+from triage.store.views import ResolutionView
 
 T0 = datetime(2026, 11, 1, tzinfo=UTC)
 HOUR = timedelta(hours=1)
@@ -103,10 +104,8 @@ def answered(
 
 def resolved(ctx: Context, incident_id: str, category: str, node: str | None = None) -> None:
     with ctx.database.writing() as session:
-        resolutions.put(
-            session, incident_id, category=category, node=node, note=None, said_by="local",
-            now=at(0),
-        )  # fmt: skip
+        said = ResolutionView(category, node, None, "local", at(0))
+        resolutions.put(session, incident_id, said)
 
 
 def record(ctx: Context, since: float = 0, until: float = 1000, **given: Any) -> FleetRecord:

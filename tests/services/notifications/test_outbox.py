@@ -14,6 +14,7 @@ from tests.services.incidents.test_incident_life import JOB, announce_and_settle
 from tests.support.work import do_all
 from triage.domain.states import DeliveryState, WorkKind
 from triage.errors import Conflict, NotFound, Unprocessable
+from triage.notify.registry import validate
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
@@ -91,7 +92,7 @@ def states(ctx: Context, subscription_id: str) -> list[tuple[str, DeliveryState,
 def test_an_answer_is_told_once_and_signed(
     ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
-    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    told = subscribe(ctx, validate("generic", receiver.url, None), None, None, "key_1")
     found = announce_and_settle(ctx, readers, JOB)
     send_all(ctx, readers)
     send_all(ctx, readers)
@@ -109,7 +110,7 @@ def test_an_answer_is_told_once_and_signed(
 def test_provisional_answers_are_told_on_request_alone(
     ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
-    subscribe(ctx, "generic", receiver.url, None, None, ["incident.provisional"], "key_1")
+    subscribe(ctx, validate("generic", receiver.url, None), None, ["incident.provisional"], "key_1")
     announce(ctx, Failure("4711", None, expected_artifacts=99))
     upload(ctx, JOB)
     work_off(ctx, readers)
@@ -122,7 +123,7 @@ def test_provisional_answers_are_told_on_request_alone(
 def test_a_receiver_that_was_away_is_served_when_it_is_back(
     ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    told = subscribe(ctx, validate("generic", receiver.url, None), None, None, "key_1")
     receiver.status = 503
     found = announce_and_settle(ctx, readers, JOB)
     for second in range(0, 601, 15):
@@ -154,7 +155,7 @@ def test_a_receiver_that_was_away_is_served_when_it_is_back(
 def test_a_receiver_that_is_gone_is_left_alone(
     ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
-    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    told = subscribe(ctx, validate("generic", receiver.url, None), None, None, "key_1")
     receiver.status = 410
     found = announce_and_settle(ctx, readers, JOB)
     send_all(ctx, readers)
@@ -173,7 +174,7 @@ def test_a_receiver_that_is_gone_is_left_alone(
 def test_a_receiver_may_ask_for_time(
     ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    subscribe(ctx, validate("generic", receiver.url, None), None, None, "key_1")
     receiver.status, receiver.headers = 429, {"Retry-After": "300"}
     announce_and_settle(ctx, readers, JOB)
     send_all(ctx, readers)
@@ -190,7 +191,7 @@ def test_a_receiver_may_ask_for_time(
 def test_the_same_message_is_sent_once_more_on_request(
     ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
-    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    told = subscribe(ctx, validate("generic", receiver.url, None), None, None, "key_1")
     announce_and_settle(ctx, readers, JOB)
     send_all(ctx, readers)
     with ctx.database.reading() as session:
@@ -221,17 +222,19 @@ def test_a_callback_is_told_of_its_incident_alone(
 
 def test_a_receiver_inside_is_refused_unless_it_is_allowed(ctx: Context) -> None:
     with pytest.raises(Unprocessable):
-        subscribe(ctx, "generic", "http://10.0.0.1/", None, None, None, "key_1")
+        subscribe(ctx, validate("generic", "http://10.0.0.1/", None), None, None, "key_1")
     with pytest.raises(Unprocessable):
         announce(ctx, Failure("1", None, callback_url="http://169.254.169.254/latest"))
     with pytest.raises(Unprocessable):
-        subscribe(ctx, "carrier pigeon", "https://example.com/", None, None, None, "key_1")
+        subscribe(
+            ctx, validate("carrier pigeon", "https://example.com/", None), None, None, "key_1"
+        )
 
 
 def test_nobody_is_told_after_unsubscribing(
     ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:
-    told = subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    told = subscribe(ctx, validate("generic", receiver.url, None), None, None, "key_1")
     announce_and_settle(ctx, readers, JOB)
 
     unsubscribe(ctx, told.id, "key_1")
@@ -245,7 +248,7 @@ def test_nobody_is_told_after_unsubscribing(
 def test_a_page_is_closed_by_the_resolution_and_not_opened_again(
     ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    subscribe(ctx, "pagerduty", receiver.url, "R" * 32, None, None, "key_1")
+    subscribe(ctx, validate("pagerduty", receiver.url, "R" * 32), None, None, "key_1")
     receiver.status = 500
     found = announce_and_settle(ctx, readers, JOB)
     send_all(ctx, readers)

@@ -11,6 +11,7 @@ from triage.services.incidents.repeats import MAX_REPEATS, repeats_of
 from triage.store import jobs
 from triage.store.database.ids import new_id
 from triage.store.incidents import resolutions, revisions, settling
+from triage.store.views import ResolutionView
 
 DAY = timedelta(days=1)
 GPU = "0000:5d:00"
@@ -53,9 +54,7 @@ def repeats(database, incident_id):
 
 def resolve(database, incident_id, node, category="gpu"):
     with database.writing() as session:
-        resolutions.put(
-            session, incident_id, category=category, node=node, note=None, said_by="x", now=NOW
-        )  # fmt: skip
+        resolutions.put(session, incident_id, ResolutionView(category, node, None, "x", NOW))
 
 
 def test_the_same_gpu_with_the_same_code_says_so_and_how_often(database, answered, bad, unique):

@@ -9,6 +9,8 @@ from triage.services.tokens import create_token
 from triage.store.access import sessions
 from triage.store.incidents import incidents
 from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.deliveries import DeliveryAttempt, NewDelivery
+from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import KeyView
 from triage.store.work import backlog
 from triage.store.work import table as work
@@ -44,20 +46,14 @@ def test_what_was_given_up_stands_before_what_waits_and_done_work_is_gone(ctx: C
 def test_messages_that_did_not_arrive_stand_first(ctx: Context) -> None:
     with ctx.database.writing() as session:
         incident = incidents.for_upload(session, "1", within_s=9, quiet_s=9, now=NOW)
-        subscriptions.add(
-            session, "sub_1", kind="generic", url="https://a.example/", routing_key=None,
-            secrets=[], events=[], now=NOW,
-        )  # fmt: skip
+        receiver = NewSubscription("sub_1", "generic", "https://a.example/", None, [], [])
+        subscriptions.add(session, receiver, NOW)
         for number, state in enumerate(("delivered", "failed", "delivered", "pending")):
-            deliveries.add(
-                session, f"msg_{number}", subscription_id="sub_1", incident_id=incident,
-                revision=number, event="incident.ready", method="POST", url="https://a.example/",
-                headers={}, body=b"", now=NOW + timedelta(seconds=number),
-            )  # fmt: skip
-            deliveries.record(
-                session, f"msg_{number}", state=DeliveryState(state), next_at=None, status=500,
-                error=None, latency_ms=1, tried_at=NOW, now=NOW,
-            )  # fmt: skip
+            of = ("sub_1", incident, number, "incident.ready")
+            new = NewDelivery(f"msg_{number}", *of, "POST", "https://a.example/", {}, b"")
+            deliveries.add(session, new, NOW + timedelta(seconds=number))
+            attempt = DeliveryAttempt(DeliveryState(state), None, 500, None, 1, NOW)
+            deliveries.record(session, new.id, attempt, NOW)
     with ctx.database.reading() as session:
         found = backlog.messages(session)
         assert [sent.id for sent, _ in found] == ["msg_3", "msg_1", "msg_2", "msg_0"]

@@ -18,6 +18,7 @@ from triage.api.requests.values import Cursor, Limit, one_id
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import NotFound
+from triage.notify.registry import validate
 from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView
@@ -44,13 +45,15 @@ async def add_subscription(request: Request) -> Response:
     def act(keeper: Keeper) -> Response:
         asked = object_from(body)
         only(asked, ("kind", "url", "routing_key", "secret", "events"), ("kind",))
+        kind, url, routing_key, secret = (
+            text_in(asked, name) for name in ("kind", "url", "routing_key", "secret")
+        )
+        events = texts_in(asked, "events")
         made = subscribe(
             ctx,
-            text_in(asked, "kind") or "",
-            text_in(asked, "url"),
-            text_in(asked, "routing_key"),
-            text_in(asked, "secret"),
-            texts_in(asked, "events"),
+            validate(kind or "", url, routing_key),
+            secret,
+            events,
             actor_of(request),
             also=lambda session, made: keeper.made(session, 201, made.id),
         )

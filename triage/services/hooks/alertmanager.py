@@ -115,9 +115,11 @@ def read_alert(alert: Mapping[str, Any], common: Labels, found: Notices) -> None
 def message(name: str, labels: Labels, annotations: Labels) -> str:
     """The alert as a kernel would have said it; an Xid as the driver prints it."""
     said = one_line(
-        annotations.get("description") or annotations.get("summary")
-        or annotations.get("message") or name
-    )[:MAX_TEXT]  # fmt: skip
+        annotations.get("description")
+        or annotations.get("summary")
+        or annotations.get("message")
+        or name
+    )[:MAX_TEXT]
     code = next((labels[key] for key in XID_LABELS if XID.fullmatch(labels.get(key, ""))), None)
     bus = next((labels[key] for key in BUS_LABELS if BUS.fullmatch(labels.get(key, ""))), None)
     if code is not None and bus is not None:

@@ -15,9 +15,18 @@ from triage.services.hooks.times import moment
 from triage.services.incidents.announce import Failure
 
 __all__ = [
-    "MAX_EXPECTED", "MAX_NAME", "OTHER_NAMES", "Reader", "exit_code_from", "failure_from",
-    "name_from", "name_in", "nodes_from", "renamed", "time_from",
-]  # fmt: skip
+    "MAX_EXPECTED",
+    "MAX_NAME",
+    "OTHER_NAMES",
+    "Reader",
+    "exit_code_from",
+    "failure_from",
+    "name_from",
+    "name_in",
+    "nodes_from",
+    "renamed",
+    "time_from",
+]
 
 MAX_NAME: Final = 256
 MAX_EXPECTED: Final = 10_000_000

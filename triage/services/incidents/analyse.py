@@ -31,7 +31,7 @@ from triage.settings import Settings
 from triage.store.incidents import incidents, revisions, settling
 from triage.store.incidents.incidents import STANDINGS
 from triage.store.incidents.revisions import NewAnswer
-from triage.store.incidents.settling import Standing
+from triage.store.incidents.settling import IncidentProgress
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
 
@@ -62,7 +62,7 @@ class Plan:
     again_at: datetime | None = None
 
 
-def plan(st: Standing, settings: Settings, now: datetime) -> Plan:
+def plan(st: IncidentProgress, settings: Settings, now: datetime) -> Plan:
     """What an incident needs; a decision on plain values."""
     news = st.inputs > st.answered_inputs
     if st.settled_at is not None:
@@ -85,7 +85,7 @@ def plan(st: Standing, settings: Settings, now: datetime) -> Plan:
     return Plan(answer=True, again_at=again_at)
 
 
-def end_is_near(st: Standing, now: datetime) -> bool:
+def end_is_near(st: IncidentProgress, now: datetime) -> bool:
     """Whether the final answer is so near that a provisional one would only be in its way."""
     expected = st.expected_artifacts
     if expected is None:
@@ -104,7 +104,7 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
     now = utc_now()
     incident_id = claim.rows[0].key
     with ctx.database.reading() as session:
-        st = settling.standing(session, incident_id)
+        st = settling.progress_of(session, incident_id)
         incident = incidents.find(session, incident_id)
     if st is None or incident is None:
         return
@@ -139,7 +139,7 @@ class TimedAnalysis:
 
 
 def answer(
-    ctx: Context, readers: Readers, st: Standing, incident: IncidentView, *, final: bool
+    ctx: Context, readers: Readers, st: IncidentProgress, incident: IncidentView, *, final: bool
 ) -> TimedAnalysis:
     """Make an answer of what is in by now."""
     standings = priors_of(ctx, st, incident.cluster)
@@ -170,7 +170,7 @@ def answer(
     return TimedAnalysis(analysis, report, seconds, standings)
 
 
-def priors_of(ctx: Context, st: Standing, cluster: str | None) -> Mapping[str, Prior]:
+def priors_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> Mapping[str, Prior]:
     """What an answer is told of the incident's nodes: for all revisions what the first was told.
 
     By the time of a later one the incident is part of the record itself.
@@ -182,10 +182,12 @@ def priors_of(ctx: Context, st: Standing, cluster: str | None) -> Mapping[str, P
     return {} if st.revision else ctx.fleet.priors(ctx, st.facts, cluster)
 
 
-def settle(session: Session, settings: Settings, st: Standing, made: TimedAnalysis | None) -> None:
+def settle(
+    session: Session, settings: Settings, st: IncidentProgress, made: TimedAnalysis | None
+) -> None:
     """Keep the final answer, unless something came while it was made."""
     now = utc_now()
-    present = settling.standing(session, st.id)
+    present = settling.progress_of(session, st.id)
     if present is None:
         return
     newest = newest_of(session, st.id)
@@ -228,7 +230,7 @@ def newest_of(session: Session, incident_id: str) -> Newest:
 
 def keep(
     session: Session,
-    st: Standing,
+    st: IncidentProgress,
     made: TimedAnalysis,
     newest: Newest,
     now: datetime,
@@ -253,6 +255,6 @@ def keep(
 def analyse_given_up(settings: Settings, session: Session, incident_id: str, why: str) -> None:
     """We failed over an incident: said so, and told."""
     now = utc_now()
-    if settling.standing(session, incident_id) is not None:
+    if settling.progress_of(session, incident_id) is not None:
         settling.failed(session, incident_id, f"triage failed over it: {why}", now)
         tell(session, settings, incident_id, Event.FAILED, now)

@@ -1,13 +1,13 @@
 """A failure is reported: its incident is opened, or the one that is there is found."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
+from triage.domain.failure import Failure
 from triage.domain.job import job_from_dict
 from triage.errors import Unavailable
 from triage.notify.guard import Guard
@@ -15,24 +15,12 @@ from triage.notify.message import DEFAULT_EVENTS
 from triage.services.context import Context
 from triage.services.uploads.facts import without_secrets
 from triage.store import jobs
-from triage.store.incidents import incidents
+from triage.store.incidents import incidents, reports
 from triage.store.messages import subscriptions
+from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import IncidentView
 
 __all__ = ["Failure", "announce"]
-
-
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """What a job-failed hook says. ``facts`` is the job.json object as it came."""
-
-    job_id: str
-    cluster: str | None = None
-    failed_at: datetime | None = None
-    facts: Mapping[str, Any] | None = None
-    expected_artifacts: int | None = None
-    collect_within_s: float | None = None
-    callback_url: str | None = None
 
 
 def announce(
@@ -53,17 +41,12 @@ def announce(
 
     def write(session: Session) -> IncidentView:
         facts = without_secrets(failure.facts or {})
-        incident_id = incidents.announce(
-            session,
-            cluster=failure.cluster or "",
-            job_id=failure.job_id,
-            failed_at=failure.failed_at,
+        reported = replace(
+            failure,
             facts=facts,
-            expected_artifacts=failure.expected_artifacts,
-            within_s=failure.collect_within_s or ctx.settings.collect_within_s,
-            quiet_s=ctx.settings.quiet_s,
-            now=now,
+            collect_within_s=failure.collect_within_s or ctx.settings.collect_within_s,
         )
+        incident_id = reports.announce(session, reported, ctx.settings.quiet_s, now)
         job = job_from_dict(facts)
         names = {*job.nodes, *job.rank_to_node.values()}
         jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names, now)
@@ -76,18 +59,8 @@ def announce(
             now=now,
         )
         if failure.callback_url is not None:
-            secret = ctx.settings.callback_secret
-            subscriptions.add(
-                session,
-                f"sub_{incident_id}",
-                kind="generic",
-                url=failure.callback_url,
-                routing_key=None,
-                secrets=[secret] if secret else [],
-                events=[str(event) for event in DEFAULT_EVENTS],
-                incident_id=incident_id,
-                now=now,
-            )
+            callback = callback_of(ctx, incident_id, failure.callback_url)
+            subscriptions.add(session, callback, now)
         found = incidents.find(session, incident_id)
         if found is None:
             raise Unavailable("the incident went away while it was opened", hint="send it again")
@@ -96,3 +69,11 @@ def announce(
         return found
 
     return ctx.commit(write)
+
+
+def callback_of(ctx: Context, incident_id: str, url: str) -> NewSubscription:
+    """The receiver that is told of this incident alone."""
+    secret = ctx.settings.callback_secret
+    secrets = [secret] if secret else []
+    events = [str(event) for event in DEFAULT_EVENTS]
+    return NewSubscription(f"sub_{incident_id}", "generic", url, None, secrets, events, incident_id)

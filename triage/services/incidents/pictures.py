@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import orjson
@@ -132,12 +132,7 @@ def grid_bytes(ranks: Sequence[RankState]) -> bytes:
     if grid is None:
         return b""
     cells = [cell.state for cell in grid.cells]
-    nodes: list[Any] = []
-    if not grid.columns:
-        nodes = [
-            [cut(one_line(node or ""), 80), len(list(members))]
-            for node, members in groupby(cells, lambda one: one.node)
-        ]
+    nodes = [] if grid.columns else cells_by_node(cells)
     known: dict[str, int] = {}
     numbers = [known.setdefault(place(one), len(known)) for one in cells]
     places = list(known) if len(known) <= MOST_PLACES else []
@@ -161,6 +156,14 @@ def grid_bytes(ranks: Sequence[RankState]) -> bytes:
     of_state = {name: number for number, name in enumerate(STATES)}
     parts.append(bytes(of_state[state_of(one)] for one in cells))
     return b"".join(parts)
+
+
+def cells_by_node(cells: Sequence[RankState]) -> list[tuple[str, int]]:
+    """(node, its number of cells) in the order of the cells."""
+    return [
+        (cut(one_line(node or ""), 80), len(list(members)))
+        for node, members in groupby(cells, lambda one: one.node)
+    ]
 
 
 def in_order(ranks: Sequence[int]) -> str:

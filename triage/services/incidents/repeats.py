@@ -34,7 +34,7 @@ class Repeat:
     why: str
 
     def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
+        """One entry of ``repeats``: the earlier incident, and why this one may be the same."""
         return {
             "incident_id": self.earlier.incident_id,
             "job_id": self.earlier.job_id,

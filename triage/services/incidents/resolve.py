@@ -47,14 +47,13 @@ def resolve(
             places=(Place("body/note", "too long"),),
         )
     now = utc_now()
+    said = ResolutionView(category, node, note, actor, now)
     with ctx.database.writing() as session:
         if incidents.find(session, incident_id) is None:
             raise NotFound("there is no such incident", hint="GET /v1/incidents lists them")
-        found = resolutions.put(
-            session, incident_id, category=category, node=node, note=note, said_by=actor, now=now
-        )
+        resolutions.put(session, incident_id, said)
         audit.note(session, actor, "resolve", incident_id, now, {"category": category})
         tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
         if also is not None:
-            also(session, found)
-    return found
+            also(session, said)
+    return said

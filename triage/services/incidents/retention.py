@@ -47,7 +47,6 @@ def prune(
     now = utc_now()
     incidents_before = now - timedelta(days=older_than_days)
     blobs_before = now - timedelta(days=blobs_older_than_days)
-    num_incidents = num_uploads = stored_bytes = 0
     with ctx.database.reading() as session:
         old = retention.old_incidents(session, incidents_before)
         uploads = retention.old_uploads(session, blobs_before, of=old)

@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
+from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.domain.states import DeliveryState
@@ -17,12 +18,13 @@ from triage.notify.signing import sign
 from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.views import DeliveryView, SubscriptionView
 
 __all__ = ["deliver"]
 
 log = structlog.get_logger(__name__)
-# One receiver keeps a worker at most so long; the rest of its messages come next time.
+# Seconds that one receiver keeps a worker; the rest of its messages come next time.
 BUDGET_S: Final = 20.0
 SUPERSEDED: Final = "not sent: a later message of the incident says more"
 
@@ -39,31 +41,41 @@ def deliver(ctx: Context, guard: Guard, claim: Claim) -> None:
         if receiving is None or receiving.disabled_at is not None or not waiting:
             return
         now = utc_now()
-        state = schedule.ReceiverState(
-            failing=receiving.failing_since is not None,
-            tried_at=max((d.tried_at for d in waiting if d.tried_at), default=None),
-            not_before=not_before,
-        )
-        by_number = dict(enumerate(waiting))
-        pending = [
-            schedule.Pending(number, d.created_at, d.tried_at, d.next_at or now)
-            for number, d in by_number.items()
-        ]
-        due = schedule.due(pending, state, now)
-        if not due:
-            again_at = min(
-                schedule.due_at(one, state, now, oldest=one.delivery_id == 0) for one in pending
-            )
+        message, again_at = next_due(receiving, not_before, waiting, now)
+        if message is None:
             claim.finish(again_at)
             return
         if time.monotonic() > ends_at:
             claim.finish(again_at=now)
             return
-        one = by_number[due[0].delivery_id]
-        if receiver(Kind(receiving.kind)).latest_only and superseded(one, waiting):
-            drop(ctx, one)
+        if receiver(Kind(receiving.kind)).latest_only and superseded(message, waiting):
+            drop(ctx, message)
         else:
-            attempt_one(ctx, guard, receiving, one)
+            attempt_one(ctx, guard, receiving, message)
+
+
+def next_due(
+    receiving: SubscriptionView,
+    not_before: datetime | None,
+    waiting: list[DeliveryView],
+    now: datetime,
+) -> tuple[DeliveryView | None, datetime | None]:
+    """The message that is sent next, None for none yet; then also when one is due."""
+    state = schedule.ReceiverState(
+        failing=receiving.failing_since is not None,
+        tried_at=max((d.tried_at for d in waiting if d.tried_at), default=None),
+        not_before=not_before,
+    )
+    pending = [
+        schedule.Pending(number, d.created_at, d.tried_at, d.next_at or now)
+        for number, d in enumerate(waiting)
+    ]
+    due = schedule.due(pending, state, now)
+    if due:
+        return waiting[due[0].delivery_id], None
+    return None, min(
+        schedule.due_at(one, state, now, oldest=one.delivery_id == 0) for one in pending
+    )
 
 
 def superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
@@ -76,18 +88,9 @@ def superseded(one: DeliveryView, waiting: list[DeliveryView]) -> bool:
 
 
 def drop(ctx: Context, one: DeliveryView) -> None:
+    dropped = DeliveryAttempt(DeliveryState.FAILED, None, None, SUPERSEDED, 0, utc_now())
     with ctx.database.writing() as session:
-        deliveries.record(
-            session,
-            one.id,
-            state=DeliveryState.FAILED,
-            next_at=None,
-            status=None,
-            error=SUPERSEDED,
-            latency_ms=0,
-            tried_at=utc_now(),
-            now=utc_now(),
-        )
+        deliveries.record(session, one.id, dropped, utc_now())
 
 
 def attempt_one(ctx: Context, guard: Guard, receiving: SubscriptionView, one: DeliveryView) -> None:
@@ -101,34 +104,35 @@ def attempt_one(ctx: Context, guard: Guard, receiving: SubscriptionView, one: De
     attempt = send(request, guard, timeout_s=ctx.settings.webhook_timeout_s)
     log.info(
         "message sent" if attempt.ok else "message not taken",
-        delivery_id=one.id, subscription_id=receiving.id, status=attempt.status,
-        error=attempt.error, latency_ms=attempt.latency_ms,
-    )  # fmt: skip
+        delivery_id=one.id,
+        subscription_id=receiving.id,
+        status=attempt.status,
+        error=attempt.error,
+        latency_ms=attempt.latency_ms,
+    )
     now = utc_now()
+    state, next_at = outcome(attempt, one, now)
+    done = DeliveryAttempt(state, next_at, attempt.status, attempt.error, attempt.latency_ms, began)
     with ctx.database.writing() as session:
-        state, next_at = outcome(attempt, one, now)
-        deliveries.record(
-            session,
-            one.id,
-            state=state,
-            next_at=next_at,
-            status=attempt.status,
-            error=attempt.error,
-            latency_ms=attempt.latency_ms,
-            tried_at=began,
-            now=now,
-        )
-        if attempt.ok:
-            subscriptions.set_failing(session, receiving.id, None, None)
-            if receiving.failing_since is not None:
-                deliveries.all_due(session, receiving.id, now)
-        elif attempt.gone:
-            subscriptions.disable(session, receiving.id, "the receiver answered 410", now)
-            deliveries.give_up_all(session, receiving.id, "the receiver answered 410")
-        elif attempt.receiver_failed:
-            wait_s = attempt.retry_after_s
-            until = None if wait_s is None else now + timedelta(seconds=min(wait_s, 86_400.0))
-            subscriptions.set_failing(session, receiving.id, now, until)
+        deliveries.record(session, one.id, done, now)
+        note_receiver(session, receiving, attempt, now)
+
+
+def note_receiver(
+    session: Session, receiving: SubscriptionView, attempt: Attempt, now: datetime
+) -> None:
+    """What an attempt says of the receiver: it answers, it is gone, or it fails."""
+    if attempt.ok:
+        subscriptions.set_failing(session, receiving.id, None, None)
+        if receiving.failing_since is not None:
+            deliveries.all_due(session, receiving.id, now)
+    elif attempt.gone:
+        subscriptions.disable(session, receiving.id, "the receiver answered 410", now)
+        deliveries.give_up_all(session, receiving.id, "the receiver answered 410")
+    elif attempt.receiver_failed:
+        wait_s = attempt.retry_after_s
+        until = None if wait_s is None else now + timedelta(seconds=min(wait_s, 86_400.0))
+        subscriptions.set_failing(session, receiving.id, now, until)
 
 
 def outcome(

@@ -14,6 +14,7 @@ from triage.render.data import wire
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.deliveries import NewDelivery
 from triage.store.views import IncidentView, RevisionView
 from triage.store.work import table as work
 
@@ -44,19 +45,18 @@ def tell(
         request = render(message, target)
         if request is None:
             continue
-        deliveries.add(
-            session,
+        new = NewDelivery(
             identity(incident, event, one.id, now),
-            subscription_id=one.id,
-            incident_id=incident_id,
-            revision=incident.revision,
-            event=str(event),
-            method=request.method,
-            url=request.url,
-            headers=request.headers,
-            body=request.body,
-            now=now,
+            one.id,
+            incident_id,
+            incident.revision,
+            str(event),
+            request.method,
+            request.url,
+            request.headers,
+            request.body,
         )
+        deliveries.add(session, new, now)
         work.enqueue(session, WorkKind.NOTIFY, one.id, now)
 
 

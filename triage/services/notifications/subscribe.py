@@ -9,12 +9,13 @@ from triage.domain.states import WorkKind
 from triage.errors import Conflict, NotFound
 from triage.notify.guard import Guard
 from triage.notify.message import check_events
-from triage.notify.registry import check_takes, receiver, validate
+from triage.notify.registry import Target, check_takes
 from triage.notify.signing import check_secret, new_secret
 from triage.services.context import Context
 from triage.store.access import audit
 from triage.store.database.ids import new_id
 from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import DeliveryView, SubscriptionView
 from triage.store.work import table as work
 
@@ -23,40 +24,35 @@ __all__ = ["resend", "subscribe", "unsubscribe"]
 
 def subscribe(
     ctx: Context,
-    kind: str,
-    url: str | None,
-    routing_key: str | None,
+    target: Target,
     secret: str | None,
     events: Iterable[str] | None,
     actor: str,
     *,
     also: Callable[[Session, SubscriptionView], None] | None = None,
 ) -> SubscriptionView:
-    """One more receiver; its secret is in the answer and is not shown again.
+    """One more receiver, as :func:`triage.notify.registry.validate` gives it.
 
-    ``also`` is called in the same transaction.
-    Raises :class:`Unprocessable` for what cannot be, or must not be called.
+    Its secret is in the answer and is not shown again. ``also`` is called in the same
+    transaction. Raises :class:`Unprocessable` for what cannot be, or must not be called.
     """
-    target = validate(kind, url, routing_key)
     wanted = list(events or ())
     named = check_events(wanted)
     check_takes(target.kind, wanted)
-    signed = receiver(target.kind).signed
-    secrets = [check_secret(secret) if secret else new_secret()] if signed or secret else []
+    secrets = (check_secret(secret),) if secret else (new_secret(),)
     Guard(ctx.settings.webhook_allow).check(target.url)
     now = utc_now()
+    new = NewSubscription(
+        new_id("sub", now),
+        str(target.kind),
+        target.url,
+        target.routing_key,
+        secrets,
+        [str(event) for event in named],
+    )
     with ctx.database.writing() as session:
-        found = subscriptions.add(
-            session,
-            new_id("sub", now),
-            kind=str(target.kind),
-            url=target.url,
-            routing_key=target.routing_key,
-            secrets=secrets or [new_secret()],
-            events=[str(event) for event in named],
-            now=now,
-        )
-        audit.note(session, actor, "subscribe", found.id, now, {"kind": kind})
+        found = subscriptions.add(session, new, now)
+        audit.note(session, actor, "subscribe", found.id, now, {"kind": str(target.kind)})
         ctx.fleet.subscribed(session, ctx.settings, now)
         if also is not None:
             also(session, found)

@@ -161,7 +161,7 @@ class Span(io.RawIOBase):
         self.left = size
 
     def readable(self) -> bool:
-        """Always."""
+        """True: :class:`io.RawIOBase` asks before it reads."""
         return True
 
     def read(self, size: int = -1) -> bytes:

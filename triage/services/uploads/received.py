@@ -55,7 +55,7 @@ class ReceivedFile:
 
     @property
     def note(self) -> str:
-        """What is odd about a file that was taken, empty for nothing."""
+        """What is odd about a file that was taken, empty where nothing is."""
         return "; ".join(note for note in self.notes if note)
 
     @property

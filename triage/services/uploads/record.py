@@ -48,11 +48,7 @@ def record(
 
     def write(session: Session) -> RecordedUpload:
         incident_id = target.incident or incidents.for_upload(
-            session,
-            target.job_id,
-            within_s=settings.collect_within_s,
-            quiet_s=settings.quiet_s,
-            now=now,
+            session, target.job_id, settings.collect_within_s, settings.quiet_s, now
         )
         known = artifacts.known_identities(session, incident_id, by_identity)
         problem = job_json[0].problem if job_json else None
@@ -79,12 +75,12 @@ def record(
     if recorded.ahead is None:
         ctx.blobs.delete(blob_key)
     else:
-        ctx.line.joined(recorded.ahead)
+        ctx.queue_length.note(recorded.ahead)
     return recorded
 
 
 class JobJson(NamedTuple):
-    """A bundle's ``job.json``: its object, and what of it is not used; None for nothing."""
+    """A bundle's ``job.json``: its object, and what of it is not used; None where there is none."""
 
     facts: dict[str, Any] | None
     problem: str | None

@@ -6,7 +6,7 @@ a process either both are there or neither.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, cast
+from typing import Final, Required, TypedDict, Unpack, cast
 
 from sqlalchemy import CursorResult, delete, select, update
 from sqlalchemy.orm import Session
@@ -14,12 +14,13 @@ from sqlalchemy.orm import Session
 from models import Idempotency
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
+from triage.store.views import view_of
 
 __all__ = ["KEPT", "KeptAnswer", "claim", "finish", "prune", "release"]
 
 # The same key later than this is a new request.
 KEPT: Final = timedelta(hours=24)
-# Who has carried a request for so long is taken for dead.
+# A process that has not answered a request after this time is taken for dead.
 LEASE: Final = timedelta(seconds=60)
 
 
@@ -46,49 +47,37 @@ def claim(
         delete(Idempotency).where(Idempotency.id == row_id, Idempotency.created_at <= now - KEPT)
     )
     while True:
-        insert_missing(
-            session,
-            Idempotency,
-            [
-                {
-                    "id": row_id, "fingerprint": fingerprint, "owner": owner, "created_at": now,
-                    "taken_at": now,
-                }
-            ],
-        )  # fmt: skip
-        row = lock_rows(session, select(Idempotency).where(Idempotency.id == row_id)).one_or_none()
-        if row is not None:
+        row = {"id": row_id, "fingerprint": fingerprint, "owner": owner}
+        insert_missing(session, Idempotency, [{**row, "created_at": now, "taken_at": now}])
+        kept = lock_rows(session, select(Idempotency).where(Idempotency.id == row_id)).one_or_none()
+        if kept is not None:
             break
         # It was there, and was released before it could be held.
-    if row.owner == owner:
+    if kept.owner == owner:
         return None
-    dead = row.status is None and row.taken_at <= now - LEASE
-    if dead and row.fingerprint == fingerprint:
-        row.owner, row.taken_at = owner, now
+    dead = kept.status is None and kept.taken_at <= now - LEASE
+    if dead and kept.fingerprint == fingerprint:
+        kept.owner, kept.taken_at = owner, now
         return None
-    return KeptAnswer(
-        row.fingerprint, row.status, row.location, row.body, row.subject, row.created_at
-    )
+    return view_of(KeptAnswer, kept)
 
 
-def finish(
-    session: Session,
-    row_id: str,
-    owner: str,
-    *,
-    status: int,
-    location: str | None = None,
-    body: bytes | None = None,
-    subject: str | None = None,
-) -> bool:
+class AnswerColumns(TypedDict, total=False):
+    """What is kept of an answer; what is left out stays None."""
+
+    status: Required[int]
+    location: str | None
+    body: bytes | None
+    subject: str | None
+
+
+def finish(session: Session, row_id: str, owner: str, **answer: Unpack[AnswerColumns]) -> bool:
     """Keep the answer; False where another one has taken the request over meanwhile."""
     done = session.execute(
         update(Idempotency)
-        .where(
-            Idempotency.id == row_id, Idempotency.owner == owner, Idempotency.status.is_(None)
-        )
-        .values(status=status, location=location, body=body, subject=subject)
-    )  # fmt: skip
+        .where(Idempotency.id == row_id, Idempotency.owner == owner, Idempotency.status.is_(None))
+        .values(**answer)
+    )
     return cast("CursorResult[object]", done).rowcount == 1
 
 

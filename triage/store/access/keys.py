@@ -1,34 +1,29 @@
 """Tokens, by the hash of what is never stored."""
 
-from collections.abc import Iterable
 from datetime import datetime
 
 from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import ApiKey
-from triage.store.views import KeyView
+from triage.store.views import KeyView, view_of
 
 __all__ = ["add", "by_hash", "listing", "num_valid", "revoke", "view"]
 
 
-def add(
-    session: Session,
-    key_id: str,
-    name: str,
-    token_hash: str,
-    scopes: Iterable[str],
-    expires_at: datetime | None,
-    now: datetime,
-) -> KeyView:
+def add(session: Session, key: KeyView, token_hash: str) -> None:
     """One more token."""
-    row = ApiKey(
-        id=key_id, name=name, token_hash=token_hash, scopes=sorted(scopes), created_at=now,
-        expires_at=expires_at,
-    )  # fmt: skip
-    session.add(row)
+    session.add(
+        ApiKey(
+            id=key.id,
+            name=key.name,
+            token_hash=token_hash,
+            scopes=sorted(key.scopes),
+            created_at=key.created_at,
+            expires_at=key.expires_at,
+        )
+    )
     session.flush()
-    return view(row)
 
 
 def by_hash(session: Session, token_hash: str) -> KeyView | None:
@@ -61,6 +56,4 @@ def revoke(session: Session, key_id: str, now: datetime) -> bool:
 
 def view(row: ApiKey) -> KeyView:
     """A row as a value that outlives its session."""
-    return KeyView(
-        row.id, row.name, frozenset(row.scopes), row.created_at, row.expires_at, row.revoked_at
-    )
+    return view_of(KeyView, row, scopes=frozenset(row.scopes))

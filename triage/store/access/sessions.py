@@ -18,10 +18,8 @@ def add(
     """One more; those that are over go."""
     session.execute(delete(PageSession).where(PageSession.expires_at <= now))
     session.add(
-        PageSession(
-            secret_hash=secret_hash, key_id=key_id, created_at=now, expires_at=expires_at
-        )
-    )  # fmt: skip
+        PageSession(secret_hash=secret_hash, key_id=key_id, created_at=now, expires_at=expires_at)
+    )
 
 
 def key_of(session: Session, secret_hash: str, now: datetime) -> KeyView | None:

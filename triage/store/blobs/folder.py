@@ -15,9 +15,14 @@ from triage.errors import NotFound, Refusal, StorageFull, Unavailable
 from triage.store.blobs.interface import Section, checked_key
 
 __all__ = [
-    "FOLDER_MODE", "FolderBlobs", "TempFile", "free_of", "keep_free", "storage_errors",
+    "FOLDER_MODE",
+    "FolderBlobs",
+    "TempFile",
+    "free_of",
+    "keep_free",
+    "storage_errors",
     "sweep_folder",
-]  # fmt: skip
+]
 
 FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 # Between two looks at how much room is left.
@@ -272,7 +277,7 @@ def sync_folder(folder: Path) -> None:
 
 
 def sweep_folder(folder: Path, older_than_s: float) -> int:
-    """Removes the files of ``folder`` that nobody wrote to for so long; how many."""
+    """Removes the files of ``folder`` that nobody has written to for that time; how many."""
     before = time.time() - older_than_s
     removed = 0
     with storage_errors(), os.scandir(folder) as found:

@@ -97,7 +97,7 @@ class Section(io.RawIOBase):
         self.ahead = memoryview(b"")
 
     def readable(self) -> bool:
-        """Always."""
+        """True: :class:`io.RawIOBase` asks before it reads."""
         return True
 
     def readinto(self, buffer: object) -> int:

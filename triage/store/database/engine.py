@@ -109,9 +109,12 @@ def open_database(settings: Settings) -> Database:
         if url.database:
             Path(url.database).parent.mkdir(parents=True, exist_ok=True)
         engine = create_engine(
-            url, pool_size=16, max_overflow=48, pool_timeout=30,
+            url,
+            pool_size=16,
+            max_overflow=48,
+            pool_timeout=30,
             connect_args={"timeout": BUSY_S, "check_same_thread": False},
-        )  # fmt: skip
+        )
         event.listen(engine, "connect", prepare_sqlite)
         event.listen(engine, "begin", begin_sqlite)
         return Database(engine)
@@ -123,9 +126,13 @@ def open_database(settings: Settings) -> Database:
     if url.drivername == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
     engine = create_engine(
-        url, pool_size=8, max_overflow=24, pool_timeout=30, pool_pre_ping=True,
+        url,
+        pool_size=8,
+        max_overflow=24,
+        pool_timeout=30,
+        pool_pre_ping=True,
         connect_args={"connect_timeout": 5, "application_name": "nccl-triage"},
-    )  # fmt: skip
+    )
     return Database(engine)
 
 
@@ -134,10 +141,13 @@ def prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # n
     connection.isolation_level = None  # transactions are begun by `begin_sqlite`, not by sqlite3
     cursor = connection.cursor()
     for pragma in (
-        "journal_mode=WAL", "synchronous=FULL", "foreign_keys=ON",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
         f"busy_timeout={BUSY_S * 1000:.0f}",
-        "temp_store=MEMORY", "cache_size=-16384",
-    ):  # fmt: skip
+        "temp_store=MEMORY",
+        "cache_size=-16384",
+    ):
         cursor.execute(f"PRAGMA {pragma}")
     cursor.close()
 

@@ -50,7 +50,7 @@ class GroupCommit:
         return result.result()
 
     def start(self) -> None:
-        """See that the thread runs; after a fork it has to be started anew."""
+        """See that the thread runs; after a fork it has to be started again."""
         with self.lock:
             if self.thread is None or not self.thread.is_alive():
                 self.thread = threading.Thread(target=self.run, name="commit", daemon=True)
@@ -80,7 +80,7 @@ class GroupCommit:
         try:
             with self.database.writing() as session:
                 results = [(write, attempt(session, write)) for write in group]
-        except Exception as error:  # noqa: BLE001 - goes to whoever waits for it
+        except Exception as error:  # noqa: BLE001 - goes to the thread that waits for it
             if len(group) > 1 and is_deadlock(error):
                 for write in group:
                     self.commit([write])

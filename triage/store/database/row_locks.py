@@ -1,6 +1,6 @@
-"""Rows that are held until the session ends, read as they are once they are held.
+"""Row locks: rows are locked until the session ends, and read as they are once locked.
 
-Whoever holds several takes them in this order, so that no two wait for each other: a work
+One order avoids deadlocks. A session that locks several rows takes them in this order: a work
 row that it alone has, job, incident, work on that incident, nodes.
 """
 

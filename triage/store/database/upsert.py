@@ -20,7 +20,7 @@ def insert_missing(session: Session, model: type[Base], rows: Sequence[Mapping[s
 
     All have the same columns. False also where the driver does not tell.
     """
-    # One row a statement, which is compiled once for good; one of many rows is compiled anew
+    # One row a statement, which is compiled once for good; one of many rows is compiled again
     # for each number of them, and that takes longer than the database does.
     if not rows:
         return True

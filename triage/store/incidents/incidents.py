@@ -1,10 +1,11 @@
 """Incidents: opened once per failure, settled once, revised by what comes late."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, cast
+from typing import Any, Final, NamedTuple, TypedDict, Unpack, cast
 
 from sqlalchemy import (
+    ColumnElement,
     Select,
     Table,
     Text,
@@ -23,21 +24,30 @@ from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
 from triage.store.database.ids import new_id
 from triage.store.database.row_locks import lock_rows
-from triage.store.views import IncidentView, ResolutionView
+from triage.store.views import IncidentView, ResolutionView, view_of
 from triage.store.work import table as work
 
 __all__ = [
-    "OPEN", "STANDINGS", "announce", "arrived", "facts_json", "find", "for_upload", "job_id_of",
-    "listing", "newest_of_job", "newest_of_node", "resolution_view",
-]  # fmt: skip
+    "OPEN",
+    "STANDINGS",
+    "add_facts",
+    "arrived",
+    "facts_json",
+    "find",
+    "for_upload",
+    "job_id_of",
+    "listing",
+    "newest_of_job",
+    "newest_of_node",
+    "opened",
+    "rouse",
+    "stored",
+    "without_standings",
+]
 
 OPEN: Final = "open"
 # Among the facts, what our own record knew of nodes at the first answer: never what others say.
 STANDINGS: Final = "triage.standings"
-# What was uploaded longer ago than this, and never reported, is of another failure.
-ADOPTED_WITHIN: Final = timedelta(days=1)
-# A failure is before the files of it were in, as far as two clocks agree.
-CLOCKS_APART: Final = timedelta(minutes=5)
 
 # What every upload asks and says, made once, of the tables.
 INCIDENTS: Final = cast("Table", Incident.__table__)
@@ -77,35 +87,42 @@ def job_id_of(session: Session, incident_id: str) -> str | None:
     return session.scalar(JOB_ID, {"of_incident": incident_id})
 
 
+class IncidentFilter(TypedDict, total=False):
+    """What incidents are asked for; None is any. ``node`` is among the suspects."""
+
+    job_id: str | None
+    node: str | None
+    category: str | None
+    state: str | None
+    since: datetime | None
+
+
 def listing(
     session: Session,
     *,
-    job_id: str | None = None,
-    node: str | None = None,
-    category: str | None = None,
-    state: str | None = None,
-    since: datetime | None = None,
     before: tuple[datetime, str] | None = None,
     limit: int = 50,
+    **wanted: Unpack[IncidentFilter],
 ) -> list[IncidentView]:
-    """Newest first. ``node`` is among the suspects; ``before`` is the last row already seen."""
-    query = joined()
-    if job_id is not None:
-        query = query.where(Job.job_id == job_id)
-    if category is not None:
-        query = query.where(Incident.category == category)
-    if state is not None:
-        query = query.where(Incident.state == state)
-    if since is not None:
-        query = query.where(Incident.created_at >= since)
-    if node is not None:
-        query = query.where(
-            Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
-        )
+    """Newest first; ``before`` is the last row already seen."""
+    query = joined().where(*conditions(wanted))
     if before is not None:
         query = query.where(tuple_(Incident.created_at, Incident.id) < before)
     query = query.order_by(Incident.created_at.desc(), Incident.id.desc()).limit(limit)
     return [view(*row) for row in session.execute(query)]
+
+
+def conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
+    if (job_id := wanted.get("job_id")) is not None:
+        yield Job.job_id == job_id
+    if (category := wanted.get("category")) is not None:
+        yield Incident.category == category
+    if (state := wanted.get("state")) is not None:
+        yield Incident.state == state
+    if (since := wanted.get("since")) is not None:
+        yield Incident.created_at >= since
+    if (node := wanted.get("node")) is not None:
+        yield Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
 
 
 def newest_of_node(session: Session, node: str, since: datetime) -> IncidentView | None:
@@ -132,55 +149,8 @@ def newest_of_node(session: Session, node: str, since: datetime) -> IncidentView
     return None
 
 
-def announce(
-    session: Session,
-    *,
-    cluster: str,
-    job_id: str,
-    failed_at: datetime | None,
-    facts: Mapping[str, Any],
-    expected_artifacts: int | None,
-    within_s: float,
-    quiet_s: float,
-    now: datetime,
-) -> str:
-    """The incident of a failure that somebody reports, opened or adopted; its id.
-
-    The same failure is the same job and time; without a time, the job's unsettled
-    incident. What was uploaded before anybody reported it is adopted, settled or not.
-    """
-    # Uploads hold the job of no cluster: they do not know which one it is of.
-    job_fk = jobs.lock_job(session, "", job_id, now)
-    if cluster:
-        job_fk = jobs.lock_job(session, cluster, job_id, now)
-    key = OPEN if failed_at is None else failed_at.isoformat()
-    found = same_failure(session, job_fk, key) or orphan(session, job_id, failed_at, now)
-    if found is None:
-        found = opened(session, job_fk, key, now)
-        session.add(found)
-    elif found.job_fk != job_fk:
-        found.job_fk = job_fk
-    first = not found.announced
-    if first and found.settled_at is not None:
-        collect_again(found)
-    if failed_at is not None and found.key == OPEN:
-        found.key = key
-    merged = {**found.facts, **told_by_others(facts)}
-    if merged != found.facts:
-        found.facts = merged
-        found.inputs += 1
-    found.announced = True
-    if expected_artifacts is not None:
-        found.expected_artifacts = expected_artifacts
-    if first:
-        found.deadline_at = now + timedelta(seconds=within_s)
-    rouse(session, found, quiet_s, now)
-    session.flush()
-    return found.id
-
-
 def for_upload(
-    session: Session, job_id: str, *, within_s: float, quiet_s: float, now: datetime
+    session: Session, job_id: str, within_s: float, quiet_s: float, now: datetime
 ) -> str:
     """The incident that an upload for this job belongs to: its newest, else one of its own."""
     known = newest_of_job(session, job_id)
@@ -190,7 +160,7 @@ def for_upload(
     known = newest_of_job(session, job_id)
     if known is not None:
         return known
-    found = opened(session, job_fk, OPEN, now)
+    found = opened(job_fk, OPEN, now)
     found.announced = False
     found.deadline_at = now + timedelta(seconds=within_s)
     found.settle_at = min(found.deadline_at, now + timedelta(seconds=quiet_s))
@@ -254,7 +224,7 @@ def facts_json(session: Session, incident_id: str) -> bytes:
     return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
 
 
-def told_by_others(facts: Mapping[str, Any]) -> dict[str, Any]:
+def without_standings(facts: Mapping[str, Any]) -> dict[str, Any]:
     """Facts without what only our own record may say."""
     return {key: value for key, value in facts.items() if key != STANDINGS}
 
@@ -262,7 +232,7 @@ def told_by_others(facts: Mapping[str, Any]) -> dict[str, Any]:
 def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
     """What a ``job.json`` of a bundle adds; what a hook has said stands."""
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
-    merged = {**told_by_others(facts), **found.facts}
+    merged = {**without_standings(facts), **found.facts}
     if merged != found.facts:
         found.facts = merged
         found.inputs += 1
@@ -296,51 +266,8 @@ def stored(session: Session, incident_id: str) -> int:
     )
 
 
-def same_failure(session: Session, job_fk: int, key: str) -> Incident | None:
-    """The incident of this failure, if there is one already."""
-    of_job = select(Incident).where(Incident.job_fk == job_fk)
-    if key != OPEN:
-        known = lock_rows(session, of_job.where(Incident.key == key)).one_or_none()
-        if known is not None:
-            return known
-    unsettled = of_job.where(Incident.settled_at.is_(None))
-    if key != OPEN:
-        unsettled = unsettled.where(Incident.key == OPEN)
-    newest_first = (Incident.created_at.desc(), Incident.id.desc())
-    return lock_rows(session, unsettled.order_by(*newest_first).limit(1)).one_or_none()
-
-
-def orphan(
-    session: Session, job_id: str, failed_at: datetime | None, now: datetime
-) -> Incident | None:
-    """What was uploaded for this failure, if nobody has reported it yet.
-
-    Alerts come minutes after the nodes have sent their files, when those may have settled.
-    """
-    since = now - ADOPTED_WITHIN
-    settled_late = Incident.settled_at >= (failed_at or since) - CLOCKS_APART
-    query = (
-        select(Incident)
-        .join(Job, Incident.job_fk == Job.id)
-        .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(Job.job_id == job_id, Cluster.name == "", Incident.announced.is_(False))
-        .where(Incident.settled_at.is_(None) | (Incident.created_at >= since) & settled_late)
-        .order_by(Incident.created_at.desc(), Incident.id.desc())
-        .limit(1)
-    )
-    return lock_rows(session, query, of=Incident).one_or_none()
-
-
-def collect_again(found: Incident) -> None:
-    """A settled incident is open once more: who reports it is told when it is ready."""
-    found.settled_at = None
-    found.state = IncidentState.COLLECTING
-    found.provisional = True
-    found.reason = None
-    found.key = OPEN
-
-
-def opened(session: Session, job_fk: int, key: str, now: datetime) -> Incident:  # noqa: ARG001
+def opened(job_fk: int, key: str, now: datetime) -> Incident:
+    """A new incident that collects files; it is not in the session yet."""
     return Incident(
         id=new_id("inc", now),
         job_fk=job_fk,
@@ -372,25 +299,11 @@ def joined() -> Select[Incident, str, str, Resolution]:
 
 
 def view(row: Incident, job_id: str, cluster: str, resolution: Resolution | None) -> IncidentView:
-    return IncidentView(
-        id=row.id,
+    return view_of(
+        IncidentView,
+        row,
         job_id=job_id,
         cluster=cluster or None,
         state=IncidentState(row.state),
-        revision=row.revision,
-        provisional=row.provisional,
-        verdict=row.verdict,
-        coverage=row.coverage,
-        resolution=None if resolution is None else resolution_view(resolution),
-        created_at=row.created_at,
-        settled_at=row.settled_at,
-        updated_at=row.updated_at,
-        reason=row.reason,
-        num_artifacts=row.num_artifacts,
-        expected_artifacts=row.expected_artifacts,
+        resolution=None if resolution is None else view_of(ResolutionView, resolution),
     )
-
-
-def resolution_view(row: Resolution) -> ResolutionView:
-    """A row as a value that outlives its session."""
-    return ResolutionView(row.category, row.node, row.note, row.said_by, row.resolved_at)

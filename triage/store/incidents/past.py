@@ -3,8 +3,9 @@
 Written with their removal, read beside those that are there.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any, Final
 
 from sqlalchemy import insert, select
 from sqlalchemy.orm import Session
@@ -18,59 +19,71 @@ __all__ = ["PastStopRow", "PastSuspectRow", "past_stops", "past_suspects", "reme
 PastStopRow = tuple[str, int, str, str, datetime, dict[str, str | None]]
 PastSuspectRow = tuple[str, int, str, str, str, float, str]
 
+# Columns of a suspect that stay as they are.
+KEPT: Final = ("incident_id", "position", "node", "category", "role", "score")
+
 
 def remember(session: Session, incident_ids: Sequence[str]) -> None:
     """Keep what the record of the fleet needs of these incidents, which are about to go.
 
     A job that was healthy has not stopped: nothing of it stays.
     """
-    rows = session.execute(
-        select(
-            Incident.id, Job.cluster_id, Job.job_id, Incident.key, Incident.created_at,
-            Incident.verdict,
-        )
-        .join(Job, Incident.job_fk == Job.id)
-        .where(Incident.id.in_(incident_ids))
-    ).all()  # fmt: skip
+    columns = (Incident.id, Job.cluster_id, Job.job_id, Incident.key, Incident.created_at)
+    query = select(*columns, Incident.verdict).join(Job, Incident.job_fk == Job.id)
     stops = [
         {
-            "incident_id": incident_id, "cluster_id": cluster, "job_id": job_id, "key": key,
-            "created_at": created_at, "kind": str((verdict or {}).get("kind") or ""),
+            "incident_id": incident_id,
+            "cluster_id": cluster,
+            "job_id": job_id,
+            "key": key,
+            "created_at": created_at,
+            "kind": str((verdict or {}).get("kind") or ""),
             "category": (verdict or {}).get("category"),
         }
-        for incident_id, cluster, job_id, key, created_at, verdict in rows
+        for incident_id, cluster, job_id, key, created_at, verdict in session.execute(
+            query.where(Incident.id.in_(incident_ids))
+        )
         if (verdict or {}).get("kind") != VerdictKind.HEALTHY
-    ]  # fmt: skip
+    ]
     if not stops:
         return
     session.execute(insert(PastStop), stops)
-    found = session.scalars(
+    suspects = suspects_of(session, [stop["incident_id"] for stop in stops])
+    if suspects:
+        session.execute(insert(PastSuspect), suspects)
+
+
+def suspects_of(session: Session, incident_ids: Sequence[str]) -> list[dict[str, Any]]:
+    """The rows of :class:`PastSuspect` for these incidents."""
+    suspects = session.scalars(
         select(Suspect).where(
-            Suspect.incident_id.in_([one["incident_id"] for one in stops]),
+            Suspect.incident_id.in_(incident_ids),
             Suspect.node.is_not(None),
             Suspect.role.in_((Role.CULPRIT, Role.POSSIBLE)),
         )
     )
-    suspects = [
+    return [
         {
-            "incident_id": one.incident_id, "position": one.position, "node": one.node,
-            "category": one.category, "role": one.role, "score": one.score,
-            "part": (named_by(one.row).first or "") if one.part is None else one.part,
+            **{column: getattr(suspect, column) for column in KEPT},
+            "part": (named_by(suspect.row).first or "") if suspect.part is None else suspect.part,
         }
-        for one in found
-    ]  # fmt: skip
-    if suspects:
-        session.execute(insert(PastSuspect), suspects)
+        for suspect in suspects
+    ]
 
 
 def past_stops(session: Session, of: Sequence[int], since: datetime) -> list[PastStopRow]:
     """Of incidents opened since then: id, cluster, job, key, when it was opened, verdict."""
     rows = session.execute(
         select(
-            PastStop.incident_id, PastStop.cluster_id, PastStop.job_id, PastStop.key,
-            PastStop.created_at, PastStop.kind, PastStop.category,
+            PastStop.incident_id,
+            PastStop.cluster_id,
+            PastStop.job_id,
+            PastStop.key,
+            PastStop.created_at,
+            PastStop.kind,
+            PastStop.category,
         ).where(PastStop.cluster_id.in_(of), PastStop.created_at >= since)
-    )  # fmt: skip
+    )
     return [
         (incident_id, cluster, job_id, key, created_at, {"kind": kind, "category": category})
         for incident_id, cluster, job_id, key, created_at, kind, category in rows
@@ -79,15 +92,10 @@ def past_stops(session: Session, of: Sequence[int], since: datetime) -> list[Pas
 
 def past_suspects(session: Session, of: Sequence[int], since: datetime) -> list[PastSuspectRow]:
     """Who was suspected in them: incident, position, node, category, role, score, part."""
-    rows = session.execute(
-        select(
-            PastSuspect.incident_id, PastSuspect.position, PastSuspect.node,
-            PastSuspect.category, PastSuspect.role, PastSuspect.score, PastSuspect.part,
-        )
+    columns = [getattr(PastSuspect, column) for column in (*KEPT, "part")]
+    rows: Iterable[Any] = session.execute(
+        select(*columns)
         .join(PastStop, PastStop.incident_id == PastSuspect.incident_id)
         .where(PastStop.cluster_id.in_(of), PastStop.created_at >= since)
-    )  # fmt: skip
-    return [
-        (incident_id, position, node, category, role, score, part)
-        for incident_id, position, node, category, role, score, part in rows
-    ]
+    )
+    return [tuple(row) for row in rows]

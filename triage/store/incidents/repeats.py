@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, and_, or_, select, union_all
+from sqlalchemy import ColumnElement, Subquery, and_, or_, select, union_all
 from sqlalchemy.orm import Session, aliased
 
 from models import Cluster, Incident, Job, Resolution, Suspect
@@ -65,22 +65,7 @@ def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Co
     """
     if not nodes:
         return []
-    # Ids sort by the time they were made: each arm is one walk along the index.
-    arms = [
-        select(
-            select(Suspect.incident_id, Suspect.position)
-            .where(
-                Suspect.role == Role.CULPRIT,
-                Suspect.node == node,
-                Suspect.incident_id < incident_id,
-            )
-            .order_by(Suspect.incident_id.desc())
-            .limit(MAX_LOOKED_AT)
-            .subquery()
-        )
-        for node in nodes
-    ]
-    looked_at = union_all(*arms).subquery()
+    looked_at = convicted_before(incident_id, nodes)
     mine = aliased(Incident)
     my_job = aliased(Job)
     my_cluster = aliased(Cluster)
@@ -114,6 +99,26 @@ def earlier(session: Session, incident_id: str, nodes: Sequence[str]) -> list[Co
         .limit(MAX_READ)
     )
     return [Conviction(*row) for row in rows]
+
+
+def convicted_before(incident_id: str, nodes: Sequence[str]) -> Subquery:
+    """(incident, position) of the newest convictions of each node before this incident."""
+    # Ids sort by the time they were made: each arm is one walk along the index.
+    arms = [
+        select(
+            select(Suspect.incident_id, Suspect.position)
+            .where(
+                Suspect.role == Role.CULPRIT,
+                Suspect.node == node,
+                Suspect.incident_id < incident_id,
+            )
+            .order_by(Suspect.incident_id.desc())
+            .limit(MAX_LOOKED_AT)
+            .subquery()
+        )
+        for node in nodes
+    ]
+    return union_all(*arms).subquery()
 
 
 def accused() -> ColumnElement[bool]:

@@ -11,9 +11,9 @@ from sqlalchemy.orm import Session
 from models import Revision, Suspect
 from triage.analysis.facts.part import named_by
 from triage.domain.category import Role
-from triage.store.views import RevisionView
+from triage.store.views import RevisionView, view_of
 
-__all__ = ["Made", "NewAnswer", "add", "at", "history", "newest"]
+__all__ = ["NewAnswer", "RevisionHead", "add", "at", "history", "newest"]
 
 # Of a long list of suspects, those further down are looked at when somebody asks.
 MOST_PARTS = 20
@@ -89,7 +89,7 @@ def at(session: Session, incident_id: str, revision: int) -> RevisionView | None
     return None if row is None else view(row)
 
 
-class Made(NamedTuple):
+class RevisionHead(NamedTuple):
     """An answer by its number, without what it says."""
 
     number: int
@@ -97,7 +97,7 @@ class Made(NamedTuple):
     created_at: datetime
 
 
-def history(session: Session, incident_id: str, limit: int = 200) -> list[Made]:
+def history(session: Session, incident_id: str, limit: int = 200) -> list[RevisionHead]:
     """The newest answers, the newest first."""
     rows = session.execute(
         select(Revision.revision, Revision.provisional, Revision.created_at)
@@ -105,8 +105,8 @@ def history(session: Session, incident_id: str, limit: int = 200) -> list[Made]:
         .order_by(Revision.revision.desc())
         .limit(limit)
     )
-    return [Made(*row) for row in rows]
+    return [RevisionHead(*row) for row in rows]
 
 
 def view(row: Revision) -> RevisionView:
-    return RevisionView(row.incident_id, row.revision, row.provisional, row.answer, row.created_at)
+    return view_of(RevisionView, row)

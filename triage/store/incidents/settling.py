@@ -14,10 +14,11 @@ from triage.store.database.row_locks import lock_rows
 from triage.store.incidents import incidents
 from triage.store.incidents.incidents import OPEN, STANDINGS
 from triage.store.incidents.revisions import NewAnswer
+from triage.store.views import view_of
 from triage.store.work import table as work
 
 __all__ = [
-    "Standing",
+    "IncidentProgress",
     "answered",
     "begin_final",
     "changed",
@@ -25,13 +26,13 @@ __all__ = [
     "go_on_collecting",
     "hurry",
     "keep_standings",
+    "progress_of",
     "settle",
-    "standing",
 ]
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class IncidentProgress:
     """How far an incident is; ``num_unread`` files are in and not read yet."""
 
     id: str
@@ -51,17 +52,17 @@ class Standing:
     analyse_s: float
 
 
-def standing(session: Session, incident_id: str) -> Standing | None:
+def progress_of(session: Session, incident_id: str) -> IncidentProgress | None:
     """How far an incident is; None where there is none."""
     row = session.get(Incident, incident_id, options=[undefer(Incident.facts)])
     if row is None:
         return None
-    return Standing(
-        row.id, IncidentState(row.state), row.facts, row.revision, row.inputs,
-        row.answered_inputs, incidents.stored(session, row.id), row.num_artifacts,
-        row.expected_artifacts, row.created_at, row.updated_at, row.settle_at, row.settled_at,
-        row.analysed_at, row.analyse_s,
-    )  # fmt: skip
+    return view_of(
+        IncidentProgress,
+        row,
+        state=IncidentState(row.state),
+        num_unread=incidents.stored(session, row.id),
+    )
 
 
 def changed(session: Session, incident_id: str, now: datetime) -> None:

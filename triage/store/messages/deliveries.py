@@ -1,6 +1,7 @@
 """Messages to receivers: written with the answer they tell of, sent until they arrive."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from sqlalchemy import delete, select, tuple_, update
@@ -9,9 +10,11 @@ from sqlalchemy.orm import Session
 from models import Delivery
 from triage.domain.states import DeliveryState
 from triage.store.database.upsert import insert_missing
-from triage.store.views import DeliveryView
+from triage.store.views import DeliveryView, view_of
 
 __all__ = [
+    "DeliveryAttempt",
+    "NewDelivery",
     "add",
     "all_due",
     "find",
@@ -24,34 +27,38 @@ __all__ = [
 ]
 
 
-def add(
-    session: Session,
-    delivery_id: str,
-    *,
-    subscription_id: str,
-    incident_id: str | None,
-    revision: int,
-    event: str,
-    method: str,
-    url: str,
-    headers: Mapping[str, str],
-    body: bytes,
-    now: datetime,
-) -> None:
+@dataclass(frozen=True, slots=True)
+class NewDelivery:
+    """A message that is to be sent to one receiver."""
+
+    id: str
+    subscription_id: str
+    incident_id: str | None
+    revision: int
+    event: str
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryAttempt:
+    """One try to send a message, and what follows from it; the names are those of the columns."""
+
+    state: DeliveryState
+    next_at: datetime | None
+    last_status: int | None
+    last_error: str | None
+    latency_ms: int
+    tried_at: datetime
+
+
+def add(session: Session, message: NewDelivery, now: datetime) -> None:
     """One message; the same id again changes nothing."""
-    insert_missing(
-        session,
-        Delivery,
-        [
-            {
-                "id": delivery_id, "subscription_id": subscription_id,
-                "incident_id": incident_id, "revision": revision, "event": event,
-                "method": method, "url": url, "headers": dict(headers), "body": body,
-                "state": str(DeliveryState.PENDING), "attempts": 0, "next_at": now,
-                "created_at": now,
-            }
-        ],
-    )  # fmt: skip
+    row = {field.name: getattr(message, field.name) for field in fields(message)}
+    row |= {"state": str(DeliveryState.PENDING), "attempts": 0, "next_at": now, "created_at": now}
+    insert_missing(session, Delivery, [{**row, "headers": dict(message.headers)}])
 
 
 def find(session: Session, delivery_id: str) -> DeliveryView | None:
@@ -86,27 +93,15 @@ def pending(session: Session, subscription_id: str, limit: int = 100) -> list[De
     return [view(row) for row in rows]
 
 
-def record(
-    session: Session,
-    delivery_id: str,
-    *,
-    state: DeliveryState,
-    next_at: datetime | None,
-    status: int | None,
-    error: str | None,
-    latency_ms: int,
-    tried_at: datetime,
-    now: datetime,
-) -> None:
-    """One try, which began at ``tried_at``, and what follows from it."""
+def record(session: Session, delivery_id: str, attempt: DeliveryAttempt, now: datetime) -> None:
+    """Write down one try to send a message."""
     row = session.get(Delivery, delivery_id)
     if row is None:
         return
     row.attempts += 1
-    row.state, row.next_at = state, next_at
-    row.last_status, row.last_error, row.latency_ms = status, error, latency_ms
-    row.tried_at = tried_at
-    if state == DeliveryState.DELIVERED:
+    for field in fields(attempt):
+        setattr(row, field.name, getattr(attempt, field.name))
+    if attempt.state == DeliveryState.DELIVERED:
         row.delivered_at = now
 
 
@@ -133,7 +128,7 @@ def give_up_all(session: Session, subscription_id: str, why: str) -> None:
 
 
 def send_again(session: Session, delivery_id: str, now: datetime) -> DeliveryView | None:
-    """Due at once, whatever became of it; the schedule begins anew."""
+    """Due at once, whatever became of it; the schedule begins from its start."""
     row = session.get(Delivery, delivery_id)
     if row is None:
         return None
@@ -155,9 +150,4 @@ def prune_digests(session: Session, before: datetime) -> None:
 
 
 def view(row: Delivery) -> DeliveryView:
-    return DeliveryView(
-        row.id, row.subscription_id, row.incident_id, row.revision, row.event, row.method,
-        row.url, row.headers, row.body, DeliveryState(row.state), row.attempts, row.next_at,
-        row.last_status, row.last_error, row.latency_ms, row.created_at, row.tried_at,
-        row.delivered_at,
-    )  # fmt: skip
+    return view_of(DeliveryView, row, state=DeliveryState(row.state))

@@ -1,39 +1,48 @@
-"""Who wants to be told."""
+"""Receivers of messages: who is told of what."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, fields
 from datetime import datetime
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from models import Subscription
-from triage.store.views import SubscriptionView
+from triage.store.views import SubscriptionView, view_of
 
 __all__ = [
-    "add", "disable", "find", "listing", "not_before", "of_event", "remove", "set_failing",
+    "NewSubscription",
+    "add",
+    "disable",
+    "find",
+    "listing",
+    "not_before",
+    "of_event",
+    "remove",
+    "set_failing",
     "wanting",
-]  # fmt: skip
+]
 
 
-def add(
-    session: Session,
-    subscription_id: str,
-    *,
-    kind: str,
-    url: str,
-    routing_key: str | None,
-    secrets: Sequence[str],
-    events: Sequence[str],
-    now: datetime,
-    incident_id: str | None = None,
-) -> SubscriptionView:
+@dataclass(frozen=True, slots=True)
+class NewSubscription:
+    """A receiver that is to be kept; with an ``incident_id`` it is told of that one alone."""
+
+    id: str
+    kind: str
+    url: str
+    routing_key: str | None
+    secrets: Sequence[str]
+    events: Sequence[str]
+    incident_id: str | None = None
+
+
+def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionView:
     """One more receiver; the same id again changes nothing."""
-    row = session.get(Subscription, subscription_id)
+    row = session.get(Subscription, new.id)
     if row is None:
-        row = Subscription(
-            id=subscription_id, kind=kind, url=url, routing_key=routing_key,
-            secrets=list(secrets), events=list(events), incident_id=incident_id, created_at=now,
-        )  # fmt: skip
+        values = {field.name: getattr(new, field.name) for field in fields(new)}
+        row = Subscription(**values, created_at=now)
         session.add(row)
         session.flush()
     return view(row)
@@ -108,7 +117,4 @@ def not_before(session: Session, subscription_id: str) -> datetime | None:
 
 
 def view(row: Subscription) -> SubscriptionView:
-    return SubscriptionView(
-        row.id, row.kind, row.url, row.routing_key, tuple(row.secrets), tuple(row.events),
-        row.incident_id, row.created_at, row.disabled_at, row.disabled_why, row.failing_since,
-    )  # fmt: skip
+    return view_of(SubscriptionView, row, secrets=tuple(row.secrets), events=tuple(row.events))

@@ -22,7 +22,7 @@ from triage.services.incidents.pictures import Pictures, PictureStore
 from triage.services.incidents.repeats import Repeat, repeats_of
 from triage.services.incidents.resolve import resolve
 from triage.store.incidents import revisions
-from triage.store.incidents.revisions import Made
+from triage.store.incidents.revisions import RevisionHead
 from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
 from triage.web.access import admit
@@ -44,10 +44,10 @@ class ShownIncident:
     """An incident with one of its answers; ``chosen``: it is not the newest answer."""
 
     incident: IncidentView
-    revision: Made | None
+    revision: RevisionHead | None
     pictures: Pictures | None
     files: Mapping[ArtifactState, int]
-    history: list[Made]
+    history: list[RevisionHead]
     repeats: list[Repeat]
     chosen: bool
 

@@ -51,7 +51,7 @@ def report_of(ctx: Context, incident_id: str):
 
 def facts_of(ctx: Context, incident_id: str):
     with ctx.database.reading() as session:
-        found = settling.standing(session, incident_id)
+        found = settling.progress_of(session, incident_id)
     assert found is not None
     return found.facts
 
@@ -115,7 +115,7 @@ def test_an_incident_is_no_history_of_its_own(ctx, readers, monkeypatch):
     planted(ctx, monkeypatch, LEMON)
     incident_id, _ = answered(ctx, readers)
     with ctx.database.reading() as session:
-        st = settling.standing(session, incident_id)
+        st = settling.progress_of(session, incident_id)
     asked = replace(st, facts=FACTS)
 
     assert priors_of(ctx, replace(asked, revision=0), "a")

@@ -16,6 +16,7 @@ from triage.fleet.services.weekly.digest import digest_of
 from triage.fleet.services.weekly.due import due_before, enqueue_digest
 from triage.notify.digest import digest_id
 from triage.notify.message import DEFAULT_EVENTS, Event
+from triage.notify.registry import validate
 from triage.sandbox.readers import Readers
 from triage.server.work import sweeper_of
 from triage.services.context import Context
@@ -23,6 +24,7 @@ from triage.services.incidents.retention import prune
 from triage.services.notifications.subscribe import subscribe, unsubscribe
 from triage.settings import Settings
 from triage.store.messages import deliveries, subscriptions
+from triage.store.messages.subscriptions import NewSubscription
 
 DIGEST = ["fleet.digest"]
 HOUR = timedelta(hours=1)
@@ -59,7 +61,7 @@ def test_it_is_told_when_the_week_ends_and_once(
     ctx: Context, readers: Readers, receiver: Receiver, clock
 ) -> None:
     keep_fleet(ctx)
-    told = subscribe(ctx, "generic", receiver.url, None, None, DIGEST, "key_1")
+    told = subscribe(ctx, validate("generic", receiver.url, None), None, DIGEST, "key_1")
     sweep(ctx, readers, clock.now)
     assert receiver.came == []
 
@@ -78,10 +80,8 @@ def test_it_is_told_when_the_week_ends_and_once(
 
 def test_whoever_sweeps_puts_it_in_line(ctx: Context, clock) -> None:
     with ctx.database.writing() as session:
-        subscriptions.add(
-            session, "sub_1", kind="generic", url="http://127.0.0.1/x", routing_key=None,
-            secrets=[], events=DIGEST, now=clock.now,
-        )  # fmt: skip
+        new = NewSubscription("sub_1", "generic", "http://127.0.0.1/x", None, [], DIGEST)
+        subscriptions.add(session, new, clock.now)
     sweeper_of(ctx).sweep()
 
     with ctx.database.reading() as session:
@@ -90,7 +90,7 @@ def test_whoever_sweeps_puts_it_in_line(ctx: Context, clock) -> None:
 
 
 def test_each_week_has_its_own(ctx: Context, readers: Readers, receiver: Receiver, clock) -> None:
-    subscribe(ctx, "generic", receiver.url, None, None, DIGEST, "key_1")
+    subscribe(ctx, validate("generic", receiver.url, None), None, DIGEST, "key_1")
     for week in range(3):
         clock.now = DUE + timedelta(weeks=week)
         sweep(ctx, readers, clock.now)
@@ -102,7 +102,7 @@ def test_each_week_has_its_own(ctx: Context, readers: Readers, receiver: Receive
 def test_a_scheduler_that_was_away_tells_the_last_week_alone(
     ctx: Context, readers: Readers, receiver: Receiver, clock
 ) -> None:
-    subscribe(ctx, "generic", receiver.url, None, None, DIGEST, "key_1")
+    subscribe(ctx, validate("generic", receiver.url, None), None, DIGEST, "key_1")
     clock.now = DUE + timedelta(weeks=4, days=2)
     sweep(ctx, readers, clock.now)
 
@@ -113,7 +113,7 @@ def test_who_subscribes_after_the_week_waits_for_the_next(
     ctx: Context, readers: Readers, receiver: Receiver, clock
 ) -> None:
     clock.now = DUE + HOUR
-    subscribe(ctx, "generic", receiver.url, None, None, DIGEST, "key_1")
+    subscribe(ctx, validate("generic", receiver.url, None), None, DIGEST, "key_1")
     sweep(ctx, readers, clock.now)
     assert receiver.came == []
 
@@ -125,7 +125,7 @@ def test_who_subscribes_after_the_week_waits_for_the_next(
 def test_nobody_is_told_who_did_not_ask(
     ctx: Context, readers: Readers, receiver: Receiver, clock
 ) -> None:
-    subscribe(ctx, "generic", receiver.url, None, None, None, "key_1")
+    subscribe(ctx, validate("generic", receiver.url, None), None, None, "key_1")
     clock.now = DUE
     sweep(ctx, readers, clock.now)
 
@@ -135,7 +135,7 @@ def test_nobody_is_told_who_did_not_ask(
 
 
 def test_who_is_gone_is_not_told(ctx: Context, readers: Readers, receiver: Receiver, clock) -> None:
-    gone = subscribe(ctx, "generic", receiver.url, None, None, DIGEST, "key_1")
+    gone = subscribe(ctx, validate("generic", receiver.url, None), None, DIGEST, "key_1")
     unsubscribe(ctx, gone.id, "key_1")
     clock.now = DUE
     sweep(ctx, readers, clock.now)
@@ -145,7 +145,7 @@ def test_who_is_gone_is_not_told(ctx: Context, readers: Readers, receiver: Recei
 
 def test_slack_gets_sentences(ctx: Context, readers: Readers, receiver: Receiver, clock) -> None:
     keep_fleet(ctx)
-    subscribe(ctx, "slack", receiver.url, None, None, DIGEST, "key_1")
+    subscribe(ctx, validate("slack", receiver.url, None), None, DIGEST, "key_1")
     clock.now = DUE
     sweep(ctx, readers, clock.now)
 
@@ -157,10 +157,10 @@ def test_slack_gets_sentences(ctx: Context, readers: Readers, receiver: Receiver
 def test_alarms_are_not_raised_for_a_look_back(ctx: Context, kind: str, key: str | None) -> None:
     url, events = "http://127.0.0.1/alarms", ["incident.ready", "fleet.digest"]
     with pytest.raises(Unprocessable, match=r"fleet\.digest") as refused:
-        subscribe(ctx, kind, url, key, None, events, "key_1")
+        subscribe(ctx, validate(kind, url, key), None, events, "key_1")
 
     assert refused.value.places[0].where == "body/events/1"
-    assert subscribe(ctx, kind, url, key, None, events[:1], "key_1").events
+    assert subscribe(ctx, validate(kind, url, key), None, events[:1], "key_1").events
 
 
 def test_an_empty_fleet_is_told_as_one(ctx: Context) -> None:
@@ -180,7 +180,7 @@ def test_the_same_week_is_the_same_digest(ctx: Context) -> None:
 def test_what_was_told_is_pruned_with_incidents_of_its_age(
     ctx: Context, readers: Readers, receiver: Receiver, clock
 ) -> None:
-    told = subscribe(ctx, "generic", receiver.url, None, None, DIGEST, "key_1")
+    told = subscribe(ctx, validate("generic", receiver.url, None), None, DIGEST, "key_1")
     clock.now = DUE
     sweep(ctx, readers, clock.now)
     for days, left in ((80, 1), (91, 0)):

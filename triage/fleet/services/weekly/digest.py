@@ -26,6 +26,7 @@ from triage.queue.claim import Claim
 from triage.services.context import Context
 from triage.settings import Settings
 from triage.store.messages import deliveries
+from triage.store.messages.deliveries import NewDelivery
 from triage.store.views import SubscriptionView
 from triage.store.work import table as work
 
@@ -126,17 +127,16 @@ def write(session: Session, digest: Digest, one: SubscriptionView, now: datetime
     """One message, and the work of sending it."""
     request = render_digest(digest, Target(Kind(one.kind), one.url, one.routing_key))
     if request is not None:
-        deliveries.add(
-            session,
+        new = NewDelivery(
             digest_id(digest.week, one.id),
-            subscription_id=one.id,
-            incident_id=None,
-            revision=0,
-            event=str(Event.FLEET_DIGEST),
-            method=request.method,
-            url=request.url,
-            headers=request.headers,
-            body=request.body,
-            now=now,
+            one.id,
+            None,
+            0,
+            str(Event.FLEET_DIGEST),
+            request.method,
+            request.url,
+            request.headers,
+            request.body,
         )
+        deliveries.add(session, new, now)
     work.enqueue(session, WorkKind.NOTIFY, one.id, now)
