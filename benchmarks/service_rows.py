@@ -36,6 +36,7 @@ from triage.store.database.engine import Database, open_database
 from triage.store.database.migrate import migrate
 from triage.store.incidents import incidents, retention, suspects
 from triage.store.uploads import artifacts, evidence
+from triage.store.work import overdue
 from triage.store.work import table as work
 from triage.store.work.counts import counts
 from triage.store.work.fair_queue import enqueue_upload
@@ -179,8 +180,8 @@ def questions(database: Database, told: Told) -> dict[str, tuple[bool, Question]
         "nodes.history, worst node": (False, lambda s, _: nodes.history(s, worst, now)),
         "counts.counts": (False, lambda s, _: counts(s, now)),
         "heard.heard": (False, lambda s, _: heard(s, now)),
-        "work.due": (False, lambda s, _: work.due(s, now, list(WorkKind), 1000)),
-        "work.any_lost": (False, lambda s, _: work.any_lost(s, now)),
+        "work.due": (False, lambda s, _: overdue.due(s, now, list(WorkKind), 1000)),
+        "work.any_lost": (False, lambda s, _: overdue.any_lost(s, now)),
         "work.claim (commit included)": (
             True, lambda s, _: work.claim(s, WorkKind.PARSE, "bench", now, 60.0),
         ),

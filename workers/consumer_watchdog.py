@@ -22,7 +22,7 @@ from celery.worker import state  # type: ignore[import-untyped]
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.services.context import Context
-from triage.store.work import table as work
+from triage.store.work.overdue import any_due
 from workers.app import app
 
 __all__ = ["ConsumerWatchdog"]
@@ -71,7 +71,7 @@ class ConsumerWatchdog:
         before = datetime.now(UTC) - timedelta(seconds=STALLED_AFTER_S)
         try:
             with self.ctx.database.reading() as session:
-                overdue = work.any_due(session, before, self.kinds)
+                overdue = any_due(session, before, self.kinds)
         except Refusal:
             return False
         return overdue and broker_answers()

@@ -18,7 +18,7 @@ from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.queue.runner import Runner
 from triage.queue.sweeper import Sweeper
-from triage.store.work.table import due
+from triage.store.work.overdue import due
 
 __all__ = ["Dispatcher", "slots_for"]
 

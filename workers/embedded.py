@@ -28,7 +28,7 @@ __all__ = ["main"]
 
 log = structlog.get_logger(__name__)
 
-# What is being done may go on for so long: when asked to stop, and when the parent is gone.
+# Seconds that work in progress may go on: when asked to stop, and when the parent is gone.
 GRACE_S: Final = 15.0
 ORPHAN_GRACE_S: Final = 2.0
 # A database that does not answer must not keep the process.

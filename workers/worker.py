@@ -37,7 +37,7 @@ __all__ = ["main"]
 
 log = structlog.get_logger(__name__)
 
-# What is being done may go on for so long after SIGTERM; `docker stop` is given more.
+# Seconds that work in progress may go on after SIGTERM; `docker stop` is given more.
 GRACE_S: Final = 20.0
 ORPHAN_GRACE_S: Final = 2.0
 LAST_WORD_S: Final = 3.0

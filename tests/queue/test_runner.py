@@ -14,7 +14,7 @@ from triage.queue.claim import LeaseLost
 from triage.queue.runner import Handler, Runner
 from triage.queue.sweeper import Sweeper
 from triage.services.context import Context
-from triage.store.work import table
+from triage.store.work import overdue, table
 
 NOTIFY, ANALYSE = WorkKind.NOTIFY, WorkKind.ANALYSE
 HOUR = timedelta(hours=1)
@@ -125,7 +125,7 @@ def test_who_lost_the_lease_writes_nothing(ctx: Context) -> None:
 
     def run(claim) -> None:
         with ctx.database.writing() as session:
-            table.lost(session, datetime.now(UTC) + 9 * HOUR, 3)
+            overdue.lost(session, datetime.now(UTC) + 9 * HOUR, 3)
         with ctx.database.writing() as session:
             assert table.claim(session, NOTIFY, "another", datetime.now(UTC) + 9 * HOUR, 60)
         try:

@@ -108,13 +108,7 @@ class Runner:
             if first is None or not self.handlers[kind].together:
                 return [] if first is None else [first]
             beside = table.claim_beside(
-                session,
-                first,
-                self.owner,
-                now,
-                lease_s,
-                most=TOGETHER - 1,
-                most_bytes=TOGETHER_BYTES,
+                session, first, self.owner, now, most=TOGETHER - 1, most_bytes=TOGETHER_BYTES
             )
             return [first, *beside]
 

@@ -18,7 +18,7 @@ from triage.queue.runner import GivenUp
 from triage.queue.wakeups import Wakeups
 from triage.settings import Settings
 from triage.store.database.engine import Database
-from triage.store.work import table
+from triage.store.work import overdue
 
 __all__ = ["Sweeper"]
 
@@ -55,7 +55,7 @@ class Sweeper:
             self.enqueue_at = time.monotonic() + ENQUEUE_EVERY_S
         self._take_back()
         with self.database.reading() as session:
-            due = table.due(session, utc_now(), list(WorkKind), MOST_WOKEN)
+            due = overdue.due(session, utc_now(), list(WorkKind), MOST_WOKEN)
         for kind, number in Counter(due).items():
             self.wakeups.notify(kind, number)
         return len(due)
@@ -64,9 +64,9 @@ class Sweeper:
         """Rows whose lease has run out wait again; those that cost too many are quarantined."""
         now = utc_now()
         with self.database.reading() as session:
-            if not table.any_lost(session, now):
+            if not overdue.any_lost(session, now):
                 return
         with self.database.writing() as session:
-            for row in table.lost(session, now, self.settings.max_tries):
+            for row in overdue.lost(session, now, self.settings.max_tries):
                 log.error("work quarantined", kind=str(row.kind), key=row.key, tries=row.tries)
                 self.given_up[row.kind](session, row.key, row.last_error or "workers lost")

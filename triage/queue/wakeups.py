@@ -161,8 +161,9 @@ class CeleryWakeups:
             self.counts.failed += num_lost
         log.warning(
             "broker away, the sweeper will wake workers",
-            wakeups=num_lost, error=type(error).__name__,
-        )  # fmt: skip
+            wakeups=num_lost,
+            error=type(error).__name__,
+        )
 
 
 class DedupWakeups:

@@ -8,11 +8,11 @@ import pytest
 from triage.domain.states import IncidentState
 from triage.services.incidents.analyse import Plan, plan
 from triage.settings import Settings
-from triage.store.incidents.settling import Standing
+from triage.store.incidents.settling import IncidentProgress
 
 NOW = datetime(2026, 11, 21, 3, 0, tzinfo=UTC)
 SETTINGS = Settings(provisional_every_s=2.0)
-COLLECTING = Standing(
+COLLECTING = IncidentProgress(
     id="inc_1", state=IncidentState.COLLECTING, facts={}, revision=1, inputs=5,
     answered_inputs=4, num_unread=0, num_artifacts=40, expected_artifacts=100,
     created_at=NOW - timedelta(seconds=20), updated_at=NOW - timedelta(seconds=1),

@@ -24,6 +24,7 @@ from triage.store.incidents import incidents, revisions, suspects
 from triage.store.messages import deliveries
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
+from triage.store.work import overdue
 from triage.store.work import table as work
 
 JOB = files_of(GPU_LOST)
@@ -313,7 +314,7 @@ def test_a_lost_worker_gives_its_work_back_three_times(
             assert owed is not None
             assert owed.tries == number + 1
         with ctx.database.writing() as session:
-            gone = work.lost(session, now + timedelta(minutes=2), 3)
+            gone = overdue.lost(session, now + timedelta(minutes=2), 3)
             assert len(gone) == (number == 2)
             assert work.claim(session, WorkKind.ANALYSE, "x", now - timedelta(days=1), 60) is None
 
@@ -390,7 +391,7 @@ def test_a_lease_that_was_lost_finishes_nothing(ctx: Context) -> None:
         owed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
     later = now + timedelta(minutes=5)
     with ctx.database.writing() as session:
-        assert work.lost(session, later, 3) == []
+        assert overdue.lost(session, later, 3) == []
         other = work.claim(session, WorkKind.NOTIFY, "other", later, 60)
         assert other.id == owed.id
         assert not work.finish(session, owed, "me", later)

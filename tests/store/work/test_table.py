@@ -17,7 +17,7 @@ from triage.domain.states import WorkKind, WorkState
 from triage.settings import Settings
 from triage.store.database.engine import open_database
 from triage.store.database.migrate import migrate
-from triage.store.work import fair_queue
+from triage.store.work import fair_queue, overdue
 from triage.store.work import table as work
 
 MAX_TRIES = 3
@@ -187,8 +187,8 @@ class WorkMachine(RuleBasedStateMachine):
             if row.state == WorkState.RUNNING and row.lease_s <= self.now_s
         }
         with self.database.writing() as session:
-            assert work.any_lost(session, self.now) == bool(late)
-            gone = work.lost(session, self.now, MAX_TRIES)
+            assert overdue.any_lost(session, self.now) == bool(late)
+            gone = overdue.lost(session, self.now, MAX_TRIES)
         for row in late.values():
             self.model.lost.append(Lost(row.claim, row.owner))
         wanted = {key for key, row in late.items() if row.put_back(self.now_s)}
@@ -210,7 +210,7 @@ class WorkMachine(RuleBasedStateMachine):
     def the_table_is_the_model(self):
         with self.database.reading() as session:
             rows = {row.key: row for row in session.scalars(select(Work))}
-            due = work.due(session, self.now, [KIND], 1000)
+            due = overdue.due(session, self.now, [KIND], 1000)
         assert set(rows) == set(self.model.rows)
         may_begin = 0
         for key, row in self.model.rows.items():
@@ -267,7 +267,7 @@ def test_what_reads_nothing_foreign_is_owed_however_often_it_failed(database, un
         later = now + timedelta(seconds=2 * LEASE_S)
         with database.writing() as session:
             if number % 2:
-                assert work.lost(session, later, MAX_TRIES) == []
+                assert overdue.lost(session, later, MAX_TRIES) == []
             else:
                 assert not work.fail(session, owed, "me", now, "no", MAX_TRIES)
     soon = later + timedelta(seconds=work.MOST_BACKOFF_S)
@@ -310,9 +310,7 @@ def test_an_upload_is_told_how_many_of_its_job_wait_before_it(database, unique, 
 def claimed_together(database, most=7, most_bytes=100):
     with database.writing() as session:
         first = work.claim(session, KIND, "me", NOW, LEASE_S)
-        beside = work.claim_beside(
-            session, first, "me", NOW, LEASE_S, most=most, most_bytes=most_bytes
-        )
+        beside = work.claim_beside(session, first, "me", NOW, most=most, most_bytes=most_bytes)
         return [first, *beside]
 
 
@@ -343,12 +341,12 @@ def test_an_upload_that_cost_a_worker_is_claimed_alone(database, unique, opened)
     assert [one.key for one in claimed_together(database, most=1)] == keys[:2]
     later = NOW + timedelta(seconds=2 * LEASE_S)
     with database.writing() as session:
-        assert work.lost(session, later, MAX_TRIES) == []
+        assert overdue.lost(session, later, MAX_TRIES) == []
 
     def next_ones():
         with database.writing() as session:
             first = work.claim(session, KIND, "me", later, LEASE_S)
-            beside = work.claim_beside(session, first, "me", later, LEASE_S, most=7, most_bytes=100)
+            beside = work.claim_beside(session, first, "me", later, most=7, most_bytes=100)
             return [first.key, *[one.key for one in beside]]
 
     assert [next_ones() for _ in keys] == [[keys[0]], [keys[1]], [keys[2]]]

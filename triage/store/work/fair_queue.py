@@ -51,7 +51,13 @@ def enqueue_upload(session: Session, upload_id: str, job_fk: int, now: datetime)
 def new_row(kind: WorkKind, key: str, now: datetime) -> dict[str, Any]:
     """The columns of a row that nobody has claimed yet, due now."""
     return {
-        "kind": str(kind), "key": key, "turn": FIRST,
-        "state": str(WorkState.WAITING), "generation": 0, "tries": 0,
-        "not_before": now, "created_at": now, "updated_at": now,
-    }  # fmt: skip
+        "kind": str(kind),
+        "key": key,
+        "turn": FIRST,
+        "state": str(WorkState.WAITING),
+        "generation": 0,
+        "tries": 0,
+        "not_before": now,
+        "created_at": now,
+        "updated_at": now,
+    }

@@ -4,7 +4,7 @@ A row is claimed by one worker at a time; its lease is renewed while that one li
 is asked for again while somebody does it is done once more afterwards.
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final, cast
 
@@ -24,23 +24,22 @@ from triage.domain.states import WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
 from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_or_none
-from triage.store.views import WorkView
+from triage.store.views import WorkView, view_of
 from triage.store.work.fair_queue import FIRST, new_row
 
 __all__ = [
-    "any_due",
-    "any_lost",
     "claim",
     "claim_beside",
-    "due",
     "enqueue",
     "expire_owner",
     "fail",
     "finish",
     "finish_all",
-    "lost",
+    "hold_incidents",
+    "put_back",
     "release",
     "renew",
+    "view",
 ]
 
 # While a row is held, nothing has asked for it again yet.
@@ -71,16 +70,6 @@ ASK_AGAIN: Final = (
         ),
     )
     .returning(WORKS.c.id)
-)
-DUE: Final = (
-    select(WORKS.c.kind)
-    .where(
-        WORKS.c.state == str(WorkState.WAITING),
-        WORKS.c.not_before <= bindparam("now"),
-        WORKS.c.kind.in_(bindparam("kinds", expanding=True)),
-    )
-    .order_by(WORKS.c.turn, WORKS.c.not_before)
-    .limit(bindparam("most"))
 )
 
 
@@ -130,7 +119,7 @@ def ask_again(
     session: Session, kind: WorkKind, key: str, now: datetime, at: datetime
 ) -> int | None:
     """Note that this is asked for, if it waits or is being done; the row's id."""
-    # By the table: what the session holds of it is written first, and read anew when held.
+    # By the table: what the session holds of it is written first, and read again when locked.
     session.flush()
     asked = {"of_kind": str(kind), "of_key": key, "now": now, "at": at}
     row_id: int | None = session.scalar(ASK_AGAIN, asked)
@@ -151,23 +140,18 @@ def claim(
     )
     if row is None:
         return None
-    return give(row, owner, now, lease_s)
+    return give(row, owner, now, now + timedelta(seconds=lease_s))
 
 
 def claim_beside(
-    session: Session,
-    first: WorkView,
-    owner: str,
-    now: datetime,
-    lease_s: float,
-    *,
-    most: int,
-    most_bytes: int,
+    session: Session, first: WorkView, owner: str, now: datetime, *, most: int, most_bytes: int
 ) -> list[WorkView]:
-    """Uploads of the same job that are read together with ``first``: at most so many, and
-    with it so many stored bytes. One that has cost a worker is not among them, nor beside it.
+    """Uploads of the same job that are read together with ``first``, which was just claimed:
+    at most so many, and with it so many stored bytes, under the same lease.
+
+    One that has cost a worker is not among them, nor beside it.
     """
-    if first.tries > 1:
+    if first.tries > 1 or first.lease_until is None:
         return []
     job_fk = select(Work.job_fk).where(Work.id == first.id).scalar_subquery()
     size = select(Upload.stored_bytes).where(Upload.id == first.key)
@@ -187,15 +171,15 @@ def claim_beside(
         left -= stored_bytes
         if left < 0:
             break
-        claimed.append(give(row, owner, now, lease_s))
+        claimed.append(give(row, owner, now, first.lease_until))
     return claimed
 
 
-def give(row: Work, owner: str, now: datetime, lease_s: float) -> WorkView:
+def give(row: Work, owner: str, now: datetime, until: datetime) -> WorkView:
     """Let ``owner`` hold this row from now on."""
     row.state = WorkState.RUNNING
     row.owner = owner
-    row.lease_until = now + timedelta(seconds=lease_s)
+    row.lease_until = until
     row.tries += 1
     row.not_before = NEVER
     row.updated_at = now
@@ -263,10 +247,14 @@ def release(session: Session, owner: str, now: datetime) -> int:
         update(Work)
         .where(Work.owner == owner, Work.state == WorkState.RUNNING)
         .values(
-            state=WorkState.WAITING, owner=None, lease_until=None, tries=Work.tries - 1,
-            not_before=now, updated_at=now,
+            state=WorkState.WAITING,
+            owner=None,
+            lease_until=None,
+            tries=Work.tries - 1,
+            not_before=now,
+            updated_at=now,
         ),
-    )  # fmt: skip
+    )
 
 
 def expire_owner(session: Session, prefix: str, now: datetime) -> int:
@@ -277,57 +265,6 @@ def expire_owner(session: Session, prefix: str, now: datetime) -> int:
         .where(Work.owner.startswith(prefix, autoescape=True), Work.state == WorkState.RUNNING)
         .values(lease_until=now),
     )
-
-
-def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
-    """Rows whose worker was not heard of in time wait again; those that are quarantined now."""
-    expired = (Work.state == WorkState.RUNNING, Work.lease_until <= now)
-    analysed = select(Work.key).where(*expired, Work.kind == WorkKind.ANALYSE)
-    hold_incidents(session, session.scalars(analysed).all())
-    rows = session.scalars(
-        select(Work)
-        .where(*expired)
-        .with_for_update(skip_locked=True)
-        .execution_options(populate_existing=True)
-    ).all()
-    quarantined = []
-    for row in rows:
-        row.owner = row.lease_until = None
-        row.updated_at = now
-        tries = row.tries
-        if put_back(row, now, max_tries):
-            row.last_error = f"{tries} workers were lost over it"
-            quarantined.append(view(row))
-    return quarantined
-
-
-def any_lost(session: Session, now: datetime) -> bool:
-    """Whether a lease has run out; asked before anything is locked."""
-    return (
-        session.scalar(
-            select(Work.id).where(Work.state == WorkState.RUNNING, Work.lease_until <= now).limit(1)
-        )
-        is not None
-    )
-
-
-def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
-    """Whether something of these kinds has been due since before then."""
-    return (
-        session.scalar(
-            select(Work.id)
-            .where(Work.state == WorkState.WAITING, Work.not_before <= before)
-            .where(Work.kind.in_(kinds))
-            .limit(1)
-        )
-        is not None
-    )
-
-
-def due(session: Session, now: datetime, kinds: Collection[WorkKind], limit: int) -> list[WorkKind]:
-    """Of each row of these kinds that waits and may begin, its kind; in the order of the queue."""
-    asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
-    return [WorkKind(kind) for kind in session.scalars(DUE, asked)]
 
 
 def mine(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Work]:
@@ -342,7 +279,7 @@ def mine(session: Session, works: Sequence[WorkView], owner: str) -> Sequence[Wo
 
 
 def hold_incidents(session: Session, incident_ids: Sequence[str]) -> None:
-    """Whoever asks for an analysis holds the incident before the work, so others do too."""
+    """Lock the incidents before their work: who asks for an analysis does so, in that order."""
     if not incident_ids:
         return
     query = select(Incident).options(load_only(Incident.id)).order_by(Incident.id)
@@ -381,7 +318,5 @@ def count(session: Session, statement: Update) -> int:
 
 
 def view(row: Work) -> WorkView:
-    return WorkView(
-        row.id, WorkKind(row.kind), row.key, WorkState(row.state), row.generation, row.tries,
-        row.not_before, row.lease_until, row.last_error, row.created_at,
-    )  # fmt: skip
+    """A row as a value that outlives its session."""
+    return view_of(WorkView, row, kind=WorkKind(row.kind), state=WorkState(row.state))

@@ -1,0 +1,78 @@
+"""What is due and nobody has taken, and what was taken by a worker that was lost."""
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+from typing import Final, cast
+
+from sqlalchemy import Table, bindparam, select
+from sqlalchemy.orm import Session
+
+from models import Work
+from triage.domain.states import WorkKind, WorkState
+from triage.store.views import WorkView
+from triage.store.work.table import hold_incidents, put_back, view
+
+__all__ = ["any_due", "any_lost", "due", "lost"]
+
+WORKS: Final = cast("Table", Work.__table__)
+DUE: Final = (
+    select(WORKS.c.kind)
+    .where(
+        WORKS.c.state == str(WorkState.WAITING),
+        WORKS.c.not_before <= bindparam("now"),
+        WORKS.c.kind.in_(bindparam("kinds", expanding=True)),
+    )
+    .order_by(WORKS.c.turn, WORKS.c.not_before)
+    .limit(bindparam("most"))
+)
+
+
+def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
+    """Rows whose worker was not heard of in time wait again; those that are quarantined now."""
+    expired = (Work.state == WorkState.RUNNING, Work.lease_until <= now)
+    analysed = select(Work.key).where(*expired, Work.kind == WorkKind.ANALYSE)
+    hold_incidents(session, session.scalars(analysed).all())
+    rows = session.scalars(
+        select(Work)
+        .where(*expired)
+        .with_for_update(skip_locked=True)
+        .execution_options(populate_existing=True)
+    ).all()
+    quarantined = []
+    for row in rows:
+        row.owner = row.lease_until = None
+        row.updated_at = now
+        tries = row.tries
+        if put_back(row, now, max_tries):
+            row.last_error = f"{tries} workers were lost over it"
+            quarantined.append(view(row))
+    return quarantined
+
+
+def any_lost(session: Session, now: datetime) -> bool:
+    """Whether a lease has run out; asked before anything is locked."""
+    return (
+        session.scalar(
+            select(Work.id).where(Work.state == WorkState.RUNNING, Work.lease_until <= now).limit(1)
+        )
+        is not None
+    )
+
+
+def any_due(session: Session, before: datetime, kinds: Sequence[WorkKind]) -> bool:
+    """Whether something of these kinds has been due since before then."""
+    return (
+        session.scalar(
+            select(Work.id)
+            .where(Work.state == WorkState.WAITING, Work.not_before <= before)
+            .where(Work.kind.in_(kinds))
+            .limit(1)
+        )
+        is not None
+    )
+
+
+def due(session: Session, now: datetime, kinds: Collection[WorkKind], limit: int) -> list[WorkKind]:
+    """Of each row of these kinds that waits and may begin, its kind; in the order of the queue."""
+    asked = {"kinds": [str(kind) for kind in kinds], "now": now, "most": limit}
+    return [WorkKind(kind) for kind in session.scalars(DUE, asked)]
