@@ -113,9 +113,9 @@ REPEATED: Final = {
     ),
     **dict.fromkeys(
         (
-            "Answer", "Attempt", "Channel", "Entry", "Format", "Grid", "Health", "Kind", "Limits", "Line",
-            "Match", "Outcome", "Packed", "Place", "Placed", "Reading", "Scope", "Source", "Tally",
-            "Target", "Window",
+            "Answer", "Attempt", "Channel", "Entry", "Format", "Grid", "Health", "Kind", "Limits",
+            "Line", "Match", "Outcome", "Packed", "Place", "Placed", "Reading", "Scope", "Source",
+            "Tally", "Target", "Window",
         ),
         "given before the rule, in areas that do not meet",
     ),
