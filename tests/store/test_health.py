@@ -130,8 +130,7 @@ def test_what_was_left_out_did_not_run(database, unique, keep):
         last = health.last_runs(session, cluster=unique)
         used = health.in_use(session, cluster=unique)
 
-    assert [(one.node, one.check) for one in last] == [("n0", "dcgm.memory")]
-    assert last[0].at == used[unique, "dcgm.memory"]
+    assert last == [(unique, "n0", "dcgm.memory", used[unique, "dcgm.memory"])]
     assert list(used) == [(unique, "dcgm.memory")]
 
 
