@@ -12,6 +12,7 @@ from typing import Any
 import structlog
 import uvicorn
 
+from tests.api import described
 from tests.support.databases import put_migrated_sqlite
 from tests.support.waiting import eventually
 from triage.server.application import create_app
@@ -82,9 +83,11 @@ class Service:
             connection.request(method, path, body=body, headers=sent)
             answer = connection.getresponse()
             names = {key.lower(): value for key, value in answer.getheaders()}
-            return Answer(answer.status, names, answer.read())
+            found = Answer(answer.status, names, answer.read())
         finally:
             connection.close()
+        described.check(self.app, method, path, found.status, names, found.body)
+        return found
 
     def get(self, path: str, **more: Any) -> Answer:
         return self.call("GET", path, **more)

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from triage.domain.category import Category
+from triage.domain.wire import as_wire
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate, checked_level
-from triage.statistics.wire import as_wire
 
 SOME = Estimate(2.0, 1.0, 4.0, 7, "h")
 

@@ -12,7 +12,6 @@ from fastapi import APIRouter, FastAPI
 from fastapi.exceptions import RequestValidationError
 from fastapi.routing import APIRoute
 from prometheus_client.registry import Collector
-from pydantic import BaseModel
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
@@ -22,12 +21,14 @@ from triage.api.answers.problems import answer_refusal
 from triage.api.answers.refusals import MethodNotAllowed
 from triage.api.description import docs_page
 from triage.api.description.openapi import described
+from triage.api.description.shapes import Source
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.linger import Linger
 from triage.api.limits.rate_limiter import RateLimiter
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.request_middleware import RequestMiddleware
+from triage.api.routes import Routes
 from triage.api.state import ApiState
 from triage.api.watch import Watch
 from triage.clock import utc_now
@@ -50,12 +51,21 @@ NOT_ALLOWED: Final = 405
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What an application is made of: routes, the shapes that they answer with, and gauges."""
+    """What an application is made of: routes, pages for people, and gauges."""
 
-    routers: Sequence[APIRouter]
+    routes: Sequence[Routes]
     pages: Sequence[APIRouter]
-    shapes: Sequence[type[BaseModel]]
     gauges: Sequence[Collector] = ()
+
+    @property
+    def routers(self) -> list[APIRouter]:
+        """Those of the routes, then those of the pages."""
+        return [*(routes.router for routes in self.routes), *self.pages]
+
+    @property
+    def shapes(self) -> list[Source]:
+        """The shapes that the routes answer with."""
+        return [form for routes in self.routes for form in routes.shapes]
 
 
 def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastAPI:
@@ -100,7 +110,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
         readiness=Readiness(ctx),
     )
     app.state.parts = parts
-    for router in (*parts.routers, *parts.pages):
+    for router in parts.routers:
         app.include_router(router)
     app.add_api_route("/openapi.json", openapi_file, methods=["GET"], include_in_schema=False)
     docs_page.add_to(app)
@@ -173,6 +183,6 @@ def methods_at(request: Request) -> tuple[str, ...]:
 def every_route(app: FastAPI) -> list[APIRoute]:
     routes = [route for route in app.routes if isinstance(route, APIRoute)]
     parts: Parts = app.state.parts
-    for router in (*parts.routers, *parts.pages):
+    for router in parts.routers:
         routes += [route for route in router.routes if isinstance(route, APIRoute)]
     return routes

@@ -8,11 +8,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Final
+from typing import Annotated, Final, Literal
 
 from anyio import CapacityLimiter, move_on_after, to_thread
 
 from triage.clock import utc_now
+from triage.domain.wire import UNSENT, SentAs, WireForm
 from triage.errors import TriageError
 from triage.queue.wakeups import CeleryWakeups
 from triage.services.context import Context
@@ -29,13 +30,13 @@ NOBODY_WORKS_S: Final = 60.0
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """One part: ``state`` is ``ok``, ``warn`` or ``fail``; only a fatal one says no."""
+class Part(WireForm):
+    """One part that the service rests on; only a fatal one says no."""
 
     name: str
-    state: str
+    state: Annotated[str, SentAs(Literal["ok", "warn", "fail"])]
     detail: str = ""
-    fatal: bool = False
+    fatal: Annotated[bool, UNSENT] = False
 
 
 class Readiness:

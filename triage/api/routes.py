@@ -5,11 +5,11 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol, TypeVar
 
 from fastapi import APIRouter, Depends
-from pydantic import BaseModel
 from starlette.responses import Response
 
 from triage.api.access import Scope, admitted
-from triage.api.description.described import answers
+from triage.api.description.described import Answers, answers
+from triage.api.description.shapes import Source
 from triage.api.requests.idempotency import PARAMETER
 from triage.api.requests.values import known_query
 
@@ -22,7 +22,6 @@ OF_A_KEY: Final = (400, 409)
 UNCHANGED: Final = ("Unchanged since the answer with this ETag.", None)
 
 Handler = TypeVar("Handler", bound=Callable[..., Any])
-Answers = Mapping[int, tuple[str, type[BaseModel] | None]]
 
 
 class Add(Protocol):
@@ -33,7 +32,9 @@ class Add(Protocol):
 
 
 class Routes:
-    """The routes under one prefix that tokens of one scope may ask; ``router`` holds them.
+    """The routes under one prefix that tokens of one scope may ask (None: everybody may).
+
+    ``router`` holds them, ``shapes`` are those of their answers.
 
     A route takes the query that its handler takes, and refuses any other. Its refusals follow
     from what it is: 401, 403 and 422 of every route, 429 where requests are counted
@@ -41,28 +42,30 @@ class Routes:
     ``repeatable``; ``refuses`` are the others.
     """
 
-    def __init__(self, prefix: str, tag: str, scope: Scope, *, paced: bool = True) -> None:
+    def __init__(self, prefix: str, tag: str, scope: Scope | None, *, paced: bool = True) -> None:
         self.scope = scope
         self.paced = paced
-        self.router = APIRouter(
-            prefix=prefix, tags=[tag], dependencies=[Depends(admitted(scope, paced=paced))]
-        )
+        self.shapes: list[Source] = []
+        admission = [] if scope is None else [Depends(admitted(scope, paced=paced))]
+        self.router = APIRouter(prefix=prefix, tags=[tag], dependencies=admission)
 
     def get(
         self,
         path: str,
         summary: str,
-        answer: tuple[str, type[BaseModel]],
+        answer: tuple[str, Source | None],
         *,
         etag: bool = False,
+        or_else: Answers | None = None,
         forms: Mapping[str, Mapping[str, Any]] | None = None,
         refuses: tuple[int, ...] = (),
     ) -> Add:
-        """A question. ``forms`` are schemas of further media types of the answer."""
-        ok: Answers = {200: answer, 304: UNCHANGED} if etag else {200: answer}
-        return self._add(
-            "GET", path, summary, answers(*self._refusals(refuses), ok=ok, forms=forms)
-        )
+        """A question. ``or_else`` are other answers by status.
+
+        ``forms`` are schemas of further media types of the answer.
+        """
+        ok: Answers = {200: answer, **({304: UNCHANGED} if etag else {}), **(or_else or {})}
+        return self._add("GET", path, summary, ok, refuses, forms=forms)
 
     def post(
         self,
@@ -81,39 +84,41 @@ class Routes:
         if repeatable:
             refuses += OF_A_KEY
             extra["parameters"] = [PARAMETER]
-        return self._add("POST", path, summary, answers(*self._refusals(refuses), ok=ok), extra)
+        return self._add("POST", path, summary, ok, refuses, extra=extra)
 
     def delete(self, path: str, summary: str, gone: str, *, refuses: tuple[int, ...] = ()) -> Add:
         """A removal, which answers 204 without a body."""
-        ok: Answers = {204: (gone, None)}
-        return self._add("DELETE", path, summary, answers(*self._refusals(refuses), ok=ok))
-
-    def _refusals(self, others: tuple[int, ...]) -> tuple[int, ...]:
-        return OF_A_TOKEN + (OF_A_PACE if self.paced else ()) + others
+        return self._add("DELETE", path, summary, {204: (gone, None)}, refuses)
 
     def _add(
         self,
         method: str,
         path: str,
         summary: str,
-        responses: dict[int | str, dict[str, Any]],
+        ok: Answers,
+        refuses: tuple[int, ...],
+        *,
+        forms: Mapping[str, Mapping[str, Any]] | None = None,
         extra: Mapping[str, Any] | None = None,
     ) -> Add:
+        self.shapes += [form for _, form in ok.values() if form is not None]
+        described: dict[str, Any] = dict(extra or {})
+        if self.scope is not None:
+            refuses += OF_A_TOKEN + (OF_A_PACE if self.paced else ())
+            described.update({"security": [{"token": []}], "x-scope": str(self.scope)})
+
         def add(handler: Handler) -> Handler:
+            strict = known_query(*query_of(path, handler))
             self.router.add_api_route(
                 path,
                 handler,
                 methods=[method],
-                status_code=int(next(iter(responses))),
+                status_code=next(iter(ok)),
                 summary=summary,
-                dependencies=[Depends(known_query(*query_of(path, handler)))],
-                responses=responses,
+                dependencies=[] if self.scope is None else [Depends(strict)],
+                responses=answers(*refuses, ok=ok, forms=forms),
                 response_class=Response,
-                openapi_extra={
-                    "security": [{"token": []}],
-                    "x-scope": str(self.scope),
-                    **(extra or {}),
-                },
+                openapi_extra=described,
             )
             return handler
 

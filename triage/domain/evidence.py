@@ -10,10 +10,10 @@ from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from enum import StrEnum
 from operator import attrgetter
-from typing import Any, Final
+from typing import Any, Final, TypedDict
 
 from triage.domain.category import HARDWARE, Category
-from triage.domain.report import iso_utc
+from triage.domain.wire import Time, iso_utc
 
 __all__ = [
     "KERNEL_KINDS",
@@ -23,6 +23,7 @@ __all__ = [
     "Clock",
     "Evidence",
     "EvidenceRole",
+    "EvidenceRow",
     "Kind",
     "RowOrigin",
     "Stamp",
@@ -285,6 +286,24 @@ class Evidence:
 
 # In the order of the fields, up to the first time.
 BEFORE_ITS_TIMES: Final = attrgetter(*(column.name for column in fields(Evidence)[:-5]))
+
+
+class EvidenceRow(TypedDict):
+    """One dated fact, as `triage parse` prints it. Each kind of row has further keys."""
+
+    artifact: str
+    line: int | None
+    at: Time | None
+    clock: Clock
+    node: str | None
+    rank: int | None
+    kind: str
+    code: int | None
+    gpu: str | None
+    category: str | None
+    role: EvidenceRole
+    signature: str
+    text: str
 
 
 def moment(ns: int | None) -> datetime | None:

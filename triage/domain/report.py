@@ -6,11 +6,12 @@ and the next step.
 """
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from typing import Any
+from datetime import datetime
+from typing import Annotated, Any, ClassVar, Final, Literal
 
 from triage.domain.category import LLAMA3_ROW, Action, Category, Role, VerdictKind
 from triage.domain.progress import ChangeKind, JobProgress
+from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire, iso_utc
 
 __all__ = [
     "MAX_REASONS",
@@ -33,20 +34,13 @@ __all__ = [
     "iso_utc",
 ]
 
-SCHEMA = "triage.report/1"
+SCHEMA: Final = "triage.report/1"
 MAX_REASONS = 8
 """As many reasons as a suspect has at most."""
 
 
-def iso_utc(at: datetime | None) -> str | None:
-    """``at`` as RFC 3339 text in UTC with milliseconds, None as None."""
-    if at is None:
-        return None
-    return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-
-
 @dataclass(frozen=True, slots=True)
-class JobFacts:
+class JobFacts(WireForm):
     """What is known of the job; None where nothing says it."""
 
     job_id: str | None = None
@@ -55,7 +49,7 @@ class JobFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class Because:
+class Because(WireForm):
     """One reason, with its place: ``artifact`` and ``line`` (text files only)."""
 
     detector: str
@@ -64,19 +58,9 @@ class Because:
     line: int | None = None
     at: datetime | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of a report."""
-        return {
-            "detector": self.detector,
-            "text": self.text,
-            "artifact": self.artifact,
-            "line": self.line,
-            "at": iso_utc(self.at),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(WireForm):
     """One node of the ranked answer, or one rank where no map is known."""
 
     position: int
@@ -84,54 +68,36 @@ class Suspect:
     ranks: tuple[int, ...]
     gpus: tuple[str, ...]
     category: Category
-    score: float
+    score: Annotated[Share, Rounded(decimals=4)]
     role: Role
     action: Action
     because: tuple[Because, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of a report."""
-        return {
-            "position": self.position,
-            "node": self.node,
-            "ranks": list(self.ranks),
-            "gpus": list(self.gpus),
-            "category": str(self.category),
-            "score": round(self.score, 4),
-            "role": str(self.role),
-            "action": str(self.action),
-            "because": [reason.to_dict() for reason in self.because],
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Verdict(WireForm):
     """The one sentence and what follows from it."""
+
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "kind", "category", "llama3_category", "confidence", "summary", "action", "cordon", "at",
+    )  # fmt: skip
 
     kind: VerdictKind
     category: Category
-    confidence: float
+    confidence: Annotated[Share, Rounded(decimals=4)]
     summary: str
     action: Action
     cordon: tuple[str, ...] = ()
     at: datetime | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of a report."""
-        return {
-            "kind": str(self.kind),
-            "category": str(self.category),
-            "llama3_category": LLAMA3_ROW[self.category],
-            "confidence": round(self.confidence, 4),
-            "summary": self.summary,
-            "action": str(self.action),
-            "cordon": list(self.cordon),
-            "at": iso_utc(self.at),
-        }
+    @property
+    def llama3_category(self) -> str | None:
+        """Row of the Llama 3 table, None where the table has none."""
+        return LLAMA3_ROW[self.category]
 
 
 @dataclass(frozen=True, slots=True)
-class CollectiveAtFrontier:
+class CollectiveAtFrontier(WireForm):
     """A collective that some members entered and not all finished. Global ranks, ascending."""
 
     pg: str
@@ -142,45 +108,25 @@ class CollectiveAtFrontier:
     missing: tuple[int, ...]
     mismatched: tuple[int, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of a report."""
-        return {
-            "pg": self.pg,
-            "desc": self.desc,
-            "seq_id": self.seq_id,
-            "op": self.op,
-            "waiting": list(self.waiting),
-            "missing": list(self.missing),
-            "mismatched": list(self.mismatched),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Victims:
+class Victims(WireForm):
     """Who only waits."""
 
     ranks: tuple[int, ...] = ()
     nodes: tuple[str, ...] = ()
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of a report."""
-        return {"ranks": list(self.ranks), "nodes": list(self.nodes)}
-
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Refused(WireForm):
     """A file that was not read, and why."""
 
     artifact: str
     why: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of a report."""
-        return {"artifact": self.artifact, "why": self.why}
-
 
 @dataclass(frozen=True, slots=True)
-class Coverage:
+class Coverage(WireForm):
     """What the answer rests on, and what it could not see."""
 
     ranks_expected: int | None = None
@@ -191,19 +137,6 @@ class Coverage:
     lines_read: int = 0
     lines_not_understood: int = 0
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of a report."""
-        return {
-            "ranks_expected": self.ranks_expected,
-            "dumps_read": self.dumps_read,
-            "ranks_without_dump": list(self.ranks_without_dump),
-            "partial": [one.to_dict() for one in self.partial],
-            "unreadable": [one.to_dict() for one in self.unreadable],
-            "lines_read": self.lines_read,
-            "lines_not_understood": self.lines_not_understood,
-            "notes": list(self.notes),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,7 +192,7 @@ class Waits:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class Moment(WireForm):
     """One entry of the time line: the first root evidence of a node, or the stop itself.
 
     ``kind`` is the family of the signature, or ``stop`` and ``end``; ``error_s`` is how
@@ -272,7 +205,7 @@ class Moment:
     kind: str
     category: Category | None
     text: str
-    error_s: float = 0.0
+    error_s: Annotated[float, UNSENT] = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -293,8 +226,12 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(WireForm):
     """Everything that is said about one incident."""
+
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "schema", "job", "verdict", "suspects", "groups", "victims", "coverage",
+    )  # fmt: skip
 
     job: JobFacts
     verdict: Verdict
@@ -308,9 +245,19 @@ class Answer:
     missing: Missing = field(default_factory=Missing)
     progress: JobProgress | None = None
 
+    @property
+    def schema(self) -> Literal["triage.report/1"]:
+        """Name and version of the wire form."""
+        return SCHEMA
+
+    @property
+    def groups(self) -> tuple[CollectiveAtFrontier, ...]:
+        """The collectives, under the name that reports give them."""
+        return self.collectives
+
     def to_dict(self) -> dict[str, Any]:
         """The wire form: exactly what ``triage analyze --format json`` prints."""
-        return {**self.parts(), **self.course()}
+        return {**as_wire(self), **self.course()}
 
     def course(self) -> dict[str, Any]:
         """How the job moved, where its logs tell it; ``slow`` where its steps became slower."""
@@ -325,19 +272,3 @@ class Answer:
                 "share": round(slower.after / slower.before - 1, 4),
             }
         return told
-
-    def parts(self) -> dict[str, Any]:
-        """What every report holds."""
-        return {
-            "schema": SCHEMA,
-            "job": {
-                "job_id": self.job.job_id,
-                "world_size": self.job.world_size,
-                "num_nodes": self.job.num_nodes,
-            },
-            "verdict": self.verdict.to_dict(),
-            "suspects": [suspect.to_dict() for suspect in self.suspects],
-            "groups": [collective.to_dict() for collective in self.collectives],
-            "victims": self.victims.to_dict(),
-            "coverage": self.coverage.to_dict(),
-        }

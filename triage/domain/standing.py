@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
+
+from triage.domain.wire import Count, Key, Rounded, SentAs, WireForm
 
 __all__ = [
     "NO_STANDINGS",
@@ -19,11 +21,14 @@ __all__ = [
     "Prior",
     "RepeatedPart",
     "Standing",
+    "StandingsForm",
     "prior_from",
 ]
 
 SCHEMA = "triage.standings/1"
 MAX_TEXT = 300
+# More would be noise of the arithmetic.
+SIX_DIGITS: Final = Rounded(digits=6)
 
 
 class Grade(StrEnum):
@@ -44,7 +49,7 @@ class PartKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class RepeatedPart:
+class RepeatedPart(WireForm):
     """A part that several interruptions name: of one node, or a leaf switch over several nodes.
 
     ``node`` is None for a leaf switch; ``nodes`` are those that stood as suspects. ``p_value``
@@ -55,29 +60,15 @@ class RepeatedPart:
     name: str
     node: str | None
     nodes: tuple[str, ...]
-    interruptions: int
-    expected: float | None
-    p_value: float | None
-    q_value: float | None
+    interruptions: Count
+    expected: Annotated[float | None, SIX_DIGITS]
+    p_value: Annotated[float | None, SIX_DIGITS]
+    q_value: Annotated[float | None, SIX_DIGITS]
     text: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of standings."""
-        return {
-            "kind": str(self.kind),
-            "name": self.name,
-            "node": self.node,
-            "nodes": list(self.nodes),
-            "interruptions": self.interruptions,
-            "expected": rounded(self.expected),
-            "p_value": rounded(self.p_value),
-            "q_value": rounded(self.q_value),
-            "text": self.text,
-        }
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(WireForm):
     """One node. Rates are per 1,000 node-days in runs; the window is that of the test.
 
     ``strikes`` are interruptions of the window in which it stood as a suspect, those of one
@@ -95,40 +86,36 @@ class Standing:
     node: str
     grade: Grade
     reasons: tuple[str, ...]
-    strikes: int = 0
-    blame: float = 0.0
-    expected: float = 0.0
-    exposure_days: float = 0.0
-    p_value: float | None = None
-    q_value: float | None = None
-    score: float | None = None
-    rate: float | None = None
-    rate_low: float | None = None
-    rate_high: float | None = None
+    strikes: Count = 0
+    blame: Annotated[float, SIX_DIGITS] = 0.0
+    expected: Annotated[float, SIX_DIGITS] = 0.0
+    exposure_days: Annotated[float, SIX_DIGITS] = 0.0
+    p_value: Annotated[float | None, SIX_DIGITS] = None
+    q_value: Annotated[float | None, SIX_DIGITS] = None
+    score: Annotated[float | None, SIX_DIGITS] = None
+    rate: Annotated[float | None, SIX_DIGITS, Key("rate_per_1000_node_days")] = None
+    rate_low: Annotated[float | None, SIX_DIGITS] = None
+    rate_high: Annotated[float | None, SIX_DIGITS] = None
     part: str | None = None
     leaf_switch: str | None = None
     rack: str | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        """Its object in the JSON of standings."""
-        return {
-            "node": self.node,
-            "grade": str(self.grade),
-            "reasons": list(self.reasons),
-            "strikes": self.strikes,
-            "blame": rounded(self.blame),
-            "expected": rounded(self.expected),
-            "exposure_days": rounded(self.exposure_days),
-            "p_value": rounded(self.p_value),
-            "q_value": rounded(self.q_value),
-            "score": rounded(self.score),
-            "rate_per_1000_node_days": rounded(self.rate),
-            "rate_low": rounded(self.rate_low),
-            "rate_high": rounded(self.rate_high),
-            "part": self.part,
-            "leaf_switch": self.leaf_switch,
-            "rack": self.rack,
-        }
+
+class StandingsForm(TypedDict):
+    """The worst nodes, how many stand how, and what they were held against."""
+
+    schema: str
+    counts: Annotated[dict[str, int], SentAs(dict[Grade, Count])]
+    fleet_rate_per_1000_node_days: float | None
+    prior: dict[str, float | None]
+    num_tested: Count
+    window_days: float
+    half_life_days: float
+    false_discovery_rate: float
+    nodes: Annotated[list[dict[str, Any]], SentAs(list[Standing])]
+    parts: Annotated[list[dict[str, Any]], SentAs(list[RepeatedPart])]
+    leaves: list[dict[str, Any]]
+    notes: list[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,13 +160,16 @@ class FleetStandings:
             {"leaf_switch": name, "counts": dict(sorted(by_leaf[name].items()))} for name in order
         ]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> StandingsForm:
         """Its object in the JSON of standings."""
         return {
             "schema": SCHEMA,
             "counts": self.counts(),
-            "fleet_rate_per_1000_node_days": rounded(self.fleet_rate),
-            "prior": {"shape": rounded(self.prior_shape), "node_days": rounded(self.prior_days)},
+            "fleet_rate_per_1000_node_days": SIX_DIGITS.of(self.fleet_rate),
+            "prior": {
+                "shape": SIX_DIGITS.of(self.prior_shape),
+                "node_days": SIX_DIGITS.of(self.prior_days),
+            },
             "num_tested": self.num_tested,
             "window_days": self.window_days,
             "half_life_days": self.half_life_days,
@@ -218,8 +208,3 @@ def prior_from(raw: Mapping[str, Any]) -> Prior | None:
     if not isinstance(text, str) or not isinstance(grade, str) or grade not in set(Grade):
         return None
     return Prior(Grade(grade), text[:MAX_TEXT])
-
-
-def rounded(value: float | None) -> float | None:
-    """Six digits that count: more would be noise of the arithmetic."""
-    return None if value is None else float(f"{value:.6g}")

@@ -6,7 +6,6 @@ from typing import Final
 from fastapi import FastAPI
 
 from triage.api.app import Parts, build_app
-from triage.api.description.schemas import OUTGOING
 from triage.api.routers import (
     hooks,
     incident_lists,
@@ -17,7 +16,6 @@ from triage.api.routers import (
     subscriptions,
     uploads,
 )
-from triage.fleet.api.check_schemas import CHECKS
 from triage.fleet.api.metrics import FleetGauges
 from triage.fleet.api.routers import (
     checks,
@@ -28,7 +26,6 @@ from triage.fleet.api.routers import (
     plans,
     telemetry,
 )
-from triage.fleet.api.schemas import FLEET
 from triage.fleet.render.page.style import FLEET_CSS
 from triage.fleet.services.gauges import read_figures
 from triage.fleet.web.routers import fleet as fleet_pages
@@ -40,17 +37,16 @@ __all__ = ["create_app"]
 
 ROUTES: Final = (
     hooks.routes, job_ended.routes, uploads.routes, incidents.routes, incident_lists.routes,
-    resolution.routes, incidents.waiting, nodes.routes, subscriptions.routes, imports.routes,
-    fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading, telemetry.routes,
+    resolution.routes, incidents.waiting, nodes.routes, subscriptions.routes, operations.routes,
+    imports.routes, fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading,
+    telemetry.routes,
 )  # fmt: skip
-ROUTERS: Final = (*(routes.router for routes in ROUTES), operations.router)
 PAGES: Final = (*mount.ROUTERS, node_pages.router, fleet_pages.router)
-SHAPES: Final = (*OUTGOING, *FLEET, *CHECKS)
 
 
 def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
     """The whole HTTP interface over a context; see :func:`triage.api.app.build_app`."""
     gauges = [FleetGauges(partial(read_figures, ctx))]
-    app = build_app(ctx, Parts(ROUTERS, PAGES, SHAPES, gauges), open_access=open_access)
+    app = build_app(ctx, Parts(ROUTES, PAGES, gauges), open_access=open_access)
     mount.add_to(app, {"fleet.css": FLEET_CSS})
     return app

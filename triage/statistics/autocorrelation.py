@@ -6,15 +6,14 @@ are worth fewer.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from triage.domain.arrays import F64
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate
-from triage.statistics.wire import as_wire
 
 __all__ = ["Agreement", "agreement", "lag_one"]
 
@@ -24,7 +23,7 @@ HIGHEST = 0.999
 
 
 @dataclass(frozen=True, slots=True)
-class Agreement:
+class Agreement(WireForm):
     """``correlation`` of two series with its interval; ``p_value`` of none at all.
 
     ``worth`` is the number of independent samples that they are worth.
@@ -33,10 +32,6 @@ class Agreement:
     correlation: Estimate
     p_value: float | None
     worth: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def lag_one(hours: F64, values: F64) -> float:

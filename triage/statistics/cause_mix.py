@@ -8,15 +8,14 @@ too small for it are pooled.
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from triage.domain.category import LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_PARENT, LLAMA3_UNEXPECTED, Parent
+from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
-from triage.statistics.wire import as_wire
 
 __all__ = ["CauseMix", "CauseRow", "cause_mix", "rows_of", "share"]
 
@@ -36,16 +35,16 @@ class CauseRow:
 
     row: str
     parent: Parent
-    count: int
+    count: Count
     share: Estimate
-    llama3_count: int
-    llama3_share: float
+    llama3_count: Count
+    llama3_share: Share
     p_value: float | None
     differs: bool | None
 
 
 @dataclass(frozen=True, slots=True)
-class CauseMix:
+class CauseMix(WireForm):
     """The table, and one test of it as a whole.
 
     ``count`` is what stands in a row; ``without_row`` counts interruptions with no cause known,
@@ -54,17 +53,13 @@ class CauseMix:
     """
 
     rows: tuple[CauseRow, ...]
-    count: int
-    without_row: int
+    count: Count
+    without_row: Count
     chi_square: float | None
     freedom: int | None
     p_value: float | None
     pooled: tuple[str, ...]
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def rows_of(causes: Iterable[Category | None]) -> tuple[dict[str, int], int]:

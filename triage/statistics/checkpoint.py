@@ -7,11 +7,10 @@ Computer Systems 22, 2006), equation 37. Everything is in seconds; losses are sh
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
-from triage.statistics.wire import as_wire
 
 __all__ = ["CheckpointPlan", "checkpoint_plan", "daly_s", "loss", "young_s"]
 
@@ -47,7 +46,7 @@ def loss(
 
 
 @dataclass(frozen=True, slots=True)
-class CheckpointPlan:
+class CheckpointPlan(WireForm):
     """What one cost of a checkpoint asks for; intervals follow from that of the MTTI.
 
     ``loss`` is at Young's interval, with the restart; ``loss_without_restart`` is what
@@ -60,10 +59,6 @@ class CheckpointPlan:
     daly: Estimate
     loss: Estimate
     loss_without_restart: Estimate
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def checkpoint_plan(cost_s: float, mtti: Estimate, *, restart_s: float = 0.0) -> CheckpointPlan:

@@ -5,17 +5,16 @@ Given k1 + k2 events in all, k1 is binomial with share T1 / (T1 + T2) where the 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
-from triage.statistics.wire import as_wire
 
 __all__ = ["Comparison", "compare_rates"]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(WireForm):
     """``ratio`` is the first rate over the second; ``p_value`` is two-sided.
 
     ``differs`` is True below 1 - level. None where there is nothing to compare.
@@ -28,10 +27,6 @@ class Comparison:
     ratio: Estimate
     p_value: float | None
     differs: bool | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def compare_rates(

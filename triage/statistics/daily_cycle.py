@@ -9,16 +9,16 @@ is peak to peak: twice the amplitude A.
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import numpy.typing as npt
 
 from triage.domain.arrays import F64
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.autocorrelation import lag_one
 from triage.statistics.estimate import LEVEL, Estimate
-from triage.statistics.wire import as_wire
 
 __all__ = ["FALSE_ALARM", "DailyCycle", "amplitude_error", "daily_cycle", "samples_needed"]
 
@@ -37,7 +37,7 @@ DAY_H: Final = 24.0
 
 
 @dataclass(frozen=True, slots=True)
-class DailyCycle:
+class DailyCycle(WireForm):
     """``amplitude`` is A over the mean (half of peak to peak), ``peak_hour`` when it is highest.
 
     ``found`` is True when both p-values are below 1 %; a swing that was not found is not zero,
@@ -54,10 +54,6 @@ class DailyCycle:
     autocorrelation: float | None
     days: float
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def amplitude_error(noise: float, samples: int, *, autocorrelation: float = 0.0) -> float:

@@ -7,15 +7,14 @@ counts would, and a Poisson interval promises too much.
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from triage.domain.arrays import F64, I64
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
 from triage.statistics.rates import count_bounds, mtti, rate
-from triage.statistics.wire import as_wire
 
 __all__ = ["Dispersion", "dispersion", "wider_bounds", "wider_mtti", "wider_rate"]
 
@@ -27,7 +26,7 @@ CLEAR = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Dispersion:
+class Dispersion(WireForm):
     """Variance over mean of the counts of windows: 1 for Poisson, above it in clusters.
 
     ``index`` and ``p_value`` are None where the windows are too few. ``window_days`` is how
@@ -46,10 +45,6 @@ class Dispersion:
     def factor(self) -> float:
         """What a variance is to be multiplied with: 1 where nothing is clustered."""
         return self.index if self.clustered and self.index is not None else 1.0
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def dispersion(

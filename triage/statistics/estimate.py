@@ -7,10 +7,10 @@ rate. Where no event was seen there is a bound and no estimate.
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Annotated, Final
 
+from triage.domain.wire import Share, WireForm
 from triage.errors import UsageError
-from triage.statistics.wire import as_wire
 
 __all__ = ["LEVEL", "NOTHING_SEEN", "NO_EXPOSURE", "Estimate", "checked_level"]
 
@@ -21,7 +21,7 @@ NO_EXPOSURE: Final = "no exposure is known: nothing can be estimated"
 
 
 @dataclass(frozen=True, slots=True)
-class Estimate:
+class Estimate(WireForm):
     """A figure in ``unit`` with a two-sided interval at ``level``.
 
     ``value`` is None where nothing was seen; ``low`` or ``high`` is None where the data set no
@@ -32,14 +32,10 @@ class Estimate:
     value: float | None
     low: float | None
     high: float | None
-    n: int
+    n: Annotated[int, "Events, or samples, behind it."]
     unit: str
-    level: float = LEVEL
+    level: Share = LEVEL
     notes: tuple[str, ...] = field(default=())
-
-    def to_dict(self) -> dict[str, Any]:
-        """Keys ``value``, ``low``, ``high``, ``n``, ``unit``, ``level``, ``notes``."""
-        return as_wire(self)
 
     def growing(self, change: Callable[[float], float], unit: str) -> "Estimate":
         """``change`` of the figure and its bounds, for a change that grows with its argument."""

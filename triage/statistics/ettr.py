@@ -6,14 +6,14 @@ Research Clusters" (arXiv 2410.21680), the expected ETTR.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from triage.domain.arrays import F64, I64, Flags
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
-from triage.statistics.wire import as_wire
 
 __all__ = [
     "VALID_LOSS",
@@ -33,16 +33,12 @@ DAY_S: Final = 86_400.0
 
 
 @dataclass(frozen=True, slots=True)
-class Ettr:
+class Ettr(WireForm):
     """``share`` in [0, 1]; ``loss`` is N r (u0 + dt/2), which ``valid`` bounds by 0.25."""
 
     share: float
     loss: float
     valid: bool
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def expected_ettr(
@@ -93,7 +89,7 @@ def downtime_budget_min(hours: float, interruptions: int, *, wanted: float = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class MeasuredEttr:
+class MeasuredEttr(WireForm):
     """Measured over runs: ``share`` = productive over wall, with an interval over runs.
 
     ``redone_hours`` is work that was lost and done again, ``waiting_hours`` the time between
@@ -106,10 +102,6 @@ class MeasuredEttr:
     redone_hours: float
     restart_hours: float
     waiting_hours: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,13 +8,12 @@ Source: J. H. Zar, Biostatistical Analysis, circular distributions (its p-value 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from triage.domain.arrays import F64
+from triage.domain.wire import WireForm
 from triage.statistics.estimate import LEVEL, Estimate
-from triage.statistics.wire import as_wire
 
 __all__ = ["HoursOfDay", "rayleigh"]
 
@@ -22,7 +21,7 @@ MIN_EVENTS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class HoursOfDay:
+class HoursOfDay(WireForm):
     """``counts`` by hour (24), ``strength`` R in [0, 1], and the hour that events gather at.
 
     ``peak_hour`` may have a low above its high where the interval goes over midnight; it has
@@ -35,10 +34,6 @@ class HoursOfDay:
     peak_hour: Estimate
     p_value: float | None
     notes: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def rayleigh(hours: Sequence[float] | F64) -> HoursOfDay:

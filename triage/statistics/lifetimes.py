@@ -7,14 +7,13 @@ time has nothing to do with its failing.
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from triage.domain.arrays import F64, I64, Flags
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import LEVEL, Estimate, checked_level
-from triage.statistics.wire import as_wire
 
 __all__ = ["Survival", "WeibullShape", "kaplan_meier", "weibull_shape"]
 
@@ -24,7 +23,7 @@ SHAPES = (0.05, 50.0)
 
 
 @dataclass(frozen=True, slots=True)
-class Survival:
+class Survival(WireForm):
     """A curve: at ``times`` the share that lived longer falls to ``alive``, in its band.
 
     The band is Greenwood's on the log-log scale, point by point. ``median`` has no value where
@@ -38,10 +37,6 @@ class Survival:
     median: Estimate
     num_failed: int
     num_censored: int
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def kaplan_meier(
@@ -97,7 +92,7 @@ def _band(alive: F64, deaths: I64, at_risk: I64, outside: float) -> tuple[F64, F
 
 
 @dataclass(frozen=True, slots=True)
-class WeibullShape:
+class WeibullShape(WireForm):
     """``shape`` below 1: what has just started fails most; above 1: things wear out.
 
     ``scale`` is the characteristic time (63 % failed). ``reading`` is ``infant mortality``,
@@ -107,10 +102,6 @@ class WeibullShape:
     shape: Estimate
     scale: float | None
     reading: str | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def weibull_shape(times: F64, failed: Flags, *, level: float = LEVEL) -> WeibullShape:

@@ -7,11 +7,11 @@ as often on twice the GPUs, so the part of a job's own is projected apart where 
 
 import math
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Annotated, Final
 
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
 from triage.statistics.estimate import Estimate
-from triage.statistics.wire import as_wire
 
 __all__ = ["FAR", "SIZES", "Projection", "mtti_at", "mtti_from_node_rate", "project", "survival"]
 
@@ -25,7 +25,7 @@ SIZES: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class Projection(WireForm):
     """One size of job: ``mtti`` in hours when everything grows with N.
 
     ``software_fixed`` keeps the causes that do not grow with N at their rate a job-hour; None
@@ -34,12 +34,10 @@ class Projection:
 
     num_gpus: int
     mtti: Estimate
-    software_fixed: float | None
+    software_fixed: Annotated[
+        float | None, "Hours, if software stops it no more often than the jobs seen."
+    ]
     warnings: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def mtti_at(gpu_hour_rate: Estimate, num_gpus: int) -> Estimate:

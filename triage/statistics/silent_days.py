@@ -5,12 +5,11 @@ expected once in six years. So a silent day says more of the records than of the
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from triage.domain.arrays import F64, I64
-from triage.statistics.wire import as_wire
+from triage.domain.wire import WireForm
 
 __all__ = ["SilentDays", "silence", "silent_days"]
 
@@ -21,7 +20,7 @@ MOST = 60
 
 
 @dataclass(frozen=True, slots=True)
-class SilentDays:
+class SilentDays(WireForm):
     """Days by their number of interruptions, and those that are too quiet.
 
     ``observed[k]`` and ``expected[k]`` count days with k interruptions; the last holds all above
@@ -35,10 +34,6 @@ class SilentDays:
     days: tuple[int, ...]
     likelihood: float | None
     quiet_day: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def silence(expected: float, factor: float = 1.0) -> float:

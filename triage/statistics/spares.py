@@ -6,10 +6,10 @@ each node is up with one probability, whatever its history.
 """
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
+from triage.domain.wire import WireForm
 from triage.errors import UsageError
-from triage.statistics.wire import as_wire
 
 __all__ = [
     "CONFIDENCES",
@@ -24,7 +24,7 @@ CONFIDENCES: Final = (0.95, 0.99, 0.999)
 
 
 @dataclass(frozen=True, slots=True)
-class Spares:
+class Spares(WireForm):
     """Spare nodes that suffice with each of ``CONFIDENCES``.
 
     ``mean_down`` is how many nodes are away at once on average; ``percent`` is the 99 % figure
@@ -37,10 +37,6 @@ class Spares:
     at_99: int
     at_999: int
     percent: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        return as_wire(self)
 
 
 def spares_in_repair(num_nodes: int, per_node_day: float, repair_days: float) -> Spares:

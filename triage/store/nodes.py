@@ -1,7 +1,7 @@
 """A node's history over all incidents, beside what is usual in the fleet."""
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict, cast
 
 from sqlalchemy import Select, and_, func, select
 from sqlalchemy.orm import Session
@@ -10,9 +10,9 @@ from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
 from triage.analysis.facts.part import named_by
 from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole
-from triage.domain.report import iso_utc
+from triage.domain.wire import SentAs, Time, iso_utc
 
-__all__ = ["history"]
+__all__ = ["NodeHistory", "history"]
 
 WINDOW: Final = timedelta(days=30)
 MAX_INCIDENTS: Final = 200
@@ -23,7 +23,59 @@ MAX_ROWS: Final = 5_000
 ERROR: Final = (Evidence.kind, Evidence.code, Evidence.gpu, Evidence.category, Evidence.signature)
 
 
-def history(session: Session, name: str, now: datetime | None = None) -> dict[str, Any] | None:
+class NodeIncident(TypedDict):
+    """One incident that named the node among its suspects."""
+
+    incident_id: str
+    job_id: str
+    created_at: Time | None
+    position: int
+    role: str
+    category: str
+    score: float
+    gpus: list[str]
+    part: str | None
+    resolved_as: str | None
+    resolved_node: str | None
+
+
+class NodeError(TypedDict):
+    """One error of the node, over all incidents."""
+
+    kind: str
+    code: int | None
+    gpu: str | None
+    category: str | None
+    signature: str
+    count: int
+    incidents: int
+    first_at: Time | None
+    last_at: Time | None
+
+
+class NodeRate(TypedDict):
+    """How often the node was the culprit within the window, beside a node of the fleet."""
+
+    window_days: int
+    incidents: int
+    fleet_nodes: int
+    fleet_mean: float
+    ratio: float | None
+
+
+class NodeHistory(TypedDict):
+    """A node's history."""
+
+    node: str
+    clusters: list[str]
+    first_seen_at: Annotated[str | None, SentAs(Time)]
+    last_seen_at: Annotated[str | None, SentAs(Time)]
+    incidents: list[NodeIncident]
+    errors: list[NodeError]
+    rate: NodeRate
+
+
+def history(session: Session, name: str, now: datetime | None = None) -> NodeHistory | None:
     """What is known of a node: its incidents, its distinct errors, its rate against the fleet.
 
     None for a node that nothing has named yet. Counts are over the last 30 days.
@@ -48,7 +100,7 @@ def history(session: Session, name: str, now: datetime | None = None) -> dict[st
     }
 
 
-def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
+def incidents_of(session: Session, name: str) -> list[NodeIncident]:
     # Ids sort by the time they were made: the index alone tells which are the newest.
     newest = (
         select(Suspect.incident_id, Suspect.position)
@@ -89,7 +141,7 @@ def incidents_of(session: Session, name: str) -> list[dict[str, Any]]:
     ]
 
 
-def errors_of(session: Session, name: str) -> list[dict[str, Any]]:
+def errors_of(session: Session, name: str) -> list[NodeError]:
     """Of the newest rows, so that a node that floods its log is answered as soon as others.
 
     Counted by incident first: to count distinct ones, PostgreSQL would sort all rows.
@@ -126,7 +178,7 @@ def errors_of(session: Session, name: str) -> list[dict[str, Any]]:
         .order_by(func.count().desc(), last.desc(), *key)
         .limit(MAX_ERRORS)
     )
-    return [
+    rows = [
         {
             **row,
             "count": int(row["count"]),
@@ -135,9 +187,10 @@ def errors_of(session: Session, name: str) -> list[dict[str, Any]]:
         }
         for row in session.execute(by_error).mappings()
     ]
+    return cast("list[NodeError]", rows)
 
 
-def rate_of(session: Session, name: str, now: datetime) -> dict[str, Any]:
+def rate_of(session: Session, name: str, now: datetime) -> NodeRate:
     """How often it was the culprit, and how often a node of the fleet is on average."""
     since = now - WINDOW
     as_culprit = (

@@ -2,10 +2,11 @@
 
 from dataclasses import dataclass, fields
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from triage.domain.answer_wire import answer_from_bytes
-from triage.domain.report import Answer, iso_utc
+from triage.domain.category import Category
+from triage.domain.report import Answer, Verdict
 from triage.domain.states import (
     ArtifactState,
     DeliveryState,
@@ -13,6 +14,7 @@ from triage.domain.states import (
     WorkKind,
     WorkState,
 )
+from triage.domain.wire import UNSENT, Key, SentAs, WireForm
 from triage.errors import Corrupt, Unavailable
 
 __all__ = [
@@ -44,28 +46,18 @@ def view_of(view: type[V], row: object, **given: Any) -> V:  # noqa: ANN401
 
 
 @dataclass(frozen=True, slots=True)
-class ResolutionView:
+class ResolutionView(WireForm):
     """What it turned out to be."""
 
-    category: str
+    category: Annotated[str, SentAs(Category)]
     node: str | None
     note: str | None
-    said_by: str
+    said_by: Annotated[str, Key("by"), "Id of the token that said it, or `local`."]
     resolved_at: datetime
-
-    def to_dict(self) -> dict[str, Any]:
-        """Its fields under their names, but ``by`` for ``said_by``; the time as RFC 3339."""
-        return {
-            "category": self.category,
-            "node": self.node,
-            "note": self.note,
-            "by": self.said_by,
-            "resolved_at": iso_utc(self.resolved_at),
-        }
 
 
 @dataclass(frozen=True, slots=True)
-class IncidentView:
+class IncidentView(WireForm):
     """One incident, without its report."""
 
     id: str
@@ -74,38 +66,19 @@ class IncidentView:
     state: IncidentState
     revision: int
     provisional: bool
-    verdict: dict[str, Any] | None
-    coverage: dict[str, Any] | None
+    verdict: Annotated[dict[str, Any] | None, SentAs(Verdict | None)]
+    coverage: Annotated[dict[str, Any] | None, SentAs(dict[str, Any] | None)]
     resolution: ResolutionView | None
     created_at: datetime
     settled_at: datetime | None
-    updated_at: datetime
+    updated_at: Annotated[datetime, UNSENT]
     reason: str | None
     num_artifacts: int
     expected_artifacts: int | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form, as in contract section 5."""
-        return {
-            "id": self.id,
-            "job_id": self.job_id,
-            "cluster": self.cluster,
-            "state": str(self.state),
-            "revision": self.revision,
-            "provisional": self.provisional,
-            "verdict": self.verdict,
-            "coverage": self.coverage,
-            "resolution": None if self.resolution is None else self.resolution.to_dict(),
-            "created_at": iso_utc(self.created_at),
-            "settled_at": iso_utc(self.settled_at),
-            "reason": self.reason,
-            "num_artifacts": self.num_artifacts,
-            "expected_artifacts": self.expected_artifacts,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class ArtifactView:
+class ArtifactView(WireForm):
     """One uploaded file, where its bytes lie, and what became of it.
 
     ``identity`` is unique in its incident. ``position`` and ``stored_bytes`` say where in the
@@ -115,43 +88,26 @@ class ArtifactView:
 
     id: str
     incident_id: str
-    identity: str
+    identity: Annotated[str, UNSENT]
     node: str | None
     rank: int | None
     kind: str
     filename: str
     sha256: str
-    size_bytes: int
-    position: int
-    stored_bytes: int
+    size_bytes: Annotated[int, Key("bytes")]
+    position: Annotated[int, UNSENT]
+    stored_bytes: Annotated[int, UNSENT]
     state: ArtifactState
     reason: str | None
-    redacted: dict[str, int]
+    redacted: Annotated[dict[str, int], "Secrets cut out before it was kept, by kind."]
     created_at: datetime
-    blob_key: str | None
-    tries: int = 0
+    blob_key: Annotated[str | None, UNSENT]
+    tries: Annotated[int, UNSENT] = 0
 
     @property
     def name(self) -> str:
         """Its name in reports."""
         return name_in_reports(self.node, self.filename)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form, as in contract section 5."""
-        return {
-            "id": self.id,
-            "incident_id": self.incident_id,
-            "node": self.node,
-            "rank": self.rank,
-            "kind": self.kind,
-            "filename": self.filename,
-            "sha256": self.sha256,
-            "bytes": self.size_bytes,
-            "state": str(self.state),
-            "reason": self.reason,
-            "redacted": self.redacted,
-            "created_at": iso_utc(self.created_at),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,48 +153,35 @@ class KeyView:
 
 
 @dataclass(frozen=True, slots=True)
-class SubscriptionView:
+class SubscriptionView(WireForm):
     """One receiver. ``secrets`` are shown only when it is made."""
 
     id: str
     kind: str
     url: str
-    routing_key: str | None
-    secrets: tuple[str, ...]
+    routing_key: Annotated[str | None, UNSENT]
+    secrets: Annotated[tuple[str, ...], UNSENT]
     events: tuple[str, ...]
-    incident_id: str | None
+    incident_id: Annotated[str | None, UNSENT]
     created_at: datetime
     disabled_at: datetime | None
     disabled_why: str | None
     failing_since: datetime | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form, without secrets."""
-        return {
-            "id": self.id,
-            "kind": self.kind,
-            "url": self.url,
-            "events": list(self.events),
-            "created_at": iso_utc(self.created_at),
-            "disabled_at": iso_utc(self.disabled_at),
-            "disabled_why": self.disabled_why,
-            "failing_since": iso_utc(self.failing_since),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class DeliveryView:
+class DeliveryView(WireForm):
     """One message to one receiver and how far it came."""
 
     id: str
     subscription_id: str
     incident_id: str | None
     revision: int
-    event: str
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: bytes
+    event: Annotated[str, Key("type")]
+    method: Annotated[str, UNSENT]
+    url: Annotated[str, UNSENT]
+    headers: Annotated[dict[str, str], UNSENT]
+    body: Annotated[bytes, UNSENT]
     state: DeliveryState
     attempts: int
     next_at: datetime | None
@@ -248,25 +191,6 @@ class DeliveryView:
     created_at: datetime
     tried_at: datetime | None
     delivered_at: datetime | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """What the API shows of it: no address, headers or body; ``type`` is the event."""
-        return {
-            "id": self.id,
-            "subscription_id": self.subscription_id,
-            "incident_id": self.incident_id,
-            "revision": self.revision,
-            "type": self.event,
-            "state": str(self.state),
-            "attempts": self.attempts,
-            "next_at": iso_utc(self.next_at),
-            "last_status": self.last_status,
-            "last_error": self.last_error,
-            "latency_ms": self.latency_ms,
-            "created_at": iso_utc(self.created_at),
-            "tried_at": iso_utc(self.tried_at),
-            "delivered_at": iso_utc(self.delivered_at),
-        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@
 
 from collections.abc import Iterable, Mapping
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Annotated, Final, NotRequired, TypedDict
 from urllib.parse import quote
 
 import orjson
@@ -14,9 +14,10 @@ from starlette.responses import Response
 
 from triage import errors
 from triage.api.answers import refusals
+from triage.domain.wire import Keywords
 from triage.errors import Place, Refusal
 
-__all__ = ["INTERNAL_TITLE", "KINDS", "MEDIA_TYPE", "answer_refusal", "problem", "slug"]
+__all__ = ["INTERNAL_TITLE", "KINDS", "MEDIA_TYPE", "Problem", "answer_refusal", "problem", "slug"]
 
 MEDIA_TYPE: Final = "application/problem+json"
 INTERNAL_TITLE: Final = "Internal error"
@@ -29,6 +30,32 @@ KINDS: Final[tuple[type[Refusal], ...]] = (
     errors.TooLarge, errors.Unsupported, errors.Unprocessable, errors.TooMany,
     errors.Unavailable, errors.StorageFull,
 )  # fmt: skip
+
+
+ProblemError = TypedDict(
+    "ProblemError",
+    {
+        "pointer": NotRequired[Annotated[str, "JSON pointer into the body."]],
+        "parameter": NotRequired[Annotated[str, "Name of a parameter or header."]],
+        "in": NotRequired[Annotated[str, Keywords(enum=["query", "path", "header"])]],
+        "place": NotRequired[str],
+        "message": str,
+    },
+)
+ProblemError.__doc__ = "One wrong place of a request."
+
+
+class Problem(TypedDict):
+    """An RFC 9457 problem document."""
+
+    type: Annotated[str, "Where /docs explains this kind of problem."]
+    title: str
+    status: int
+    detail: str
+    instance: str
+    errors: list[ProblemError]
+    hint: NotRequired[Annotated[str, "What to do next."]]
+    request_id: NotRequired[Annotated[str, "Stands in the log of the service."]]
 
 
 def slug(title: str) -> str:
@@ -47,7 +74,7 @@ def problem(
     headers: Mapping[str, str] | None = None,
 ) -> Response:
     """A problem document about this request."""
-    body: dict[str, Any] = {
+    body: Problem = {
         "type": f"/docs#problem-{slug(title)}",
         "title": title,
         "status": status,
@@ -66,7 +93,7 @@ def problem(
     )  # fmt: skip
 
 
-def error_at(place: Place) -> dict[str, str]:
+def error_at(place: Place) -> ProblemError:
     """``body/3/name`` as a JSON pointer, ``query/rank`` as the name of a parameter."""
     source, _, name = sound(place.where).partition("/")
     message = sound(place.message)

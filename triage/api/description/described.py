@@ -3,14 +3,13 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from pydantic import BaseModel
-
 from triage.api.answers.problems import KINDS, MEDIA_TYPE
 from triage.api.description.examples import EXAMPLES
-from triage.api.description.schemas import Page
+from triage.api.description.shapes import Shape, Source, name_of
 
-__all__ = ["ALWAYS", "BINARY", "TEXT", "answers", "binary_body", "json_body", "reference"]
+__all__ = ["BINARY", "TEXT", "Answers", "answers", "binary_body", "json_body", "reference"]
 
+Answers = Mapping[int, tuple[str, Source | None]]
 TITLES: Final = {kind.status: kind.title for kind in KINDS}
 # Whatever the route: the service itself may fail.
 ALWAYS: Final = (500, 503)
@@ -33,7 +32,7 @@ def reference(name: str) -> dict[str, Any]:
 
 def answers(
     *refused: int,
-    ok: Mapping[int, tuple[str, type[BaseModel] | None]],
+    ok: Answers,
     forms: Mapping[str, Mapping[str, Any]] | None = None,
 ) -> dict[int | str, dict[str, Any]]:
     """``responses`` of a route: its good answers by status, and the refusals that can come.
@@ -41,18 +40,18 @@ def answers(
     ``forms`` are schemas of further media types of the first good answer.
     """
     responses: dict[int | str, dict[str, Any]] = {}
-    for status, (text, model) in ok.items():
+    for status, (text, form) in ok.items():
         responses[status] = {"description": text}
-        if model is not None:
-            responses[status]["content"] = {"application/json": reference(model.__name__)}
-            if issubclass(model, Page):
+        if form is not None:
+            responses[status]["content"] = {"application/json": reference(name_of(form))}
+            if isinstance(form, Shape) and form.is_page:
                 responses[status]["headers"] = {"Link": LINK}
     if forms:
         first = responses[next(iter(ok))]
         first.setdefault("content", {}).update(
             {media: {"schema": schema} for media, schema in forms.items()}
         )
-    for status in sorted({*refused, *ALWAYS}):
+    for status in sorted({*refused, *ALWAYS} - ok.keys()):
         responses[status] = {
             "description": TITLES.get(status, "Internal error"),
             "content": {MEDIA_TYPE: reference("Problem")},

@@ -5,15 +5,14 @@ from typing import Any, Final
 
 from fastapi import FastAPI
 from fastapi.openapi.utils import get_openapi
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
 
+from triage.api.answers.problems import Problem
 from triage.api.description.incoming import INCOMING
+from triage.api.description.shapes import Source, schemas_of
 from triage.version import __version__
 
 __all__ = ["described"]
 
-REF: Final = "#/components/schemas/{model}"
 DESCRIPTION: Final = """\
 Says which rank, node or GPU stopped a distributed training job, and why.
 
@@ -26,7 +25,7 @@ Lists are pages: follow `next_cursor` until it is null.
 """
 
 
-def described(app: FastAPI, shapes: Iterable[type[BaseModel]]) -> dict[str, Any]:
+def described(app: FastAPI, shapes: Iterable[Source]) -> dict[str, Any]:
     """The description of an application that answers with these shapes; made once."""
     if app.openapi_schema is None:
         found = get_openapi(
@@ -38,13 +37,9 @@ def described(app: FastAPI, shapes: Iterable[type[BaseModel]]) -> dict[str, Any]
             license_info={"name": "Apache-2.0", "identifier": "Apache-2.0"},
         )
         parts = found.setdefault("components", {})
-        _, schemas = models_json_schema(
-            [(shape, "serialization") for shape in shapes],
-            ref_template=REF,
-            by_alias=True,
-        )
+        schemas = schemas_of((Problem, *shapes))
         # FastAPI's own description of a refusal is not what we answer.
-        parts["schemas"] = dict(sorted({**schemas["$defs"], **INCOMING}.items()))
+        parts["schemas"] = dict(sorted({**schemas, **INCOMING}.items()))
         parts["securitySchemes"] = {
             "token": {
                 "type": "http",

@@ -1,6 +1,7 @@
 """Hooks: how a failure, or a sign of one, reaches us."""
 
 from collections.abc import Callable
+from typing import Annotated
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -11,7 +12,7 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers.json import as_json
 from triage.api.description.described import json_body, reference
-from triage.api.description.schemas import Announced, Heard
+from triage.api.description.shapes import shape
 from triage.api.requests.body import read_whole
 from triage.api.requests.idempotency import Keeper, once
 from triage.api.requests.strict_json import object_from, value_from
@@ -20,7 +21,7 @@ from triage.api.state import state_of
 from triage.services.hooks.alertmanager import alert_notices
 from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
 from triage.services.hooks.job_failed import failure_from
-from triage.services.hooks.monitoring import hear
+from triage.services.hooks.monitoring import HookOutcome, hear
 from triage.services.hooks.notices import Notices
 from triage.services.incidents.announce import announce
 from triage.store.views import IncidentView
@@ -29,18 +30,23 @@ __all__ = ["routes"]
 
 routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
+ANNOUNCED = shape(
+    "Announced",
+    doc="The incident of a failure, and where to send its files.",
+    incident=IncidentView,
+    upload_url=Annotated[str, "For bundles; relative, and names the incident."],
+)
+EVENT = reference("CloudEvent")
 EVENTS = {
-    STRUCTURED: reference("CloudEvent"),
-    BATCH: {
-        "schema": {"type": "array", "maxItems": 10_000, "items": reference("CloudEvent")["schema"]}
-    },
+    STRUCTURED: EVENT,
+    BATCH: {"schema": {"type": "array", "maxItems": 10_000, "items": EVENT["schema"]}},
 }
 
 
 @routes.post(
     "/job-failed",
     "A job has failed",
-    {202: ("The incident, and where to send files.", Announced)},
+    {202: ("The incident, and where to send files.", ANNOUNCED)},
     body=json_body("JobFailed"),
     repeatable=True,
 )
@@ -78,7 +84,7 @@ def announced(view: IncidentView) -> Response:
 @routes.post(
     "/alertmanager",
     "Alerts of Alertmanager or Grafana",
-    {202: ("What became of each alert.", Heard)},
+    {202: ("What became of each alert.", HookOutcome)},
     body=json_body("Alerts"),
     repeatable=True,
 )
@@ -94,7 +100,7 @@ async def alertmanager(request: Request) -> Response:
 @routes.post(
     "/cloudevents",
     "CloudEvents 1.0, such as NVSentinel's health events",
-    {202: ("What became of each event.", Heard)},
+    {202: ("What became of each event.", HookOutcome)},
     body=json_body("CloudEvent", EVENTS),
     repeatable=True,
 )
@@ -119,15 +125,6 @@ async def cloudevents(request: Request) -> Response:
 async def answered(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
     # The same notice again changes nothing.
     def act(_keeper: Keeper) -> Response:
-        heard = hear(state_of(request).context, read())
-        return as_json(
-            {
-                "accepted": heard.accepted,
-                "ignored": [{"fingerprint": one.ref, "why": one.why} for one in heard.ignored],
-                "incidents": [incident.to_dict() for incident in heard.incidents],
-                "truncated": heard.truncated,
-            },
-            202,
-        )
+        return as_json(hear(state_of(request).context, read()).to_dict(), 202)
 
     return await to_thread.run_sync(once, request, body, act)

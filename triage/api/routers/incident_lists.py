@@ -8,12 +8,7 @@ from starlette.responses import Response
 
 from triage.api.access import Scope
 from triage.api.answers.json import page, page_of_rows
-from triage.api.description.schemas import (
-    ArtifactPage,
-    CollectivePage,
-    EvidencePage,
-    TimelinePage,
-)
+from triage.api.description.shapes import page as page_shape
 from triage.api.requests.cursors import (
     after_id,
     after_place,
@@ -24,8 +19,11 @@ from triage.api.requests.cursors import (
 )
 from triage.api.requests.values import Cursor, Limit, Name, Role, RowKind
 from triage.api.routers.incidents import PREFIX, TAG, incident_of
+from triage.api.routers.uploads import ARTIFACT
 from triage.api.routes import Routes
 from triage.api.state import state_of
+from triage.domain.evidence import EvidenceRow
+from triage.domain.report import CollectiveAtFrontier, Moment
 from triage.errors import Conflict
 from triage.render.data import wire
 from triage.store.incidents import revisions
@@ -40,7 +38,7 @@ routes = Routes(PREFIX, TAG, Scope.READ)
 @routes.get(
     "/{id}/artifacts",
     "The files of an incident",
-    ("In the order they came.", ArtifactPage),
+    ("In the order they came.", page_shape(ARTIFACT, "files")),
     refuses=(404,),
 )
 def incident_artifacts(
@@ -64,7 +62,7 @@ def incident_artifacts(
 @routes.get(
     "/{id}/evidence",
     "What was read out of the files",
-    ("In the order read.", EvidencePage),
+    ("In the order read.", page_shape(EvidenceRow, "evidence")),
     refuses=(404,),
 )
 def incident_evidence(
@@ -91,7 +89,7 @@ def incident_evidence(
 @routes.get(
     "/{id}/collectives",
     "Collectives that some entered and not all finished",
-    ("One a collective.", CollectivePage),
+    ("One a collective.", page_shape(CollectiveAtFrontier, "collectives")),
     refuses=(404, 409),
 )
 def incident_collectives(
@@ -109,7 +107,7 @@ def incident_collectives(
 @routes.get(
     "/{id}/timeline",
     "What came first",
-    ("In the order of time.", TimelinePage),
+    ("In the order of time.", page_shape(Moment, "the timeline")),
     refuses=(404, 409),
 )
 def incident_timeline(

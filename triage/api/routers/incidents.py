@@ -13,7 +13,7 @@ from triage.api.access import Scope, actor_of
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, page_of_rows, tagged
 from triage.api.description.described import TEXT
-from triage.api.description.schemas import IncidentPage, OneIncident, Report, Suspects
+from triage.api.description.shapes import page, selection, shape
 from triage.api.requests.accept import chosen
 from triage.api.requests.cursors import after_time, time_cursor
 from triage.api.requests.values import (
@@ -29,13 +29,15 @@ from triage.api.requests.values import (
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
+from triage.domain.report import Answer, Suspect
 from triage.domain.states import IncidentState
+from triage.domain.wire import Keywords
 from triage.errors import Conflict, NotFound
 from triage.notify.message import Event
 from triage.notify.ticket import as_markdown
 from triage.render.data import wire
 from triage.services.context import Context
-from triage.services.incidents.repeats import repeats_of
+from triage.services.incidents.repeats import MAX_REPEATS, Repeat, repeats_of
 from triage.services.notifications.outbox import message_of
 from triage.store.incidents import incidents, revisions, suspects
 from triage.store.views import IncidentView
@@ -49,6 +51,20 @@ routes = Routes(PREFIX, TAG, Scope.READ)
 waiting = Routes(PREFIX, TAG, Scope.READ, paced=False)
 
 LISTED = "GET /v1/incidents lists them"
+INCIDENTS = page(IncidentView, "incidents")
+ONE_INCIDENT = shape(
+    "OneIncident",
+    IncidentView,
+    doc="One failure of one job, and what it may be a repeat of.",
+    repeats=Annotated[list[Repeat], Keywords(maxItems=MAX_REPEATS), "Newest first."],
+)
+SUSPECTS = shape(
+    "Suspects",
+    selection("", "", IncidentView, ("state", "revision", "provisional")),
+    doc="The ranked answer.",
+    incident_id=str,
+    suspects=list[Suspect],
+)
 
 
 def incident_of(session: Session, incident_id: str) -> IncidentView:
@@ -59,7 +75,7 @@ def incident_of(session: Session, incident_id: str) -> IncidentView:
     return incident
 
 
-@routes.get("", "List incidents", ("Newest first.", IncidentPage))
+@routes.get("", "List incidents", ("Newest first.", INCIDENTS))
 def list_incidents(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,
@@ -90,7 +106,7 @@ def list_incidents(
     return page_of_rows(request, rows, limit, cursor_of, IncidentView.to_dict)
 
 
-@routes.get("/{id}", "One incident", ("The incident.", OneIncident), etag=True, refuses=(404,))
+@routes.get("/{id}", "One incident", ("The incident.", ONE_INCIDENT), etag=True, refuses=(404,))
 def incident(request: Request, id: str) -> Response:  # noqa: A002
     """Its state, verdict, coverage, resolution and times, and what it may be a repeat of."""
     with state_of(request).context.database.reading() as session:
@@ -102,7 +118,7 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
 @routes.get(
     "/{id}/report",
     "The whole report",
-    ("`triage.report/1`.", Report),
+    ("`triage.report/1`.", Answer),
     etag=True,
     forms={WHOLE: {"type": "string", "format": "binary"}},
     refuses=(404, 409),
@@ -127,7 +143,7 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
 @waiting.get(
     "/{id}/suspects",
     "The suspects, best first",
-    ("The ranked answer, in the form that is accepted.", Suspects),
+    ("The ranked answer, in the form that is accepted.", SUSPECTS),
     etag=True,
     forms=dict.fromkeys(suspect_forms.FORMS, TEXT),
     refuses=(404, 406, 429),

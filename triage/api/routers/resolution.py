@@ -9,7 +9,6 @@ from starlette.responses import Response
 from triage.api.access import Scope, actor_of
 from triage.api.answers.json import as_json
 from triage.api.description.described import json_body
-from triage.api.description.schemas import Resolution
 from triage.api.requests.body import read_whole
 from triage.api.requests.idempotency import Keeper, once
 from triage.api.requests.shapes import only, text_in
@@ -29,7 +28,7 @@ routes = Routes(PREFIX, TAG, Scope.READ)
 @routes.post(
     "/{id}/resolution",
     "Say what it turned out to be",
-    {201: ("Kept; said again, replaced.", Resolution)},
+    {201: ("Kept; said again, replaced.", ResolutionView)},
     body=json_body("NewResolution"),
     repeatable=True,
     refuses=(404,),

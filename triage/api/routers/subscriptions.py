@@ -8,7 +8,7 @@ from starlette.responses import Response
 from triage.api.access import Scope, actor_of
 from triage.api.answers.json import as_json, page_of_rows
 from triage.api.description.described import json_body
-from triage.api.description.schemas import Delivery, DeliveryPage, NewSubscription, SubscriptionPage
+from triage.api.description.shapes import page, shape
 from triage.api.requests.body import read_whole
 from triage.api.requests.cursors import after_time, time_cursor
 from triage.api.requests.idempotency import Keeper, once
@@ -18,7 +18,9 @@ from triage.api.requests.values import Cursor, Limit, one_id
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import NotFound
+from triage.notify.message import Event
 from triage.notify.registry import validate
+from triage.notify.request import Kind as ReceiverKind
 from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView
@@ -28,12 +30,25 @@ __all__ = ["routes"]
 routes = Routes("/v1", "subscriptions", Scope.ADMIN)
 
 LISTED = "GET /v1/subscriptions lists them"
+SUBSCRIPTION = shape(
+    "Subscription",
+    SubscriptionView,
+    doc="One receiver.",
+    kind=ReceiverKind,
+    events=list[Event],
+)
+NEW_SUBSCRIPTION = shape(
+    "NewSubscription",
+    SUBSCRIPTION,
+    doc="One receiver that was just made; the secret is shown only here.",
+    secret=str | None,
+)
 
 
 @routes.post(
     "/subscriptions",
     "Subscribe a receiver",
-    {201: ("The receiver, with its secret.", NewSubscription)},
+    {201: ("The receiver, with its secret.", NEW_SUBSCRIPTION)},
     body=json_body("SubscriptionRequest"),
     repeatable=True,
 )
@@ -63,7 +78,7 @@ async def add_subscription(request: Request) -> Response:
     return await to_thread.run_sync(once, request, body, act)
 
 
-@routes.get("/subscriptions", "List receivers", ("Oldest first.", SubscriptionPage))
+@routes.get("/subscriptions", "List receivers", ("Oldest first.", page(SUBSCRIPTION, "receivers")))
 def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 50) -> Response:
     """Receivers, without their secrets."""
     seen = after_time("subscriptions", cursor)
@@ -87,7 +102,7 @@ def remove_subscription(request: Request, id: str) -> Response:  # noqa: A002
 @routes.get(
     "/subscriptions/{id}/deliveries",
     "List messages to a receiver",
-    ("Newest first.", DeliveryPage),
+    ("Newest first.", page(DeliveryView, "messages")),
     refuses=(404,),
 )
 def list_deliveries(
@@ -113,7 +128,7 @@ def list_deliveries(
 @routes.post(
     "/deliveries/{id}/resend",
     "Send a message once more",
-    {202: ("It will be sent at once.", Delivery)},
+    {202: ("It will be sent at once.", DeliveryView)},
     repeatable=True,
     refuses=(404, 507),
 )

@@ -12,10 +12,11 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers.json import as_json
 from triage.api.description.described import BINARY, binary_body
-from triage.api.description.schemas import Artifact, Bundle
+from triage.api.description.shapes import shape
 from triage.api.requests.body import UploadBody
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import (
+    FILE_KINDS,
     FileKind,
     FileName,
     IncidentRef,
@@ -26,16 +27,24 @@ from triage.api.requests.values import (
 )
 from triage.api.routes import Routes
 from triage.api.state import ApiState, state_of
+from triage.domain.wire import Keywords
 from triage.errors import Place, TooLarge, Unprocessable
-from triage.services.uploads.ingest import take_artifact, take_bundle
+from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_bundle
 from triage.services.uploads.received import Target
+from triage.store.views import ArtifactView
 
-__all__ = ["coding", "routes", "within"]
+__all__ = ["ARTIFACT", "coding", "routes", "within"]
 
 # Uploads are bounded by the gate, and are not counted as questions.
 routes = Routes("/v1/jobs", "uploads", Scope.INGEST, paced=False)
 
 T = TypeVar("T")
+ARTIFACT = shape(
+    "Artifact",
+    ArtifactView,
+    doc="One uploaded file and what became of it.",
+    kind=Annotated[str, Keywords(enum=list(FILE_KINDS))],
+)
 Incident = Annotated[
     IncidentRef | None,
     Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
@@ -45,7 +54,7 @@ Incident = Annotated[
 @routes.post(
     "/{job_id}/artifacts",
     "Send one file",
-    {201: ("Kept.", Artifact), 200: ("The same file was there.", Artifact)},
+    {201: ("Kept.", ARTIFACT), 200: ("The same file was there.", ARTIFACT)},
     body=binary_body(
         "The file, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.", BINARY
     ),
@@ -86,7 +95,7 @@ async def upload_artifact(
 @routes.post(
     "/{job_id}/bundle",
     "Send a tar of files",
-    {201: ("What became of each file.", Bundle), 200: ("Nothing new.", Bundle)},
+    {201: ("What became of each file.", IngestedBundle), 200: ("Nothing new.", IngestedBundle)},
     body=binary_body(
         "A tar of files of one node, or of an incident folder; .tar.gz and .tar.zst are fine.",
         "application/x-tar",
@@ -110,12 +119,8 @@ async def upload_bundle(
     for member in taken.members:
         result = {201: "new", 200: "known"}.get(member.status, "refused")
         state.metrics.artifacts.labels("bundled", result).inc()
-    answer = {
-        "incident_id": taken.incident_id,
-        "artifacts": [member.to_dict() for member in taken.members],
-    }
     location = f"/v1/incidents/{quote(taken.incident_id)}/artifacts"
-    return as_json(answer, 201 if taken.new else 200, {"Location": location})
+    return as_json(taken.to_dict(), 201 if taken.new else 200, {"Location": location})
 
 
 async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:

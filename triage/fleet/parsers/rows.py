@@ -8,7 +8,7 @@ is none of a run (a step, a job that waits) is :class:`Passed`.
 import re
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
-from typing import Final
+from typing import Annotated, Final
 
 from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, Run
 from triage.fleet.domain.job_states import JobState
@@ -52,9 +52,9 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """A row that is left out; ``line`` counts from 1, of a list of objects it is the place."""
+    """A row that is left out."""
 
-    line: int
+    line: Annotated[int, "From 1; of a list of objects its place."]
     why: str
 
 

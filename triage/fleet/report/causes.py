@@ -3,9 +3,11 @@
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Annotated
 
 from triage.domain.category import HARDWARE, LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_PARENT, Parent
+from triage.domain.wire import Count
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import Exposed
 from triage.statistics.cause_mix import share
@@ -33,11 +35,11 @@ class CauseCount:
     """
 
     category: Category | None
-    row: str | None
-    count: int
-    resolved: int
+    row: Annotated[str | None, "Row of the Llama 3 table."]
+    count: Count
+    resolved: Count
     share: Estimate
-    rate: Estimate
+    rate: Annotated[Estimate, "Per 1e6 GPU-hours."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class OriginCount:
     """Stops of one origin, and GPU-hours between them."""
 
     origin: Origin
-    count: int
+    count: Count
     share: Estimate
     rate: Estimate
 

@@ -7,11 +7,11 @@ it are empty.
 
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 
-from triage.domain.report import iso_utc
+from triage.domain.wire import UNSENT, Count, Key, SentAs, WireForm, as_wire, iso_utc
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed, exposed
 from triage.fleet.report.causes import CauseCount, OriginCount, by_cause, by_origin
@@ -59,7 +59,6 @@ from triage.statistics.hours_of_day import HoursOfDay, rayleigh
 from triage.statistics.lifetimes import Survival, WeibullShape, kaplan_meier, weibull_shape
 from triage.statistics.projection import Projection
 from triage.statistics.silent_days import SilentDays, silent_days
-from triage.statistics.wire import as_wire
 
 __all__ = ["SCHEMA", "Exposure", "FleetReport", "Gaps", "Stops", "fleet_report"]
 
@@ -82,12 +81,12 @@ class Exposure:
     job_hours: float
     gpu_hours: float
     node_days: float
-    runs: int
+    runs: Count
     runs_without_nodes: int
-    num_nodes: int
+    num_nodes: Count
     gpus_per_node: int | None
-    seen_gpus: tuple[int, int] | None
-    reference_gpus: int | None
+    seen_gpus: Annotated[tuple[int, int] | None, "Sizes of jobs that the rate is from."]
+    reference_gpus: Annotated[int | None, "The job that plans are worked out for."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +97,25 @@ class Stops:
     have a cause, ``resolved`` have it from a person.
     """
 
-    unexpected: int
-    counted: int
-    without_run: int
-    planned: int
-    triaged: int
-    resolved: int
+    unexpected: Count
+    counted: Annotated[Count, "With a run: rates count these."]
+    without_run: Count
+    planned: Count
+    triaged: Count
+    resolved: Count
+
+
+@dataclass(frozen=True, slots=True)
+class MttiWindow(WireForm):
+    """One stretch of the period: a :class:`Window` with its times."""
+
+    events: Count
+    job_hours: float
+    gpu_hours: float
+    mtti: Estimate
+    gpu_hours_between: Estimate
+    from_: Annotated[datetime, Key("from")]
+    to: datetime
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +127,7 @@ class Gaps:
 
 
 @dataclass(frozen=True, slots=True)
-class FleetReport:
+class FleetReport(WireForm):
     """All answers; ``to_dict`` is the wire form ``triage.fleet/1``.
 
     Every :class:`Estimate` is ``{value, low, high, n, unit, level, notes}``, where ``value`` is
@@ -165,9 +177,9 @@ class FleetReport:
     by_size: tuple[BySize, ...]
     size_test: SizeTest
     by_generation: tuple[ByGeneration, ...]
-    over_time: tuple[Window, ...]
+    over_time: Annotated[tuple[Window, ...], SentAs(tuple[MttiWindow, ...])]
     dispersion: Dispersion
-    comparison: Periods
+    comparison: Annotated[Periods, SentAs(dict[str, Any])]
     projection: tuple[Projection, ...]
     survival: tuple[SurvivalPoint, ...]
     checkpoints: tuple[CheckpointPlan, ...]
@@ -178,30 +190,37 @@ class FleetReport:
     limits: tuple[LimitRow, ...]
     hours_of_day: HoursOfDay
     gaps: Gaps
-    silent_days: SilentDays
-    silent_dates: tuple[str, ...]
+    silent_days: Annotated[SilentDays, SentAs(dict[str, Any])]
+    silent_dates: Annotated[tuple[str, ...], UNSENT]
     notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form, of plain values; hours of the record become times."""
-        wire: dict[str, Any] = {"schema": SCHEMA, **as_wire(self)}
-        wire["since"], wire["until"] = iso_utc(self.since), iso_utc(self.until)
-        for window in wire["over_time"]:
-            window["from"] = self._time(window.pop("from_h"))
-            window["to"] = self._time(window.pop("to_h"))
-        wire["comparison"] = {
-            "split": self._time(self.comparison.split_h),
-            **wire["comparison"]["comparison"],
+        return {
+            "schema": SCHEMA,
+            **as_wire(self),
+            "over_time": [self._timed(window).to_dict() for window in self.over_time],
+            "comparison": {
+                "split": iso_utc(self.at(self.comparison.split_h)),
+                **self.comparison.comparison.to_dict(),
+            },
+            "silent_days": {**self.silent_days.to_dict(), "days": list(self.silent_dates)},
         }
-        wire["silent_days"]["days"] = wire.pop("silent_dates")
-        return wire
 
     def at(self, hours: float) -> datetime:
         """The time that lies so many hours after the record's start."""
         return datetime.fromtimestamp(self.since.timestamp() + hours * 3600, UTC)
 
-    def _time(self, hours: float) -> str | None:
-        return iso_utc(self.at(hours))
+    def _timed(self, window: Window) -> MttiWindow:
+        return MttiWindow(
+            window.events,
+            window.job_hours,
+            window.gpu_hours,
+            window.mtti,
+            window.gpu_hours_between,
+            self.at(window.from_h),
+            self.at(window.to_h),
+        )
 
 
 def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) -> FleetReport:

@@ -5,8 +5,9 @@ interval too. Assumes that the nodes to come fail as those of the record did.
 """
 
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
+from triage.domain.wire import Count, Share, WireForm
 from triage.errors import UsageError
 from triage.fleet.report.causes import Origin, thinned
 from triage.fleet.report.report import FleetReport
@@ -15,7 +16,6 @@ from triage.statistics.dispersion import wider_rate
 from triage.statistics.estimate import NO_EXPOSURE, Estimate
 from triage.statistics.projection import Projection, project, survival
 from triage.statistics.rates import rate as plain_rate
-from triage.statistics.wire import as_wire
 
 __all__ = [
     "DEFAULT_CONFIDENCE", "DEFAULT_REPAIR_DAYS", "CheckpointAnswer", "ProjectionAnswer",
@@ -35,7 +35,7 @@ class SurvivalAt:
 
 
 @dataclass(frozen=True, slots=True)
-class ProjectionAnswer:
+class ProjectionAnswer(WireForm):
     """A job of ``num_gpus``: ``mtti`` in hours, and how likely it is to last.
 
     ``software_fixed`` (h) is the MTTI where software does not fail more often on more GPUs;
@@ -51,14 +51,9 @@ class ProjectionAnswer:
     per_million_gpu_hours: Estimate
     warnings: tuple[str, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        wire: dict[str, Any] = as_wire(self)
-        return wire
-
 
 @dataclass(frozen=True, slots=True)
-class CheckpointAnswer:
+class CheckpointAnswer(WireForm):
     """How often to checkpoint a job of ``num_gpus`` (None: of no known size), and what is lost.
 
     ``young`` and ``daly`` are seconds of work between two checkpoints; ``loss`` is the share of
@@ -74,11 +69,6 @@ class CheckpointAnswer:
     loss: Estimate
     loss_without_restart: Estimate
     warnings: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        wire: dict[str, Any] = as_wire(self)
-        return wire
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,23 +87,18 @@ class SparesBy:
 
 
 @dataclass(frozen=True, slots=True)
-class SparesAnswer:
+class SparesAnswer(WireForm):
     """Spares for ``num_nodes`` that are away for ``repair_days`` each, at ``confidence``.
 
     ``measured_repair_days`` is what the outages of the record took.
     """
 
-    num_nodes: int
+    num_nodes: Count
     repair_days: float
-    confidence: float
+    confidence: Share
     rows: tuple[SparesBy, ...]
     measured_repair_days: Estimate
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields, as they are named."""
-        wire: dict[str, Any] = as_wire(self)
-        return wire
 
 
 def projection_for(

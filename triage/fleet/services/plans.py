@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypedDict
 
-from triage.domain.report import iso_utc
+from triage.domain.wire import SentAs, Time, iso_utc
 from triage.fleet.report.report import FleetReport
 from triage.fleet.report.what_if import (
     DEFAULT_CONFIDENCE,
@@ -16,11 +16,21 @@ from triage.fleet.services.answers import report_of
 from triage.services.context import Context
 
 __all__ = [
-    "COST_S", "RESTART_S", "checkpoint_facts", "plans_of", "projection_facts", "spares_facts",
+    "COST_S", "RESTART_S", "PlanHead", "checkpoint_facts", "plans_of", "projection_facts",
+    "spares_facts",
 ]  # fmt: skip
 
 COST_S: Final = 10.0
 RESTART_S: Final = 300.0
+
+
+class PlanHead(TypedDict):
+    """What every plan begins with: its form, and the period whose rates it rests on."""
+
+    schema: str
+    since: Annotated[str | None, SentAs(Time)]
+    until: Annotated[str | None, SentAs(Time)]
+    cluster: str | None
 
 
 def plans_of(
@@ -77,8 +87,8 @@ def spares_facts(
     return {**head(report, "spares"), **found.to_dict()}
 
 
-def head(report: FleetReport, name: str) -> dict[str, Any]:
-    """What every part of a fleet's answer begins with."""
+def head(report: FleetReport, name: str) -> PlanHead:
+    """What every plan begins with."""
     return {
         "schema": f"triage.fleet.{name}/1",
         "since": iso_utc(report.since),

@@ -2,41 +2,39 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated
 
 from sqlalchemy import func, select, tuple_
 from sqlalchemy.orm import Session
 
 from models import Cluster, Run
-from triage.domain.report import iso_utc
+from triage.domain.category import Category
+from triage.domain.wire import UNSENT, Count, SentAs, WireForm
+from triage.fleet.domain.exposure import Ending
 from triage.fleet.store.runs import REPORTED
-from triage.statistics.wire import as_wire
 
 __all__ = ["RunView", "listing"]
 
 
 @dataclass(frozen=True, slots=True)
-class RunView:
+class RunView(WireForm):
     """One run; ``ended_at`` is None while no source has reported its end."""
 
-    id: int
+    id: Annotated[int, UNSENT]
     job_id: str
-    cluster: str
+    cluster: Annotated[str, "Empty where nobody named one."]
     started_at: datetime
     ended_at: datetime | None
     seen_at: datetime
-    ending: str
-    cause: str | None
-    num_nodes: int
-    num_gpus: int
+    ending: Annotated[str, SentAs(Ending)]
+    cause: Annotated[
+        str | None,
+        SentAs(Category | None),
+        "What the scheduler said, before any triage.",
+    ]
+    num_nodes: Count
+    num_gpus: Count
     source: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """A row of ``GET /v1/fleet/runs``."""
-        wire = as_wire(self)
-        del wire["id"]
-        times = ("started_at", "ended_at", "seen_at")
-        return wire | {name: iso_utc(wire[name]) for name in times}
 
 
 def listing(

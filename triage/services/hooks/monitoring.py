@@ -7,10 +7,11 @@ there that anybody told us of, and the notice is kept out, with that said.
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Annotated, Final
 
 from triage.clock import utc_now
 from triage.domain.report import iso_utc
+from triage.domain.wire import WireForm
 from triage.errors import Refusal
 from triage.render.words.clean import one_line
 from triage.services.context import Context
@@ -28,13 +29,13 @@ OVERLOADED: Final = frozenset({429, 500, 503, 507})
 
 
 @dataclass(frozen=True, slots=True)
-class HookOutcome:
+class HookOutcome(WireForm):
     """What became of the notices of one request; ``incidents`` without repeats, in order."""
 
     accepted: int
     ignored: tuple[Ignored, ...]
     incidents: tuple[IncidentView, ...]
-    truncated: int = 0
+    truncated: Annotated[int, "Alerts that the sender left out, by its own account."] = 0
 
 
 def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> HookOutcome:

@@ -3,7 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import Annotated
 
+from triage.domain.wire import Key
 from triage.services.incidents.announce import Failure
 
 __all__ = ["Ignored", "Line", "Notices"]
@@ -29,7 +31,7 @@ class Line:
 class Ignored:
     """A notice that is accepted and kept out, and why."""
 
-    ref: str
+    ref: Annotated[str, Key("fingerprint")]
     why: str
 
 

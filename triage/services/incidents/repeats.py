@@ -7,13 +7,13 @@ person says about an earlier incident counts at once.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import timedelta
-from typing import Any, Final
+from datetime import datetime, timedelta
+from typing import Annotated, Final
 
 from sqlalchemy.orm import Session
 
 from triage.analysis.facts.part import NamedParts, named_by
-from triage.domain.report import iso_utc
+from triage.domain.wire import WireForm
 from triage.store.incidents import repeats
 from triage.store.incidents.repeats import MAX_READ, Conviction
 
@@ -26,23 +26,15 @@ DAY: Final = timedelta(days=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Repeat:
+class Repeat(WireForm):
     """One earlier incident; ``part`` is what both name, else what the earlier one named."""
 
-    earlier: Conviction
-    part: str | None
-    why: str
-
-    def to_dict(self) -> dict[str, Any]:
-        """One entry of ``repeats``: the earlier incident, and why this one may be the same."""
-        return {
-            "incident_id": self.earlier.incident_id,
-            "job_id": self.earlier.job_id,
-            "at": iso_utc(self.earlier.at),
-            "node": self.earlier.node,
-            "part": self.part,
-            "why": self.why,
-        }
+    incident_id: str
+    job_id: str
+    at: Annotated[datetime, "When it was opened."]
+    node: str
+    part: Annotated[str | None, "GPU, NIC, disk or DIMM; null where nothing names one."]
+    why: Annotated[str, "What both have in common, and how often that was."]
 
 
 def repeats_of(session: Session, incident_id: str) -> list[Repeat]:
@@ -57,9 +49,9 @@ def repeats_of(session: Session, incident_id: str) -> list[Repeat]:
         for node, now in present.items()
         for of_node in compared(now, [one for one in past if one.node == node], len(past))
     ]
-    found.sort(key=lambda pair: (pair[0], pair[1].earlier.incident_id), reverse=True)
+    found.sort(key=lambda pair: (pair[0], pair[1].incident_id), reverse=True)
     kept = [repeat for _, repeat in found[:MAX_REPEATS]]
-    return sorted(kept, key=lambda one: one.earlier.incident_id, reverse=True)
+    return sorted(kept, key=lambda one: one.incident_id, reverse=True)
 
 
 def compared(
@@ -78,7 +70,8 @@ def compared(
         common = in_common(now, one, mine, theirs, key)
         part = theirs.first if key is None else mine.parts[key]
         why = f"{', '.join(common)}; {how_often(now, group, num_read)}"
-        found.append((key is not None, Repeat(one, part, why)))
+        repeat = Repeat(one.incident_id, one.job_id, one.at, one.node, part, why)
+        found.append((key is not None, repeat))
     return found
 
 

@@ -8,10 +8,11 @@ it later) and the sender is told to send again.
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
+from typing import Annotated
 
 from triage.clock import utc_now
+from triage.domain.wire import UNSENT, Key, WireForm
 from triage.errors import Conflict, NotFound, Place, Unavailable, Unprocessable
 from triage.services.context import Context
 from triage.services.uploads.receive import receive_bundle, receive_file
@@ -46,26 +47,23 @@ class IngestedArtifact:
 
 
 @dataclass(frozen=True, slots=True)
-class IngestedMember:
-    """What became of one member: ``status`` is 201, 200 for one that was there, 413 or 422."""
+class IngestedMember(WireForm):
+    """What became of one member of a bundle."""
 
     member: str
-    status: int
+    status: Annotated[int, "201, 200 for one that was there already, 413 or 422."]
     reason: str | None
     id: str | None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form: its fields under their names."""
-        return asdict(self)
-
 
 @dataclass(frozen=True, slots=True)
-class IngestedBundle:
-    """What became of each member; ``new`` when anything was not there before."""
+class IngestedBundle(WireForm):
+    """What became of each member of a bundle."""
 
     incident_id: str
-    members: Sequence[IngestedMember]
-    new: bool
+    members: Annotated[Sequence[IngestedMember], Key("artifacts")]
+    new: Annotated[bool, UNSENT]
+    """Whether anything was not there before."""
 
 
 def take_artifact(

@@ -32,7 +32,7 @@ def ctx(request, tmp_path) -> Iterator[Context]:
 
 
 def end(ctx: Context, job_id: object = "1", **body: object) -> dict:
-    return ended(ctx, end_from({"job_id": job_id, "cluster": "a", **body}, NOW))
+    return ended(ctx, end_from({"job_id": job_id, "cluster": "a", **body}, NOW)).to_dict()
 
 
 def test_a_job_that_ended_is_a_run_and_no_incident(ctx: Context) -> None:

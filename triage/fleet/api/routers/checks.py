@@ -10,6 +10,7 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers.json import as_json, page_of_rows
 from triage.api.description.described import BINARY, binary_body
+from triage.api.description.shapes import page
 from triage.api.requests.body import UploadBody
 from triage.api.requests.cursors import after_words, words_cursor
 from triage.api.requests.values import Cursor, Limit, Name, Since
@@ -17,11 +18,10 @@ from triage.api.routers.uploads import coding, within
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.clock import utc_now
-from triage.fleet.api.check_schemas import NodeCheckPage, TakenChecks
 from triage.fleet.api.check_values import BusBandwidth, CheckState, NodeName, OfCluster
 from triage.fleet.api.values import ClusterName
-from triage.fleet.services.health.due_list import Position, checks_from, position_of
-from triage.fleet.services.health.ingest import CheckTarget, take_checks
+from triage.fleet.services.health.due_list import CheckRow, Position, checks_from, position_of
+from triage.fleet.services.health.ingest import CheckTarget, TakenChecks, take_checks
 from triage.formats.health.check_format import MAX_BYTES
 
 __all__ = ["reading", "routes"]
@@ -65,7 +65,7 @@ async def send_checks(
     return as_json(taken.to_dict(), 200)
 
 
-@reading.get("/checks", "List checks of nodes", ("By node and check.", NodeCheckPage))
+@reading.get("/checks", "List checks of nodes", ("By node and check.", page(CheckRow, "checks")))
 def list_checks(
     request: Request,
     node: Annotated[Name | None, Query()] = None,

@@ -9,10 +9,11 @@ from starlette.responses import Response
 
 from triage.api.access import Scope
 from triage.api.answers.json import JSON, tagged
+from triage.api.description.shapes import Shape
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.report import iso_utc
-from triage.fleet.api.schemas import Fleet, FleetCauses, FleetMtti, FleetParts
+from triage.fleet.api.shapes import CAUSES, FLEET, MTTI, PARTS
 from triage.fleet.api.values import (
     ClusterName,
     CompareDays,
@@ -31,7 +32,7 @@ __all__ = ["as_answer", "routes"]
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 
-@routes.get("", "The fleet's report", ("`triage.fleet/1`.", Fleet), etag=True)
+@routes.get("", "The fleet's report", ("`triage.fleet/1`.", FLEET), etag=True)
 def fleet_report(
     request: Request,
     since: From = None,
@@ -64,7 +65,7 @@ def fleet_report(
     return as_answer(request, answer.to_dict(top))
 
 
-@routes.get("/causes", "What stopped the jobs", ("Counts, shares, rates.", FleetCauses), etag=True)
+@routes.get("/causes", "What stopped the jobs", ("Counts, shares, rates.", CAUSES), etag=True)
 def fleet_causes(
     request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
 ) -> Response:
@@ -72,10 +73,10 @@ def fleet_causes(
     report = report_of(
         state_of(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
-    return as_answer(request, part_of(report, "stops", "causes", "origins", "mix", "notes"))
+    return as_answer(request, part_of(report, CAUSES))
 
 
-@routes.get("/mtti", "How often jobs stop", ("Rates, over time.", FleetMtti), etag=True)
+@routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True)
 def fleet_mtti(
     request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
 ) -> Response:
@@ -85,14 +86,10 @@ def fleet_mtti(
     report = report_of(
         state_of(request).context, since=since, until=until, cluster=cluster
     ).to_dict()
-    keys = (
-        "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test", "by_generation",
-        "over_time", "dispersion", "comparison", "hours_of_day", "silent_days", "notes",
-    )  # fmt: skip
-    return as_answer(request, part_of(report, *keys))
+    return as_answer(request, part_of(report, MTTI))
 
 
-@routes.get("/parts", "What is named again and again", ("The parts.", FleetParts), etag=True)
+@routes.get("/parts", "What is named again and again", ("The parts.", PARTS), etag=True)
 def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
     """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
     end = period_of(None, until).until
@@ -108,9 +105,9 @@ def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = No
     )
 
 
-def part_of(report: Mapping[str, Any], *keys: str) -> dict[str, Any]:
-    """Some answers of a report."""
-    return {key: report[key] for key in ("since", "until", "cluster", *keys)}
+def part_of(report: Mapping[str, Any], part: Shape) -> dict[str, Any]:
+    """The answers of a report that a part of it holds."""
+    return {key: report[key] for key in part.hints}
 
 
 def as_answer(request: Request, value: Mapping[str, Any]) -> Response:

@@ -9,14 +9,13 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers.json import as_json
 from triage.api.description.described import BINARY, binary_body
-from triage.api.description.schemas import ImportedRows
 from triage.api.requests.body import UploadBody
 from triage.api.requests.values import Name
 from triage.api.routers.uploads import coding, within
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable, UsageError
-from triage.fleet.services.exposure.imports import MOST_ROWS, import_upload, zone_of
+from triage.fleet.services.exposure.imports import MOST_ROWS, Imported, import_upload, zone_of
 
 __all__ = ["routes"]
 
@@ -27,7 +26,7 @@ routes = Routes("/v1/fleet", "fleet", Scope.INGEST, paced=False)
 @routes.post(
     "/import",
     "Send runs, outages or an inventory",
-    {200: ("What became of its rows.", ImportedRows)},
+    {200: ("What became of its rows.", Imported)},
     body=binary_body(
         "The export, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.",
         BINARY,

@@ -7,14 +7,13 @@ from starlette.responses import Response
 from triage.api.access import Scope
 from triage.api.answers.json import as_json
 from triage.api.description.described import json_body
-from triage.api.description.schemas import EndedJob
 from triage.api.requests.body import read_whole
 from triage.api.requests.idempotency import Keeper, once
 from triage.api.requests.strict_json import object_from
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.clock import utc_now
-from triage.fleet.services.exposure.job_ended import end_from, ended
+from triage.fleet.services.exposure.job_ended import EndedJob, end_from, ended
 
 __all__ = ["routes"]
 
@@ -38,6 +37,7 @@ async def job_ended(request: Request) -> Response:
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(_keeper: Keeper) -> Response:
-        return as_json(ended(state.context, end_from(object_from(body), utc_now())), 202)
+        end = end_from(object_from(body), utc_now())
+        return as_json(ended(state.context, end).to_dict(), 202)
 
     return await to_thread.run_sync(once, request, body, act)

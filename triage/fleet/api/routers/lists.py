@@ -11,6 +11,7 @@ from triage.api.access import Scope
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, page, page_of_rows, tagged
 from triage.api.description.described import TEXT
+from triage.api.description.shapes import page as page_shape
 from triage.api.requests.accept import chosen
 from triage.api.requests.cursors import after_time, foreign, time_cursor
 from triage.api.requests.values import Cursor, Limit, Name
@@ -19,7 +20,6 @@ from triage.api.state import state_of
 from triage.domain.standing import Standing
 from triage.errors import Conflict
 from triage.fleet.api import forms as fleet_forms
-from triage.fleet.api.schemas import FleetRunPage, NodeStandingPage
 from triage.fleet.api.values import ClusterName, EndingName, From, StandingName, Until
 from triage.fleet.services.answers import period_of
 from triage.fleet.services.standings.cache import listed_standings
@@ -36,7 +36,7 @@ MAX_DIGITS: Final = 18
 @routes.get(
     "/nodes",
     "How the nodes stand",
-    ("The worst first.", NodeStandingPage),
+    ("The worst first.", page_shape(Standing, "nodes, the worst first")),
     forms=dict.fromkeys(suspect_forms.FORMS, TEXT),
     refuses=(406, 409),
 )
@@ -90,7 +90,7 @@ def shown(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
     return suspect_forms.as_ndjson(rows)
 
 
-@routes.get("/runs", "List runs", ("Newest first.", FleetRunPage))
+@routes.get("/runs", "List runs", ("Newest first.", page_shape(RunView, "runs, the newest first")))
 def fleet_runs(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,

@@ -10,7 +10,7 @@ from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import Place, Unprocessable
 from triage.fleet.api.routers.fleet import as_answer
-from triage.fleet.api.schemas import FleetCheckpoint, FleetProjection, FleetSpares
+from triage.fleet.api.shapes import CHECKPOINT, PROJECTION, SPARES
 from triage.fleet.api.values import (
     ClusterName,
     Confidence,
@@ -33,7 +33,7 @@ routes = Routes("/v1/fleet", "fleet", Scope.READ)
 NO_GPUS: Final = "gpus: say for how many GPUs"
 
 
-@routes.get("/projection", "A job of N GPUs", ("MTTI and survival.", FleetProjection), etag=True)
+@routes.get("/projection", "A job of N GPUs", ("MTTI and survival.", PROJECTION), etag=True)
 def fleet_projection(
     request: Request,
     since: From = None,
@@ -57,7 +57,7 @@ def fleet_projection(
 @routes.get(
     "/checkpoint",
     "How often to checkpoint",
-    ("Intervals and what they cost.", FleetCheckpoint),
+    ("Intervals and what they cost.", CHECKPOINT),
     etag=True,
 )
 def fleet_checkpoint(
@@ -74,7 +74,7 @@ def fleet_checkpoint(
     return as_answer(request, checkpoint_facts(report, gpus, cost_s, restart_s))
 
 
-@routes.get("/spares", "How many spare nodes", ("Spares.", FleetSpares), etag=True)
+@routes.get("/spares", "How many spare nodes", ("Spares.", SPARES), etag=True)
 def fleet_spares(
     request: Request,
     since: From = None,

@@ -12,9 +12,8 @@ from triage.api.requests.body import UploadBody
 from triage.api.routers.uploads import coding, within
 from triage.api.routes import Routes
 from triage.api.state import state_of
-from triage.fleet.api.check_schemas import TakenTelemetry
 from triage.fleet.api.check_values import NodeName, OfCluster
-from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
+from triage.fleet.services.telemetry.ingest import TakenTelemetry, TelemetryTarget, take_telemetry
 
 __all__ = ["routes"]
 

@@ -8,11 +8,12 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Any, Final
+from typing import Annotated, ClassVar, Final
 from zoneinfo import ZoneInfo
 
 from triage.clock import utc_now
 from triage.domain.body import Body
+from triage.domain.wire import Keywords, WireForm
 from triage.errors import ArtifactError, Forbidden, TooLarge, Unprocessable, UsageError
 from triage.fleet.domain.exposure import NodeFacts, Outage, Run
 from triage.fleet.parsers.lines import Source
@@ -47,28 +48,36 @@ Row = Run | Outage | NodeFacts
 
 
 @dataclass(slots=True)
-class Imported:
-    """What became of an export. ``rows`` are those that told something; ``skipped`` the first
-    hundred of the ``num_skipped`` that could not be read.
-    """
+class Imported(WireForm):
+    """What became of an export; ``skipped`` are the first hundred of ``num_skipped``."""
 
-    format: str
-    rows: int = 0
+    WIRE: ClassVar[tuple[str, ...]] = (
+        "format", "rows", "added", "changed", "unchanged", "num_skipped", "skipped", "notes",
+    )  # fmt: skip
+
+    format: Annotated[str, "Known by its content: sacct, acme, csv, inventory, ..."]
+    rows: Annotated[int, "Those that told something."] = 0
     tally: Tally = field(default_factory=Tally)
     num_skipped: int = 0
-    skipped: list[Unread] = field(default_factory=list)
+    skipped: Annotated[list[Unread], Keywords(maxItems=MOST_LISTED), "The first of them."] = field(
+        default_factory=list
+    )
     notes: list[str] = field(default_factory=list)
 
-    def to_dict(self) -> dict[str, Any]:
-        """As the service answers."""
-        return {
-            "format": self.format,
-            "rows": self.rows,
-            **self.tally._asdict(),
-            "num_skipped": self.num_skipped,
-            "skipped": [{"line": one.line, "why": one.why} for one in self.skipped],
-            "notes": self.notes,
-        }
+    @property
+    def added(self) -> int:
+        """Rows that were not there before."""
+        return self.tally.added
+
+    @property
+    def changed(self) -> int:
+        """Rows that were there and are more complete now."""
+        return self.tally.changed
+
+    @property
+    def unchanged(self) -> int:
+        """Rows that were there as they are."""
+        return self.tally.unchanged
 
 
 def zone_of(name: str) -> tzinfo:

@@ -8,13 +8,13 @@ a job that was sent SIGTERM may have been cancelled or not, so nothing is said o
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.domain.job import job_from_dict
-from triage.domain.report import iso_utc
+from triage.domain.wire import WireForm
 from triage.fleet.domain.exposure import Ending, Run
 from triage.fleet.domain.job_states import JobState, state_of
 from triage.fleet.services.exposure.job_run import run_of_job
@@ -32,7 +32,7 @@ from triage.services.hooks.job_failed import (
 )
 from triage.store import jobs
 
-__all__ = ["End", "end_from", "ended"]
+__all__ = ["End", "EndedJob", "end_from", "ended"]
 
 NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     **OTHER_NAMES,
@@ -40,6 +40,10 @@ NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "state": ("SLURM_JOB_STATE", "JOBSTATE", "JobState", "ending"),
 }
 SIGTERM: Final = 128 + 15
+NO_START: Final = (
+    "nobody told when this job started, so it is no exposure: send started_at"
+    " (SLURM_JOB_START_TIME), or import what the scheduler keeps"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +55,18 @@ class End:
     ended_at: datetime
     state: JobState
     run: Run | None
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob(WireForm):
+    """What became of the end of a job."""
+
+    job_id: str
+    cluster: str | None
+    ended_at: datetime
+    ending: Annotated[Ending, "completed, unexpected, planned or unknown."]
+    run: Annotated[str, "new, changed, known; unknown where nobody told its start."]
+    note: str | None
 
 
 def end_from(raw: Mapping[str, Any], now: datetime) -> End:
@@ -78,7 +94,7 @@ def end_from(raw: Mapping[str, Any], now: datetime) -> End:
     return End(job_id, cluster or "", ended_at, state, run)
 
 
-def ended(ctx: Context, end: End) -> dict[str, Any]:
+def ended(ctx: Context, end: End) -> EndedJob:
     """Keep the end of a job: of the run that it names, else of the one that was going on.
 
     Said twice it is the same. The answer says what became of it.
@@ -94,20 +110,8 @@ def ended(ctx: Context, end: End) -> dict[str, Any]:
         return "changed" if found else "unknown"
 
     result = ctx.commit(write)
-    answer: dict[str, Any] = {
-        "job_id": end.job_id,
-        "cluster": end.cluster or None,
-        "ended_at": iso_utc(end.ended_at),
-        "ending": end.state.ending,
-        "run": result,
-        "note": None,
-    }
-    if result == "unknown":
-        answer["note"] = (
-            "nobody told when this job started, so it is no exposure: send started_at"
-            " (SLURM_JOB_START_TIME), or import what the scheduler keeps"
-        )
-    return answer
+    note = NO_START if result == "unknown" else None
+    return EndedJob(end.job_id, end.cluster or None, end.ended_at, end.state.ending, result, note)
 
 
 def known_state(value: object) -> JobState:

@@ -2,12 +2,13 @@
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypedDict
 
 from sqlalchemy.orm import Session
 
+from triage.domain.category import Category
 from triage.domain.health import CheckResult, Outcome
-from triage.domain.report import iso_utc
+from triage.domain.wire import Keywords, SentAs, Time, iso_utc
 from triage.fleet.services.health.policy import (
     ASKS,
     LOOK_BACK,
@@ -24,6 +25,7 @@ from triage.fleet.store.checks import KeptCheck
 
 __all__ = [
     "STATES",
+    "CheckRow",
     "Position",
     "checks_from",
     "checks_of",
@@ -57,6 +59,30 @@ class Position(NamedTuple):
     state: str
 
 
+class CheckResultRow(TypedDict):
+    """An earlier result."""
+
+    at: Time
+    outcome: Outcome
+    detail: str
+
+
+class CheckRow(TypedDict):
+    """One check of one part of a node: its newest result, or that it is due."""
+
+    cluster: Annotated[str, "Empty where nobody named one."]
+    node: str
+    check: str
+    part: Annotated[str | None, "The GPU, port or device; null for the node as a whole."]
+    state: Annotated[str, Keywords(enum=list(STATES))]
+    outcome: Annotated[str | None, SentAs(Outcome | None), "Null for one that is due."]
+    at: Annotated[Time | None, SentAs(Time), "When it ran; of one that is due, since when."]
+    detail: str
+    category: Annotated[str | None, SentAs(Category | None)]
+    because: Annotated[str, "Why it is due."]
+    history: Annotated[list[dict[str, Any]], SentAs(list[CheckResultRow]), "The newest first."]
+
+
 def checks_of(
     session: Session,
     now: datetime,
@@ -64,7 +90,7 @@ def checks_of(
     cluster: str | None = None,
     node: str | None = None,
     state: str | None = None,
-) -> list[dict[str, Any]]:
+) -> list[CheckRow]:
     """All rows at once; see :func:`checks_from`."""
     return list(checks_from(session, now, cluster=cluster, node=node, state=state))
 
@@ -77,7 +103,7 @@ def checks_from(
     node: str | None = None,
     state: str | None = None,
     after: Position | None = None,
-) -> Iterator[dict[str, Any]]:
+) -> Iterator[CheckRow]:
     """Rows ``{cluster, node, check, part, state, outcome, at, detail, category, because}``.
 
     By node (in the database's order of names), check and part, behind the place ``after``;
@@ -89,7 +115,7 @@ def checks_from(
     due = DueChecks(session, now, cluster, node) if state in (None, DUE) else None
     of_results = None if due else outcomes
     for names in nodes_by_name(session, after, cluster=cluster, node=node, outcomes=of_results):
-        found: dict[str, list[dict[str, Any]]] = {}
+        found: dict[str, list[CheckRow]] = {}
         if outcomes:
             for kept in health.newest(session, cluster=cluster, nodes=names, outcomes=outcomes):
                 found.setdefault(kept.node, []).append(row_of(kept))
@@ -127,9 +153,7 @@ def nodes_by_name(
         number = min(2 * number, MOST_NODES)
 
 
-def open_checks(
-    session: Session, now: datetime, *, cluster: str | None = None
-) -> list[dict[str, Any]]:
+def open_checks(session: Session, now: datetime, *, cluster: str | None = None) -> list[CheckRow]:
     """The rows that need an action: failing checks, then those that are due."""
     return [
         row
@@ -148,12 +172,12 @@ def newest_results(
     return {node: tuple(results) for node, results in found.items()}
 
 
-def position_of(row: Mapping[str, Any]) -> Position:
+def position_of(row: CheckRow) -> Position:
     """Where a row stands in the list; no two rows stand at one place."""
     return Position(row["node"], row["check"], row["part"] or "", row["cluster"], row["state"])
 
 
-def row_of(kept: KeptCheck) -> dict[str, Any]:
+def row_of(kept: KeptCheck) -> CheckRow:
     category = None if kept.category is None else str(kept.category)
     return {
         "cluster": kept.cluster,
@@ -170,7 +194,7 @@ def row_of(kept: KeptCheck) -> dict[str, Any]:
     }
 
 
-def due_row_of(due: Due) -> dict[str, Any]:
+def due_row_of(due: Due) -> CheckRow:
     return {
         "cluster": due.cluster,
         "node": due.node,
@@ -203,7 +227,7 @@ class DueChecks:
         for trigger in triggers_since(session, now - LOOK_BACK, cluster=cluster, node=node):
             self.triggers.setdefault(trigger.node, []).append(trigger)
 
-    def of(self, names: Sequence[str]) -> list[dict[str, Any]]:
+    def of(self, names: Sequence[str]) -> list[CheckRow]:
         """The rows of these nodes."""
         last_runs = health.last_runs(self.session, cluster=self.cluster, nodes=names)
         seen = health.seen_since(self.session, self.now - SEEN_WITHIN, names, cluster=self.cluster)

@@ -1,12 +1,14 @@
 """Results of checks come in: read by content, and kept for each part of a node."""
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Final
 
 from triage.clock import utc_now
 from triage.domain.health import CheckResult
+from triage.domain.wire import Count, WireForm
 from triage.errors import Corrupt, Place, Unprocessable
 from triage.fleet.services.health.bandwidth import hold_against_others
 from triage.fleet.services.health.long_body import checks_in
@@ -44,34 +46,19 @@ class CheckTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenChecks:
+class TakenChecks(WireForm):
     """What was read, and what of it was news."""
 
-    checks: Checks
-    kept: health.KeptResults
-    num_nodes: int
+    format: Annotated[str, "Known by its content: dcgm_diag, nvidia_smi_q, ibstat, ..."]
+    results: Count
+    outcomes: dict[str, Count]
+    nodes: Count
+    added: Count
+    changed: Count
+    unchanged: Count
+    skipped: tuple[NotUnderstood, ...]
+    num_skipped: Count
     notes: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
-        outcomes: dict[str, int] = {}
-        for one in self.checks.results:
-            outcomes[str(one.outcome)] = outcomes.get(str(one.outcome), 0) + 1
-        return {
-            "format": self.checks.format,
-            "results": len(self.checks.results),
-            "outcomes": outcomes,
-            "nodes": self.num_nodes,
-            "added": self.kept.added,
-            "changed": self.kept.changed,
-            "unchanged": self.kept.unchanged,
-            "skipped": [
-                {"line": one.line, "why": one.why}
-                for one in self.checks.not_understood[:MAX_LISTED]
-            ],
-            "num_skipped": self.checks.num_not_understood,
-            "notes": list(self.notes),
-        }
 
 
 def take_checks(
@@ -115,7 +102,18 @@ def take_checks(
             f"{kept.left_out:,} new checks were left out:"
             f" a node has {health.MOST_OF_NODE:,} at most"
         )
-    return TakenChecks(checks, kept, len(by_node), tuple(notes))
+    return TakenChecks(
+        format=checks.format,
+        results=len(checks.results),
+        outcomes=dict(Counter(str(one.outcome) for one in checks.results)),
+        nodes=len(by_node),
+        added=kept.added,
+        changed=kept.changed,
+        unchanged=kept.unchanged,
+        skipped=checks.not_understood[:MAX_LISTED],
+        num_skipped=checks.num_not_understood,
+        notes=tuple(notes),
+    )
 
 
 def keep(

@@ -4,11 +4,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Final
 
 from triage.clock import utc_now
 from triage.domain.body import Body
-from triage.domain.report import iso_utc
+from triage.domain.wire import Count, WireForm
 from triage.errors import ArtifactError, Place, Unprocessable
 from triage.fleet.services.telemetry.parquet import as_text
 from triage.fleet.services.telemetry.summary import Summary
@@ -43,36 +43,34 @@ class TelemetryTarget:
 
 
 @dataclass(frozen=True, slots=True)
-class TakenTelemetry:
-    """What was read, and what of it was new."""
+class UnreadLines:
+    """Lines that were not understood, for one reason."""
 
-    form: str
-    tally: Tally
-    summary: Summary
-    num_nodes: int
-    num_days: int
+    line: Annotated[int, "The first of them."]
+    lines: Count
+    why: str
 
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form. Samples are counted once the throttle reasons of a time are one."""
-        summary = self.summary
-        return {
-            "format": self.form,
-            "samples": self.tally.samples,
-            "kept": summary.kept,
-            "repeated": summary.repeated,
-            "outside": summary.outside,
-            "nameless": summary.nameless,
-            "nodes": self.num_nodes,
-            "series": len(summary.names),
-            "node_days": self.num_days,
-            "first_at": iso_utc(moment(summary.first_us)),
-            "last_at": iso_utc(moment(summary.last_us)),
-            "skipped": [
-                {"line": line, "lines": count, "why": why}
-                for why, (count, line) in sorted(self.tally.skipped.items())
-            ][:MAX_LISTED],
-            "notes": notes_of(self.tally, summary),
-        }
+
+@dataclass(frozen=True, slots=True)
+class TakenTelemetry(WireForm):
+    """What was read, and what of it was new.
+
+    Samples are counted once the throttle reasons of a time are one.
+    """
+
+    format: Annotated[str, "Known by its content: exposition, query_result, table, ..."]
+    samples: Count
+    kept: Annotated[Count, "Those that told something new."]
+    repeated: Annotated[Count, "Those that were told before."]
+    outside: Annotated[Count, "Of times, or with values, that are not kept."]
+    nameless: Annotated[Count, "Of no node."]
+    nodes: Count
+    series: Count
+    node_days: Count
+    first_at: datetime | None
+    last_at: datetime | None
+    skipped: tuple[UnreadLines, ...]
+    notes: tuple[str, ...]
 
 
 def take_telemetry(
@@ -108,7 +106,22 @@ def take_telemetry(
     if not summary.kept and not summary.repeated:
         raise refused(why_none(tally, summary), "nothing of it was kept")
     nodes = [node for node in summary.node_numbers if node]
-    return TakenTelemetry(format_.name, tally, summary, len(nodes), num_days)
+    skipped = [UnreadLines(line, n, why) for why, (n, line) in sorted(tally.skipped.items())]
+    return TakenTelemetry(
+        format=format_.name,
+        samples=tally.samples,
+        kept=summary.kept,
+        repeated=summary.repeated,
+        outside=summary.outside,
+        nameless=summary.nameless,
+        nodes=len(nodes),
+        series=len(summary.names),
+        node_days=num_days,
+        first_at=moment(summary.first_us),
+        last_at=moment(summary.last_us),
+        skipped=tuple(skipped[:MAX_LISTED]),
+        notes=tuple(notes_of(tally, summary)),
+    )
 
 
 def summarise(ctx: Context, cluster: str, batches: Iterator[Samples]) -> tuple[Summary, int]:

@@ -3,11 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Annotated, Any, Final
 
 import numpy as np
 from sqlalchemy.orm import Session
 
+from triage.domain.wire import SentAs, WireForm
 from triage.fleet.services.telemetry.hours import Hours
 from triage.fleet.services.telemetry.rollups import (
     DAYS,
@@ -25,7 +26,7 @@ HOUR_NS: Final = 3_600_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
-class DailySwing:
+class DailySwing(WireForm):
     """How step time and inlet temperature go with the hour of the day.
 
     ``agreement`` is that of the two, hour by hour; None where one of them is not known.
@@ -36,16 +37,7 @@ class DailySwing:
     step_time: DailyCycle
     inlet: DailyCycle
     agreement: Agreement | None
-    step_by_hour: tuple[float | None, ...]
-
-    def to_dict(self) -> dict[str, Any]:
-        """The wire form."""
-        return {
-            "step_time": self.step_time.to_dict(),
-            "inlet": self.inlet.to_dict(),
-            "agreement": None if self.agreement is None else self.agreement.to_dict(),
-            "step_by_hour": list(self.step_by_hour),
-        }
+    step_by_hour: Annotated[tuple[float | None, ...], SentAs(tuple[float | None, ...])]
 
 
 @dataclass(frozen=True, slots=True)

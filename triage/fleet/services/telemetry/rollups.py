@@ -6,11 +6,12 @@ Read from one row for each node and day; the packed hours of nodes are not touch
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Annotated, Final
 
 import numpy as np
 from sqlalchemy.orm import Session
 
+from triage.domain.wire import Count, Rounded, WireForm
 from triage.fleet.services.telemetry.day import GROWTHS
 from triage.fleet.services.telemetry.hours import Hours, hours_of
 from triage.fleet.store import telemetry
@@ -22,9 +23,11 @@ DAY_S: Final = 86_400
 # A trend over fewer days is weather.
 LEAST_DAYS: Final = 7
 
+THREE_DECIMALS: Final = Rounded(decimals=3)
+
 
 @dataclass(frozen=True, slots=True)
-class RackInlet:
+class RackInlet(WireForm):
     """Mean inlet temperature of a rack by day.
 
     ``day`` counts from 1970-01-01 in UTC. ``ahead_c`` is how much warmer the rack is than the
@@ -34,25 +37,10 @@ class RackInlet:
 
     rack: str
     day: tuple[int, ...]
-    inlet_c: tuple[float, ...]
-    num_nodes: int
-    ahead_c: float | None
-    trend_c_per_week: float | None
-
-    def to_dict(self) -> dict[str, Any]:
-        """A row of ``telemetry.racks``; temperatures to a thousandth of a degree."""
-
-        def rounded(value: float | None) -> float | None:
-            return None if value is None else round(value, 3)
-
-        return {
-            "rack": self.rack,
-            "day": list(self.day),
-            "inlet_c": [rounded(inlet_c) for inlet_c in self.inlet_c],
-            "num_nodes": self.num_nodes,
-            "ahead_c": rounded(self.ahead_c),
-            "trend_c_per_week": rounded(self.trend_c_per_week),
-        }
+    inlet_c: Annotated[tuple[float, ...], THREE_DECIMALS]
+    num_nodes: Count
+    ahead_c: Annotated[float | None, THREE_DECIMALS]
+    trend_c_per_week: Annotated[float | None, THREE_DECIMALS]
 
 
 def node_telemetry(

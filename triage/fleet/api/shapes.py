@@ -1,0 +1,72 @@
+"""Shapes of the fleet's answers: its report, the parts of it, and plans from it."""
+
+from typing import Annotated, Any, Final
+
+from triage.api.description.shapes import selection, shape
+from triage.domain.standing import RepeatedPart, StandingsForm
+from triage.domain.wire import Count, Time
+from triage.fleet.report.report import FleetReport
+from triage.fleet.report.what_if import CheckpointAnswer, ProjectionAnswer, SparesAnswer
+from triage.fleet.services.health.due_list import CheckRow
+from triage.fleet.services.plans import PlanHead
+from triage.fleet.services.telemetry.overview import DailySwing
+from triage.fleet.services.telemetry.rollups import RackInlet
+from triage.statistics.estimate import Estimate
+
+__all__ = ["CAUSES", "CHECKPOINT", "FLEET", "MTTI", "PARTS", "PROJECTION", "SPARES"]
+
+HEAD: Final = ("since", "until", "cluster")
+TELEMETRY: Final = shape(
+    "FleetTelemetry",
+    doc="Telemetry of the 28 days before the end: nodes, racks, the daily swing of step time.",
+    num_nodes=Count,
+    nodes=list[dict[str, Any]],
+    racks=list[RackInlet],
+    daily_swing=DailySwing | None,
+)
+FLEET: Final = shape(
+    "Fleet",
+    FleetReport,
+    doc="`triage.fleet/1`: every answer of the record of one period.",
+    schema=str,
+    mtti=Annotated[Estimate, "`rates.mtti`: hours between stops of a job."],
+    standings=StandingsForm,
+    checks=list[CheckRow],
+    num_checks=Count,
+    telemetry=TELEMETRY,
+    clusters=list[str],
+)
+CAUSES: Final = selection(
+    "FleetCauses",
+    "What stopped the jobs.",
+    FleetReport,
+    (*HEAD, "stops", "causes", "origins", "mix", "notes"),
+)
+MTTI: Final = selection(
+    "FleetMtti",
+    "How often jobs stop, in all and over time.",
+    FleetReport,
+    (
+        *HEAD, "exposure", "stops", "rates", "reference_mtti", "by_size", "size_test",
+        "by_generation", "over_time", "dispersion", "comparison", "hours_of_day", "silent_days",
+        "notes",
+    ),
+)  # fmt: skip
+PARTS: Final = shape(
+    "FleetParts",
+    doc="What is named again and again, as of the end of the period.",
+    until=Time,
+    cluster=str | None,
+    parts=list[RepeatedPart],
+    notes=list[str],
+)
+PROJECTION: Final = shape(
+    "FleetProjection", PlanHead, ProjectionAnswer, doc="A job of N GPUs at this fleet's rate."
+)
+CHECKPOINT: Final = shape(
+    "FleetCheckpoint",
+    PlanHead,
+    CheckpointAnswer,
+    doc="How often to checkpoint; intervals in seconds of work between two.",
+)
+SPARES: Final = shape("FleetSpares", PlanHead, SparesAnswer, doc="How many spare nodes suffice.")
