@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.category import Category
+from triage.domain.file_kind import FileKind
 from triage.domain.report import Answer, Verdict
 from triage.domain.states import (
     ArtifactState,
@@ -91,7 +92,7 @@ class ArtifactView(WireForm):
     identity: Annotated[str, UNSENT]
     node: str | None
     rank: int | None
-    kind: str
+    kind: Annotated[str, SentAs(FileKind)]
     filename: str
     sha256: str
     size_bytes: Annotated[int, Key("bytes")]

@@ -16,7 +16,6 @@ from triage.api.description.shapes import shape
 from triage.api.requests.body import UploadBody
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import (
-    FILE_KINDS,
     FileKind,
     FileName,
     IncidentRef,
@@ -27,7 +26,6 @@ from triage.api.requests.values import (
 )
 from triage.api.routes import Routes
 from triage.api.state import ApiState, state_of
-from triage.domain.wire import Keywords
 from triage.errors import Place, TooLarge, Unprocessable
 from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_bundle
 from triage.services.uploads.received import Target
@@ -39,12 +37,7 @@ __all__ = ["ARTIFACT", "coding", "routes", "within"]
 routes = Routes("/v1/jobs", "uploads", Scope.INGEST, paced=False)
 
 T = TypeVar("T")
-ARTIFACT = shape(
-    "Artifact",
-    ArtifactView,
-    doc="One uploaded file and what became of it.",
-    kind=Annotated[str, Keywords(enum=list(FILE_KINDS))],
-)
+ARTIFACT = shape("Artifact", ArtifactView, doc="One uploaded file and what became of it.")
 Incident = Annotated[
     IncidentRef | None,
     Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
