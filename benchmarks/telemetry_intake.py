@@ -158,7 +158,7 @@ def uploads(place: Place, every_s: int, num_days: int) -> tuple[int, Watch]:
             data = body(number % NODES, number // NODES, every_s)
             with watch:
                 found = take_telemetry(ctx, target, io.BytesIO(data).read, None)
-            samples += found.tally.samples
+            samples += found.samples
         ctx.commit.close()
     return samples, watch
 

@@ -12,7 +12,7 @@ from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole
 from triage.domain.wire import SentAs, Time, iso_utc
 
-__all__ = ["NodeHistory", "history"]
+__all__ = ["NodeReport", "history"]
 
 WINDOW: Final = timedelta(days=30)
 MAX_INCIDENTS: Final = 200
@@ -63,7 +63,7 @@ class NodeRate(TypedDict):
     ratio: float | None
 
 
-class NodeHistory(TypedDict):
+class NodeReport(TypedDict):
     """A node's history."""
 
     node: str
@@ -75,7 +75,7 @@ class NodeHistory(TypedDict):
     rate: NodeRate
 
 
-def history(session: Session, name: str, now: datetime | None = None) -> NodeHistory | None:
+def history(session: Session, name: str, now: datetime | None = None) -> NodeReport | None:
     """What is known of a node: its incidents, its distinct errors, its rate against the fleet.
 
     None for a node that nothing has named yet. Counts are over the last 30 days.

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from triage.api.answers.problems import KINDS, MEDIA_TYPE
 from triage.api.description.examples import EXAMPLES
-from triage.api.description.shapes import Shape, Source, name_of
+from triage.api.description.shapes import AnswerShape, Source, name_of
 
 __all__ = ["BINARY", "TEXT", "Answers", "answers", "binary_body", "json_body", "reference"]
 
@@ -44,7 +44,7 @@ def answers(
         responses[status] = {"description": text}
         if form is not None:
             responses[status]["content"] = {"application/json": reference(name_of(form))}
-            if isinstance(form, Shape) and form.is_page:
+            if isinstance(form, AnswerShape) and form.is_page:
                 responses[status]["headers"] = {"Link": LINK}
     if forms:
         first = responses[next(iter(ok))]

@@ -19,7 +19,7 @@ from pydantic.json_schema import models_json_schema
 
 from triage.domain.wire import Keywords, SentAs, notes_of, wire_fields
 
-__all__ = ["Shape", "Source", "name_of", "page", "schemas_of", "selection", "shape"]
+__all__ = ["AnswerShape", "Source", "name_of", "page", "schemas_of", "selection", "shape"]
 
 Hint = Any  # a type, or what typing makes of types
 REF: Final = "#/components/schemas/{model}"
@@ -29,7 +29,7 @@ SUFFIX: Final = "View"
 
 
 @dataclass(frozen=True, eq=False)
-class Shape:
+class AnswerShape:
     """A named JSON object: key -> type. It is what it is: two are never equal."""
 
     name: str
@@ -38,40 +38,40 @@ class Shape:
     is_page: bool = False
 
 
-Source = type | Shape
+Source = type | AnswerShape
 
 
-def shape(name: str, *sources: Source, doc: str = "", **hints: Hint) -> Shape:
+def shape(name: str, *sources: Source, doc: str = "", **hints: Hint) -> AnswerShape:
     """The keys of all ``sources``, and ``hints`` beside or instead of them."""
     keys = {key: hint for source in sources for key, hint in hints_of(source).items()}
-    return Shape(name, doc or doc_of(sources[-1]), {**keys, **hints})
+    return AnswerShape(name, doc or doc_of(sources[-1]), {**keys, **hints})
 
 
-def selection(name: str, doc: str, source: Source, keys: Iterable[str]) -> Shape:
+def selection(name: str, doc: str, source: Source, keys: Iterable[str]) -> AnswerShape:
     """Some keys of a shape."""
     hints = hints_of(source)
-    return Shape(name, doc, {key: hints[key] for key in keys})
+    return AnswerShape(name, doc, {key: hints[key] for key in keys})
 
 
-def page(item: Source, of_what: str) -> Shape:
+def page(item: Source, of_what: str) -> AnswerShape:
     """A page of a list of this shape; ``of_what`` names its items in words."""
     hints = {"next_cursor": str | None, "items": list[item]}  # type: ignore[valid-type]
-    return Shape(f"{name_of(item)}Page", f"One page of {of_what}.", hints, is_page=True)
+    return AnswerShape(f"{name_of(item)}Page", f"One page of {of_what}.", hints, is_page=True)
 
 
 def name_of(source: Source) -> str:
     """The name of a shape among the components of the description."""
-    return source.name if isinstance(source, Shape) else source.__name__.removesuffix(SUFFIX)
+    return source.name if isinstance(source, AnswerShape) else source.__name__.removesuffix(SUFFIX)
 
 
 def doc_of(source: Source) -> str:
     """What a shape says of itself, in Markdown."""
-    doc = source.doc if isinstance(source, Shape) else inspect.getdoc(source) or ""
+    doc = source.doc if isinstance(source, AnswerShape) else inspect.getdoc(source) or ""
     return ROLE.sub(r"`\1`", doc).replace("``", "`")
 
 
 def hints_of(source: Source) -> Mapping[str, Hint]:
-    if isinstance(source, Shape):
+    if isinstance(source, AnswerShape):
         return source.hints
     if is_dataclass(source):
         return {one.key: one.hint for one in wire_fields(source)}
@@ -132,7 +132,7 @@ class Models:
                     keywords.update(note.keywords)
             described = Field(description=text, json_schema_extra=keywords or None)
             return Annotated[self.typed(get_args(hint)[0]), described]
-        if isinstance(hint, Shape) or is_dataclass(hint) or hasattr(hint, "__total__"):
+        if isinstance(hint, AnswerShape) or is_dataclass(hint) or hasattr(hint, "__total__"):
             return self.of(hint)
         origin: Hint = get_origin(hint)
         inner = get_args(hint)

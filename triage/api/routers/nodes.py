@@ -11,14 +11,14 @@ from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.errors import NotFound
 from triage.store import nodes
-from triage.store.nodes import NodeHistory
+from triage.store.nodes import NodeReport
 
 __all__ = ["routes"]
 
 routes = Routes("/v1/nodes", "nodes", Scope.READ)
 
 
-@routes.get("/{node}", "History of a node", ("Its history.", NodeHistory), refuses=(404,))
+@routes.get("/{node}", "History of a node", ("Its history.", NodeReport), refuses=(404,))
 def node_history(request: Request, node: PathName) -> Response:
     """Its incidents, its distinct errors, and how often it is a culprit beside the fleet."""
     name = name_in_path("node", node)

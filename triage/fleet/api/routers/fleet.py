@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from triage.api.access import Scope
 from triage.api.answers.json import JSON, tagged
-from triage.api.description.shapes import Shape
+from triage.api.description.shapes import AnswerShape
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.report import iso_utc
@@ -105,7 +105,7 @@ def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = No
     )
 
 
-def part_of(report: Mapping[str, Any], part: Shape) -> dict[str, Any]:
+def part_of(report: Mapping[str, Any], part: AnswerShape) -> dict[str, Any]:
     """The answers of a report that a part of it holds."""
     return {key: report[key] for key in part.hints}
 
