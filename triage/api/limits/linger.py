@@ -30,7 +30,7 @@ class Linger:
             return
         ended = False
 
-        async def heard() -> Message:
+        async def receive_until_end() -> Message:
             nonlocal ended
             message = await receive()
             ended = ended or not message.get("more_body", False)
@@ -42,7 +42,7 @@ class Linger:
                 await send(message)
                 return
             await send({**message, "more_body": True})
-            await read_in_vain(heard)
+            await read_in_vain(receive_until_end)
             await send({"type": "http.response.body", "body": b""})
 
         async def read_in_vain(more: Receive) -> None:
@@ -51,7 +51,7 @@ class Linger:
                 while not ended and num_bytes < MOST_BYTES:
                     num_bytes += len((await more()).get("body", b""))
 
-        await self.app(scope, heard, answered)
+        await self.app(scope, receive_until_end, answered)
 
 
 def has_body(scope: Scope) -> bool:

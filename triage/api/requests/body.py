@@ -36,16 +36,16 @@ def announced_length(request: Request, max_bytes: int, name: str) -> int | None:
 
     Raises :class:`TooLarge` beyond the limit, so that nothing of it is read.
     """
-    said = request.headers.getlist("content-length")
-    if not said:
+    lengths = request.headers.getlist("content-length")
+    if not lengths:
         return None
-    if len(said) > 1 or not DIGITS.fullmatch(said[0]):
+    if len(lengths) > 1 or not DIGITS.fullmatch(lengths[0]):
         raise BadRequest(
             "Content-Length is no number of bytes",
             hint="send the length of the body, once, or the body in chunks",
             places=(Place("header/Content-Length", "not a number of bytes"),),
         )
-    length = int(said[0])
+    length = int(lengths[0])
     if length > max_bytes:
         raise too_large(name, max_bytes)
     return length
