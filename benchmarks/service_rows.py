@@ -26,7 +26,7 @@ from psycopg import sql
 from sqlalchemy import Table, func, select, text
 from sqlalchemy.orm import Session
 
-from benchmarks.service_tables import Size, Told, tables
+from benchmarks.service_tables import FilledTables, Size, tables
 from benchmarks.table import aligned, machine, write_json
 from models import Base, Evidence, Suspect
 from triage.domain.states import WorkKind
@@ -125,7 +125,7 @@ def put(database: Database, table: Table, rows: Iterator[dict[str, Any]]) -> int
     return number
 
 
-def questions(database: Database, told: Told) -> dict[str, tuple[bool, Question]]:
+def questions(database: Database, told: FilledTables) -> dict[str, tuple[bool, Question]]:
     """Name -> (does it write, the question)."""
     with database.reading() as session:
         largest, worst = told.largest, told.worst
@@ -206,7 +206,7 @@ def ask(database: Database, writes: bool, question: Question, times: int) -> lis
     return sorted(took)
 
 
-def removal(database: Database, told: Told) -> list[tuple[str, float]]:
+def removal(database: Database, told: FilledTables) -> list[tuple[str, float]]:
     """Milliseconds of removing 50 incidents in one transaction, and how many rows went."""
     with database.reading() as session:
         old = [
@@ -242,7 +242,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         began = time.perf_counter()
         number = fill(database, size)
         filled_s = time.perf_counter() - began
-        told = Told(size)
+        told = FilledTables(size)
         found = []
         for name, (writes, question) in questions(database, told).items():
             if given.only and not any(word in name for word in given.only):

@@ -12,7 +12,7 @@ from typing import Any, Final
 from triage.domain.category import Category, Role
 from triage.domain.states import WorkKind, WorkState
 
-__all__ = ["Size", "Told", "tables"]
+__all__ = ["FilledTables", "Size", "tables"]
 
 CLUSTERS: Final = ("a", "b", "c")
 NODES: Final = 2000
@@ -42,7 +42,7 @@ class Size:
         return self.incidents * 4 // 5
 
 
-class Told:
+class FilledTables:
     """Names to ask for."""
 
     def __init__(self, size: Size) -> None:

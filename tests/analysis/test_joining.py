@@ -261,7 +261,7 @@ class Unseated(Placement):
 
 
 def test_a_rank_without_a_seat_is_on_the_one_node_that_fails_at_the_stop():
-    said = answer(row(), findings=[claim(29)], seats=Unseated())
+    said = answer(row(), findings=[claim(29)], placement=Unseated())
     assert [(one.node, one.ranks[:1]) for one in said.suspects] == [("n3", (29,))]
 
 
@@ -274,7 +274,7 @@ def test_a_rank_without_a_seat_is_on_the_one_node_that_fails_at_the_stop():
     ],
 )
 def test_a_rank_without_a_seat_stays_without_one(rows, claims):
-    said = answer(*rows, findings=claims, seats=Unseated())
+    said = answer(*rows, findings=claims, placement=Unseated())
     assert not any(one.node and 29 in one.ranks for one in said.suspects)
 
 
@@ -323,5 +323,5 @@ def test_what_all_ranks_of_the_only_node_say_is_in_no_node():
         of(Category.SOFTWARE_USER, Kind.PYTHON, "n0", k / 10, rank=k, text=f"KeyError: sample {k}")
         for k in range(8)
     ]
-    assert culprits(answer(*rows, seats=Placement(nodes=1))) == []
-    assert culprits(answer(rows[0], seats=Placement(nodes=1))) == ["n0"]
+    assert culprits(answer(*rows, placement=Placement(nodes=1))) == []
+    assert culprits(answer(rows[0], placement=Placement(nodes=1))) == ["n0"]

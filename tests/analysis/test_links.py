@@ -49,8 +49,8 @@ def test_an_address_that_all_but_one_complain_of_is_that_ones():
         if k != 5
     ]
     nowhere = Placement(addresses={"10.9.0.7<4791>": None})
-    assert culprits(answer(*rows, seats=nowhere)) == ["n5"]
-    assert culprits(answer(*rows[:-1], seats=nowhere)) == []
+    assert culprits(answer(*rows, placement=nowhere)) == ["n5"]
+    assert culprits(answer(*rows[:-1], placement=nowhere)) == []
 
 
 def test_links_that_fail_together_accuse_the_switch_even_without_a_clock():

@@ -23,8 +23,8 @@ def lost(teller: str | None, peer: str, **more: object) -> Evidence:
     return replace(base, **more)  # type: ignore[arg-type]
 
 
-def placed(*rows: Evidence, seats: Placement = SEATS) -> list[tuple[str | None, int | None]]:
-    return [(one.node, one.rank) for one in silent_peer(rows, seats)]
+def placed(*rows: Evidence, placement: Placement = SEATS) -> list[tuple[str | None, int | None]]:
+    return [(one.node, one.rank) for one in silent_peer(rows, placement)]
 
 
 def test_the_one_node_that_all_others_lose_is_named_and_not_convicted() -> None:
@@ -129,11 +129,11 @@ def test_without_the_size_of_the_world_nobody_is_missing() -> None:
         def world_size(self) -> int | None:
             return None
 
-    assert placed(*(watchdog(rank) for rank in range(15)), seats=Unknown(nodes=2)) == []
+    assert placed(*(watchdog(rank) for rank in range(15)), placement=Unknown(nodes=2)) == []
 
 
 def test_a_crash_of_many_ranks_is_read_in_one_pass() -> None:
     """Each of 20,000 nodes loses the next, which complains itself: half a second, not minutes."""
-    seats = Placement(nodes=20_000)
+    placement = Placement(nodes=20_000)
     rows = [lost(f"n{k}", f"n{k + 1}") for k in range(19_999)]
-    assert spent_s(lambda: silent_peer(rows, seats), 2.0) < 2.0
+    assert spent_s(lambda: silent_peer(rows, placement), 2.0) < 2.0

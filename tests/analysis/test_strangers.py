@@ -52,11 +52,11 @@ def test_few_rows_are_all_kept():
 
 
 def test_where_all_ranks_are_seated_other_nodes_are_strangers():
-    seats = {rank: f"n{rank // 2}" for rank in range(4)}
+    node_by_rank = {rank: f"n{rank // 2}" for rank in range(4)}
     rows = dated("n0", "n1", "spare9")
-    seated = replace(rows, fleet=JobPlacement(node_by_rank=seats, world_size=4))
+    seated = replace(rows, fleet=JobPlacement(node_by_rank=node_by_rank, world_size=4))
     strange, notes = strange_nodes(seated, Job())
     assert strange == {"spare9"}
     assert "no rank of the job sits on spare9" in notes[0]
-    some = replace(rows, fleet=JobPlacement(node_by_rank=seats, world_size=6))
+    some = replace(rows, fleet=JobPlacement(node_by_rank=node_by_rank, world_size=6))
     assert strange_nodes(some, Job()) == (frozenset(), [])

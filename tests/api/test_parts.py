@@ -409,17 +409,17 @@ PATIENT = {"min_body_rate": 1000, "body_grace_s": 10, "body_idle_s": 30}
          "a pause", "too long a pause", "late"],
 )  # fmt: skip
 def test_patience_is_earned_by_bytes(pieces: list[tuple[float, int]], left_s: float) -> None:
-    patience = MinRateTimeout(Settings(**PATIENT))
+    min_rate = MinRateTimeout(Settings(**PATIENT))
     for waited_s, num_bytes in pieces:
-        patience.spend(waited_s, num_bytes)
-    assert patience.left_s == pytest.approx(left_s)
+        min_rate.spend(waited_s, num_bytes)
+    assert min_rate.left_s == pytest.approx(left_s)
 
 
 def test_without_a_rate_only_silence_counts() -> None:
-    patience = MinRateTimeout(Settings(**PATIENT | {"min_body_rate": 0}))
+    min_rate = MinRateTimeout(Settings(**PATIENT | {"min_body_rate": 0}))
     for _ in range(100):
-        patience.spend(29, 1)
-    assert patience.left_s == 30
+        min_rate.spend(29, 1)
+    assert min_rate.left_s == 30
 
 
 def test_all_who_wait_for_one_incident_share_one_question() -> None:

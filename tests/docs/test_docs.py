@@ -181,12 +181,12 @@ def test_pages_show_commands_at_all() -> None:
     assert {command.split()[0] for _, command in commands()} >= {"analyze", "parse", "simulate"}
 
 
-Said = pytest.CaptureFixture[bytes]
+AnswerSummary = pytest.CaptureFixture[bytes]
 
 
 @pytest.mark.parametrize("name", ["README.md", "docs/on-call.md"])
 def test_the_bundled_incident_is_told_as_the_command_tells_it(
-    name: str, capsysbinary: Said
+    name: str, capsysbinary: AnswerSummary
 ) -> None:
     shown = block_with("stopped issuing", TEXT[ROOT / name])
 
@@ -195,7 +195,7 @@ def test_the_bundled_incident_is_told_as_the_command_tells_it(
 
 
 def test_the_incident_of_the_simulator_is_told_as_the_commands_tell_it(
-    tmp_path: Path, capsysbinary: Said
+    tmp_path: Path, capsysbinary: AnswerSummary
 ) -> None:
     text = page("on-call.md")
     words = next(line for line in text.splitlines() if line.startswith("triage simulate nic-"))
@@ -207,7 +207,7 @@ def test_the_incident_of_the_simulator_is_told_as_the_commands_tell_it(
     assert not_said(block_with("adapter failed", text), capsysbinary) == []
 
 
-def test_the_explanation_is_what_the_command_says(capsysbinary: Said) -> None:
+def test_the_explanation_is_what_the_command_says(capsysbinary: AnswerSummary) -> None:
     """Weights that were fitted again change it: copy what the command then says."""
     text = page("reading-answers.md")
     (folder,) = re.findall(r"`triage explain (tests/incidents/\S+)`", text)
@@ -245,7 +245,7 @@ def parts(shown: str) -> list[str]:
     return [" ".join(part.split()) for part in re.split(r"\n *\.\.\.\n|\n\n", shown)]
 
 
-def not_said(shown: str, capsys: Said) -> list[str]:
+def not_said(shown: str, capsys: AnswerSummary) -> list[str]:
     """Parts of ``shown`` that the command did not print, beliefs aside."""
     said = plain(capsys.readouterr().out.decode())
     return [part for part in map(plain, parts(shown)) if part not in said]

@@ -59,7 +59,7 @@ def follows(k: int) -> str:
     return shapes[k // (WORLD - 1) % len(shapes) if k >= WORLD - 1 else 0]
 
 
-def seats() -> list[str]:
+def placement_lines() -> list[str]:
     return [
         f"{NODES[rank // PER_NODE]}:{4000 + rank}:{5000 + rank} [{rank % PER_NODE}] NCCL INFO ncclCommInitRank comm 0x55aa{rank:04x} rank {rank} nranks {WORLD} cudaDev {rank % PER_NODE} nvmlDev {rank % PER_NODE} busId {16 + rank % PER_NODE:x}000 commId 0x8fe1d2 - Init COMPLETE"
         for rank in range(WORLD)
@@ -79,7 +79,7 @@ def test_the_one_line_is_found(kind: str, place: str, count: int, tmp_path: Path
     lines, category = ROOTS[kind]
     others = [follows(k) for k in range(count)]
     at = {"first": 0, "middle": count // 2, "last": count}[place]
-    text = "\n".join([*seats(), *others[:at], *lines, *others[at:]]) + "\n"
+    text = "\n".join([*placement_lines(), *others[:at], *lines, *others[at:]]) + "\n"
     facts = job_json(world_size=WORLD, gpus_per_node=PER_NODE, nodes=NODES, gpu_bus_ids={})
     answer = triage.analyze(write(tmp_path, {"job.log": text, "job.json": facts})).answer
     assert answer.verdict.category == category, answer.verdict.summary

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
-from tests.support.answering import Answerer, Said
+from tests.support.answering import Answerer, AnswerSummary
 from tests.support.cases import RECORDED, Case, recorded_case, simulated_case
 from tests.support.flip import broken, changed, dumps_of
 from triage.perturb.incident import Incident
@@ -36,8 +36,8 @@ class Drill:
 
     case: Case
     incident: Incident
-    said: Said
-    by_dumps: Said | None
+    said: AnswerSummary
+    by_dumps: AnswerSummary | None
 
 
 @cache
@@ -65,7 +65,7 @@ def drill(name: str) -> Drill:
     return Drill(case, incident, answerer().said(incident.files), by_dumps)
 
 
-def answered(incident: Incident) -> Said:
+def answered(incident: Incident) -> AnswerSummary:
     """The answer to an incident that was changed."""
     return answerer().said(incident.files)
 

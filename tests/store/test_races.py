@@ -120,12 +120,12 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         enqueue_upload(session, upload_id, job_fk, NOW)
 
     def read(session, k):
-        owed = work.claim(session, WorkKind.PARSE, f"w{k}", NOW, 60.0)
-        if owed is None:
+        claimed = work.claim(session, WorkKind.PARSE, f"w{k}", NOW, 60.0)
+        if claimed is None:
             return
         session.commit()
-        assert work.finish(session, owed, f"w{k}", NOW)
-        for file in artifacts.unread(session, [owed.key])[owed.key]:
+        assert work.finish(session, claimed, f"w{k}", NOW)
+        for file in artifacts.unread(session, [claimed.key])[claimed.key]:
             row = {"artifact": "a", "clock": "none", "kind": "x", "role": "root", "text": ""}
             rows = [{**row, "signature": "s", "count": 1}]
             evidence.add_readings(session, incident_id, [Reading(file.id, b"x", rows)])
@@ -135,11 +135,11 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         work.enqueue(session, WorkKind.ANALYSE, incident_id, NOW)
 
     def analyse(session, k):
-        owed = work.claim(session, WorkKind.ANALYSE, f"w{k}", NOW + timedelta(hours=1), 60.0)
-        if owed is None:
+        claimed = work.claim(session, WorkKind.ANALYSE, f"w{k}", NOW + timedelta(hours=1), 60.0)
+        if claimed is None:
             return
         session.commit()
-        assert work.finish(session, owed, f"w{k}", NOW)
+        assert work.finish(session, claimed, f"w{k}", NOW)
         st = settling.progress_of(session, incident_id)
         answer = replace(new_answer(), inputs=st.inputs)
         revisions.add(session, incident_id, st.revision + 1, answer, NOW)

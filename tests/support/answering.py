@@ -15,11 +15,11 @@ from triage.parsers.files.inputs import InputFile
 from triage.perturb.incident import Incident, save
 from triage.report import report_of
 
-__all__ = ["Answerer", "Said"]
+__all__ = ["AnswerSummary", "Answerer"]
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerSummary:
     """An answer in short; ``convicted`` are nodes, or "rank N" where no node is known."""
 
     kind: str
@@ -61,12 +61,12 @@ class Answerer:
             path.unlink()
         return self.known[key]
 
-    def said(self, files: Mapping[str, bytes]) -> Said:
+    def said(self, files: Mapping[str, bytes]) -> AnswerSummary:
         """The answer to the files."""
         try:
             answer = report_of(self.extracts(files), Job()).answer
         except TriageError as error:
-            return Said("error", str(error), 0.0, None, None, (), ())
+            return AnswerSummary("error", str(error), 0.0, None, None, (), ())
         first = answer.suspects[0] if answer.suspects else None
         convicted = tuple(
             one.node if one.node is not None else f"rank {one.ranks[0] if one.ranks else '?'}"
@@ -74,7 +74,7 @@ class Answerer:
             if one.role == "culprit"
         )
         verdict = answer.verdict
-        return Said(
+        return AnswerSummary(
             str(verdict.kind), str(verdict.category), verdict.confidence,
             None if first is None else first.node or f"rank {first.ranks[0]}",
             None if first is None else str(first.role), convicted, tuple(verdict.cordon),

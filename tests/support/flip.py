@@ -4,7 +4,7 @@ import random
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from tests.support.answering import Answerer, Said
+from tests.support.answering import Answerer, AnswerSummary
 from tests.support.cases import Case
 from triage.perturb.incident import Incident, is_dump
 from triage.perturb.registry import named
@@ -23,8 +23,8 @@ class Flip:
     id: str
     what: str
     change: str
-    before: Said
-    after: Said
+    before: AnswerSummary
+    after: AnswerSummary
     right_before: bool
     right_after: bool
     category_before: bool
@@ -39,7 +39,7 @@ def is_guilty(case: Case, who: str) -> bool:
     return who in case.guilty or (who != rank and int(rank) in case.guilty_ranks)
 
 
-def right(case: Case, said: Said) -> bool:
+def right(case: Case, said: AnswerSummary) -> bool:
     """The node is right; nobody is convicted where nobody is guilty."""
     if case.guilty or case.guilty_ranks:
         return said.node is not None and is_guilty(case, said.node)
@@ -76,7 +76,9 @@ def dumps_of(incident: Incident) -> dict[str, bytes]:
     return {**dumps, **facts} if dumps else {}
 
 
-def flip(case: Case, change: str, before: Said, after: Said, lost: tuple[str, ...]) -> Flip:
+def flip(
+    case: Case, change: str, before: AnswerSummary, after: AnswerSummary, lost: tuple[str, ...]
+) -> Flip:
     return Flip(
         case.id, case.what, change, before, after, right(case, before), right(case, after),
         before.category in case.categories, after.category in case.categories,
@@ -84,15 +86,15 @@ def flip(case: Case, change: str, before: Said, after: Said, lost: tuple[str, ..
     )  # fmt: skip
 
 
-def new_innocents(case: Case, before: Said, after: Said) -> tuple[str, ...]:
+def new_innocents(case: Case, before: AnswerSummary, after: AnswerSummary) -> tuple[str, ...]:
     return tuple(
         who for who in after.convicted if who not in before.convicted and not is_guilty(case, who)
     )
 
 
 def broken(
-    keeps: Collection[Keep], before: Said, after: Said, by_dumps: Said | None,
-    case: Case,
+    keeps: Collection[Keep], before: AnswerSummary, after: AnswerSummary,
+    by_dumps: AnswerSummary | None, case: Case,
 ) -> tuple[str, ...]:  # fmt: skip
     """What of ``keeps`` did not stay."""
     proved = by_dumps is not None and by_dumps.role == "culprit" and by_dumps.node == before.node

@@ -82,8 +82,8 @@ def claim(rank: int, detector="fr.host_stall", category=Category.HOST_STALL, str
 STOP = Stop(start_ns=T, end_ns=T + 601 * SECOND, known=True, trouble=True, job_seen=True)
 
 
-def answer(*rows, findings=(), stop=STOP, leaves=None, seats=None) -> Decision:
-    topology = JobTopology(seats or Placement(), NODES, leaves or {})
+def answer(*rows, findings=(), stop=STOP, leaves=None, placement=None) -> Decision:
+    topology = JobTopology(placement or Placement(), NODES, leaves or {})
     return join(Sources(None, findings, rows), topology, stop, load_model()).decision
 
 

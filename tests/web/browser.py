@@ -200,7 +200,7 @@ class Page:
             raise Failed(json.dumps(told["exceptionDetails"])[:2000])
         return told["result"].get("value")
 
-    def wait(self, script: str, patience_s: float = PATIENCE_S) -> Any:
+    def wait(self, script: str, timeout_s: float = PATIENCE_S) -> Any:
         """Until the expression is true, across navigations."""
         found: list[Any] = []
 
@@ -211,15 +211,15 @@ class Page:
                 return False
             return bool(found[0])
 
-        self.until(true, script, patience_s)
+        self.until(true, script, timeout_s)
         return found[0]
 
-    def until(self, done: Any, what: str, patience_s: float = PATIENCE_S) -> None:
-        end = time.monotonic() + patience_s
+    def until(self, done: Any, what: str, timeout_s: float = PATIENCE_S) -> None:
+        end = time.monotonic() + timeout_s
         while not done():
             if time.monotonic() > end:
                 told = f"at {self.requests[-1:]}, errors: {self.errors[:3]}"
-                raise Failed(f"waited {patience_s:.0f} s for {what}; {told}")
+                raise Failed(f"waited {timeout_s:.0f} s for {what}; {told}")
             time.sleep(0.05)
 
     def text(self, selector: str = "main") -> str:

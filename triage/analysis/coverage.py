@@ -80,10 +80,10 @@ def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) 
             f"job.json says {facts.world_size} ranks, the dumps' default group has {world}:"
             " the dumps are believed"
         )
-    seats = len(facts.nodes) * (facts.gpus_per_node or 0)
-    if seats and world and seats < world:
+    places = len(facts.nodes) * (facts.gpus_per_node or 0)
+    if places and world and places < world:
         all_notes.append(
-            f"job.json places {seats} ranks ({len(facts.nodes)} nodes with {facts.gpus_per_node}"
+            f"job.json places {places} ranks ({len(facts.nodes)} nodes with {facts.gpus_per_node}"
             f" GPUs), the job has {world}: the nodes of the others are unknown"
         )
     if snapshot.node_of(int(snapshot.ranks[0])) is None:

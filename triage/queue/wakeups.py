@@ -199,12 +199,12 @@ def client(settings: Settings) -> "Celery":
         from celery import Celery
 
     app = Celery("triage", set_as_current=False)
-    app.conf.update(celery_settings(settings, patience_s=PATIENCE_S))
+    app.conf.update(celery_settings(settings, timeout_s=PATIENCE_S))
     return app
 
 
-def celery_settings(settings: Settings, *, patience_s: float | None = None) -> Mapping[str, Any]:
-    """What both sides of the broker must agree on; ``patience_s`` is for the sender alone."""
+def celery_settings(settings: Settings, *, timeout_s: float | None = None) -> Mapping[str, Any]:
+    """What both sides of the broker must agree on; ``timeout_s`` is for the sender alone."""
     from kombu.entity import Exchange, Queue
 
     exchange = Exchange(settings.queue_prefix, type="direct")  # type: ignore[no-untyped-call]
@@ -215,8 +215,8 @@ def celery_settings(settings: Settings, *, patience_s: float | None = None) -> M
     return {
         # Kombu warns of an address without a host, even where none is needed.
         "broker_url": "memory://here/" if settings.embedded_broker else settings.broker_url,
-        "broker_transport_options": transport_options(settings, patience_s),
-        "broker_connection_timeout": patience_s or 4.0,
+        "broker_transport_options": transport_options(settings, timeout_s),
+        "broker_connection_timeout": timeout_s or 4.0,
         "task_queues": queues,
         "task_routes": {
             task_name(kind): {"queue": queue_name(settings, kind)} for kind in WorkKind
@@ -237,7 +237,7 @@ def celery_settings(settings: Settings, *, patience_s: float | None = None) -> M
     }
 
 
-def transport_options(settings: Settings, patience_s: float | None) -> dict[str, Any]:
+def transport_options(settings: Settings, timeout_s: float | None) -> dict[str, Any]:
     scheme = settings.broker_url.partition(":")[0]
     options: dict[str, Any] = {}
     if scheme.startswith("redis"):
@@ -245,14 +245,14 @@ def transport_options(settings: Settings, patience_s: float | None) -> dict[str,
         longest_s = max(settings.parse_deadline_s, settings.analyse_deadline_s)
         options["visibility_timeout"] = 2 * longest_s + 60
         options["global_keyprefix"] = f"{settings.queue_prefix}:"
-        if patience_s is not None:
-            options["socket_timeout"] = patience_s
-            options["socket_connect_timeout"] = patience_s
+        if timeout_s is not None:
+            options["socket_timeout"] = timeout_s
+            options["socket_connect_timeout"] = timeout_s
     elif scheme.startswith("memory"):
         options["polling_interval"] = 0.02
-    if patience_s is not None:
+    if timeout_s is not None:
         options["max_retries"] = 0
         options["interval_start"] = options["interval_step"] = options["interval_max"] = 0
         if scheme.startswith(("amqp", "pyamqp")):
-            options["read_timeout"] = options["write_timeout"] = patience_s
+            options["read_timeout"] = options["write_timeout"] = timeout_s
     return options

@@ -23,7 +23,7 @@ def local_nan(rank: int | None, node: str | None) -> Evidence:
 
 
 @pytest.mark.parametrize(
-    ("seats", "category"),
+    ("placement", "category"),
     [
         ([(3, "n0")], Category.SDC),
         ([(0, "n0"), (1, "n0"), (2, "n0"), (3, "n0")], Category.SDC),
@@ -33,8 +33,10 @@ def local_nan(rank: int | None, node: str | None) -> Evidence:
     ],
     ids=["one rank", "one node", "two ranks", "three nodes", "nobody named"],
 )
-def test_who_has_the_nan(seats: list[tuple[int | None, str | None]], category: Category) -> None:
-    rows = with_spread(local_nan(rank, node) for rank, node in seats)
+def test_who_has_the_nan(
+    placement: list[tuple[int | None, str | None]], category: Category
+) -> None:
+    rows = with_spread(local_nan(rank, node) for rank, node in placement)
 
     assert {row.category for row in rows} == {category}
 

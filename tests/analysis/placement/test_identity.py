@@ -11,7 +11,7 @@ from triage.analysis.placement.attribution import attribute
 from triage.analysis.placement.gpu_layouts import layout_of
 from triage.analysis.placement.host_names import plain_host
 from triage.analysis.placement.identity import resolve
-from triage.analysis.placement.seats_by_order import fill_by_names
+from triage.analysis.placement.order_of_nodes import fill_by_names
 from triage.domain.evidence import Evidence, EvidenceRole, Kind
 from triage.domain.job import Job
 from triage.formats.streams import read_logs

@@ -80,11 +80,11 @@ class Passes(dict[int, str]):
 
 
 def test_the_map_is_gone_through_once_however_many_ranks_are_asked_for() -> None:
-    seats = Passes({rank: f"n{rank // 8}" for rank in range(1024)})
+    placement = Passes({rank: f"n{rank // 8}" for rank in range(1024)})
     buses = {"n7": tuple(f"0000:{k:02x}:00" for k in range(8))}
-    job = Job(gpus_per_node=8, rank_to_node=seats, gpu_bus_ids=buses)
+    job = Job(gpus_per_node=8, rank_to_node=placement, gpu_bus_ids=buses)
     found = [job.gpu_of(rank) for rank in range(1024)]
-    assert seats.passes == 1
+    assert placement.passes == 1
     assert found[56:64] == list(buses["n7"])
     assert found[:56] == [None] * 56
     assert replace(job, rank_to_node={3: "n7"}).local_rank(3, "n7") == 0

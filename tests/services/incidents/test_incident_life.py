@@ -310,9 +310,9 @@ def test_a_lost_worker_gives_its_work_back_three_times(
     for number in range(3):
         now = datetime.now(UTC) + timedelta(hours=number)
         with ctx.database.writing() as session:
-            owed = work.claim(session, WorkKind.PARSE, f"lost:{number}", now, 60)
-            assert owed is not None
-            assert owed.tries == number + 1
+            claimed = work.claim(session, WorkKind.PARSE, f"lost:{number}", now, 60)
+            assert claimed is not None
+            assert claimed.tries == number + 1
         with ctx.database.writing() as session:
             gone = overdue.lost(session, now + timedelta(minutes=2), 3)
             assert len(gone) == (number == 2)
@@ -372,15 +372,15 @@ def test_work_asked_for_while_it_is_done_is_done_once_more(ctx: Context) -> None
     with ctx.database.writing() as session:
         row = work.enqueue(session, WorkKind.NOTIFY, "sub_1", now)
     with ctx.database.writing() as session:
-        owed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
+        claimed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
     with ctx.database.writing() as session:
         assert work.claim(session, WorkKind.NOTIFY, "other", now, 60) is None
         assert work.enqueue(session, WorkKind.NOTIFY, "sub_1", now) == row
-        assert work.finish(session, owed, "me", now)
+        assert work.finish(session, claimed, "me", now)
     with ctx.database.writing() as session:
-        owed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
-        assert owed is not None
-        assert work.finish(session, owed, "me", now)
+        claimed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
+        assert claimed is not None
+        assert work.finish(session, claimed, "me", now)
         assert work.claim(session, WorkKind.NOTIFY, "me", now, 60) is None
 
 
@@ -388,15 +388,15 @@ def test_a_lease_that_was_lost_finishes_nothing(ctx: Context) -> None:
     now = datetime.now(UTC)
     with ctx.database.writing() as session:
         work.enqueue(session, WorkKind.NOTIFY, "sub_1", now)
-        owed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
+        claimed = work.claim(session, WorkKind.NOTIFY, "me", now, 60)
     later = now + timedelta(minutes=5)
     with ctx.database.writing() as session:
         assert overdue.lost(session, later, 3) == []
         other = work.claim(session, WorkKind.NOTIFY, "other", later, 60)
-        assert other.id == owed.id
-        assert not work.finish(session, owed, "me", later)
-        assert not work.renew(session, owed.id, "me", later)
-        assert work.renew(session, owed.id, "other", later)
+        assert other.id == claimed.id
+        assert not work.finish(session, claimed, "me", later)
+        assert not work.renew(session, claimed.id, "me", later)
+        assert work.renew(session, claimed.id, "other", later)
 
 
 def test_a_burst_of_one_job_does_not_keep_another_waiting(ctx: Context) -> None:
@@ -406,8 +406,8 @@ def test_a_burst_of_one_job_does_not_keep_another_waiting(ctx: Context) -> None:
 
     turns = []
     with ctx.database.writing() as session:
-        while owed := work.claim(session, WorkKind.PARSE, "me", datetime.now(UTC), 60):
-            found = artifacts.unread(session, [owed.key])[owed.key][0]
+        while claimed := work.claim(session, WorkKind.PARSE, "me", datetime.now(UTC), 60):
+            found = artifacts.unread(session, [claimed.key])[claimed.key][0]
             turns.append(incidents.find(session, found.incident_id).job_id)
     assert turns.index("small") <= 2
     assert len(turns) == 21

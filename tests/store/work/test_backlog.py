@@ -34,11 +34,11 @@ def test_what_was_given_up_stands_before_what_waits_and_done_work_is_gone(ctx: C
             elif end == "done":
                 work.finish(session, row, "w", NOW)
     with ctx.database.reading() as session:
-        rows = backlog.owed(session)
+        rows = backlog.newest_work(session)
         assert [row.key for row in rows] == ["given up", "runs", "later"]
         assert [row.last_error for row in rows] == ["poison", None, "broken"]
-        assert backlog.owed(session, 1) == rows[:1]
-        assert backlog.num_owed(session) == {
+        assert backlog.newest_work(session, 1) == rows[:1]
+        assert backlog.num_by_state(session) == {
             WorkState.WAITING: 1, WorkState.RUNNING: 1, WorkState.QUARANTINED: 1
         }  # fmt: skip
 

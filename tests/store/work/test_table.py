@@ -244,10 +244,10 @@ def test_what_was_asked_for_during_the_last_try_is_not_buried_with_it(database, 
     for number in range(MAX_TRIES):
         now = NOW + timedelta(hours=number)
         with database.writing() as session:
-            owed = work.claim(session, KIND, "me", now, LEASE_S)
+            claimed = work.claim(session, KIND, "me", now, LEASE_S)
             if number == MAX_TRIES - 1:
                 work.enqueue(session, KIND, unique, now)
-            assert not work.fail(session, owed, "me", now, "no", MAX_TRIES)
+            assert not work.fail(session, claimed, "me", now, "no", MAX_TRIES)
     with database.writing() as session:
         again = work.claim(session, KIND, "me", now, LEASE_S)
     assert again.tries == 1
@@ -262,14 +262,14 @@ def test_what_reads_nothing_foreign_is_owed_however_often_it_failed(database, un
     for number in range(4 * MAX_TRIES):
         now += timedelta(hours=1)
         with database.writing() as session:
-            owed = work.claim(session, kind, "me", now, LEASE_S)
-            assert owed.tries == number + 1
+            claimed = work.claim(session, kind, "me", now, LEASE_S)
+            assert claimed.tries == number + 1
         later = now + timedelta(seconds=2 * LEASE_S)
         with database.writing() as session:
             if number % 2:
                 assert overdue.lost(session, later, MAX_TRIES) == []
             else:
-                assert not work.fail(session, owed, "me", now, "no", MAX_TRIES)
+                assert not work.fail(session, claimed, "me", now, "no", MAX_TRIES)
     soon = later + timedelta(seconds=work.MOST_BACKOFF_S)
     with database.writing() as session:
         assert work.claim(session, kind, "me", soon, LEASE_S) is not None
@@ -370,10 +370,10 @@ def test_eight_threads_claim_each_row_once(database):
     def run(k):
         while True:
             with database.writing() as session:
-                owed = work.claim(session, KIND, f"w{k}", NOW, LEASE_S)
-            if owed is None:
+                claimed = work.claim(session, KIND, f"w{k}", NOW, LEASE_S)
+            if claimed is None:
                 return
-            taken[k].append(owed.id)
+            taken[k].append(claimed.id)
 
     in_threads(8, run)
 

@@ -30,17 +30,19 @@ def without_other_jobs(
     nodes, of two sets of logs that seat the same ranks on other nodes the job's is the one from
     more of whose nodes there are logs.
     """
-    seats = {rank: plain_host(node) for rank, node in {**facts.rank_to_node, **dump_nodes}.items()}
-    own = {plain_host(one) for one in facts.nodes} | set(seats.values())
+    node_by_rank = {
+        rank: plain_host(node) for rank, node in {**facts.rank_to_node, **dump_nodes}.items()
+    }
+    own = {plain_host(one) for one in facts.nodes} | set(node_by_rank.values())
     if not own:
         return left_out(logs, fewer_nodes_heard(logs, facts.world_size))
-    is_whole = bool(facts.nodes) or len(seats) == facts.world_size
+    is_whole = bool(facts.nodes) or len(node_by_rank) == facts.world_size
     hosts: dict[str, set[str]] = defaultdict(set)
     contradicting: set[str] = set()
     for row in logs.evidence:
         if row.signature == JOINED and row.node is not None:
             hosts[row.artifact].add(plain_host(row.node))
-            if is_whole or sits_elsewhere(row, seats, facts.world_size):
+            if is_whole or sits_elsewhere(row, node_by_rank, facts.world_size):
                 contradicting.add(row.artifact)
     strange = {one for one in contradicting if not hosts[one] & own}
     seen = {
@@ -107,11 +109,11 @@ def fewer_nodes_heard(logs: LogSet, world: int | None) -> set[str]:
     return sides[counts.index(min(counts))]
 
 
-def sits_elsewhere(row: Evidence, seats: Mapping[int, str], world: int | None) -> bool:
+def sits_elsewhere(row: Evidence, node_by_rank: Mapping[int, str], world: int | None) -> bool:
     """Whether a rank that joined is not the job's rank of that number."""
     size = small(row.fields.get("nranks"))
     if size is None or row.node is None or row.rank is None or world is None:
         return False
     return size > world or (
-        size == world and seats.get(row.rank, plain_host(row.node)) != plain_host(row.node)
+        size == world and node_by_rank.get(row.rank, plain_host(row.node)) != plain_host(row.node)
     )

@@ -62,13 +62,13 @@ def find_causes(
     ``met`` says that the ranks had met, as those who are stuck in a collective have.
     """
     rows = list(evidence)
-    seats, nodes = topology.seats, topology.nodes
+    placement, nodes = topology.placement, topology.nodes
     causes: list[Hypothesis] = []
     for place, roots in sorted(roots_by_place(rows, met=met).items(), key=lambda at: repr(at[0])):
-        causes += at_one_place(place, nearest(roots, stop), seats, stop)
-    causes = printed_everywhere(causes, nodes, seats)
+        causes += at_one_place(place, nearest(roots, stop), placement, stop)
+    causes = printed_everywhere(causes, nodes, placement)
     causes = unsure_where_one_node_speaks(causes, rows, nodes)
-    causes = without_unplaced_failures(with_unplaced(causes, seats, stop), stop)
+    causes = without_unplaced_failures(with_unplaced(causes, placement, stop), stop)
     causes = without_spread_numbers(causes, stop)
     causes = gpus_that_would_not_start(causes, nodes)
     causes = with_domain_roots(causes)
@@ -169,7 +169,7 @@ def nearest(rows: list[Evidence], stop: Stop) -> list[Evidence]:
 
 
 def at_one_place(
-    place: Place, rows: Sequence[Evidence], seats: Placement, stop: Stop
+    place: Place, rows: Sequence[Evidence], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """The roots of one node (or of one rank without a node), by category."""
     parents = explained_by(rows, lambda row: stop.of(row) in EARLIER)
@@ -185,19 +185,19 @@ def at_one_place(
             # The GPU that the machine could not start at its boot is not there for the job.
             grouped[rows[parents[index]].category or Category.GPU].append(row)
     tell_open_ones(grouped, stop)
-    tell_unnamed_ones(grouped, place, seats)
+    tell_unnamed_ones(grouped, place, placement)
     hit: dict[Category | None, set[int | None]] = defaultdict(set)
     for index, parent in parents.items():
         if of_a_process(rows[index]) or is_lost_gpu(rows[index]):
             rank = rows[index].rank
             gpu = rows[index].gpu
             if rank is None and gpu is not None and isinstance(place, AtNode):
-                rank = seats.rank_of_gpu(place.node, gpu)
+                rank = placement.rank_of_gpu(place.node, gpu)
             hit[rows[parent].category].add(rank)
     return [
         with_proven_part(
             with_rank_hit(
-                of_rows(category, place, own, explains[category], seats, stop), hit[category]
+                of_rows(category, place, own, explains[category], placement, stop), hit[category]
             ),
             rows,
             stop,
@@ -226,7 +226,7 @@ def of_rows(
     place: Place,
     rows: Sequence[Evidence],
     followers: int,
-    seats: Placement,
+    placement: Placement,
     stop: Stop,
 ) -> Hypothesis:
     """One hypothesis, with the GPUs and ranks that its rows about the stop name, else all rows."""
@@ -240,7 +240,7 @@ def of_rows(
         if row.rank is not None:
             ranks.setdefault(row.rank)
         if row.gpu is not None and isinstance(place, AtNode):
-            on_gpu = seats.rank_of_gpu(place.node, row.gpu)
+            on_gpu = placement.rank_of_gpu(place.node, row.gpu)
             if on_gpu is not None:
                 ranks.setdefault(on_gpu)
     return Hypothesis(

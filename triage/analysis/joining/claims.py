@@ -58,10 +58,10 @@ def proves(claim: Finding) -> bool:
 
 
 def join_claims(
-    causes: Sequence[Hypothesis], claims: Sequence[Finding], seats: Placement, stop: Stop
+    causes: Sequence[Hypothesis], claims: Sequence[Finding], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
-    joined = at_the_one_place_claimed(causes, claims, seats, stop)
+    joined = at_the_one_place_claimed(causes, claims, placement, stop)
     at: dict[Place, list[int]] = defaultdict(list)
     elsewhere = []
     for k, cause in enumerate(joined):
@@ -73,14 +73,14 @@ def join_claims(
         elif is_dated_to_the_stop(cause, stop):
             elsewhere.append(k)
     bare: dict[tuple[Place, Category], Hypothesis] = {}
-    home = home_of_the_lost(claims, at, joined, seats, stop)
+    home = home_of_the_lost(claims, at, joined, placement, stop)
     for claim in claims:
         for rank in claim.ranks:
-            place = seat_of(rank, seats)
+            place = seat_of(rank, placement)
             if isinstance(place, AtRank) and home is not None:
                 place = home
             for k in (*at[place], *at.get(AtRank(rank), ())):
-                if can_hold_up(joined[k], claim, rank, seats, stop):
+                if can_hold_up(joined[k], claim, rank, placement, stop):
                     joined[k] = with_claim(joined[k], claim, rank)
             for k in elsewhere:
                 if claim.can_be_due_to(joined[k].category) and reaches(joined[k], place):
@@ -96,10 +96,12 @@ def join_claims(
     return [*joined, *bare.values()]
 
 
-def can_hold_up(cause: Hypothesis, claim: Finding, rank: int, seats: Placement, stop: Stop) -> bool:
+def can_hold_up(
+    cause: Hypothesis, claim: Finding, rank: int, placement: Placement, stop: Stop
+) -> bool:
     """Whether a cause at the place of a rank can be why the rank is waited for."""
     # A file that is missing may be any rank's of a node that failed.
-    about = claim.is_gap or is_about(cause, rank, seats)
+    about = claim.is_gap or is_about(cause, rank, placement)
     # Ranks that run different operations are a cause by themselves.
     named = claim.category is Category.COLLECTIVE_MISMATCH
     return (
@@ -116,12 +118,12 @@ def can_hold_up_all(cause: Hypothesis, claim: Finding, stop: Stop) -> bool:
 
 
 def at_the_one_place_claimed(
-    causes: Sequence[Hypothesis], claims: Sequence[Finding], seats: Placement, stop: Stop
+    causes: Sequence[Hypothesis], claims: Sequence[Finding], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes``; what one process says and no line places is at the one place that claims name,
     where nothing else fails there.
     """
-    places = {seat_of(rank, seats) for claim in claims for rank in claim.ranks}
+    places = {seat_of(rank, placement) for claim in claims for rank in claim.ranks}
     homeless = [
         cause
         for cause in causes
@@ -141,18 +143,18 @@ def home_of_the_lost(
     claims: Iterable[Finding],
     at: Mapping[Place, Sequence[int]],
     causes: Sequence[Hypothesis],
-    seats: Placement,
+    placement: Placement,
     stop: Stop,
 ) -> AtNode | None:
     """The one node that fails at the stop and of which nobody says who sits there, where claims
     name one rank of which nobody says where it sits.
     """
-    lost = {rank for claim in claims for rank in claim.ranks if seats.node_of(rank) is None}
+    lost = {rank for claim in claims for rank in claim.ranks if placement.node_of(rank) is None}
     homes = {
         place
         for place, ones in at.items()
         if isinstance(place, AtNode)
-        and not seats.ranks_on(place.node)
+        and not placement.ranks_on(place.node)
         and any(fails_at_the_stop(causes[k], stop) for k in ones)
     }
     return homes.pop() if len(lost) == 1 and len(homes) == 1 else None
@@ -197,9 +199,9 @@ def is_on_many(cause: Hypothesis, stop: Stop) -> bool:
     )
 
 
-def seat_of(rank: int, seats: Placement) -> Place:
+def seat_of(rank: int, placement: Placement) -> Place:
     """The node of a rank, else the rank itself."""
-    node = seats.node_of(rank)
+    node = placement.node_of(rank)
     return AtRank(rank) if node is None else AtNode(node)
 
 
@@ -283,10 +285,10 @@ def reaches(cause: Hypothesis, place: Place) -> bool:
     return not cause.reached or (isinstance(place, AtNode) and place.node in cause.reached)
 
 
-def is_about(cause: Hypothesis, rank: int, seats: Placement) -> bool:
+def is_about(cause: Hypothesis, rank: int, placement: Placement) -> bool:
     """Whether what failed on the node of a rank can be why that rank is waited for."""
     if cause.category not in OF_ONE_GPU or rank in cause.ranks:
         return True
-    gpu = seats.gpu_of(rank)
+    gpu = placement.gpu_of(rank)
     nobody_named = all(row.rank is None for row in cause.rows)
     return nobody_named and (gpu is None or not cause.gpus or gpu in cause.gpus)

@@ -47,10 +47,10 @@ def gather_connections(
     naming = [row for cause in causes for row in cause.rows if names_two_ends(row)]
     if not naming:
         return list(causes)
-    kept, naming = without_lost_peers(without_two_ends(causes), naming, topology.seats)
+    kept, naming = without_lost_peers(without_two_ends(causes), naming, topology.placement)
     if not naming:
         return kept
-    pairs = complaints(naming, topology.seats, topology.nodes)
+    pairs = complaints(naming, topology.placement, topology.nodes)
     ended = ended_before(pairs, ends)
     if ended is not None:
         return [*kept, ended]
@@ -171,7 +171,7 @@ def ended_before(pairs: Complaints, ends: Mapping[str, Evidence]) -> Hypothesis 
 
 
 def without_lost_peers(
-    causes: Sequence[Hypothesis], naming: Sequence[Evidence], seats: Placement
+    causes: Sequence[Hypothesis], naming: Sequence[Evidence], placement: Placement
 ) -> tuple[list[Hypothesis], list[Evidence]]:
     """Errors of connections to a node, or of one, that failed first for a reason of its own."""
     firsts: dict[str, tuple[int, int]] = {}
@@ -185,7 +185,9 @@ def without_lost_peers(
     left = []
     for row in naming:
         ends = [
-            end for end in (named_node(row, seats), row.node) if end is not None and end in firsts
+            end
+            for end in (named_node(row, placement), row.node)
+            if end is not None and end in firsts
         ]
         first = firsts[ends[0]] if ends else None
         slack = SECOND + min(row.error_ns, 60 * SECOND)

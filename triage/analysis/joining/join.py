@@ -49,7 +49,7 @@ def join(
 
     ``standings`` are priors: they order whom the evidence names alike.
     """
-    seats, rows = topology.seats, sources.evidence
+    placement, rows = topology.placement, sources.evidence
     well = health_of(sources.progress)[0].well and not any(is_failing(row) for row in rows)
     if sources.claims and well:
         # A job that moves loses no rank: a file was not collected.
@@ -67,13 +67,13 @@ def join(
 
     beliefs, named = believed(rows)
     if not named and not claims:
-        silent = silent_peer(rows, seats)
+        silent = silent_peer(rows, placement)
         beliefs, named = believed([*rows, *silent]) if silent else (beliefs, named)
     quiet = stop.job_seen and not stop.trouble and not claims
     if not named or (quiet and not breaks_off(beliefs, sources, stop)):
-        decision = nothing_named(sources, stop, seats)
+        decision = nothing_named(sources, stop, placement)
     else:
-        decision = decide(named, sources, stop, seats)
+        decision = decide(named, sources, stop, placement)
     return Ranking(decision, tuple(beliefs), stop)
 
 
@@ -116,7 +116,7 @@ def hypotheses_of(
     causes = find_causes(rows, topology, stop, met=met)
     if not causes and not claims:
         causes = find_causes(left_over(rows), topology, stop, met=met)
-    return join_claims(causes, claims, topology.seats, stop)
+    return join_claims(causes, claims, topology.placement, stop)
 
 
 # Collectives as early as this are barriers that wait for somebody to prepare the data.

@@ -28,20 +28,20 @@ def missing(
     files: Sequence[LogFile],
     evidence: Iterable[Evidence],
     suspects: Sequence[Suspect],
-    seats: Placement,
+    placement: Placement,
 ) -> Missing:
     """What could be brought; ``evidence`` has its nodes already."""
     read = [file for file in files if file.lines]
     world = case.snapshot.world if case is not None else ()
     return Missing(
-        kernel_logs_of=nodes_without_kernel_log(read, evidence, suspects, seats),
+        kernel_logs_of=nodes_without_kernel_log(read, evidence, suspects, placement),
         dumps_of=tuple(
             rank for rank in world if case is not None and rank not in case.snapshot.index_of
         ),
         dumps=case is None,
         kernel_logs=not any(file.kind is LogKind.KERNEL for file in read),
         job_logs=not any(file.kind is LogKind.JOB for file in read),
-        places=case is not None and seats.node_of(int(case.snapshot.ranks[0])) is None,
+        places=case is not None and placement.node_of(int(case.snapshot.ranks[0])) is None,
     )
 
 
@@ -49,7 +49,7 @@ def nodes_without_kernel_log(
     files: Sequence[LogFile],
     evidence: Iterable[Evidence],
     suspects: Sequence[Suspect],
-    seats: Placement,
+    placement: Placement,
 ) -> tuple[str, ...]:
     """Nodes of suspects without a line of a kernel log.
 
@@ -59,7 +59,7 @@ def nodes_without_kernel_log(
     if any(file.node is None for file in kernel):
         return ()
     names = {file.node for file in kernel if file.node is not None}
-    with_log = names | {seats.node_of_address(name) for name in names}
+    with_log = names | {placement.node_of_address(name) for name in names}
     with_log |= {row.node for row in evidence if row.origin is RowOrigin.KERNEL_LOG}
     wanted = (
         suspect.node

@@ -35,7 +35,7 @@ def tell_open_ones(grouped: dict[Category, list[Evidence]], stop: Stop) -> None:
 
 
 def tell_unnamed_ones(
-    grouped: dict[Category, list[Evidence]], place: Place, seats: Placement
+    grouped: dict[Category, list[Evidence]], place: Place, placement: Placement
 ) -> None:
     """A device error that names no part is of the GPU of its rank, where one part is told of it."""
     unnamed = grouped.get(Category.NCCL_TIMEOUT, [])
@@ -48,7 +48,7 @@ def tell_unnamed_ones(
         category
         for category, rows in grouped.items()
         if category is not Category.NCCL_TIMEOUT
-        and any(row.gpu and seats.rank_of_gpu(place.node, row.gpu) in ranks for row in rows)
+        and any(row.gpu and placement.rank_of_gpu(place.node, row.gpu) in ranks for row in rows)
         and not all(row.is_generic or row.is_mild for row in rows)
     ]
     if len(parts) == 1:

@@ -36,7 +36,7 @@ class Complaints:
 
 
 def complaints(
-    rows: Iterable[Evidence], seats: Placement, nodes: Collection[str] = ()
+    rows: Iterable[Evidence], placement: Placement, nodes: Collection[str] = ()
 ) -> Complaints:
     """The pairs that ``rows`` name; rows whose other end is on no known node are left out.
 
@@ -44,9 +44,9 @@ def complaints(
     """
     pairs = Complaints()
     rows = list(rows)
-    left = by_elimination(rows, seats, nodes)
+    left = by_elimination(rows, placement, nodes)
     for row in rows:
-        peer = named_node(row, seats) or left.get(host_of(row.peer))
+        peer = named_node(row, placement) or left.get(host_of(row.peer))
         if row.blame not in NAMING or row.node is None or peer is None or peer == row.node:
             continue
         pairs.others[row.node].add(peer)
@@ -59,12 +59,12 @@ def complaints(
 
 
 def by_elimination(
-    rows: Iterable[Evidence], seats: Placement, nodes: Collection[str]
+    rows: Iterable[Evidence], placement: Placement, nodes: Collection[str]
 ) -> dict[str, str]:
     """Address on no known node -> the only node that does not complain of it."""
     reporters: dict[str, set[str]] = defaultdict(set)
     for row in rows:
-        if row.peer is not None and row.node is not None and named_node(row, seats) is None:
+        if row.peer is not None and row.node is not None and named_node(row, placement) is None:
             reporters[host_of(row.peer)].add(row.node)
     everybody = frozenset(nodes)
     by_address = {}
@@ -79,14 +79,14 @@ def host_of(peer: str | None) -> str:
     return (peer or "").partition("<")[0]
 
 
-def named_node(row: Evidence, seats: Placement) -> str | None:
+def named_node(row: Evidence, placement: Placement) -> str | None:
     """The node of the other end that a row names."""
     if row.peer is None:
         return None
     word, _, number = row.peer.partition(" ")
     if word == "rank" and number.isdecimal() and len(number) <= 7:
-        return seats.node_of(int(number))
-    return seats.node_of_address(row.peer)
+        return placement.node_of(int(number))
+    return placement.node_of_address(row.peer)
 
 
 def common_leaf(nodes: Iterable[str], leaf_switch: Mapping[str, str]) -> str | None:

@@ -27,11 +27,11 @@ FEW_SLOW_NODES: Final = 2
 SLOW_CONFIDENCE: Final = 0.7
 
 
-def nothing_named(sources: Sources, stop: Stop, seats: Placement) -> Decision:
+def nothing_named(sources: Sources, stop: Stop, placement: Placement) -> Decision:
     """The answer without a cause that lines or dumps name: healthy, or what can be told."""
     case, evidence, progress = sources.case, sources.evidence, sources.progress
     if progress is not None and not stop.trouble:
-        slow = slow_places(progress, seats)
+        slow = slow_places(progress, placement)
         if slow:
             return slowed_by(slow)
     health, sentence = health_of(progress)
@@ -97,11 +97,11 @@ def of_progress(health: Health, sentence: str, progress: JobProgress | None) -> 
     )
 
 
-def slow_places(progress: JobProgress, seats: Placement) -> dict[str | int, list[SlowRank]]:
+def slow_places(progress: JobProgress, placement: Placement) -> dict[str | int, list[SlowRank]]:
     """Node (or rank) -> its ranks that are slower than their peers; empty where many are."""
     by_place: dict[str | int, list[SlowRank]] = {}
     for slow in progress.slow_ranks:
-        node = slow.node or (seats.node_of(slow.rank) if slow.rank is not None else None)
+        node = slow.node or (placement.node_of(slow.rank) if slow.rank is not None else None)
         place = node if node is not None else slow.rank
         if place is not None:
             by_place.setdefault(place, []).append(slow)

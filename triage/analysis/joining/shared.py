@@ -166,13 +166,13 @@ def merge_alike(causes: Sequence[Hypothesis]) -> list[Hypothesis]:
 
 
 def printed_everywhere(
-    causes: Sequence[Hypothesis], nodes: Collection[str], seats: Placement
+    causes: Sequence[Hypothesis], nodes: Collection[str], placement: Placement
 ) -> list[Hypothesis]:
     """A line of software that half of all ranks print is in no node."""
-    ranks_per_node = [len(seats.ranks_on(node)) for node in nodes]
+    ranks_per_node = [len(placement.ranks_on(node)) for node in nodes]
     half = (sum(ranks_per_node) or USUAL_RANKS * len(ranks_per_node)) / 2
     most = max(half, max(ranks_per_node, default=0), USUAL_RANKS)
-    world = seats.world_size or 0
+    world = placement.world_size or 0
     return [
         replace(cause, place=Outside())
         if cause.category in SOFTWARE

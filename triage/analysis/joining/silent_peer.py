@@ -31,20 +31,20 @@ ALSO: Final = (Category.HOST_STALL, Category.HOST_OOM, Category.HOST_MAINTENANCE
 OF_OTHERS: Final = frozenset({Blame.PEER, Blame.PAIR, Blame.ABSENT, Blame.STORE})
 
 
-def silent_peer(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
+def silent_peer(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """What is said of the one place that others name and of which no process complains, as rows
     of that place, which need another source; nothing where more than one is named. Its launcher
     may say which of its ranks ended.
     """
-    return named_by_others(rows, seats) or did_not_wait(rows, seats)
+    return named_by_others(rows, placement) or did_not_wait(rows, placement)
 
 
-def named_by_others(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
+def named_by_others(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """The one that others lost, or that the report of a desync says did not join."""
     said_of: dict[Place | None, list[Evidence]] = defaultdict(list)
     for row in rows:
         if row.blame is Blame.PEER and row.peer is not None and says_lost(row):
-            said_of[peer_of(row.peer, seats)].append(row)
+            said_of[peer_of(row.peer, placement)].append(row)
     # Who lost somebody itself went down with that one.
     silent = said_of.keys() - places_that_complain(rows)
     if len(silent) != 1:
@@ -54,7 +54,7 @@ def named_by_others(rows: Sequence[Evidence], seats: Placement) -> list[Evidence
     if place is None or sum(row.count for row in telling) < MANY:
         return []
     left = ranks_that_left(rows)
-    return [as_root_of(row, place, seats, left) for row in telling]
+    return [as_root_of(row, place, placement, left) for row in telling]
 
 
 def says_lost(row: Evidence) -> bool:
@@ -62,12 +62,12 @@ def says_lost(row: Evidence) -> bool:
     return row.role is EvidenceRole.CONSEQUENCE and "stuck" not in row.fields
 
 
-def peer_of(text: str, seats: Placement) -> Place | None:
+def peer_of(text: str, placement: Placement) -> Place | None:
     """The node, or the rank, that a line names; None for several, and for nobody's address."""
     if text.startswith(RANK):
         rank = text.removeprefix(RANK)
         return AtRank(int(rank)) if rank.isdecimal() and len(rank) < 8 else None
-    node = seats.node_of_address(text)
+    node = placement.node_of_address(text)
     return None if node is None else AtNode(node)
 
 
@@ -82,10 +82,10 @@ def places_that_complain(rows: Iterable[Evidence]) -> set[Place]:
     return places
 
 
-def did_not_wait(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
+def did_not_wait(rows: Sequence[Evidence], placement: Placement) -> list[Evidence]:
     """The one rank that does not say that it waited, where nearly all others do."""
     waited = {row.rank: row for row in rows if Trait.TIMEOUT in row.traits and row.rank is not None}
-    world = seats.world_size
+    world = placement.world_size
     if world is None or len(waited) < max(LEAST_WAITED, MOST_WAITED * world):
         return []
     missing = [rank for rank in range(world) if rank not in waited]
@@ -95,14 +95,16 @@ def did_not_wait(rows: Sequence[Evidence], seats: Placement) -> list[Evidence]:
         return []
     text = f"{len(waited)} of {world} ranks gave up waiting; rank {missing[0]} says nothing"
     telling = min(waited.values(), key=lambda row: (row.at_ns or 0, row.artifact, row.line or 0))
-    return [replace(as_root_of(telling, AtRank(missing[0]), seats, {}), text=text, count=1)]
+    return [replace(as_root_of(telling, AtRank(missing[0]), placement, {}), text=text, count=1)]
 
 
-def as_root_of(row: Evidence, place: Place, seats: Placement, left: Mapping[str, int]) -> Evidence:
+def as_root_of(
+    row: Evidence, place: Place, placement: Placement, left: Mapping[str, int]
+) -> Evidence:
     """``row`` as a root of a node, or of a rank; ``left`` is node -> the one rank that ended."""
     node, rank = None, None
     if isinstance(place, AtRank):
-        node, rank = seats.node_of(place.rank), place.rank
+        node, rank = placement.node_of(place.rank), place.rank
     elif isinstance(place, AtNode):
         node, rank = place.node, left.get(place.node)
     return replace(

@@ -19,7 +19,9 @@ from triage.domain.evidence import KERNEL_KINDS, Evidence
 __all__ = ["with_unplaced"]
 
 
-def with_unplaced(causes: Sequence[Hypothesis], seats: Placement, stop: Stop) -> list[Hypothesis]:
+def with_unplaced(
+    causes: Sequence[Hypothesis], placement: Placement, stop: Stop
+) -> list[Hypothesis]:
     """Lines that name no node go to the one node that shows the same, where there is only one."""
     sure: dict[Category, list[int]] = defaultdict(list)
     weak: dict[Category, list[int]] = defaultdict(list)
@@ -30,7 +32,7 @@ def with_unplaced(causes: Sequence[Hypothesis], seats: Placement, stop: Stop) ->
     kept = list(causes)
     gone = set()
     for k, cause in enumerate(causes):
-        if not is_lost(cause, seats):
+        if not is_lost(cause, placement):
             continue
         # What a process says of several parts alike is of the one that a machine names.
         left_open = frozenset.intersection(*(frozenset(row.also) for row in cause.rows))
@@ -45,7 +47,7 @@ def with_unplaced(causes: Sequence[Hypothesis], seats: Placement, stop: Stop) ->
             home for home in weak[cause.category] if at_one_moment(cause, causes[home], stop)
         ]
         if isinstance(cause.place, AtRank):
-            at = [home for home in at if not seats.ranks_on(causes[home].node or "")]
+            at = [home for home in at if not placement.ranks_on(causes[home].node or "")]
         if len(at) == 1:
             (home,) = at
             kept[home] = replace(
@@ -58,10 +60,10 @@ def with_unplaced(causes: Sequence[Hypothesis], seats: Placement, stop: Stop) ->
     return [one for k, one in enumerate(kept) if k not in gone]
 
 
-def is_lost(cause: Hypothesis, seats: Placement) -> bool:
+def is_lost(cause: Hypothesis, placement: Placement) -> bool:
     """Whether nobody says on which node it is."""
     if isinstance(cause.place, AtRank):
-        return bool(cause.rows) and seats.node_of(cause.place.rank) is None
+        return bool(cause.rows) and placement.node_of(cause.place.rank) is None
     return isinstance(cause.place, Unplaced)
 
 

@@ -71,16 +71,16 @@ def is_mild(cause: Hypothesis) -> bool:
     return bool(cause.rows) and all(row.is_mild for row in cause.rows)
 
 
-def decide(named: Sequence[Belief], sources: Sources, stop: Stop, seats: Placement) -> Decision:
+def decide(named: Sequence[Belief], sources: Sources, stop: Stop, placement: Placement) -> Decision:
     """The answer that ``named`` beliefs make, best first; at least one."""
-    suspects = suspects_of(named, seats)
+    suspects = suspects_of(named, placement)
     accused = {rank for suspect in suspects for rank in suspect.ranks}
     nodes = {suspect.node for suspect in suspects}
     victims = Victims()
     if sources.case is not None:
-        victims = victims_of(sources.case, accused, nodes, seats)
+        victims = victims_of(sources.case, accused, nodes, placement)
     elif stop.trouble:
-        victims = printed_victims(sources.evidence, accused, nodes, seats)
+        victims = printed_victims(sources.evidence, accused, nodes, placement)
     top = named[0]
     accounted = {claim for belief in named for claim in belief.hypothesis.claims}
     heard = tuple(claim for claim in sources.claims if claim in accounted)
@@ -92,7 +92,7 @@ def decide(named: Sequence[Belief], sources: Sources, stop: Stop, seats: Placeme
     return Decision(verdict, suspects, victims, heard)
 
 
-def suspects_of(named: Sequence[Belief], seats: Placement) -> tuple[Suspect, ...]:
+def suspects_of(named: Sequence[Belief], placement: Placement) -> tuple[Suspect, ...]:
     """One row per node (or rank without one), best first, then what the cause reached."""
     best: dict[object, Belief] = {}
     for belief in named:
@@ -102,7 +102,7 @@ def suspects_of(named: Sequence[Belief], seats: Placement) -> tuple[Suspect, ...
     standing: list[tuple[Belief, str | None, tuple[int, ...], Role]] = []
     for belief in list(best.values())[:MAX_SUSPECTS]:
         role = role_beside(belief, top)
-        ranks = ranks_of(belief, named) or all_ranks_of(belief.hypothesis, seats)
+        ranks = ranks_of(belief, named) or all_ranks_of(belief.hypothesis, placement)
         standing.append((belief, belief.hypothesis.node, ranks, role))
     for belief in named:
         if not isinstance(belief.hypothesis.place, Domain) or belief.probability < CONVICTED:
@@ -119,7 +119,7 @@ def suspects_of(named: Sequence[Belief], seats: Placement) -> tuple[Suspect, ...
             position=position,
             node=node,
             ranks=ranks[:MAX_RANKS],
-            gpus=gpus_of(belief.hypothesis, ranks, seats),
+            gpus=gpus_of(belief.hypothesis, ranks, placement),
             category=belief.hypothesis.category,
             score=belief.at_place,
             role=role,
@@ -174,16 +174,18 @@ def ranks_of(belief: Belief, named: Sequence[Belief]) -> tuple[int, ...]:
 OF_ALL_RANKS: Final = frozenset({Category.CHASSIS, Category.POWER})
 
 
-def all_ranks_of(cause: Hypothesis, seats: Placement) -> tuple[int, ...]:
+def all_ranks_of(cause: Hypothesis, placement: Placement) -> tuple[int, ...]:
     """The ranks of a node that fails as a whole."""
     whole = cause.category in OF_ALL_RANKS and cause.node is not None
-    return tuple(seats.ranks_on(cause.node or "")) if whole else ()
+    return tuple(placement.ranks_on(cause.node or "")) if whole else ()
 
 
-def gpus_of(cause: Hypothesis, ranks: Sequence[int], seats: Placement) -> tuple[str, ...]:
+def gpus_of(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> tuple[str, ...]:
     if cause.gpus:
         return cause.gpus
-    return tuple(dict.fromkeys(gpu for rank in ranks[:MAX_RANKS] if (gpu := seats.gpu_of(rank))))
+    return tuple(
+        dict.fromkeys(gpu for rank in ranks[:MAX_RANKS] if (gpu := placement.gpu_of(rank)))
+    )
 
 
 def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tuple[str, ...]:
@@ -306,7 +308,10 @@ def timed_out(evidence: Iterable[Evidence]) -> bool:
 
 
 def victims_of(
-    case: Case, accused: Collection[int], accused_nodes: Collection[str | None], seats: Placement
+    case: Case,
+    accused: Collection[int],
+    accused_nodes: Collection[str | None],
+    placement: Placement,
 ) -> Victims:
     """Everybody stuck who is not accused, and the nodes that hold only such."""
     if case.in_flight:
@@ -317,14 +322,14 @@ def victims_of(
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P)
         for rank in place.waiting
     }
-    return with_homes(stuck - set(accused), accused_nodes, seats)
+    return with_homes(stuck - set(accused), accused_nodes, placement)
 
 
 def printed_victims(
     evidence: Iterable[Evidence],
     accused: Collection[int],
     accused_nodes: Collection[str | None],
-    seats: Placement,
+    placement: Placement,
 ) -> Victims:
     """Ranks whose watchdog gave up: they waited."""
     waited = {
@@ -332,12 +337,12 @@ def printed_victims(
         for row in evidence
         if row.rank is not None and row.role is EvidenceRole.CONSEQUENCE and row.kind in JOB_KINDS
     }
-    return with_homes(waited - set(accused), accused_nodes, seats)
+    return with_homes(waited - set(accused), accused_nodes, placement)
 
 
 def with_homes(
-    ranks: Iterable[int], accused_nodes: Collection[str | None], seats: Placement
+    ranks: Iterable[int], accused_nodes: Collection[str | None], placement: Placement
 ) -> Victims:
     ordered = tuple(sorted(ranks))
-    homes = {node for rank in ordered if (node := seats.node_of(rank)) is not None}
+    homes = {node for rank in ordered if (node := placement.node_of(rank)) is not None}
     return Victims(ordered, tuple(sorted(homes - set(accused_nodes))))

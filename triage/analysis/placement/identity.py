@@ -15,7 +15,7 @@ from typing import Final
 from triage.analysis.placement.gpu_layouts import layout_of
 from triage.analysis.placement.gpu_names import JOINED
 from triage.analysis.placement.host_names import canonical, name_in, plain_host, with_pods
-from triage.analysis.placement.seats_by_order import fill_by_names, fill_by_order, told_per_node
+from triage.analysis.placement.order_of_nodes import fill_by_names, fill_by_order, told_per_node
 from triage.domain.evidence import Evidence, Kind
 from triage.domain.job import Job
 
@@ -172,11 +172,11 @@ def resolve(
             claims.add_row(source, row, rank)
     for rank, node in dump_node_of.items():
         claims.nodes.add(rank, claims.own_name(node), "the dumps' folders")
-    seats = claims.nodes.value
-    fill_by_order(seats, job, world)
-    notes = fill_by_names(seats, job, world, speakers(rows, names))
-    claims.gpus.value = without_shared_addresses(claims.gpus.value, seats)
-    per_node = told_per_node(seats, job, world)
+    node_by_rank = claims.nodes.value
+    fill_by_order(node_by_rank, job, world)
+    notes = fill_by_names(node_by_rank, job, world, speakers(rows, names))
+    claims.gpus.value = without_shared_addresses(claims.gpus.value, node_by_rank)
+    per_node = told_per_node(node_by_rank, job, world)
     layout: tuple[str, ...] = ()
     if per_node:
         layout = common_layout(rows, claims.gpus.value, claims.local_ranks, per_node)
@@ -265,13 +265,15 @@ def speakers(rows: Iterable[Evidence], names: Mapping[str, str]) -> set[str]:
     }
 
 
-def without_shared_addresses(gpus: Mapping[int, str], seats: Mapping[int, str]) -> dict[int, str]:
+def without_shared_addresses(
+    gpus: Mapping[int, str], node_by_rank: Mapping[int, str]
+) -> dict[int, str]:
     """``gpus`` without those of nodes where one address is given to several ranks: what lost a
     part of the addresses maps nobody.
     """
-    taken = Counter((seats.get(rank), gpu) for rank, gpu in gpus.items())
+    taken = Counter((node_by_rank.get(rank), gpu) for rank, gpu in gpus.items())
     shared = {node for (node, _), count in taken.items() if count > 1 and node is not None}
-    return {rank: gpu for rank, gpu in gpus.items() if seats.get(rank) not in shared}
+    return {rank: gpu for rank, gpu in gpus.items() if node_by_rank.get(rank) not in shared}
 
 
 def common_layout(

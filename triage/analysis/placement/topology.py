@@ -44,6 +44,6 @@ class Placement(Protocol):
 class JobTopology:
     """``nodes`` are those of the job; ``leaf_switch`` is node -> the switch that it hangs on."""
 
-    seats: Placement
+    placement: Placement
     nodes: Collection[str]
     leaf_switch: Mapping[str, str]

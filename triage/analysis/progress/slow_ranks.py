@@ -110,10 +110,10 @@ def slow_among(
     )
 
 
-def by_design(slow: list[Seat], seats: list[Seat]) -> bool:
+def by_design(slow: list[Seat], placement: list[Seat]) -> bool:
     """Whether slow ranks lie as stages or members of groups do: they have more to do."""
     ranks = sorted(seat[1] for seat in slow if seat[1] is not None)
-    every = [seat[1] for seat in seats if seat[1] is not None]
+    every = [seat[1] for seat in placement if seat[1] is not None]
     if len(ranks) < 2 or len(ranks) != len(slow):
         return False
     gaps = {other - one for one, other in pairwise(ranks)}

@@ -55,16 +55,16 @@ def telemetry_evidence(
     gridded = [file for file in files if file.grid is not None]
     if not gridded:
         return []
-    seats, nodes = topology.seats, topology.nodes
+    placement, nodes = topology.placement, topology.nodes
     places = TelemetryPlacement(
-        seats.node_of_address, seats.rank_of_gpu, seats.rank_of_local, seats.gpu_of
+        placement.node_of_address, placement.rank_of_gpu, placement.rank_of_local, placement.gpu_of
     )
     panels = panels_of(gridded, end_of(case, stop, gridded), places, nodes)
     places = places.ordered(panels)
-    late = late_ranks(case, claims, seats)
+    late = late_ranks(case, claims, placement)
     convicted = {rank for claim in claims if claim.role is Role.CULPRIT for rank in claim.ranks}
     signals = [
-        as_warning_beside(signal, convicted, seats)
+        as_warning_beside(signal, convicted, placement)
         for signal in joined_throttles(panels, places, late, topology.leaf_switch)
     ]
     signals += CounterGrowth().run(panels, places)
@@ -87,7 +87,9 @@ def end_of(case: Case | None, stop: Stop, files: Sequence[TelemetryFile]) -> int
     return max(file.grid.end_ns for file in files if file.grid is not None)
 
 
-def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -> list[LateRank]:
+def late_ranks(
+    case: Case | None, claims: Sequence[Finding], placement: Placement
+) -> list[LateRank]:
     """The stragglers that dumps convict, with since when."""
     convicted = [c for c in claims if c.category is Category.STRAGGLER and c.role is Role.CULPRIT]
     late = measure(case.snapshot, case.snapshot.node_of) if convicted and case is not None else None
@@ -100,7 +102,7 @@ def late_ranks(case: Case | None, claims: Sequence[Finding], seats: Placement) -
                 since, begins = int(late.since_ns[index]), int(late.from_ns[index])
                 whole = since - begins <= RECORD_NS
                 text += f" since {clock_time(since)} UTC" + " or earlier" * whole
-            late_found.append(LateRank(rank, seats.node_of(rank), text))
+            late_found.append(LateRank(rank, placement.node_of(rank), text))
     return late_found
 
 
@@ -134,12 +136,12 @@ def joined_throttles(
             yield signal
 
 
-def as_warning_beside(signal: Signal, convicted: Collection[int], seats: Placement) -> Signal:
+def as_warning_beside(signal: Signal, convicted: Collection[int], placement: Placement) -> Signal:
     """A GPU that throttles while others wait for another one: a warning, and no rival."""
     seat = signal.seat
     if signal.firm or seat is None or not convicted or seat.rank in convicted:
         return signal
-    if seat.rank is None and seat.node in {seats.node_of(rank) for rank in convicted}:
+    if seat.rank is None and seat.node in {placement.node_of(rank) for rank in convicted}:
         return signal
     return replace(signal, severity="warn")
 

@@ -76,7 +76,7 @@ class Pieces:
 
     def __init__(self, request: Request) -> None:
         self.request = request
-        self.patience = MinRateTimeout(state_of(request).context.settings)
+        self.min_rate = MinRateTimeout(state_of(request).context.settings)
         self.more = True
 
     async def next(self) -> bytes:
@@ -84,18 +84,18 @@ class Pieces:
         while self.more:
             began = anyio.current_time()
             try:
-                with anyio.fail_after(self.patience.left_s):
+                with anyio.fail_after(self.min_rate.left_s):
                     message = await self.request.receive()
             except TimeoutError as error:
                 raise BodyTooSlow(
-                    self.patience.why_lost(anyio.current_time() - began),
+                    self.min_rate.why_lost(anyio.current_time() - began),
                     hint="nothing was kept; send it again",
                 ) from error
             if message["type"] == "http.disconnect":
                 raise ClientGone("the client went away before its body ended")
             self.more = message.get("more_body", False)
             body: bytes = message.get("body", b"")
-            self.patience.spend(anyio.current_time() - began, len(body))
+            self.min_rate.spend(anyio.current_time() - began, len(body))
             if body:
                 return body
         return b""

@@ -11,10 +11,10 @@ from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView, WorkView
 from triage.store.work import table as work
 
-__all__ = ["messages", "num_messages", "num_owed", "owed"]
+__all__ = ["messages", "newest_work", "num_by_state", "num_messages"]
 
 
-def owed(session: Session, limit: int = 100) -> list[WorkView]:
+def newest_work(session: Session, limit: int = 100) -> list[WorkView]:
     """Work that is not done: what was given up first, then what runs, then what waits."""
     order = case({str(WorkState.QUARANTINED): 0, str(WorkState.RUNNING): 1}, value=Work.state)
     rows = session.scalars(
@@ -26,7 +26,7 @@ def owed(session: Session, limit: int = 100) -> list[WorkView]:
     return [work.view(row) for row in rows]
 
 
-def num_owed(session: Session) -> Mapping[WorkState, int]:
+def num_by_state(session: Session) -> Mapping[WorkState, int]:
     """How many rows stand where; done ones are not counted."""
     rows = session.execute(
         select(Work.state, func.count()).where(Work.state != WorkState.DONE).group_by(Work.state)

@@ -37,15 +37,15 @@ def queue(request: Request) -> Response:
     is_admin = visitor is not None and visitor.may(Scope.ADMIN)
     now = utc_now()
     with state_of(request).context.database.reading() as session:
-        rows = backlog.owed(session, ROWS)
+        rows = backlog.newest_work(session, ROWS)
         uploads = {
             row.key: of[0]
             for row in rows
             if row.kind is WorkKind.PARSE and (of := artifacts.upload_of(session, row.key))
         }
         values: dict[str, Any] = {
-            "owed": [(row, incident_of(row, uploads), stands(row, now)) for row in rows],
-            "num_owed": backlog.num_owed(session),
+            "work": [(row, incident_of(row, uploads), stands(row, now)) for row in rows],
+            "num_by_state": backlog.num_by_state(session),
             "messages": backlog.messages(session, ROWS) if is_admin else [],
             "num_messages": backlog.num_messages(session),
         }

@@ -17,7 +17,7 @@ from triage.domain.states import WorkKind
 from triage.fleet.render.weekly import headline, sentences
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.services.answers import FleetAnswer, fleet_of, report_of, standings_of
-from triage.fleet.services.weekly.due import WEEK, due_before, owed_to, week_of
+from triage.fleet.services.weekly.due import WEEK, due_before, subscriptions_due, week_of
 from triage.notify.digest import Digest, digest_id
 from triage.notify.message import Event
 from triage.notify.registry import Target, render_digest
@@ -43,7 +43,7 @@ def send_digest(ctx: Context, claim: Claim) -> None:
     now = utc_now()
     end = due_before(now, ctx.settings)
     with ctx.database.reading() as session:
-        waiting = owed_to(session, end)
+        waiting = subscriptions_due(session, end)
     if waiting:
         digest = digest_of(ctx, end)
         with ctx.database.writing() as session:

@@ -13,7 +13,7 @@ from triage.store.messages import deliveries, subscriptions
 from triage.store.views import SubscriptionView
 from triage.store.work.clockwork import enqueue_by
 
-__all__ = ["DIGEST", "WEEK", "due_before", "enqueue_digest", "owed_to", "week_of"]
+__all__ = ["DIGEST", "WEEK", "due_before", "enqueue_digest", "subscriptions_due", "week_of"]
 
 DIGEST: Final = "digest"
 WEEK: Final = timedelta(days=7)
@@ -37,10 +37,10 @@ def enqueue_digest(session: Session, settings: Settings, now: datetime) -> bool:
     if not wanting(session):
         return False
     end = due_before(now, settings)
-    return enqueue_by(session, DIGEST, now if owed_to(session, end) else end + WEEK, now)
+    return enqueue_by(session, DIGEST, now if subscriptions_due(session, end) else end + WEEK, now)
 
 
-def owed_to(session: Session, end: datetime) -> list[SubscriptionView]:
+def subscriptions_due(session: Session, end: datetime) -> list[SubscriptionView]:
     """Who wanted the digest of that week before it ended, and has not been told."""
     return [
         one

@@ -7,14 +7,14 @@ import pytest
 
 from triage.analysis.dump_view import OF_ONE_RANK, view_dumps
 from triage.analysis.facts.on_one_clock import with_world
-from triage.analysis.placement.seats_by_order import sizes_that_fit
+from triage.analysis.placement.order_of_nodes import sizes_that_fit
 from triage.domain.job import Job
 from triage.formats.gather import gather
 from triage.simulator import simulate
 
 
 @pytest.mark.parametrize(
-    ("seats", "world", "sizes"),
+    ("node_by_rank", "world", "sizes"),
     [
         pytest.param({0: "n0", 7: "n0", 8: "n1"}, 16, [8], id="blocks of eight"),
         pytest.param({0: "n0", 3: "n0", 8: "n2"}, 16, [4, 8], id="of four or eight"),
@@ -26,9 +26,9 @@ from triage.simulator import simulate
     ],
 )
 def test_the_sizes_of_blocks_that_hold_all_known_ranks(
-    seats: dict[int, str], world: int | None, sizes: list[int]
+    node_by_rank: dict[int, str], world: int | None, sizes: list[int]
 ) -> None:
-    assert sizes_that_fit(seats, world) == sizes
+    assert sizes_that_fit(node_by_rank, world) == sizes
 
 
 @pytest.mark.parametrize(

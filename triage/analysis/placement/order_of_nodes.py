@@ -16,25 +16,25 @@ MIN_HOMES: Final = 5
 MOST_PER_NODE: Final = 72
 
 
-def fill_by_order(seats: dict[int, str], job: Job, world: int | None) -> None:
+def fill_by_order(node_by_rank: dict[int, str], job: Job, world: int | None) -> None:
     """With as many ranks on each node, ranks that nothing places sit with their neighbours."""
-    per_node = per_node_of(seats, job, world)
-    for block, node in homes_in_order(seats, job, world).items():
+    per_node = per_node_of(node_by_rank, job, world)
+    for block, node in homes_in_order(node_by_rank, job, world).items():
         for rank in range(block * per_node, min((block + 1) * per_node, world or 0)):
-            seats.setdefault(rank, node)
+            node_by_rank.setdefault(rank, node)
 
 
 def fill_by_names(
-    seats: dict[int, str], job: Job, world: int | None, nodes: Collection[str]
+    node_by_rank: dict[int, str], job: Job, world: int | None, nodes: Collection[str]
 ) -> list[str]:
     """Nodes that no rank is known of take the places that are left for them, where schedulers'
     order of names shows in all others; a note of each.
     """
-    homes = homes_in_order(seats, job, world)
+    homes = homes_in_order(node_by_rank, job, world)
     left = set(nodes) - set(homes.values())
     if world is None or not homes or not left:
         return []
-    per_node = per_node_of(seats, job, world)
+    per_node = per_node_of(node_by_rank, job, world)
     blocks = -(-world // per_node)
     free = set(range(blocks)) - set(homes)
     ways: set[tuple[tuple[int, str], ...]]
@@ -55,7 +55,7 @@ def fill_by_names(
     notes = []
     for block, node in ways.pop():
         ranks = range(block * per_node, min((block + 1) * per_node, world))
-        seats.update(dict.fromkeys(ranks, node))
+        node_by_rank.update(dict.fromkeys(ranks, node))
         notes.append(f"ranks {ranks[0]} to {ranks[-1]} are on {node} {how}")
     return notes
 
@@ -82,15 +82,15 @@ def between(
     return found
 
 
-def homes_in_order(seats: Mapping[int, str], job: Job, world: int | None) -> dict[int, str]:
+def homes_in_order(node_by_rank: Mapping[int, str], job: Job, world: int | None) -> dict[int, str]:
     """Which node the ranks of each block are on; empty where ranks do not sit in blocks, or all
     of them are known.
     """
-    if not seats or world is None or job.nodes or len(seats) == world:
+    if not node_by_rank or world is None or job.nodes or len(node_by_rank) == world:
         return {}
-    per_node = per_node_of(seats, job, world)
+    per_node = per_node_of(node_by_rank, job, world)
     homes: dict[int, set[str]] = defaultdict(set)
-    for rank, node in seats.items():
+    for rank, node in node_by_rank.items():
         homes[rank // per_node].add(node)
     if any(len(nodes) > 1 for nodes in homes.values()):
         return {}
@@ -99,27 +99,27 @@ def homes_in_order(seats: Mapping[int, str], job: Job, world: int | None) -> dic
     return {block: node for block, (node,) in homes.items()}
 
 
-def told_per_node(seats: Mapping[int, str], job: Job, world: int | None) -> int | None:
+def told_per_node(node_by_rank: Mapping[int, str], job: Job, world: int | None) -> int | None:
     """How many ranks a node has, where that is told, or shown by all ranks; else None."""
     if job.gpus_per_node:
         return job.gpus_per_node
-    counts = set(Counter(seats.values()).values())
-    return counts.pop() if len(seats) == world and len(counts) == 1 else None
+    counts = set(Counter(node_by_rank.values()).values())
+    return counts.pop() if len(node_by_rank) == world and len(counts) == 1 else None
 
 
-def per_node_of(seats: Mapping[int, str], job: Job, world: int | None = None) -> int:
+def per_node_of(node_by_rank: Mapping[int, str], job: Job, world: int | None = None) -> int:
     """How many ranks a node has as far as they are known, at least 1."""
     if job.gpus_per_node:
         return job.gpus_per_node
-    most = max(Counter(seats.values()).values(), default=1)
-    fitting = sizes_that_fit(seats, world)
+    most = max(Counter(node_by_rank.values()).values(), default=1)
+    fitting = sizes_that_fit(node_by_rank, world)
     return fitting[0] if len(fitting) == 1 else max(most, 1)
 
 
-def sizes_that_fit(seats: Mapping[int, str], world: int | None) -> list[int]:
+def sizes_that_fit(node_by_rank: Mapping[int, str], world: int | None) -> list[int]:
     """The numbers of ranks a node by which all known ones sit in blocks, one node a block."""
     ends: dict[str, tuple[int, int]] = {}
-    for rank, node in seats.items():
+    for rank, node in node_by_rank.items():
         low, high = ends.get(node, (rank, rank))
         ends[node] = min(low, rank), max(high, rank)
     if world is None or len(ends) < 2:
