@@ -226,10 +226,10 @@ def seated(*names: str | None) -> dict[int, str]:
 def test_a_node_takes_the_place_that_the_order_of_names_leaves(
     told: tuple[str | None, ...], left: list[str], home: str | None
 ) -> None:
-    seats = seated(*told)
+    node_by_rank = seated(*told)
     place = 2 * told.index(None)
-    notes = fill_by_names(seats, Job(), 2 * len(told), [*filter(None, told), *left])
-    assert (seats.get(place), bool(notes)) == (home, home is not None)
+    notes = fill_by_names(node_by_rank, Job(), 2 * len(told), [*filter(None, told), *left])
+    assert (node_by_rank.get(place), bool(notes)) == (home, home is not None)
 
 
 def test_one_address_for_all_ranks_of_a_node_maps_nobody() -> None:
