@@ -18,7 +18,7 @@ from triage.store import jobs
 NOW = utc_now()
 OUTCOMES = (Outcome.PASS, Outcome.PASS, Outcome.FAIL, Outcome.WARN, Outcome.SKIPPED)
 # Capitals, digits and letters beyond ASCII stand where the database's own order has them.
-NAMES = [f"{prefix}{number}" for number in range(12) for prefix in ("n", "N-", "n_", "ü")]
+NAMES = [f"{prefix}{number}" for number in (0, 1, 2, 3, 10) for prefix in ("n", "N-", "n_", "ü")]
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
