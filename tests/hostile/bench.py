@@ -24,8 +24,9 @@ from triage.parsers.flight_recorder.shared import Shared
 
 # By the clock: far more than the processor time that an input may take.
 KILLED_AFTER_S = 300
-# Who took more is asked again: a machine that is shared does a second's work in three.
-ENOUGH_S = 2.5
+# Who took more, which is the bound of `test_hostile.py`, is asked again: a machine that is shared
+# does a second's work in three.
+ENOUGH_S = 5.0
 ATTEMPTS = 3
 ARTIFACT = "comm_lib_trace_rank_5"
 
