@@ -209,15 +209,20 @@ def test_every_check_runs_and_the_failed_ones_are_named(
 ) -> None:
     ran: list[str] = []
 
-    def passes(name: str, command: list[str]) -> bool:
-        ran.append(name)
-        return name not in {"lint", "types"}
+    def ends(command: list[str], **_options: object) -> "subprocess.CompletedProcess[str]":
+        ran.append(" ".join([Path(command[0]).name, *command[1:2]]))
+        failed = ran[-1] in {"ruff check", "mypy --strict"}
+        return subprocess.CompletedProcess(command, int(failed), stdout=f"of {ran[-1]}\n")
 
-    monkeypatch.setattr(checks, "passes", passes)
+    monkeypatch.setattr(checks.subprocess, "run", ends)
 
-    assert checks.run(checks.all_checks([])) == 1
-    assert ran == ["format", "lint", "imports", "types", "tests"]
-    assert "failed: lint, types" in capsys.readouterr().err
+    assert checks.run_beside(checks.all_checks([])) == 1
+    assert ran[-1] == "pytest -n"
+    first = ["ruff format", "ruff check", "lint-imports --no-logo", "mypy --strict", "python -m"]
+    assert sorted(ran[:-1]) == sorted(first)
+    printed = capsys.readouterr()
+    assert printed.out == "".join(f"of {command}\n" for command in first)
+    assert "failed: lint, types" in printed.err
 
 
 def test_options_after_test_go_to_pytest() -> None:
@@ -232,7 +237,7 @@ def test_options_after_test_go_to_pytest() -> None:
         (["lint"], ["format", "lint", "imports"]),
         (["types"], ["types"]),
         (["fix"], ["lint", "format"]),
-        (["test", "--quick"], ["format", "lint", "imports", "types", "tests"]),
+        (["test", "--quick"], ["format", "lint", "imports", "types", "compile", "tests"]),
     ],
 )
 def test_a_command_runs_its_checks(
@@ -240,7 +245,8 @@ def test_a_command_runs_its_checks(
 ) -> None:
     ran: list[tuple[str, list[str]]] = []
     monkeypatch.setattr(commands, "ensure", lambda _kind: None)
-    monkeypatch.setattr(checks, "passes", lambda *check: ran.append(check) is None)
+    monkeypatch.setattr(checks, "run", lambda asked: ran.extend(asked) or 0)
+    monkeypatch.setattr(checks, "run_beside", lambda asked: ran.extend(asked) or 0)
 
     assert commands.main(arguments) == 0
     assert [name for name, _ in ran] == names

@@ -1,12 +1,14 @@
 """The checks that CI runs: format, lint, types, import contracts, tests."""
 
 import subprocess
+import sys
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
 from tools.environment import ROOT, environ, say, tool
 
-__all__ = ["FIX", "LINT", "all_checks", "quick", "run", "types"]
+__all__ = ["FIX", "LINT", "all_checks", "quick", "run", "run_beside", "types"]
 
 Check = tuple[str, list[str]]
 
@@ -20,6 +22,8 @@ FIX: Final[list[Check]] = [
     ("lint", ["ruff", "check", "--fix", "."]),
     ("format", ["ruff", "format", "."]),
 ]
+# Three test processes would each compile the same loops, for a minute of a processor.
+COMPILE: Final[Check] = ("compile", ["python", "-m", "tests.support.compiling"])
 # One more than the processors that CI has: many tests wait for processes that they started.
 PYTEST: Final = ["pytest", "-n", "3", "--dist", "worksteal"]
 # The core: these tests start no server.
@@ -33,18 +37,40 @@ def types() -> list[Check]:
 
 def all_checks(pytest_options: Sequence[str]) -> list[Check]:
     """What CI runs, the tests last; pytest takes the options."""
-    return [*LINT, *types(), ("tests", [*PYTEST, *pytest_options])]
+    return [*LINT, *types(), COMPILE, ("tests", [*PYTEST, *pytest_options])]
 
 
 def quick(pytest_options: Sequence[str]) -> list[Check]:
     """What is worth running before every commit."""
     folders = [f"tests/{name}" for name in QUICK]
-    return [*LINT, *types(), ("tests", [*PYTEST, "-q", *folders, *pytest_options])]
+    return [*LINT, *types(), COMPILE, ("tests", [*PYTEST, "-q", *folders, *pytest_options])]
 
 
 def run(checks: Sequence[Check]) -> int:
-    """Run every check and say which failed; 0 when none did."""
-    failed = [name for name, command in checks if not passes(name, command)]
+    """Run every check, each after the other, and say which failed; 0 when none did."""
+    return verdict([name for name, command in checks if not passes(name, command)])
+
+
+def run_beside(checks: Sequence[Check]) -> int:
+    """As :func:`run`, but all except the last run at once; what they print stays in order."""
+    *first, last = checks
+    with ThreadPoolExecutor(len(first)) as pool:
+        outputs = [pool.submit(output_of, command) for _, command in first]
+        failed = []
+        for (name, command), output in zip(first, outputs, strict=True):
+            announce(name, command)
+            done = output.result()
+            sys.stdout.write(done.stdout)
+            sys.stdout.flush()
+            if done.returncode:
+                failed.append(name)
+    if not passes(*last):
+        failed.append(last[0])
+    return verdict(failed)
+
+
+def verdict(failed: Sequence[str]) -> int:
+    """Say which checks failed; the exit status."""
     if failed:
         say(f"failed: {', '.join(failed)}")
     return 1 if failed else 0
@@ -52,6 +78,29 @@ def run(checks: Sequence[Check]) -> int:
 
 def passes(name: str, command: list[str]) -> bool:
     """Announce a check, run it, and say whether it passed."""
+    announce(name, command)
+    return subprocess.run(located(command), cwd=ROOT, env=environ(), check=False).returncode == 0
+
+
+def output_of(command: list[str]) -> "subprocess.CompletedProcess[str]":
+    """Run a check; what it prints on stdout and stderr comes back as ``stdout``."""
+    return subprocess.run(
+        located(command),
+        cwd=ROOT,
+        env=environ(),
+        text=True,
+        errors="replace",
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        check=False,
+    )
+
+
+def announce(name: str, command: list[str]) -> None:
+    """Say which check comes, and how to run it."""
     say(f"{name}: {' '.join(command)}")
-    located = [str(tool(command[0])), *command[1:]]
-    return subprocess.run(located, cwd=ROOT, env=environ(), check=False).returncode == 0
+
+
+def located(command: list[str]) -> list[str]:
+    """The command with the path of its tool in the environment."""
+    return [str(tool(command[0])), *command[1:]]

@@ -55,7 +55,7 @@ def dispatch(arguments: list[str]) -> int:
             ensure("dev")
             quick = "--quick" in options
             rest = [one for one in options if one != "--quick"]
-            return checks.run(checks.quick(rest) if quick else checks.all_checks(rest))
+            return checks.run_beside(checks.quick(rest) if quick else checks.all_checks(rest))
         case ["lint"]:
             ensure("dev")
             return checks.run(checks.LINT)
