@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import gamma
 
 from triage.fleet.standings import node_kinds
-from triage.fleet.standings.node_kinds import healthy_among, told_apart
+from triage.fleet.standings.node_kinds import healthy_among, split_kinds
 from triage.fleet.standings.own_rates import groups_of
 
 DAYS = 56.0
@@ -23,7 +23,7 @@ def struck(counts, share=1.0):
 
 def told(node, share, nodes, exposure=DAYS, generation=None):
     days = np.full(nodes, exposure) if np.isscalar(exposure) else exposure
-    return told_apart(node, share, days, groups_of(generation or [None] * nodes))
+    return split_kinds(node, share, days, groups_of(generation or [None] * nodes))
 
 
 def drawn(seed, *, nodes=2048, times=1.0, lemons=0, shape=None, rate=RATE):

@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Query
 
 from triage.api.requests.values import Name, listed, one_of
-from triage.fleet.api.values import real, within
+from triage.fleet.api.values import real
 from triage.fleet.services.health.due_list import STATES
 
 __all__ = ["BusBandwidth", "CheckState", "NodeName", "OfCluster"]
@@ -16,7 +16,11 @@ CheckState = Annotated[
     str | None, one_of(*STATES), listed(*STATES), Query(description="Only those that stand so.")
 ]
 BusBandwidth = Annotated[
-    float | None, real(0.001, 1_000_000), within("number", 0.001, 1_000_000),
-    Query(description="GB/s that NCCL tests have to reach; by default they are held against"
-          " the other runs in the file."),
-]  # fmt: skip
+    float | None,
+    *real(
+        0.001,
+        1_000_000,
+        "GB/s that NCCL tests have to reach; by default they are held against the other runs in"
+        " the file.",
+    ),
+]

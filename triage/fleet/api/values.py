@@ -10,17 +10,34 @@ from triage.domain.standing import Grade
 from triage.fleet.domain.exposure import Ending
 
 __all__ = [
-    "MAX_TOP", "ClusterName", "CompareDays", "Confidence", "Cost", "EndingName", "From", "Gpus",
-    "Hours", "Nodes", "RepairDays", "Restart", "StandingName", "Top", "Until", "UtcOffset", "real",
-    "within",
-]  # fmt: skip
+    "MAX_TOP",
+    "ClusterName",
+    "CompareDays",
+    "Confidence",
+    "Cost",
+    "EndingName",
+    "From",
+    "Gpus",
+    "Hours",
+    "Nodes",
+    "RepairDays",
+    "Restart",
+    "StandingName",
+    "Top",
+    "Until",
+    "UtcOffset",
+    "real",
+]
 
 MAX_TOP: Final = 2_000
 MAX_DIGITS: Final = 32
 MAX_CHARS: Final = 400
 
 
-def whole(least: int, most: int) -> BeforeValidator:
+Metadata = tuple[BeforeValidator, WithJsonSchema, Any]
+
+
+def whole(least: int, most: int, description: str, example: float | None = None) -> Metadata:
     """A whole number from ``least`` to ``most``."""
 
     def check(text: Any) -> int:  # noqa: ANN401 - a default comes as a number
@@ -31,10 +48,11 @@ def whole(least: int, most: int) -> BeforeValidator:
             raise ValueError(f"give a whole number from {least:,} to {most:,}")
         return int(text)
 
-    return BeforeValidator(check)
+    schema = {"type": "integer", "minimum": least, "maximum": most}
+    return BeforeValidator(check), WithJsonSchema(schema), parameter(description, example)
 
 
-def real(least: float, most: float) -> BeforeValidator:
+def real(least: float, most: float, description: str, example: float | None = None) -> Metadata:
     """A number from ``least`` to ``most``, in any of JSON's forms."""
 
     def check(text: Any) -> float:  # noqa: ANN401
@@ -45,12 +63,8 @@ def real(least: float, most: float) -> BeforeValidator:
             raise ValueError(f"give a number from {least:g} to {most:g}")
         return number
 
-    return BeforeValidator(check)
-
-
-def within(kind: str, least: float, most: float) -> WithJsonSchema:
-    """The same for the description."""
-    return WithJsonSchema({"type": kind, "minimum": least, "maximum": most})
+    schema = {"type": "number", "minimum": least, "maximum": most}
+    return BeforeValidator(check), WithJsonSchema(schema), parameter(description, example)
 
 
 def parsed(text: str) -> float | None:
@@ -63,8 +77,10 @@ def parsed(text: str) -> float | None:
         return None
 
 
-def asked(description: str, example: float) -> Any:  # noqa: ANN401 - as FastAPI has it
+def parameter(description: str, example: float | None) -> Any:  # noqa: ANN401 - as FastAPI has it
     """A parameter of a query, with an example for the description."""
+    if example is None:
+        return Query(description=description)
     return Query(description=description, openapi_examples={"usual": {"value": example}})
 
 
@@ -72,45 +88,42 @@ From = Annotated[Since | None, Query(description="Begin; 30 days before the end 
 Until = Annotated[Since | None, Query(description="End, not itself in it; now by default.")]
 ClusterName = Annotated[Name | None, Query(description="This cluster alone.")]
 Gpus = Annotated[
-    int | None, whole(1, 10_000_000), within("integer", 1, 10_000_000),
-    asked("GPUs of the job.", 16384),
-]  # fmt: skip
+    int | None,
+    *whole(1, 10_000_000, "GPUs of the job.", 16384),
+]
 Nodes = Annotated[
-    int | None, whole(1, 1_000_000), within("integer", 1, 1_000_000),
-    asked("Nodes to keep spares for; by default those of the record.", 2048),
-]  # fmt: skip
+    int | None,
+    *whole(1, 1_000_000, "Nodes to keep spares for; by default those of the record.", 2048),
+]
 Hours = Annotated[
-    float | None, real(0.001, 87_600), within("number", 0.001, 87_600),
-    asked("How likely it runs for so long; 1 h to a week by default.", 24),
-]  # fmt: skip
+    float | None,
+    *real(0.001, 87_600, "How likely it runs for so long; 1 h to a week by default.", 24),
+]
 Cost = Annotated[
-    float | None, real(0.001, 86_400), within("number", 0.001, 86_400),
-    asked("Seconds for which a checkpoint stops the job; 10 by default.", 20),
-]  # fmt: skip
+    float | None,
+    *real(0.001, 86_400, "Seconds for which a checkpoint stops the job; 10 by default.", 20),
+]
 Restart = Annotated[
-    float | None, real(0.001, 604_800), within("number", 0.001, 604_800),
-    asked("Seconds from a stop to the next new step; 300 by default.", 480),
-]  # fmt: skip
+    float | None,
+    *real(0.001, 604_800, "Seconds from a stop to the next new step; 300 by default.", 480),
+]
 RepairDays = Annotated[
-    float | None, real(0.001, 3_650), within("number", 0.001, 3_650),
-    asked("Days for which a node is away; by default as measured, else 7.", 7),
-]  # fmt: skip
+    float | None,
+    *real(0.001, 3_650, "Days for which a node is away; by default as measured, else 7.", 7),
+]
 Confidence = Annotated[
-    float | None, real(0.5, 0.999999), within("number", 0.5, 0.999999),
-    asked("How surely the spares suffice; 0.99 by default.", 0.999),
-]  # fmt: skip
+    float | None,
+    *real(0.5, 0.999999, "How surely the spares suffice; 0.99 by default.", 0.999),
+]
 CompareDays = Annotated[
-    float | None, real(0.01, 3_660), within("number", 0.01, 3_660),
-    asked("Compare the last days with all before; by default the later half.", 7),
-]  # fmt: skip
+    float | None,
+    *real(0.01, 3_660, "Compare the last days with all before; by default the later half.", 7),
+]
 UtcOffset = Annotated[
-    float | None, real(-14, 14), within("number", -14, 14),
-    asked("Hours by which the site's clock is ahead of UTC.", -8),
-]  # fmt: skip
-Top = Annotated[
-    int, whole(1, MAX_TOP), WithJsonSchema({"type": "integer", "minimum": 1, "maximum": MAX_TOP}),
-    Query(description="Name at most so many nodes and checks."),
-]  # fmt: skip
+    float | None,
+    *real(-14, 14, "Hours by which the site's clock is ahead of UTC.", -8),
+]
+Top = Annotated[int, *whole(1, MAX_TOP, "Name at most so many nodes and checks.")]
 EndingName = Annotated[
     str | None, one_of(*Ending), listed(*Ending), Query(description="How it ended.")
 ]

@@ -25,9 +25,11 @@ Answers come from the configured database, or from a service with --url.
 """
 
 app = typer.Typer(
-    help=HELP, rich_markup_mode=None, no_args_is_help=True,
+    help=HELP,
+    rich_markup_mode=None,
+    no_args_is_help=True,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
-)  # fmt: skip
+)
 app.command(
     "report", help=REPORT_HELP, short_help="Rates, causes, projection, checkpoints, spares."
 )(report)

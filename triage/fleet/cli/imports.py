@@ -71,8 +71,9 @@ def taking(
         with asking(url, token_file, ca_file) as client:
             yield lambda name: client.import_exposure(
                 sys.stdin.buffer.read() if name == STDIN else Path(name),
-                zone=zone, cluster=cluster or None,
-            )  # fmt: skip
+                zone=zone,
+                cluster=cluster or None,
+            )
         return
     with service_packages():
         from triage.fleet.services.exposure.imports import import_upload, zone_of

@@ -78,9 +78,14 @@ def plan(
     """Print the plan; the help stands in ``HELP``."""
     asked = period(since, until, days).of(cluster)
     knobs = {
-        "gpus": gpus, "hours": hours, "cost_s": cost_s, "restart_s": restart_s, "nodes": nodes,
-        "repair_days": repair_days, "confidence": confidence,
-    }  # fmt: skip
+        "gpus": gpus,
+        "hours": hours,
+        "cost_s": cost_s,
+        "restart_s": restart_s,
+        "nodes": nodes,
+        "repair_days": repair_days,
+        "confidence": confidence,
+    }
     with source(url, token_file, ca_file) as fleet:
         facts = fleet.plan(asked, knobs)
     if format_ is PlanFormat.JSON:

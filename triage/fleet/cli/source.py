@@ -29,7 +29,7 @@ __all__ = [
     "Until",
     "period",
     "source",
-]  # fmt: skip
+]
 
 Facts = dict[str, Any]
 FleetUrl = Annotated[
@@ -138,9 +138,12 @@ class OfDatabase:
         from triage.fleet.services.answers import fleet_of, options_of
 
         answer = fleet_of(
-            self.ctx, since=asked.since, until=asked.until, cluster=asked.cluster,
+            self.ctx,
+            since=asked.since,
+            until=asked.until,
+            cluster=asked.cluster,
             options=options_of(**knobs),
-        )  # fmt: skip
+        )
         return answer.to_dict(top)
 
     def nodes(self, asked: FleetQuery, standing: str | None, limit: int | None) -> list[Facts]:

@@ -48,8 +48,9 @@ class Reader(Protocol):
 
 # The first that claims a header has it: the narrower ones come first.
 READERS: Final[tuple[type[Reader], ...]] = (
-    SacctReader, AcmeReader, RunReader, InventoryReader, OutageReader,
-)  # fmt: skip
+    *(SacctReader, AcmeReader, RunReader),
+    *(InventoryReader, OutageReader),
+)
 FORMATS: Final = (*(reader.name for reader in READERS), KUBERNETES)
 
 

@@ -14,9 +14,20 @@ from triage.fleet.domain.exposure import Ending, NodeFacts, Outage, Run
 from triage.fleet.domain.job_states import JobState
 
 __all__ = [
-    "MAX_GPUS", "Options", "Passed", "Row", "RowError", "Unread", "both_times", "cluster_in",
-    "count_in", "how_it_ended", "name_in", "short", "time_in",
-]  # fmt: skip
+    "MAX_GPUS",
+    "Options",
+    "Passed",
+    "Row",
+    "RowError",
+    "Unread",
+    "both_times",
+    "cluster_in",
+    "count_in",
+    "how_it_ended",
+    "name_in",
+    "short",
+    "time_in",
+]
 
 MAX_NAME: Final = 256
 MAX_NODES: Final = 1_000_000

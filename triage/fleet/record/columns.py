@@ -4,8 +4,9 @@ It is plain arrays, so that a year of 2,048 nodes (3,000 runs of all nodes, six 
 memberships) is summed in milliseconds. Times are ns since the epoch in UTC.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -14,9 +15,18 @@ from triage.domain.category import Category
 from triage.domain.health import CheckResult
 
 __all__ = [
-    "Accusations", "Flags", "FleetRecord", "Floats", "Interruptions", "Ints", "NodeSignals",
-    "Outages", "Runs", "Small",
-]  # fmt: skip
+    "Accusation",
+    "Accusations",
+    "Flags",
+    "FleetRecord",
+    "Floats",
+    "Interruptions",
+    "Ints",
+    "NodeSignals",
+    "Outages",
+    "Runs",
+    "Small",
+]
 
 Ints = npt.NDArray[np.int64]
 Small = npt.NDArray[np.int32]
@@ -62,11 +72,23 @@ class Interruptions:
     incident_id: tuple[str | None, ...]
 
 
+class Accusation(NamedTuple):
+    """One row of :class:`Accusations`."""
+
+    interruption: int
+    node: int
+    position: int
+    score: float
+    convicted: bool
+    category: Category
+    part: str | None
+
+
 @dataclass(frozen=True, slots=True)
 class Accusations:
-    """Who stood as a suspect in which interruption: blame is shared by ``score`` among them.
+    """The suspects of interruptions, who share the blame of each by ``score``.
 
-    Culprits and possible ones; never who was only ``affected``, and nobody whom a person cleared.
+    Culprits and possible ones; no node that was only ``affected``, none that a person cleared.
     ``position`` counts from 1. ``convicted`` is the role culprit. ``part`` is the repeated part
     as ``triage.analysis.facts.part`` words it (a GPU, a NIC, a link), None for the node alone.
     """
@@ -78,6 +100,19 @@ class Accusations:
     convicted: Flags
     category: tuple[Category, ...]
     part: tuple[str | None, ...]
+
+    @classmethod
+    def of_rows(cls, rows: Sequence[Accusation]) -> "Accusations":
+        """The columns of these rows, in their order."""
+        return cls(
+            interruption=np.array([row.interruption for row in rows], np.int32),
+            node=np.array([row.node for row in rows], np.int32),
+            position=np.array([row.position for row in rows], np.int32),
+            score=np.array([row.score for row in rows], np.float64),
+            convicted=np.array([row.convicted for row in rows], np.bool_),
+            category=tuple(row.category for row in rows),
+            part=tuple(row.part for row in rows),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,11 +104,19 @@ def exposed(record: FleetRecord) -> Exposed:
     size = np.maximum(stops.num_gpus[index].astype(np.int64), 0)
     size[known] = np.where(gpus[run[known]] > 0, gpus[run[known]], size[known])
     return Exposed(
-        period_h, start_h, end_h, gpus, num_nodes,
-        (stops.at_ns[index] - record.since_ns) / HOUR_NS, np.where(known, run, -1), size, index,
-        np.ones(len(index), np.bool_) if by_calendar else known,
-        int((within & stops.planned).sum()), by_calendar,
-    )  # fmt: skip
+        period_h=period_h,
+        start_h=start_h,
+        end_h=end_h,
+        gpus=gpus,
+        num_nodes=num_nodes,
+        at_h=(stops.at_ns[index] - record.since_ns) / HOUR_NS,
+        run=np.where(known, run, -1),
+        size=size,
+        index=index,
+        counted=np.ones(len(index), np.bool_) if by_calendar else known,
+        num_planned=int((within & stops.planned).sum()),
+        by_calendar=by_calendar,
+    )
 
 
 def hours_before(edges_h: Floats, start_h: Floats, end_h: Floats, weight: Floats) -> Floats:

@@ -13,7 +13,14 @@ import numpy.typing as npt
 from triage.domain.category import Category
 from triage.errors import UsageError
 from triage.fleet.domain.exposure import Ending
-from triage.fleet.record.columns import Accusations, FleetRecord, Interruptions, Outages, Runs
+from triage.fleet.record.columns import (
+    Accusation,
+    Accusations,
+    FleetRecord,
+    Interruptions,
+    Outages,
+    Runs,
+)
 from triage.fleet.record.frame_columns import (
     NONE_NS,
     causes,
@@ -183,22 +190,15 @@ def accusations_of(
     interruptions: "DataFrame | None", stops: Interruptions, place: Mapping[str, int]
 ) -> Accusations:
     """The node that a row names, where its cause is one that a node can have."""
-    rows: list[tuple[int, int, float, Category]] = []
+    rows: list[Accusation] = []
     if interruptions is not None:
         scores: list[Any] = given(interruptions, "score")
         for row, node in enumerate(given(interruptions, "node")):
             if node is not None and not stops.planned[row]:
                 score = 1.0 if scores[row] is None else float(scores[row])
-                rows.append((row, place[str(node)], score, stops.cause[row] or Category.GPU))
-    return Accusations(
-        interruption=np.array([row for row, *_ in rows], np.int32),
-        node=np.array([node for _, node, _, _ in rows], np.int32),
-        position=np.ones(len(rows), np.int32),
-        score=np.array([score for *_, score, _ in rows], np.float64),
-        convicted=np.ones(len(rows), np.bool_),
-        category=tuple(category for *_, category in rows),
-        part=(None,) * len(rows),
-    )
+                category = stops.cause[row] or Category.GPU
+                rows.append(Accusation(row, place[str(node)], 1, score, True, category, None))
+    return Accusations.of_rows(rows)
 
 
 def outages_of(

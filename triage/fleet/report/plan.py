@@ -1,5 +1,6 @@
 """What the fleet's own rate says of what is planned: larger jobs, checkpoints, limits."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
@@ -120,14 +121,14 @@ def projections(
         return ()
     warnings = _warnings(size_test, spread)
     software = sum(one.count for one in origins if one.origin is Origin.SOFTWARE)
-    told = any(one.count for one in origins if one.origin is not Origin.UNKNOWN)
+    triaged = any(one.count for one in origins if one.origin is not Origin.UNKNOWN)
     return tuple(
         project(
             _per_gpu_hour(figures),
             size,
             seen_gpus=sizes[1],
-            hardware_per_gpu_hour=(seen.events - software) / seen.gpu_hours if told else None,
-            software_per_job_hour=software / seen.gpu_hours * sizes[0] if told else None,
+            hardware_per_gpu_hour=(seen.events - software) / seen.gpu_hours if triaged else None,
+            software_per_job_hour=software / seen.gpu_hours * sizes[0] if triaged else None,
             warnings=warnings,
         )
         for size in options.sizes
@@ -207,11 +208,10 @@ def limit_rows(figures: Rates, num_gpus: int | None, options: FleetOptions) -> t
         return Limits(gpu_hours, save, num_gpus or 1, a, b, transfers, options.wanted_ettr)
 
     def row(name: str, a: float, b: float, transfers: int) -> LimitRow:
-        return LimitRow(
-            name, a, b, transfers,
-            between.growing(lambda m: gpu_limit(knobs(m, a, b, transfers)) or np.inf, "GPUs"),
-            between.growing(lambda m: useful_limit(knobs(m, a, b, transfers)) or np.inf, "GPUs"),
-        )  # fmt: skip
+        def at(limit: Callable[[Limits], float | None]) -> Estimate:
+            return between.growing(lambda m: limit(knobs(m, a, b, transfers)) or np.inf, "GPUs")
+
+        return LimitRow(name, a, b, transfers, at(gpu_limit), at(useful_limit))
 
     return tuple(row(*setting) for setting in settings)
 

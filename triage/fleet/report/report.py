@@ -15,6 +15,7 @@ from triage.domain.wire import UNSENT, Count, Key, SentAs, WireForm, as_wire, is
 from triage.fleet.record.columns import FleetRecord
 from triage.fleet.record.exposed import HOUR_NS, Exposed, exposed
 from triage.fleet.report.causes import CauseCount, OriginCount, by_cause, by_origin
+from triage.fleet.report.notes import notes_of, runs_without_nodes
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.plan import (
     EttrPlan,
@@ -276,7 +277,7 @@ def fleet_report(record: FleetRecord, *, options: FleetOptions | None = None) ->
         gaps=_gaps(seen),
         silent_days=quiet,
         silent_dates=tuple(_date(record, edges[day]) for day in quiet.days),
-        notes=(*record.notes, *_notes(record, seen, exposure)),
+        notes=(*record.notes, *notes_of(record, seen)),
     )
 
 
@@ -293,7 +294,7 @@ def _exposure(
         seen.gpu_hours,
         seen.node_days,
         int((seen.hours > 0).sum()),
-        int(((np.diff(record.runs.node_at) == 0) & (seen.hours > 0)).sum()),
+        runs_without_nodes(record, seen),
         len(record.nodes),
         record.gpus_per_node,
         sizes[1] if sizes else None,
@@ -336,38 +337,6 @@ def _fleet_size(record: FleetRecord, reference: int | None) -> int:
     if record.nodes or not reference or not record.gpus_per_node:
         return len(record.nodes)
     return max(1, reference // record.gpus_per_node)
-
-
-def _notes(record: FleetRecord, seen: Exposed, exposure: Exposure) -> tuple[str, ...]:
-    said = []
-    if seen.by_calendar:
-        said.append(
-            "no run is known: rates count the hours of the record, as if one job ran through; "
-            "import runs (triage fleet import) for rates per GPU and by size"
-        )
-    elif (without := int((seen.run < 0).sum())) > 0:
-        said.append(
-            f"{without:,} of {len(seen.index):,} interruptions have no run: they are among the "
-            "causes, and in no rate; import what the scheduler knows of their jobs"
-        )
-    if not seen.by_calendar and not seen.gpu_hours:
-        said.append("no run says how many GPUs it had: nothing can be projected")
-    if exposure.runs_without_nodes:
-        said.append(
-            f"{_many(exposure.runs_without_nodes, 'run does', 'runs do')} not say on which nodes:"
-            " they count for the fleet, and for no node"
-        )
-    causes = record.interruptions.cause
-    if unknown := sum(causes[i] is None for i in seen.index):
-        said.append(
-            f"{_many(unknown, 'interruption was', 'interruptions were')} not triaged, of "
-            f"{len(seen.index):,}: no cause is known"
-        )
-    return tuple(said)
-
-
-def _many(number: int, one: str, more: str) -> str:
-    return f"{number:,} {one if number == 1 else more}"
 
 
 def _moment(ns: int) -> datetime:

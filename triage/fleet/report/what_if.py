@@ -18,9 +18,16 @@ from triage.statistics.projection import Projection, project, survival
 from triage.statistics.rates import rate as plain_rate
 
 __all__ = [
-    "DEFAULT_CONFIDENCE", "DEFAULT_REPAIR_DAYS", "CheckpointAnswer", "ProjectionAnswer",
-    "SparesAnswer", "SparesBy", "checkpoints_for", "projection_for", "spares_for",
-]  # fmt: skip
+    "DEFAULT_CONFIDENCE",
+    "DEFAULT_REPAIR_DAYS",
+    "CheckpointAnswer",
+    "ProjectionAnswer",
+    "SparesAnswer",
+    "SparesBy",
+    "checkpoints_for",
+    "projection_for",
+    "spares_for",
+]
 
 DEFAULT_CONFIDENCE: Final = 0.99
 DEFAULT_REPAIR_DAYS: Final = 7.0
@@ -141,9 +148,16 @@ def checkpoints_for(
         mtti, warnings = one.mtti, one.warnings
     plan: CheckpointPlan = checkpoint_plan(cost_s, mtti, restart_s=restart_s)
     return CheckpointAnswer(
-        size, mtti, cost_s, restart_s, plan.young, plan.daly, plan.loss,
-        plan.loss_without_restart, warnings,
-    )  # fmt: skip
+        num_gpus=size,
+        mtti=mtti,
+        cost_s=cost_s,
+        restart_s=restart_s,
+        young=plan.young,
+        daly=plan.daly,
+        loss=plan.loss,
+        loss_without_restart=plan.loss_without_restart,
+        warnings=warnings,
+    )
 
 
 def spares_for(
@@ -198,15 +212,15 @@ def projected(report: FleetReport, num_gpus: int, rate: Estimate) -> Projection:
     """One size with the warnings that hold for all sizes of the report."""
     counts = {one.origin: one.count for one in report.origins}
     software = counts.get(Origin.SOFTWARE, 0)
-    told = any(number for origin, number in counts.items() if origin is not Origin.UNKNOWN)
+    triaged = any(number for origin, number in counts.items() if origin is not Origin.UNKNOWN)
     seen = report.exposure
-    hardware_rate = (report.stops.counted - software) / seen.gpu_hours if told else None
+    hardware_rate = (report.stops.counted - software) / seen.gpu_hours if triaged else None
     found = project(
         rate,
         num_gpus,
         seen_gpus=seen.seen_gpus,
         hardware_per_gpu_hour=hardware_rate,
-        software_per_job_hour=software / seen.job_hours if told else None,
+        software_per_job_hour=software / seen.job_hours if triaged else None,
     )
     common = set[str]()
     if report.projection:

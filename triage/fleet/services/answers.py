@@ -26,9 +26,16 @@ from triage.fleet.store import record as stored
 from triage.services.context import Context
 
 __all__ = [
-    "DEFAULT_DAYS", "MAX_DAYS", "FleetAnswer", "Period",
-    "fleet_of", "options_of", "period_of", "report_of", "standings_of",
-]  # fmt: skip
+    "DEFAULT_DAYS",
+    "MAX_DAYS",
+    "FleetAnswer",
+    "Period",
+    "fleet_of",
+    "options_of",
+    "period_of",
+    "report_of",
+    "standings_of",
+]
 
 DAY: Final = timedelta(days=1)
 MINUTE: Final = timedelta(minutes=1)

@@ -3,11 +3,12 @@
 No node, job or token ever becomes a label: who wants to know which node asks the service.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from triage.domain.standing import PartKind
+from triage.fleet.report.report import FleetReport
 from triage.fleet.services.answers import FleetAnswer, fleet_of
 from triage.services.context import Context
 from triage.statistics.estimate import Estimate
@@ -60,56 +61,52 @@ def read_figures(ctx: Context) -> list[Figure]:
 
 def figures_of(answer: FleetAnswer) -> list[Figure]:
     """The gauges of one look at the fleet."""
-    report, stops = answer.report, answer.report.stops
-    failing = sum(one["state"] == "failing" for one in answer.checks)
-    throttled = sum(node.get("throttled_hours", 0.0) for node in answer.telemetry.nodes.values())
-    parts = answer.standings.parts
+    figures = (*_of_report(answer.report), *_of_nodes(answer))
+    return [figure for figure in figures if figure.values]
+
+
+def _of_report(report: FleetReport) -> Iterator[Figure]:
+    rates, exposure, stops = report.rates, report.exposure, report.stops
     # Without a run and without a stop the hours of the calendar would bound a rate of nothing.
-    known = bool(stops.unexpected or report.exposure.runs)
-    mtti, reference, between = (
-        (report.rates.mtti, report.reference_mtti, report.rates.gpu_hours_between)
-        if known
-        else (None, None, None)
-    )
-    found = [
-        plain("triage_fleet_window_seconds", report.exposure.days * DAY_S),
-        bounds("triage_fleet_mtti_seconds", mtti, HOUR_S),
-        bounds("triage_fleet_reference_mtti_seconds", reference, HOUR_S),
-        plain("triage_fleet_reference_gpus", report.exposure.reference_gpus),
-        bounds("triage_fleet_gpu_hours_between", between),
-        Figure(
-            "triage_fleet_interruptions", "row", {row.row: row.count for row in report.mix.rows}
-        ),
-        plain("triage_fleet_planned_interruptions", stops.planned),
-        plain("triage_fleet_untriaged", stops.unexpected - stops.triaged),
-        plain("triage_fleet_runs", report.exposure.runs),
-        plain("triage_fleet_gpu_hours", report.exposure.gpu_hours),
-        plain("triage_fleet_node_days", report.exposure.node_days),
-        Figure("triage_fleet_nodes", "standing", dict(answer.standings.counts())),
-        Figure(
-            "triage_fleet_repeated_parts", "kind",
-            {str(kind): sum(part.kind is kind for part in parts) for kind in PartKind},
-        ),
-        Figure(
-            "triage_fleet_checks", "state",
-            {"failing": failing, "due": len(answer.checks) - failing},
-        ),
-        plain("triage_fleet_nodes_out", report.repairs.still_out),
-        plain("triage_fleet_availability", report.repairs.availability),
-        plain("triage_fleet_ettr", report.ettr.measured.share.value),
-        plain("triage_fleet_silent_days", len(report.silent_days.days)),
-        plain("triage_fleet_throttled_gpu_hours", throttled if answer.telemetry.nodes else None),
-    ]  # fmt: skip
-    return [one for one in found if one.values]
+    known = bool(stops.unexpected or exposure.runs)
+    by_row = {row.row: row.count for row in report.mix.rows}
+    yield plain("triage_fleet_window_seconds", exposure.days * DAY_S)
+    if known:
+        yield bounds("triage_fleet_mtti_seconds", rates.mtti, HOUR_S)
+        yield bounds("triage_fleet_reference_mtti_seconds", report.reference_mtti, HOUR_S)
+    yield plain("triage_fleet_reference_gpus", exposure.reference_gpus)
+    if known:
+        yield bounds("triage_fleet_gpu_hours_between", rates.gpu_hours_between)
+    yield Figure("triage_fleet_interruptions", "row", by_row)
+    yield plain("triage_fleet_planned_interruptions", stops.planned)
+    yield plain("triage_fleet_untriaged", stops.unexpected - stops.triaged)
+    yield plain("triage_fleet_runs", exposure.runs)
+    yield plain("triage_fleet_gpu_hours", exposure.gpu_hours)
+    yield plain("triage_fleet_node_days", exposure.node_days)
+
+
+def _of_nodes(answer: FleetAnswer) -> Iterator[Figure]:
+    report, nodes = answer.report, answer.telemetry.nodes
+    kinds = [part.kind for part in answer.standings.parts]
+    failing = sum(check["state"] == "failing" for check in answer.checks)
+    checks = {"failing": failing, "due": len(answer.checks) - failing}
+    throttled = sum(node.get("throttled_hours", 0.0) for node in nodes.values())
+    by_kind = {str(kind): kinds.count(kind) for kind in PartKind}
+    yield Figure("triage_fleet_nodes", "standing", dict(answer.standings.counts()))
+    yield Figure("triage_fleet_repeated_parts", "kind", by_kind)
+    yield Figure("triage_fleet_checks", "state", checks)
+    yield plain("triage_fleet_nodes_out", report.repairs.still_out)
+    yield plain("triage_fleet_availability", report.repairs.availability)
+    yield plain("triage_fleet_ettr", report.ettr.measured.share.value)
+    yield plain("triage_fleet_silent_days", len(report.silent_days.days))
+    yield plain("triage_fleet_throttled_gpu_hours", throttled if nodes else None)
 
 
 def plain(name: str, value: float | None) -> Figure:
     return Figure(name, None, {} if value is None else {"": float(value)})
 
 
-def bounds(name: str, estimate: Estimate | None, unit: float = 1.0) -> Figure:
-    if estimate is None:
-        return Figure(name)
-    told = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
-    known = {key: value * unit for key, value in told.items() if value is not None}
+def bounds(name: str, estimate: Estimate, unit: float = 1.0) -> Figure:
+    values = {"value": estimate.value, "low": estimate.low, "high": estimate.high}
+    known = {key: value * unit for key, value in values.items() if value is not None}
     return Figure(name, "bound", known)

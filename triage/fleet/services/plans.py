@@ -16,9 +16,14 @@ from triage.fleet.services.answers import report_of
 from triage.services.context import Context
 
 __all__ = [
-    "COST_S", "RESTART_S", "PlanHead", "checkpoint_facts", "plans_of", "projection_facts",
+    "COST_S",
+    "RESTART_S",
+    "PlanHead",
+    "checkpoint_facts",
+    "plans_of",
+    "projection_facts",
     "spares_facts",
-]  # fmt: skip
+]
 
 COST_S: Final = 10.0
 RESTART_S: Final = 300.0

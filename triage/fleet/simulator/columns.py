@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triage.domain.category import Category
-from triage.fleet.record.columns import Accusations, Interruptions, Outages, Runs
+from triage.fleet.record.columns import Accusation, Accusations, Interruptions, Outages, Runs
 
 __all__ = ["Columns"]
 
@@ -24,7 +24,7 @@ class Columns:
         self.nodes: list[Ints] = []
         self.interrupted: list[bool] = []
         self.stops: list[tuple[float, int, Category, int | None]] = []
-        self.told: list[tuple[int, int, int, float, bool, Category, str | None]] = []
+        self.accused: list[Accusation] = []
         self.outages: list[tuple[int, float, float]] = []
 
     def add_run(self, start: float, end: float, nodes: Ints, *, interrupted: bool) -> int:
@@ -51,7 +51,7 @@ class Columns:
     ) -> None:
         """A suspect of the newest interruption."""
         stop = len(self.stops) - 1
-        self.told.append((stop, node, position, score, convicted, category, part))
+        self.accused.append(Accusation(stop, node, position, score, convicted, category, part))
 
     def accuse_all(self, nodes: Ints, score: float, category: Category) -> None:
         """A tie, in the order given."""
@@ -75,7 +75,7 @@ class Columns:
         place_of_run = np.empty(len(self.start), dtype=np.int32)
         place_of_run[by_start] = np.arange(len(self.start))
         nodes = [self.nodes[run] for run in by_start.tolist()]
-        num_nodes = np.array([len(one) for one in nodes], dtype=np.int32)
+        num_nodes = np.array([*map(len, nodes)], dtype=np.int32)
         interrupted = np.array(self.interrupted, dtype=bool)[by_start]
         runs = Runs(
             start_ns=ns(self.start)[by_start],
@@ -87,8 +87,8 @@ class Columns:
             node_at=np.concatenate(([0], np.cumsum(num_nodes, dtype=np.int64))),
             node=np.concatenate([np.zeros(0, dtype=np.int64), *nodes]).astype(np.int32),
         )
-        order = sorted(range(len(self.stops)), key=lambda one: self.stops[one][0])
-        stops = [self.stops[one] for one in order]
+        order = sorted(range(len(self.stops)), key=lambda stop: self.stops[stop][0])
+        stops = [self.stops[stop] for stop in order]
         run_of = place_of_run[[run for _, run, _, _ in stops]] if stops else place_of_run[:0]
         return (
             runs,
@@ -114,13 +114,6 @@ class Columns:
     def accusations(self, order: list[int]) -> Accusations:
         """The suspects, by interruption and position."""
         place = {stop: at for at, stop in enumerate(order)}
-        told = sorted(self.told, key=lambda row: (place[row[0]], row[2]))
-        return Accusations(
-            interruption=np.array([place[row[0]] for row in told], dtype=np.int32),
-            node=np.array([row[1] for row in told], dtype=np.int32),
-            position=np.array([row[2] for row in told], dtype=np.int32),
-            score=np.array([row[3] for row in told], dtype=np.float64),
-            convicted=np.array([row[4] for row in told], dtype=bool),
-            category=tuple(row[5] for row in told),
-            part=tuple(row[6] for row in told),
-        )
+        rows = [row._replace(interruption=place[row.interruption]) for row in self.accused]
+        rows.sort(key=lambda row: (row.interruption, row.position))
+        return Accusations.of_rows(rows)

@@ -6,7 +6,6 @@ node, the others befall a run. Triage is a model with errors of its own, never t
 """
 
 import heapq
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import log
 from typing import Final
@@ -16,13 +15,7 @@ import numpy.typing as npt
 
 from triage.domain.category import HARDWARE, LLAMA3_ROW, Category
 from triage.domain.llama3 import LLAMA3_COUNTS, LLAMA3_HOURS, LLAMA3_NODES, LLAMA3_UNEXPECTED
-from triage.fleet.record.columns import (
-    Accusations,
-    FleetRecord,
-    Interruptions,
-    Outages,
-    Runs,
-)  # fmt: skip
+from triage.fleet.record.columns import FleetRecord
 from triage.fleet.simulator.columns import Columns
 
 __all__ = ["LLAMA3_PER_NODE_DAY", "FleetWish", "SimulatedFleet", "lemon_factor", "simulate_fleet"]
@@ -104,9 +97,11 @@ OF_HARDWARE: Final = {
 }
 HARDWARE_SHARE: Final = sum(OF_HARDWARE.values()) / LLAMA3_UNEXPECTED
 OTHERS: Final = (
-    (Category.SOFTWARE_USER, 54), (Category.HOST_MAINTENANCE, 32), (Category.NCCL_TIMEOUT, 7),
+    (Category.SOFTWARE_USER, 54),
+    (Category.HOST_MAINTENANCE, 32),
+    (Category.NCCL_TIMEOUT, 7),
     (Category.DEPENDENCY, 2),
-)  # fmt: skip
+)
 
 
 def simulate_fleet(wish: FleetWish | None = None) -> SimulatedFleet:
@@ -180,12 +175,8 @@ class Fleet:
         nodes = np.sort(self.chance.choice(np.flatnonzero(self.free), size, replace=False))
         self.free[nodes] = False
         planned = now + float(self.chance.exponential(mean_days))
-        hazard = np.array(
-            [
-                self.node_rate[nodes].sum(), self.leaf_rate[nodes].sum(),
-                self.other_rate * len(nodes),
-            ]
-        )  # fmt: skip
+        of_nodes, of_leaves = self.node_rate[nodes].sum(), self.leaf_rate[nodes].sum()
+        hazard = np.array([of_nodes, of_leaves, self.other_rate * len(nodes)])
         stopped = now + float(self.chance.exponential(1.0 / hazard.sum()))
         end = min(planned, stopped)
         interrupted = stopped < planned and stopped < self.wish.days
@@ -261,15 +252,26 @@ class Fleet:
     def truth(self) -> SimulatedFleet:
         """The record, and what only the simulator knows."""
         names = node_names(self.wish.nodes)
-        leaves = [f"leaf{one:03d}" for one in self.leaf.tolist()]
-        runs, stops, told, outages, culprits = self.columns.arrays(self.wish.days, SINCE_NS)
-        until_ns = SINCE_NS + round(self.wish.days * 86_400e9)
-        record = record_of(names, self.generation, leaves, runs, stops, told, outages, until_ns)
+        leaves = [f"leaf{leaf:03d}" for leaf in self.leaf.tolist()]
+        runs, stops, accusations, outages, culprits = self.columns.arrays(self.wish.days, SINCE_NS)
+        record = FleetRecord(
+            since_ns=SINCE_NS,
+            until_ns=SINCE_NS + round(self.wish.days * 86_400e9),
+            nodes=tuple(names),
+            generation=self.generation,
+            rack=(None,) * len(names),
+            leaf_switch=tuple(leaves),
+            runs=runs,
+            interruptions=stops,
+            accusations=accusations,
+            outages=outages,
+            gpus_per_node=8,
+        )
         return SimulatedFleet(
             record,
-            frozenset(names[one] for one in self.lemons.tolist()),
-            frozenset(f"leaf{one:03d}" for one in self.bad_leaves.tolist()),
-            tuple(None if one is None else names[one] for one in culprits),
+            frozenset(names[node] for node in self.lemons.tolist()),
+            frozenset(f"leaf{leaf:03d}" for leaf in self.bad_leaves.tolist()),
+            tuple(None if node is None else names[node] for node in culprits),
         )
 
 
@@ -285,14 +287,3 @@ def generations_of(wish: FleetWish) -> tuple[str | None, ...]:
     names = [name for name, share, _ in wish.generations for _ in range(round(share * wish.nodes))]
     last = wish.generations[-1][0]
     return tuple([*names, *[last] * wish.nodes][: wish.nodes])
-
-
-def record_of(
-    names: Sequence[str], generation: tuple[str | None, ...], leaves: Sequence[str], runs: Runs,
-    stops: Interruptions, told: Accusations, outages: Outages, until_ns: int,
-) -> FleetRecord:  # fmt: skip
-    return FleetRecord(
-        since_ns=SINCE_NS, until_ns=until_ns, nodes=tuple(names), generation=generation,
-        rack=(None,) * len(names), leaf_switch=tuple(leaves), runs=runs, interruptions=stops,
-        accusations=told, outages=outages, gpus_per_node=8,
-    )  # fmt: skip

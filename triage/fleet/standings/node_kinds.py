@@ -23,7 +23,7 @@ from triage.fleet.record.columns import Floats, Ints, Small
 from triage.fleet.standings.outliers import chance_of
 from triage.fleet.standings.own_rates import Groups
 
-__all__ = ["Kinds", "healthy_among", "told_apart"]
+__all__ = ["Kinds", "healthy_among", "split_kinds"]
 
 STEPS: Final = 8  # of the grids, to a doubling
 # How often a node fails, in times what is expected of it.
@@ -37,7 +37,7 @@ LEMONS: Final[Floats] = np.exp2(np.arange(3, 9))
 # The part of the nodes that are lemons, and how likely it was beforehand that there is none.
 PARTS: Final = (0.001, 0.004, 0.016, 0.064)
 WITHOUT: Final = 0.2
-# A smaller share tells nothing: whoever stands beside the same lemon each time is none.
+# A smaller share proves nothing: a node that is accused beside the same lemon each time is none.
 LEAST_SHARE: Final = 0.2
 # Nodes without a strike differ in exposure alone, and so many classes of it are enough.
 CLASSES: Final = 32
@@ -62,7 +62,7 @@ class Kinds:
     q: Floats
 
 
-def told_apart(node: Ints | Small, share: Floats, exposure: Floats, groups: Groups) -> Kinds:
+def split_kinds(node: Ints | Small, share: Floats, exposure: Floats, groups: Groups) -> Kinds:
     """What each node is held against, and how sure it stands out; a strike is a node's share.
 
     Lemons would raise the rates that they are held against, so each node counts in these as far
@@ -70,11 +70,11 @@ def told_apart(node: Ints | Small, share: Floats, exposure: Floats, groups: Grou
     """
     blame = np.bincount(node, weights=share, minlength=len(exposure)).astype(np.float64)
     counts = (share >= LEAST_SHARE) & (exposure[node] > 0)
-    told = float(share[counts].sum()) / (float(share.sum()) or 1.0)
+    counted = float(share[counts].sum()) / (float(share.sum()) or 1.0)
     healthy = np.ones(len(exposure))
     fleet_rate, rate = groups.rates(blame, exposure, healthy)
     for _ in range(ROUNDS):
-        healthy = healthy_among(node[counts], share[counts], told * rate * exposure)
+        healthy = healthy_among(node[counts], share[counts], counted * rate * exposure)
         before = rate / (fleet_rate or 1.0)
         fleet_rate, rate = groups.rates(blame, exposure, healthy)
         if (np.abs(rate / (fleet_rate or 1.0) - before) <= STEADY * before).all():

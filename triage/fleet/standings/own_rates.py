@@ -16,7 +16,7 @@ __all__ = ["Groups", "groups_of"]
 
 # So many interruptions at the fleet's rate weigh as much as a generation's own.
 SHRUNK_BY: Final = 5.0
-TOLD: Final = 2.0
+NOTED_TIMES: Final = 2.0
 # A fleet in which nobody was ever blamed still has a rate: less than one event is known.
 UNSEEN: Final = 0.5
 
@@ -43,7 +43,7 @@ class Groups:
         return fleet, each[self.of]
 
     def notes(self, rate: Floats, exposure: Floats, per: float) -> Iterator[str]:
-        """Which generations fail ``TOLD`` times as often as all others together; ``rate`` is per
+        """Generations that fail ``NOTED_TIMES`` times as often as all others; ``rate`` is per
         unit of exposure and ``per`` what it is said per.
         """
         for number, name in enumerate(self.names):
@@ -52,7 +52,7 @@ class Groups:
                 continue
             mine = float(rate[own][0])
             theirs = float((rate * exposure)[others].sum() / exposure[others].sum())
-            if mine >= TOLD * theirs:
+            if mine >= NOTED_TIMES * theirs:
                 yield (
                     f"generation {name} fails {mine / theirs:.1f} times as often as the others"
                     f" ({per * mine:.3g} per {per:,.0f} node-days): its nodes are held against"

@@ -73,12 +73,9 @@ def leaves_standing_out(
         explained |= strikes.fabric & (leaf_of[strikes.node] == place)
         num = len(np.unique(record.accusations.interruption[strikes.row[mine]]))
         expected, p = float(excess.expected[place]), float(excess.p[place])
-        found.append(
-            RepeatedPart(
-                PartKind.LEAF_SWITCH, names[place], None, nodes, num, expected, p,
-                float(excess.q[place]), words_of_leaf(names[place], nodes, num, expected),
-            )
-        )  # fmt: skip
+        text, q = words_of_leaf(names[place], nodes, num, expected), float(excess.q[place])
+        leaf = (PartKind.LEAF_SWITCH, names[place], None, nodes)
+        found.append(RepeatedPart(*leaf, num, expected, p, q, text))
     found.sort(key=lambda part: (part.p_value or 0.0, part.name))
     hit = np.zeros(len(record.nodes), dtype=bool)
     hit[strikes.node[explained]] = True

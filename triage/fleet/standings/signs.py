@@ -57,29 +57,22 @@ def signs_of(record: FleetRecord, from_ns: int) -> dict[str, tuple[Sign, ...]]:
         add(found, names, values, least, words, len(record.nodes))
     since = record.outages.start_ns >= from_ns
     taken_out = np.bincount(record.outages.node[since], minlength=len(record.nodes))
-    add(
-        found, record.nodes, taken_out.astype(np.float64), LEAST_TAKEN_OUT,
-        "it was taken out of service {:.0f} times", len(record.nodes),
-    )  # fmt: skip
+    words = "it was taken out of service {:.0f} times"
+    counts = taken_out.astype(np.float64)
+    add(found, record.nodes, counts, LEAST_TAKEN_OUT, words, len(record.nodes))
     return {node: tuple(signs) for node, signs in found.items()}
 
 
 def measures(signals: list[NodeSignals]) -> list[tuple[Floats, float, str]]:
     """Counts per node, from where they count, and their words."""
-    rows = [
-        (
-            np.array([len(set(one.distinct_xids)) for one in signals], dtype=np.float64),
-            float(LEAST_XIDS), "it printed {:.0f} different Xids",
-        ),
-        (
-            np.array([one.jobs_that_excluded_it for one in signals], dtype=np.float64),
-            float(LEAST_EXCLUDED), "{:.0f} jobs asked not to run on it",
-        ),
-        (
-            np.array([one.straggler_hits for one in signals], dtype=np.float64),
-            float(LEAST_STRAGGLER_HITS), "it was the slow node of {:.0f} jobs",
-        ),
-    ]  # fmt: skip
+    xids = [len(set(node.distinct_xids)) for node in signals]
+    excluded = [node.jobs_that_excluded_it for node in signals]
+    hits = [node.straggler_hits for node in signals]
+    rows: list[tuple[Floats, float, str]] = [
+        (np.array(xids, np.float64), LEAST_XIDS, "it printed {:.0f} different Xids"),
+        (np.array(excluded, np.float64), LEAST_EXCLUDED, "{:.0f} jobs asked not to run on it"),
+        (np.array(hits, np.float64), LEAST_STRAGGLER_HITS, "it was the slow node of {:.0f} jobs"),
+    ]
     for key, (least, words) in TELEMETRY.items():
         rows.append((np.array([one.telemetry.get(key, 0.0) for one in signals]), least, words))
     return rows

@@ -18,7 +18,7 @@ from triage.domain.standing import FleetStandings, Grade, RepeatedPart, Standing
 from triage.errors import UsageError
 from triage.fleet.record.columns import Flags, FleetRecord, Floats, Ints
 from triage.fleet.record.node_exposure import NS_PER_DAY, days_since, decayed_days, time_in_runs
-from triage.fleet.standings.node_kinds import Kinds, told_apart
+from triage.fleet.standings.node_kinds import Kinds, split_kinds
 from triage.fleet.standings.own_rates import Groups, groups_of
 from triage.fleet.standings.repeated_part import OfLeaves, leaves_standing_out, parts_of_nodes
 from triage.fleet.standings.shrinkage import GammaPrior, fit_prior, posterior
@@ -32,9 +32,7 @@ PER: Final = 1000.0
 # What is older weighs less than a sixteenth: a node stands the same in a record of any length.
 LOOK_BACK: Final = 4.0
 WITHOUT_EXPOSURE: Final = "no run of the window names it: without exposure there is no standing"
-ORDER: Final = {
-    Grade.LEMON: 0, Grade.WATCH: 1, Grade.NORMAL: 2, Grade.GOLDEN: 3, Grade.UNKNOWN: 4,
-}  # fmt: skip
+ORDER: Final = (Grade.LEMON, Grade.WATCH, Grade.NORMAL, Grade.GOLDEN, Grade.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +82,7 @@ def fleet_standings(
     seen = measured(record, options)
     parts = parts_of_nodes(record, seen.strikes)
     rows = list(graded(record, seen, options, parts))
-    rows.sort(key=lambda one: (ORDER[one.grade], -(one.score or 0.0), one.node))
+    rows.sort(key=lambda row: (ORDER.index(row.grade), -(row.score or 0.0), row.node))
     found = [part for node in sorted(parts) for part in parts[node]]
     found.sort(key=lambda part: (-part.interruptions, part.node or "", part.name))
     return FleetStandings(
@@ -176,7 +174,7 @@ def measured(record: FleetRecord, options: StandingOptions) -> Measures:
         decayed=decayed,
         decayed_days=weighed_days,
         ever=np.bincount(everything.node, minlength=num_nodes) > 0,
-        kinds=told_apart(strikes.node[now], strikes.blame[now], days, groups),
+        kinds=split_kinds(strikes.node[now], strikes.blame[now], days, groups),
         groups=groups,
         prior=prior,
         rate=None if prior is None else posterior(prior, decayed, weighed_days),
@@ -194,10 +192,9 @@ def graded(
     """The standing of each node, in the order of the record."""
     for node, (name, figures) in enumerate(zip(record.nodes, figures_of(seen), strict=True)):
         if figures.exposure_days <= 0:
-            yield Standing(
-                name, Grade.UNKNOWN, (WITHOUT_EXPOSURE,), leaf_switch=record.leaf_switch[node],
-                rack=record.rack[node],
-            )  # fmt: skip
+            leaf, rack = record.leaf_switch[node], record.rack[node]
+            reasons = (WITHOUT_EXPOSURE,)
+            yield Standing(name, Grade.UNKNOWN, reasons, leaf_switch=leaf, rack=rack)
             continue
         words = Words(
             PER * float(seen.kinds.rate[node]),

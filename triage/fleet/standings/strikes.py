@@ -5,7 +5,7 @@ node can have. Without the run there is no exposure that it could be held agains
 an interruption is 1 in all, shared by score among its suspects: a tie of two is a half each.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -37,28 +37,34 @@ class Strikes:
 
     def where(self, kept: Flags) -> "Strikes":
         """Only the rows for which ``kept`` is true."""
-        return Strikes(
-            self.row[kept], self.node[kept], self.at_ns[kept], self.blame[kept],
-            self.fabric[kept], self.num_left_out,
-        )  # fmt: skip
+        return replace(
+            self,
+            row=self.row[kept],
+            node=self.node[kept],
+            at_ns=self.at_ns[kept],
+            blame=self.blame[kept],
+            fabric=self.fabric[kept],
+        )
 
 
 def strikes_of(record: FleetRecord) -> Strikes:
     """The strikes of a record."""
-    told, stops = record.accusations, record.interruptions
-    which = told.interruption
+    accusations, stops = record.accusations, record.interruptions
+    which = accusations.interruption
     of_cause = np.array(
         [cause is None or cause in OF_THE_NODE for cause in stops.cause], dtype=bool
     )
-    of_node = np.array([one in OF_THE_NODE for one in told.category], dtype=bool)
+    of_node = np.array([one in OF_THE_NODE for one in accusations.category], dtype=bool)
     inside = (stops.at_ns >= record.since_ns) & (stops.at_ns <= record.until_ns)
     counts = of_node & (of_cause & inside & ~stops.planned)[which] if len(which) else of_node
     placed = in_its_run(record)
     rows = np.flatnonzero(counts & placed)
-    fabric = np.array([told.category[row] in OF_THE_FABRIC for row in rows.tolist()], dtype=bool)
+    fabric = np.array(
+        [accusations.category[row] in OF_THE_FABRIC for row in rows.tolist()], dtype=bool
+    )
     return Strikes(
         row=rows,
-        node=told.node[rows],
+        node=accusations.node[rows],
         at_ns=stops.at_ns[which[rows]],
         blame=shares(record)[rows],
         fabric=fabric,
@@ -68,11 +74,13 @@ def strikes_of(record: FleetRecord) -> Strikes:
 
 def shares(record: FleetRecord) -> Floats:
     """The share of each accusation in its interruption; equal ones where no score says more."""
-    told = record.accusations
-    score = np.clip(np.nan_to_num(told.score), 0.0, 1.0)
+    accusations = record.accusations
+    score = np.clip(np.nan_to_num(accusations.score), 0.0, 1.0)
     size = len(record.interruptions.at_ns)
-    total = np.bincount(told.interruption, weights=score, minlength=size)[told.interruption]
-    num = np.bincount(told.interruption, minlength=size)[told.interruption]
+    total = np.bincount(accusations.interruption, weights=score, minlength=size)[
+        accusations.interruption
+    ]
+    num = np.bincount(accusations.interruption, minlength=size)[accusations.interruption]
     with np.errstate(invalid="ignore", divide="ignore"):
         share: Floats = np.where(total > 0, score / total, 1.0 / num)
     return share
@@ -80,9 +88,9 @@ def shares(record: FleetRecord) -> Floats:
 
 def in_its_run(record: FleetRecord) -> Flags:
     """Whether the accused node was in the run that the interruption ended."""
-    told, runs = record.accusations, record.runs
-    run_of = record.interruptions.run[told.interruption]
-    found = np.zeros(len(told.node), dtype=bool)
+    accusations, runs = record.accusations, record.runs
+    run_of = record.interruptions.run[accusations.interruption]
+    found = np.zeros(len(accusations.node), dtype=bool)
     present = np.zeros(len(record.nodes), dtype=bool)
     order = np.argsort(run_of, kind="stable")
     edges = np.flatnonzero(np.diff(run_of[order])) + 1
@@ -92,7 +100,7 @@ def in_its_run(record: FleetRecord) -> Flags:
         run = int(run_of[rows[0]])
         nodes = runs.node[runs.node_at[run] : runs.node_at[run + 1]]
         present[nodes] = True
-        found[rows] = present[told.node[rows]]
+        found[rows] = present[accusations.node[rows]]
         present[nodes] = False
     return found
 

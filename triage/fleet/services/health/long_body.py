@@ -6,6 +6,7 @@ runs.
 """
 
 import json
+from dataclasses import astuple
 from datetime import datetime
 from typing import Any, Final
 
@@ -44,10 +45,10 @@ def checks_in(body: Body, *, node: str | None, busbw_gbps: float | None) -> Chec
     if len(head) <= SHORT_BYTES:
         return format_.checks(head, ARTIFACT, node=node, busbw_gbps=busbw_gbps)
     asked = json.dumps({"node": node, "busbw_gbps": busbw_gbps})
+    arguments = [str(MEMORY_BYTES), asked]
     with run_child(
-        CHILD, PeekedReader(head, body), arguments=[str(MEMORY_BYTES), asked],
-        deadline_s=DEADLINE_S, died=DIED,
-    ) as output:  # fmt: skip
+        CHILD, PeekedReader(head, body), arguments=arguments, deadline_s=DEADLINE_S, died=DIED
+    ) as output:
         return unpacked(output)
 
 
@@ -69,14 +70,12 @@ def unpacked(output: Output) -> Checks:
         raise Corrupt(DIED) from error
 
 
-def packed_result(one: CheckResult) -> list[Any]:
+def packed_result(result: CheckResult) -> list[Any]:
     """A result as JSON holds it; see :func:`result_of`."""
-    rate = one.bandwidth
-    return [
-        one.node, one.check, one.outcome, None if one.at is None else one.at.isoformat(), one.part,
-        one.detail, one.category, one.line,
-        None if rate is None else [rate.test, rate.gpu, rate.size_bytes, rate.num_ranks, rate.gbps],
-    ]  # fmt: skip
+    at = None if result.at is None else result.at.isoformat()
+    rate = None if result.bandwidth is None else list(astuple(result.bandwidth))
+    found = (result.node, result.check, result.outcome, at, result.part)
+    return [*found, result.detail, result.category, result.line, rate]
 
 
 def result_of(packed: list[Any]) -> CheckResult:

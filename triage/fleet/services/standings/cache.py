@@ -77,10 +77,9 @@ def kept_standings(ctx: Context, cluster: str | None = None) -> FleetStandings:
             began = time.monotonic()
             found = standings_of(ctx, cluster=cluster)
             _of_now.keep(ctx.database, look, found)
-            log.info(
-                "standings worked out", cluster=cluster, num_nodes=len(found.nodes),
-                seconds=round(time.monotonic() - began, 3),
-            )  # fmt: skip
+            took = round(time.monotonic() - began, 3)
+            size = len(found.nodes)
+            log.info("standings worked out", cluster=cluster, num_nodes=size, seconds=took)
         return found
 
 

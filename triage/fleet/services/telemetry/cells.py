@@ -14,9 +14,18 @@ import numpy as np
 import numpy.typing as npt
 
 __all__ = [
-    "DAY_HOURS", "HOUR_US", "Cells", "Flags", "Floats", "Ints", "beside", "empty", "fold", "join",
+    "DAY_HOURS",
+    "HOUR_US",
+    "Cells",
+    "Flags",
+    "Floats",
+    "Ints",
+    "beside",
+    "empty",
+    "fold",
+    "join",
     "merged",
-]  # fmt: skip
+]
 
 HOUR_US: Final = 3_600_000_000
 DAY_HOURS: Final = 24

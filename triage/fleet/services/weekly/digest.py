@@ -35,7 +35,7 @@ __all__ = ["digest_of", "send_digest"]
 log = structlog.get_logger(__name__)
 # The week is held against the four before it.
 AROUND: Final = 5 * WEEK
-MAX_TOLD: Final = 50
+MAX_LISTED: Final = 50
 
 
 def send_digest(ctx: Context, claim: Claim) -> None:
@@ -59,15 +59,15 @@ def digest_of(ctx: Context, end: datetime, cluster: str | None = None) -> Digest
     options = FleetOptions(compare_last_days=7.0)
     trend = report_of(ctx, since=end - AROUND, until=end, cluster=cluster, options=options)
     before = grades(standings_of(ctx, until=end - WEEK, cluster=cluster))
-    told_week, told_trend = week.report.to_dict(), trend.to_dict()
+    week_wire, trend_wire = week.report.to_dict(), trend.to_dict()
     standings = week.standings.to_dict()
     return Digest(
         week=week_of(end),
         since=end - WEEK,
         until=end,
-        headline=headline(told_week, standings),
-        sentences=tuple(sentences(told_week, told_trend, standings, before, week.checks)),
-        data=data_of(week, told_week, told_trend, before),
+        headline=headline(week_wire, standings),
+        sentences=tuple(sentences(week_wire, trend_wire, standings, before, week.checks)),
+        data=data_of(week, week_wire, trend_wire, before),
         notes=tuple(dict.fromkeys([*trend.notes, *week.standings.notes])),
         url=address_of(ctx.settings, end, cluster),
     )
@@ -89,12 +89,17 @@ def data_of(
 ) -> dict[str, Any]:
     """The figures: of the week, of the weeks around it, and the nodes that stand out."""
     outstanding = [
-        {"node": one.node, "grade": str(one.grade), "before": before.get(one.node),
-         "strikes": one.strikes, "reasons": list(one.reasons)}
-        for one in answer.standings.nodes
-        if one.grade in (Grade.LEMON, Grade.WATCH)
-    ]  # fmt: skip
-    failing = sum(one["state"] == "failing" for one in answer.checks)
+        {
+            "node": row.node,
+            "grade": str(row.grade),
+            "before": before.get(row.node),
+            "strikes": row.strikes,
+            "reasons": list(row.reasons),
+        }
+        for row in answer.standings.nodes
+        if row.grade in (Grade.LEMON, Grade.WATCH)
+    ]
+    failing = sum(check["state"] == "failing" for check in answer.checks)
     return {
         "cluster": answer.cluster,
         "stops": week["stops"],
@@ -108,10 +113,10 @@ def data_of(
             for row in week["mix"]["rows"]
             if row["count"]
         ],
-        "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:MAX_TOLD]},
-        "parts": [one.to_dict() for one in answer.standings.parts[:MAX_TOLD]],
+        "standings": {"counts": answer.standings.counts(), "nodes": outstanding[:MAX_LISTED]},
+        "parts": [one.to_dict() for one in answer.standings.parts[:MAX_LISTED]],
         "checks": {"failing": failing, "due": len(answer.checks) - failing},
-    }  # fmt: skip
+    }
 
 
 def grades(standings: FleetStandings) -> dict[str, str]:

@@ -1,5 +1,6 @@
 """The fleet: what its record says, how its nodes stand, what to plan with, what to check."""
 
+from dataclasses import replace
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 
@@ -18,7 +19,7 @@ from triage.fleet.render.page import sections as fleet_sections
 from triage.fleet.render.sentences import TO_BEGIN, is_empty, period_text, plan_answers
 from triage.fleet.report.options import FleetOptions
 from triage.fleet.report.what_if import DEFAULT_CONFIDENCE, spares_for
-from triage.fleet.services.answers import fleet_of, report_of
+from triage.fleet.services.answers import fleet_of, options_of, report_of
 from triage.fleet.services.health.due_list import STATES, checks_of, open_checks
 from triage.fleet.services.standings.cache import kept_standings
 from triage.fleet.store.record import clusters
@@ -32,7 +33,7 @@ from triage.fleet.web.period import (
     Last,
     asked_of,
     shown_clusters,
-)  # fmt: skip
+)
 from triage.render.pictures.markup import Html, constant, el
 from triage.statistics.projection import SIZES
 from triage.web.access import admit
@@ -76,20 +77,22 @@ def fleet(
     report, standings = found.report.to_dict(), found.standings.to_dict()
     nothing = is_empty(report, standings)
     return page(
-        request, "fleet.html",
+        request,
+        "fleet.html",
         **about(asked, list(found.clusters), report),
         nothing=nothing,
         answers=fleet_sections.answer_list(report, standings, len(found.checks)),
-        overview=None if nothing else fleet_sections.overview(
-            report, standings, linked, found.telemetry.to_dict(MAX_HOT)
-        ),
-    )  # fmt: skip
+        overview=None
+        if nothing
+        else fleet_sections.overview(report, standings, linked, found.telemetry.to_dict(MAX_HOT)),
+    )
 
 
 @router.get(
-    "/nodes", name="page_fleet_nodes",
+    "/nodes",
+    name="page_fleet_nodes",
     dependencies=[Depends(without_blanks("cluster", "standing", "page"))],
-)  # fmt: skip
+)
 def fleet_standings(
     request: Request,
     cluster: Cluster = None,
@@ -99,10 +102,11 @@ def fleet_standings(
     """How each node stands now, with its reasons; the worst first."""
     ctx = state_of(request).context
     standings = kept_standings(ctx, cluster).to_dict()
-    rows = [one for one in standings["nodes"] if standing in (None, one["grade"])]
+    rows = [row for row in standings["nodes"] if standing in (None, row["grade"])]
     shown = rows[(number - 1) * ROWS : number * ROWS]
     return page(
-        request, "fleet_nodes.html",
+        request,
+        "fleet_nodes.html",
         **about(FleetDays(cluster=cluster), names_of(request), None),
         standings=standings,
         said=fleet_nodes.summary(standings),
@@ -110,9 +114,13 @@ def fleet_standings(
         parts=fleet_nodes.parts_list(standings),
         table=fleet_nodes.as_table(shown, standings["fleet_rate_per_1000_node_days"], linked),
         leaves=fleet_sections.leaf_section(standings) if number == 1 and not standing else None,
-        num_rows=len(rows), shown=len(shown), number=number, rows_a_page=ROWS, standing=standing,
-        grades=[one for one in WORDS if standings["counts"].get(one)],
-    )  # fmt: skip
+        num_rows=len(rows),
+        shown=len(shown),
+        number=number,
+        rows_a_page=ROWS,
+        standing=standing,
+        grades=[grade for grade in WORDS if standings["counts"].get(grade)],
+    )
 
 
 @router.get(
@@ -133,14 +141,14 @@ def fleet_plans(
 ) -> Response:
     """What if: another job, another checkpoint, other repairs, at the fleet's own rate."""
     asked = asked_of(days, first, last, cluster)
-    knobs = {
-        "gpus": gpus, "nodes": nodes, "cost_s": cost_s, "restart_s": restart_s,
-        "repair_days": repair_days, "confidence": confidence,
-    }  # fmt: skip
+    knobs = dict(zip(KNOBS, (gpus, nodes, cost_s, restart_s, repair_days, confidence), strict=True))
     found = report_of(
-        state_of(request).context, since=asked.since(utc_now()), until=asked.until,
-        cluster=cluster, options=options_of(gpus, cost_s, restart_s, repair_days),
-    )  # fmt: skip
+        state_of(request).context,
+        since=asked.since(utc_now()),
+        until=asked.until,
+        cluster=cluster,
+        options=plan_options(gpus, cost_s, restart_s, repair_days),
+    )
     each = found.exposure.gpus_per_node
     spares = spares_for(
         found,
@@ -151,21 +159,26 @@ def fleet_plans(
     report = found.to_dict()
     nothing = is_empty(report)
     return page(
-        request, "fleet_plan.html",
+        request,
+        "fleet_plan.html",
         **about(asked, names_of(request), report),
         nothing=nothing,
         knobs={name: "" if value is None else f"{value:.9g}" for name, value in knobs.items()},
-        usual={"gpus": report["exposure"]["reference_gpus"], "nodes": spares["num_nodes"],
-               "repair_days": f"{spares['repair_days']:g}"},
+        usual={
+            "gpus": report["exposure"]["reference_gpus"],
+            "nodes": spares["num_nodes"],
+            "repair_days": f"{spares['repair_days']:g}",
+        },
         answers=fleet_sections.sentences(plan_answers(report, spares)),
         plan=None if nothing else fleet_sections.plan(report, spares),
-    )  # fmt: skip
+    )
 
 
 @router.get(
-    "/checks", name="page_fleet_checks",
+    "/checks",
+    name="page_fleet_checks",
     dependencies=[Depends(without_blanks("cluster", "node", "state", "page"))],
-)  # fmt: skip
+)
 def fleet_checks(
     request: Request,
     cluster: Cluster = None,
@@ -182,25 +195,29 @@ def fleet_checks(
             rows = checks_of(session, now, cluster=cluster, node=node, state=state)
     asked = {"cluster": cluster, "node": node, "state": state}
     return page(
-        request, "fleet_checks.html",
+        request,
+        "fleet_checks.html",
         **about(FleetDays(cluster=cluster), names_of(request), None),
-        rows=rows[(number - 1) * ROWS : number * ROWS], num_rows=len(rows), number=number,
-        rows_a_page=ROWS, states=STATES,
+        rows=rows[(number - 1) * ROWS : number * ROWS],
+        num_rows=len(rows),
+        number=number,
+        rows_a_page=ROWS,
+        states=STATES,
         filters={name: value or "" for name, value in asked.items()},
-    )  # fmt: skip
+    )
 
 
-def options_of(
+def plan_options(
     gpus: int | None, cost_s: float | None, restart_s: float | None, repair_days: float | None
 ) -> FleetOptions:
     """The options of a report, with the size that is asked for among those of its curve."""
-    given = {"reference_gpus": gpus, "checkpoint_cost_s": cost_s, "restart_s": restart_s}
-    known: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    options = options_of(gpus=gpus, cost_s=cost_s, restart_s=restart_s)
     if gpus is not None:
-        known["sizes"] = tuple(sorted({*SIZES, gpus}))
+        options = replace(options, sizes=tuple(sorted({*SIZES, gpus})))
     if repair_days is not None:
-        known["repair_days"] = tuple(sorted({repair_days, 1.0, USUAL_REPAIR_DAYS}))
-    return FleetOptions(**known)
+        days = {repair_days, 1.0, USUAL_REPAIR_DAYS}
+        options = replace(options, repair_days=tuple(sorted(days)))
+    return options
 
 
 def about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> dict[str, Any]:

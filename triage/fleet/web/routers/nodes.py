@@ -49,12 +49,18 @@ def node_history(request: Request, node: PathName) -> Response:
             f"nothing has named the node {name} yet", hint="give its name as the scheduler does"
         )
     standings = kept_standings(state_of(request).context)
-    standing = next((one.to_dict() for one in standings.nodes if one.node == name), None)
+    standing = next((row.to_dict() for row in standings.nodes if row.node == name), None)
     return page(
-        request, "node.html", history=found, standing=standing, grade=grade_of(standing),
-        standings=standings, checks=checks[:MAX_CHECKS], num_checks=len(checks),
+        request,
+        "node.html",
+        history=found,
+        standing=standing,
+        grade=grade_of(standing),
+        standings=standings,
+        checks=checks[:MAX_CHECKS],
+        num_checks=len(checks),
         measured=measured,
-    )  # fmt: skip
+    )
 
 
 def grade_of(standing: dict[str, Any] | None) -> Html | None:
