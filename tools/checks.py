@@ -24,8 +24,8 @@ FIX: Final[list[Check]] = [
 ]
 # Three test processes would each compile the same loops, for a minute of a processor.
 COMPILE: Final[Check] = ("compile", ["python", "-m", "tests.support.compiling"])
-# One more than the processors that CI has: many tests wait for processes that they started.
-PYTEST: Final = ["pytest", "-n", "3", "--dist", "worksteal"]
+# Twice the processors that CI has: half of the tests' time is waiting for processes they started.
+PYTEST: Final = ["pytest", "-n", "4", "--dist", "worksteal"]
 # The core: these tests start no server.
 QUICK: Final = ("analysis", "domain", "parsers", "perturb", "render", "signatures", "statistics")
 

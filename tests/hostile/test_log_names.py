@@ -39,7 +39,7 @@ def answer_with(name: str, folder: Path) -> Answer:
 @pytest.mark.parametrize("name", HOSTILE, ids=ascii)
 def test_no_name_becomes_a_command(name: str, tmp_path: Path) -> None:
     answer = answer_with(name, tmp_path)
-    for command in next_step.commands(answer):
+    for command in next_step.cordon_commands(answer):
         for word in re.sub(r"(reason=)'[^']*'", r"\1said", command, flags=re.I).split():
             assert PLAIN.fullmatch(word.strip("\"'")), command
         assert not re.search(r"\breboot\)|`|\$\(|[;|&<>]", command)
@@ -66,4 +66,6 @@ def test_the_guilty_is_named_by_any_name_that_is_one(tmp_path: Path) -> None:
 
 
 def test_a_plain_name_has_its_command(tmp_path: Path) -> None:
-    assert any("gpu-2" in command for command in next_step.commands(answer_with("gpu-2", tmp_path)))
+    assert any(
+        "gpu-2" in command for command in next_step.cordon_commands(answer_with("gpu-2", tmp_path))
+    )

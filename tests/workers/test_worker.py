@@ -68,13 +68,23 @@ def stopped(process: subprocess.Popen[str], log: Path) -> None:
 
 
 def inspected(env: dict[str, str]) -> list[str]:
-    """The tasks of the one worker, as `celery inspect registered` lists them."""
-    command = ["-A", "workers.app", "inspect", "registered", "--json", "--timeout", "60"]
-    done = subprocess.run(
-        [sys.executable, "-m", "celery", *command],
-        env=env, cwd=ROOT, capture_output=True, text=True, check=True, timeout=180,
-    )  # fmt: skip
-    [tasks] = json.loads(done.stdout).values()
+    """The tasks of the one worker, as `celery inspect registered` lists them.
+
+    The command collects answers until its timeout is over, so it is asked shortly and again.
+    """
+    command = ["-A", "workers.app", "inspect", "registered", "--json", "--timeout", "3"]
+    answers: list[dict[str, list[str]]] = []
+
+    def answered() -> bool:
+        done = subprocess.run(
+            [sys.executable, "-m", "celery", *command],
+            env=env, cwd=ROOT, capture_output=True, text=True, check=False, timeout=180,
+        )  # fmt: skip
+        answers.extend([json.loads(done.stdout)] if done.returncode == 0 else [])
+        return bool(answers)
+
+    eventually(answered)
+    [tasks] = answers[0].values()
     return list(tasks)
 
 
