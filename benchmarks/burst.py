@@ -28,7 +28,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
-from benchmarks.service_processes import BACKENDS, Installation, children, installed
+from benchmarks.service_processes import BACKENDS, Installation, children, installed, is_reader
 from benchmarks.table import aligned
 from triage.simulator import simulate
 from triage.simulator.incidents.whole import Wish, simulate_incident
@@ -191,8 +191,7 @@ def family(made: Installation) -> dict[str, int]:
     found = {"API": made.api.pid}
     for process in made.processes():
         for pid in children(process.pid):
-            command = Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-            kind = "reader" if "reader_child" in command else "worker"
+            kind = "reader" if is_reader(pid) else "worker"
             found[f"{kind} {pid}"] = pid
     return found
 

@@ -27,9 +27,11 @@ __all__ = [
     "Installation",
     "Process",
     "children",
+    "command_of",
     "end_well",
     "free_port",
     "installed",
+    "is_reader",
     "kill",
     "servers",
 ]
@@ -270,6 +272,19 @@ def children(pid: int) -> list[int]:
         if int(fields[1]) == pid and fields[0] != "Z":
             found.append(int(stat.parent.name))
     return [one for child in found for one in (*children(child), child)]
+
+
+def command_of(pid: int) -> str:
+    """The command line of a process; empty for one that has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
+    except OSError:
+        return ""
+
+
+def is_reader(pid: int) -> bool:
+    """Whether a process is a child of the sandbox, which reads foreign bytes."""
+    return "triage.sandbox.child" in command_of(pid)
 
 
 def kill(pid: int) -> None:

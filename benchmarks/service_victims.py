@@ -18,7 +18,9 @@ from benchmarks.service_processes import (
     Installation,
     Process,
     children,
+    command_of,
     free_port,
+    is_reader,
     kill,
 )
 from tests.support.waiting import eventually
@@ -49,7 +51,7 @@ class Killer:
         """SIGKILL to a worker, to one of its processes, to a reader, or to all at once."""
         root = self.made.api if self.made.worker is None else self.made.worker
         family = children(root.pid)
-        readers = [pid for pid in family if "reader_child" in command_of(pid)]
+        readers = [pid for pid in family if is_reader(pid)]
         others = [pid for pid in family if pid not in readers and command_of(pid)]
         whom = self.chance.choice(("reader", "one", "all"))
         if whom == "reader" and readers:
@@ -193,10 +195,3 @@ def rabbitmqctl(*arguments: str) -> str:
         check=False, capture_output=True, timeout=180,
     )  # fmt: skip
     return done.stdout.decode() if done.returncode == 0 else ""
-
-
-def command_of(pid: int) -> str:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes().replace(b"\0", b" ").decode()
-    except OSError:
-        return ""

@@ -15,6 +15,7 @@ import orjson
 import pytest
 
 import triage
+from benchmarks.service_processes import is_reader
 from tests.support.waiting import eventually
 from triage.domain.answer_wire import answer_from_bytes
 from triage.domain.report import Refused
@@ -92,6 +93,13 @@ def test_what_the_child_says_is_what_analyze_says(reader: Sandbox, name: str) ->
     if name.startswith("logs"):
         assert moments
         assert any(one.at is not None for one in found.dated)
+
+
+def test_the_kill_exam_knows_a_reader_by_its_command(reader: Sandbox) -> None:
+    """It looks for readers among a service's processes, to kill one alone."""
+    assert reader.pid is not None
+    assert is_reader(reader.pid)
+    assert not is_reader(os.getpid())
 
 
 def test_the_child_is_told_of_standings_beside_what_a_job_json_says(reader: Sandbox) -> None:

@@ -55,7 +55,8 @@ def incident(request: pytest.FixtureRequest, service: Attacked) -> str:
     answer = service.call(
         "POST", f"/v1/jobs/{quote(request.param, safe='')}/bundle", tar_of(hostile_incident())
     )
-    assert answer.status == 201, answer.body
+    # 200: where tests are shared out, the same files may come to one service a second time.
+    assert answer.status in (200, 201), answer.body
     service.settled(answer.json()["incident_id"])
     return f"/v1/incidents/{answer.json()['incident_id']}"
 
