@@ -1,12 +1,11 @@
 """Every format claims its own example and no other one's, wherever files are looked at."""
 
 import io
-import json
 from pathlib import Path
 
 import pytest
 
-from tests.formats.health import samples
+from tests.formats.examples import EXAMPLES
 from triage.domain.file_kind import FileKind
 from triage.domain.report import Refused
 from triage.formats.dumps import read_dumps
@@ -22,38 +21,7 @@ from triage.services.uploads.file_kind import identified
 
 XID = "NVRM: Xid (PCI:0000:4c:00): 79, GPU has fallen off the bus."
 KERNEL = f"[   12.300000] {XID}\n" * 3
-JOB = "[rank3]: step 12 loss 2.31\n[rank3]: step 13 loss 2.30\n"
-DUMP = '{"version": "2.10", "pg_config": {}, "entries": []}'
-# One for each row of the table, as the program prints it.
-EXAMPLES = {
-    "flight_recorder": DUMP,
-    "parquet": "PAR1\x15\x04\x15",
-    "query_result": '{"status":"success","data":{"resultType":"matrix","result":[{"metric":{}}]}}',
-    "exposition": '# TYPE DCGM_FI_DEV_GPU_TEMP gauge\nDCGM_FI_DEV_GPU_TEMP{gpu="0"} 61\n',
-    "table": "timestamp, index, temperature.gpu\n2026/11/20 03:04:15.500, 0, 61\n",
-    "nvidia_smi_q": samples.smi({}),
-    "nvidia_smi_xml": samples.SMI_XML,
-    "dcgm_diag": samples.dcgm3(),
-    "ibstat": samples.ibstat(mlx5_0=("Active", "LinkUp", 400)),
-    "ib_counters": samples.perfquery(),
-    "sinfo_reasons": samples.SINFO,
-    "scontrol_node": samples.SCONTROL,
-    "imbue_host_checks": samples.IMBUE,
-    "host_checks_json": samples.HOST_JSON,
-    "nccl_tests": samples.nccl("n3"),
-    "host_checks": samples.HOST_PLAIN,
-    "journal_verbose": "Sat 2026-02-28 18:27:22.299621 UTC [s=8d8a31c7;i=194cb8a;b=8d8a31c7]\n"
-    f"    PRIORITY=3\n    _TRANSPORT=kernel\n    _HOSTNAME=n3\n    MESSAGE={XID}\n",
-    "journal_export": f"__REALTIME_TIMESTAMP=1772303242299621\n_HOSTNAME=n3\nMESSAGE={XID}\n\n",
-    "journal_json_pretty": '{\n\t"__REALTIME_TIMESTAMP" : "1772303242299621",\n'
-    f'\t"_HOSTNAME" : "n3",\n\t"MESSAGE" : "{XID}"\n}}\n',
-    "json_document": json.dumps(
-        {"apiVersion": "v1", "kind": "List", "items": [{"kind": "Event", "message": "x"}]}
-    ),
-    "block_list": "Record:      1\nDate/Time:   03/14/2026 02:39:12\nDescription: Fan 4 failed.\n",
-    "event_table": "Date,Sensor Name,Event\n03/14/2026 02:39:12,FAN4,Lower Critical going low\n",
-    "log": JOB,
-}
+JOB, DUMP = EXAMPLES["log"], EXAMPLES["flight_recorder"]
 
 
 def head_of(text: str, name: str = "file") -> Head:

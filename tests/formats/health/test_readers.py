@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from tests.formats.examples import EXAMPLES
 from tests.formats.health import samples
 from triage.domain.category import Category
 from triage.domain.health import Outcome
@@ -32,31 +33,20 @@ def outcome(text, check, part=None, **kw):
     return found[0].outcome, found[0].category
 
 
-EXAMPLES = {
-    "nvidia_smi_q": samples.smi({}), "nvidia_smi_xml": samples.SMI_XML,
-    "dcgm_diag": samples.dcgm3(), "nccl_tests": samples.nccl("n3"),
-    "ibstat": samples.ibstat(mlx5_0=("Active", "LinkUp", 400)),
-    "ib_counters": samples.perfquery(), "sinfo_reasons": samples.SINFO,
-    "scontrol_node": samples.SCONTROL, "host_checks_json": samples.HOST_JSON,
-    "host_checks": samples.HOST_PLAIN, "imbue_host_checks": samples.IMBUE,
-}  # fmt: skip
+CHECK_EXAMPLES = {row.name: EXAMPLES[row.name] for row in CHECKS}
 
 
-def test_every_format_has_an_example():
-    assert {one.name for one in CHECKS} == set(EXAMPLES)
-
-
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", CHECK_EXAMPLES)
 def test_a_format_is_claimed_by_its_content_and_by_no_other(name):
-    text = EXAMPLES[name]
+    text = CHECK_EXAMPLES[name]
 
     assert [one.name for one in CHECKS if one.claims(Head(text.encode()))] == [name]
     assert read_checks(text.encode(), "x").format == name
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", CHECK_EXAMPLES)
 def test_line_ends_do_not_matter(name):
-    text = EXAMPLES[name]
+    text = CHECK_EXAMPLES[name]
 
     assert results(text.replace("\n", "\r\n")) == results(text)
 
@@ -337,9 +327,9 @@ class TestHostChecks:
         ]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", CHECK_EXAMPLES)
 def test_damaged_reports_never_raise(name):
-    data = EXAMPLES[name].encode()
+    data = CHECK_EXAMPLES[name].encode()
     for cut in range(0, len(data), 37):
         read_checks(data[:cut], "x")
         read_checks(data[:cut] + b"\xff\x00\xfe" + data[cut + 3 :], "x")
