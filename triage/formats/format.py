@@ -10,7 +10,7 @@ from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.layout import Layout, layout_of
 from triage.parsers.logs.source import LogStream
 
-__all__ = ["CHECK_HEAD_BYTES", "Format", "Head", "ReadLines", "StreamFormat"]
+__all__ = ["Format", "Head", "ReadLines", "StreamFormat"]
 
 # Each log of a job of 16,384 ranks is asked whether it is a report of checks.
 CHECK_HEAD_BYTES = 8 << 10

@@ -14,7 +14,7 @@ from triage.domain.evidence import NO_STAMP, Evidence, EvidenceRole, Kind, Stamp
 from triage.domain.health import CheckResult, Outcome
 from triage.signatures.pci import bus_id
 
-__all__ = ["SIGNATURE_PREFIX", "evidence_of"]
+__all__ = ["evidence_of"]
 
 SIGNATURE_PREFIX: Final = "check."
 KINDS: Final = {

@@ -48,7 +48,7 @@ def load_job(inputs: Inputs, given: Path | None) -> tuple[Job, list[str], Path |
         if problem:
             raise UsageError(f"--job {given} {problem}")
         return facts, list(facts.problems), given.absolute()
-    found = [file for file in inputs.files if file.path.name == "job.json"]
+    found = [file for file in inputs.files if is_job_file(file.path.name)]
     if not found:
         return Job(), [], None
     first = min(found, key=lambda file: (file.artifact.count("/"), file.artifact))

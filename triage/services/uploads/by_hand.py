@@ -15,6 +15,7 @@ from triage.clock import utc_now
 from triage.domain.body import Body
 from triage.errors import Refusal, TooLarge
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
+from triage.parsers.files.job_file import is_job_file
 from triage.services.context import Context
 from triage.services.uploads.body import PeekedReader
 from triage.services.uploads.ingest import IngestedBundle, take_artifact, take_bundle
@@ -63,7 +64,7 @@ def take_chosen(ctx: Context, chosen: Chosen, name: str, body: Body) -> None:
     head = first_bytes(body, HEAD_BYTES)
     whole = PeekedReader(head, body)
     try:
-        if PurePosixPath(name).name == JOB_JSON:
+        if is_job_file(name):
             take_in(chosen, take_bundle(ctx, target_of(chosen), tar_of_one(whole), None))
         elif is_tar(head[:512]) or name.lower().endswith(TARS):
             take_in(chosen, take_bundle(ctx, target_of(chosen), whole.read, None))
