@@ -7,11 +7,15 @@ from models.base import Base
 from models.cluster import Cluster
 from models.delivery import Delivery
 from models.digest import Digest
+from models.erasure import Erasure
 from models.evidence import Evidence
 from models.health_check import HealthCheck
 from models.idempotency import Idempotency
 from models.incident import Incident
+from models.incident_facts import IncidentFacts
+from models.installation import Installation
 from models.job import Job
+from models.key_usage import KeyUsage
 from models.node import Node
 from models.node_set import NodeSet
 from models.outage import Outage
@@ -25,6 +29,7 @@ from models.subscription import Subscription
 from models.suspect import Suspect
 from models.telemetry_day import TelemetryDay
 from models.telemetry_pack import TelemetryPack
+from models.unreferenced_blob import UnreferencedBlob
 from models.upload import Upload
 from models.work import Work
 
@@ -36,11 +41,15 @@ __all__ = [
     "Cluster",
     "Delivery",
     "Digest",
+    "Erasure",
     "Evidence",
     "HealthCheck",
     "Idempotency",
     "Incident",
+    "IncidentFacts",
+    "Installation",
     "Job",
+    "KeyUsage",
     "Node",
     "NodeSet",
     "Outage",
@@ -54,6 +63,7 @@ __all__ = [
     "Suspect",
     "TelemetryDay",
     "TelemetryPack",
+    "UnreferencedBlob",
     "Upload",
     "Work",
 ]

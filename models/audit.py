@@ -15,7 +15,7 @@ class Audit(Base):
     """One act; ``actor`` is the id of a token, or ``local``."""
 
     __tablename__ = "audit"
-    __table_args__ = (Index(None, "at"),)
+    __table_args__ = (Index(None, "at"), Index(None, "subject"))
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
     at: Mapped[datetime] = mapped_column(UtcTime)

@@ -35,3 +35,4 @@ class HealthCheck(Base):
     detail: Mapped[str]
     category: Mapped[str | None]
     history: Mapped[list[Any]] = mapped_column(Json)
+    key_id: Mapped[str | None]

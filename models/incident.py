@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import ForeignKey, Index, text
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, Json, UtcTime
+from models.base import Base, Json, Name, UtcTime
 
 __all__ = ["Incident"]
 
@@ -16,13 +16,14 @@ class Incident(Base):
     has said it and the incident is not settled; then its own id. Its uniqueness is what keeps
     two hooks, or a hook and an upload, from opening two incidents for one failure.
 
-    ``facts`` is the job.json object. ``settle_at`` is when the incident settles if nothing
-    more comes, ``deadline_at`` when it settles in any case. ``inputs`` counts what could
-    change the answer, ``answered_inputs`` how much of it the newest answer knows; that one
-    took ``analyse_s``. ``verdict``, ``coverage`` and ``category`` repeat the newest revision's
-    answer: a list of incidents shows them without unpacking one answer for each of its rows.
-    Facts and coverage name every node or rank of a large job, so they are loaded where they
-    are read, not by each upload that counts itself.
+    ``attempt`` tells the starts of a job that is requeued under its id apart; empty where
+    nobody said. ``facts`` is the job.json object, merged from ``incident_facts``. ``settle_at``
+    is when the incident settles if nothing more comes, ``deadline_at`` when it settles in any
+    case. ``inputs`` counts what could change the answer, ``answered_inputs`` how much of it the
+    newest answer knows; that one took ``analyse_s``. ``verdict``, ``coverage`` and ``category``
+    repeat the newest revision's answer: a list of incidents shows them without unpacking one
+    answer for each of its rows. Facts and coverage name every node or rank of a large job, so
+    they are loaded where they are read, not by each upload that counts itself.
     """
 
     __tablename__ = "incident"
@@ -45,6 +46,7 @@ class Incident(Base):
     id: Mapped[str] = mapped_column(primary_key=True)
     job_fk: Mapped[int] = mapped_column(ForeignKey("job.id"))
     key: Mapped[str]
+    attempt: Mapped[str] = mapped_column(Name, default="", server_default="")
     announced: Mapped[bool]
     facts: Mapped[dict[str, Any]] = mapped_column(Json, deferred=True)
     state: Mapped[str]

@@ -22,3 +22,4 @@ class Outage(Base):
     to_at: Mapped[datetime | None] = mapped_column(UtcTime)
     reason: Mapped[str]
     source: Mapped[str]
+    key_id: Mapped[str | None]

@@ -22,6 +22,7 @@ class Run(Base):
         UniqueConstraint("cluster_id", "job_id", "started_at"),
         Index(None, "started_at"),
         Index(None, "node_set_id"),
+        Index(None, "key_id"),
     )
 
     id: Mapped[int] = mapped_column(BigId, primary_key=True)
@@ -36,3 +37,4 @@ class Run(Base):
     num_gpus: Mapped[int] = mapped_column(BigInteger)
     node_set_id: Mapped[int | None] = mapped_column(BigId, ForeignKey("node_set.id"))
     source: Mapped[str]
+    key_id: Mapped[str | None]

@@ -27,6 +27,7 @@ class Subscription(Base):
     routing_key: Mapped[str | None]
     secrets: Mapped[list[Any]] = mapped_column(Json)
     events: Mapped[list[Any]] = mapped_column(Json)
+    key_id: Mapped[str | None]
     incident_id: Mapped[str | None] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
     created_at: Mapped[datetime] = mapped_column(UtcTime)
     disabled_at: Mapped[datetime | None] = mapped_column(UtcTime)

@@ -33,3 +33,4 @@ class TelemetryDay(Base):
     nvlink_growth: Mapped[float]
     ib_growth: Mapped[float]
     hours: Mapped[bytes | None] = mapped_column(LargeBinary)
+    key_id: Mapped[str | None]

@@ -11,13 +11,14 @@ __all__ = ["Upload"]
 
 
 class Upload(Base):
-    """``blob_key`` is None once the bytes were pruned."""
+    """``blob_key`` is None once the bytes were pruned; ``key_id`` is the token that brought it."""
 
     __tablename__ = "upload"
-    __table_args__ = (Index(None, "incident_id"), Index(None, "created_at"))
+    __table_args__ = (Index(None, "incident_id"), Index(None, "created_at"), Index(None, "key_id"))
 
     id: Mapped[str] = mapped_column(primary_key=True)
     incident_id: Mapped[str] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))
     blob_key: Mapped[str | None]
     stored_bytes: Mapped[int] = mapped_column(BigInteger)
+    key_id: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcTime)

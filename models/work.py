@@ -16,7 +16,8 @@ class Work(Base):
     ``turn`` is its place in line; the turns of one job lie apart, so that a burst of one
     does not keep the others waiting. ``generation`` grows when it is asked for again, and
     tells the worker that does it just then that it is not over. ``tries`` counts workers that took
-    it and were not heard of again.
+    it and were not heard of again; ``waits`` counts times that our surroundings (``waiting_for``)
+    were not there, which is nobody's fault and never given up.
     """
 
     __tablename__ = "work"
@@ -40,5 +41,8 @@ class Work(Base):
     lease_until: Mapped[datetime | None] = mapped_column(UtcTime)
     owner: Mapped[str | None]
     last_error: Mapped[str | None]
+    waits: Mapped[int] = mapped_column(default=0, server_default="0")
+    waiting_since: Mapped[datetime | None] = mapped_column(UtcTime)
+    waiting_for: Mapped[str | None]
     created_at: Mapped[datetime] = mapped_column(UtcTime)
     updated_at: Mapped[datetime] = mapped_column(UtcTime)

@@ -7,7 +7,6 @@ import pytest
 from sqlalchemy import MetaData, Table, select
 
 import triage
-from models import Cluster, Incident, Job
 from tests.store.conftest import NOW
 from triage.domain.answer_wire import answer_from_bytes, answer_to_bytes
 from triage.domain.report import Answer, JobFacts, Moment, iso_utc
@@ -54,26 +53,24 @@ def stored_by_0_1_0(answer: Answer) -> dict[str, object]:
 def old_database(empty: Database, rows: list[dict[str, object]]) -> None:
     """A database at revision 0007 with one incident and these answers."""
     migrate(empty, "0007")
+    times = dict.fromkeys(("created_at", "updated_at", "deadline_at", "settle_at"), NOW)
+    counts = {"num_artifacts": 0, "inputs": 0, "answered_inputs": -1, "analyse_s": 0.0}
+    incident = {"id": INCIDENT, "job_fk": 1, "key": "k", "announced": True, "facts": "{}"}
+    incident |= {"state": "ready", "revision": 0, "provisional": True, **counts, **times}
+    job = {"id": 1, "cluster_id": 1, "job_id": "4711", "last_turn": 0, "created_at": NOW}
     with empty.writing() as session:
-        session.add(Cluster(id=1, name=""))
-        session.flush()
-        session.add(Job(id=1, cluster_id=1, job_id="4711", created_at=NOW))
-        session.flush()
-        times = dict.fromkeys(("created_at", "updated_at", "deadline_at", "settle_at"), NOW)
-        session.add(
-            Incident(
-                id=INCIDENT, job_fk=1, key="k", announced=True, facts={}, state="ready", **times
-            )
-        )
-        session.flush()
-        table = revision_table(session.connection())
+        connection = session.connection()
+        for name, row in (("cluster", {"id": 1, "name": ""}), ("job", job), ("incident", incident)):
+            connection.execute(old_table(connection, name).insert().values(**row))
+        table = old_table(connection, "revision")
         for number, row in enumerate(rows, start=1):
             fixed = {"incident_id": INCIDENT, "revision": number, "provisional": False}
             session.execute(table.insert().values(**fixed, **row, created_at=NOW))
 
 
-def revision_table(connection) -> Table:
-    return Table("revision", MetaData(), autoload_with=connection)
+def old_table(connection, name: str) -> Table:
+    """A table as it is at the database's revision, whatever today's models say."""
+    return Table(name, MetaData(), autoload_with=connection)
 
 
 def test_what_is_derived_is_what_was_stored(empty, answers):
@@ -99,7 +96,7 @@ def test_back_again_the_columns_are_filled_from_the_answer(empty, answers):
     migrate(empty, "0007")
 
     with empty.reading() as session:
-        table = revision_table(session.connection())
+        table = old_table(session.connection(), "revision")
         assert all(not column.nullable for column in table.columns)
         found = session.execute(select(table).order_by(table.c.revision)).mappings()
         kept = [{name: one[name] for name in ("report", "timeline", "answer")} for one in found]
@@ -123,7 +120,7 @@ def test_an_answer_that_cannot_be_unpacked_is_rebuilt_from_its_report(empty, ans
 
     migrate(empty, "0007")
     with empty.reading() as session:
-        table = revision_table(session.connection())
+        table = old_table(session.connection(), "revision")
         report = session.scalar(select(table.c.report).where(table.c.revision == 2))
     assert orjson.loads(report)["verdict"]["summary"] == "There is no verdict yet."
 
