@@ -1,5 +1,6 @@
 """What commands of the service need: its packages, and its database at this release's revision."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
@@ -19,12 +20,18 @@ EXTRAS: Final = {
     "structlog": "server", "uvicorn": "server",
     "psycopg": "postgres", "redis": "redis", "obstore": "s3",
 }  # fmt: skip
+PRIVATE: Final = 0o077
 NOT_IN_THE_WHEEL: Final = ("models", "workers", "migrations")
 
 
 @contextmanager
 def service_packages() -> Iterator[None]:
-    """Imports of the service happen in here; a missing package raises UsageError."""
+    """Imports of the service happen in here; a missing package raises UsageError.
+
+    What is written in here, and by every process that is started in here, is for this user
+    alone: databases, blobs, locks and logs of a service hold evidence and secrets.
+    """
+    before = os.umask(PRIVATE)
     try:
         yield
     except ModuleNotFoundError as error:
@@ -39,6 +46,8 @@ def service_packages() -> Iterator[None]:
         raise UsageError(
             f'this command needs {name}: pip install "nccl-triage[{EXTRAS[name]}]"'
         ) from error
+    finally:
+        os.umask(before)
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from triage.services.context import Context
 from triage.services.schema import prepare_schema
 from triage.services.tokens import any_token
 from triage.settings import Settings, load_settings
+from triage.store.private_files import private_file, private_folder
 
 __all__ = ["Options", "run_service"]
 
@@ -141,8 +142,9 @@ def wakeups_of(settings: Settings, supervisor: Supervisor | None) -> Wakeups:
 @contextmanager
 def lock_data_dir(folder: Path) -> Iterator[None]:
     """Hold the data directory: two services on one would each take the other's work for lost."""
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / "serve.lock").open("a+") as held:
+    lock = private_folder(folder) / "serve.lock"
+    private_file(lock)
+    with lock.open("a+") as held:
         try:
             fcntl.flock(held, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:

@@ -44,6 +44,7 @@ def run(options: Options, environment: Mapping[str, str]) -> int:
 
     Ends this whole process where a call still hangs after the deadline.
     """
+    os.umask(0o077)  # copies of logs and dumps are for this user alone
     with suppress(OSError):
         os.nice(NICENESS)
     with suppress(ValueError):  # not the main thread: somebody else's process

@@ -81,8 +81,17 @@ class Spool:
         if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
             # The owner of the folder could put links and other jobs' files into it.
             raise Misuse(f"--spool {root} must be a folder of the user that runs this")
+        if status.st_mode & 0o077 and not status.st_mode & stat.S_ISVTX and self._holds_bundles():
+            os.chmod(root, 0o700)
         if not os.access(root, os.W_OK | os.X_OK):
             raise Misuse(f"--spool {root} cannot be written")
+
+    def _holds_bundles(self) -> bool:
+        """Whether nothing else is in it: a shared folder is not closed to those who share it."""
+        return all(
+            name == "refused" or name.endswith(SUFFIX) or name.startswith((PARTIAL, SCRATCH))
+            for name in os.listdir(self.root)
+        )
 
     def room(self) -> int:
         """Bytes that a bundle may take: some are left for the others on this disk."""

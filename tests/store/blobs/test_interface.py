@@ -278,7 +278,7 @@ class TestFolder:
         place = tmp_path / "small"
         place.mkdir()
         mounted = subprocess.run(
-            ["mount", "-t", "tmpfs", "-o", "size=512k", "tmpfs", str(place)],
+            ["mount", "-t", "tmpfs", "-o", "size=512k,mode=700", "tmpfs", str(place)],
             capture_output=True,
             check=False,
         )

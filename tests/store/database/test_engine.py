@@ -209,7 +209,7 @@ def small_disk(tmp_path):
     where = tmp_path / "small"
     where.mkdir()
     made = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(where)],
+        ["mount", "-t", "tmpfs", "-o", "size=2m,mode=700", "tmpfs", str(where)],
         capture_output=True, check=False,
     )  # fmt: skip
     if os.getuid() or made.returncode:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 from triage.errors import UsageError
 from triage.store.blobs.interface import Blobs
+from triage.store.private_files import private_folder
 
 __all__ = ["blobs_from"]
 
@@ -20,15 +21,17 @@ def blobs_from(
 
     ``environ`` gives the object store's ``TRIAGE_S3_*`` or ``AWS_*`` values: endpoint, region
     and keys. ``min_free_bytes`` stay free on the disk; by default a twentieth of it, at
-    most 64 MiB. Raises :class:`UsageError` for a URL that is neither.
+    most 64 MiB. Raises :class:`UsageError` for a URL that is neither, and for
+    a folder that others may change.
     """
     if url is None:
         from triage.store.blobs.folder import FolderBlobs
 
-        return FolderBlobs(data_dir / "blobs", min_free_bytes=min_free_bytes)
+        folder = private_folder(private_folder(data_dir) / "blobs")
+        return FolderBlobs(folder, min_free_bytes=min_free_bytes)
     if url.startswith("s3://"):
         from triage.store.blobs.object_store import ObjectBlobs
 
-        spool = data_dir / "spool"
+        spool = private_folder(private_folder(data_dir) / "spool")
         return ObjectBlobs(url, spool, environ=environ or {}, min_free_bytes=min_free_bytes)
     raise UsageError(f"TRIAGE_BLOB_URL={url[:200]!r}: give s3://bucket/prefix, or leave it out")

@@ -22,6 +22,7 @@ from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.database.troubles import refusal_of
+from triage.store.private_files import private_file, private_folder
 
 __all__ = ["Database", "open_database", "translated", "wake_after_commit"]
 
@@ -107,7 +108,7 @@ def open_database(settings: Settings) -> Database:
         ) from error
     if url.get_backend_name() == "sqlite":
         if url.database:
-            Path(url.database).parent.mkdir(parents=True, exist_ok=True)
+            keep_private(Path(url.database), settings)
         engine = create_engine(
             url,
             pool_size=16,
@@ -134,6 +135,16 @@ def open_database(settings: Settings) -> Database:
         connect_args={"connect_timeout": 5, "application_name": "nccl-triage"},
     )
     return Database(engine)
+
+
+def keep_private(path: Path, settings: Settings) -> None:
+    """Nobody else reads or locks SQLite's files; the data directory is ours as a whole."""
+    if settings.embedded_database:
+        private_folder(settings.data_dir)
+    else:
+        path.parent.mkdir(parents=True, exist_ok=True)
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        private_file(path.with_name(path.name + suffix))
 
 
 def prepare_sqlite(connection: sqlite3.Connection, record: object) -> None:  # noqa: ARG001

@@ -1,0 +1,107 @@
+"""Folders and files of one user alone: databases, blobs and keys are read by nobody else.
+
+What is ours and too wide is narrowed. What belongs to somebody else, or lies where anybody
+could put another in its place, is refused: its owner could read, change or lock it.
+"""
+
+import os
+import pwd
+import stat
+from pathlib import Path
+from typing import Final
+
+import structlog
+
+from triage.errors import UsageError
+
+__all__ = ["private_file", "private_folder"]
+
+log = structlog.get_logger(__name__)
+
+FOLDER_MODE: Final = 0o700
+FILE_MODE: Final = 0o600
+OTHERS: Final = 0o077
+LEFT_BY_A_SERVICE: Final = frozenset({"triage.db", "serve.lock", "blobs", "spool", "incoming"})
+
+
+def private_folder(folder: Path) -> Path:
+    """``folder``, made where it is missing, with mode 0700.
+
+    Raises :class:`UsageError` with the command that mends it where it is another user's, or
+    where a folder above it lets everybody rename what is inside.
+    """
+    try:
+        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        real = folder.resolve(strict=True)
+        status = real.stat()
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made: {error.strerror}; name another folder") from (
+            error
+        )
+    refuse_foreign(real, status, f"or name a folder of your own: TRIAGE_DATA_DIR={real}/triage")
+    for above in real.parents:
+        if above.stat().st_mode & (stat.S_IWOTH | stat.S_ISVTX) == stat.S_IWOTH:
+            raise UsageError(
+                f"everybody may rename what is in {above}, and with it {folder}:"
+                f" `chmod o-w {above}` (or +t) first"
+            )
+    if status.st_mode & OTHERS and not is_ours(real, status):
+        # /tmp or a home folder, named by mistake, is not narrowed for those who share it.
+        raise UsageError(
+            f"others may read {folder}, and it holds more than this service's files:"
+            f" `chmod 700 {folder}`, or name a folder of its own: TRIAGE_DATA_DIR={real}/triage"
+        )
+    narrow(real, status, FOLDER_MODE)
+    return folder
+
+
+def is_ours(folder: Path, status: os.stat_result) -> bool:
+    """Whether it is empty, or holds what a service leaves there, and has no sticky bit."""
+    names = {path.name for path in folder.iterdir()} - {"lost+found"}
+    return not status.st_mode & stat.S_ISVTX and (not names or bool(names & LEFT_BY_A_SERVICE))
+
+
+def private_file(path: Path) -> None:
+    """Narrow a file to mode 0600; one that is missing is left so.
+
+    Raises :class:`UsageError` where it is no plain file, or another user's.
+    """
+    try:
+        status = path.lstat()
+    except FileNotFoundError:
+        return
+    if not stat.S_ISREG(status.st_mode):
+        raise UsageError(f"{path} is no plain file: move it away, then start again")
+    refuse_foreign(path, status, "or move it away")
+    narrow(path, status, FILE_MODE)
+
+
+def refuse_foreign(path: Path, status: os.stat_result, otherwise: str) -> None:
+    if status.st_uid == os.geteuid():
+        return
+    mode = FOLDER_MODE if stat.S_ISDIR(status.st_mode) else FILE_MODE
+    raise UsageError(
+        f"{path} belongs to {user_name(status.st_uid)}, and this runs as"
+        f" {user_name(os.geteuid())}: run it as that user,"
+        f" `chown {user_name(os.geteuid())} {path} && chmod {mode:o} {path}`, {otherwise}"
+    )
+
+
+def narrow(path: Path, status: os.stat_result, mode: int) -> None:
+    if not status.st_mode & OTHERS:
+        return
+    try:
+        path.chmod(mode)
+    except OSError as error:
+        raise UsageError(
+            f"others may read {path}, and it cannot be narrowed ({error.strerror}):"
+            f" `chmod {mode:o} {path}`"
+        ) from error
+    log.info("others could read it: narrowed", path=str(path), mode=f"{mode:o}")
+
+
+def user_name(uid: int) -> str:
+    try:
+        return pwd.getpwuid(uid).pw_name
+    except KeyError:
+        return f"uid {uid}"
