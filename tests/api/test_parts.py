@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from triage.api.answers.suspect_forms import as_csv
 from triage.api.app import gate_of
 from triage.api.limits.admission_gate import AdmissionGate
+from triage.api.limits.fair_line import Sender
 from triage.api.limits.min_rate import MinRateTimeout
 from triage.api.limits.rate_limiter import RateLimiter
 from triage.api.requests.accept import chosen
@@ -204,12 +205,9 @@ def test_the_gate_lets_in_so_many_and_forgets_who_went() -> None:
     async def story() -> list[str]:
         gate, seen, go = AdmissionGate(2, 1), [], asyncio.Event()
 
-        async def begun() -> None:
-            return
-
         async def one(name: str) -> None:
             try:
-                async with gate.turn(begun):
+                async with gate.turn(Sender("t")):
                     seen.append(f"in {name}")
                     await go.wait()
             except Unavailable:
@@ -237,11 +235,8 @@ def test_while_many_wait_to_be_read_one_place_serves_all() -> None:
         gate, inside = AdmissionGate(3, 10, lambda: line["long"]), []
         doors = [asyncio.Event() for _ in range(8)]
 
-        async def begun() -> None:
-            return
-
         async def one(number: int) -> None:
-            async with gate.turn(begun):
+            async with gate.turn(Sender("t")):
                 inside.append(number)
                 await doors[number].wait()
 
@@ -263,7 +258,7 @@ def test_while_many_wait_to_be_read_one_place_serves_all() -> None:
         assert await lets_out(4) == [5, 6, 7]
         await lets_out(5, 6, 7)
         await asyncio.gather(*tasks)
-        assert (gate.active, gate.waiting, gate.closed) == (0, 0, 0)
+        assert (gate.active, gate.waiting) == (0, 0)
 
     asyncio.run(story())
 
@@ -277,11 +272,8 @@ def test_places_open_again_although_who_is_inside_stays() -> None:
             asyncio.Event(),
         )
 
-        async def begun() -> None:
-            return
-
         async def one(stays: bool) -> None:
-            async with gate.turn(begun):
+            async with gate.turn(Sender("t")):
                 inside.release()
                 if stays:
                     await go.wait()
@@ -303,11 +295,8 @@ def test_nobody_waits_for_readers_until_it_would_be_refused() -> None:
     async def story() -> None:
         gate, inside, go = AdmissionGate(3, 10, lambda: True), [], asyncio.Event()
 
-        async def begun() -> None:
-            return
-
         async def one(number: int) -> None:
-            async with gate.turn(begun):
+            async with gate.turn(Sender("t")):
                 inside.append(number)
                 gate.waited_s = 0.0 if number < 3 else 100.0
                 if number > 3:
@@ -353,39 +342,6 @@ def test_a_line_is_long_while_it_is_known_to_be(monkeypatch: pytest.MonkeyPatch)
     assert line.is_long()
     now += 1.5
     assert not line.is_long()
-
-
-def test_who_has_hardly_begun_waits_and_holds_no_place() -> None:
-    async def story() -> None:
-        gate, gone = AdmissionGate(1, 1), asyncio.Event()
-
-        async def endless() -> None:
-            try:
-                await asyncio.sleep(60)
-            finally:
-                gone.set()
-
-        async def begun() -> None:
-            return
-
-        async def slow() -> None:
-            async with gate.turn(endless):
-                raise AssertionError
-
-        task = asyncio.create_task(slow())
-        await as_far_as_they_go()
-        assert (gate.active, gate.waiting) == (0, 1)
-        async with gate.turn(begun):
-            assert (gate.active, gate.waiting) == (1, 1)
-            with pytest.raises(Unavailable):
-                async with gate.turn(begun):
-                    pass
-        task.cancel()
-        await gone.wait()
-        await asyncio.gather(task, return_exceptions=True)
-        assert (gate.active, gate.waiting) == (0, 0)
-
-    asyncio.run(story())
 
 
 PATIENT = {"min_body_rate": 1000, "body_grace_s": 10, "body_idle_s": 30}

@@ -1,8 +1,14 @@
-"""How many uploads are taken in at once, and how many wait for their turn.
+"""How many uploads are taken in at once, who comes next, and who has to make room.
 
 What comes beyond is told to come again, before a byte of its body is read: memory stays
-bounded, and a client that waits at home costs nothing. A place is for who has something to
-give: senders that have hardly begun hold none, however many they are.
+bounded, and a client that waits at home costs nothing. Tokens take turns, and the jobs of
+one token (:mod:`triage.api.limits.fair_line`).
+
+A place is for who has something to give. An upload whose sender says nothing for a moment
+gives its place to the next, and asks for one again when it has more; so senders that are slow
+or silent, however many they are, hold no place that others need. Of those that have begun
+and hold none there is a number too; beyond it those go first that send nothing, then the
+slowest of the token that has most of them.
 
 Where readers and uploads share few processors, a file that is acknowledged and not read helps
 nobody: while many wait to be read one place serves all, and the rest open again when the line
@@ -11,24 +17,33 @@ is short.
 
 import asyncio
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Final
 
 import anyio
 
+from triage.api.limits.fair_line import FairLine, Sender
 from triage.errors import Unavailable
 
-__all__ = ["AdmissionGate"]
+__all__ = ["AdmissionGate", "Turn"]
 
 # Sending a body a second time costs both sides more than waiting does.
 MAX_WAIT_S: Final = 120.0
-# What a body begins with is held in memory until there is a place, up to half a megabyte.
-MAX_BEGINNING: Final = 64
+# Uploads in the middle of their bodies for each place: each has a thread and some buffers.
+BEGUN_FOR_A_PLACE: Final = 4
+# Silence after which a place goes to the next; a sender that is merely busy is quicker.
+PATIENCE_S: Final = 0.05
+# After so long a silence, before its first byte and later, an upload makes room for others.
+SILENT_FIRST_S: Final = 2.0
+SILENT_S: Final = 5.0
+# So long an upload holds its place while other tokens wait for one.
+SLICE_S: Final = 0.5
 # Clients that were sent away together do not come back together, and not so soon that
 # refusing them costs more than taking in what waits: 62,000 refusals once took three minutes.
 RETRY_AFTER_S: Final = (10, 20)
-# How often places that were closed are looked at when no upload ends.
+# How often those who wait are looked at when no upload ends.
 LOOK_EVERY_S: Final = 0.25
 # Whoever has waited so long is let in whatever there is to read: it would soon be refused.
 LONG_WAIT_S: Final = 90.0
@@ -39,8 +54,102 @@ def never() -> bool:
     return False
 
 
+class Turn:
+    """One upload at the gate, from its head to its answer. Used in the event loop alone.
+
+    It waits in line, then holds a place, or is ``parked``: heard, and without one.
+    """
+
+    def __init__(self, gate: "AdmissionGate", sender: Sender) -> None:
+        self.gate = gate
+        self.sender = sender
+        self.came_at = self.heard_at = anyio.current_time()
+        self.num_bytes = 0
+        self.since = 0.0
+        self.place = False
+        self.parked = False
+        self.sent_away: Unavailable | None = None
+        self.scope: anyio.CancelScope | None = None
+        self.called = asyncio.Event()
+
+    @contextmanager
+    def listening(self) -> Iterator[None]:
+        """While the sender is waited for; its place goes to others if that takes long.
+
+        Raises :class:`Unavailable` when it has to make room altogether.
+        """
+        timer = asyncio.get_running_loop().call_later(PATIENCE_S, self.park)
+        try:
+            with anyio.CancelScope() as self.scope:
+                if self.sent_away is not None:
+                    self.scope.cancel()
+                yield
+        finally:
+            self.scope = None
+            timer.cancel()
+        if self.sent_away is not None:
+            raise self.sent_away
+
+    def heard(self, num_bytes: int) -> None:
+        """So many bytes came."""
+        self.heard_at = anyio.current_time()
+        self.num_bytes += num_bytes
+
+    async def ready(self) -> None:
+        """Bytes are here to be worked on: returns with a place, which may take a while.
+
+        Raises :class:`Unavailable` when it has to make room instead.
+        """
+        self.gate.begun.add(self)
+        if self.place and self.since + SLICE_S < anyio.current_time():
+            self.give_way()
+        if not self.place:
+            await self.line_up(first=True)
+
+    def give_way(self) -> None:
+        """Those of other tokens come before it goes on, if there are any."""
+        if self.gate.line.others_wait(self.sender.token):
+            self.park()
+
+    def park(self) -> None:
+        """Give the place up for the time being."""
+        if self.place:
+            self.place, self.parked = False, True
+            self.gate.left()
+
+    async def line_up(self, *, first: bool = False) -> None:
+        """Wait for a place. Raises :class:`Unavailable` when it is sent away meanwhile."""
+        self.parked = False
+        self.called.clear()
+        self.gate.line.add(self.sender, self, first=first)
+        self.gate.let_in()
+        try:
+            await self.called.wait()
+        finally:
+            self.gate.line.remove(self.sender, self)
+        if self.sent_away is not None:
+            raise self.sent_away
+
+    def call_in(self) -> None:
+        """A place is its own."""
+        self.place, self.since = True, anyio.current_time()
+        self.called.set()
+
+    def send_away(self, why: Unavailable) -> None:
+        """End it, wherever it waits."""
+        self.sent_away = why
+        self.called.set()
+        if self.scope is not None:
+            self.scope.cancel()
+
+    def is_silent(self, now: float) -> bool:
+        """Whether nothing has come of it for longer than others should wait."""
+        longest_s = SILENT_S if self.num_bytes else SILENT_FIRST_S
+        return self.parked and now - self.heard_at > longest_s
+
+
 class AdmissionGate:
-    """``max_active`` inside, ``max_waiting`` before it; first come, first served.
+    """``max_active`` inside, ``max_waiting`` before it.
 
     While ``line_is_long`` says so there is one place instead of ``max_active``, unless those
     who come in have waited for long.
@@ -51,75 +160,103 @@ class AdmissionGate:
     ) -> None:
         self.max_active = max_active
         self.max_waiting = max_waiting
-        self.waiting = 0
         self.active = 0
-        self.closed = 0
         self.waited_s = 0.0
         self.line_is_long = line_is_long
-        self.beginning = anyio.Semaphore(MAX_BEGINNING)
-        self.places = anyio.Semaphore(max_active)
+        self.line: FairLine[Turn] = FairLine()
+        self.turns: set[Turn] = set()
+        self.begun: set[Turn] = set()
+        self.looking = False
+
+    @property
+    def waiting(self) -> int:
+        """How many wait for a place, or for bytes of their senders."""
+        return len(self.turns) - self.active
 
     @asynccontextmanager
-    async def turn(self, begun: Callable[[], Awaitable[None]]) -> AsyncIterator[None]:
-        """A place inside, once ``begun`` has returned; what that raises is raised.
-
-        Raises :class:`Unavailable` when too many wait, or for too long.
-        """
-        if self.active + self.waiting >= self.max_active + self.max_waiting:
+    async def turn(self, sender: Sender) -> AsyncIterator[Turn]:
+        """A place inside. Raises :class:`Unavailable` when too many wait, or for too long."""
+        full = len(self.turns) >= self.max_active + self.max_waiting
+        if full and not self.make_room(sender, self.turns):
             raise self.busy()
-        self.waiting += 1
-        came_at = anyio.current_time()
+        turn = Turn(self, sender)
+        self.turns.add(turn)
         try:
             with anyio.move_on_after(MAX_WAIT_S) as scope:
-                async with self.beginning:
-                    await begun()
-                    await self.places.acquire()
+                await turn.line_up()
+            if scope.cancelled_caught:
+                raise self.busy()
+            turn.heard_at = anyio.current_time()
+            self.waited_s = turn.heard_at - turn.came_at
+            yield turn
         finally:
-            self.waiting -= 1
-        if scope.cancelled_caught:
-            raise self.busy()
-        self.active += 1
-        self.waited_s = anyio.current_time() - came_at
-        try:
-            yield
-        finally:
-            self.active -= 1
-            self.leave()
+            self.turns.discard(turn)
+            self.begun.discard(turn)
+            self.active -= turn.place
+            self.let_in()
 
-    def leave(self) -> None:
-        """Give the place to the next, or close it for a while."""
-        if self.closed + 1 < self.max_active and self.stands_back():
-            self.closed += 1
-            if self.closed == 1:
-                self.look_soon()
-            return
-        self.places.release()
-        self.reopen()
+    def let_in(self) -> None:
+        """Fill the places that are free."""
+        while self.active < self.capacity() and len(self.line):
+            turn = self.line.next()
+            if turn not in self.begun and not self.may_begin(turn):
+                self.line.add(turn.sender, turn, first=True)
+                break
+            self.active += 1
+            turn.call_in()
+        if len(self.line) and not self.looking:
+            self.looking = True
+            asyncio.get_running_loop().call_later(LOOK_EVERY_S, self.look)
 
-    def reopen(self) -> None:
-        """Open what was closed, unless the line is still long."""
-        while self.closed and not self.stands_back():
-            self.closed -= 1
-            self.places.release()
+    def may_begin(self, turn: Turn) -> bool:
+        """Whether one more may be in the middle of its body."""
+        full = len(self.begun) >= self.max_active * BEGUN_FOR_A_PLACE
+        return not full or self.make_room(turn.sender, self.begun)
+
+    def look(self) -> None:
+        """Places open, and silences grow, also when no upload ends."""
+        self.looking = False
+        self.let_in()
+
+    def left(self) -> None:
+        """A place is free."""
+        self.active -= 1
+        self.let_in()
+
+    def capacity(self) -> int:
+        """How many places there are now."""
+        return 1 if self.stands_back() else self.max_active
 
     def stands_back(self) -> bool:
         """Whether readers come before uploads now."""
         return self.waited_s < LONG_WAIT_S and self.line_is_long()
 
-    def look_soon(self) -> None:
-        """See that closed places open also when those inside take long."""
+    def make_room(self, newcomer: Sender, crowd: set[Turn]) -> bool:
+        """Send one of a crowd away; whether there was one to send.
 
-        def look() -> None:
-            self.reopen()
-            if self.closed:
-                self.look_soon()
-
-        asyncio.get_running_loop().call_later(LOOK_EVERY_S, look)
+        Who is silent goes first, whosoever it is; then the slowest and latest of the token that
+        has most of them, if that has more than the newcomer's would have.
+        """
+        now = anyio.current_time()
+        going = [turn for turn in crowd if not turn.place and turn.sent_away is None]
+        victims = [turn for turn in going if turn.is_silent(now)]
+        if not victims:
+            numbers = Counter(turn.sender.token for turn in crowd)
+            most = max(numbers.values())
+            if numbers[newcomer.token] + 1 < most:
+                victims = [turn for turn in going if numbers[turn.sender.token] == most]
+        if not victims:
+            return False
+        last = min(victims, key=lambda one: (one.num_bytes / (now - one.came_at + 1), -one.came_at))
+        last.send_away(self.busy())
+        self.turns.discard(last)
+        self.begun.discard(last)
+        return True
 
     def busy(self) -> Unavailable:
-        """The refusal of one upload too many."""
+        """The refusal of one upload too many, or of one that others wait for."""
         return Unavailable(
             f"{self.active} uploads are being taken in and {self.waiting} wait",
-            hint="nothing was read; send it again after Retry-After seconds",
+            hint="nothing was kept; send it again after Retry-After seconds",
             retry_after_s=random.randint(*RETRY_AFTER_S),
         )

@@ -14,7 +14,10 @@ import anyio
 from anyio import from_thread
 from starlette.requests import Request
 
+from triage.api.access import actor_of
 from triage.api.answers.refusals import BodyTooSlow, ClientGone
+from triage.api.limits.admission_gate import Turn
+from triage.api.limits.fair_line import Sender
 from triage.api.limits.min_rate import MinRateTimeout
 from triage.api.state import state_of
 from triage.errors import BadRequest, Place, TooLarge, Unsupported
@@ -102,7 +105,10 @@ class Pieces:
 
 
 class UploadBody:
-    """``read`` for the thread that takes the upload in; ``num_bytes`` is what has come."""
+    """``read`` for the thread that takes the upload in, once :meth:`begin` has returned.
+
+    ``num_bytes`` is what has come, ``sender`` on whose behalf.
+    """
 
     def __init__(self, request: Request, max_bytes: int) -> None:
         self.max_bytes = max_bytes
@@ -111,17 +117,17 @@ class UploadBody:
         self.pieces = Pieces(request)
         self.ahead = memoryview(b"")
         self.num_bytes = 0
+        self.turn: Turn
+        job_id = request.path_params.get("job_id") or request.query_params.get("job_id", "")
+        self.sender = Sender(actor_of(request), job_id)
 
-    async def begin(self) -> None:
-        """Have the first bytes here, or all of a short body, before it takes anybody's place.
+    async def begin(self, turn: Turn) -> None:
+        """Have the first bytes here, or all of a short body, before a thread waits for them.
 
         Raises as :meth:`read` does.
         """
-        first: list[bytes] = []
-        while self.num_bytes < FIRST_BYTES and (piece := await self.pieces.next()):
-            self.count(piece)
-            first.append(piece)
-        self.ahead = memoryview(first[0] if len(first) == 1 else b"".join(first))
+        self.turn = turn
+        self.ahead = memoryview(await self.gathered(FIRST_BYTES))
 
     def read(self, size: int) -> bytes:
         """Up to ``size`` bytes of the body; none at its end. Called outside the event loop.
@@ -130,7 +136,7 @@ class UploadBody:
         that is not as long, or not the one, that its headers say.
         """
         if not self.ahead:
-            piece = from_thread.run(self.gathered) if self.pieces.more else b""
+            piece = from_thread.run(self.gathered, ENOUGH) if self.pieces.more else b""
             if not piece:
                 self.check_end()
                 return b""
@@ -139,14 +145,26 @@ class UploadBody:
         self.ahead = self.ahead[size:]
         return part
 
-    async def gathered(self) -> bytes:
-        """The next bytes, some pieces of them: each way to the event loop and back costs."""
-        found = await self.pieces.next()
-        self.count(found)
-        while len(found) < ENOUGH and self.pieces.more and (piece := await self.pieces.next()):
+    async def gathered(self, enough: int) -> bytes:
+        """The next bytes, some pieces of them: each way to the event loop and back costs.
+
+        Others have the place while they are waited for.
+        """
+        found: list[bytes] = []
+        num_bytes = 0
+        while num_bytes < enough and (piece := await self.heard()):
             self.count(piece)
-            found += piece
-        return found
+            found.append(piece)
+            num_bytes += len(piece)
+        await self.turn.ready()
+        return found[0] if len(found) == 1 else b"".join(found)
+
+    async def heard(self) -> bytes:
+        """What comes next of the body."""
+        with self.turn.listening():
+            piece = await self.pieces.next()
+        self.turn.heard(len(piece))
+        return piece
 
     def count(self, piece: bytes) -> None:
         """Raises :class:`TooLarge` beyond the limit."""

@@ -120,7 +120,8 @@ async def within(state: ApiState, body: UploadBody, take: Callable[[], T]) -> T:
     """Take an upload in, in a thread of its own, when it is its turn."""
     result = "refused"
     try:
-        async with state.gate.turn(body.begin):
+        async with state.gate.turn(body.sender) as turn:
+            await body.begin(turn)
             # One thread for each place inside the gate, none of the threads that answer reads.
             taken = await to_thread.run_sync(take, limiter=CapacityLimiter(1))
         result = "taken"
