@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-import yaml
 
 from tests.collectors.scripted import (
     ROOT,
@@ -33,14 +32,6 @@ PATIENCE_S = 180
 OPTIONS = {option for action in parser()._actions for option in action.option_strings}
 
 needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="no curl here")
-
-
-def documents() -> dict[str, dict]:
-    found = {}
-    for path in MANIFESTS:
-        for one in yaml.safe_load_all(path.read_text("utf-8")):
-            found[one.get("kind", path.name)] = one
-    return found
 
 
 def shell(
@@ -313,49 +304,3 @@ def test_the_recipe_with_curl_alone(tmp_path) -> None:
     assert "inc_7" in done.stdout
     assert there.requests[-1].path == "/v1/jobs/%61%2f%37/bundle?node=%6e%20%33"
     assert there.requests[-1].headers["authorization"] == f"Bearer {TOKEN}"
-
-
-def test_the_manifests_agree_with_each_other() -> None:
-    found = documents()
-    assert set(found) == {"ConfigMap", "DaemonSet", "Job", "PrometheusRule",
-                          "alertmanager-route.yaml"}  # fmt: skip
-    pod = found["DaemonSet"]["spec"]["template"]["spec"]
-    volumes = {one["name"] for one in pod["volumes"]}
-    mounted = {one["name"] for one in pod["containers"][0]["volumeMounts"]}
-    assert volumes == mounted
-    job = found["Job"]["spec"]["template"]["spec"]
-    deadline = re.search(r"--deadline (\d+)", job["initContainers"][0]["command"][-1])
-    assert deadline
-    assert int(deadline[1]) < job["terminationGracePeriodSeconds"]
-    rule = found["PrometheusRule"]["spec"]["groups"][0]["rules"][0]
-    receiver = found["alertmanager-route.yaml"]["receivers"][1]
-    assert rule["labels"]["receiver"] == receiver["name"]
-    assert receiver["webhook_configs"][0]["url"].endswith("/v1/hooks/alertmanager")
-
-
-def test_the_watch_of_the_daemonset_sends_new_dumps_once(tmp_path) -> None:
-    script = tmp_path / "watch.sh"
-    script.write_text(documents()["ConfigMap"]["data"]["watch.sh"])
-    dump(tmp_path / "jobs" / "research" / "pretrain", 3)
-    log = tmp_path / "pods" / "research_pretrain-0-abc_uid" / "train" / "0.log"
-    log.parent.mkdir(parents=True)
-    log.write_text("2026-11-21T03:14:15Z stderr F hello\n")
-    (tmp_path / "token").write_text(TOKEN)
-    (tmp_path / "kern.log").write_text("line\n")
-    environment = bare_environment(
-        tmp_path, NODE_NAME="n3", ONCE="1", JOBS=f"{tmp_path}/jobs", PODS=f"{tmp_path}/pods",
-        MARKS=f"{tmp_path}/marks", SPOOL=f"{tmp_path}/spool", KERNEL_LOG=f"{tmp_path}/kern.log",
-        TRIAGE_TOKEN_FILE=f"{tmp_path}/token",
-    )  # fmt: skip
-    with service(accepted()) as there:
-        for _ in range(2):
-            done = shell(tmp_path, script, **{**environment, "TRIAGE_URL": there.url})
-            assert done.returncode == 0, done.stderr
-
-    (request,) = there.requests
-    assert request.path == "/v1/jobs/research%2Fpretrain/bundle?node=n3"
-    assert set(request.members) == {
-        "fr/trace_rank_3",
-        "nodes/n3/kernel.log",
-        "nodes/n3/research_pretrain-0-abc_uid/train/0.log",
-    }

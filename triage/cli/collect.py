@@ -48,6 +48,7 @@ def collect(
     incident: Annotated[str | None, _option("--incident")] = None,
     fr: Annotated[list[str] | None, _option("--fr")] = None,
     logs: Annotated[list[str] | None, _option("--logs")] = None,
+    literal: Annotated[list[str] | None, _option("--literal")] = None,
     kernel_log: Annotated[str | None, _option("--kernel-log")] = None,
     no_kernel_log: Annotated[bool, _option("--no-kernel-log")] = False,
     since: Annotated[str | None, _option("--since")] = None,

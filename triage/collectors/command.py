@@ -17,6 +17,7 @@ from triage.collectors.capture import end_all, end_process_at
 from triage.collectors.collect import collect, listing
 from triage.collectors.credentials import hide_tokens
 from triage.collectors.deadline import Deadline
+from triage.collectors.literals import literals_of
 from triage.collectors.options import OPTIONS, SHARED, Misuse, Options, bytes_of, seconds_of
 from triage.collectors.summary import lines_of, list_lines, note_lines
 from triage.version import __version__
@@ -81,7 +82,7 @@ def parser() -> argparse.ArgumentParser:
             made.add_argument(name, action="store_true", help=option.help)
             continue
         values: dict[str, Any] = {"metavar": option.metavar, "default": option.default}
-        if option.metavar == "GLOB":
+        if option.metavar in {"GLOB", "NAME=TEXT"}:
             values["action"] = "append"
         elif option.metavar == "S":
             values["type"] = float
@@ -103,6 +104,7 @@ def options_of(given: argparse.Namespace) -> Options:
         incident=given.incident,
         fr=tuple(given.fr or ()),
         logs=tuple(given.logs or ()),
+        literals=literals_of(given.literal or (), [*(given.fr or ()), *(given.logs or ())]),
         kernel_log=given.kernel_log,
         no_kernel_log=given.no_kernel_log,
         since=None if given.since is None else seconds_of(given.since),

@@ -46,7 +46,8 @@ class Dumps:
     def poll(self, context: SearchContext) -> Iterator[Artifact | Skipped]:
         """Each dump as ``fr/NAME``, whole or not at all."""
         since = oldest(context, asked=bool(context.options.fr))
-        for match in search(patterns(context), context.deadline, since=since):
+        literals = context.options.literals
+        for match in search(patterns(context), context.deadline, since=since, literals=literals):
             if isinstance(match, Skipped):
                 yield match
                 continue
@@ -110,7 +111,9 @@ def wait_until_written(context: SearchContext, deadline: Deadline) -> None:
         since = oldest(context, asked=bool(context.options.fr))
         now = {
             match.path: (match.status.st_size, match.status.st_mtime)
-            for match in search(patterns(context), deadline, since=since)
+            for match in search(
+                patterns(context), deadline, since=since, literals=context.options.literals
+            )
             if isinstance(match, Match)
         }
         if now != last:

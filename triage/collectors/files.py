@@ -15,9 +15,11 @@ from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.artifact import Skipped
+from triage.collectors.literals import fill, place_of
+from triage.collectors.options import NO_LITERALS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from triage.collectors.artifact import Artifact
     from triage.collectors.deadline import Deadline
@@ -43,16 +45,22 @@ class Match(NamedTuple):
 
 
 def search(
-    patterns: Sequence[str], deadline: Deadline, *, since: float | None = None
+    patterns: Sequence[str],
+    deadline: Deadline,
+    *,
+    since: float | None = None,
+    literals: Mapping[str, str] = NO_LITERALS,
 ) -> Iterator[Match | Skipped]:
     """Files that fit any of ``patterns``, each once; folders are passed by in silence.
 
-    With ``since`` (seconds since the epoch) files last written before it are skipped.
+    With ``since`` (seconds since the epoch) files last written before it are skipped. Each
+    ``{NAME}`` of a pattern is the text of ``literals``, of which no character is a wildcard.
     """
     seen: set[tuple[int, int]] = set()
     for pattern in patterns:
-        fixed = _fixed_folder(pattern)
-        paths = sorted(islice(glob.iglob(pattern, recursive=True), MAX_MATCHES + 1))
+        fixed = _fixed_folder(pattern[: place_of(pattern, literals)])
+        filled = fill(pattern, literals)
+        paths = sorted(islice(glob.iglob(filled, recursive=True), MAX_MATCHES + 1))
         if len(paths) > MAX_MATCHES:
             yield Skipped(pattern, f"fits more than {MAX_MATCHES:,} files; the rest is left")
         for path in paths[:MAX_MATCHES]:
@@ -171,7 +179,7 @@ def _check(path: str, status: os.stat_result, owner: int | None) -> None:
 
 
 def _fixed_folder(pattern: str) -> str:
-    """The folder before the first part with a wildcard."""
+    """The folder before the first part with a wildcard, of what stands before a literal."""
     ends = (match.start() for match in _MAGIC.finditer(pattern) if match[1])
     fixed = pattern[: next(ends, len(pattern))]
     return os.path.dirname(_MAGIC.sub(lambda match: match[0].strip("[]") or "[", fixed)) or "."

@@ -32,7 +32,8 @@ class JobLogs:
         """
         since = oldest(context, asked=bool(context.options.logs))
         folder = node_folder(context.surroundings.node)
-        for match in search(patterns(context), context.deadline, since=since):
+        literals = context.options.literals
+        for match in search(patterns(context), context.deadline, since=since, literals=literals):
             if isinstance(match, Skipped):
                 yield match
                 continue

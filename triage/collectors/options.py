@@ -5,9 +5,22 @@ from __future__ import annotations
 import re
 import time
 from calendar import timegm
-from typing import NamedTuple
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
-__all__ = ["OPTIONS", "SHARED", "Misuse", "Option", "Options", "bytes_of", "seconds_of"]
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = [
+    "NO_LITERALS",
+    "OPTIONS",
+    "SHARED",
+    "Misuse",
+    "Option",
+    "Options",
+    "bytes_of",
+    "seconds_of",
+]
 
 MIB = 1 << 20
 GIB = 1 << 30
@@ -17,6 +30,8 @@ DAY_S = 86_400
 # auto: the job's first node sends them, every node where the list of nodes is unknown;
 # send: this node does; skip: it does not; own: they are taken for this node's own.
 SHARED = ("auto", "send", "skip", "own")
+
+NO_LITERALS: Mapping[str, str] = MappingProxyType({})
 
 _SIZE = re.compile(r"([0-9]{1,12})([KMGT]?)(?:i?B)?", re.IGNORECASE | re.ASCII)
 _AGO = re.compile(r"([0-9]{1,9})([smhd])", re.ASCII)
@@ -38,7 +53,7 @@ class Misuse(Exception):
 class Option(NamedTuple):
     """An option of the command line; ``metavar`` is empty for a flag.
 
-    GLOB is given again for more, S is in seconds, HOW is one of ``SHARED``.
+    GLOB and NAME=TEXT are given again for more, S is in seconds, HOW is one of ``SHARED``.
     """
 
     metavar: str
@@ -54,6 +69,7 @@ OPTIONS = {
     "--incident": Option("ID", "add to this incident, not to the job's newest"),
     "--fr": Option("GLOB", "dumps, repeatable; else where PyTorch writes them"),
     "--logs": Option("GLOB", "job logs, repeatable; else Slurm's output files"),
+    "--literal": Option("NAME=TEXT", "TEXT, without wildcards, for {NAME} in a GLOB, repeatable"),
     "--kernel-log": Option("FILE", "the kernel log; else that of journalctl, dmesg or /var/log"),
     "--no-kernel-log": Option("", "send no kernel log"),
     "--since": Option("TIME", "only what is newer: 6h, @EPOCH or RFC 3339; else the job's start"),
@@ -91,6 +107,7 @@ class Options(NamedTuple):
     incident: str | None = None
     fr: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()
+    literals: Mapping[str, str] = NO_LITERALS
     kernel_log: str | None = None
     no_kernel_log: bool = False
     since: float | None = None
