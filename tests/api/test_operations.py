@@ -12,6 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from tests.api.service import Service, context_at, serving
 from tests.support.waiting import eventually
+from triage.api.limits.rate_limiter import RateLimiter
 from triage.errors import Unavailable
 from triage.store.database.engine import Database
 from triage.store.database.migrate import migrate
@@ -100,6 +101,26 @@ def test_a_token_that_asks_too_often_is_told_when_to_come_back(alone: Service) -
     assert alone.get("/v1/incidents", token="admin").status == 200
     for _ in range(3):
         assert alone.post("/v1/jobs/j/artifacts", b"x", token="ingest").status in {200, 201}
+
+
+def test_a_poll_that_hardly_waits_is_counted_as_a_question(alone: Service) -> None:
+    alone.app.state.triage.pace.clock = lambda: 0.0
+    incident = alone.opened("polled")
+    path = f"/v1/incidents/{incident}/suspects?wait_s=0.001"
+    assert alone.get(path, token="read").status == 200
+    assert [alone.get(path, token="read").status for _ in range(3)][-1] == 429
+
+
+def test_wrong_tokens_are_paced_and_lock_nobody_out(alone: Service) -> None:
+    alone.app.state.triage.strangers.failures = RateLimiter(12, clock=lambda: 0.0)
+    assert alone.get("/v1/incidents", token="admin").status == 200
+    wrong = {"Authorization": "Bearer triage_" + "0" * 20 + "_" + "x" * 43}
+    answers = [alone.get("/v1/incidents", token=None, headers=wrong) for _ in range(3)]
+    assert [answer.status for answer in answers] == [401, 401, 429]
+    answers[-1].problem()
+    # Who was let in lately comes in from the same address.
+    alone.app.state.triage.pace.buckets.clear()
+    assert alone.get("/v1/incidents", token="admin").status == 200
 
 
 def test_figures_are_prometheus_text(service: Service) -> None:

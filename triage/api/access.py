@@ -11,12 +11,10 @@ from enum import StrEnum
 from typing import Final, cast
 from urllib.parse import urlsplit
 
-from anyio import to_thread
 from starlette.requests import Request
 
 from triage.api.state import state_of
 from triage.errors import NotAllowed, NoToken
-from triage.services.tokens import check_token
 
 __all__ = ["LOCAL", "Scope", "actor_of", "admitted", "check_local", "checked"]
 
@@ -73,7 +71,7 @@ async def checked(request: Request, scope: Scope) -> str:
     match = TOKEN.fullmatch(headers[0].strip()) if len(headers) == 1 else None
     key = None
     if match is not None:
-        key = await to_thread.run_sync(check_token, state_of(request).context, match[1])
+        key = await state_of(request).strangers.key_of(request, match[1])
     if key is None:
         raise NoToken(
             "the token is not known, or no longer valid",

@@ -7,6 +7,7 @@ from starlette.requests import Request
 
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.rate_limiter import RateLimiter
+from triage.api.limits.strangers import Strangers
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.watch import Watch
@@ -23,6 +24,7 @@ class ApiState:
     open_access: bool
     metrics: Metrics
     pace: RateLimiter
+    strangers: Strangers
     gate: AdmissionGate
     watch: Watch
     readiness: Readiness

@@ -37,7 +37,7 @@ __all__ = ["create_app"]
 
 ROUTES: Final = (
     hooks.routes, job_ended.routes, uploads.routes, incidents.routes, incident_lists.routes,
-    resolution.routes, incidents.waiting, nodes.routes, subscriptions.routes, operations.routes,
+    resolution.routes, nodes.routes, subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading,
     telemetry.routes,
 )  # fmt: skip

@@ -9,7 +9,7 @@ from fastapi import Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope, actor_of
+from triage.api.access import Scope
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, page_of_rows, tagged
 from triage.api.description.described import TEXT
@@ -42,13 +42,11 @@ from triage.services.notifications.outbox import message_of
 from triage.store.incidents import incidents, revisions, suspects
 from triage.store.views import IncidentView
 
-__all__ = ["LISTED", "PREFIX", "TAG", "incident_of", "routes", "waiting"]
+__all__ = ["LISTED", "PREFIX", "TAG", "incident_of", "routes"]
 
 PREFIX = "/v1/incidents"
 TAG = "incidents"
 routes = Routes(PREFIX, TAG, Scope.READ)
-# Waiting costs nothing, so it is not counted.
-waiting = Routes(PREFIX, TAG, Scope.READ, paced=False)
 
 LISTED = "GET /v1/incidents lists them"
 INCIDENTS = page(IncidentView, "incidents")
@@ -140,7 +138,7 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
     return tagged(request, wire.render(revision.reported()), JSON, vary=True)
 
 
-@waiting.get(
+@routes.get(
     "/{id}/suspects",
     "The suspects, best first",
     ("The ranked answer, in the form that is accepted.", SUSPECTS),
@@ -158,8 +156,6 @@ async def incident_suspects(
     """
     state = state_of(request)
     form = chosen(", ".join(request.headers.getlist("accept")), (JSON, *suspect_forms.FORMS))
-    if wait_s == 0:
-        state.pace.take(actor_of(request))
 
     def read() -> tuple[IncidentView, list[dict[str, Any]]]:
         with state.context.database.reading() as session:

@@ -1,0 +1,48 @@
+"""Wrong tokens, by the address they come from: each costs a look into the database.
+
+Only failures count, and an address that has made too many is refused those tokens alone that
+were not good lately: nobody locks out whoever is behind the same proxy.
+"""
+
+import hashlib
+from collections import OrderedDict
+from typing import Final
+
+from anyio import to_thread
+from starlette.requests import Request
+
+from triage.api.limits.rate_limiter import RateLimiter
+from triage.services.context import Context
+from triage.services.tokens import check_token
+from triage.store.views import KeyView
+
+__all__ = ["Strangers"]
+
+WRONG_PER_MINUTE: Final = 120
+MOST_REMEMBERED: Final = 10_000
+
+
+class Strangers:
+    """Looks tokens up. Used by the event loop alone."""
+
+    def __init__(self, ctx: Context, wrong_per_minute: int = WRONG_PER_MINUTE) -> None:
+        self.ctx = ctx
+        self.failures = RateLimiter(wrong_per_minute, "wrong tokens come too often from here")
+        # By their hashes: a token is nowhere longer than its request.
+        self.good: OrderedDict[bytes, None] = OrderedDict()
+
+    async def key_of(self, request: Request, token: str) -> KeyView | None:
+        """Whose token it is, None for a wrong one. Raises :class:`TooMany`."""
+        name = hashlib.sha256(token.encode()).digest()
+        address = request.client.host if request.client is not None else ""
+        if name not in self.good:
+            self.failures.check(address)
+        key = await to_thread.run_sync(check_token, self.ctx, token)
+        self.good.pop(name, None)
+        if key is None:
+            self.failures.spend(address)
+            return None
+        self.good[name] = None
+        if len(self.good) > MOST_REMEMBERED:
+            self.good.popitem(last=False)
+        return key
