@@ -8,7 +8,7 @@ noticed; the offset of a node's clock is taken off.
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -160,9 +160,13 @@ class Columns:
     """Parallel arrays, one place an operation; ``until`` is the next issue of its stream."""
 
     index: I64
-    row: I64
     created: I64
     until: I64
+    stream: NDArray[np.int16]
+    seq: NDArray[np.int32]
+    sig: I64
+    flags: NDArray[np.uint8]
+    wait_us: NDArray[np.int32]
 
 
 def in_window(
@@ -172,19 +176,28 @@ def in_window(
 
     What is unfinished is kept, however early it was issued.
     """
-    parts: list[tuple[I64, ...]] = []
+    parts: list[tuple[NDArray[Any], ...]] = []
     before = 0
     for index in indices:
-        digest = snapshot.digests[index]
-        dated = np.flatnonzero(digest.unit_created != MISSING)
+        past = snapshot.digests[index].history.read()
+        dated = np.flatnonzero(past.created != MISSING)
         offset = ahead_ns.get(snapshot.node_of(int(snapshot.ranks[index])) or "", 0)
-        created = digest.unit_created[dated].astype(np.int64) - offset
-        until = next_issue(digest.unit_stream[dated], created)
-        open_ = (digest.unit_flags[dated] & FINISHED) == 0
+        created = past.created[dated].astype(np.int64) - offset
+        until = next_issue(past.stream[dated], created)
+        open_ = (past.flags[dated] & FINISHED) == 0
         near = (created >= start_ns) | open_
         before += int((~near).sum())
-        parts.append((np.full(int(near.sum()), index), dated[near], created[near], until[near]))
-    return Columns(*(np.concatenate([part[k] for part in parts]) for k in range(4))), before
+        kept = dated[near]
+        parts.append(
+            (
+                np.full(len(kept), index),
+                created[near],
+                until[near],
+                *(column[kept] for column in (past.stream, past.seq, past.sig)),
+                *(column[kept] for column in (past.flags, past.wait_us)),
+            )
+        )
+    return Columns(*(np.concatenate(column) for column in zip(*parts, strict=True))), before
 
 
 def next_issue(stream: NDArray[np.int16], created: I64) -> I64:
@@ -199,18 +212,17 @@ def next_issue(stream: NDArray[np.int16], created: I64) -> I64:
 
 def operation(case: Case, columns: Columns, k: int, dumped_ns: int) -> Operation:
     snapshot = case.snapshot
-    index, row = int(columns.index[k]), int(columns.row[k])
-    digest = snapshot.digests[index]
+    index = int(columns.index[k])
     rank = int(snapshot.ranks[index])
-    flags, wait_us = int(digest.unit_flags[row]), int(digest.unit_wait_us[row])
+    flags, wait_us = int(columns.flags[k]), int(columns.wait_us[k])
     start = int(columns.created[k])
     finished = bool(flags & FINISHED)
     if not finished:
         end = max(dumped_ns, start)
     else:
         end = min(start + max(wait_us, 0) * 1000, int(columns.until[k]))
-    stream, seq = int(digest.unit_stream[row]), int(digest.unit_seq[row])
-    described = snapshot.describe(int(digest.unit_sig[row]))
+    stream, seq = int(columns.stream[k]), int(columns.seq[k])
+    described = snapshot.describe(int(columns.sig[k]))
     p2p = bool(flags & P2P)
     group = snapshot.membership.stream_groups[index][stream] if stream >= 0 else -1
     stuck = snapshot.stuck[index]

@@ -7,7 +7,7 @@ else reads them by name.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -52,9 +52,12 @@ __all__ = [
     "Counters",
     "Frame",
     "GroupRow",
+    "History",
     "Member",
     "Members",
     "OpDescription",
+    "OpenHistory",
+    "Past",
     "RankDigest",
     "Stream",
     "Streams",
@@ -256,15 +259,69 @@ class OpDescription:
         return " ".join(part for part in (self.op, self.sizes, self.dtypes) if part)
 
 
+class Past(NamedTuple):
+    """The newest operations of a rank, finished or not: parallel arrays in record order.
+
+    ``created`` is in ns since the epoch, ``wait_us`` how long after that the end was noticed,
+    -1 where nothing says it.
+    """
+
+    stream: I16
+    seq: I32
+    sig: I64
+    created: I64
+    flags: U8
+    wait_us: I32
+
+    @property
+    def any_finished(self) -> bool:
+        """Whether one of them is finished."""
+        return bool((self.flags & FINISHED).any())
+
+
+class History(Protocol):
+    """Where the :class:`Past` of one rank lies; of a large job it lies packed."""
+
+    @property
+    def any_finished(self) -> bool:
+        """Whether one of the operations is finished."""
+        ...
+
+    def __len__(self) -> int:
+        """How many operations there are."""
+        ...
+
+    def read(self) -> Past:
+        """The operations: made anew at each call where they lie packed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class OpenHistory:
+    """A history that lies open."""
+
+    past: Past
+
+    @property
+    def any_finished(self) -> bool:
+        """Whether one of the operations is finished."""
+        return self.past.any_finished
+
+    def __len__(self) -> int:
+        return len(self.past.seq)
+
+    def read(self) -> Past:
+        """The operations."""
+        return self.past
+
+
 @dataclass(frozen=True, slots=True)
 class RankDigest:
     """One dump, reduced.
 
-    ``streams`` are the process groups of this rank, ``stream_names`` their (name, desc). The
-    arrays ``unit_*`` hold the newest finished and unfinished operations in record order:
-    stream, sequence number, signature, creation time (ns since the epoch), flags, and how
-    long after its creation the end was noticed (us, -1 when nothing says it). ``pending`` holds
-    the oldest unfinished ones whole, ``members`` the sends and receives of pending blocks.
+    ``streams`` are the process groups of this rank, ``stream_names`` their (name, desc).
+    ``history`` holds the newest operations, ``pending`` the oldest unfinished ones whole,
+    ``members`` the sends and receives of pending blocks.
     """
 
     artifact: str
@@ -275,12 +332,7 @@ class RankDigest:
     counters: tuple[Counters, ...]
     stream_names: tuple[tuple[str | None, str | None], ...]
     streams: Streams
-    unit_stream: I16
-    unit_seq: I32
-    unit_sig: I64
-    unit_created: I64
-    unit_flags: U8
-    unit_wait_us: I32
+    history: History
     pending: Units
     members: Members
     pending_total: int

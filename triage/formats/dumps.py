@@ -9,6 +9,7 @@ import os
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from typing import Final
 
 from triage.domain.file_kind import FileKind
@@ -17,6 +18,7 @@ from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import FLIGHT_RECORDER, what_instead
 from triage.formats.format import Head
+from triage.parsers.extract.history import OPEN_HISTORIES, packed
 from triage.parsers.files.archive import (
     HEAD_BYTES,
     PEEK_BYTES,
@@ -60,6 +62,7 @@ class DumpReader:
         self.bounds = Expansion(limits.file_bytes, limits.ratio, limits.ratio_floor_bytes)
         self.local = threading.local()
         self.large = threading.Lock()
+        self.digests = 0
 
     def decoder(self) -> Decoder:
         """The decoder of this thread. One that grew with a large dump is made again."""
@@ -74,6 +77,7 @@ class DumpReader:
     def forget(self) -> None:
         """Drop what the dumps so far had in common; buffers stay. For one thread alone."""
         self.shared = Shared()
+        self.digests = 0
         known: Decoder | None = getattr(self.local, "decoder", None)
         if known is not None:
             known.shared = self.shared
@@ -159,11 +163,18 @@ class DumpReader:
             rank = UNKNOWN_RANK
         try:
             if len(data) <= LARGE_BYTES:
-                return decoder.decode(data, artifact, rank)
+                return self.kept(decoder.decode(data, artifact, rank))
             with self.large:
-                return Decoder(self.shared, self.limits).decode(data, artifact, rank)
+                return self.kept(Decoder(self.shared, self.limits).decode(data, artifact, rank))
         except ArtifactError as error:
             return Refused(artifact, str(error))
+
+    def kept(self, digest: RankDigest) -> RankDigest:
+        """The digest as it is kept: of a large job with its history packed."""
+        self.digests += 1
+        if self.digests <= OPEN_HISTORIES:
+            return digest
+        return replace(digest, history=packed(digest.history.read()))
 
 
 def no_dump(artifact: str, head: bytes) -> Iterator[Outcome]:

@@ -11,10 +11,12 @@ import pytest
 
 import triage
 from triage.domain.job import Job
+from triage.domain.rank_digest import OpenHistory
 from triage.formats.dumps import read_dumps
 from triage.formats.extractor import Extractor
 from triage.formats.streams import read_logs
 from triage.parsers.extract.extract import Extract, join
+from triage.parsers.extract.history import PackedHistory
 from triage.parsers.extract.wire import Interned, pack, unpack
 from triage.parsers.files.inputs import InputFile, find_inputs
 from triage.parsers.logs import join as join_module
@@ -42,6 +44,9 @@ def same(one: object, other: object) -> bool:
         assert isinstance(one, np.ndarray)
         assert isinstance(other, np.ndarray)
         return one.dtype == other.dtype and one.shape == other.shape and bool((one == other).all())
+    if isinstance(one, OpenHistory | PackedHistory):  # packed or not, it reads the same
+        assert isinstance(other, OpenHistory | PackedHistory)
+        return same(one.read(), other.read())
     if is_dataclass(one):
         return type(one) is type(other) and all(
             same(getattr(one, field.name), getattr(other, field.name)) for field in fields(one)

@@ -25,6 +25,8 @@ from triage.domain.rank_digest import (
     GroupRow,
     Members,
     OpDescription,
+    OpenHistory,
+    Past,
     Streams,
     Unit,
     Units,
@@ -33,6 +35,7 @@ from triage.errors import Corrupt
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.digest import Interned, ranks_from, runs_of
 from triage.parsers.extract.extract import Extract
+from triage.parsers.extract.history import packed
 from triage.parsers.extract.wire import MAGIC, pack, unpack
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -109,12 +112,13 @@ def digests(draw: st.DrawFn, base: Extract) -> Extract:
             )
         ),
         streams=Streams(wide(streams, STREAM_FIELDS)),
-        unit_stream=draw(hnp.arrays(np.int16, units, elements=st.integers(0, streams - 1))),
-        unit_seq=draw(hnp.arrays(np.int32, units)),
-        unit_sig=draw(hnp.arrays(np.int64, units)),
-        unit_created=draw(hnp.arrays(np.int64, units)),
-        unit_flags=draw(hnp.arrays(np.uint8, units)),
-        unit_wait_us=draw(hnp.arrays(np.int32, units)),
+        history=OpenHistory(
+            Past(
+                draw(hnp.arrays(np.int16, units, elements=st.integers(0, streams - 1))),
+                *(draw(hnp.arrays(dtype, units)) for dtype in (np.int32, np.int64, np.int64)),
+                *(draw(hnp.arrays(dtype, units)) for dtype in (np.uint8, np.int32)),
+            )
+        ),
         pending=Units(open_units),
         members=Members(inside),
         last_unit=None if last is None else Unit._make(last),
@@ -137,11 +141,14 @@ def digests(draw: st.DrawFn, base: Extract) -> Extract:
 @given(data=st.data())
 def test_any_digest_comes_back(dump: Extract, data: st.DataObject) -> None:
     one = data.draw(digests(dump))
-    found = unpack(pack(one))
-    assert same(replace(found, operations=dict(found.operations)), one)
-    for array in (found.digests[0].unit_created, found.digests[0].unit_flags):
-        assert array.flags.writeable  # arrays that are not would be compiled for once more
-        assert array.flags.aligned
+    for compact in (False, True):
+        found = unpack(pack(one, compact=compact))
+        assert same(replace(found, operations=dict(found.operations)), one)
+        assert found.digests[0].history.any_finished == one.digests[0].history.any_finished
+        for array in found.digests[0].history.read():
+            assert array.flags.writeable  # arrays that are not would be compiled for once more
+            assert array.flags.aligned
+    assert same(packed(one.digests[0].history.read()), one.digests[0].history)
 
 
 @settings(deadline=None)
@@ -245,7 +252,7 @@ def test_whatever_stands_in_a_whole_frame_is_an_extract_or_damage(
 
 @pytest.mark.parametrize(
     ("column", "value"),
-    [("unit_stream", 99), ("unit_stream", -1), ("pending", 99), ("pending", -1), ("last", 99)],
+    [("stream", 99), ("stream", -1), ("pending", 99), ("pending", -1), ("last", 99)],
 )
 def test_an_index_that_leads_out_of_its_array_is_damage(
     dump: Extract, column: str, value: int
@@ -259,11 +266,13 @@ def test_an_index_that_leads_out_of_its_array_is_damage(
         units.stream[0] = value
         bad = replace(digest, pending=units)
     else:
-        streams = digest.unit_stream.copy()
+        past = digest.history.read()
+        streams = past.stream.copy()
         streams[0] = value
-        bad = replace(digest, unit_stream=streams)
-    with pytest.raises(Corrupt, match="does not have"):
-        unpack(pack(replace(dump, digests=(bad,))))
+        bad = replace(digest, history=OpenHistory(past._replace(stream=streams)))
+    for compact in (False, True):
+        with pytest.raises(Corrupt, match="does not have"):
+            unpack(pack(replace(dump, digests=(bad,)), compact=compact))
 
 
 def test_a_frame_that_declares_more_than_it_holds_allocates_nothing(dump: Extract) -> None:
@@ -277,4 +286,4 @@ def test_a_frame_that_declares_more_than_it_holds_allocates_nothing(dump: Extrac
 
 def test_a_later_version_is_named_as_unknown() -> None:
     with pytest.raises(Corrupt, match="known version"):
-        unpack(b"TRX\x03" + pack(Extract("a", 1))[4:])
+        unpack(b"TRX\x04" + pack(Extract("a", 1))[4:])

@@ -182,6 +182,8 @@ def differences(one: RankDigest, other: RankDigest, *ignored: str) -> list[str]:
         if field.name == "streams":
             # The first two columns are places in this file's table of strings.
             a, b = a.values[:, rd.S_PG_ID :], b.values[:, rd.S_PG_ID :]
+        elif field.name == "history":
+            a, b = [[column.tolist() for column in history.read()] for history in (a, b)]
         same = np.array_equal(a, b) if isinstance(a, np.ndarray) else a == b
         if not same and field.name not in ("artifact", *ignored):
             found.append(f"{field.name}: {a!r} is not {b!r}")

@@ -100,8 +100,8 @@ def test_the_json_that_pytorch_wrote_agrees_with_its_pickle() -> None:
     assert one.groups == other.groups
     assert one.version == other.version == "2.10"
     assert one.num_entries == other.num_entries
-    assert np.array_equal(one.unit_sig, other.unit_sig)
-    assert np.array_equal(one.unit_created, other.unit_created)
+    assert np.array_equal(one.history.read().sig, other.history.read().sig)
+    assert np.array_equal(one.history.read().created, other.history.read().created)
 
 
 @settings(max_examples=150, deadline=None)
@@ -243,7 +243,7 @@ def test_a_dump_of_any_version_says_where_its_rank_stands(version: str | None) -
 
     assert digest.version == version
     assert digest.num_entries == 3
-    assert digest.unit_seq.tolist() == [1, 1, 2]
+    assert digest.history.read().seq.tolist() == [1, 1, 2]
     assert digest.pending_total == 1
     assert len(digest.stream_names) == 2
     assert digest.first_created_ns == BORN
@@ -346,10 +346,10 @@ def test_a_coalesced_block_is_one_operation(p2p: bool, done: bool) -> None:
     digest = decode(pickle.dumps(recorder.value(), 2))
 
     assert digest.num_entries == 5
-    assert len(digest.unit_seq) == 2
+    assert len(digest.history) == 2
     assert digest.pending_total == (0 if done else 1)
     assert not digest.block_open
-    flags = int(digest.unit_flags[-1])
+    flags = int(digest.history.read().flags[-1])
     assert bool(flags & rd.P2P) == p2p
     assert flags & rd.COALESCED
     if p2p and not done:
@@ -366,7 +366,7 @@ def test_a_block_without_its_closer_was_being_built(p2p: bool) -> None:
     digest = decode(pickle.dumps(recorder.value(), 2))
 
     assert digest.block_open
-    assert len(digest.unit_seq) == 1
+    assert len(digest.history) == 1
 
 
 def test_a_closer_whose_members_have_left_the_ring_stands_alone() -> None:
@@ -378,8 +378,8 @@ def test_a_closer_whose_members_have_left_the_ring_stands_alone() -> None:
 
     digest = decode(pickle.dumps(value, 2))
 
-    assert len(digest.unit_seq) == 2
-    assert int(digest.unit_flags[0]) & rd.P2P
+    assert len(digest.history) == 2
+    assert int(digest.history.read().flags[0]) & rd.P2P
 
 
 # Refusals in words.

@@ -163,4 +163,4 @@ def test_an_entry_that_was_being_written_leaves_no_value_behind() -> None:
         digest = decode(head + first + second[:at])
 
         assert digest.num_entries == 1
-        assert digest.unit_seq.tolist() == [1]
+        assert digest.history.read().seq.tolist() == [1]

@@ -149,11 +149,11 @@ def unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
     those before: groups of one kind serve different layers, so that siblings alone prove little.
     """
     index = case.snapshot.index_of[rank]
-    digest = case.snapshot.digests[index]
+    units = case.snapshot.digests[index].history.read()
     streams = case.snapshot.group_streams(index, place.group)
-    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & P2P) == 0)
-    ours &= digest.unit_seq < place.seq
-    past = digest.unit_sig[ours][np.argsort(digest.unit_seq[ours], kind="stable")].tolist()
+    ours = np.isin(units.stream, streams) & ((units.flags & P2P) == 0)
+    ours &= units.seq < place.seq
+    past = units.sig[ours][np.argsort(units.seq[ours], kind="stable")].tolist()
     now = case.snapshot.signature(rank, place.group, place.seq)
     context = past[-CONTEXT:]
     followers = [
@@ -165,6 +165,6 @@ def unprecedented(case: Case, rank: int, place: WaitPlace) -> bool:
 def first_of_group(case: Case, rank: int, place: WaitPlace) -> bool:
     """Whether a rank that has long been at work stands in the first operation of a group."""
     digest = case.snapshot.digest_of(rank)
-    if digest is None or place.seq != 1 or len(digest.unit_seq) < MATURE:
+    if digest is None or place.seq != 1 or len(digest.history) < MATURE:
         return False
     return all(sig is None for sig in before(case, rank, place.group, place.seq))

@@ -160,17 +160,17 @@ def odd_ranks(case: Case, place: WaitPlace, keys: dict[int, str]) -> OddRanks:
 def novel(case: Case, place: WaitPlace, rank: int) -> bool:
     """Whether the rank issued an operation of this form for the first time in its record."""
     index = case.snapshot.index_of[rank]
-    digest = case.snapshot.digests[index]
+    past = case.snapshot.digests[index].history.read()
     signature = case.snapshot.signature(rank, place.group, place.seq)
     described = case.snapshot.describe(signature)
     streams = case.snapshot.group_streams(index, place.group)
-    before = np.isin(digest.unit_stream, streams) & (digest.unit_seq < place.seq)
-    if np.count_nonzero(before) < 2 or (digest.unit_sig[before] == signature).any():
+    before = np.isin(past.stream, streams) & (past.seq < place.seq)
+    if np.count_nonzero(before) < 2 or (past.sig[before] == signature).any():
         return False
     if described is None or not described.uneven:
         return True
     # The sizes of such an operation change from step to step, and its signature with them.
-    return not (digest.unit_flags[before] & UNEVEN).any()
+    return not (past.flags[before] & UNEVEN).any()
 
 
 def known_form(case: Case, signature: int | None) -> Form | None:

@@ -147,20 +147,20 @@ def unlike_count(case: Case, rank: int, number: int, member: int) -> bool:
 
 def last_finished(case: Case, rank: int, number: int) -> int:
     """The number of a rank's last finished send/recv: all before the one it is stuck in."""
-    digest = case.snapshot.digests[case.snapshot.index_of[rank]]
+    past = case.snapshot.digests[case.snapshot.index_of[rank]].history.read()
     streams = case.snapshot.group_streams(case.snapshot.index_of[rank], number)
     done = P2P | FINISHED
-    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & done) == done)
-    return int(digest.unit_seq[ours].max(initial=-1))
+    ours = np.isin(past.stream, streams) & ((past.flags & done) == done)
+    return int(past.seq[ours].max(initial=-1))
 
 
 def newest_blocks(case: Case, rank: int, number: int) -> dict[int, int]:
     """p2p sequence number -> signature of the newest send/recv of a rank in one group."""
     index = case.snapshot.index_of[rank]
-    digest = case.snapshot.digests[index]
+    past = case.snapshot.digests[index].history.read()
     streams = case.snapshot.group_streams(index, number)
-    ours = np.isin(digest.unit_stream, streams) & ((digest.unit_flags & P2P) != 0)
-    seqs, sigs = digest.unit_seq[ours][-NEWEST:], digest.unit_sig[ours][-NEWEST:]
+    ours = np.isin(past.stream, streams) & ((past.flags & P2P) != 0)
+    seqs, sigs = past.seq[ours][-NEWEST:], past.sig[ours][-NEWEST:]
     return dict(zip(seqs.tolist(), sigs.tolist(), strict=True))
 
 
@@ -169,11 +169,11 @@ def block_at(case: Case, rank: int, number: int, seq: int) -> int | None:
     index = case.snapshot.index_of.get(rank)
     if index is None:
         return None
-    digest = case.snapshot.digests[index]
+    past = case.snapshot.digests[index].history.read()
     streams = case.snapshot.group_streams(index, number)
-    hit = np.isin(digest.unit_stream, streams) & (digest.unit_seq == seq)
-    hit &= (digest.unit_flags & P2P) != 0
-    return int(digest.unit_sig[np.argmax(hit)]) if hit.any() else None
+    hit = np.isin(past.stream, streams) & (past.seq == seq)
+    hit &= (past.flags & P2P) != 0
+    return int(past.sig[np.argmax(hit)]) if hit.any() else None
 
 
 def novel_block(case: Case, rank: int) -> bool:
@@ -185,9 +185,10 @@ def novel_block(case: Case, rank: int) -> bool:
     if digest.partial is not None:
         return False
     unit = digest.pending[stuck.row]
-    past = (digest.unit_stream == unit.stream) & ((digest.unit_flags & P2P) != 0)
-    past &= (digest.unit_flags & FINISHED) != 0
-    earlier = digest.unit_sig[past]
+    past = digest.history.read()
+    over = (past.stream == unit.stream) & ((past.flags & P2P) != 0)
+    over &= (past.flags & FINISHED) != 0
+    earlier = past.sig[over]
     return len(earlier) >= 2 and not bool((earlier == unit.sig).any())
 
 

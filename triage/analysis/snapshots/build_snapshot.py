@@ -11,7 +11,6 @@ from triage.analysis.snapshots.stuck import break_gloo, prefer_shared_places, st
 from triage.domain.arrays import Flags
 from triage.domain.job import Job
 from triage.domain.rank_digest import (
-    FINISHED,
     MISSING,
     Counters,
     OpDescription,
@@ -262,7 +261,7 @@ def leave_out_finished(digests: Sequence[RankDigest]) -> bool:
     if any(digest.gaps for digest in whole):
         return True
     begun = {digest.num_entries for digest in whole if digest.first_record_id > 0}
-    if not begun or any(((digest.unit_flags & FINISHED) != 0).any() for digest in whole):
+    if not begun or any(digest.history.any_finished for digest in whole):
         return False
     most = max(digest.num_entries for digest in whole)
     return min(begun) < most or most < LEAST_RING

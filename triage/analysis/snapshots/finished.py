@@ -59,22 +59,23 @@ def finished_operations(snapshot: Snapshot) -> FinishedOperations:
     )
     parts: list[tuple[NDArray[Any], ...]] = []
     for index, digest in enumerate(snapshot.digests):
-        if int(snapshot.ranks[index]) in snapshot.apart or not len(digest.unit_seq):
+        if int(snapshot.ranks[index]) in snapshot.apart or not len(digest.history):
             continue
         table = np.array([*snapshot.membership.stream_groups[index], -1], np.int64)
-        group = table[digest.unit_stream[-keep:]]
-        flags = digest.unit_flags[-keep:]
-        created = digest.unit_created[-keep:]
+        past = digest.history.read()
+        group = table[past.stream[-keep:]]
+        flags = past.flags[-keep:]
+        created = past.created[-keep:]
         good = (group >= 0) & ((flags & FINISHED) != 0) & (created != MISSING)
         first = np.ones(len(good), np.bool_)
         first[1:] = ~good[:-1]
-        wait = digest.unit_wait_us[-keep:].astype(np.float64) * 1e3
+        wait = past.wait_us[-keep:].astype(np.float64) * 1e3
         completed = np.where(wait >= 0, created + wait, np.nan)
         parts.append(
             (
                 np.full(int(good.sum()), index, np.int64),
                 group[good],
-                digest.unit_seq[-keep:][good].astype(np.int64),
+                past.seq[-keep:][good].astype(np.int64),
                 created[good].astype(np.float64),
                 completed[good],
                 (flags[good] & P2P) != 0,

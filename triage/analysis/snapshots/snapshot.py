@@ -114,13 +114,10 @@ class Snapshot:
             hit = (pending.stream == stream) & (pending.seq == seq) & ((pending.flags & P2P) == 0)
             if hit.any():
                 return int(pending.sig[np.argmax(hit)])
-            past = (
-                (digest.unit_stream == stream)
-                & (digest.unit_seq == seq)
-                & ((digest.unit_flags & P2P) == 0)
-            )
-            if past.any():
-                return int(digest.unit_sig[np.argmax(past)])
+            past = digest.history.read()
+            hit = (past.stream == stream) & (past.seq == seq) & ((past.flags & P2P) == 0)
+            if hit.any():
+                return int(past.sig[np.argmax(hit)])
         return None
 
     def describe(self, sig: int | None) -> OpDescription | None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from triage.analysis.snapshots.snapshot import NOTHING, Snapshot, Stuck
-from triage.domain.rank_digest import FINISHED, P2P, RankDigest
+from triage.domain.rank_digest import P2P, RankDigest
 
 __all__ = ["break_gloo", "prefer_shared_places", "stuck_in"]
 
@@ -40,9 +40,8 @@ def all_unfinished(digest: RankDigest, capacity: int) -> bool:
     """Whether the ring has wrapped and holds nothing that is finished: then what the
     rank is stuck in may have left it, and the counters know better.
     """
-    done = (digest.unit_flags & FINISHED) != 0
     wrapped = digest.first_record_id > 0 and digest.num_entries == capacity
-    return wrapped and not digest.eventless and not done.any()
+    return wrapped and not digest.eventless and not digest.history.any_finished
 
 
 def everyone_is_through(snapshot: Snapshot, group: int, seq: int, *, p2p: bool) -> bool:

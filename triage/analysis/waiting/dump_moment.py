@@ -51,21 +51,22 @@ class DumpMoment:
 def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | None:
     """The moment of a dump, as the rank's own record tells it; None where nothing does."""
     started = int(digest.pending.started[0]) if waits and len(digest.pending) else MISSING
-    fresh = (digest.unit_flags & (FINISHED | RETIRED_BIT)) == FINISHED
+    past = digest.history.read()
+    fresh = (past.flags & (FINISHED | RETIRED_BIT)) == FINISHED
     # Where nothing was ever retired there is no watchdog that looks.
-    fresh &= digest.unit_wait_us >= 0
-    noticed = bool(fresh.any()) and bool((digest.unit_flags & RETIRED_BIT).any())
+    fresh &= past.wait_us >= 0
+    noticed = bool(fresh.any()) and bool((past.flags & RETIRED_BIT).any())
     if started == MISSING and not noticed:
         return None
     # What the dump itself noticed had ended at any time before.
-    done = (digest.unit_flags & (FINISHED | RETIRED_BIT)) == FINISHED | RETIRED_BIT
-    done &= digest.unit_wait_us >= 0
-    ends = digest.unit_created[done] + digest.unit_wait_us[done].astype(np.int64) * 1000
+    done = (past.flags & (FINISHED | RETIRED_BIT)) == FINISHED | RETIRED_BIT
+    done &= past.wait_us >= 0
+    ends = past.created[done] + past.wait_us[done].astype(np.int64) * 1000
     pause = int(np.diff(np.sort(ends)).max(initial=0)) if len(ends) > 1 else 0
     pause = max(pause, digest.max_gap_ns)
     if noticed:
-        issued = digest.unit_created[fresh]
-        pulled = int((issued + digest.unit_wait_us[fresh].astype(np.int64) * 1000).max())
+        issued = past.created[fresh]
+        pulled = int((issued + past.wait_us[fresh].astype(np.int64) * 1000).max())
         noticed = pulled - int(issued.max()) < max(MAX_AHEAD_NS, PAUSES * pause)
     if started == MISSING and not noticed:
         return None
@@ -74,7 +75,7 @@ def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | N
     if not waits or not len(digest.pending):
         return DumpMoment(rank, 0, pause, ended=True) if noticed else None
     oldest = digest.pending[0]
-    stream = digest.unit_stream[done] == oldest.stream
+    stream = past.stream[done] == oldest.stream
     beside = pulled - max(int(oldest.created), int(ends[stream].max(initial=0)))
     last = int(ends.max(initial=0))
     quiet = 0 if noticed else pulled - max(int(oldest.created), last)

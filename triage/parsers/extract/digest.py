@@ -1,17 +1,13 @@
 """A rank's digest as bytes: a list for the JSON header, and its arrays.
 
-Times are stored as differences, and by planes of bytes: most of it is then zeros, and
-compresses to nothing. What many ranks
-repeat (a group with its ranks, a stack, the description of an operation) is one text
-in the header, so that reading sixteen thousand of them makes each value once.
+What many ranks repeat (a group with its ranks, a stack, the description of an operation) is one
+text in the header, so that reading sixteen thousand of them makes each value once.
 """
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Final, TypeVar
 
-import numpy as np
 import zstandard
-from numpy.typing import NDArray
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.rank_digest import (
@@ -23,18 +19,28 @@ from triage.domain.rank_digest import (
     Counters,
     Frame,
     GroupRow,
+    History,
     Members,
     OpDescription,
+    OpenHistory,
     RankDigest,
     Streams,
     Unit,
     Units,
 )
 from triage.errors import Corrupt
+from triage.parsers.extract.arrays import WIDE, Array, Arrays, little
+from triage.parsers.extract.history import (
+    OPEN_HISTORIES,
+    PackedHistory,
+    compact_parts,
+    packed,
+    past_from,
+    plain_parts,
+)
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
 __all__ = [
-    "Arrays",
     "Interned",
     "arrays_of",
     "digest_from",
@@ -44,12 +50,9 @@ __all__ = [
 ]
 
 Value = TypeVar("Value")
-Array = NDArray[Any]
-
 # Ranks of all different groups of an incident: a few times as many as it has. A damaged header
 # must not ask for more than this.
 MAX_LISTED: Final = 16 << 20
-BYTE, SHORT, WORD, WIDE = (np.dtype(name) for name in ("<u1", "<i2", "<i4", "<i8"))
 SCALARS: Final = (
     "artifact", "rank", "version", "comm_lib", "pending_total", "num_entries",
     "first_record_id", "gaps", "first_created_ns", "last_created_ns", "last_stamp_ns",
@@ -64,6 +67,7 @@ class Interned:
         self.known: dict[tuple[str, object], Any] = {}
         self.texts: dict[Any, Any] = {}
         self.listed = 0
+        self.digests = 0
         self.zstd = zstandard.ZstdDecompressor()
 
     def get(self, kind: str, key: object, make: Callable[[], Value]) -> Value:
@@ -89,7 +93,7 @@ def digest_header(digest: RankDigest) -> list[Any]:
         None if digest.last_unit is None else list(digest.last_unit),
         text_of([[one.name, one.filename, one.line] for one in digest.stack]),
         list(digest.notes),
-        [len(digest.streams), len(digest.unit_seq), len(digest.pending), len(digest.members)],
+        [len(digest.streams), len(digest.history), len(digest.pending), len(digest.members)],
     ]
 
 
@@ -132,72 +136,20 @@ def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
     return tuple(found)
 
 
-def arrays_of(digest: RankDigest) -> Iterator[bytes]:
+def arrays_of(digest: RankDigest, *, compact: bool) -> Iterator[bytes]:
     """The arrays, little-endian, in the order in which :func:`digest_from` takes them."""
+    past = digest.history.read()
     yield little(digest.streams.values).tobytes()
-    yield little(digest.unit_stream).tobytes()
-    yield little(digest.unit_seq).tobytes()
-    yield little(digest.unit_sig).tobytes()
-    yield planes(differences(digest.unit_created))
-    yield little(digest.unit_flags).tobytes()
-    yield planes(digest.unit_wait_us)
+    yield from compact_parts(past) if compact else plain_parts(past)
     yield little(digest.pending.values).tobytes()
     yield little(digest.members.values).tobytes()
 
 
-def little(values: Array) -> Array:
-    return np.ascontiguousarray(values, values.dtype.newbyteorder("<"))
-
-
-def planes(values: Array) -> bytes:
-    """The lowest bytes of all numbers, then the next ones."""
-    return little(values).view(np.uint8).reshape(-1, values.itemsize).T.tobytes()
-
-
-def differences(values: Array) -> Array:
-    """Each number less the one before; both directions wrap, so nothing is lost."""
-    found = values.copy()
-    found[1:] -= values[:-1]
-    return found
-
-
-class Arrays:
-    """The arrays of an extract, taken one behind the other."""
-
-    def __init__(self, data: bytes, offset: int) -> None:
-        self.data = data
-        self.offset = offset
-
-    def take(self, dtype: np.dtype[Any], count: int, columns: int = 1) -> Array:
-        """The next array; a copy, since the compiled code wants it writable and aligned."""
-        size = self.room(count * columns * dtype.itemsize)
-        flat = np.frombuffer(self.data, dtype, count * columns, self.offset).copy()
-        self.offset += size
-        return flat.reshape(count, columns) if columns > 1 else flat
-
-    def take_planes(self, dtype: np.dtype[Any], count: int) -> Array:
-        """The next array, stored by :func:`planes`."""
-        size = self.room(count * dtype.itemsize)
-        raw = np.frombuffer(self.data, np.uint8, size, self.offset)
-        self.offset += size
-        # A copy in any case: the transposed bytes of a single number are still the ones given.
-        own = np.array(raw.reshape(dtype.itemsize, count).T, order="C", copy=True)
-        return own.view(dtype).reshape(-1)
-
-    def bytes(self, length: int) -> bytes:
-        """The next bytes as they are."""
-        self.offset += self.room(length)
-        return self.data[self.offset - length : self.offset]
-
-    def room(self, length: int) -> int:
-        """``length``, where so many bytes are left."""
-        if length < 0 or self.offset + length > len(self.data):
-            raise Corrupt("a stored extract ends too early", offset=self.offset)
-        return length
-
-
-def digest_from(header: Any, arrays: Arrays, interned: Interned) -> RankDigest:
-    """The digest of a header and its arrays.
+def digest_from(
+    header: Any, arrays: Arrays, interned: Interned, *, compact: bool, frame: bytes | None
+) -> RankDigest:
+    """The digest of a header and its arrays. With ``frame``, the zstd frame that the arrays came
+    from, the history stays packed in it.
 
     Raises :class:`Corrupt`, also where an index leads out of its array: the compiled code that
     reads digests does not look. ValueError, TypeError and KeyError mean a damaged header.
@@ -205,22 +157,23 @@ def digest_from(header: Any, arrays: Arrays, interned: Interned) -> RankDigest:
     scalars, groups, counters, names, last, stack, notes, counts = header
     num_streams, num_units, num_pending, num_members = counts
     streams = arrays.take(WIDE, num_streams, STREAM_FIELDS)
-    unit_stream = arrays.take(SHORT, num_units)
-    unit_seq = arrays.take(WORD, num_units)
-    unit_sig = arrays.take(WIDE, num_units)
-    unit_created = arrays.take_planes(WIDE, num_units)
-    np.cumsum(unit_created, out=unit_created)
-    unit_flags = arrays.take(BYTE, num_units)
-    unit_wait_us = arrays.take_planes(WORD, num_units)
+    began = arrays.offset
+    past = past_from(arrays, num_units, compact=compact)
+    within(past.stream, num_streams)
     pending = arrays.take(WIDE, num_pending, UNIT_FIELDS)
     members = arrays.take(WIDE, num_members, MEMBER_FIELDS)
-    within(unit_stream, num_streams)
     within(pending[:, U_STREAM], num_streams)
     within(members[:, M_UNIT], num_pending)
     if last is not None and (len(last) != UNIT_FIELDS or not 0 <= last[U_STREAM] < num_streams):
         raise Corrupt("a stored digest points at a group that it does not have")
     if len(names) != num_streams:
         raise Corrupt("a stored digest names other groups than it has")
+    history: History = OpenHistory(past)
+    if frame is not None:
+        history = PackedHistory(frame, began, num_units, compact, past.any_finished)
+    elif interned.digests >= OPEN_HISTORIES:
+        history = packed(past)
+    interned.digests += 1
     return RankDigest(
         **dict(zip(SCALARS, scalars, strict=True)),
         groups=tuple([group_from(row, interned) for row in groups]),
@@ -229,12 +182,7 @@ def digest_from(header: Any, arrays: Arrays, interned: Interned) -> RankDigest:
             "names", tuple(map(tuple, names)), lambda: tuple((name, desc) for name, desc in names)
         ),
         streams=Streams(streams),
-        unit_stream=unit_stream,
-        unit_seq=unit_seq,
-        unit_sig=unit_sig,
-        unit_created=unit_created,
-        unit_flags=unit_flags,
-        unit_wait_us=unit_wait_us,
+        history=history,
         pending=Units(pending),
         members=Members(members),
         last_unit=None if last is None else Unit._make(last),

@@ -8,7 +8,8 @@
         the header: JSON
         the arrays of the digests, then the masks of the logs, then the cells of telemetry
 
-Version 1 knows no telemetry; what holds none is still written so. The checksum finds damage;
+Version 1 knows no telemetry; what holds none is still written so. Version 3 is version 2 with the
+operations of each digest in half the bytes: what a node sends. The checksum finds damage;
 the reader checks every index all the same, because compiled code that trusts them comes
 behind it.
 """
@@ -20,8 +21,8 @@ import zstandard
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.report import Refused
 from triage.errors import ArtifactError, Corrupt
+from triage.parsers.extract.arrays import Arrays
 from triage.parsers.extract.digest import (
-    Arrays,
     Interned,
     arrays_of,
     digest_from,
@@ -30,21 +31,32 @@ from triage.parsers.extract.digest import (
     operations_text,
 )
 from triage.parsers.extract.extract import Extract
+from triage.parsers.extract.history import PackedHistory
 from triage.parsers.extract.log import log_from, log_values, mask_bytes
 from triage.parsers.extract.telemetry import cell_bytes, telemetry_from, telemetry_values
 from triage.parsers.files.job_file import JobFile
 
-__all__ = ["Interned", "pack", "unpack"]
+__all__ = ["COMPACT", "Interned", "pack", "unpack"]
 
 MAGIC: Final = b"TRX\x01"
 WITH_TELEMETRY: Final = b"TRX\x02"
+COMPACT: Final = b"TRX\x03"
 LEVEL: Final = 1
+COMPACT_LEVEL: Final = 6
 # A log of 256 MiB that is evidence line by line comes down to a fraction of this.
 MAX_BYTES: Final = 1 << 30
 
 
-def pack(extract: Extract) -> bytes:
-    """The extract as bytes, compressed; the same extract gives the same bytes."""
+def pack(extract: Extract, *, compact: bool | None = None) -> bytes:
+    """The extract as bytes, compressed; the same extract gives the same bytes.
+
+    ``compact`` writes version 3, by default where a digest came as one.
+    """
+    if compact is None:
+        compact = any(
+            isinstance(one.history, PackedHistory) and one.history.compact
+            for one in extract.digests
+        )
     masks = [mask_bytes(log) for log in extract.logs]
     values = [
         extract.artifact,
@@ -59,15 +71,16 @@ def pack(extract: Extract) -> bytes:
         list(extract.foreign),
     ]
     cells = [cell_bytes(log.telemetry) for log in extract.logs]
-    magic = MAGIC
-    if any(log.telemetry is not None for log in extract.logs):
-        magic = WITH_TELEMETRY
+    magic = COMPACT if compact else MAGIC
+    if compact or any(log.telemetry is not None for log in extract.logs):
+        magic = COMPACT if compact else WITH_TELEMETRY
         values.append([telemetry_values(log.telemetry) for log in extract.logs])
         values.append([len(one) for one in cells])
     header = to_exact_json(values)
-    arrays = [part for digest in extract.digests for part in arrays_of(digest)]
+    arrays = [part for one in extract.digests for part in arrays_of(one, compact=compact)]
     plain = b"".join([len(header).to_bytes(4, "little"), header, *arrays, *masks, *cells])
-    return magic + zstandard.ZstdCompressor(level=LEVEL, write_checksum=True).compress(plain)
+    level = COMPACT_LEVEL if compact else LEVEL
+    return magic + zstandard.ZstdCompressor(level=level, write_checksum=True).compress(plain)
 
 
 def unpack(data: bytes, interned: Interned | None = None) -> Extract:
@@ -76,11 +89,11 @@ def unpack(data: bytes, interned: Interned | None = None) -> Extract:
     ``interned`` is shared by the extracts of one incident, so that what they repeat is kept
     once. Raises :class:`Corrupt` for damaged bytes and versions that are not known.
     """
-    if data[:4] not in (MAGIC, WITH_TELEMETRY):
+    if data[:4] not in (MAGIC, WITH_TELEMETRY, COMPACT):
         raise Corrupt("not a stored extract of a known version")
     try:
         interned = interned or Interned()
-        return extract_from(plain_of(data, interned), interned)
+        return extract_from(data, interned)
     except ArtifactError:
         raise
     except (ValueError, TypeError, KeyError, IndexError, OverflowError, AttributeError) as error:
@@ -96,7 +109,8 @@ def plain_of(data: bytes, interned: Interned) -> bytes:
         raise Corrupt(f"a stored extract cannot be unpacked: {error}") from error
 
 
-def extract_from(plain: bytes, interned: Interned) -> Extract:
+def extract_from(data: bytes, interned: Interned) -> Extract:
+    plain = plain_of(data, interned)
     begin = 4 + int.from_bytes(plain[:4], "little")
     (
         artifact,
@@ -112,7 +126,10 @@ def extract_from(plain: bytes, interned: Interned) -> Extract:
         *telemetry,
     ) = from_exact_json(plain[4:begin])
     arrays = Arrays(plain, begin)
-    read = [digest_from(one, arrays, interned) for one in digests]
+    # The frame of an archive holds many: it is not unpacked again for each of them.
+    frame = data[4:] if len(digests) == 1 else None
+    compact = data[:4] == COMPACT
+    read = [digest_from(one, arrays, interned, compact=compact, frame=frame) for one in digests]
     read_logs = [
         log_from(one, arrays.bytes(length), interned)
         for one, length in zip(logs, masks, strict=True)

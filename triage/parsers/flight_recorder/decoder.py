@@ -16,6 +16,8 @@ from triage.domain.rank_digest import (
     GroupRow,
     Members,
     OpDescription,
+    OpenHistory,
+    Past,
     RankDigest,
     Streams,
     Unit,
@@ -269,12 +271,7 @@ class Decoder:
                 for row in streams.tolist()
             ),
             streams=Streams(streams),
-            unit_stream=recent[:, rd.U_STREAM].astype(np.int16),
-            unit_seq=recent[:, rd.U_SEQ].astype(np.int32),
-            unit_sig=recent[:, rd.U_SIG].copy(),
-            unit_created=recent[:, rd.U_CREATED].copy(),
-            unit_flags=recent[:, rd.U_FLAGS].astype(np.uint8),
-            unit_wait_us=waits_us(recent),
+            history=OpenHistory(past_of(recent)),
             pending=Units(units[kept].copy()),
             members=Members(self.kept_members(kept)),
             pending_total=len(open_units),
@@ -506,6 +503,18 @@ class Decoder:
         """What was odd in a dump that was read all the same."""
         version = self.optional_text(self.walked[col.OUT_VERSION])
         return oddities(version, self.walked, self.reduced, self.scratch.out)
+
+
+def past_of(units: NDArray[np.int64]) -> Past:
+    """The columns of some units that are kept of all."""
+    return Past(
+        units[:, rd.U_STREAM].astype(np.int16),
+        units[:, rd.U_SEQ].astype(np.int32),
+        units[:, rd.U_SIG].copy(),
+        units[:, rd.U_CREATED].copy(),
+        units[:, rd.U_FLAGS].astype(np.uint8),
+        waits_us(units),
+    )
 
 
 def waits_us(units: NDArray[np.int64]) -> NDArray[np.int32]:

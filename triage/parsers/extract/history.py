@@ -1,0 +1,119 @@
+"""The newest operations of a rank as bytes, and a history that stays packed until it is asked.
+
+A history is nine tenths of a digest, and of most ranks nobody asks for it: in a hundred thousand
+ranks only the packed bytes find room.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import zstandard
+
+from triage.domain.rank_digest import Past
+from triage.parsers.extract.arrays import (
+    BYTE,
+    LENGTH,
+    SHORT,
+    WIDE,
+    WORD,
+    Arrays,
+    differences,
+    little,
+    planes,
+)
+
+__all__ = ["OPEN_HISTORIES", "PackedHistory", "compact_parts", "packed", "past_from", "plain_parts"]
+
+# A signature is one of a few dozen.
+FEW: Final = 256
+LEVEL: Final = 3
+# So many histories of one incident may lie open, of 30 KB each.
+OPEN_HISTORIES: Final = 4096
+
+
+def plain_parts(past: Past) -> Iterator[bytes]:
+    """The columns as version 1 of an extract stores them."""
+    yield little(past.stream).tobytes()
+    yield little(past.seq).tobytes()
+    yield little(past.sig).tobytes()
+    yield planes(differences(past.created))
+    yield little(past.flags).tobytes()
+    yield planes(past.wait_us)
+
+
+def compact_parts(past: Past) -> Iterator[bytes]:
+    """The columns in half the bytes: what follows in one process group follows closely.
+
+    Signatures are places in a table of them. Numbers and the ends of operations are differences
+    along their process group.
+    """
+    along = np.argsort(past.stream, kind="stable")
+    known, which = np.unique(past.sig, return_inverse=True)
+    yield len(known).to_bytes(LENGTH.itemsize, "little")
+    yield little(known).tobytes()
+    yield planes(which.astype(BYTE if len(known) < FEW else LENGTH))
+    yield little(past.stream).tobytes()
+    yield planes(differences(past.seq[along]))
+    yield planes(differences(past.created))
+    yield little(past.flags).tobytes()
+    yield planes(differences((past.created // 1000 + past.wait_us)[along]))
+
+
+def past_from(arrays: Arrays, count: int, *, compact: bool) -> Past:
+    """The columns of :func:`plain_parts` or :func:`compact_parts`; IndexError means damage."""
+    return compact_from(arrays, count) if compact else plain_from(arrays, count)
+
+
+def plain_from(arrays: Arrays, count: int) -> Past:
+    stream = arrays.take(SHORT, count)
+    seq = arrays.take(WORD, count)
+    sig = arrays.take(WIDE, count)
+    created = arrays.take_planes(WIDE, count)
+    np.cumsum(created, out=created)
+    return Past(
+        stream, seq, sig, created, arrays.take(BYTE, count), arrays.take_planes(WORD, count)
+    )
+
+
+def compact_from(arrays: Arrays, count: int) -> Past:
+    num_known = arrays.length()
+    known = arrays.take(WIDE, num_known)
+    sig = known[arrays.take_planes(BYTE if num_known < FEW else LENGTH, count)]
+    stream = arrays.take(SHORT, count)
+    along = np.argsort(stream, kind="stable")
+    seq = np.empty(count, WORD)
+    seq[along] = np.cumsum(arrays.take_planes(WORD, count), dtype=WORD)
+    created = arrays.take_planes(WIDE, count)
+    np.cumsum(created, out=created)
+    flags = arrays.take(BYTE, count)
+    ends = np.empty(count, WIDE)
+    ends[along] = np.cumsum(arrays.take_planes(WIDE, count), dtype=WIDE)
+    return Past(stream, seq, sig, created, flags, (ends - created // 1000).astype(WORD))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PackedHistory:
+    """``num_units`` operations from byte ``offset`` on of what the zstd frame ``frame`` holds."""
+
+    frame: bytes
+    offset: int
+    num_units: int
+    compact: bool
+    any_finished: bool
+
+    def __len__(self) -> int:
+        return self.num_units
+
+    def read(self) -> Past:
+        """The operations, unpacked anew at each call."""
+        plain = zstandard.ZstdDecompressor().decompress(self.frame)
+        return past_from(Arrays(plain, self.offset), self.num_units, compact=self.compact)
+
+
+def packed(past: Past) -> PackedHistory:
+    """The history of these operations, in some 4 KB for a thousand of them."""
+    plain = b"".join(compact_parts(past))
+    frame = zstandard.ZstdCompressor(level=LEVEL).compress(plain)
+    return PackedHistory(frame, 0, len(past.seq), compact=True, any_finished=past.any_finished)
