@@ -4,6 +4,7 @@ from models.api_key import ApiKey
 from models.artifact import Artifact
 from models.audit import Audit
 from models.base import Base
+from models.clock_mark import ClockMark
 from models.cluster import Cluster
 from models.delivery import Delivery
 from models.digest import Digest
@@ -38,6 +39,7 @@ __all__ = [
     "Artifact",
     "Audit",
     "Base",
+    "ClockMark",
     "Cluster",
     "Delivery",
     "Digest",

@@ -12,13 +12,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any, Final
 
 import structlog
 from celery import signals  # type: ignore[import-untyped]
 from celery.worker import state  # type: ignore[import-untyped]
 
+from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.services.context import Context
@@ -68,7 +69,7 @@ class ConsumerWatchdog:
         """Whether a message should have been received by now."""
         if state.active_requests or time.monotonic() - self.received_at < STALLED_AFTER_S:
             return False
-        before = datetime.now(UTC) - timedelta(seconds=STALLED_AFTER_S)
+        before = utc_now() - timedelta(seconds=STALLED_AFTER_S)
         try:
             with self.ctx.database.reading() as session:
                 overdue = any_due(session, before, self.kinds)

@@ -9,11 +9,11 @@ import time
 from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
 
+from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import Refusal
 from triage.queue.runner import Runner
@@ -93,7 +93,7 @@ class Dispatcher:
         with self.runner.database.reading() as session:
             # So many of a kind that stands first in line leave no row for another: all of it
             # is being done then, and the next look is at the others.
-            kinds = due(session, datetime.now(UTC), list(free), sum(free.values()))
+            kinds = due(session, utc_now(), list(free), sum(free.values()))
         if kinds:
             self.busy_until = time.monotonic() + BUSY_FOR_S
         for kind, number in Counter(kinds).items():

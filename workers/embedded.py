@@ -9,11 +9,11 @@ import os
 import signal
 import sys
 import threading
-from datetime import UTC, datetime
 from typing import Final
 
 import structlog
 
+from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.logging import configure_logging
@@ -54,7 +54,8 @@ class Embedded:
         if self.settings.embedded_database:
             # Alone on this database: whatever is held, a process held that is dead.
             with self.runner.database.writing() as session:
-                expire_owner(session, "", datetime.now(UTC))
+                expire_owner(session, "", utc_now())
+            self.dispatcher.sweeper.take_back()
         for name, loop in (("parent", self.listen), ("dispatcher", self.dispatcher.run)):
             threading.Thread(target=loop, name=name, daemon=True).start()
         log.info("embedded worker started", parsers=self.dispatcher.slots[WorkKind.PARSE])

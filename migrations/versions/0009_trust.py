@@ -121,9 +121,18 @@ def upgrade() -> None:
         sa.Column("num_incidents", sa.BigInteger(), nullable=False),
         sa.PrimaryKeyConstraint("key_id", "day", name=op.f("pk_key_usage")),
     )
+    op.create_table(
+        "clock_mark",
+        sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
+        sa.Column("seen_at", models.base.UtcTime(timezone=True), nullable=False),
+        time("doubted_at"),
+        text("doubt"),
+        sa.PrimaryKeyConstraint("id", name=op.f("pk_clock_mark")),
+    )
 
 
 def downgrade() -> None:
+    op.drop_table("clock_mark")
     for table in ("key_usage", "erasure", "unreferenced_blob", "incident_facts", "installation"):
         op.drop_table(table)
     for table, indexed in INDEXES.items():

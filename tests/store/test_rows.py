@@ -27,7 +27,7 @@ from triage.store.uploads.evidence import Reading
 from triage.store.views import KeyView, ResolutionView
 from triage.store.work import counts
 from triage.store.work import table as work
-from triage.store.work.worker_activity import database_time, heard
+from triage.store.work.worker_activity import heard
 
 HOUR = timedelta(hours=1)
 
@@ -348,7 +348,6 @@ def test_counts_say_how_long_work_waits(database, unique, opened):
         said = heard(session, NOW)
         assert (said.running, said.owners, said.last_at) == (1, ("me",), NOW)
         assert heard(session, NOW + HOUR).running == 0
-        assert (database_time(session) is None) == database.sqlite
 
 
 def test_acts_are_listed_newest_first(database, unique):

@@ -12,6 +12,7 @@ from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.errors import TriageError
+from triage.store.database.clock import follow_database
 from triage.store.database.engine import Database
 from triage.store.views import WorkView
 from triage.store.work import table
@@ -81,9 +82,10 @@ class Lease:
 
     def _renew(self) -> None:
         while not self.ended.wait(self.lease_s / RENEWALS):
-            until = utc_now() + timedelta(seconds=self.lease_s)
             try:
                 with self.claim.database.writing() as session:
+                    follow_database(session)
+                    until = utc_now() + timedelta(seconds=self.lease_s)
                     kept = [
                         table.renew(session, row.id, self.claim.owner, until)
                         for row in self.claim.rows

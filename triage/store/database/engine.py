@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.settings import Settings
+from triage.store.database.clock import follow_connection
 from triage.store.database.troubles import refusal_of
 from triage.store.private_files import private_file, private_folder
 
@@ -134,6 +135,7 @@ def open_database(settings: Settings) -> Database:
         pool_pre_ping=True,
         connect_args={"connect_timeout": 5, "application_name": "nccl-triage"},
     )
+    event.listen(engine, "connect", follow_connection)
     return Database(engine)
 
 

@@ -1,7 +1,7 @@
-"""What the table of work tells about those who do it, and the database about the time."""
+"""What the table of work tells about those who do it."""
 
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from sqlalchemy import func, select
 from sqlalchemy.orm import Session
@@ -9,7 +9,7 @@ from sqlalchemy.orm import Session
 from models import Work
 from triage.domain.states import WorkState
 
-__all__ = ["WorkerActivity", "database_time", "heard"]
+__all__ = ["WorkerActivity", "heard"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,11 +36,3 @@ def heard(session: Session, now: datetime) -> WorkerActivity:
     return WorkerActivity(
         sum(number for _, number in held), tuple(sorted(str(owner) for owner, _ in held)), last
     )
-
-
-def database_time(session: Session) -> datetime | None:
-    """The time of the database's machine; None where it is this one (SQLite)."""
-    if session.get_bind().dialect.name == "sqlite":
-        return None
-    at = session.scalar(select(func.clock_timestamp()))
-    return at.astimezone(UTC) if isinstance(at, datetime) else None

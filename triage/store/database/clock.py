@@ -1,0 +1,119 @@
+"""Whose time it is, and whether it may be believed.
+
+PostgreSQL's time is followed by all processes (:mod:`triage.clock`); SQLite has this machine's.
+Either may be set wrong. A mark in the database goes along with the time: where time has jumped,
+by a clock that was set or by a service that was off, nothing may be deleted by age for some days.
+"""
+
+from contextlib import suppress
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import func, select
+from sqlalchemy.orm import Session
+
+from models import ClockMark, Incident, Work
+from triage.clock import follow, steady_s, utc_now
+from triage.store.database.row_locks import lock_rows
+from triage.store.database.upsert import insert_or_none
+
+__all__ = ["clock_doubt", "database_time", "follow_connection", "follow_database", "watch_clock"]
+
+# An answer that took longer says too little about the moment at which it was made.
+LONGEST_ROUND_S: Final = 2.0
+# Clocks of machines that take turns at one database differ by so much.
+BACK: Final = timedelta(minutes=5)
+# Nobody runs a service that is off for longer without knowing it.
+GAP: Final = timedelta(days=2)
+# As long as people take to see the warning and set a clock right.
+DOUBT: Final = timedelta(days=3)
+ONLY: Final = 1
+
+
+def database_time(session: Session) -> datetime:
+    """The time of the database's machine; with SQLite it is this one."""
+    if session.get_bind().dialect.name == "sqlite":
+        return utc_now()
+    at = session.scalar(select(func.clock_timestamp()))
+    return at.astimezone(UTC) if isinstance(at, datetime) else utc_now()
+
+
+def follow_database(session: Session) -> None:
+    """Have this process go by the database's time, as it is now; SQLite changes nothing."""
+    if session.get_bind().dialect.name != "sqlite":
+        before = steady_s()
+        keep(database_time(session), before, steady_s())
+
+
+def follow_connection(connection: Any, record: object) -> None:  # noqa: ANN401, ARG001
+    """As :func:`follow_database`, for a connection of PostgreSQL that was just made."""
+    with suppress(connection_error()):  # it has just been made, and is lost again
+        before = steady_s()
+        at = connection.execute("SELECT clock_timestamp()").fetchone()[0]
+        keep(at.astimezone(UTC), before, steady_s())
+        connection.rollback()
+
+
+def connection_error() -> type[Exception]:
+    from psycopg import Error
+
+    return Error
+
+
+def keep(there: datetime, before_s: float, after_s: float) -> None:
+    if after_s - before_s <= LONGEST_ROUND_S:
+        follow(there, (before_s + after_s) / 2)
+
+
+def watch_clock(session: Session, now: datetime) -> str | None:
+    """Move the mark along with the time; why nothing may be deleted by age now, or None.
+
+    To be called now and then, and before anything is deleted by age.
+    """
+    mark = lock_rows(session, select(ClockMark)).one_or_none()
+    if mark is None:
+        first = {"id": ONLY, "seen_at": newest(session) or now}
+        insert_or_none(session, ClockMark, first, ClockMark.id)
+        mark = lock_rows(session, select(ClockMark)).one()
+    jump = jumped(mark.seen_at, now)
+    if jump:
+        mark.doubted_at, mark.doubt = now, jump
+    mark.seen_at = now
+    return doubt_of(mark, now)
+
+
+def clock_doubt(session: Session, now: datetime) -> str | None:
+    """As :func:`watch_clock`, and nothing is written."""
+    mark = session.scalar(select(ClockMark))
+    if mark is None:
+        return None
+    return said(jumped(mark.seen_at, now), now) or doubt_of(mark, now)
+
+
+def newest(session: Session) -> datetime | None:
+    """When anybody last wrote something, of a database whose time nobody has watched yet."""
+    found = [session.scalar(select(func.max(one.updated_at))) for one in (Work, Incident)]
+    return max((at for at in found if at is not None), default=None)
+
+
+def jumped(seen_at: datetime, now: datetime) -> str | None:
+    if now < seen_at - BACK:
+        return f"the clock went back, from {seen_at:%Y-%m-%d %H:%M}Z to {now:%Y-%m-%d %H:%M}Z"
+    if now > seen_at + GAP:
+        return (
+            f"the clock shows {now:%Y-%m-%d %H:%M}Z, and the service last ran at"
+            f" {seen_at:%Y-%m-%d %H:%M}Z"
+        )
+    return None
+
+
+def doubt_of(mark: ClockMark, now: datetime) -> str | None:
+    if mark.doubted_at is None or now >= mark.doubted_at + DOUBT:
+        return None
+    return said(mark.doubt, mark.doubted_at)
+
+
+def said(jump: str | None, at: datetime) -> str | None:
+    if jump is None:
+        return None
+    return f"{jump}; nothing is deleted by age before {at + DOUBT:%Y-%m-%d %H:%M}Z"
