@@ -1,4 +1,4 @@
-"""Which installation this database belongs to."""
+"""Under which marks this database has written to its blob store."""
 
 from datetime import datetime
 
@@ -10,7 +10,11 @@ __all__ = ["Installation"]
 
 
 class Installation(Base):
-    """One row; the blob store holds the same id. What differs is somebody else's store."""
+    """One mark; the blob store holds the newest one. Another mark there is another database's.
+
+    A start and each round of the clean-up makes a new one, so that a copy of this database,
+    or an older state of it, does not know the mark that the store holds.
+    """
 
     __tablename__ = "installation"
 

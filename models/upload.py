@@ -14,7 +14,12 @@ class Upload(Base):
     """``blob_key`` is None once the bytes were pruned; ``key_id`` is the token that brought it."""
 
     __tablename__ = "upload"
-    __table_args__ = (Index(None, "incident_id"), Index(None, "created_at"), Index(None, "key_id"))
+    __table_args__ = (
+        Index(None, "incident_id"),
+        Index(None, "created_at"),
+        Index(None, "key_id"),
+        Index(None, "blob_key"),
+    )
 
     id: Mapped[str] = mapped_column(primary_key=True)
     incident_id: Mapped[str] = mapped_column(ForeignKey("incident.id", ondelete="CASCADE"))

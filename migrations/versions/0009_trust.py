@@ -57,11 +57,12 @@ def columns() -> dict[str, list[sa.Column[Any]]]:
     }  # fmt: skip
 
 
-INDEXES = {
-    "upload": ("key_id",),
-    "run": ("key_id",),
-    "audit": ("subject",),
-}
+INDEXES = (
+    ("upload", "key_id"),
+    ("upload", "blob_key"),
+    ("run", "key_id"),
+    ("audit", "subject"),
+)
 
 
 def upgrade() -> None:
@@ -69,8 +70,8 @@ def upgrade() -> None:
     for table, added in columns().items():
         for column in added:
             op.add_column(table, column)
-    for table, indexed in INDEXES.items():
-        op.create_index(f"ix_{table}_{'_'.join(indexed)}", table, list(indexed))
+    for table, indexed in INDEXES:
+        op.create_index(f"ix_{table}_{indexed}", table, [indexed])
 
     op.create_table(
         "installation",
@@ -99,6 +100,8 @@ def upgrade() -> None:
         "unreferenced_blob",
         sa.Column("blob_key", models.base.CleanText(), nullable=False),
         sa.Column("marked_at", models.base.UtcTime(timezone=True), nullable=False),
+        sa.Column("seen_at", models.base.UtcTime(timezone=True), nullable=False),
+        sa.Column("num_rounds", sa.Integer(), nullable=False),
         sa.PrimaryKeyConstraint("blob_key", name=op.f("pk_unreferenced_blob")),
     )
     op.create_table(
@@ -135,8 +138,8 @@ def downgrade() -> None:
     op.drop_table("clock_mark")
     for table in ("key_usage", "erasure", "unreferenced_blob", "incident_facts", "installation"):
         op.drop_table(table)
-    for table, indexed in INDEXES.items():
-        op.drop_index(f"ix_{table}_{'_'.join(indexed)}", table_name=table)
+    for table, indexed in INDEXES:
+        op.drop_index(f"ix_{table}_{indexed}", table_name=table)
     for table, added in columns().items():
         for column in added:
             op.drop_column(table, column.name)

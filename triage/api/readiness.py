@@ -17,6 +17,7 @@ from triage.domain.wire import UNSENT, SentAs, WireForm
 from triage.errors import TriageError
 from triage.queue.wakeups import CeleryWakeups
 from triage.services.context import Context
+from triage.services.retention.ownership import ADOPT, owner_of
 from triage.store.database.migrate import current_revision, head_revision
 from triage.store.work.counts import counts
 
@@ -91,9 +92,10 @@ class Readiness:
         return "ok", ""
 
     def blobs(self) -> tuple[str, str]:
-        """Whether bytes can be written."""
+        """Whether bytes can be written, and whether the store is ours alone."""
         self.ctx.blobs.check()
-        return "ok", ""
+        owner = owner_of(self.ctx)
+        return ("warn", f"{owner.words}: {ADOPT}") if owner.strangers else ("ok", "")
 
     def broker(self) -> tuple[str, str]:
         """Whether the last wake-up went through."""

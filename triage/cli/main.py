@@ -24,6 +24,7 @@ from triage.cli import (
     prune,
     serve,
     show,
+    store,
     token,
     watch,
     worker,
@@ -94,6 +95,7 @@ app.command(help=worker.SCHEDULER_HELP)(worker.scheduler)
 app.command(help=migrate.HELP)(migrate.migrate)
 app.add_typer(token.app, name="token", help=token.HELP)
 app.command(help=prune.HELP)(prune.prune)
+app.add_typer(store.app, name="store", help=store.HELP, short_help="Whose the blob store is.")
 app.command(help=doctor.HELP)(doctor.doctor)
 app.command(help=completion.HELP)(completion.completion)
 
@@ -132,7 +134,8 @@ def _run(arguments: list[str]) -> int:
     try:
         status = app(arguments, prog_name="triage", standalone_mode=False)
     except TriageError as error:
-        return _say(str(error), 2)
+        hint = getattr(error, "hint", "")
+        return _say(f"{error}: {hint}" if hint else str(error), 2)
     except (KeyboardInterrupt, typer.Abort):
         return _say("interrupted", 130)
     except SystemExit as error:

@@ -46,4 +46,6 @@ def prune(
         f"{'would remove' if dry_run else 'removed'} {gone.num_incidents} incidents,"
         f" {gone.num_uploads} blobs, {gone.stored_bytes / 1e6:.1f} MB"
     )
+    if gone.swept is not None and gone.swept.words:
+        typer.echo(f"{gone.swept.words}: `triage store sweep`", err=True)
     return 0

@@ -20,12 +20,13 @@ from typing import Final
 import structlog
 
 from triage.cli.http_server import HttpServer, bind, server_config
-from triage.errors import UsageError
+from triage.errors import Refusal, UsageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import CeleryWakeups, NoWakeups, PipeWakeups, Wakeups
 from triage.server.context import open_context
 from triage.server.supervisor import Supervisor
 from triage.services.context import Context
+from triage.services.retention.ownership import announce
 from triage.services.schema import prepare_schema
 from triage.services.tokens import any_token
 from triage.settings import Settings, load_settings
@@ -75,6 +76,8 @@ def run_service(options: Options) -> int:
                 " `triage token create --scope admin --name NAME` first"
             )
         sock = stack.enter_context(bound_socket(options.host, options.port))
+        # A store that is away is waited for, and not by those who ask the service.
+        threading.Thread(target=leave_mark, args=[ctx], name="store-mark", daemon=True).start()
         serve(ctx, options, sock, supervisor)
     return 0
 
@@ -104,6 +107,14 @@ def serve(
         if end_child.ident is None:
             end_child.start()
         end_child.join()
+
+
+def leave_mark(ctx: Context) -> None:
+    """Say to whoever else writes to the blob store that this database does, and hear of them."""
+    try:
+        announce(ctx)
+    except Refusal as error:
+        log.warning("no mark left in the blob store", why=error.detail)
 
 
 def stop_child(supervisor: Supervisor | None) -> None:

@@ -1,14 +1,17 @@
 """Which function does which kind of work, and what the clock asks for."""
 
+import time
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from functools import partial
 from typing import Final
 
+import structlog
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
+from triage.errors import Conflict
 from triage.fleet.services.telemetry.retention import prune_telemetry
 from triage.fleet.services.weekly.due import DIGEST, enqueue_digest
 from triage.notify.guard import Guard
@@ -21,12 +24,18 @@ from triage.services.incidents.analyse import analyse, analyse_given_up
 from triage.services.incidents.parse import parse, parse_given_up
 from triage.services.incidents.retention import prune
 from triage.services.notifications.deliver import deliver
+from triage.services.retention.ownership import announce
 from triage.settings import Settings
-from triage.store.work.clockwork import PRUNE, enqueue_daily_round
+from triage.store.work.clockwork import PRUNE, STORE, enqueue_by, enqueue_daily_round
 
 __all__ = ["open_readers", "runner_of", "sweeper_of"]
 
+log = structlog.get_logger(__name__)
 DAY: Final = timedelta(days=1)
+# Nothing is deleted so soon after a start: a person may have to see first what was started.
+FIRST_S: Final = 3600.0
+STARTED: Final = time.monotonic()
+LOOK_EVERY: Final = timedelta(minutes=20)
 
 
 def open_readers(settings: Settings, size: int) -> Readers:
@@ -55,7 +64,7 @@ def sweeper_of(ctx: Context) -> Sweeper:
         ctx.settings,
         _given_up(ctx.settings),
         ctx.wakeups,
-        periodic=(enqueue_daily_round, partial(_enqueue_digest, ctx.settings)),
+        periodic=(enqueue_daily_round, _enqueue_look, partial(_enqueue_digest, ctx.settings)),
     )
 
 
@@ -68,14 +77,31 @@ def _enqueue_digest(settings: Settings, session: Session, now: datetime) -> None
     enqueue_digest(session, settings, now)
 
 
+def _enqueue_look(session: Session, now: datetime) -> None:
+    enqueue_by(session, STORE, now, now)
+
+
 def _keep_house(ctx: Context, claim: Claim) -> None:
     HOUSEKEEPING[claim.rows[0].key](ctx, claim)
 
 
 def _daily_round(ctx: Context, claim: Claim) -> None:
-    prune(ctx, ctx.settings.keep_days, ctx.settings.keep_blobs_days)
-    prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
+    left_s = STARTED + FIRST_S - time.monotonic()
+    if left_s > 0:
+        claim.finish(again_at=utc_now() + timedelta(seconds=left_s))
+        return
+    try:
+        prune(ctx, ctx.settings.keep_days, ctx.settings.keep_blobs_days)
+        prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
+    except Conflict as error:
+        log.error("nothing is removed", why=error.detail, step=error.hint)
     claim.finish(again_at=utc_now() + DAY)
+
+
+def _look_at_store(ctx: Context, claim: Claim) -> None:
+    """Whoever comes to this store later finds a mark of ours, and we find theirs."""
+    announce(ctx, anew=False)
+    claim.finish(again_at=utc_now() + LOOK_EVERY)
 
 
 def _weekly_digest(ctx: Context, claim: Claim) -> None:
@@ -87,5 +113,6 @@ def _weekly_digest(ctx: Context, claim: Claim) -> None:
 
 HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
     PRUNE: _daily_round,
+    STORE: _look_at_store,
     DIGEST: _weekly_digest,
 }

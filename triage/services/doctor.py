@@ -17,10 +17,13 @@ from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.queue.wakeups import waiting_messages
 from triage.services.context import Context, open_context
+from triage.services.retention.ownership import ADOPT, owner_of
+from triage.services.retention.sweep import FEW
 from triage.settings import Settings
 from triage.store.database.clock import clock_doubt, database_time
 from triage.store.database.migrate import current_revision, head_revision, known_revisions
 from triage.store.messages import subscriptions
+from triage.store.retention import unreferenced
 from triage.store.work.counts import counts
 from triage.store.work.worker_activity import heard
 
@@ -86,7 +89,8 @@ def examine(settings: Settings) -> list[Finding]:
         for name, check in (("blobs", blobs), ("broker", broker)):
             found += asked(name, check, ctx)
         if answers:
-            for name, check in (("work", work), ("clock", clock), ("receivers", receivers)):
+            rows = (("store", store), ("work", work), ("clock", clock), ("receivers", receivers))
+            for name, check in rows:
                 found += asked(name, check, ctx)
         return [*found, *disk(settings)]
     finally:
@@ -128,6 +132,26 @@ def blobs(ctx: Context) -> Iterator[Finding]:
     ctx.blobs.check()
     where = ctx.settings.blob_url or "a folder in the data directory"
     yield Finding("blobs", Health.OK, f"{where}: a probe was written and removed")
+
+
+def store(ctx: Context) -> Iterator[Finding]:
+    """It is this database's alone, and few blobs in it have no row."""
+    owner = owner_of(ctx)
+    if owner.strangers:
+        yield Finding("store", Health.WARN, owner.words, ADOPT)
+        return
+    with ctx.database.reading() as session:
+        num = unreferenced.num_marked(session)
+    if num <= FEW:
+        yield Finding("store", Health.OK, f"it is ours alone; {num} blobs have no row")
+        return
+    yield Finding(
+        "store",
+        Health.WARN,
+        f"{num:,} blobs have no row: was the database restored to an older state?",
+        "they go a week after they were found, unless they are too many; `triage store sweep`"
+        " lets all go that are due",
+    )
 
 
 def broker(ctx: Context) -> Iterator[Finding]:

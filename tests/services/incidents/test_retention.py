@@ -67,16 +67,20 @@ def test_what_is_new_or_not_settled_stays(ctx: Context, readers: Readers) -> Non
     assert len(list(ctx.blobs.keys())) == 2
 
 
-def test_blobs_without_rows_go_after_a_day(ctx: Context, readers: Readers, later: None) -> None:
+def test_a_round_marks_blobs_without_rows_and_deletes_none_of_them(
+    ctx: Context, readers: Readers, later: None
+) -> None:
     announce_and_settle(ctx, readers, JOB)
     for at in (datetime.now(UTC), datetime.now(UTC) + timedelta(days=9.5)):
         blob = ctx.blobs.begin(new_id("blob", at))
         blob.write(b"bytes")
         blob.commit()
 
-    prune(ctx, 90, 90)
+    done = prune(ctx, 90, 90)
 
-    assert len(list(ctx.blobs.keys())) == 2
+    assert done.swept is not None
+    assert (done.swept.num_marked, done.swept.num_removed) == (1, 0)
+    assert len(list(ctx.blobs.keys())) == 3
 
 
 def test_an_id_tells_when_it_was_made() -> None:

@@ -1,23 +1,23 @@
 """Old incidents are removed; before them, the raw bytes of their files."""
 
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Final
 
 import structlog
 
 from triage.clock import utc_now
+from triage.errors import Conflict
 from triage.services.context import Context
+from triage.services.retention.ownership import ADOPT, announce
+from triage.services.retention.sweep import Swept, sweep
 from triage.store.access import audit, idempotency
-from triage.store.database.ids import made_at
 from triage.store.incidents import retention
 from triage.store.messages import deliveries
 
 __all__ = ["Pruned", "prune"]
 
 log = structlog.get_logger(__name__)
-DAY: Final = timedelta(days=1)
 # Removed in one transaction.
 BATCH: Final = 50
 
@@ -29,6 +29,8 @@ class Pruned:
     num_incidents: int
     num_uploads: int
     stored_bytes: int
+    swept: Swept | None = field(default=None, compare=False)
+    """What became of blobs that no row refers to; None where nothing was removed."""
 
 
 def prune(
@@ -43,8 +45,12 @@ def prune(
 
     Digests, evidence and answers of an incident stay as long as it does. An incident that
     a person has resolved stays too: it is a label.
+
+    Raises :class:`Conflict`, and removes nothing, where the blob store is not ours alone.
     """
     now = utc_now()
+    if not dry_run and (owner := announce(ctx)).strangers:
+        raise Conflict(owner.words, hint=ADOPT)
     incidents_before = now - timedelta(days=older_than_days)
     blobs_before = now - timedelta(days=blobs_older_than_days)
     with ctx.database.reading() as session:
@@ -68,31 +74,6 @@ def prune(
         idempotency.prune(session, now)
         deliveries.prune_digests(session, incidents_before)
     ctx.blobs.sweep()
-    remove_orphans(ctx, now - DAY)
+    swept = sweep(ctx, now)
     log.info("pruned", incidents=num_incidents, uploads=num_uploads, stored_bytes=stored_bytes)
-    return Pruned(num_incidents, num_uploads, stored_bytes)
-
-
-def remove_orphans(ctx: Context, before: datetime) -> int:
-    """Remove blobs that no row knows: their request was answered with an error; how many."""
-    removed = 0
-    for keys in batched(ctx.blobs.keys(), BATCH):
-        aged = [key for key in keys if (at := made_at(key)) is not None and at < before]
-        with ctx.database.reading() as session:
-            known = retention.known_blobs(session, aged)
-        for key in aged:
-            if key not in known:
-                ctx.blobs.delete(key)
-                removed += 1
-    return removed
-
-
-def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
-    group: list[str] = []
-    for key in keys:
-        group.append(key)
-        if len(group) == size:
-            yield group
-            group = []
-    if group:
-        yield group
+    return Pruned(num_incidents, num_uploads, stored_bytes, swept)

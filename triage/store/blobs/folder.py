@@ -229,6 +229,25 @@ class FolderBlobs:
             for path in self.root.glob("[0-9a-f]/[0-9a-f]/*"):
                 yield path.name
 
+    def marks(self) -> set[str]:
+        """The names of the files in the folder ``marks``."""
+        with storage_errors():
+            folder = self.root / "marks"
+            return {path.name for path in folder.iterdir()} if folder.exists() else set()
+
+    def mark(self, mark: str) -> None:
+        """An empty file, its name durable."""
+        with storage_errors():
+            place = self.root / "marks" / checked_key(mark)
+            self.make_folder(place.parent)
+            place.touch(FILE_MODE)
+            sync_folder(place.parent)
+
+    def unmark(self, mark: str) -> None:
+        """Removes the file."""
+        with storage_errors():
+            (self.root / "marks" / checked_key(mark)).unlink(missing_ok=True)
+
     def check(self) -> None:
         """Writes a probe as an upload is written, and removes it."""
         temp = TempFile(self.incoming / f"probe.{secrets.token_hex(8)}", self.min_free_bytes)

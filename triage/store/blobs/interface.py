@@ -64,6 +64,18 @@ class Blobs(Protocol):
         """All blobs that are there, in no order."""
         ...
 
+    def marks(self) -> set[str]:
+        """The marks that databases have left here, each under a key of its own."""
+        ...
+
+    def mark(self, mark: str) -> None:
+        """Leaves a mark beside the blobs; durable when this returns. Again changes nothing."""
+        ...
+
+    def unmark(self, mark: str) -> None:
+        """Takes a mark away; one that is not there is away already."""
+        ...
+
     def check(self) -> None:
         """Writes a probe and removes it. Raises :class:`Unavailable` or :class:`StorageFull`."""
         ...

@@ -7,7 +7,7 @@ that dies meanwhile, leaves nothing to be seen.
 import io
 import secrets
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, Final
@@ -175,22 +175,42 @@ class ObjectBlobs:
 
     def delete(self, key: str) -> None:
         """Removes a blob; one that is not there is removed already."""
+        self.remove(self.place(key))
+
+    def remove(self, place: str) -> None:
+        """An object by its name below the prefix."""
         import obstore
 
-        try:
-            with store_errors():
-                obstore.delete(self.store, self.place(key))
-        except NotFound:
-            pass
+        with suppress(NotFound), store_errors():
+            obstore.delete(self.store, place)
 
     def keys(self) -> Iterator[str]:
         """All blobs that are there, in no order."""
+        return self.names("packs")
+
+    def names(self, folder: str) -> Iterator[str]:
+        """Last parts of the names of all objects below ``folder``."""
         import obstore
 
         with store_errors():
-            for page in obstore.list(self.store, prefix="packs"):
+            for page in obstore.list(self.store, prefix=folder):
                 for one in page:
                     yield str(one["path"]).rpartition("/")[2]
+
+    def marks(self) -> set[str]:
+        """The names of the objects below ``marks``."""
+        return set(self.names("marks"))
+
+    def mark(self, mark: str) -> None:
+        """An object that says in words what it is: some stores keep no empty ones."""
+        import obstore
+
+        with store_errors():
+            obstore.put(self.store, f"marks/{checked_key(mark)}", b"a database writes here\n")
+
+    def unmark(self, mark: str) -> None:
+        """Removes the object."""
+        self.remove(f"marks/{checked_key(mark)}")
 
     def check(self) -> None:
         """Puts a probe and removes it."""

@@ -12,7 +12,7 @@ from triage.domain.states import WorkKind
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents.past import remember
 
-__all__ = ["OldUpload", "forget_blob", "known_blobs", "old_incidents", "old_uploads", "remove"]
+__all__ = ["OldUpload", "forget_blob", "old_incidents", "old_uploads", "remove"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,12 +48,6 @@ def old_uploads(session: Session, before: datetime, *, of: Sequence[str] = ()) -
         .order_by(Upload.created_at)
     )
     return [OldUpload(upload_id, key or "", size) for upload_id, key, size in rows]
-
-
-def known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
-    """Which of these blobs an upload refers to."""
-    found = session.scalars(select(Upload.blob_key).where(Upload.blob_key.in_(keys)))
-    return {key for key in found if key is not None}
 
 
 def forget_blob(session: Session, upload_id: str) -> None:

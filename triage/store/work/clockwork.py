@@ -10,9 +10,10 @@ from models import Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.work.table import enqueue
 
-__all__ = ["PRUNE", "enqueue_by", "enqueue_daily_round"]
+__all__ = ["PRUNE", "STORE", "enqueue_by", "enqueue_daily_round"]
 
 PRUNE: Final = "prune"
+STORE: Final = "store"
 
 
 def enqueue_daily_round(session: Session, now: datetime) -> bool:

@@ -13,7 +13,10 @@ from triage.api.requests.values import known_query, one_id
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
+from triage.errors import Refusal
+from triage.services.context import Context
 from triage.services.notifications.subscribe import resend
+from triage.services.retention.ownership import owner_of
 from triage.store.uploads import artifacts
 from triage.store.views import WorkView
 from triage.store.work import backlog
@@ -49,7 +52,16 @@ def queue(request: Request) -> Response:
             "messages": backlog.messages(session, ROWS) if is_admin else [],
             "num_messages": backlog.num_messages(session),
         }
-    return page(request, "queue.html", tells=is_admin, now=now, **values)
+    strange = strange_store(state_of(request).context)
+    return page(request, "queue.html", tells=is_admin, now=now, strange=strange, **values)
+
+
+def strange_store(ctx: Context) -> str:
+    """Why nothing is deleted from the blob store; empty where it is ours, or is away."""
+    try:
+        return owner_of(ctx).words
+    except Refusal:
+        return ""
 
 
 def incident_of(row: WorkView, uploads: dict[str, str]) -> str | None:

@@ -1,0 +1,128 @@
+"""Whose the blob store is: this database's alone, or somebody else's as well.
+
+Every database leaves a mark in its store, and a new one at each start and each round of the
+clean-up; it remembers its own. A mark in the store that it does not remember is another
+database's: another installation, a copy of this one, or a later state of it, when this one was
+restored. Where there is such a mark nothing is deleted, by either of them, until a person has
+said whose the store is (``triage store adopt``). Uploads and reads go on: every blob has a key
+of its own.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import islice
+from typing import Final
+
+import structlog
+
+from triage.clock import utc_now
+from triage.errors import Conflict
+from triage.services.context import Context
+from triage.store.access import audit
+from triage.store.database.ids import made_at, new_id
+from triage.store.retention import installation, unreferenced
+
+__all__ = ["ADOPT", "BATCH", "Ownership", "adopt", "announce", "batched", "owner_of", "owning"]
+
+log = structlog.get_logger(__name__)
+ADOPT: Final = "`triage store status` shows whose it may be, `triage store adopt` makes it yours"
+# Of a store without any mark, so many blobs are looked at for one that a row refers to.
+LOOKED_AT: Final = 20_000
+BATCH: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Ownership:
+    """``strangers`` are the marks of other databases; without any, the store is ours alone."""
+
+    strangers: tuple[str, ...]
+
+    @property
+    def words(self) -> str:
+        """One sentence; empty where the store is ours."""
+        if not self.strangers:
+            return ""
+        made = [at for mark in self.strangers if (at := made_at(mark)) is not None]
+        since = f", last at {max(made):%Y-%m-%d %H:%M}Z" if made else ""
+        return (
+            f"the blob store holds marks that this database does not know{since}: it is another"
+            " installation's too, or this database is new, a copy, or was restored;"
+            " nothing is deleted"
+        )
+
+
+def owner_of(ctx: Context) -> Ownership:
+    """Whose the store is, as it stands. Raises :class:`Unavailable`."""
+    # The store first: a mark of ours is a row before it is in the store.
+    there = ctx.blobs.marks()
+    with ctx.database.reading() as session:
+        return Ownership(tuple(sorted(there - installation.known_marks(session))))
+
+
+def announce(ctx: Context, *, anew: bool = True) -> Ownership:
+    """Leave a mark of ours in the store: a new one, or with ``anew`` False where none is there.
+
+    Says so loudly where the store is not ours. Raises :class:`Unavailable`.
+    """
+    there = ctx.blobs.marks()
+    with ctx.database.reading() as session:
+        known = installation.known_marks(session)
+    if not there and holds_only_strange_blobs(ctx):
+        # 0.1 left no marks, and this database has not written what lies there.
+        strange = new_id("unknown", utc_now())
+        ctx.blobs.mark(strange)
+        there = {strange}
+    ours = there & known
+    if anew or not ours:
+        with ctx.database.writing() as session:
+            mark = installation.add_mark(session, utc_now())
+        ctx.blobs.mark(mark)
+        for old in ours:
+            ctx.blobs.unmark(old)
+    found = Ownership(tuple(sorted(there - known)))
+    if found.strangers:
+        log.error("the blob store is not ours alone", why=found.words, step=ADOPT)
+    return found
+
+
+def owning(ctx: Context) -> None:
+    """Raises :class:`Conflict` where the store is not ours alone: then nothing is deleted."""
+    found = owner_of(ctx)
+    if found.strangers:
+        raise Conflict(found.words, hint=ADOPT)
+
+
+def adopt(ctx: Context, actor: str = "local") -> tuple[str, ...]:
+    """The store is this database's alone, a person says; the marks that went.
+
+    A database that still writes there leaves its mark again, and both stop deleting.
+    """
+    strangers = announce(ctx).strangers
+    if not strangers:
+        return ()
+    now = utc_now()
+    with ctx.database.writing() as session:
+        # What was found without rows under the old order begins its week now.
+        unreferenced.forget(session, unreferenced.marked(session))
+        audit.note(session, actor, "store.adopt", "blobs", now, {"marks": list(strangers)})
+    for mark in strangers:
+        ctx.blobs.unmark(mark)
+    return strangers
+
+
+def holds_only_strange_blobs(ctx: Context) -> bool:
+    """Whether blobs lie in the store, and no row refers to any of those that were looked at."""
+    empty = True
+    for keys in batched(islice(ctx.blobs.keys(), LOOKED_AT), BATCH):
+        empty = False
+        with ctx.database.reading() as session:
+            if unreferenced.known_blobs(session, keys):
+                return False
+    return not empty
+
+
+def batched(keys: Iterable[str], size: int) -> Iterator[list[str]]:
+    """``keys`` in lists of at most ``size``."""
+    left = iter(keys)
+    while group := list(islice(left, size)):
+        yield group

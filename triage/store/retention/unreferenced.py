@@ -1,0 +1,60 @@
+"""Blobs that no row refers to: marked in each round that finds them, due after a week of rounds."""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, func, select, update
+from sqlalchemy.orm import Session
+
+from models import UnreferencedBlob, Upload
+from triage.store.database.upsert import insert_missing
+
+__all__ = ["WEEK", "due", "forget", "known_blobs", "mark", "marked", "num_marked"]
+
+WEEK: Final = timedelta(days=7)
+ROUNDS: Final = 7
+# Rounds nearer to each other count as one, whoever starts them.
+APART: Final = timedelta(hours=20)
+
+
+def known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
+    """Which of these blobs an upload refers to."""
+    found = session.scalars(select(Upload.blob_key).where(Upload.blob_key.in_(keys)))
+    return {key for key in found if key is not None}
+
+
+def mark(session: Session, keys: Iterable[str], now: datetime) -> None:
+    """One more round has found these without a row."""
+    found = list(keys)
+    new = [{"blob_key": key, "marked_at": now, "seen_at": now, "num_rounds": 1} for key in found]
+    of_these = UnreferencedBlob.blob_key.in_(found)
+    # A clock that was ahead and is not any more begins anew, so that its marks do not count.
+    ahead = update(UnreferencedBlob).where(of_these, UnreferencedBlob.seen_at > now)
+    session.execute(ahead.values(marked_at=now, seen_at=now, num_rounds=1))
+    counts = update(UnreferencedBlob).where(of_these, UnreferencedBlob.seen_at <= now - APART)
+    session.execute(counts.values(seen_at=now, num_rounds=UnreferencedBlob.num_rounds + 1))
+    insert_missing(session, UnreferencedBlob, new)
+
+
+def marked(session: Session) -> list[str]:
+    """All that are marked."""
+    return list(session.scalars(select(UnreferencedBlob.blob_key)))
+
+
+def num_marked(session: Session) -> int:
+    """How many are marked."""
+    return session.scalar(select(func.count()).select_from(UnreferencedBlob)) or 0
+
+
+def due(session: Session, now: datetime) -> list[str]:
+    """Those that a week of rounds has found without a row, the oldest first."""
+    query = select(UnreferencedBlob.blob_key).where(
+        UnreferencedBlob.marked_at <= now - WEEK, UnreferencedBlob.num_rounds >= ROUNDS
+    )
+    return list(session.scalars(query.order_by(UnreferencedBlob.marked_at)))
+
+
+def forget(session: Session, keys: Sequence[str]) -> None:
+    """They have a row again, or are gone."""
+    session.execute(delete(UnreferencedBlob).where(UnreferencedBlob.blob_key.in_(keys)))
