@@ -30,11 +30,17 @@ def prune(
         float | None,
         typer.Option(min=0, metavar="N", help="Days its files are kept [TRIAGE_KEEP_BLOBS_DAYS]."),
     ] = None,
+    trust_clock: Annotated[
+        bool, typer.Option("--trust-clock", help="Although it has jumped: the time is right.")
+    ] = False,
 ) -> int:
     """Remove what is too old; the help stands in ``HELP``."""
     with service_context() as ctx:
+        from triage.services.incidents.retention import believe_clock
         from triage.services.incidents.retention import prune as remove
 
+        if not dry_run and not trust_clock:
+            believe_clock(ctx)
         keep, keep_blobs = ctx.settings.keep_days, ctx.settings.keep_blobs_days
         gone = remove(
             ctx,

@@ -22,7 +22,7 @@ from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.analyse import analyse, analyse_given_up
 from triage.services.incidents.parse import parse, parse_given_up
-from triage.services.incidents.retention import prune
+from triage.services.incidents.retention import believe_clock, prune
 from triage.services.notifications.deliver import deliver
 from triage.services.retention.ownership import announce
 from triage.settings import Settings
@@ -91,6 +91,7 @@ def _daily_round(ctx: Context, claim: Claim) -> None:
         claim.finish(again_at=utc_now() + timedelta(seconds=left_s))
         return
     try:
+        believe_clock(ctx)
         prune(ctx, ctx.settings.keep_days, ctx.settings.keep_blobs_days)
         prune_telemetry(ctx, ctx.settings.keep_telemetry_days)
     except Conflict as error:

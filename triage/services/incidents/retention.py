@@ -12,10 +12,11 @@ from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, announce
 from triage.services.retention.sweep import Swept, sweep
 from triage.store.access import audit, idempotency
+from triage.store.database.clock import watch_clock
 from triage.store.incidents import retention
 from triage.store.messages import deliveries
 
-__all__ = ["Pruned", "prune"]
+__all__ = ["Pruned", "believe_clock", "prune"]
 
 log = structlog.get_logger(__name__)
 # Removed in one transaction.
@@ -31,6 +32,14 @@ class Pruned:
     stored_bytes: int
     swept: Swept | None = field(default=None, compare=False)
     """What became of blobs that no row refers to; None where nothing was removed."""
+
+
+def believe_clock(ctx: Context) -> None:
+    """Raises :class:`Conflict` where the time has jumped: then nothing is deleted by age."""
+    with ctx.database.writing() as session:
+        doubt = watch_clock(session, utc_now())
+    if doubt:
+        raise Conflict(doubt, hint="set the clock right; `triage doctor` says how it stands")
 
 
 def prune(
