@@ -137,6 +137,10 @@ class Settings(BaseSettings):
     webhook_timeout_s: float = Field(15.0, gt=0)
     """Seconds for one attempt to deliver a message. Beyond it the attempt has failed and is
     repeated later. Raise it for a slow receiver."""
+    messages_per_minute: int = Field(30, gt=0)
+    """Incidents that one receiver is told of within a minute by a message each. Further ones are
+    told together in one message (event ``incident.storm``). Raise it for receivers that are
+    programs."""
     callback_secret: str = ""
     """Key that signs messages to the ``callback_url`` of a job-failed hook (``whsec_...``).
     Empty: they are not signed. Set it before you use callbacks."""

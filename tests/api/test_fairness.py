@@ -220,3 +220,25 @@ def test_a_long_body_gives_way_to_another_token(monkeypatch: pytest.MonkeyPatch)
         await uploads.end()
 
     asyncio.run(story())
+
+
+def test_who_is_sent_away_is_told_when_its_turn_will_be() -> None:
+    async def story() -> list[int]:
+        gate, told, go = AdmissionGate(1, 4), [], asyncio.Event()
+
+        async def one(number: int) -> None:
+            try:
+                async with gate.turn(Sender("t", str(number))):
+                    await go.wait()
+            except Unavailable as refusal:
+                told.append(refusal.retry_after_s or 0)
+
+        tasks = [asyncio.create_task(one(number)) for number in range(205)]
+        await as_far_as_they_go()
+        go.set()
+        await asyncio.gather(*tasks)
+        return told
+
+    told = asyncio.run(story())
+    # Ten a second at first: behind the four who wait, and one behind the other.
+    assert told == [1] * 6 + [2] * 10 + [second for second in range(3, 22) for _ in range(10)][:184]

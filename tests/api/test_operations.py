@@ -112,7 +112,7 @@ def test_a_poll_that_hardly_waits_is_counted_as_a_question(alone: Service) -> No
 
 
 def test_wrong_tokens_are_paced_and_lock_nobody_out(alone: Service) -> None:
-    alone.app.state.triage.strangers.failures = RateLimiter(12, clock=lambda: 0.0)
+    alone.app.state.triage.token_lookup.failures = RateLimiter(12, clock=lambda: 0.0)
     assert alone.get("/v1/incidents", token="admin").status == 200
     wrong = {"Authorization": "Bearer triage_" + "0" * 20 + "_" + "x" * 43}
     answers = [alone.get("/v1/incidents", token=None, headers=wrong) for _ in range(3)]

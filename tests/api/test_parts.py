@@ -291,27 +291,6 @@ def test_places_open_again_although_who_is_inside_stays() -> None:
     asyncio.run(story())
 
 
-def test_nobody_waits_for_readers_until_it_would_be_refused() -> None:
-    async def story() -> None:
-        gate, inside, go = AdmissionGate(3, 10, lambda: True), [], asyncio.Event()
-
-        async def one(number: int) -> None:
-            async with gate.turn(Sender("t")):
-                inside.append(number)
-                gate.waited_s = 0.0 if number < 3 else 100.0
-                if number > 3:
-                    await go.wait()
-
-        tasks = [asyncio.create_task(one(number)) for number in range(7)]
-        await as_far_as_they_go()
-        # The first three closed two places; the fourth had waited long, and opened them.
-        assert inside == [0, 1, 2, 3, 4, 5, 6]
-        go.set()
-        await asyncio.gather(*tasks)
-
-    asyncio.run(story())
-
-
 @pytest.mark.parametrize(
     ("wakeups", "processors", "minds"),
     [

@@ -71,7 +71,7 @@ async def checked(request: Request, scope: Scope) -> str:
     match = TOKEN.fullmatch(headers[0].strip()) if len(headers) == 1 else None
     key = None
     if match is not None:
-        key = await state_of(request).strangers.key_of(request, match[1])
+        key = await state_of(request).token_lookup.key_of(request, match[1])
     if key is None:
         raise NoToken(
             "the token is not known, or no longer valid",

@@ -25,7 +25,7 @@ from triage.api.description.shapes import Source
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.linger import Linger
 from triage.api.limits.rate_limiter import RateLimiter
-from triage.api.limits.strangers import Strangers
+from triage.api.limits.token_lookup import TokenLookup
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.request_middleware import RequestMiddleware
@@ -106,7 +106,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
         open_access=open_access,
         metrics=metrics,
         pace=RateLimiter(ctx.settings.requests_per_minute),
-        strangers=Strangers(ctx),
+        token_lookup=TokenLookup(ctx),
         gate=gate_of(ctx),
         watch=Watch(settled),
         readiness=Readiness(ctx),

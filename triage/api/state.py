@@ -7,7 +7,7 @@ from starlette.requests import Request
 
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.rate_limiter import RateLimiter
-from triage.api.limits.strangers import Strangers
+from triage.api.limits.token_lookup import TokenLookup
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.watch import Watch
@@ -24,7 +24,7 @@ class ApiState:
     open_access: bool
     metrics: Metrics
     pace: RateLimiter
-    strangers: Strangers
+    token_lookup: TokenLookup
     gate: AdmissionGate
     watch: Watch
     readiness: Readiness

@@ -30,7 +30,7 @@ from triage.notify.wire_report import (
 from triage.render.words.belief import belief
 from triage.render.words.ranges import condense
 
-__all__ = ["STANDS_FOR", "alerts_url", "render"]
+__all__ = ["STANDS_FOR", "alerts_url", "notice", "render"]
 
 STANDS_FOR = timedelta(days=1)
 _PATH = "/api/v2/alerts"
@@ -57,6 +57,19 @@ def render(message: Message, target: Target) -> Request | None:
     ]
     if not body:
         return None
+    return Request("POST", alerts_url(target.url), JSON, orjson.dumps(body))
+
+
+def notice(target: Target, summary: str, at: datetime, url: str) -> Request:
+    """An alert that is about no single incident; it ends by itself after an hour."""
+    alert: dict[str, object] = {
+        "labels": {"alertname": "TrainingJobsStopped", "severity": "critical"},
+        "annotations": {"summary": plain(summary, 400)},
+        "startsAt": iso_utc(at),
+        "endsAt": iso_utc(at + timedelta(hours=1)),
+    }
+    link = web_link(url)
+    body = [{**alert, "generatorURL": link} if link else alert]
     return Request("POST", alerts_url(target.url), JSON, orjson.dumps(body))
 
 

@@ -30,18 +30,18 @@ MAX_NOTES = 4
 MAX_SENTENCES = (12, 8, 5, 3)
 
 
-def render(digest: Digest, target: Target) -> Request:
-    """The message of a week."""
+def render(digest: Digest, target: Target, link_text: str = "Open the fleet") -> Request:
+    """The message of a week; ``link_text`` is what its page is called."""
     first = (digest.headline, *digest.sentences[:2])
     text = "\n".join(escaped(sentence, MAX_NOTE) for sentence in first)
     for max_sentences in MAX_SENTENCES:
-        message = body(text, _blocks(digest, max_sentences))
+        message = body(text, _blocks(digest, max_sentences, link_text))
         if len(message.decode()) <= MAX_CHARS:
             break
     return Request("POST", target.url, JSON, message)
 
 
-def _blocks(digest: Digest, max_sentences: int) -> Iterator[Block]:
+def _blocks(digest: Digest, max_sentences: int, link_text: str) -> Iterator[Block]:
     yield header(plain(digest.headline, MAX_HEADER))
     # A section holds 3,000 characters: one for each sentence is sure to do.
     for text in digest.sentences[:max_sentences]:
@@ -51,6 +51,6 @@ def _blocks(digest: Digest, max_sentences: int) -> Iterator[Block]:
         yield context(f"{left_out} more on the page")
     for note in digest.notes[:MAX_NOTES]:
         yield context(escaped(note, MAX_NOTE))
-    link = page_link(digest.url, "Open the fleet")
+    link = page_link(digest.url, link_text)
     if link is not None:
         yield link

@@ -27,6 +27,7 @@ class Event(StrEnum):
     REVISED = "incident.revised"
     RESOLVED = "incident.resolved"
     FAILED = "incident.failed"
+    STORM = "incident.storm"
     FLEET_DIGEST = "fleet.digest"
 
 

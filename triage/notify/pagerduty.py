@@ -9,6 +9,7 @@ dedup_key at most 255, severity one of four words.
 """
 
 import hashlib
+from collections.abc import Sequence
 
 from triage.domain.report import iso_utc
 from triage.notify.headline import headline
@@ -20,7 +21,7 @@ from triage.notify.wire_report import WireSuspect, WireVerdict, top_suspects, ve
 from triage.render.data.wire import encode_line
 from triage.render.words.belief import belief
 
-__all__ = ["EVENTS_URL", "render"]
+__all__ = ["EVENTS_URL", "notice", "render"]
 
 EVENTS_URL = "https://events.pagerduty.com/v2/enqueue"
 MAX_SUMMARY = 1024
@@ -42,6 +43,26 @@ def render(message: Message, target: Target) -> Request | None:
         revised = message.event is Event.REVISED
         return _request(target, _resolve(message, target)) if revised else None
     return _request(target, _trigger(message, target, verdict, suspects))
+
+
+def notice(target: Target, summary: str, at: str, lines: Sequence[str], url: str) -> Request:
+    """A page that is about no single incident; a person resolves it."""
+    payload: dict[str, object] = {
+        "summary": plain(summary, MAX_SUMMARY),
+        "source": "nccl-triage",
+        "severity": "critical",
+        "timestamp": at,
+        "custom_details": {"incidents": [plain(line, 400) for line in lines]},
+    }
+    event: dict[str, object] = {
+        "routing_key": target.routing_key or "",
+        "event_action": "trigger",
+        "dedup_key": f"nccl-triage {at}",
+        "client": "nccl-triage",
+        "payload": payload,
+    }
+    link = web_link(url)
+    return _request(target, {**event, "client_url": link} if link else event)
 
 
 def _trigger(

@@ -4,6 +4,7 @@ import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -260,3 +261,63 @@ def test_a_page_is_closed_by_the_resolution_and_not_opened_again(
     actions = [one["event_action"] for one in receiver.bodies()]
     assert actions == ["trigger", "resolve"]
     assert len({one["dedup_key"] for one in receiver.bodies()}) == 1
+
+
+def settled(ctx: Context, readers: Readers, job_id: str) -> str:
+    opened = announce(ctx, Failure(job_id, "a", expected_artifacts=0))
+    work_off(ctx, readers)
+    return opened.id
+
+
+@pytest.mark.parametrize("kind", ["generic", "slack", "alertmanager", "pagerduty"])
+def test_a_storm_of_incidents_is_one_message(
+    ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch, kind: str
+) -> None:
+    few = replace(ctx, settings=ctx.settings.model_copy(update={"messages_per_minute": 2}))
+    key = "R0" if kind == "pagerduty" else None
+    told = subscribe(few, validate(kind, receiver.url, key), None, None, "key_1")
+    incidents = [settled(few, readers, f"storm-{number}") for number in range(6)]
+    send_all(few, readers)
+    assert len(receiver.came) == 2
+    later(monkeypatch, seconds=70)
+    send_all(few, readers)
+    send_all(few, readers)
+
+    assert len(receiver.came) == 3
+    text = receiver.came[2][1].decode()
+    assert "4 more incidents" in text or json.loads(text)["data"]["num_incidents"] == 4
+    if kind in {"generic", "slack", "pagerduty"}:
+        assert all(one in text for one in incidents[2:])
+        assert not any(one in text for one in incidents[:2])
+    assert states(few, told.id)[-1] == ("incident.storm", DeliveryState.DELIVERED, 1)
+
+
+def test_what_a_receiver_knows_of_is_told_further_in_a_storm(
+    ctx: Context, readers: Readers, receiver: Receiver
+) -> None:
+    few = replace(ctx, settings=ctx.settings.model_copy(update={"messages_per_minute": 1}))
+    subscribe(few, validate("generic", receiver.url, None), None, None, "key_1")
+    first = settled(few, readers, "first")
+    settled(few, readers, "second")
+    resolve(few, first, "gpu", None, None, "key_1")
+    send_all(few, readers)
+    assert [one["type"] for one in receiver.bodies()] == ["incident.ready", "incident.resolved"]
+
+
+def test_the_message_of_a_storm_is_the_same_on_every_try(
+    ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = replace(ctx, settings=ctx.settings.model_copy(update={"messages_per_minute": 1}))
+    subscribe(few, validate("generic", receiver.url, None), None, None, "key_1")
+    for number in range(3):
+        settled(few, readers, f"again-{number}")
+    send_all(few, readers)
+    receiver.status = 500
+    later(monkeypatch, seconds=70)
+    send_all(few, readers)
+    receiver.status = 200
+    later(monkeypatch, seconds=200)
+    send_all(few, readers)
+    assert len(receiver.came) == 3
+    assert receiver.came[1][1] == receiver.came[2][1]
+    assert receiver.came[1][0]["webhook-id"] == receiver.came[2][0]["webhook-id"]

@@ -10,16 +10,19 @@ or silent, however many they are, hold no place that others need. Of those that 
 and hold none there is a number too; beyond it those go first that send nothing, then the
 slowest of the token that has most of them.
 
+Nobody waits for long with an open connection: who is not let in within some seconds is told when
+its turn will be, by how fast uploads went through lately, and comes back then.
+
 Where readers and uploads share few processors, a file that is acknowledged and not read helps
 nobody: while many wait to be read one place serves all, and the rest open again when the line
 is short.
 """
 
 import asyncio
-import random
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
+from math import ceil
 from typing import Final
 
 import anyio
@@ -29,8 +32,13 @@ from triage.errors import Unavailable
 
 __all__ = ["AdmissionGate", "Turn"]
 
-# Sending a body a second time costs both sides more than waiting does.
-MAX_WAIT_S: Final = 120.0
+# A client that waits at home costs nothing, and its proxies and its people give up later.
+MAX_WAIT_S: Final = 8.0
+# The latest time that somebody is told to come back at: much may have changed until then.
+MAX_RETRY_AFTER_S: Final = 300
+# Uploads whose ends tell how fast they go through, and what is taken for that at first.
+MEASURED: Final = 64
+FIRST_RATE: Final = 10.0
 # Uploads in the middle of their bodies for each place: each has a thread and some buffers.
 BEGUN_FOR_A_PLACE: Final = 4
 # Silence after which a place goes to the next; a sender that is merely busy is quicker.
@@ -40,13 +48,8 @@ SILENT_FIRST_S: Final = 2.0
 SILENT_S: Final = 5.0
 # So long an upload holds its place while other tokens wait for one.
 SLICE_S: Final = 0.5
-# Clients that were sent away together do not come back together, and not so soon that
-# refusing them costs more than taking in what waits: 62,000 refusals once took three minutes.
-RETRY_AFTER_S: Final = (10, 20)
 # How often those who wait are looked at when no upload ends.
 LOOK_EVERY_S: Final = 0.25
-# Whoever has waited so long is let in whatever there is to read: it would soon be refused.
-LONG_WAIT_S: Final = 90.0
 
 
 def never() -> bool:
@@ -151,8 +154,7 @@ class Turn:
 class AdmissionGate:
     """``max_active`` inside, ``max_waiting`` before it.
 
-    While ``line_is_long`` says so there is one place instead of ``max_active``, unless those
-    who come in have waited for long.
+    While ``line_is_long`` says so there is one place instead of ``max_active``.
     """
 
     def __init__(
@@ -161,12 +163,13 @@ class AdmissionGate:
         self.max_active = max_active
         self.max_waiting = max_waiting
         self.active = 0
-        self.waited_s = 0.0
         self.line_is_long = line_is_long
         self.line: FairLine[Turn] = FairLine()
         self.turns: set[Turn] = set()
         self.begun: set[Turn] = set()
         self.looking = False
+        self.ended_at: deque[float] = deque(maxlen=MEASURED)
+        self.booked_until = 0.0
 
     @property
     def waiting(self) -> int:
@@ -187,8 +190,8 @@ class AdmissionGate:
             if scope.cancelled_caught:
                 raise self.busy()
             turn.heard_at = anyio.current_time()
-            self.waited_s = turn.heard_at - turn.came_at
             yield turn
+            self.ended_at.append(anyio.current_time())
         finally:
             self.turns.discard(turn)
             self.begun.discard(turn)
@@ -229,7 +232,7 @@ class AdmissionGate:
 
     def stands_back(self) -> bool:
         """Whether readers come before uploads now."""
-        return self.waited_s < LONG_WAIT_S and self.line_is_long()
+        return self.line_is_long()
 
     def make_room(self, newcomer: Sender, crowd: set[Turn]) -> bool:
         """Send one of a crowd away; whether there was one to send.
@@ -258,5 +261,21 @@ class AdmissionGate:
         return Unavailable(
             f"{self.active} uploads are being taken in and {self.waiting} wait",
             hint="nothing was kept; send it again after Retry-After seconds",
-            retry_after_s=random.randint(*RETRY_AFTER_S),
+            retry_after_s=self.booked_s(),
         )
+
+    def booked_s(self) -> int:
+        """Seconds after which one more may come back: behind all who wait and all who were told
+        before. Who is sent away together does not come back together.
+        """
+        now = anyio.current_time()
+        rate = self.rate(now)
+        self.booked_until = max(self.booked_until, now + len(self.line) / rate) + 1 / rate
+        self.booked_until = min(self.booked_until, now + MAX_RETRY_AFTER_S)
+        return ceil(self.booked_until - now)
+
+    def rate(self, now: float) -> float:
+        """Uploads a second that went through lately."""
+        if len(self.ended_at) < MEASURED:
+            return FIRST_RATE
+        return MEASURED / max(now - self.ended_at[0], 0.001)

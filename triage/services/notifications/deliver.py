@@ -17,6 +17,7 @@ from triage.notify.request import Kind, Request
 from triage.notify.signing import sign
 from triage.queue.claim import Claim
 from triage.services.context import Context
+from triage.services.notifications.storms import written
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt
 from triage.store.views import DeliveryView, SubscriptionView
@@ -95,6 +96,8 @@ def drop(ctx: Context, one: DeliveryView) -> None:
 
 def attempt_one(ctx: Context, guard: Guard, receiving: SubscriptionView, one: DeliveryView) -> None:
     """One try, written down whatever becomes of it."""
+    if not one.body:
+        one = written(ctx, receiving, one)
     signed = receiver(Kind(receiving.kind)).signed and receiving.secrets
     headers = sign(receiving.secrets, one.id, utc_now(), one.body) if signed else {}
     if not signed and receiver(Kind(receiving.kind)).signed:

@@ -11,6 +11,7 @@ from triage.notify.next_steps import next_steps_of
 from triage.notify.registry import Target, render
 from triage.notify.request import Kind
 from triage.render.data import wire
+from triage.services.notifications.storms import joins_storm
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions
 from triage.store.messages import deliveries, subscriptions
@@ -43,7 +44,7 @@ def tell(
     for one in wanting:
         target = Target(Kind(one.kind), one.url, one.routing_key)
         request = render(message, target)
-        if request is None:
+        if request is None or joins_storm(session, settings, one, incident_id, now):
             continue
         new = NewDelivery(
             identity(incident, event, one.id, now),

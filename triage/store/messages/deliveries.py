@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from datetime import datetime
 
-from sqlalchemy import delete, select, tuple_, update
+from sqlalchemy import delete, exists, func, select, tuple_, update
 from sqlalchemy.orm import Session
 
-from models import Delivery
-from triage.domain.states import DeliveryState
+from models import Delivery, Incident, Job
+from triage.domain.states import DeliveryState, IncidentState
 from triage.store.database.upsert import insert_missing
 from triage.store.views import DeliveryView, view_of
 
@@ -19,11 +19,15 @@ __all__ = [
     "all_due",
     "find",
     "give_up_all",
+    "num_since",
     "of_subscription",
     "pending",
     "prune_digests",
     "record",
     "send_again",
+    "told",
+    "untold",
+    "write_body",
 ]
 
 
@@ -54,10 +58,13 @@ class DeliveryAttempt:
     tried_at: datetime
 
 
-def add(session: Session, message: NewDelivery, now: datetime) -> None:
-    """One message; the same id again changes nothing."""
+def add(
+    session: Session, message: NewDelivery, now: datetime, *, due_at: datetime | None = None
+) -> None:
+    """One message, due now or at ``due_at``; the same id again changes nothing."""
     row = {field.name: getattr(message, field.name) for field in fields(message)}
-    row |= {"state": str(DeliveryState.PENDING), "attempts": 0, "next_at": now, "created_at": now}
+    row |= {"state": str(DeliveryState.PENDING), "attempts": 0, "next_at": due_at or now}
+    row["created_at"] = now
     insert_missing(session, Delivery, [{**row, "headers": dict(message.headers)}])
 
 
@@ -91,6 +98,55 @@ def pending(session: Session, subscription_id: str, limit: int = 100) -> list[De
         .limit(limit)
     )
     return [view(row) for row in rows]
+
+
+def told(session: Session, subscription_id: str, incident_id: str) -> bool:
+    """Whether this receiver was sent anything of this incident."""
+    query = select(Delivery.id).where(
+        Delivery.incident_id == incident_id, Delivery.subscription_id == subscription_id
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
+def num_since(session: Session, subscription_id: str, since: datetime) -> int:
+    """How many messages of incidents were made for this receiver since then."""
+    query = select(func.count()).where(
+        Delivery.subscription_id == subscription_id,
+        Delivery.created_at > since,
+        Delivery.incident_id.is_not(None),
+    )
+    return session.scalar(query) or 0
+
+
+def untold(
+    session: Session, subscription_id: str, since: datetime, limit: int
+) -> tuple[int, list[tuple[str, str, str]]]:
+    """Incidents that ended since then and that this receiver was sent nothing of: how many, and
+    (id, job, verdict's sentence) of the newest.
+    """
+    sent = exists().where(
+        Delivery.incident_id == Incident.id, Delivery.subscription_id == subscription_id
+    )
+    query = (
+        select(Incident.id, Job.job_id, Incident.verdict)
+        .join(Job, Incident.job_fk == Job.id)
+        .where(Incident.updated_at >= since, ~sent)
+        .where(Incident.state.in_([str(IncidentState.READY), str(IncidentState.FAILED)]))
+    )
+    number = session.scalar(select(func.count()).select_from(query.subquery())) or 0
+    newest = session.execute(query.order_by(Incident.created_at.desc()).limit(limit))
+    return number, [(key, job, (verdict or {}).get("summary", "")) for key, job, verdict in newest]
+
+
+def write_body(
+    session: Session, delivery_id: str, url: str, headers: Mapping[str, str], body: bytes
+) -> None:
+    """What a message says that was owed before its words were there."""
+    session.execute(
+        update(Delivery)
+        .where(Delivery.id == delivery_id)
+        .values(url=url, headers=dict(headers), body=body)
+    )
 
 
 def record(session: Session, delivery_id: str, attempt: DeliveryAttempt, now: datetime) -> None:

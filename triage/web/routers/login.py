@@ -48,7 +48,7 @@ async def logged_in(request: Request) -> Response:
     state = state_of(request)
     wanted = place_to_go(fields.get("next"))
     token = fields.get("token", "").strip()
-    key = await state.strangers.key_of(request, token)
+    key = await state.token_lookup.key_of(request, token)
     secret = None if key is None else await to_thread.run_sync(log_in, state.context, token)
     if secret is None:
         return page(request, "login.html", 401, wanted=wanted, wrong=True)

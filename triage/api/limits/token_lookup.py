@@ -16,13 +16,13 @@ from triage.services.context import Context
 from triage.services.tokens import check_token
 from triage.store.views import KeyView
 
-__all__ = ["Strangers"]
+__all__ = ["TokenLookup"]
 
 WRONG_PER_MINUTE: Final = 120
 MOST_REMEMBERED: Final = 10_000
 
 
-class Strangers:
+class TokenLookup:
     """Looks tokens up. Used by the event loop alone."""
 
     def __init__(self, ctx: Context, wrong_per_minute: int = WRONG_PER_MINUTE) -> None:

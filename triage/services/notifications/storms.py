@@ -1,0 +1,69 @@
+"""Storms: beyond so many messages a minute, what is new to a receiver is told together."""
+
+from dataclasses import replace
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy.orm import Session
+
+from triage.domain.states import WorkKind
+from triage.notify.message import Event, message_id
+from triage.notify.registry import Target
+from triage.notify.request import Kind
+from triage.notify.storm import Storm, StormIncident, render_storm
+from triage.services.context import Context
+from triage.settings import Settings
+from triage.store.messages import deliveries
+from triage.store.messages.deliveries import NewDelivery
+from triage.store.views import DeliveryView, SubscriptionView
+from triage.store.work import table as work
+
+__all__ = ["joins_storm", "written"]
+
+MINUTE: Final = timedelta(minutes=1)
+MOST_NAMED: Final = 50
+
+
+def joins_storm(
+    session: Session,
+    settings: Settings,
+    receiving: SubscriptionView,
+    incident_id: str,
+    now: datetime,
+) -> bool:
+    """Whether this incident is told with others instead of by itself.
+
+    It is when the receiver has not heard of it and has been told of enough in a minute; then
+    the message that tells of them all is owed in a minute's time.
+    """
+    if receiving.incident_id is not None or deliveries.told(session, receiving.id, incident_id):
+        return False
+    if deliveries.num_since(session, receiving.id, now - MINUTE) < settings.messages_per_minute:
+        return False
+    at = now + MINUTE
+    minute = int(now.timestamp()) // 60
+    new = NewDelivery(
+        message_id("storm", minute, Event.STORM, receiving.id),
+        receiving.id, None, 0, str(Event.STORM), "POST", receiving.url, {}, b"",
+    )  # fmt: skip
+    deliveries.add(session, new, now, due_at=at)
+    work.enqueue(session, WorkKind.NOTIFY, receiving.id, now, not_before=at)
+    return True
+
+
+def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> DeliveryView:
+    """The message of a storm with its body, which it gets once, before its first try."""
+    with ctx.database.writing() as session:
+        until = one.next_at or one.created_at + MINUTE
+        number, newest = deliveries.untold(session, receiving.id, one.created_at, MOST_NAMED)
+        storm = Storm(
+            since=one.created_at,
+            until=until,
+            num_incidents=number,
+            newest=tuple(StormIncident(*incident) for incident in newest),
+            url=f"{ctx.settings.public_url.rstrip('/')}/incidents",
+        )
+        target = Target(Kind(receiving.kind), receiving.url, receiving.routing_key)
+        request = render_storm(storm, target)
+        deliveries.write_body(session, one.id, request.url, request.headers, request.body)
+    return replace(one, url=request.url, headers=dict(request.headers), body=request.body)
