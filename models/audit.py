@@ -6,7 +6,7 @@ from typing import Any
 from sqlalchemy import Index
 from sqlalchemy.orm import Mapped, mapped_column
 
-from models.base import Base, BigId, Json, UtcTime
+from models.base import Base, BigId, Json, Name, UtcTime
 
 __all__ = ["Audit"]
 
@@ -21,5 +21,5 @@ class Audit(Base):
     at: Mapped[datetime] = mapped_column(UtcTime)
     actor: Mapped[str]
     action: Mapped[str]
-    subject: Mapped[str]
+    subject: Mapped[str] = mapped_column(Name)
     detail: Mapped[dict[str, Any]] = mapped_column(Json)

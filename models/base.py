@@ -10,7 +10,7 @@ from sqlalchemy import BigInteger, DateTime, Dialect, Integer, MetaData, Text
 from sqlalchemy.orm import DeclarativeBase
 from sqlalchemy.types import TypeDecorator
 
-__all__ = ["Base", "BigId", "CleanText", "Json", "Name", "UtcTime", "stored_name"]
+__all__ = ["Base", "BigId", "CleanText", "Json", "Name", "UtcTime", "stored_json", "stored_name"]
 
 # PostgreSQL keeps no NUL in a text, and UTF-8 has no half of a surrogate pair.
 UNSTORABLE: Final = re.compile("[\x00\ud800-\udfff]")
@@ -115,6 +115,14 @@ def clean(text: str) -> str:
     """The text with U+FFFD for what a database cannot hold."""
     # What can be printed holds none of it, and nearly every text can.
     return text if text.isprintable() else UNSTORABLE.sub("\ufffd", text)
+
+
+def stored_json(value: Any) -> Any:  # noqa: ANN401
+    """A value as :class:`Json` gives it back."""
+    try:
+        return orjson.loads(dumped(value))
+    except TypeError:
+        return orjson.loads(dumped(storable(value)))
 
 
 def dumped(value: object) -> str:

@@ -8,10 +8,12 @@ from sqlalchemy import delete, func, select
 from models import Artifact, Incident, Job, Node, Work
 from tests.store.conftest import NOW, new_answer, new_file, uploaded
 from tests.store.racing import in_threads
+from triage.domain.facts import FactsSource, Statement
 from triage.domain.failure import Failure
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
 from triage.store.incidents import incidents, reports, revisions, settling
+from triage.store.incidents.facts import add_facts
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.work import table as work
@@ -113,7 +115,8 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         file = new_file(known, f"{unique}-{k}-{number}")
         upload_id, _ = artifacts.add_upload(session, known, 9, [file])
         job_fk = incidents.arrived(session, known, 1, 30.0, NOW).id
-        incidents.add_facts(session, known, {f"{k}-{number}": 1})
+        said = Statement({f"{k}-{number}": 1}, FactsSource.JOB_JSON)
+        add_facts(session, known, said, 30.0, NOW)
         later = NOW + timedelta(seconds=number)
         seen = [f"{unique}-new-{number}", *names[:: 1 if k % 2 else -1]]
         jobs.saw_nodes(session, jobs.cluster_of(session, known), seen, later)

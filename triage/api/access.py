@@ -14,11 +14,20 @@ from urllib.parse import urlsplit
 from starlette.requests import Request
 
 from triage.api.state import state_of
+from triage.domain.caller import Caller
 from triage.errors import NotAllowed, NoToken
 
-__all__ = ["LOCAL", "Scope", "actor_of", "admitted", "check_local", "checked"]
+__all__ = [
+    "EVERYBODY",
+    "Scope",
+    "actor_of",
+    "admit_caller",
+    "admitted",
+    "caller_of",
+    "check_local",
+    "checked",
+]
 
-LOCAL: Final = "local"
 TOKEN: Final = re.compile(r"bearer +([A-Za-z0-9._~+/=-]{1,512})", re.IGNORECASE | re.ASCII)
 LOOPBACK: Final = re.compile(r"localhost|127(?:\.\d{1,3}){3}|::1", re.ASCII)
 
@@ -29,6 +38,10 @@ class Scope(StrEnum):
     READ = "read"
     INGEST = "ingest"
     ADMIN = "admin"
+
+
+# Whoever asks under ``--open``.
+EVERYBODY: Final = Caller("local", frozenset(Scope))
 
 
 def admitted(scope: Scope, *, paced: bool = True) -> Callable[[Request], Awaitable[None]]:
@@ -42,14 +55,25 @@ def admitted(scope: Scope, *, paced: bool = True) -> Callable[[Request], Awaitab
         state = state_of(request)
         if state.open_access:
             check_local(request)
-            key_id = LOCAL
+            caller = EVERYBODY
         else:
-            key_id = await checked(request, scope)
-        request.scope["triage.key_id"] = key_id
+            caller = await checked(request, scope)
+        admit_caller(request, caller)
         if paced:
-            state.pace.take(key_id)
+            state.pace.take(actor_of(request))
 
     return check
+
+
+def admit_caller(request: Request, caller: Caller) -> None:
+    """Note whose request it is, for what it brings and for the record of who did what."""
+    request.scope["triage.caller"] = caller
+    request.scope["triage.key_id"] = caller.key_id
+
+
+def caller_of(request: Request) -> Caller:
+    """Whose request it is that was admitted."""
+    return cast("Caller", request.scope["triage.caller"])
 
 
 def actor_of(request: Request) -> str:
@@ -57,8 +81,8 @@ def actor_of(request: Request) -> str:
     return cast("str", request.scope["triage.key_id"])
 
 
-async def checked(request: Request, scope: Scope) -> str:
-    """The id of the key that the request's token belongs to.
+async def checked(request: Request, scope: Scope) -> Caller:
+    """Who asks, by the request's token.
 
     Raises :class:`NoToken` without a valid one, :class:`NotAllowed` where its scopes do not reach.
     """
@@ -83,7 +107,7 @@ async def checked(request: Request, scope: Scope) -> str:
             f"this needs the scope {scope}; the token has {has}",
             hint=f"use a token made by `triage token create --scope {scope}`",
         )
-    return key.id
+    return Caller(key.id, key.scopes)
 
 
 def check_local(request: Request) -> None:

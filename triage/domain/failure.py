@@ -1,9 +1,12 @@
 """The failure of a job, as a hook, an alert or a person reports it."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+from triage.domain.caller import Caller
+from triage.domain.facts import FactsSource
 
 __all__ = ["Failure"]
 
@@ -19,3 +22,5 @@ class Failure:
     expected_artifacts: int | None = None
     collect_within_s: float | None = None
     callback_url: str | None = None
+    source: FactsSource = FactsSource.HOOK
+    caller: Caller = field(default_factory=Caller)

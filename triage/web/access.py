@@ -17,11 +17,11 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from triage.api.access import LOCAL, Scope, check_local, checked
+from triage.api.access import EVERYBODY, Scope, actor_of, admit_caller, check_local, checked
 from triage.api.state import state_of
+from triage.domain.caller import Caller
 from triage.errors import NotAllowed, NoToken
 from triage.services.sessions import LIFE, who_is
-from triage.services.tokens import SCOPES
 
 __all__ = [
     "CSRF_FIELD",
@@ -47,19 +47,18 @@ TLS: Final = "https"
 
 @dataclass(frozen=True, slots=True)
 class Visitor:
-    """Who asks for a page; ``key_id`` is for the record of who did what.
+    """Who asks for a page.
 
     ``csrf_token`` goes into forms. ``how`` is ``open``, ``token`` or ``cookie``.
     """
 
-    key_id: str
-    scopes: frozenset[str]
+    caller: Caller
     csrf_token: str
     how: str
 
     def may(self, scope: str) -> bool:
         """Whether the visitor's token has this scope, or ``admin``."""
-        return bool({scope, Scope.ADMIN} & self.scopes)
+        return bool({scope, Scope.ADMIN} & self.caller.scopes)
 
 
 def admit(*scopes: Scope) -> Callable[[Request], Awaitable[None]]:
@@ -77,8 +76,8 @@ def admit(*scopes: Scope) -> Callable[[Request], Awaitable[None]]:
                 hint="log out, and log in with one made by `triage token create --scope admin`",
             )
         request.scope["triage.visitor"] = visitor
-        request.scope["triage.key_id"] = visitor.key_id
-        state_of(request).pace.take(visitor.key_id)
+        admit_caller(request, visitor.caller)
+        state_of(request).pace.take(actor_of(request))
 
     return check
 
@@ -93,17 +92,16 @@ async def identify(request: Request, scope: Scope) -> Visitor:
     state = state_of(request)
     if state.open_access:
         check_local(request)
-        return Visitor(LOCAL, frozenset(SCOPES), OPEN_CSRF_TOKEN, "open")
+        return Visitor(EVERYBODY, OPEN_CSRF_TOKEN, "open")
     if "authorization" in request.headers:
-        key_id = await checked(request, scope)
-        return Visitor(key_id, frozenset({scope}), "", "token")
+        return Visitor(await checked(request, scope), "", "token")
     secret = secret_of(request)
     key = None
     if secret is not None:
         key = await to_thread.run_sync(who_is, state.context, secret)
     if secret is None or key is None:
         raise NoToken("nobody is logged in", hint="log in with a token")
-    return Visitor(key.id, key.scopes, csrf_token_of(secret), "cookie")
+    return Visitor(Caller(key.id, key.scopes), csrf_token_of(secret), "cookie")
 
 
 def secret_of(request: Request) -> str | None:

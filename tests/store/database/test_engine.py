@@ -24,6 +24,7 @@ from triage.store.database.engine import open_database
 from triage.store.database.group_commit import GroupCommit
 from triage.store.database.migrate import migrate
 from triage.store.incidents import incidents
+from triage.store.incidents.facts import facts_json
 from triage.store.uploads import evidence
 from triage.store.uploads.evidence import Reading
 
@@ -86,7 +87,7 @@ def test_names_from_outside_can_be_kept_and_found(database, unique, opened, give
     with database.reading() as session:
         [row] = incidents.listing(session, job_id=name)
         found = nodes.history(session, name, NOW)
-        facts = orjson.loads(incidents.facts_json(session, incident_id))
+        facts = orjson.loads(facts_json(session, incident_id))
         assert incidents.find(session, given) is None
         assert incidents.listing(session, node=given, state=given, category=given) == []
     assert row.id == incident_id
@@ -127,7 +128,7 @@ def test_facts_that_json_cannot_hold_are_kept_as_far_as_it_can(database, unique,
     incident_id = opened(unique, facts=facts)
 
     with database.reading() as session:
-        kept = orjson.loads(incidents.facts_json(session, incident_id))
+        kept = orjson.loads(facts_json(session, incident_id))
     assert (kept["big"], kept["half"], kept["fine"]) == (str(2**70), "\ufffd", [1, None, 0.5])
     assert kept["deep"]["d"]["d"]
 

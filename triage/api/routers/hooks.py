@@ -1,6 +1,7 @@
 """Hooks: how a failure, or a sign of one, reaches us."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Annotated
 from urllib.parse import quote
 
@@ -9,7 +10,7 @@ from fastapi import Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.description.described import json_body, reference
 from triage.api.description.shapes import shape
@@ -63,7 +64,7 @@ async def job_failed(request: Request) -> Response:
         def keep(session: Session, incident: IncidentView) -> None:
             keeper.answer(session, announced(incident))
 
-        failure = failure_from(object_from(body))
+        failure = replace(failure_from(object_from(body)), caller=caller_of(request))
         return announced(announce(state.context, failure, also=keep))
 
     return await to_thread.run_sync(once, request, body, act)
@@ -125,6 +126,6 @@ async def cloudevents(request: Request) -> Response:
 async def answered(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
     # The same notice again changes nothing.
     def act(_keeper: Keeper) -> Response:
-        return as_json(hear(state_of(request).context, read()).to_dict(), 202)
+        return as_json(hear(state_of(request).context, read(), caller_of(request)).to_dict(), 202)
 
     return await to_thread.run_sync(once, request, body, act)

@@ -9,7 +9,7 @@ from anyio import CapacityLimiter, to_thread
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.description.described import BINARY, binary_body
 from triage.api.description.shapes import shape
@@ -71,6 +71,7 @@ async def upload_artifact(
         kind=kind,
         filename=filename,
         incident=known_id(incident),
+        caller=caller_of(request),
     )
     settings = state.context.settings
     body = UploadBody(request, max(settings.max_artifact_bytes, settings.max_dump_bytes))
@@ -104,7 +105,12 @@ async def upload_bundle(
 ) -> Response:
     """One bad file refuses only itself; links, devices and `..` refuse the whole."""
     state = state_of(request)
-    target = Target(job_id=name_in_path("job_id", job_id), node=node, incident=known_id(incident))
+    target = Target(
+        job_id=name_in_path("job_id", job_id),
+        node=node,
+        incident=known_id(incident),
+        caller=caller_of(request),
+    )
     body = UploadBody(request, state.context.settings.max_bundle_bytes)
     taken = await within(
         state, body, partial(take_bundle, state.context, target, body.read, coding(request))

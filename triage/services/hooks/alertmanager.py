@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
+from triage.domain.facts import FactsSource
 from triage.errors import Place, Unprocessable
 from triage.render.words.clean import one_line
 from triage.services.hooks.job_failed import name_in
@@ -103,7 +104,9 @@ def read_alert(alert: Mapping[str, Any], common: Labels, found: Notices) -> None
         facts = {"job_id": job_id, "source": "alertmanager", "alert": name}
         if at is not None:
             facts["failed_at"] = at.isoformat().replace("+00:00", "Z")
-        failure = Failure(job_id=job_id, cluster=cluster, failed_at=at, facts=facts)
+        failure = Failure(
+            job_id=job_id, cluster=cluster, failed_at=at, facts=facts, source=FactsSource.ALERT
+        )
         found.failures.append((ref, failure))
     elif node is None:
         found.ignore(ref, "no label names a node or a failed job")

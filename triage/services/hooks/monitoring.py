@@ -5,11 +5,12 @@ newest incident of a job on that node within a day; when there is none, nothing 
 there that anybody told us of, and the notice is kept out, with that said.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from triage.clock import utc_now
+from triage.domain.caller import Caller
 from triage.domain.report import iso_utc
 from triage.domain.wire import WireForm
 from triage.errors import Refusal
@@ -38,19 +39,26 @@ class HookOutcome(WireForm):
     truncated: Annotated[int, "Alerts that the sender left out, by its own account."] = 0
 
 
-def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> HookOutcome:
+def hear(
+    ctx: Context,
+    notices: Notices,
+    caller: Caller | None = None,
+    *,
+    now: datetime | None = None,
+) -> HookOutcome:
     """Announce the failures, then add the lines. The same notice again changes nothing.
 
     Raises :class:`Unavailable` and :class:`StorageFull`, upon which the sender tries again;
     what is wrong with one notice keeps out that one.
     """
     now = now or utc_now()
+    caller = caller or Caller()
     touched: dict[str, IncidentView] = {}
     ignored = list(notices.ignored)
     accepted = 0
     for ref, failure in notices.failures:
         try:
-            incident = announce(ctx, failure, now=now)
+            incident = announce(ctx, replace(failure, caller=caller), now=now)
         except Refusal as refusal:
             if refusal.status in OVERLOADED:
                 raise
@@ -59,7 +67,7 @@ def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> Hook
         touched[incident.id] = incident
         accepted += 1
     for line in notices.lines:
-        why = add_line(ctx, line, now, touched)
+        why = add_line(ctx, line, caller, now, touched)
         if why is None:
             accepted += 1
         else:
@@ -68,7 +76,7 @@ def hear(ctx: Context, notices: Notices, *, now: datetime | None = None) -> Hook
 
 
 def add_line(
-    ctx: Context, line: Line, now: datetime, touched: dict[str, IncidentView]
+    ctx: Context, line: Line, caller: Caller, now: datetime, touched: dict[str, IncidentView]
 ) -> str | None:
     """Why the line is kept out; None when it was taken in."""
     incident: IncidentView | None = None
@@ -84,6 +92,7 @@ def add_line(
         kind="kernel_log",
         filename=f"{line.source}.log",
         incident=incident.id if incident else None,
+        caller=caller,
     )
     try:
         taken = take_text(ctx, target, as_log(line))

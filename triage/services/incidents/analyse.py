@@ -29,7 +29,7 @@ from triage.services.context import Context
 from triage.services.notifications.outbox import tell
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions, settling
-from triage.store.incidents.incidents import STANDINGS
+from triage.store.incidents.facts import STANDINGS, conflict_notes
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.incidents.settling import IncidentProgress
 from triage.store.uploads import artifacts, evidence
@@ -51,6 +51,7 @@ NEARLY: Final = 0.8
 AS_LONG: Final = 2.0
 LITTLE: Final = 0.5
 MOVING: Final = timedelta(seconds=2)
+NOTHING: Final = ("nothing was uploaded for this failure",)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +148,14 @@ def answer(
     facts = {"job_id": incident.job_id, **st.facts}
     facts.pop(STANDINGS, None)
     with ctx.database.reading() as session:
+        conflicts = conflict_notes(session, st.id)
         refused = [Refused(name, why) for name, why in artifacts.quarantined(session, st.id)]
         analysis = readers.analyse(
             evidence.extracts_of(session, st.id),
             KnownOfJob(
                 facts_json=orjson.dumps(facts, default=str),
                 refused=refused,
-                notes=() if st.num_artifacts else ("nothing was uploaded for this failure",),
+                notes=[*NOTHING[bool(st.num_artifacts) :], *conflicts],
                 standings=standings,
             ),
             deadline_s=ctx.settings.analyse_deadline_s,

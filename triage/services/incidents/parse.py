@@ -24,7 +24,8 @@ from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.uploads.pack import write_plain
 from triage.store import jobs
-from triage.store.incidents import incidents, settling
+from triage.store.incidents import settling
+from triage.store.incidents.facts import facts_json
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.views import ArtifactView
@@ -48,7 +49,7 @@ def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
         uploads: dict[str, list[list[ArtifactView]]] = {}
         for files in artifacts.unread(session, claim.keys).values():
             uploads.setdefault(files[0].incident_id, []).append(files)
-        facts = {one: incidents.facts_json(session, one) for one in uploads}
+        facts = {one: facts_json(session, one) for one in uploads}
     if not uploads:
         return
     readings = {one: read_all(ctx, readers, uploads[one], facts[one]) for one in uploads}

@@ -13,6 +13,7 @@ from typing import Final
 
 from triage.clock import utc_now
 from triage.domain.body import Body
+from triage.domain.caller import Caller
 from triage.errors import Refusal, TooLarge
 from triage.parsers.files.archive import HEAD_BYTES, is_tar
 from triage.parsers.files.job_file import is_job_file
@@ -45,6 +46,7 @@ class Chosen:
 
     job_id: str
     incident_id: str | None = None
+    caller: Caller = field(default_factory=Caller)
     outcomes: list[Outcome] = field(default_factory=list)
 
 
@@ -87,7 +89,7 @@ def take_in(chosen: Chosen, bundle: IngestedBundle) -> None:
 
 
 def target_of(chosen: Chosen, name: str | None = None) -> Target:
-    return Target(chosen.job_id, filename=name, incident=chosen.incident_id)
+    return Target(chosen.job_id, filename=name, incident=chosen.incident_id, caller=chosen.caller)
 
 
 def tar_of_one(body: Body) -> Callable[[int], bytes]:

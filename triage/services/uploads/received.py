@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from triage.domain.caller import Caller
 from triage.errors import ArtifactError, Forbidden, TooLarge, Unprocessable
 
 __all__ = ["ReceivedFile", "Target"]
@@ -20,6 +21,7 @@ class Target:
     kind: str | None = None
     filename: str | None = None
     incident: str | None = None
+    caller: Caller = field(default_factory=Caller)
 
 
 @dataclass(slots=True)

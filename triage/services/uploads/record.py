@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.collectors.bundle import MANIFEST
+from triage.domain.facts import FactsSource, Statement
 from triage.domain.job import job_from_dict
 from triage.domain.states import ArtifactState
 from triage.services.context import Context
@@ -19,6 +20,7 @@ from triage.services.uploads.received import ReceivedFile, Target
 from triage.store import jobs
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
+from triage.store.incidents.facts import add_facts
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 from triage.store.work.fair_queue import enqueue_upload
@@ -65,7 +67,8 @@ def record(
         job = incidents.arrived(session, incident_id, num_counted, settings.quiet_s, now)
         for one in job_json:
             if one.facts is not None:
-                incidents.add_facts(session, incident_id, one.facts)
+                statement = Statement(one.facts, FactsSource.JOB_JSON, target.caller)
+                add_facts(session, incident_id, statement, settings.quiet_s, now)
         nodes = {file.node for file in files if file.node is not None}
         jobs.saw_nodes(session, job.cluster_id, nodes, now)
         ahead = enqueue_upload(session, upload_id, job.id, now)

@@ -1,20 +1,18 @@
 """Incidents: opened once per failure, settled once, revised by what comes late."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import datetime, timedelta
-from typing import Any, Final, NamedTuple, TypedDict, Unpack, cast
+from typing import Final, NamedTuple, TypedDict, Unpack, cast
 
 from sqlalchemy import (
     ColumnElement,
     Select,
     Table,
-    Text,
     bindparam,
     exists,
     func,
     select,
     tuple_,
-    type_coerce,
     update,
 )
 from sqlalchemy.orm import Session, undefer
@@ -29,10 +27,7 @@ from triage.store.work import table as work
 
 __all__ = [
     "OPEN",
-    "STANDINGS",
-    "add_facts",
     "arrived",
-    "facts_json",
     "find",
     "for_upload",
     "job_id_of",
@@ -42,12 +37,9 @@ __all__ = [
     "opened",
     "rouse",
     "stored",
-    "without_standings",
 ]
 
 OPEN: Final = "open"
-# Among the facts, what our own record knew of nodes at the first answer: never what others say.
-STANDINGS: Final = "triage.standings"
 
 # What every upload asks and says, made once, of the tables.
 INCIDENTS: Final = cast("Table", Incident.__table__)
@@ -216,26 +208,6 @@ def settles(
     if expected is None:
         return min(deadline_at, now + timedelta(seconds=quiet_s))
     return now if num_artifacts >= expected else deadline_at
-
-
-def facts_json(session: Session, incident_id: str) -> bytes:
-    """The job.json object of an incident, as far as hooks and bundles have told it, as JSON."""
-    stored = type_coerce(Incident.facts, Text)
-    return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
-
-
-def without_standings(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """Facts without what only our own record may say."""
-    return {key: value for key, value in facts.items() if key != STANDINGS}
-
-
-def add_facts(session: Session, incident_id: str, facts: Mapping[str, Any]) -> None:
-    """What a ``job.json`` of a bundle adds; what a hook has said stands."""
-    found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
-    merged = {**without_standings(facts), **found.facts}
-    if merged != found.facts:
-        found.facts = merged
-        found.inputs += 1
 
 
 def rouse(session: Session, found: Incident, quiet_s: float, now: datetime) -> None:

@@ -7,11 +7,13 @@ from sqlalchemy import select
 from sqlalchemy.orm import Session
 
 from models import Cluster, Incident, Job
+from triage.domain.facts import Statement
 from triage.domain.failure import Failure
 from triage.domain.states import IncidentState
 from triage.store import jobs
 from triage.store.database.row_locks import lock_rows
-from triage.store.incidents.incidents import OPEN, opened, rouse, without_standings
+from triage.store.incidents.facts import keep_statement
+from triage.store.incidents.incidents import OPEN, opened, rouse
 
 __all__ = ["announce"]
 
@@ -44,10 +46,8 @@ def announce(session: Session, failure: Failure, quiet_s: float, now: datetime) 
         collect_again(incident)
     if failure.failed_at is not None and incident.key == OPEN:
         incident.key = key
-    merged = {**incident.facts, **without_standings(failure.facts or {})}
-    if merged != incident.facts:
-        incident.facts = merged
-        incident.inputs += 1
+    statement = Statement(failure.facts or {}, failure.source, failure.caller)
+    keep_statement(session, incident, statement, now)
     incident.announced = True
     if failure.expected_artifacts is not None:
         incident.expected_artifacts = failure.expected_artifacts

@@ -12,7 +12,8 @@ from models import Incident
 from triage.domain.states import IncidentState, WorkKind
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents import incidents
-from triage.store.incidents.incidents import OPEN, STANDINGS
+from triage.store.incidents.facts import STANDINGS
+from triage.store.incidents.incidents import OPEN
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.views import view_of
 from triage.store.work import table as work

@@ -12,7 +12,7 @@ from anyio import to_thread
 from fastapi import Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.answers.problems import answer_refusal
 from triage.api.requests.body import UploadBody
@@ -71,7 +71,7 @@ async def uploaded_bundle(
         check_csrf(request, request.headers.get(CSRF_HEADER))
         ctx = state_of(request).context
         body = UploadBody(request, ctx.settings.max_bundle_bytes)
-        target = Target(job_id or new_job_id())
+        target = Target(job_id or new_job_id(), caller=caller_of(request))
         taken = await within(
             state_of(request), body, partial(take_bundle, ctx, target, body.read, None)
         )
@@ -94,7 +94,7 @@ async def uploaded_bundle(
 
 def take_form(request: Request, ctx: Context, body: UploadBody, boundary: str) -> Chosen:
     """The files of the form, one after the other. Raises :class:`Refusal` for the form itself."""
-    chosen = Chosen(new_job_id())
+    chosen = Chosen(new_job_id(), caller=caller_of(request))
     signed = False
     for part in parts_of(body, boundary):
         if part.filename is None:

@@ -18,7 +18,7 @@ from triage.services.context import Context
 from triage.services.incidents.analyse import priors_of
 from triage.services.incidents.announce import Failure, announce
 from triage.store.incidents import revisions, settling
-from triage.store.incidents.incidents import STANDINGS
+from triage.store.incidents.facts import STANDINGS
 
 OTHER = "n003"  # before the lemon by name
 NOW = datetime.now(UTC).replace(microsecond=0)

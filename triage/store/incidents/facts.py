@@ -1,0 +1,208 @@
+"""The facts of an incident's job: every statement as it came, and what they come to together.
+
+``incident.facts`` is what ``triage.domain.facts`` makes of the rows of ``incident_facts``.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import Text, select, type_coerce
+from sqlalchemy.orm import Session
+
+from models import Incident, IncidentFacts
+from models.base import stored_json
+from triage.domain.caller import Caller
+from triage.domain.facts import (
+    FactsSource,
+    FactsState,
+    Statement,
+    added,
+    contradicted,
+    merged,
+    state_when_settled,
+    still_conflicts,
+)
+from triage.store.database.row_locks import lock_rows
+from triage.store.incidents.incidents import rouse
+
+__all__ = [
+    "STANDINGS",
+    "add_facts",
+    "conflict_notes",
+    "facts_json",
+    "keep_statement",
+    "taint_statements",
+    "told_by",
+    "without_standings",
+]
+
+# Among the facts, what our own record knew of nodes at the first answer: never what others say.
+STANDINGS: Final = "triage.standings"
+# Conflicts of one token over one incident. More of them would say nothing more.
+MOST_CONFLICTS: Final = 20
+
+
+def facts_json(session: Session, incident_id: str) -> bytes:
+    """The job.json object of an incident, as far as hooks and bundles have told it, as JSON."""
+    stored = type_coerce(Incident.facts, Text)
+    return (session.scalar(select(stored).where(Incident.id == incident_id)) or "{}").encode()
+
+
+def without_standings(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """Facts without what only our own record may say."""
+    return {key: value for key, value in facts.items() if key != STANDINGS}
+
+
+def add_facts(
+    session: Session, incident_id: str, statement: Statement, quiet_s: float, now: datetime
+) -> None:
+    """Keep what the ``job.json`` of a bundle says."""
+    found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
+    inputs = found.inputs
+    keep_statement(session, found, statement, now)
+    if found.inputs > inputs:
+        rouse(session, found, quiet_s, now)
+
+
+def keep_statement(session: Session, found: Incident, statement: Statement, now: datetime) -> None:
+    """Keep what was said of the job of an incident, which is in this session and locked by it."""
+    facts = without_standings(found.facts)
+    statement = replace(statement, facts=without_standings(stored_json(statement.facts)))
+    if not statement.facts:
+        return
+    if found.settled_at is not None:
+        statement = replace(statement, state=state_when_settled(facts, statement))
+    after = added(facts, statement)
+    own = own_statements(session, found.id, statement)
+    conflicts = statement.state is FactsState.CONFLICT
+    enough = conflicts and len(own) >= MOST_CONFLICTS
+    if after == facts and (enough or is_repeated(statement, own)):
+        return
+    session.flush()
+    session.add(row_of(found.id, statement, now))
+    put(found, after, changed=after != facts or conflicts)
+
+
+def own_statements(
+    session: Session, incident_id: str, statement: Statement
+) -> Sequence[dict[str, Any]]:
+    """What the same token has said of the job in the same way, oldest first."""
+    return session.scalars(
+        select(IncidentFacts.facts)
+        .where(IncidentFacts.incident_id == incident_id)
+        .where(IncidentFacts.key_id.is_not_distinct_from(statement.caller.key_id))
+        .where(IncidentFacts.source == statement.source, IncidentFacts.state == statement.state)
+        .order_by(IncidentFacts.id)
+    ).all()
+
+
+def is_repeated(statement: Statement, own: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether the same token has said all of it; of a ``job.json`` the first value is what counts,
+    and each of a thousand nodes sends its own.
+    """
+    known = {key: value for one in own for key, value in one.items()}
+    if statement.source is FactsSource.JOB_JSON:
+        return bool(own) and statement.facts.keys() <= known.keys()
+    return bool(own) and all(
+        key in known and known[key] == value for key, value in statement.facts.items()
+    )
+
+
+def put(found: Incident, facts: Mapping[str, Any], *, changed: bool) -> None:
+    """Set the facts; where something ``changed``, the incident is to be answered again."""
+    if changed:
+        kept = {STANDINGS: found.facts[STANDINGS]} if STANDINGS in found.facts else {}
+        found.facts = {**facts, **kept}
+        found.inputs += 1
+
+
+def told_by(session: Session, key_id: str) -> list[str]:
+    """The incidents of whose jobs this token has said something that is not set apart yet."""
+    rows = (
+        select(IncidentFacts.incident_id)
+        .where(IncidentFacts.key_id == key_id, IncidentFacts.state != FactsState.TAINTED)
+        .distinct()
+        .order_by(IncidentFacts.incident_id)
+    )
+    return list(session.scalars(rows))
+
+
+def taint_statements(
+    session: Session, incident_id: str, key_id: str, quiet_s: float, now: datetime
+) -> bool:
+    """Set apart what a token said of an incident's job; whether the facts are others now.
+
+    What contradicted it counts from then on, and the incident is answered again.
+    """
+    found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
+    if found is None:
+        return False
+    facts = without_standings(found.facts)
+    rows = session.scalars(
+        select(IncidentFacts)
+        .where(IncidentFacts.incident_id == incident_id)
+        .order_by(IncidentFacts.id)
+    ).all()
+    withdrawn = [row for row in rows if row.key_id == key_id and row.state != FactsState.TAINTED]
+    unexplained = not_said_by(rows, facts)
+    for row in withdrawn:
+        row.state = FactsState.TAINTED
+    kept = [*map(statement_of, rows), *unexplained]
+    after = merged(kept)
+    for row in rows:
+        gone = [one.facts for one in withdrawn]
+        if row.state == FactsState.CONFLICT and not still_conflicts(after, statement_of(row), gone):
+            row.state = FactsState.LATE
+            after = added(after, statement_of(row))
+    for one in unexplained:
+        session.add(row_of(found.id, one, now))
+    put(found, after, changed=bool(withdrawn))
+    rouse(session, found, quiet_s, now)
+    return after != facts
+
+
+def not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:
+    """Facts that no statement explains, as one of them: they are from before statements were kept,
+    or a process of the release before has added them.
+    """
+    explained = merged(map(statement_of, rows))
+    rest = {key: facts[key] for key in facts if facts[key] != explained.get(key)}
+    return [Statement(rest, FactsSource.BEFORE)] if rest else []
+
+
+def conflict_notes(session: Session, incident_id: str) -> list[str]:
+    """What contradicts the facts of a settled incident, in a sentence for each token."""
+    found = session.get_one(Incident, incident_id)
+    facts = without_standings(found.facts)
+    keys: dict[str, set[str]] = {}
+    for row in session.scalars(
+        select(IncidentFacts)
+        .where(IncidentFacts.incident_id == incident_id)
+        .where(IncidentFacts.state == FactsState.CONFLICT)
+        .order_by(IncidentFacts.id)
+    ):
+        what = "a job.json" if row.source == FactsSource.JOB_JSON else f"a {row.source}"
+        who = f"{what} of the token {row.key_id}" if row.key_id else what
+        keys.setdefault(who, set()).update(contradicted(facts, statement_of(row)))
+    return [
+        f"after the incident had settled, {who} said another {', '.join(sorted(other))}: not used"
+        for who, other in keys.items()
+        if other
+    ]
+
+
+def statement_of(row: IncidentFacts) -> Statement:
+    return Statement(row.facts, FactsSource(row.source), Caller(row.key_id), FactsState(row.state))
+
+
+def row_of(incident_id: str, statement: Statement, now: datetime) -> IncidentFacts:
+    return IncidentFacts(
+        incident_id=incident_id,
+        source=statement.source,
+        key_id=statement.caller.key_id,
+        at=now,
+        state=statement.state,
+        facts=dict(statement.facts),
+    )
