@@ -139,8 +139,58 @@ def test_a_token_is_listed_without_its_secret_and_revoked(run: Run) -> None:
 
 
 @pytest.mark.parametrize(
+    ("options", "days"),
+    [
+        ("--scope ingest", 365),
+        ("--scope ingest --scope read", 365),
+        ("--scope read", None),
+        ("--scope admin", None),
+        ("--scope admin --scope ingest", None),
+        ("--scope ingest --expires-days 0", None),
+        ("--scope ingest --expires-days 7.5", 7.5),
+    ],
+)
+def test_a_token_that_sends_ends_within_a_year_unless_somebody_says(
+    run: Run, tmp_path: Path, options: str, days: float | None
+) -> None:
+    _, token, _ = run("token", "create", "--name", "x", *options.split())
+    ctx = open_context(Settings(data_dir=tmp_path / "data"))
+    found = check_token(ctx, token.strip())
+    ctx.close()
+
+    assert found is not None
+    ends = None if found.expires_at is None else found.expires_at - found.created_at
+    assert (ends is None) == (days is None)
+    assert ends is None or abs(ends.total_seconds() - (days or 0) * 86_400) < 3_600
+
+
+def test_a_token_keeps_its_bounds(run: Run, tmp_path: Path) -> None:
+    bounds = "--cluster a --node-pattern gpu-0[0-4]* --job 4711"
+    _, token, _ = run("token", "create", "--scope", "ingest", "--name", "x", *bounds.split())
+    ctx = open_context(Settings(data_dir=tmp_path / "data"))
+    found = check_token(ctx, token.strip())
+    ctx.close()
+
+    assert found is not None
+    assert (found.cluster, found.node_pattern, found.job_id) == ("a", "gpu-0[0-4]*", "4711")
+
+
+@pytest.mark.parametrize(
     ("arguments", "words"),
     [
+        *[
+            (["token", "create", "--name", "x", *options.split()], words)
+            for options, words in {
+                "--scope ingest --cluster \x1b": "--cluster needs a name",
+                "--scope ingest --node-pattern a/b": "--node-pattern needs",
+                "--scope ingest --job \x00": "--job needs a name",
+                "--scope admin --cluster a": "reaches everything",
+                "--scope read --job 1": "ingest alone",
+                "--scope read --scope ingest --node-pattern n*": "ingest alone",
+                "--scope ingest --expires-days -1": "--expires-days",
+                "--scope ingest --expires-days 1e9": "--expires-days",
+            }.items()
+        ],
         (["token", "create", "--scope", "root", "--name", "x"], "needs scopes out of"),
         (["token", "create", "--scope", "read", "--name", " "], "needs a name"),
         (["token", "create", "--name", "x"], "--scope"),

@@ -107,7 +107,7 @@ async def checked(request: Request, scope: Scope) -> Caller:
             f"this needs the scope {scope}; the token has {has}",
             hint=f"use a token made by `triage token create --scope {scope}`",
         )
-    return Caller(key.id, key.scopes)
+    return key.caller()
 
 
 def check_local(request: Request) -> None:

@@ -1,6 +1,5 @@
 """``triage token``: made, listed, revoked."""
 
-from datetime import timedelta
 from typing import Annotated
 
 import typer
@@ -13,9 +12,10 @@ HELP = """
 Make, list and revoke tokens. A new token is valid at once.
 
 \b
-    triage token create --scope ingest --name epilogue > /etc/triage/token
+    triage token create --scope ingest --cluster a --name epilogue > /etc/triage/token
 
 Scopes: ingest (uploads and hooks), read (questions), admin (everything).
+A token with bounds reaches its cluster, nodes or job alone.
 """
 
 app = typer.Typer(
@@ -32,20 +32,41 @@ def create(
         list[str], typer.Option(metavar="NAME", help="ingest, read or admin; repeatable.")
     ],
     name: Annotated[str, typer.Option(metavar="NAME", help="Who uses the token.")],
+    cluster: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Bind it to this cluster.")
+    ] = None,
+    node_pattern: Annotated[
+        str | None,
+        typer.Option(metavar="GLOB", help="Bind it to files of these nodes, such as gpu-0*."),
+    ] = None,
+    job: Annotated[str | None, typer.Option(metavar="ID", help="Bind it to this job.")] = None,
     expires_days: Annotated[
         float | None,
-        typer.Option(min=0, metavar="N", help="Days until it expires; never if left out."),
+        typer.Option(
+            min=0,
+            max=36_500,
+            metavar="N",
+            help="Days until it expires; 0 is never. By default 365 with ingest, else never.",
+        ),
     ] = None,
 ) -> int:
     """Print a new token on stdout. It is shown only once."""
     with service_context() as ctx:
-        from triage.clock import utc_now
-        from triage.services.tokens import create_token
+        from triage.services.tokens import create_token, end_of
 
-        expires = None if expires_days is None else utc_now() + timedelta(days=expires_days)
-        made, token = create_token(ctx, name, scope, "local", expires)
+        made, token = create_token(
+            ctx,
+            name,
+            scope,
+            "local",
+            end_of(scope, expires_days),
+            cluster=cluster,
+            node_pattern=node_pattern,
+            job_id=job,
+        )
     typer.echo(token)
-    typer.echo(f"triage: {made.id} made; it is not shown again", err=True)
+    until = "" if made.expires_at is None else f", good until {made.expires_at:%Y-%m-%d}"
+    typer.echo(f"triage: {made.id} made{until}; it is not shown again", err=True)
     return 0
 
 

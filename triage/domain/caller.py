@@ -1,21 +1,96 @@
-"""Who asks: the token of a request, and what it may do."""
+"""Who asks: the token of a request, what it may do, and what it is bound to."""
 
+import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from typing import Final
 
-__all__ = ["Caller"]
+from triage.errors import NotAllowed
+
+__all__ = ["MAX_PATTERN", "NODE_PATTERN", "Caller"]
+
+MAX_PATTERN: Final = 256
+# gpu-*, gpu-0[0-4]?, n17.a.example: a glob over plain host names.
+NODE_PATTERN: Final = re.compile(rf"[A-Za-z0-9._*?!\[\]-]{{1,{MAX_PATTERN}}}", re.ASCII)
+GLOB: Final = frozenset("*?[")
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
     """The token behind a request.
 
-    ``key_id`` is None for what no request brought, and ``local`` under ``--open``.
+    ``key_id`` is None for what no request brought, and ``local`` under ``--open``. ``cluster``,
+    ``node_pattern`` and ``job_id`` are what the token is bound to; None is anything.
     """
 
     key_id: str | None = None
     scopes: frozenset[str] = frozenset()
+    cluster: str | None = None
+    node_pattern: str | None = None
+    job_id: str | None = None
+
+    @property
+    def reads(self) -> bool:
+        """Whether it may be told what is known, and not only what became of what it sent."""
+        return not self.scopes.isdisjoint({"read", "admin"})
 
     @property
     def corrects(self) -> bool:
         """Whether it may change what was said of a settled incident."""
-        return not self.scopes.isdisjoint({"read", "admin"})
+        return self.reads
+
+    @property
+    def only_node(self) -> str | None:
+        """The node that it is bound to; None where it is bound to several, or to none."""
+        pattern = self.node_pattern
+        return None if pattern is None or GLOB.intersection(pattern) else pattern
+
+    def check(
+        self,
+        cluster: str | None,
+        *,
+        job_id: str | None = None,
+        nodes: Iterable[str | None] | None = None,
+    ) -> str | None:
+        """The cluster of what is sent: the one that it names, else the token's.
+
+        ``job_id`` is None for what is of no one job. ``nodes`` are all that it says something of
+        (None among them: of a node that nobody names); without ``nodes`` it is of whole jobs.
+
+        Raises :class:`NotAllowed`, which says which bound is in the way and what to do.
+        """
+        if self.cluster is not None and (cluster or self.cluster) != self.cluster:
+            raise outside("cluster", self.cluster, f"this is of the cluster {cluster!r}")
+        if self.job_id is not None and job_id != self.job_id:
+            of = "no one job" if job_id is None else f"the job {job_id!r}"
+            raise outside("job", self.job_id, f"this is of {of}")
+        if self.node_pattern is not None:
+            self._check_nodes(self.node_pattern, nodes)
+        return cluster or self.cluster
+
+    def _check_nodes(self, pattern: str, nodes: Iterable[str | None] | None) -> None:
+        if nodes is None:
+            raise outside("nodes", pattern, "this says something of whole jobs")
+        for node in nodes:
+            if node is None:
+                raise outside("nodes", pattern, "this does not say which node it is of")
+            if not fnmatchcase(node, pattern):
+                raise outside("nodes", pattern, f"this is of the node {node!r}")
+
+    def check_own(self, cluster: str | None) -> None:
+        """Raise :class:`NotAllowed` where something that is there is of another cluster.
+
+        What nobody named a cluster of is of none, and so not of the token's.
+        """
+        if self.cluster is not None and cluster != self.cluster:
+            of = f"the cluster {cluster!r}" if cluster else "no cluster"
+            raise outside("cluster", self.cluster, f"this is of {of}")
+
+
+def outside(what: str, bound: str, this: str) -> NotAllowed:
+    return NotAllowed(
+        f"the token is bound to the {what} {bound!r}, and {this}",
+        hint="use a token that reaches it: `triage token create` has --cluster, --node-pattern"
+        " and --job, and binds to nothing without them",
+    )

@@ -31,6 +31,7 @@ class FleetHooks(Protocol):
         cluster: str,
         failed_at: datetime | None,
         now: datetime,
+        key_id: str | None,
     ) -> None:
         """Keep the run of a job that failed, in the transaction that opens its incident."""
 

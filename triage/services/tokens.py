@@ -8,29 +8,42 @@ import hashlib
 import re
 import secrets
 from collections.abc import Iterable
-from datetime import datetime
-from typing import Final
+from datetime import datetime, timedelta
+from typing import Any, Final, TypedDict, Unpack
 
 from triage.clock import utc_now
+from triage.domain.caller import MAX_PATTERN, NODE_PATTERN
 from triage.errors import UsageError
 from triage.services.context import Context
+from triage.services.hooks.job_failed import MAX_NAME, name_in
 from triage.store.access import audit, keys
 from triage.store.database.ids import new_id
 from triage.store.views import KeyView
 
 __all__ = [
     "SCOPES",
+    "Bounds",
     "any_token",
     "check_token",
     "create_token",
     "digest",
+    "end_of",
     "is_good",
     "list_tokens",
     "revoke_token",
 ]
 
 SCOPES: Final = ("ingest", "read", "admin")
+INGEST_DAYS: Final = 365
 TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
+
+
+class Bounds(TypedDict, total=False):
+    """What a token is bound to; None is anything."""
+
+    cluster: str | None
+    node_pattern: str | None
+    job_id: str | None
 
 
 def create_token(
@@ -39,6 +52,7 @@ def create_token(
     scopes: Iterable[str],
     actor: str,
     expires_at: datetime | None = None,
+    **bounds: Unpack[Bounds],
 ) -> tuple[KeyView, str]:
     """A token and its row; the token is nowhere afterwards. Raises :class:`UsageError`."""
     wanted = frozenset(scopes)
@@ -46,15 +60,46 @@ def create_token(
         raise UsageError(f"a token needs scopes out of {', '.join(SCOPES)}")
     if not name.strip() or len(name) > 256:
         raise UsageError("a token needs a name that says who uses it, at most 256 characters")
+    check_bounds(wanted, bounds)
     now = utc_now()
     key_id = new_id("key", now)
     token = f"triage_{key_id.removeprefix('key_')}_{secrets.token_urlsafe(32)}"
-    key = KeyView(key_id, name, wanted, now, expires_at, revoked_at=None)
+    key = KeyView(key_id, name, wanted, now, expires_at, revoked_at=None, **bounds)
     with ctx.database.writing() as session:
         keys.add(session, key, digest(token))
-        detail = {"scopes": sorted(wanted), "name": name}
+        detail: dict[str, Any] = {"scopes": sorted(wanted), "name": name}
+        detail |= {bound: value for bound, value in bounds.items() if value is not None}
         audit.note(session, actor, "create token", key_id, now, detail)
     return key, token
+
+
+def end_of(scopes: Iterable[str], days: float | None) -> datetime | None:
+    """When a new token ends: after so many days, 0 for never.
+
+    A token that lies on every node ends within a year unless somebody decides otherwise.
+    """
+    if days is None:
+        days = INGEST_DAYS if "ingest" in scopes and "admin" not in scopes else 0
+    return utc_now() + timedelta(days=days) if days else None
+
+
+def check_bounds(scopes: frozenset[str], bounds: Bounds) -> None:
+    """Raises :class:`UsageError` for bounds that cannot be, or that these scopes cannot have."""
+    for option, text in (("--cluster", bounds.get("cluster")), ("--job", bounds.get("job_id"))):
+        if text is not None and name_in(text) is None:
+            raise UsageError(f"{option} needs a name of 1 to {MAX_NAME} printable characters")
+    pattern = bounds.get("node_pattern")
+    if pattern is not None and not NODE_PATTERN.fullmatch(pattern):
+        raise UsageError(
+            "--node-pattern needs a name of a node, or a pattern of * ? and [0-9] for some,"
+            f" at most {MAX_PATTERN} characters"
+        )
+    if "admin" in scopes and any(bounds.values()):
+        raise UsageError("a token with the scope admin reaches everything: bind one without it")
+    if "read" in scopes and (pattern is not None or bounds.get("job_id") is not None):
+        raise UsageError(
+            "--node-pattern and --job bind what a token sends: make one with --scope ingest alone"
+        )
 
 
 def check_token(ctx: Context, token: str) -> KeyView | None:

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Annotated, Any, TypeVar
 
 from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.caller import Caller
 from triage.domain.category import Category
 from triage.domain.file_kind import FileKind
 from triage.domain.report import Answer, Verdict
@@ -143,7 +144,10 @@ def name_in_reports(node: str | None, filename: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class KeyView:
-    """A token by its id; the token itself is nowhere."""
+    """A token by its id; the token itself is nowhere.
+
+    ``cluster``, ``node_pattern`` and ``job_id`` are what it is bound to; None is anything.
+    """
 
     id: str
     name: str
@@ -151,6 +155,15 @@ class KeyView:
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    cluster: str | None = None
+    node_pattern: str | None = None
+    job_id: str | None = None
+    last_used_at: datetime | None = None
+    tainted_at: datetime | None = None
+
+    def caller(self) -> Caller:
+        """Who asks with this token."""
+        return Caller(self.id, self.scopes, self.cluster, self.node_pattern, self.job_id)
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ async def identify(request: Request, scope: Scope) -> Visitor:
         key = await to_thread.run_sync(who_is, state.context, secret)
     if secret is None or key is None:
         raise NoToken("nobody is logged in", hint="log in with a token")
-    return Visitor(Caller(key.id, key.scopes), csrf_token_of(secret), "cookie")
+    return Visitor(key.caller(), csrf_token_of(secret), "cookie")
 
 
 def secret_of(request: Request) -> str | None:

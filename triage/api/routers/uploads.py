@@ -43,6 +43,8 @@ Incident = Annotated[
     Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
 ]
 
+Cluster = Annotated[Name | None, Query(description="Of the job; left out: the token's, else none.")]
+
 
 @routes.post(
     "/{job_id}/artifacts",
@@ -61,6 +63,7 @@ async def upload_artifact(
     kind: Annotated[FileKind | None, Query()] = None,
     filename: Annotated[FileName | None, Query()] = None,
     incident: Incident = None,
+    cluster: Cluster = None,
 ) -> Response:
     """A flight-recorder dump, a kernel log or a job log. Known by its content, kept once."""
     state = state_of(request)
@@ -71,6 +74,7 @@ async def upload_artifact(
         kind=kind,
         filename=filename,
         incident=known_id(incident),
+        cluster=cluster,
         caller=caller_of(request),
     )
     settings = state.context.settings
@@ -102,6 +106,7 @@ async def upload_bundle(
     job_id: PathName,
     node: Annotated[Name | None, Query()] = None,
     incident: Incident = None,
+    cluster: Cluster = None,
 ) -> Response:
     """One bad file refuses only itself; links, devices and `..` refuse the whole."""
     state = state_of(request)
@@ -109,6 +114,7 @@ async def upload_bundle(
         job_id=name_in_path("job_id", job_id),
         node=node,
         incident=known_id(incident),
+        cluster=cluster,
         caller=caller_of(request),
     )
     body = UploadBody(request, state.context.settings.max_bundle_bytes)

@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from triage.domain.standing import Prior
 from triage.fleet.services.exposure.job_run import tell_failure
+from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.standings.priors import priors_for
 from triage.fleet.services.weekly.due import enqueue_digest
 from triage.services.context import Context
@@ -28,9 +29,11 @@ class RecordedFleet:
         cluster: str,
         failed_at: datetime | None,
         now: datetime,
+        key_id: str | None,
     ) -> None:
         """Keep the run of the job as far as the facts of its incident tell it."""
-        tell_failure(session, job_id, facts, cluster=cluster, failed_at=failed_at, now=now)
+        writer = ExposureWriter(now, key_id)
+        tell_failure(session, writer, job_id, facts, cluster=cluster, failed_at=failed_at)
 
     def subscribed(self, session: Session, settings: Settings, now: datetime) -> None:
         """Enqueue the weekly digest where the receiver wants it."""

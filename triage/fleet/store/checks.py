@@ -91,9 +91,16 @@ class KeptCheck:
 
 
 def keep(
-    session: Session, cluster_id: int, results: Iterable[CheckResult], now: datetime
+    session: Session,
+    cluster_id: int,
+    results: Iterable[CheckResult],
+    now: datetime,
+    key_id: str | None = None,
 ) -> KeptResults:
-    """Keep the results that name a node; one without a time ran ``now``, as far as is known."""
+    """Keep the results that name a node; one without a time ran ``now``, as far as is known.
+
+    ``key_id`` is the token that brings them.
+    """
     by_key: dict[tuple[str, str, str], list[Entry]] = {}
     for result in results:
         if result.node:
@@ -105,17 +112,20 @@ def keep(
     for start in range(0, len(nodes), NODES_AT_ONCE):
         chunk = set(nodes[start : start + NODES_AT_ONCE])
         mine = {key: entries for key, entries in sorted(by_key.items()) if key[0] in chunk}
-        kept = kept.plus(of_nodes(session, cluster_id, mine))
+        kept = kept.plus(of_nodes(session, cluster_id, mine, key_id))
     return kept
 
 
 def of_nodes(
-    session: Session, cluster_id: int, by_key: dict[tuple[str, str, str], list[Entry]]
+    session: Session,
+    cluster_id: int,
+    by_key: dict[tuple[str, str, str], list[Entry]],
+    key_id: str | None,
 ) -> KeptResults:
     """Store the results of some nodes."""
     stored = _locked(session, cluster_id, by_key)
     fresh = with_room(session, cluster_id, [key for key in by_key if key not in stored])
-    rows = [row_of(cluster_id, key, merged([], by_key[key])) for key in fresh]
+    rows = [{**row_of(cluster_id, key, merged([], by_key[key])), "key_id": key_id} for key in fresh]
     if not insert_missing(session, HealthCheck, rows):
         stored = _locked(session, cluster_id, by_key)  # another session has inserted some meanwhile
     changed = unchanged = 0
@@ -126,7 +136,7 @@ def of_nodes(
         history = merged(row.history, entries)
         news = history != row.history
         if news:
-            values = row_of(cluster_id, key, history)
+            values = {**row_of(cluster_id, key, history), "key_id": key_id}
             session.execute(update(HealthCheck).where(HealthCheck.id == row.id).values(**values))
         changed += news and key not in fresh
         unchanged += not news and key not in fresh

@@ -17,13 +17,17 @@ FACTS: Final = ("generation", "rack", "leaf_switch")
 
 
 class NewOutage(NamedTuple):
-    """An outage before it is stored; its fields are the columns."""
+    """An outage before it is stored; its fields are the columns.
+
+    ``key_id`` is the token that told the reason that stands.
+    """
 
     node_id: int
     from_at: datetime
     to_at: datetime | None
     reason: str
     source: str
+    key_id: str | None = None
 
     @property
     def key(self) -> tuple[int, datetime]:

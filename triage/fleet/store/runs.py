@@ -29,7 +29,10 @@ REPORTED: Final = (
 
 
 class NewRun(NamedTuple):
-    """A run before it is stored; ``nodes`` is its set, None where no source names them."""
+    """A run before it is stored; ``nodes`` is its set, None where no source names them.
+
+    ``key_id`` is the token that told the end that stands.
+    """
 
     cluster_id: int
     job_id: str
@@ -42,6 +45,7 @@ class NewRun(NamedTuple):
     num_gpus: int
     nodes: SetKey | None
     source: str
+    key_id: str | None = None
 
     @property
     def key(self) -> tuple[int, str, datetime]:
@@ -57,7 +61,12 @@ def keep_runs(session: Session, runs: Iterable[NewRun]) -> Tally:
 
 
 def end_open_run(
-    session: Session, cluster_id: int, job_id: str, ended_at: datetime, ending: Ending
+    session: Session,
+    cluster_id: int,
+    job_id: str,
+    ended_at: datetime,
+    ending: Ending,
+    key_id: str | None = None,
 ) -> bool:
     """End the run of this job that was going on then; whether there was one without an end."""
     run = session.execute(
@@ -74,7 +83,8 @@ def end_open_run(
     ).one_or_none()
     if run is None:
         return False
-    end = {"ended_at": ended_at, "ending": ending, "seen_at": max(run.seen_at, ended_at)}
+    seen_at = max(run.seen_at, ended_at)
+    end = {"ended_at": ended_at, "ending": ending, "seen_at": seen_at, "key_id": key_id}
     session.execute(update(Run).where(Run.id == run.id).values(end))
     return True
 
@@ -90,7 +100,7 @@ def _stored_runs(
         keys.add(run.key)
     nodes = (NodeSet.num_nodes, NodeSet.sha256, NodeSet.id)
     query = (
-        select(Run.id, Run.cluster_id, Run.job_id, *REPORTED, Run.source, *nodes)
+        select(Run.id, Run.cluster_id, Run.job_id, *REPORTED, Run.source, Run.key_id, *nodes)
         .outerjoin(NodeSet, Run.node_set_id == NodeSet.id)
         .order_by(Run.id)
         .with_for_update(of=Run)
@@ -101,9 +111,9 @@ def _stored_runs(
         for start in range(0, len(names), CHUNK):
             chunk = Run.job_id.in_(names[start : start + CHUNK])
             for row in session.execute(query.where(Run.cluster_id == cluster_id, chunk)):
-                row_id, *values, source, num_nodes, sha256, set_id = row
+                row_id, *values, source, key_id, num_nodes, sha256, set_id = row
                 node_set = None if set_id is None else SetKey(num_nodes, sha256, set_id)
-                run = NewRun._make([*values, node_set, source])
+                run = NewRun._make([*values, node_set, source, key_id])
                 if run.key in keys:
                     found[run.key] = row_id, run
     return found

@@ -1,6 +1,6 @@
 """Telemetry by node and day: numbers that reports sum up, and beside them the packed hours."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final, NamedTuple
@@ -118,13 +118,20 @@ def lock_days(
 
 
 def store_days(
-    session: Session, days: Iterable[tuple[LockedDay, Mapping[str, Any], bytes]]
+    session: Session,
+    days: Iterable[tuple[LockedDay, Mapping[str, Any], bytes]],
+    brought: Collection[int],
+    key_id: str | None,
 ) -> None:
-    """Write locked days: the columns of each, and its packed hours."""
+    """Write locked days: the columns of each, and its packed hours.
+
+    Those of the ids ``brought`` are from the token ``key_id``.
+    """
     rows = list(days)
     if not rows:
         return
     session.execute(update(TelemetryDay), [{"id": locked.id, **row} for locked, row, _ in rows])
+    session.execute(update(TelemetryDay).where(TelemetryDay.id.in_(brought)).values(key_id=key_id))
     known = [
         {"day_id": locked.id, "cells": data} for locked, _, data in rows if locked.cells is not None
     ]

@@ -7,17 +7,18 @@ there that anybody told us of, and the notice is kept out, with that said.
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Annotated, Final
 
 from triage.clock import utc_now
 from triage.domain.caller import Caller
 from triage.domain.report import iso_utc
 from triage.domain.wire import WireForm
-from triage.errors import Refusal
+from triage.errors import NotAllowed, NotFound, Refusal
 from triage.render.words.clean import one_line
 from triage.services.context import Context
 from triage.services.hooks.notices import Ignored, Line, Notices
-from triage.services.incidents.announce import announce
+from triage.services.incidents.announce import Failure, announce
 from triage.services.uploads.ingest import take_text
 from triage.services.uploads.received import Target
 from triage.store.incidents import incidents
@@ -48,43 +49,55 @@ def hear(
 ) -> HookOutcome:
     """Announce the failures, then add the lines. The same notice again changes nothing.
 
-    Raises :class:`Unavailable` and :class:`StorageFull`, upon which the sender tries again;
-    what is wrong with one notice keeps out that one.
+    Raises :class:`Unavailable` and :class:`StorageFull`, upon which the sender tries again, and
+    :class:`NotAllowed` where the token is to tell of none of it; what is wrong with one notice
+    keeps out that one.
     """
     now = now or utc_now()
     caller = caller or Caller()
     touched: dict[str, IncidentView] = {}
     ignored = list(notices.ignored)
+    outside: NotAllowed | None = None
     accepted = 0
-    for ref, failure in notices.failures:
+    acts = [
+        *(
+            (ref, partial(report, ctx, replace(one, caller=caller)))
+            for ref, one in notices.failures
+        ),
+        *((line.ref, partial(add_line, ctx, line, caller)) for line in notices.lines),
+    ]
+    for ref, act in acts:
         try:
-            incident = announce(ctx, replace(failure, caller=caller), now=now)
+            act(now, touched)
+            accepted += 1
         except Refusal as refusal:
             if refusal.status in OVERLOADED:
                 raise
+            if isinstance(refusal, NotAllowed):
+                outside = outside or refusal
             ignored.append(Ignored(ref, refusal.detail))
-            continue
-        touched[incident.id] = incident
-        accepted += 1
-    for line in notices.lines:
-        why = add_line(ctx, line, caller, now, touched)
-        if why is None:
-            accepted += 1
-        else:
-            ignored.append(Ignored(line.ref, why))
+    if outside is not None and not accepted:
+        raise outside
     return HookOutcome(accepted, tuple(ignored), tuple(touched.values()), notices.truncated)
+
+
+def report(ctx: Context, failure: Failure, now: datetime, touched: dict[str, IncidentView]) -> None:
+    """Announce a failure. Raises what :func:`announce` raises."""
+    incident = announce(ctx, failure, now=now)
+    touched[incident.id] = incident
 
 
 def add_line(
     ctx: Context, line: Line, caller: Caller, now: datetime, touched: dict[str, IncidentView]
-) -> str | None:
-    """Why the line is kept out; None when it was taken in."""
+) -> None:
+    """Take a line in. Raises :class:`Refusal` where it is kept out."""
+    caller.check(None, job_id=line.job_id, nodes=[line.node])
     incident: IncidentView | None = None
     if line.job_id is None:
         with ctx.database.reading() as session:
             incident = incidents.newest_of_node(session, line.node, now - RECENT)
         if incident is None:
-            return f"no job on {line.node} has failed within a day"
+            raise NotFound(f"no job on {line.node} has failed within a day")
     target = Target(
         job_id=line.job_id or (incident.job_id if incident else ""),
         node=line.node,
@@ -94,18 +107,12 @@ def add_line(
         incident=incident.id if incident else None,
         caller=caller,
     )
-    try:
-        taken = take_text(ctx, target, as_log(line))
-    except Refusal as refusal:
-        if refusal.status in OVERLOADED:
-            raise
-        return refusal.detail
+    taken = take_text(ctx, target, as_log(line))
     if taken.artifact.incident_id not in touched:
         with ctx.database.reading() as session:
             found = incidents.find(session, taken.artifact.incident_id)
         if found is not None:
             touched[found.id] = found
-    return None
 
 
 def as_log(line: Line) -> bytes:

@@ -33,9 +33,12 @@ def announce(
     """The incident of this failure; said twice, it is the same.
 
     ``also`` is called in the same transaction.
-    Raises :class:`Unprocessable` for a callback address that may not be called.
+    Raises :class:`NotAllowed` for what the token is not to say, and :class:`Unprocessable` for a
+    callback address that may not be called.
     """
     now = now or utc_now()
+    cluster = failure.caller.check(failure.cluster, job_id=failure.job_id)
+    failure = replace(failure, cluster=cluster)
     if failure.callback_url is not None:
         Guard(ctx.settings.webhook_allow).check(failure.callback_url, where="body/callback_url")
 
@@ -57,9 +60,10 @@ def announce(
             cluster=failure.cluster or "",
             failed_at=failure.failed_at,
             now=now,
+            key_id=failure.caller.key_id,
         )
         if failure.callback_url is not None:
-            callback = callback_of(ctx, incident_id, failure.callback_url)
+            callback = callback_of(ctx, incident_id, failure)
             subscriptions.add(session, callback, now)
         found = incidents.find(session, incident_id)
         if found is None:
@@ -71,9 +75,18 @@ def announce(
     return ctx.commit(write)
 
 
-def callback_of(ctx: Context, incident_id: str, url: str) -> NewSubscription:
+def callback_of(ctx: Context, incident_id: str, failure: Failure) -> NewSubscription:
     """The receiver that is told of this incident alone."""
     secret = ctx.settings.callback_secret
     secrets = [secret] if secret else []
     events = [str(event) for event in DEFAULT_EVENTS]
-    return NewSubscription(f"sub_{incident_id}", "generic", url, None, secrets, events, incident_id)
+    return NewSubscription(
+        f"sub_{incident_id}",
+        "generic",
+        failure.callback_url or "",
+        None,
+        secrets,
+        events,
+        incident_id,
+        failure.caller.key_id,
+    )

@@ -49,6 +49,7 @@ def subscribe(
         target.routing_key,
         secrets,
         [str(event) for event in named],
+        key_id=actor,
     )
     with ctx.database.writing() as session:
         found = subscriptions.add(session, new, now)

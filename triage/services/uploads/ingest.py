@@ -8,7 +8,7 @@ it later) and the sender is told to send again.
 import io
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 from triage.clock import utc_now
@@ -73,9 +73,11 @@ def take_artifact(
 
     Raises :class:`Refusal` for what is not taken; then nothing of it is kept.
     """
+    target = bounded(target)
     incident_id = known_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
         file = receive_file(read, encoding, target, limits_of(ctx.settings), blob)
+        check_nodes(target, [file])
         there = None if incident_id is None else stored_before(ctx, incident_id, file)
         if there is not None:
             return IngestedArtifact(there, new=False)
@@ -107,6 +109,7 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
 
     Raises :class:`Refusal` for what is not taken as a whole; then nothing of it is kept.
     """
+    target = bounded(target)
     incident_id = known_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
         files = list(receive_bundle(read, encoding, target, limits_of(ctx.settings), blob))
@@ -114,6 +117,7 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
             raise Unprocessable(
                 "the bundle holds no file", hint="put dumps and logs of the node into the tar"
             )
+        check_nodes(target, files)
         recorded = all_there(ctx, incident_id, files)
         if recorded is None:
             blob.commit()
@@ -135,24 +139,44 @@ def outcome_of(file: ReceivedFile, recorded: RecordedUpload) -> IngestedMember:
     return IngestedMember(file.name, 200, None, there)
 
 
+def bounded(target: Target) -> Target:
+    """What a request says, and what its token says where the request says nothing.
+
+    Raises :class:`NotAllowed` for what the token is not to say.
+    """
+    caller = target.caller
+    target = replace(target, node=target.node or caller.only_node)
+    nodes = [] if target.node is None else [target.node]
+    cluster = caller.check(target.cluster, job_id=target.job_id, nodes=nodes)
+    return replace(target, cluster=cluster)
+
+
+def check_nodes(target: Target, files: Sequence[ReceivedFile]) -> None:
+    """Raises :class:`NotAllowed` where a file is of a node that the token is not to speak of."""
+    nodes = {file.node for file in files if file.data is None}
+    target.caller.check(target.cluster, job_id=target.job_id, nodes=nodes)
+
+
 def known_incident(ctx: Context, target: Target) -> str | None:
     """The incident that an upload will join, as far as it is there already.
 
-    Raises :class:`NotFound` for one that is not, and :class:`Conflict` for one of another job.
+    Raises :class:`NotFound` for one that is not, :class:`NotAllowed` for one that the token does
+    not reach, and :class:`Conflict` for one of another job.
     """
     with ctx.database.reading() as session:
         if target.incident is None:
             return incidents.newest_of_job(session, target.job_id)
-        job_id = incidents.job_id_of(session, target.incident)
-    if job_id is None:
+        job = incidents.job_of(session, target.incident)
+    if job is None:
         raise NotFound(
             "there is no such incident",
             hint="leave incident= out: the job's newest incident takes it, or a new one",
             places=(Place("query/incident", "is not known"),),
         )
-    if job_id != target.job_id:
+    target.caller.check_own(job.cluster)
+    if job.job_id != target.job_id:
         raise Conflict(
-            f"the incident is of job {job_id!r}, not of this one",
+            f"the incident is of job {job.job_id!r}, not of this one",
             hint="use the upload_url that the job-failed hook answered with",
             places=(Place("query/incident", "belongs to another job"),),
         )

@@ -21,6 +21,7 @@ class Target:
     kind: str | None = None
     filename: str | None = None
     incident: str | None = None
+    cluster: str | None = None
     caller: Caller = field(default_factory=Caller)
 
 

@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.collectors.bundle import MANIFEST
+from triage.domain.caller import Caller
 from triage.domain.facts import FactsSource, Statement
 from triage.domain.job import job_from_dict
 from triage.domain.states import ArtifactState
@@ -46,7 +47,7 @@ def record(
     now = utc_now()
     settings = ctx.settings
     by_identity = {file.identity: file for file in reversed(files)}
-    job_json = [read_job_json(file.data) for file in files if file.data is not None]
+    job_json = [read_job_json(file.data, target.caller) for file in files if file.data is not None]
 
     def write(session: Session) -> RecordedUpload:
         incident_id = target.incident or incidents.for_upload(
@@ -62,7 +63,9 @@ def record(
         if not new:
             return RecordedUpload(incident_id, {}, known, None)
         named = with_names_of_their_own(session, incident_id, new)
-        upload_id, fresh = artifacts.add_upload(session, incident_id, stored_bytes, named)
+        upload_id, fresh = artifacts.add_upload(
+            session, incident_id, stored_bytes, named, target.caller.key_id
+        )
         num_counted = sum(not is_note(file) for file in fresh.values())
         job = incidents.arrived(session, incident_id, num_counted, settings.quiet_s, now)
         for one in job_json:
@@ -89,7 +92,10 @@ class JobJson(NamedTuple):
     problem: str | None
 
 
-def read_job_json(data: bytes) -> JobJson:
+def read_job_json(data: bytes, caller: Caller) -> JobJson:
+    if caller.node_pattern is not None:  # who speaks for a node places no ranks on others
+        why = f"is not used: the token is bound to the nodes {caller.node_pattern!r}"
+        return JobJson(None, why)
     try:
         facts = orjson.loads(data)
     except orjson.JSONDecodeError as error:

@@ -21,6 +21,9 @@ def add(session: Session, key: KeyView, token_hash: str) -> None:
             scopes=sorted(key.scopes),
             created_at=key.created_at,
             expires_at=key.expires_at,
+            cluster=key.cluster,
+            node_pattern=key.node_pattern,
+            job_id=key.job_id,
         )
     )
     session.flush()

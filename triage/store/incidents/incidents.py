@@ -30,7 +30,7 @@ __all__ = [
     "arrived",
     "find",
     "for_upload",
-    "job_id_of",
+    "job_of",
     "listing",
     "newest_of_job",
     "newest_of_node",
@@ -65,7 +65,13 @@ COUNT_FILES: Final = (
     .where(THIS)
     .values(num_artifacts=bindparam("num"), updated_at=bindparam("now"), settle_at=bindparam("at"))
 )
-JOB_ID: Final = select(JOBS.c.job_id).join(INCIDENTS, INCIDENTS.c.job_fk == JOBS.c.id).where(THIS)
+CLUSTERS: Final = cast("Table", Cluster.__table__)
+JOB_OF: Final = (
+    select(JOBS.c.job_id, CLUSTERS.c.name)
+    .join(INCIDENTS, INCIDENTS.c.job_fk == JOBS.c.id)
+    .join(CLUSTERS, JOBS.c.cluster_id == CLUSTERS.c.id)
+    .where(THIS)
+)
 
 
 def find(session: Session, incident_id: str) -> IncidentView | None:
@@ -74,9 +80,17 @@ def find(session: Session, incident_id: str) -> IncidentView | None:
     return None if row is None else view(*row)
 
 
-def job_id_of(session: Session, incident_id: str) -> str | None:
-    """The scheduler's id of an incident's job; None where there is no such incident."""
-    return session.scalar(JOB_ID, {"of_incident": incident_id})
+class JobOfIncident(NamedTuple):
+    """The scheduler's id of an incident's job, and its cluster; None where nobody said one."""
+
+    job_id: str
+    cluster: str | None
+
+
+def job_of(session: Session, incident_id: str) -> JobOfIncident | None:
+    """The job of an incident; None where there is no such incident."""
+    row = session.execute(JOB_OF, {"of_incident": incident_id}).one_or_none()
+    return None if row is None else JobOfIncident(row.job_id, row.name or None)
 
 
 class IncidentFilter(TypedDict, total=False):

@@ -35,6 +35,7 @@ class NewSubscription:
     secrets: Sequence[str]
     events: Sequence[str]
     incident_id: str | None = None
+    key_id: str | None = None
 
 
 def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionView:

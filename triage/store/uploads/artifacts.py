@@ -59,10 +59,14 @@ TAKEN_NAMES: Final = select(FILES.c.name_hash).where(OF_INCIDENT, FILES.c.name_h
 
 
 def add_upload(
-    session: Session, incident_id: str, stored_bytes: int, files: Sequence[ArtifactView]
+    session: Session,
+    incident_id: str,
+    stored_bytes: int,
+    files: Sequence[ArtifactView],
+    key_id: str | None = None,
 ) -> tuple[str, dict[str, ArtifactView]]:
     """One upload and its files, at least one, all in one blob: its id, and identity -> file of
-    those that are new.
+    those that are new. ``key_id`` is the token that brought them.
     """
     first = files[0]
     upload_id = new_id("upl", first.created_at)
@@ -73,6 +77,7 @@ def add_upload(
             "incident_id": incident_id,
             "blob_key": first.blob_key,
             "stored_bytes": stored_bytes,
+            "key_id": key_id,
             "created_at": first.created_at,
         },
     )

@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json, page_of_rows
 from triage.api.description.described import BINARY, binary_body
 from triage.api.description.shapes import page
@@ -57,7 +57,7 @@ async def send_checks(
     content; the same results again change nothing.
     """
     state = state_of(request)
-    target = CheckTarget(node=node, at=at, cluster=cluster or "", busbw_gbps=busbw_gbps)
+    target = CheckTarget(node, at, cluster or "", busbw_gbps, caller_of(request))
     body = UploadBody(request, MAX_BYTES)
     taken = await within(
         state, body, partial(take_checks, state.context, target, body.read, coding(request))

@@ -6,7 +6,7 @@ from typing import Annotated
 from fastapi import Query, Request
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.description.described import BINARY, binary_body
 from triage.api.requests.body import UploadBody
@@ -61,6 +61,7 @@ async def import_rows(
         zone=own_zone,
         cluster=cluster or "",
         most_rows=MOST_ROWS,
+        caller=caller_of(request),
     )
     taken = await within(state, body, take)
     return as_json(taken.to_dict(), 200)

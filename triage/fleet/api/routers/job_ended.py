@@ -4,7 +4,7 @@ from anyio import to_thread
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.description.described import json_body
 from triage.api.requests.body import read_whole
@@ -37,7 +37,7 @@ async def job_ended(request: Request) -> Response:
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(_keeper: Keeper) -> Response:
-        end = end_from(object_from(body), utc_now())
+        end = end_from(object_from(body), utc_now(), caller_of(request))
         return as_json(ended(state.context, end).to_dict(), 202)
 
     return await to_thread.run_sync(once, request, body, act)

@@ -5,7 +5,7 @@ from functools import partial
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.description.described import BINARY, binary_body
 from triage.api.requests.body import UploadBody
@@ -42,7 +42,7 @@ async def send_telemetry(
     a table, or Parquet. Known by its content; the same samples again change nothing.
     """
     state = state_of(request)
-    target = TelemetryTarget(node=node, cluster=cluster or "")
+    target = TelemetryTarget(node, cluster or "", caller_of(request))
     body = UploadBody(request, state.context.settings.max_artifact_bytes)
     taken = await within(
         state, body, partial(take_telemetry, state.context, target, body.read, coding(request))

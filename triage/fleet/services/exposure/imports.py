@@ -13,8 +13,16 @@ from zoneinfo import ZoneInfo
 
 from triage.clock import utc_now
 from triage.domain.body import Body
+from triage.domain.caller import Caller
 from triage.domain.wire import Keywords, WireForm
-from triage.errors import ArtifactError, Forbidden, TooLarge, Unprocessable, UsageError
+from triage.errors import (
+    ArtifactError,
+    Forbidden,
+    NotAllowed,
+    TooLarge,
+    Unprocessable,
+    UsageError,
+)
 from triage.fleet.domain.exposure import NodeFacts, Outage, Run
 from triage.fleet.parsers.lines import Source
 from triage.fleet.parsers.read import read_exposure
@@ -100,6 +108,7 @@ def import_upload(
     zone: tzinfo,
     cluster: str,
     most_rows: int | None = None,
+    caller: Caller | None = None,
 ) -> Imported:
     """What a request brings, behind its Content-Encoding and one layer of gzip or zstd.
 
@@ -109,7 +118,9 @@ def import_upload(
     growth = Growth(ctx.settings.max_artifact_bytes, RATIO, RATIO_FLOOR)
     try:
         source = plain(body_of(read, encoding, growth), growth)
-        return import_exposure(ctx, source, zone=zone, cluster=cluster, most_rows=most_rows)
+        return import_exposure(
+            ctx, source, zone=zone, cluster=cluster, most_rows=most_rows, caller=caller
+        )
     except Forbidden as error:
         raise TooLarge(str(error), hint="send it in parts; each adds to what is there") from error
     except ArtifactError as error:
@@ -134,22 +145,28 @@ def import_exposure(
     zone: tzinfo = UTC,
     cluster: str = "",
     most_rows: int | None = None,
+    caller: Caller | None = None,
 ) -> Imported:
     """Keep what an export tells. ``cluster`` is that of rows which name none.
 
-    ``most_rows`` is for a process that has other things to do. Raises :class:`ArtifactError` for
-    what is no export or, once those before are kept, has more rows, and what the database raises.
+    ``most_rows`` is for a process that has other things to do. Rows of another cluster than the
+    token's are not read. Raises :class:`ArtifactError` for what is no export or, once those before
+    are kept, has more rows, :class:`NotAllowed` for what the token is not to say, and what the
+    database raises.
     """
     now = utc_now()
+    caller = caller or Caller()
+    cluster = caller.check(cluster) or ""
     sparing = most_rows is not None
     reading = read_exposure(source, Options(zone, cluster, now + AHEAD, sparing))
     found = Imported(reading.format)
-    keeper = Keeper(ctx, found, now)
+    keeper = Keeper(ctx, found, now, caller)
     passed: Counter[str] = Counter()
     for number, row in enumerate(reading.rows):
         if number == most_rows:
             keeper.finish()
             raise Forbidden(f"more than {most_rows:,} rows in one request")
+        row = keeper.bounded(row, number)
         if isinstance(row, Unread):
             found.num_skipped += 1
             if len(found.skipped) < MOST_LISTED:
@@ -159,6 +176,8 @@ def import_exposure(
         else:
             keeper.add(row)
     keeper.finish()
+    if keeper.outside is not None and not found.rows:
+        raise keeper.outside
     found.notes += [f"{what} left out: {number:,}" for what, number in sorted(passed.items())]
     if found.num_skipped > len(found.skipped):
         found.notes.append(
@@ -170,15 +189,29 @@ def import_exposure(
 class Keeper:
     """Gathers rows, and keeps them some thousand at a time."""
 
-    def __init__(self, ctx: Context, found: Imported, now: datetime) -> None:
+    def __init__(self, ctx: Context, found: Imported, now: datetime, caller: Caller) -> None:
         self.ctx = ctx
         self.found = found
-        self.told = ExposureWriter(now)
+        self.caller = caller
+        self.outside: NotAllowed | None = None
+        """Why the first row was left out that the token is not to tell of."""
+        self.told = ExposureWriter(now, caller.key_id)
         self.batch: list[Row] = []
         self.num_names = 0
         self.clusters: set[str] = set()
         self.open: list[Row] = []
         self.latest: datetime | None = None
+
+    def bounded(self, row: Row | Unread | Passed, number: int) -> Row | Unread | Passed:
+        """The row; unread where the token is not to tell of it. ``number`` counts from 0."""
+        if isinstance(row, Unread | Passed):
+            return row
+        try:
+            self.caller.check(row.cluster)
+        except NotAllowed as refusal:
+            self.outside = self.outside or refusal
+            return Unread(number + 1, refusal.detail)
+        return row
 
     def add(self, row: Row) -> None:
         """Keep a row, now or with others. Raises :class:`Forbidden` for a cluster too many."""

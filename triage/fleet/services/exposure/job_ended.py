@@ -13,6 +13,7 @@ from typing import Annotated, Any, Final
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
+from triage.domain.caller import Caller
 from triage.domain.job import job_from_dict
 from triage.domain.wire import WireForm
 from triage.fleet.domain.exposure import Ending, Run
@@ -55,6 +56,7 @@ class End:
     ended_at: datetime
     state: JobState
     run: Run | None
+    key_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +71,11 @@ class EndedJob(WireForm):
     note: str | None
 
 
-def end_from(raw: Mapping[str, Any], now: datetime) -> End:
+def end_from(raw: Mapping[str, Any], now: datetime, caller: Caller | None = None) -> End:
     """The end that a body reports; one without a time is of now.
 
-    Raises :class:`Unprocessable` with each wrong place.
+    Raises :class:`Unprocessable` with each wrong place, and :class:`NotAllowed` for what the
+    token is not to say.
     """
     body = renamed(raw, NAMES)
     reader = Reader(body)
@@ -85,13 +88,15 @@ def end_from(raw: Mapping[str, Any], now: datetime) -> End:
     nodes = reader.read("nodelist", nodes_from)
     state = reader.read("state", known_state)
     reader.finish()
+    caller = caller or Caller()
+    cluster = caller.check(cluster, job_id=job_id)
     ended_at = min(ended_at or now, now)
     state = state or by_exit_code(exit_code_from(body.get("exit_code")))
     facts = job_from_dict({**body, "nodes": body.get("nodes") or nodes or []})
     run = run_of_job(
         job_id, cluster or "", facts, started_at=started_at, ended_at=ended_at, state=state
     )
-    return End(job_id, cluster or "", ended_at, state, run)
+    return End(job_id, cluster or "", ended_at, state, run, caller.key_id)
 
 
 def ended(ctx: Context, end: End) -> EndedJob:
@@ -103,10 +108,12 @@ def ended(ctx: Context, end: End) -> EndedJob:
 
     def write(session: Session) -> str:
         if end.run is not None:
-            tally = ExposureWriter(now).keep(session, [end.run], now)
+            tally = ExposureWriter(now, end.key_id).keep(session, [end.run], now)
             return "new" if tally.added else "changed" if tally.changed else "known"
         cluster = jobs.cluster_key(session, end.cluster)
-        found = runs.end_open_run(session, cluster, end.job_id, end.ended_at, end.state.ending)
+        found = runs.end_open_run(
+            session, cluster, end.job_id, end.ended_at, end.state.ending, end.key_id
+        )
         return "changed" if found else "unknown"
 
     result = ctx.commit(write)

@@ -57,12 +57,12 @@ def run_of_job(
 
 def tell_failure(
     session: Session,
+    writer: ExposureWriter,
     job_id: str,
     facts: Mapping[str, Any],
     *,
     cluster: str,
     failed_at: datetime | None,
-    now: datetime,
 ) -> None:
     """Keep the run that failed, as far as the facts of its incident tell it.
 
@@ -70,7 +70,8 @@ def tell_failure(
     not told, the run of the job that was going on has ended.
     """
     job = job_from_dict(dict(facts))
-    tell_places(session, job, cluster, now)
+    now = writer.now
+    tell_places(session, writer, job, cluster)
     said = facts.get("state")
     state = (state_of(said) if isinstance(said, str) else None) or FAILED
     started_at = moment(facts.get("started_at"))
@@ -78,13 +79,13 @@ def tell_failure(
         return
     run = run_of_job(job_id, cluster, job, started_at=started_at, ended_at=failed_at, state=state)
     if run is not None:
-        ExposureWriter(now).keep(session, [run], now)
+        writer.keep(session, [run], now)
     elif failed_at is not None:
         key = jobs.cluster_key(session, cluster)
-        runs.end_open_run(session, key, job_id, failed_at, state.ending)
+        runs.end_open_run(session, key, job_id, failed_at, state.ending, writer.key_id)
 
 
-def tell_places(session: Session, job: Job, cluster: str, now: datetime) -> None:
+def tell_places(session: Session, writer: ExposureWriter, job: Job, cluster: str) -> None:
     """Keep which leaf switch each node hangs on, where the job says it."""
     facts = [
         NodeFacts(node, leaf_switch=leaf[:256], cluster=cluster)
@@ -92,4 +93,4 @@ def tell_places(session: Session, job: Job, cluster: str, now: datetime) -> None
         if leaf and 0 < len(node) <= 256
     ]
     if facts:
-        ExposureWriter(now).keep(session, facts, now)
+        writer.keep(session, facts, writer.now)

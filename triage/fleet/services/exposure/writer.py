@@ -22,10 +22,14 @@ MOST_SETS: Final = 1024
 
 
 class ExposureWriter:
-    """Stores rows, in one session at a time; remembers the keys of names."""
+    """Stores rows, in one session at a time; remembers the keys of names.
 
-    def __init__(self, now: datetime) -> None:
+    ``key_id`` is the token that brings them.
+    """
+
+    def __init__(self, now: datetime, key_id: str | None = None) -> None:
         self.now = now
+        self.key_id = key_id
         self.clusters: dict[str, int] = {}
         self.nodes: dict[tuple[int, str], int] = {}
         self.sets: dict[tuple[int, tuple[str, ...]], bytes] = {}
@@ -62,6 +66,7 @@ class ExposureWriter:
                     num_gpus=run.num_gpus,
                     nodes=sets.get(packed),
                     source=run.source,
+                    key_id=self.key_id,
                 )
                 for run, packed in zip(runs, spans, strict=True)
             ),
@@ -77,6 +82,7 @@ class ExposureWriter:
                     to_at=outage.to_at,
                     reason=outage.reason,
                     source="import",
+                    key_id=self.key_id,
                 )
                 for outage in outages
             ],

@@ -2,11 +2,12 @@
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Annotated, Final
 
 from triage.clock import utc_now
+from triage.domain.caller import Caller
 from triage.domain.health import CheckResult
 from triage.domain.wire import Count, WireForm
 from triage.errors import Corrupt, Place, Unprocessable
@@ -43,6 +44,7 @@ class CheckTarget:
     at: datetime | None = None
     cluster: str = ""
     busbw_gbps: float | None = None
+    caller: Caller = field(default_factory=Caller)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,8 +69,12 @@ def take_checks(
     """Read a body of results and keep them; the same again changes nothing.
 
     Raises :class:`Unprocessable` for what is no result of a check that is known, or of a node
-    that nobody names.
+    that nobody names, and :class:`NotAllowed` for what the token is not to say.
     """
+    caller = target.caller
+    target = replace(target, node=target.node or caller.only_node)
+    said = [] if target.node is None else [target.node]
+    cluster = caller.check(target.cluster, nodes=said) or ""
     try:
         checks = checks_in(
             plain_text(read, encoding, MAX_BYTES), node=target.node, busbw_gbps=target.busbw_gbps
@@ -96,7 +102,8 @@ def take_checks(
         raise refused("does not say which node it is of", "add ?node= with the node's name")
     if len(by_node) > MOST_NODES:
         raise refused(f"names more than {MOST_NODES:,} nodes", "send less at once")
-    kept = keep(ctx, target.cluster, by_node, now)
+    caller.check(target.cluster, nodes=by_node)
+    kept = keep(ctx, cluster, by_node, now, caller.key_id)
     if kept.left_out:
         notes.append(
             f"{kept.left_out:,} new checks were left out:"
@@ -117,7 +124,11 @@ def take_checks(
 
 
 def keep(
-    ctx: Context, cluster: str, by_node: Mapping[str, Sequence[CheckResult]], now: datetime
+    ctx: Context,
+    cluster: str,
+    by_node: Mapping[str, Sequence[CheckResult]],
+    now: datetime,
+    key_id: str | None,
 ) -> health.KeptResults:
     """Keep results, some nodes at a time, so that others have their turn to write in between.
 
@@ -132,7 +143,7 @@ def keep(
         results = [one for name in part for one in by_node[name]]
         with ctx.database.writing() as session:
             jobs.saw_nodes(session, cluster_id, part, now)
-            kept = kept.plus(health.keep(session, cluster_id, results, now))
+            kept = kept.plus(health.keep(session, cluster_id, results, now, key_id))
     with ctx.database.writing() as session:
         results = [one for found in by_node.values() for one in found]
         hold_against_others(session, cluster_id, results)

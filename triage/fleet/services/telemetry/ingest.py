@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Final
 
 from triage.clock import utc_now
 from triage.domain.body import Body
+from triage.domain.caller import Caller
 from triage.domain.wire import Count, WireForm
 from triage.errors import ArtifactError, Place, Unprocessable
 from triage.fleet.services.telemetry.parquet import as_text
@@ -40,6 +41,7 @@ class TelemetryTarget:
 
     node: str | None = None
     cluster: str = ""
+    caller: Caller = field(default_factory=Caller)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,9 +82,11 @@ def take_telemetry(
 
     Memory grows with the number of series, not with that of samples. What was written stays
     when the body breaks off later: sent again, it is known. Raises :class:`Unprocessable` for
-    what is no telemetry, and for samples of which not one can be used.
+    what is no telemetry, and for samples of which not one can be used, and :class:`NotAllowed` for
+    what the token is not to say.
     """
     settings = ctx.settings
+    target = bounded(target)
     head, body = looked_at(read, encoding, settings.max_artifact_bytes)
     format_ = identify_telemetry(head)
     if format_ is None:
@@ -100,7 +104,7 @@ def take_telemetry(
                 )
             reader = (TABLE if format_ is PARQUET else format_).reader()
             batches = reader(Filled(body), tally, target.node)
-            summary, num_days = summarise(ctx, target.cluster, batches)
+            summary, num_days = summarise(ctx, target, batches)
     except ArtifactError as error:
         raise refused(f"cannot be read: {error}", "check the file, and send it again") from error
     if not summary.kept and not summary.repeated:
@@ -124,11 +128,21 @@ def take_telemetry(
     )
 
 
-def summarise(ctx: Context, cluster: str, batches: Iterator[Samples]) -> tuple[Summary, int]:
+def bounded(target: TelemetryTarget) -> TelemetryTarget:
+    """What a request says, and what its token says where the request says nothing."""
+    node = target.node or target.caller.only_node
+    cluster = target.caller.check(target.cluster, nodes=[] if node is None else [node])
+    return replace(target, node=node, cluster=cluster or "")
+
+
+def summarise(
+    ctx: Context, target: TelemetryTarget, batches: Iterator[Samples]
+) -> tuple[Summary, int]:
     """Take all batches in and write their days; how many days of nodes were written."""
     now = utc_now()
+    caller = target.caller
     with ctx.database.writing() as session:
-        cluster_id = jobs.cluster_key(session, cluster)
+        cluster_id = jobs.cluster_key(session, target.cluster)
     since = now - timedelta(days=ctx.settings.keep_telemetry_days)
     summary = Summary(
         since_us=int(since.timestamp() * 1e6),
@@ -138,20 +152,23 @@ def summarise(ctx: Context, cluster: str, batches: Iterator[Samples]) -> tuple[S
     written: set[tuple[str, int]] = set()
     for batch in batches:
         summary.add(batch)
+        caller.check(target.cluster, nodes=filter(None, summary.node_numbers))
         if len(summary.node_numbers) > MOST_NODES:
             raise refused(f"names more than {MOST_NODES:,} nodes", "send less at once")
         if summary.full:
-            written |= put(ctx, cluster_id, summary, end=False)
-    written |= put(ctx, cluster_id, summary, end=True)
+            written |= put(ctx, cluster_id, summary, caller.key_id, end=False)
+    written |= put(ctx, cluster_id, summary, caller.key_id, end=True)
     with ctx.database.writing() as session:
         jobs.saw_nodes(session, cluster_id, summary.node_numbers, now)
         telemetry.set_racks(session, cluster_id, summary.racks)
     return summary, len(written)
 
 
-def put(ctx: Context, cluster_id: int, summary: Summary, *, end: bool) -> set[tuple[str, int]]:
+def put(
+    ctx: Context, cluster_id: int, summary: Summary, key_id: str | None, *, end: bool
+) -> set[tuple[str, int]]:
     days = summary.take(end=end)
-    write_days(ctx, cluster_id, days)
+    write_days(ctx, cluster_id, days, key_id)
     return {key for key, _, _ in days}
 
 

@@ -32,18 +32,23 @@ def known_days(ctx: Context, cluster_id: int, wanted: Sequence[NodeDay]) -> list
     return [(key, *unpack(data, key[1])) for key, data in found.items()]
 
 
-def write_days(ctx: Context, cluster_id: int, days: Sequence[OneDay]) -> None:
+def write_days(
+    ctx: Context, cluster_id: int, days: Sequence[OneDay], key_id: str | None = None
+) -> None:
     """Add days of nodes to what is stored, a number of them in one transaction each.
 
-    The day after a written one is summed up again too: its counters grew since.
+    The day after a written one is summed up again too: its counters grew since. ``key_id`` is the
+    token that brings them.
     """
     ordered = sorted(days, key=itemgetter(0))
     for start in range(0, len(ordered), DAYS_AT_ONCE):
         with ctx.database.writing() as session:
-            write_some(session, cluster_id, ordered[start : start + DAYS_AT_ONCE])
+            write_some(session, cluster_id, ordered[start : start + DAYS_AT_ONCE], key_id)
 
 
-def write_some(session: Session, cluster_id: int, days: Sequence[OneDay]) -> None:
+def write_some(
+    session: Session, cluster_id: int, days: Sequence[OneDay], key_id: str | None
+) -> None:
     new = {key: (names, cells) for key, names, cells in days}
     nexts = telemetry.packs(
         session, cluster_id, [(node, day + 1) for node, day in new if (node, day + 1) not in new]
@@ -60,7 +65,10 @@ def write_some(session: Session, cluster_id: int, days: Sequence[OneDay]) -> Non
     for key, data in befores.items():
         whole[key] = unpack(data, key[1])
     telemetry.store_days(
-        session, (stored(key, locked[key], whole, changed=key in new) for key in sorted(locked))
+        session,
+        (stored(key, locked[key], whole, changed=key in new) for key in sorted(locked)),
+        {locked[key].id for key in new},
+        key_id,
     )
 
 
