@@ -15,8 +15,8 @@ from triage.api.requests.values import known_query
 
 __all__ = ["Routes"]
 
-OF_A_TOKEN: Final = (401, 403, 422)
-OF_A_PACE: Final = (429,)
+# 429 beyond the rate of a token, and of wrong tokens from one address.
+OF_A_TOKEN: Final = (401, 403, 422, 429)
 OF_A_BODY: Final = (400, 408, 413, 415, 507)
 OF_A_KEY: Final = (400, 409)
 UNCHANGED: Final = ("Unchanged since the answer with this ETag.", None)
@@ -37,14 +37,13 @@ class Routes:
     ``router`` holds them, ``shapes`` are those of their answers.
 
     A route takes the query that its handler takes, and refuses any other. Its refusals follow
-    from what it is: 401, 403 and 422 of every route, 429 where requests are counted
-    (``paced``), 400, 408, 413, 415 and 507 with a body, 400 and 409 where a key makes it
-    ``repeatable``; ``refuses`` are the others.
+    from what it is: 401, 403, 422 and 429 of every route, 400, 408, 413, 415 and 507 with a
+    body, 400 and 409 where a key makes it ``repeatable``; ``refuses`` are the others. Requests
+    are counted where it is ``paced``.
     """
 
     def __init__(self, prefix: str, tag: str, scope: Scope | None, *, paced: bool = True) -> None:
         self.scope = scope
-        self.paced = paced
         self.shapes: list[Source] = []
         admission = [] if scope is None else [Depends(admitted(scope, paced=paced))]
         self.router = APIRouter(prefix=prefix, tags=[tag], dependencies=admission)
@@ -104,7 +103,7 @@ class Routes:
         self.shapes += [form for _, form in ok.values() if form is not None]
         described: dict[str, Any] = dict(extra or {})
         if self.scope is not None:
-            refuses += OF_A_TOKEN + (OF_A_PACE if self.paced else ())
+            refuses += OF_A_TOKEN
             described.update({"security": [{"token": []}], "x-scope": str(self.scope)})
 
         def add(handler: Handler) -> Handler:
