@@ -157,3 +157,73 @@ def test_what_waits_is_written_before_the_end(database, unique):
     commit.close()
     commit.close()
     assert len(names(database, unique)) == 5
+
+
+def test_no_write_is_lost_between_close_and_its_thread(database, unique):
+    """Each write is kept or refused; none waits for a thread that has ended."""
+    for turn in range(20):
+        commit = GroupCommit(database)
+        told = []
+
+        def write(turn=turn, commit=commit, told=told):
+            for k in range(10_000):
+                try:
+                    told.append(commit(add(f"{unique}-{turn}-{k:05}")))
+                except Unavailable:
+                    return
+
+        threads = [threading.Thread(target=write, daemon=True)]
+        for one in threads:
+            one.start()
+        while not told:
+            time.sleep(0.001)
+        assert commit.close(60.0)
+        for one in threads:
+            one.join(60)
+            assert not one.is_alive(), "a write waits without end"
+        kept = [name for name in names(database, unique) if name.startswith(f"{unique}-{turn}-")]
+        assert kept == told
+
+
+def test_after_close_every_write_is_refused(database, unique):
+    commit = GroupCommit(database)
+    assert commit.close()
+    with pytest.raises(Unavailable, match="stopping"):
+        commit(add(f"{unique}-late"))
+    assert commit.close(), "twice does no harm"
+    assert names(database, unique) == []
+
+
+def test_who_waits_too_long_is_told_and_its_write_is_not_begun(commit, database, unique):
+    gate, reached = threading.Event(), threading.Event()
+
+    def hangs(session):
+        reached.set()
+        assert gate.wait(120)
+
+    blocker = threading.Thread(target=commit, args=(hangs,))
+    blocker.start()
+    assert reached.wait(120)
+    with pytest.raises(Unavailable, match="longer than"):
+        commit(add(f"{unique}-late"), 0.05)
+    gate.set()
+    blocker.join()
+    assert commit(add(f"{unique}-next")) == f"{unique}-next"
+    assert names(database, unique) == [f"{unique}-next"]
+
+
+def test_close_does_not_wait_for_a_database_that_hangs(database):
+    commit = GroupCommit(database)
+    gate, reached = threading.Event(), threading.Event()
+
+    def hangs(session):
+        reached.set()
+        assert gate.wait(120)
+
+    blocker = threading.Thread(target=commit, args=(hangs,))
+    blocker.start()
+    assert reached.wait(120)
+    assert not commit.close(0.05)
+    gate.set()
+    blocker.join()
+    assert commit.close()

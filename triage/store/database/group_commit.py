@@ -20,6 +20,9 @@ from triage.store.database.engine import Database, translated
 __all__ = ["GroupCommit"]
 
 MOST_TOGETHER: Final = 64
+# Longer than a database that answers at all may take; beyond it the sender tries again.
+WAIT_S: Final = 60.0
+CLOSE_S: Final = 10.0
 # PostgreSQL: serialization_failure, deadlock_detected.
 DEADLOCKS: Final = ("40001", "40P01")
 T = TypeVar("T")
@@ -41,20 +44,35 @@ class GroupCommit:
         self.waiting: queue.SimpleQueue[Write | None] = queue.SimpleQueue()
         self.lock = threading.Lock()
         self.thread: threading.Thread | None = None
+        self.closed = False
 
-    def __call__(self, do: Callable[[Session], T]) -> T:
-        """What ``do`` returns, once it is committed; raises what it raises."""
+    def __call__(self, do: Callable[[Session], T], wait_s: float = WAIT_S) -> T:
+        """What ``do`` returns, once it is committed; raises what it raises.
+
+        Raises :class:`Unavailable` after :meth:`close`, and after ``wait_s``: then the write was
+        not begun, or nobody can say whether it was kept.
+        """
         result: Future[T] = Future()
-        self.start()
-        self.waiting.put(Write(do, result))
-        return result.result()
+        with self.lock:  # nothing is put behind the last word of `close`
+            if self.closed:
+                raise Unavailable("the service is stopping", hint="send it again")
+            self.start()
+            self.waiting.put(Write(do, result))
+        try:
+            return result.result(wait_s)
+        except TimeoutError as error:
+            if result.done() and not result.cancelled():
+                raise  # it is the write's own
+            result.cancel()
+            raise Unavailable(
+                f"the database took longer than {wait_s:.0f} s", hint="send it again"
+            ) from error
 
     def start(self) -> None:
-        """See that the thread runs; after a fork it has to be started again."""
-        with self.lock:
-            if self.thread is None or not self.thread.is_alive():
-                self.thread = threading.Thread(target=self.run, name="commit", daemon=True)
-                self.thread.start()
+        """See that the thread runs; after a fork it has to be started again. Under the lock."""
+        if self.thread is None or not self.thread.is_alive():
+            self.thread = threading.Thread(target=self.run, name="commit", daemon=True)
+            self.thread.start()
 
     def run(self) -> None:
         """Write group by group until told to end."""
@@ -72,10 +90,12 @@ class GroupCommit:
                     self.waiting.put(None)
                     break
                 group.append(more)
-            self.commit(group)
+            self.commit([one for one in group if one.result.set_running_or_notify_cancel()])
 
     def commit(self, group: list[Write]) -> None:
         """One transaction for all; what each returns or raises goes to its thread."""
+        if not group:
+            return
         results: list[tuple[Write, Any]] = []
         try:
             with self.database.writing() as session:
@@ -98,11 +118,15 @@ class GroupCommit:
             else:
                 write.result.set_result(found)
 
-    def close(self) -> None:
-        """End the thread once what waits is written."""
+    def close(self, wait_s: float = CLOSE_S) -> bool:
+        """Take no more, and end the thread once what waits is written; whether that was in time."""
+        with self.lock:
+            if not self.closed:
+                self.closed = True
+                self.waiting.put(None)
         if self.thread is not None:
-            self.waiting.put(None)
-            self.thread.join()
+            self.thread.join(wait_s)
+        return self.thread is None or not self.thread.is_alive()
 
 
 @dataclass(frozen=True, slots=True)
