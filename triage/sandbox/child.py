@@ -2,9 +2,11 @@
 
 It may crash, hang or run out of memory: the parent sees that, kills it, and starts
 another. It has no credentials and no connections; it knows files, frames and the core.
+As soon as all is compiled it gives up what it does not need (:mod:`triage.sandbox.confinement`):
+it reads code and the files in INPUTS, and writes its answers.
 It ends when its parent does, however that ended, and when it cannot give its memory back.
 
-    python -m triage.sandbox.child MEMORY_BYTES RESIDENT_BYTES PARENT_PID
+    python -m triage.sandbox.child MEMORY_BYTES RESIDENT_BYTES PARENT_PID INPUTS
 """
 
 import ctypes
@@ -15,11 +17,11 @@ import resource
 import select
 import signal
 import sys
-import tempfile
 import threading
 import time
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import fields, replace
 from datetime import datetime
 from operator import attrgetter
@@ -42,11 +44,13 @@ from triage.parsers.extract.wire import Interned, pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import DatedRow, evidence_rows, study_of
+from triage.sandbox.confinement.confine import confine
+from triage.sandbox.confinement.kernel import prctl
 from triage.sandbox.crashes import asked_crashes
 from triage.sandbox.errors import OUT_OF_MEMORY
-from triage.sandbox.first_compile import one_at_a_time
 from triage.sandbox.limits import restrict
 from triage.sandbox.protocol import READY, SPENT, read_frame, write_frame
+from triage.sandbox.warm_up import warm_up
 
 __all__ = ["main"]
 
@@ -55,37 +59,30 @@ GIVE_BACK_AFTER: Final = 4 << 20
 PR_SET_PDEATHSIG: Final = 1
 # A row's values in the order of its fields; `astuple` copies each of them with care.
 DATED: Final = attrgetter(*(field.name for field in fields(DatedRow)))
-WARM_DUMP: Final = (
-    b'{"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"'
-    b'}}, "pg_status": {}, "entries": [{"record_id": 0, "pg_id": 0, "process_group": ["0",'
-    b' "default_pg"], "collective_seq_id": 1, "p2p_seq_id": 0, "op_id": 1, "profiling_name":'
-    b' "nccl:all_reduce", "time_created_ns": 1700000000000000000, "input_sizes": [[8]],'
-    b' "input_dtypes": ["Float"], "output_sizes": [[8]], "output_dtypes": ["Float"], "state":'
-    b' "scheduled", "time_discovered_started_ns": null, "time_discovered_completed_ns": null,'
-    b' "retired": false, "timeout_ms": 600000, "is_p2p": false, "frames": []}]}'
-)
-WARM_LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Serve requests from standard input until it ends."""
-    memory_bytes, resident_bytes, parent = (int(one) for one in arguments)
+    memory_bytes, resident_bytes, parent = (int(one) for one in arguments[:3])
     source, sink = own_pipes()
-    end_with(parent, source)
+    end_with(parent)
     restrict(memory_bytes)
     faulthandler.enable()
     # One request makes a million objects and drops them all; looking for cycles among them
     # took as long as reading them.
     gc.disable()
     server = Server(source, sink)
-    server.warm_up()
+    warm_up(server.extractor)
     gc.freeze()  # what stays is not looked through after every call
-    write_frame(sink, READY)
+    resident = ResidentMemory()
+    missing = confine([Path(arguments[3])])
+    end_with_pipe(source)  # a thread, which would escape from what is confined later
+    write_frame(sink, READY + orjson.dumps(missing))
     while (request := read_frame(source)) is not None:
         if server.answer(request):
             give_back_memory()
         # Said behind every answer, so that nobody asks one that is about to leave.
-        if resident_now() > resident_bytes:
+        if resident.now() > resident_bytes:
             write_frame(sink, SPENT)
             return 0
         write_frame(sink, READY)
@@ -102,14 +99,19 @@ def own_pipes() -> tuple[int, int]:
     return source, sink
 
 
-def end_with(parent: int, source: int) -> None:
-    """See to it that this process does not outlive its parent, even while it hangs in native code:
-    by the kernel where it can, and by the pipe that then breaks.
+def end_with(parent: int) -> None:
+    """Have the kernel, where it can, end this process with its parent, even while it hangs in
+    native code.
     """
     if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+        with suppress(OSError):
+            prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
         if os.getppid() != parent:
             os._exit(0)
+
+
+def end_with_pipe(source: int) -> None:
+    """End this process when its parent's end of the pipe is gone."""
 
     def watch() -> None:
         poll = select.poll()
@@ -169,13 +171,13 @@ class Server:
         near = self.near(next(frames, b""))
         files = [
             InputFile(Path(path), name, size, file_kind(kind))
-            for path, name, size, _, kind in asked["files"]
+            for path, (name, size, _, kind) in zip(asked["paths"], asked["files"], strict=True)
         ]
         for file in files:
             for name, crash in self.crashes:
                 if name in file.artifact:
                     crash()
-        ranks = {name: rank for _, name, _, rank, _ in asked["files"] if rank is not None}
+        ranks = {name: rank for name, _, rank, _ in asked["files"] if rank is not None}
         parts = []
         told["states"] = states = []
         for extract in self.extractor.extract(files, ranks):
@@ -209,18 +211,6 @@ class Server:
         )
         dated = to_exact_json([DATED(row) for row in study.dated])
         return [answer_to_bytes(study.report.answer), dated]
-
-    def warm_up(self) -> None:
-        """Have everything compiled and loaded before somebody waits for it."""
-        with tempfile.TemporaryDirectory() as folder:
-            files = []
-            for name, data in (("rank_0", WARM_DUMP), ("rank_1", WARM_DUMP), ("k.log", WARM_LOG)):
-                path = Path(folder) / name
-                path.write_bytes(data)
-                files.append(InputFile(path, name, len(data)))
-            with one_at_a_time():
-                extracts = [unpack(pack(one)) for one in self.extractor.extract(files)]
-        study_of(extracts, parse_job(b"{}")[0])
 
 
 class Frames(Iterator[bytes]):
@@ -270,13 +260,20 @@ def give_back_memory() -> None:
         return
 
 
-def resident_now() -> int:
-    """Bytes of memory that this process holds; 0 where the system does not say."""
-    try:
-        pages = Path("/proc/self/statm").read_bytes().split()[1]
-    except (OSError, IndexError):
-        return 0
-    return int(pages) * resource.getpagesize()
+class ResidentMemory:
+    """How much memory this process holds; opened while files may be opened."""
+
+    def __init__(self) -> None:
+        try:
+            self.pages: int | None = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:
+            self.pages = None
+
+    def now(self) -> int:
+        """Bytes; 0 where the system does not say."""
+        if self.pages is None:
+            return 0
+        return int(os.pread(self.pages, 256, 0).split()[1]) * resource.getpagesize()
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import socket
 import time
 from collections.abc import Callable
 from typing import Final
@@ -44,10 +45,15 @@ def keep_memory() -> None:
     KEPT.append(os.urandom(1 << 20) * 800)
 
 
+def reach_the_network() -> None:
+    socket.socket().close()
+
+
 CRASHES: Final[dict[str, Callable[[], None]]] = {
     "segv": crash_by_signal,
     "hang": hang,
     "oom": run_out_of_memory,
     "exit": leave,
     "keep": keep_memory,
+    "network": reach_the_network,
 }

@@ -5,10 +5,11 @@ from typing import Final
 
 from triage.errors import TriageError
 
-__all__ = ["OUT_OF_MEMORY", "ReaderDied", "ReaderFailed", "ReaderTooSlow"]
+__all__ = ["OUT_OF_MEMORY", "TRIED_TOO_MUCH", "ReaderDied", "ReaderFailed", "ReaderTooSlow"]
 
 # The exit status of a reader to which the system gave no more memory.
 OUT_OF_MEMORY: Final = 86
+TRIED_TOO_MUCH: Final = "tried what no reader needs, and its confinement ended it (SIGSYS)"
 
 
 class ReaderDied(TriageError):
@@ -57,6 +58,8 @@ def how_it_ended(code: int, memory_bytes: int) -> str:
         return f"needed more than the {memory_bytes >> 20:,} MiB of memory that it may have"
     if code >= 0:
         return f"ended with status {code}"
+    if code == -signal.SIGSYS:
+        return TRIED_TOO_MUCH
     try:
         return f"was killed by signal {-code} ({signal.Signals(-code).name})"
     except ValueError:

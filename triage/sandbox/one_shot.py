@@ -5,6 +5,7 @@ a refusal is one sentence on stderr, with exit status :data:`REFUSED`.
 """
 
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -14,6 +15,7 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import Corrupt
+from triage.sandbox.errors import TRIED_TOO_MUCH
 from triage.sandbox.limits import REFUSED
 from triage.sandbox.process import environment
 
@@ -41,6 +43,8 @@ class Output:
         code = self.child.wait()
         if code == REFUSED:
             raise Corrupt(said)
+        if code == -signal.SIGSYS:
+            raise Corrupt(f"its reader {TRIED_TOO_MUCH}")
         if code:
             raise Corrupt(self.died)
         return b""

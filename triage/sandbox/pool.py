@@ -15,8 +15,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import datetime
+from functools import cache
 from pathlib import Path
 from typing import Any, Final, Self
+
+import structlog
 
 from triage.domain.exact_json import from_exact_json, to_exact_json
 from triage.domain.file_kind import FileKind
@@ -40,6 +43,8 @@ __all__ = [
     "Sandbox",
     "SandboxPool",
 ]
+
+log = structlog.get_logger(__name__)
 
 # Of address space, which is several times what is used; see `benchmarks/extract_speed.py`.
 MEMORY_BYTES: Final = 4 << 30
@@ -148,11 +153,10 @@ class Sandbox:
         Bad bytes are refused inside their extract. Raises :class:`ReaderDied`,
         :class:`ReaderTooSlow` and :class:`ReaderFailed`.
         """
-        listed = [
-            [str(file.path), file.artifact, file.size_bytes, file.rank, file.kind] for file in files
-        ]
+        listed = [[file.artifact, file.size_bytes, file.rank, file.kind] for file in files]
         asked = {"do": "extract", "files": listed}
-        told, parts = self.call(asked, frames_of(facts_json, ()), deadline_s)
+        paths = [file.path for file in files]
+        told, parts = self.call(asked, frames_of(facts_json, ()), deadline_s, paths)
         return [
             Extracted(packed, rows, ArtifactState(state), reason)
             for packed, rows, (state, reason) in zip(
@@ -184,15 +188,20 @@ class Sandbox:
         return Analysis(answer, rows, told["seconds"], told["peak_mib"])
 
     def call(
-        self, asked: dict[str, Any], frames: Iterable[bytes], deadline_s: float
+        self,
+        asked: dict[str, Any],
+        frames: Iterable[bytes],
+        deadline_s: float,
+        paths: Sequence[Path] = (),
     ) -> tuple[dict[str, Any], list[bytes]]:
-        """One request and its answer."""
+        """One request, with the files that it is about, and its answer."""
         with self.lock:
             child = self.ready_child()
             began = time.monotonic()
             done = False
             try:
-                told, parts = child.ask(to_exact_json(asked), frames, began + deadline_s)
+                with child.inputs.lent(paths) as asked["paths"]:
+                    told, parts = child.ask(to_exact_json(asked), frames, began + deadline_s)
                 done = True
             except TooLate as error:
                 _, peak_mib = child.end()
@@ -222,6 +231,8 @@ class Sandbox:
         except (Closed, TooLate) as error:
             self.child = None
             raise self.death(child, child.age_s) from error
+        if child.missing:
+            warn_of(child.missing)
         return child
 
     def goes_on(self, child: ReaderProcess) -> bool:
@@ -265,6 +276,12 @@ class Sandbox:
 
     def __exit__(self, *_error: object) -> None:
         self.close()
+
+
+@cache
+def warn_of(missing: tuple[str, ...]) -> None:
+    """Once for each process: every reader of a machine lacks the same."""
+    log.warning("readers are not wholly confined", missing=missing, see="triage doctor")
 
 
 def frames_of(facts_json: bytes, packed: Iterable[bytes]) -> Iterator[bytes]:

@@ -14,7 +14,8 @@ from typing import Any, Final
 
 import orjson
 
-from triage.sandbox.protocol import SPENT, Channel, Closed
+from triage.sandbox.inputs import InputFolder
+from triage.sandbox.protocol import READY, SPENT, Channel, Closed
 
 __all__ = ["STOP_S", "ReaderProcess", "environment"]
 
@@ -40,7 +41,8 @@ class ReaderProcess:
     """A started process; ``owner`` is the process that may speak to it.
 
     ``memory_bytes`` of address space are all it gets; with more than ``resident_bytes`` of
-    memory behind an answer it ends.
+    memory behind an answer it ends. ``missing`` is what of its confinement cannot be had here,
+    known when it is ready.
     """
 
     def __init__(self, memory_bytes: int, resident_bytes: int) -> None:
@@ -49,6 +51,8 @@ class ReaderProcess:
         self.is_ready = False
         self.has_answered = False
         self.ended: tuple[int, float] | None = None
+        self.inputs = InputFolder()
+        self.missing: tuple[str, ...] = ()
         command = [
             sys.executable,
             "-P",
@@ -57,6 +61,7 @@ class ReaderProcess:
             str(memory_bytes),
             str(resident_bytes),
             str(self.owner),
+            str(self.inputs.path),
         ]
         self.process = STARTER.run(command, environment(os.environ))
         source, sink = self.process.stdout, self.process.stdin
@@ -80,8 +85,11 @@ class ReaderProcess:
         Raises :class:`Closed`, also when it has ended for its memory, or :class:`TooLate`.
         """
         if not self.is_ready:
-            if self.channel.receive(deadline) == SPENT:
+            answer = self.channel.receive(deadline)
+            if answer == SPENT:
                 raise Closed("it holds too much memory")
+            if not self.has_answered:
+                self.missing = tuple(orjson.loads(answer.removeprefix(READY)))
             self.is_ready = True
 
     def ask(
@@ -145,10 +153,12 @@ class ReaderProcess:
         return True
 
     def hang_up(self) -> None:
-        """Close this process's ends of the pipes."""
+        """Close this process's ends of the pipes; it has ended, or is another process's."""
         for pipe in (self.process.stdin, self.process.stdout):
             if pipe is not None:
                 pipe.close()
+        if self.owner == os.getpid():
+            self.inputs.remove()
 
 
 def environment(given: Mapping[str, str]) -> dict[str, str]:

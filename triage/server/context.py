@@ -1,7 +1,10 @@
 """The context of a process of this service, with the fleet."""
 
+from contextlib import suppress
+
 from triage.fleet.services.hooks import RecordedFleet
 from triage.queue.wakeups import Wakeups
+from triage.sandbox.confinement.kernel import keep_private
 from triage.services.context import Context
 from triage.services.context import open_context as open_without_fleet
 from triage.settings import Settings
@@ -10,8 +13,11 @@ __all__ = ["open_context"]
 
 
 def open_context(settings: Settings, wakeups: Wakeups | None = None) -> Context:
-    """The context of these settings; nothing is connected yet.
+    """The context of these settings; nothing is connected yet. From now on no process but root's
+    looks into this one, which knows the secrets of the service.
 
     Raises :class:`UsageError` for settings that cannot be.
     """
+    with suppress(OSError):  # where the system has no such thing, all goes on without
+        keep_private()
     return open_without_fleet(settings, wakeups, RecordedFleet())

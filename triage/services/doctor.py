@@ -16,6 +16,7 @@ from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.queue.wakeups import waiting_messages
+from triage.sandbox.confinement.probe import not_confined
 from triage.services.context import Context, open_context
 from triage.services.retention.ownership import ADOPT, owner_of
 from triage.services.retention.sweep import FEW
@@ -80,6 +81,7 @@ def examine(settings: Settings) -> list[Finding]:
                 f"none yet in {settings.data_dir}",
                 "`triage serve` makes it; is TRIAGE_DATA_DIR the folder you mean?",
             ),
+            *readers(),
             *disk(settings),
         ]
     ctx = open_context(settings)
@@ -92,7 +94,7 @@ def examine(settings: Settings) -> list[Finding]:
             rows = (("store", store), ("work", work), ("clock", clock), ("receivers", receivers))
             for name, check in rows:
                 found += asked(name, check, ctx)
-        return [*found, *disk(settings)]
+        return [*found, *readers(), *disk(settings)]
     finally:
         ctx.close()
 
@@ -254,6 +256,21 @@ def receivers(ctx: Context) -> Iterator[Finding]:
             )
     if all(one.disabled_at is None and one.failing_since is None for one in known):
         yield Finding("receivers", Health.OK, f"{len(known)} subscribed, none failing")
+
+
+def readers() -> Iterator[Finding]:
+    """Whether the processes that read foreign bytes are confined on this machine."""
+    missing = not_confined()
+    if not missing:
+        words = "confined: no network, no programs, no files but those they are given"
+        yield Finding("readers", Health.OK, words)
+        return
+    yield Finding(
+        "readers",
+        Health.WARN,
+        f"of a process that reads foreign bytes: {'; '.join(missing)}",
+        "docs/security.md says which kernel and which container let them be confined",
+    )
 
 
 def disk(settings: Settings) -> Iterator[Finding]:

@@ -10,12 +10,16 @@ interpreter's own arrays is not: every index it follows was made there.
 The first use after an installation compiles for some seconds; later processes
 load the result in a tenth of a second. Where neither the package's folder nor
 the user's cache can be written, numba refuses to cache: then it compiles anew.
+A cache that cannot be written any more (a full disk, a confined process) costs
+that time as well, and no more.
 """
 
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, TypeVar, cast
 
 import numba
+from numba.core.caching import FunctionCache
 
 __all__ = ["Word", "checked", "compiled", "inlined"]
 
@@ -47,7 +51,16 @@ def inlined(function: F) -> F:
 
 def compile_with(function: F, **options: bool) -> F:
     """``function`` compiled and cached, or compiled alone where nothing can be cached."""
-    try:
-        return cast(F, njit(cache=True, nogil=True, _nrt=False, **options)(function))
-    except RuntimeError:  # "cannot cache function: no locator available"
-        return cast(F, njit(nogil=True, _nrt=False, **options)(function))
+    made = njit(nogil=True, _nrt=False, **options)(function)
+    with suppress(RuntimeError):  # "cannot cache function: no locator available"
+        made._cache = cast(Any, OptionalCache)(function)  # as its `enable_caching` does
+    return cast(F, made)
+
+
+class OptionalCache(FunctionCache):
+    """Numba's own, where a failure to keep the machine code is none of the call."""
+
+    def save_overload(self, sig: object, data: object) -> None:
+        """Keep what was compiled, if that is possible."""
+        with suppress(OSError):
+            super().save_overload(sig, data)  # type: ignore[no-untyped-call]

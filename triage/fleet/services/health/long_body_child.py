@@ -10,6 +10,7 @@ from typing import Any
 
 from triage.fleet.services.health.long_body import ARTIFACT, packed_result
 from triage.formats.registry import identify_checks
+from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import restrict
 
 __all__ = ["main"]
@@ -21,6 +22,7 @@ def main() -> int:
     ``ASKED`` is a JSON object.
     """
     restrict(int(sys.argv[1]))
+    confine(())
     asked: dict[str, Any] = json.loads(sys.argv[2])
     body = sys.stdin.buffer.read()
     format_ = identify_checks(body)

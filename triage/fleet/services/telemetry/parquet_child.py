@@ -13,6 +13,7 @@ from triage.errors import ArtifactError
 from triage.parsers.telemetry.parquet import read_parquet
 from triage.parsers.telemetry.samples import Samples
 from triage.parsers.telemetry.tally import Tally
+from triage.sandbox.confinement.confine import confine
 from triage.sandbox.limits import REFUSED, restrict
 
 __all__ = ["HEADER", "main"]
@@ -41,6 +42,7 @@ class Pipe:
 def main() -> int:
     """``python -m triage.fleet.services.telemetry.parquet_child MEMORY_BYTES``."""
     restrict(int(sys.argv[1]))
+    confine(())
     rows = csv.writer(sys.stdout, lineterminator="\n")
     rows.writerow(HEADER)
     try:

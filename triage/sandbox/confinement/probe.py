@@ -1,0 +1,36 @@
+"""Whether readers can be confined here: a process tries it on itself and says what is missing.
+
+python -m triage.sandbox.confinement.probe
+"""
+
+import json
+import os
+import subprocess
+import sys
+from typing import Final
+
+from triage.sandbox.confinement.confine import confine
+from triage.sandbox.process import environment
+
+__all__ = ["not_confined"]
+
+DEADLINE_S: Final = 60.0
+
+
+def not_confined() -> tuple[str, ...]:
+    """What a reader of this machine may do though it need not; empty where all is closed."""
+    try:
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", __spec__.name],
+            env=environment(os.environ),
+            capture_output=True,
+            timeout=DEADLINE_S,
+            check=True,
+        )
+        return tuple(json.loads(done.stdout))
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return (f"whether a reader is confined cannot be found out ({error})",)
+
+
+if __name__ == "__main__":
+    sys.stdout.write(json.dumps(confine(())))
