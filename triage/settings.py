@@ -6,17 +6,23 @@ bytes, times seconds, as the names say.
 
 import os
 import tomllib
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, PrivateAttr, ValidationError, field_validator
 from pydantic_settings import BaseSettings, NoDecode, PydanticBaseSettingsSource, SettingsConfigDict
 
 from triage.errors import UsageError
 
-__all__ = ["Settings", "Weekday", "load_settings"]
+__all__ = ["FROM_FILES", "Settings", "Weekday", "load_settings"]
 
 MIB = 1 << 20
+# May stand in a file of their own, as schedulers of containers and systemd hand secrets out.
+FROM_FILES: Final = (
+    "database_url", "broker_url", "s3_access_key_id", "s3_secret_access_key", "secret_key",
+    "callback_secret",
+)  # fmt: skip
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
 
@@ -141,6 +147,11 @@ class Settings(BaseSettings):
     """Incidents that one receiver is told of within a minute by a message each. Further ones are
     told together in one message (event ``incident.storm``). Raise it for receivers that are
     programs."""
+    secret_key: str = ""
+    """Keys that seal addresses and secrets of receivers in the database; each is base64 of 32
+    bytes, a comma between them. The first seals, all open. Empty: ``secret.key`` in the data
+    directory, and none with PostgreSQL. Set it on all machines at once; add a new first key to
+    change it."""
     callback_secret: str = ""
     """Key that signs messages to the ``callback_url`` of a job-failed hook (``whsec_...``).
     Empty: they are not signed. Set it before you use callbacks."""
@@ -207,15 +218,47 @@ class Settings(BaseSettings):
         return (env_settings, init_settings)
 
 
+def secrets_from_files(given: Mapping[str, Any], named: Callable[[str], str]) -> dict[str, str]:
+    """What the files hold that ``given`` names as ``database_url_file`` and so on.
+
+    ``named`` says how a setting is written where it was given. Raises :class:`UsageError`.
+    """
+    found = {}
+    for name in FROM_FILES:
+        path = given.get(f"{name}_file")
+        if not path:
+            continue
+        if given.get(name):
+            raise UsageError(f"{named(name)} and {named(name + '_file')} are both set: keep one")
+        try:
+            found[name] = Path(path).read_text("utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise UsageError(f"{named(name + '_file')}={path} cannot be read: {error}") from error
+        if not found[name]:
+            raise UsageError(f"{named(name + '_file')}={path} is empty")
+    return found
+
+
+def variable(name: str) -> str:
+    return f"TRIAGE_{name.upper()}"
+
+
 def load_settings(**given: object) -> Settings:
     """The settings of this process; ``given`` stand above environment and file.
 
-    ``TRIAGE_CONFIG`` names a TOML file whose keys are the field names. Raises
-    :class:`UsageError` for a value that cannot be.
+    ``TRIAGE_CONFIG`` names a TOML file whose keys are the field names. A secret may be in a
+    file of its own (``TRIAGE_DATABASE_URL_FILE``). Raises :class:`UsageError` for a value that
+    cannot be.
     """
+    given_here = {
+        key.removeprefix("TRIAGE_").lower(): value
+        for key, value in os.environ.items()
+        if key.startswith("TRIAGE_")
+    }
     file = read_file(os.environ.get("TRIAGE_CONFIG"))
+    secrets = secrets_from_files(given_here, variable)
     try:
-        return Settings(**file).model_copy(update=checked(given))
+        return Settings(**file).model_copy(update=secrets | checked(given))
     except ValidationError as error:
         first = error.errors()[0]
         name = "TRIAGE_" + "_".join(str(part) for part in first["loc"]).upper()
@@ -236,7 +279,9 @@ def read_file(name: str | None) -> dict[str, Any]:
         values = tomllib.loads(Path(name).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"TRIAGE_CONFIG={name} cannot be read: {error}") from error
-    unknown = sorted(set(values) - set(Settings.model_fields))
+    files = {f"{secret}_file" for secret in FROM_FILES}
+    unknown = sorted(set(values) - set(Settings.model_fields) - files)
     if unknown:
         raise UsageError(f"TRIAGE_CONFIG={name}: unknown setting {unknown[0]!r}")
-    return values
+    secrets = secrets_from_files(values, "TRIAGE_CONFIG: {}".format)
+    return {key: value for key, value in values.items() if key not in files} | secrets

@@ -57,6 +57,7 @@ ROUTED = {
     ("GET", "/v1/incidents"): 200,
     ("POST", "/v1/incidents/{id}/resolution"): 404,
     ("POST", "/v1/subscriptions"): 400,
+    ("POST", "/v1/subscriptions/{id}/rotate"): 400,
     ("GET", "/v1/subscriptions"): 200,
     ("GET", "/healthz"): 200,
     ("GET", "/readyz"): 200,
@@ -88,7 +89,7 @@ def test_every_route_with_every_scope(
 
 def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, Any]]]) -> None:
     scopes = {(method, path): operation.get("x-scope") for method, path, operation in routes}
-    assert len(scopes) == 37
+    assert len(scopes) == 38
     assert {path for (_, path), scope in scopes.items() if scope is None} == {
         "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
@@ -100,7 +101,7 @@ def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, An
     }  # fmt: skip
     assert {path for (_, path), scope in scopes.items() if scope == "admin"} == {
         "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/subscriptions/{id}/deliveries",
-        "/v1/deliveries/{id}/resend",
+        "/v1/subscriptions/{id}/rotate", "/v1/deliveries/{id}/resend",
     }  # fmt: skip
 
 

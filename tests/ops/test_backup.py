@@ -156,6 +156,7 @@ def test_embedded_while_uploads_go_on(tmp_path: Path) -> None:
         RESTORE,
         ("/var/lib/triage-restored", str(restored / "data")),
         ("/backup/triage-2026-11-21-030000.db", str(newest(backup, "triage-*.db"))),
+        ("/backup/secret.key", str(backup / "secret.key")),
         ("/backup/blobs", str(backup / "blobs")),
     )
     with serving(restored, TRIAGE_QUIET_S=2) as (_, address):

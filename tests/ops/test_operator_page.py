@@ -64,6 +64,7 @@ def test_a_setting_is_explained_alike_in_the_table_and_in_the_code() -> None:
 
 def test_no_setting_is_named_that_does_not_exist() -> None:
     known = {f"TRIAGE_{name.upper()}" for name in Settings.model_fields} | NOT_FIELDS
+    known |= {f"TRIAGE_{name.upper()}_FILE" for name in settings.FROM_FILES}
 
     assert set(re.findall(r"\bTRIAGE_[A-Z0-9_]+", PAGE)) <= known
 

@@ -25,17 +25,17 @@ def migrate(
     """Migrate; the help stands in ``HELP``."""
     with service_packages():
         from triage.logging import configure_logging
+        from triage.services.schema import bring_schema
         from triage.settings import load_settings
         from triage.store.database.engine import open_database
         from triage.store.database.migrate import current_revision
-        from triage.store.database.migrate import migrate as bring
 
         settings = load_settings()
         configure_logging(settings)
         database = open_database(settings)
         try:
             before = current_revision(database) or "base"
-            after = bring(database, to)
+            after = bring_schema(database, to)
         finally:
             database.close()
         typer.echo(f"{before} -> {after}" if before != after else f"{after}, nothing to do")

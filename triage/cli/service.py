@@ -30,6 +30,7 @@ from triage.services.retention.ownership import announce
 from triage.services.schema import prepare_schema
 from triage.services.tokens import any_token
 from triage.settings import Settings, load_settings
+from triage.store.messages.seals import seal_rows
 from triage.store.private_files import private_file, private_folder
 
 __all__ = ["Options", "run_service"]
@@ -70,6 +71,7 @@ def run_service(options: Options) -> int:
         ctx = open_context(settings, wakeups_of(settings, supervisor))
         stack.callback(ctx.close)
         prepare_schema(settings, ctx.database)
+        seal_rows(ctx.database)
         if not local and not any_token(ctx):
             raise UsageError(
                 f"{options.host} can be reached by others and there is no token yet:"

@@ -245,7 +245,9 @@ def receivers(ctx: Context) -> Iterator[Finding]:
                 "receivers",
                 Health.WARN,
                 f"{one.id} ({one.kind}) is off: {one.disabled_why}",
-                "subscribe it again, or delete it",
+                "subscribe it again, or delete it; a key that is given back opens it again"
+                if one.disabled_why == subscriptions.UNOPENED
+                else "subscribe it again, or delete it",
             )
         elif one.failing_since is not None:
             yield Finding(
@@ -256,6 +258,13 @@ def receivers(ctx: Context) -> Iterator[Finding]:
             )
     if all(one.disabled_at is None and one.failing_since is None for one in known):
         yield Finding("receivers", Health.OK, f"{len(known)} subscribed, none failing")
+    if known and not ctx.settings.embedded_database and not ctx.settings.secret_key:
+        yield Finding(
+            "secrets",
+            Health.WARN,
+            "addresses and secrets of receivers lie in the database in clear",
+            "set TRIAGE_SECRET_KEY on all machines: docs/operator.md#secrets",
+        )
 
 
 def readers() -> Iterator[Finding]:

@@ -6,8 +6,9 @@ from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.database.engine import Database, open_database
 from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
+from triage.store.messages.seals import seal_rows, unseal_rows
 
-__all__ = ["check_schema", "prepare_schema"]
+__all__ = ["bring_schema", "check_schema", "prepare_schema"]
 
 log = structlog.get_logger(__name__)
 
@@ -45,3 +46,16 @@ def prepare_schema(settings: Settings, database: Database) -> None:
             log.info("database migrated", revision=migrate(database))
     else:
         check_schema(settings)
+
+
+def bring_schema(database: Database, to: str = "head") -> str:
+    """Bring the database to a revision, with seals as that revision knows them; the one it has.
+
+    Raises :class:`UsageError` for a revision that is none.
+    """
+    if to != "head" and current_revision(database) == head_revision():
+        unseal_rows(database)
+    revision = migrate(database, to)
+    if revision == head_revision():
+        seal_rows(database)
+    return revision

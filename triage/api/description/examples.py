@@ -62,4 +62,5 @@ EXAMPLES: Final[dict[str, dict[str, Any]]] = {
     "SubscriptionRequest": {
         "generic": {"kind": "generic", "url": "https://hooks.example.com/triage"}
     },
+    "RotateRequest": {"a week for both": {"old_valid_s": 604_800}},
 }  # fmt: skip

@@ -155,4 +155,17 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         },
         "additionalProperties": False,
     },
+    "RotateRequest": {
+        "description": "A new secret, and how long the old one signs beside it.",
+        "type": "object",
+        "properties": {
+            "secret": may_be_null(
+                {"type": "string", "description": "whsec_ and Base64; made when left out."}
+            ),
+            "old_valid_s": may_be_null(
+                {"type": "integer", "minimum": 0, "maximum": 2_592_000, "default": 86_400}
+            ),
+        },
+        "additionalProperties": False,
+    },
 }  # fmt: skip

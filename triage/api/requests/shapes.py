@@ -5,7 +5,7 @@ from typing import Any
 
 from triage.errors import Place, Unprocessable
 
-__all__ = ["only", "text_in", "texts_in"]
+__all__ = ["int_in", "only", "text_in", "texts_in"]
 
 
 def only(body: dict[str, Any], known: Sequence[str], needed: Sequence[str]) -> None:
@@ -22,6 +22,14 @@ def text_in(body: dict[str, Any], key: str) -> str | None:
     if value is None or isinstance(value, str):
         return value
     raise wrong([Place(f"body/{key}", "must be a text")])
+
+
+def int_in(body: dict[str, Any], key: str) -> int | None:
+    """The integer under a key; None where there is none."""
+    value = body.get(key)
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise wrong([Place(f"body/{key}", "must be an integer")])
 
 
 def texts_in(body: dict[str, Any], key: str) -> list[str] | None:

@@ -12,7 +12,7 @@ from triage.api.description.shapes import page, shape
 from triage.api.requests.body import read_whole
 from triage.api.requests.cursors import after_time, time_cursor
 from triage.api.requests.idempotency import Keeper, once
-from triage.api.requests.shapes import only, text_in, texts_in
+from triage.api.requests.shapes import int_in, only, text_in, texts_in
 from triage.api.requests.strict_json import object_from
 from triage.api.requests.values import Cursor, Limit, one_id
 from triage.api.routes import Routes
@@ -21,7 +21,12 @@ from triage.errors import NotFound
 from triage.notify.message import Event
 from triage.notify.registry import validate
 from triage.notify.request import Kind as ReceiverKind
-from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
+from triage.services.notifications.subscribe import (
+    resend,
+    rotate_secret,
+    subscribe,
+    unsubscribe,
+)
 from triage.store.messages import deliveries, subscriptions
 from triage.store.views import DeliveryView, SubscriptionView
 
@@ -29,6 +34,7 @@ __all__ = ["routes"]
 
 routes = Routes("/v1", "subscriptions", Scope.ADMIN)
 
+OVERLAP_S = 86_400
 LISTED = "GET /v1/subscriptions lists them"
 SUBSCRIPTION = shape(
     "Subscription",
@@ -74,6 +80,37 @@ async def add_subscription(request: Request) -> Response:
         )
         shown = {**made.to_dict(), "secret": made.secrets[0] if made.secrets else None}
         return as_json(shown, 201, {"Location": "/v1/subscriptions"})
+
+    return await to_thread.run_sync(once, request, body, act)
+
+
+@routes.post(
+    "/subscriptions/{id}/rotate",
+    "Change the secret of a receiver",
+    {200: ("The receiver, with its new secret.", NEW_SUBSCRIPTION)},
+    body=json_body("RotateRequest"),
+    repeatable=True,
+    refuses=(404, 507),
+)
+async def rotate(request: Request, id: str) -> Response:  # noqa: A002
+    """Both secrets sign for a day, or for `old_valid_s`; the new one is shown only here."""
+    ctx = state_of(request).context
+    subscription_id = one_id(id, "subscription", LISTED)
+    body = await read_whole(request, ctx.settings.max_hook_bytes)
+
+    def act(keeper: Keeper) -> Response:
+        asked = object_from(body)
+        only(asked, ("secret", "old_valid_s"), ())
+        old_valid_s = int_in(asked, "old_valid_s")
+        changed = rotate_secret(
+            ctx,
+            subscription_id,
+            text_in(asked, "secret"),
+            OVERLAP_S if old_valid_s is None else old_valid_s,
+            actor_of(request),
+            also=lambda session, changed: keeper.made(session, 200, changed.id),
+        )
+        return as_json({**changed.to_dict(), "secret": changed.secrets[0]})
 
     return await to_thread.run_sync(once, request, body, act)
 

@@ -1,15 +1,18 @@
 """Receivers: subscribed, removed, and sent a message once more."""
 
 from collections.abc import Callable, Iterable
+from datetime import timedelta
+from typing import Final
 
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
-from triage.errors import Conflict, NotFound
+from triage.errors import Conflict, NotFound, Place, Unprocessable
 from triage.notify.guard import Guard
 from triage.notify.message import check_events
-from triage.notify.registry import Target, check_takes
+from triage.notify.registry import Target, check_takes, receiver
+from triage.notify.request import Kind
 from triage.notify.signing import check_secret, new_secret
 from triage.services.context import Context
 from triage.store.access import audit
@@ -19,7 +22,9 @@ from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import DeliveryView, SubscriptionView
 from triage.store.work import table as work
 
-__all__ = ["resend", "subscribe", "unsubscribe"]
+__all__ = ["LONGEST_OVERLAP_S", "resend", "rotate_secret", "subscribe", "unsubscribe"]
+
+LONGEST_OVERLAP_S: Final = 30 * 86_400
 
 
 def subscribe(
@@ -69,6 +74,49 @@ def unsubscribe(ctx: Context, subscription_id: str, actor: str) -> None:
         audit.note(session, actor, "unsubscribe", subscription_id, now)
 
 
+def rotate_secret(
+    ctx: Context,
+    subscription_id: str,
+    secret: str | None,
+    old_valid_s: int,
+    actor: str,
+    *,
+    also: Callable[[Session, SubscriptionView], None] | None = None,
+) -> SubscriptionView:
+    """Sign messages by a new secret, and for ``old_valid_s`` by the old one as well.
+
+    The new one is the first of ``secrets``; it is not shown again. ``also`` is called in the
+    same transaction. Raises :class:`NotFound`, :class:`Unprocessable` for a secret or a time
+    that cannot be, and :class:`Conflict` where messages are not signed, or the receiver is off.
+    """
+    if not 0 <= old_valid_s <= LONGEST_OVERLAP_S:
+        raise Unprocessable(
+            f"the old secret can stay valid for 0 to {LONGEST_OVERLAP_S} s",
+            places=(Place("body/old_valid_s", "out of range"),),
+        )
+    new = check_secret(secret) if secret else new_secret()
+    now = utc_now()
+    with ctx.database.writing() as session:
+        present = subscriptions.find(session, subscription_id)
+        if present is None or present.incident_id is not None:
+            raise NotFound("there is no such subscription", hint="GET /v1/subscriptions lists them")
+        if not receiver(Kind(present.kind)).signed:
+            raise Conflict(
+                f"messages to {present.kind} are not signed: there is no secret to change",
+                hint="subscribe it again with its new address or key, then delete this one",
+            )
+        if present.disabled_at is not None:
+            raise Conflict(
+                f"the receiver is off: {present.disabled_why}", hint="subscribe it again"
+            )
+        until = now + timedelta(seconds=old_valid_s)
+        found = subscriptions.rotate(session, subscription_id, new, until)
+        audit.note(session, actor, "rotate secret", subscription_id, now, {"old_until": str(until)})
+        if also is not None:
+            also(session, found)
+    return found
+
+
 def resend(
     ctx: Context,
     delivery_id: str,
@@ -92,8 +140,8 @@ def resend(
         receiving = subscriptions.find(session, found.subscription_id)
         if receiving is not None and receiving.disabled_at is not None:
             raise Conflict(
-                "the receiver has answered 410: it wants no more",
-                hint="subscribe it again, if it does",
+                f"the receiver is off: {receiving.disabled_why}",
+                hint="subscribe it again, if it wants more",
             )
         work.enqueue(session, WorkKind.NOTIFY, found.subscription_id, now)
         audit.note(session, actor, "resend", delivery_id, now)

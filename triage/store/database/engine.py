@@ -22,6 +22,7 @@ from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.database.clock import follow_connection
+from triage.store.database.sealing import SEALER, Sealer, sealer_from
 from triage.store.database.troubles import refusal_of
 from triage.store.private_files import private_file, private_folder
 
@@ -46,17 +47,22 @@ class Database:
     ``wake(kind, number)`` is called after a commit that made rows of work due; it must not wait.
     """
 
-    def __init__(self, engine: Engine) -> None:
+    def __init__(self, engine: Engine, sealer: Sealer | None = None) -> None:
         self.engine = engine
+        self.info = {SEALER: sealer or Sealer()}
         self.wake: Callable[[WorkKind, int], None] = wake_nobody
         self.sqlite = engine.dialect.name == "sqlite"
         # SQLite lets writers sleep and try again; the threads of one process stand in line.
         self.turn = threading.Lock() if self.sqlite else nullcontext()
 
+    def session(self) -> Session:
+        """A session that knows the keys of this database; nobody commits it."""
+        return Session(self.engine, expire_on_commit=False, info=self.info)
+
     @contextmanager
     def reading(self) -> Iterator[Session]:
         """A session that changes nothing."""
-        with translated(), Session(self.engine, expire_on_commit=False) as session:
+        with translated(), self.session() as session:
             yield session
 
     @contextmanager
@@ -66,7 +72,7 @@ class Database:
         Raises :class:`Unavailable` when the database cannot write now, whatever the reason,
         and :class:`StorageFull` when it has no room; then nothing of it was kept.
         """
-        with translated(), self.turn, Session(self.engine, expire_on_commit=False) as session:
+        with translated(), self.turn, self.session() as session:
             if self.sqlite:
                 session.connection(execution_options={"writes": True})
             yield session
@@ -119,7 +125,7 @@ def open_database(settings: Settings) -> Database:
         )
         event.listen(engine, "connect", prepare_sqlite)
         event.listen(engine, "begin", begin_sqlite)
-        return Database(engine)
+        return Database(engine, sealer_from(settings))
     if url.get_backend_name() != "postgresql":
         raise UsageError(
             f"TRIAGE_DATABASE_URL: {url.get_backend_name()} is not supported;"
@@ -136,7 +142,7 @@ def open_database(settings: Settings) -> Database:
         connect_args={"connect_timeout": 5, "application_name": "nccl-triage"},
     )
     event.listen(engine, "connect", follow_connection)
-    return Database(engine)
+    return Database(engine, sealer_from(settings))
 
 
 def keep_private(path: Path, settings: Settings) -> None:

@@ -9,6 +9,7 @@ from sqlalchemy.orm import Session
 
 from models import Delivery, Incident, Job
 from triage.domain.states import DeliveryState, IncidentState
+from triage.store.database.sealing import sealer_of
 from triage.store.database.upsert import insert_missing
 from triage.store.views import DeliveryView, view_of
 
@@ -65,13 +66,16 @@ def add(
     row = {field.name: getattr(message, field.name) for field in fields(message)}
     row |= {"state": str(DeliveryState.PENDING), "attempts": 0, "next_at": due_at or now}
     row["created_at"] = now
+    sealer = sealer_of(session)
+    # An address of Slack is a secret, and PagerDuty's key stands in the body.
+    row |= {"url": sealer.seal(message.url), "body": sealer.seal_bytes(message.body)}
     insert_missing(session, Delivery, [{**row, "headers": dict(message.headers)}])
 
 
 def find(session: Session, delivery_id: str) -> DeliveryView | None:
     """One message; None where there is none of this id."""
     row = session.get(Delivery, delivery_id)
-    return None if row is None else view(row)
+    return None if row is None else view(session, row)
 
 
 def of_subscription(
@@ -86,18 +90,19 @@ def of_subscription(
     if before is not None:
         query = query.where(tuple_(Delivery.created_at, Delivery.id) < before)
     query = query.order_by(Delivery.created_at.desc(), Delivery.id.desc()).limit(limit)
-    return [view(row) for row in session.scalars(query)]
+    return [view(session, row) for row in session.scalars(query)]
 
 
 def pending(session: Session, subscription_id: str, limit: int = 100) -> list[DeliveryView]:
-    """What is not delivered yet, oldest first."""
+    """What is not delivered yet, oldest first; without what was sealed by a key not known here."""
     rows = session.scalars(
         select(Delivery)
         .where(Delivery.subscription_id == subscription_id, Delivery.state == DeliveryState.PENDING)
         .order_by(Delivery.created_at, Delivery.revision, Delivery.id)
         .limit(limit)
     )
-    return [view(row) for row in rows]
+    sealer = sealer_of(session)
+    return [view(session, row) for row in rows if sealer.open(row.url) is not None]
 
 
 def told(session: Session, subscription_id: str, incident_id: str) -> bool:
@@ -142,10 +147,11 @@ def write_body(
     session: Session, delivery_id: str, url: str, headers: Mapping[str, str], body: bytes
 ) -> None:
     """What a message says that was owed before its words were there."""
+    sealer = sealer_of(session)
     session.execute(
         update(Delivery)
         .where(Delivery.id == delivery_id)
-        .values(url=url, headers=dict(headers), body=body)
+        .values(url=sealer.seal(url), headers=dict(headers), body=sealer.seal_bytes(body))
     )
 
 
@@ -191,7 +197,7 @@ def send_again(session: Session, delivery_id: str, now: datetime) -> DeliveryVie
     row.state, row.next_at, row.attempts = DeliveryState.PENDING, now, 0
     row.delivered_at = None
     session.flush()
-    return view(row)
+    return view(session, row)
 
 
 def prune_digests(session: Session, before: datetime) -> None:
@@ -205,5 +211,10 @@ def prune_digests(session: Session, before: datetime) -> None:
     )
 
 
-def view(row: Delivery) -> DeliveryView:
-    return view_of(DeliveryView, row, state=DeliveryState(row.state))
+def view(session: Session, row: Delivery) -> DeliveryView:
+    """A message; its address and body are empty where no key opens them."""
+    sealer = sealer_of(session)
+    url, body = sealer.open(row.url), sealer.open_bytes(row.body)
+    if url is None or body is None:
+        url, body = "", b""
+    return view_of(DeliveryView, row, state=DeliveryState(row.state), url=url, body=body)

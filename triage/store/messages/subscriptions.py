@@ -1,16 +1,25 @@
-"""Receivers of messages: who is told of what."""
+"""Receivers of messages: who is told of what.
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+Address, routing key and secrets are sealed in the rows
+(:mod:`triage.store.database.sealing`). A receiver whose seal no key opens is off, and is on
+again with its key.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from typing import Any, Final
 
 from sqlalchemy import or_, select
 from sqlalchemy.orm import Session
 
 from models import Subscription
+from triage.clock import utc_now
+from triage.store.database.sealing import sealer_of
 from triage.store.views import SubscriptionView, view_of
 
 __all__ = [
+    "UNOPENED",
     "NewSubscription",
     "add",
     "disable",
@@ -19,9 +28,16 @@ __all__ = [
     "not_before",
     "of_event",
     "remove",
+    "rotate",
     "set_failing",
     "wanting",
 ]
+
+
+UNOPENED: Final = (
+    "its address and secrets were sealed by a key that is not known here: give that key back"
+    " (TRIAGE_SECRET_KEY, or secret.key in the data directory), or subscribe it again"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,17 +58,44 @@ def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionVi
     """One more receiver; the same id again changes nothing."""
     row = session.get(Subscription, new.id)
     if row is None:
-        values = {field.name: getattr(new, field.name) for field in fields(new)}
-        row = Subscription(**values, created_at=now)
+        sealer = sealer_of(session)
+        row = Subscription(
+            id=new.id,
+            kind=new.kind,
+            url=sealer.seal(new.url),
+            routing_key=None if new.routing_key is None else sealer.seal(new.routing_key),
+            secrets=[sealer.seal(secret) for secret in new.secrets],
+            events=list(new.events),
+            incident_id=new.incident_id,
+            created_at=now,
+        )
         session.add(row)
         session.flush()
-    return view(row)
+    return view(session, row)
+
+
+def rotate(
+    session: Session, subscription_id: str, secret: str, old_until: datetime
+) -> SubscriptionView:
+    """Sign by ``secret``, and until that time (UTC) at most by those that sign now."""
+    row = session.get_one(Subscription, subscription_id)
+    until = old_until.isoformat()
+    old = [
+        {**kept, "until": min(kept["until"], until)}
+        if isinstance(kept, dict)
+        else {"sealed": kept, "until": until}
+        for kept in row.secrets
+    ]
+    now = utc_now()
+    row.secrets = [sealer_of(session).seal(secret), *(one for one in old if in_time(one, now))]
+    session.flush()
+    return view(session, row)
 
 
 def find(session: Session, subscription_id: str) -> SubscriptionView | None:
     """One receiver; None where there is none of this id."""
     row = session.get(Subscription, subscription_id)
-    return None if row is None else view(row)
+    return None if row is None else view(session, row)
 
 
 def listing(session: Session) -> list[SubscriptionView]:
@@ -62,7 +105,7 @@ def listing(session: Session) -> list[SubscriptionView]:
         .where(Subscription.incident_id.is_(None))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return [view(row) for row in rows]
+    return views(session, rows)
 
 
 def wanting(session: Session, incident_id: str, event: str) -> list[SubscriptionView]:
@@ -73,7 +116,7 @@ def wanting(session: Session, incident_id: str, event: str) -> list[Subscription
         .where(or_(Subscription.incident_id.is_(None), Subscription.incident_id == incident_id))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return [view(row) for row in rows if event in row.events]
+    return [one for one in views(session, rows) if event in one.events and one.disabled_at is None]
 
 
 def of_event(session: Session, event: str) -> list[SubscriptionView]:
@@ -83,7 +126,7 @@ def of_event(session: Session, event: str) -> list[SubscriptionView]:
         .where(Subscription.disabled_at.is_(None), Subscription.incident_id.is_(None))
         .order_by(Subscription.created_at, Subscription.id)
     )
-    return [view(row) for row in rows if event in row.events]
+    return [one for one in views(session, rows) if event in one.events and one.disabled_at is None]
 
 
 def remove(session: Session, subscription_id: str) -> bool:
@@ -117,5 +160,30 @@ def not_before(session: Session, subscription_id: str) -> datetime | None:
     return None if row is None else row.not_before
 
 
-def view(row: Subscription) -> SubscriptionView:
-    return view_of(SubscriptionView, row, secrets=tuple(row.secrets), events=tuple(row.events))
+def views(session: Session, rows: Iterable[Subscription]) -> list[SubscriptionView]:
+    return [view(session, row) for row in rows]
+
+
+def view(session: Session, row: Subscription) -> SubscriptionView:
+    """A receiver with what was sealed of it; one whose seal no key opens is off."""
+    sealer, now = sealer_of(session), utc_now()
+    sealed = [one["sealed"] if isinstance(one, dict) else one for one in row.secrets
+              if in_time(one, now)]  # fmt: skip
+    opened = [sealer.open(value) for value in (row.url, row.routing_key or "", *sealed)]
+    url, routing_key, *secrets = [value or "" for value in opened]
+    off = {} if None not in opened else {
+        "disabled_at": row.disabled_at or row.created_at, "disabled_why": UNOPENED,
+    }  # fmt: skip
+    return view_of(
+        SubscriptionView,
+        row,
+        **off,
+        url=url,
+        routing_key=routing_key or None,
+        secrets=tuple(secrets),
+        events=tuple(row.events),
+    )
+
+
+def in_time(secret: Any, now: datetime) -> bool:  # noqa: ANN401 - text, or an object with an end
+    return not isinstance(secret, dict) or datetime.fromisoformat(secret["until"]) > now

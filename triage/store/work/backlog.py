@@ -46,7 +46,10 @@ def messages(session: Session, limit: int = 100) -> list[tuple[DeliveryView, Sub
         .order_by(func.coalesce(order, 1), Delivery.created_at.desc(), Delivery.id.desc())
         .limit(limit)
     )
-    return [(deliveries.view(sent), subscriptions.view(receiver)) for sent, receiver in rows]
+    return [
+        (deliveries.view(session, sent), subscriptions.view(session, receiver))
+        for sent, receiver in rows
+    ]
 
 
 def num_messages(session: Session) -> Mapping[DeliveryState, int]:
