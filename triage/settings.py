@@ -64,6 +64,9 @@ class Settings(BaseSettings):
     public_url: str = ""
     """Address under which people reach the service. Notifications link to it; empty: they give
     the id of the incident. Set it as soon as there are receivers."""
+    metrics_token: str = ""
+    """Token that a scraper of ``/metrics`` has to send (``Authorization: Bearer ...``); others
+    are answered 401. Empty: everybody may ask. Set it where others reach the service."""
     log_level: str = "info"
     """Least severe log events to write: ``debug``, ``info``, ``warning`` or ``error``."""
     log_format: str = "auto"

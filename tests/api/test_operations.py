@@ -154,6 +154,28 @@ def test_figures_are_prometheus_text(service: Service) -> None:
     assert labels <= {"route", "method", "status", "le", "kind", "state", "result"}
 
 
+@pytest.mark.parametrize(
+    "sent", [None, "", "x", "Bearer", "Bearer ", "Bearer scrapf", "Bearer  scrape", "Basic scrape",
+             "bearer scrap\u00e9"],
+)  # fmt: skip
+def test_figures_are_closed_where_a_token_is_set(service: Service, sent: str | None) -> None:
+    object.__setattr__(service.ctx.settings, "metrics_token", "scrape")
+    headers = {} if sent is None else {"Authorization": sent}
+    try:
+        refused = service.get("/metrics", token=None, headers=headers)
+        admin = service.get("/metrics", token="admin")
+        taken = service.get("/metrics", token=None, headers={"Authorization": "Bearer scrape"})
+        alive = service.get("/healthz", token=None), service.get("/readyz", token=None)
+    finally:
+        object.__setattr__(service.ctx.settings, "metrics_token", "")
+
+    assert (refused.status, admin.status, taken.status) == (401, 401, 200)
+    assert refused.headers["www-authenticate"].startswith("Bearer")
+    assert b"triage_" not in refused.body.replace(b"triage_metrics", b"")
+    assert [one.status for one in alive] == [200, 200]
+    assert service.get("/metrics", token=None).status == 200
+
+
 def test_what_nobody_routes_has_one_label(service: Service) -> None:
     for number in range(5):
         service.get(f"/nowhere/{number}")

@@ -69,3 +69,43 @@ def test_a_plain_name_has_its_command(tmp_path: Path) -> None:
     assert any(
         "gpu-2" in command for command in next_step.cordon_commands(answer_with("gpu-2", tmp_path))
     )
+
+
+def answer_by_folder(name: str, folder: Path, *, listed: bool) -> Answer:
+    """The answer where the sender's word alone (a folder, a query) says whose the log is."""
+    files = good()
+    log = files.pop("nodes/n2/kernel.log")
+    assert isinstance(log, str)
+    files[f"nodes/{name}/kernel.log"] = log.replace(" n2 kernel:", " kernel:")
+    nodes = [name if node == "n2" else node for node in NODES]
+    files["job.json"] = job_json(nodes=nodes if listed else [], gpu_bus_ids={})
+    files["job.log"] = "".join(
+        line for line in str(files["job.log"]).splitlines(True) if "n2:" not in line
+    )
+    return triage.analyze(write(folder, files)).answer
+
+
+MARKUP = ("n<img src=x onerror=alert(1)>", "n 2", "n2;reboot", "-rf", "fe80::1", "n2'x'", "节点二")
+
+
+@pytest.mark.parametrize("listed", [True, False])
+@pytest.mark.parametrize("name", MARKUP, ids=ascii)
+def test_no_name_that_is_no_host_name_is_cordoned(name: str, listed: bool, tmp_path: Path) -> None:
+    answer = answer_by_folder(name, tmp_path, listed=listed)
+    assert name in {suspect.node for suspect in answer.suspects}
+    assert answer.verdict.cordon == ()
+
+
+def test_a_host_name_of_a_folder_is_cordoned(tmp_path: Path) -> None:
+    assert answer_by_folder("gpu-2.example", tmp_path, listed=True).verdict.cordon == (
+        "gpu-2.example",
+    )
+
+
+def test_a_node_that_the_job_does_not_list_is_not_cordoned(tmp_path: Path) -> None:
+    files = good()
+    log = files.pop("nodes/n2/kernel.log")
+    assert isinstance(log, str)
+    files["nodes/innocent-1/kernel.log"] = log.replace(" n2 kernel:", " innocent-1 kernel:")
+
+    assert triage.analyze(write(tmp_path, files)).answer.verdict.cordon == ()

@@ -82,7 +82,14 @@ def test_the_cookie_is_secure_where_people_come_over_tls(service: Service) -> No
     try:
         answer = visit.submit("/login", {"token": token}, Origin="https://triage.example")
         assert answer.status == 303
-        assert "Secure" in answer.headers["set-cookie"].split("; ")
+        said = answer.headers["set-cookie"].split("; ")
+        assert {"Secure", "Path=/"} <= set(said)
+        assert not any(part.startswith("Domain") for part in said)
+        assert said[0].startswith("__Host-triage_session=")
+        # What came over plain http, where others may have set it, opens nothing over TLS.
+        secret = said[0].partition("=")[2]
+        assert Visit(service, f"triage_session={secret}").get("/incidents").status == 303
+        assert Visit(service, said[0]).get("/incidents").status == 200
     finally:
         object.__setattr__(service.ctx.settings, "public_url", "")
 

@@ -18,22 +18,22 @@ if TYPE_CHECKING:
 
 __all__ = ["fill", "literals_of", "place_of"]
 
-_GIVEN = re.compile(r"([a-z]+)=(.*)", re.DOTALL | re.ASCII)
+_LITERAL = re.compile(r"([a-z]+)=(.*)", re.DOTALL | re.ASCII)
 _PLACE = re.compile(r"\{([a-z]+)\}", re.ASCII)
 _NO_NAME = re.compile(r"[/\x00-\x1f\x7f]")
 
 
-def literals_of(given: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
+def literals_of(arguments: Sequence[str], patterns: Sequence[str]) -> dict[str, str]:
     """``NAME=TEXT`` of the command line, by name.
 
     Raises :class:`Misuse` for a text that is no name of a file, and, where any is given, for a
     ``{NAME}`` in ``patterns`` that none was given for.
     """
     literals = {}
-    for one in given:
-        match = _GIVEN.fullmatch(one)
+    for argument in arguments:
+        match = _LITERAL.fullmatch(argument)
         if match is None:
-            raise Misuse(f"{one!r} is no literal; give NAME=TEXT, NAME in lower case letters")
+            raise Misuse(f"{argument!r} is no literal; give NAME=TEXT, NAME in lower case letters")
         name, text = match.groups()
         if text in {"", ".", ".."} or _NO_NAME.search(text):
             raise Misuse(f"{text!r} is no name of a file or folder; leave {name} out of patterns")

@@ -1,4 +1,4 @@
-"""Slurm's host lists: ``gpu[001-128,130],login1`` as names.
+"""Names of hosts, and Slurm's lists of them: ``gpu[001-128,130],login1`` as names.
 
 The grammar is Slurm's own: commas part hosts, brackets hold numbers and ranges, a range
 keeps the width of its first number, several brackets multiply.
@@ -9,13 +9,27 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final
 
-__all__ = ["MAX_HOSTS", "expand"]
+__all__ = ["MAX_HOSTS", "expand", "is_host_name"]
 
 MAX_HOSTS: Final = 20_000
 MAX_CHARS: Final = 1 << 18
 RANGE: Final = re.compile(r"([0-9]{1,9})(?:-([0-9]{1,9}))?", re.ASCII)
 # gpu[001-128,130]-ib[0-1]
 PART: Final = re.compile(r"([^\[\],\s]*)(?:\[([^\[\]]*)\])?")
+
+MAX_NAME: Final = 253
+# n3, gpu-a-017.cluster.local, N2_b; never a blank, a quote, a leading dash or a sign of markup.
+LABEL: Final = r"[A-Za-z0-9](?:[A-Za-z0-9_-]{0,61}[A-Za-z0-9])?"
+NAME: Final = re.compile(rf"{LABEL}(?:\.{LABEL})*", re.ASCII)
+
+
+def is_host_name(text: str) -> bool:
+    """Whether ``text`` is a plain host name: such a name alone is acted on, or put in a command.
+
+    >>> is_host_name("gpu-a-017.cluster.local"), is_host_name("n<img src=x>")
+    (True, False)
+    """
+    return len(text) <= MAX_NAME and NAME.fullmatch(text) is not None
 
 
 def expand(expression: str) -> list[str]:

@@ -37,6 +37,8 @@ __all__ = [
 ]
 
 COOKIE: Final = "triage_session"
+# A browser takes a cookie of this prefix over TLS alone, and from no other host of the domain.
+COOKIE_OF_TLS: Final = f"__Host-{COOKIE}"
 # The field of a form that holds the CSRF token.
 CSRF_FIELD: Final = "word"
 # With --open there is no session; the CSRF token is then one of this process.
@@ -106,7 +108,7 @@ async def identify(request: Request, scope: Scope) -> Visitor:
 
 def secret_of(request: Request) -> str | None:
     """The secret of the session, from the browser's cookie."""
-    return request.cookies.get(COOKIE)
+    return request.cookies.get(cookie_name(request))
 
 
 def csrf_token_of(secret: str) -> str:
@@ -152,7 +154,7 @@ def check_origin(request: Request) -> None:
 def set_cookie(request: Request, response: Response, secret: str) -> None:
     """Hand the session's secret to the browser: no script reads it, no other site sends it."""
     response.set_cookie(
-        COOKIE,
+        cookie_name(request),
         secret,
         max_age=int(LIFE.total_seconds()),
         path="/",
@@ -165,8 +167,12 @@ def set_cookie(request: Request, response: Response, secret: str) -> None:
 def forget_cookie(request: Request, response: Response) -> None:
     """Let the browser drop the session's cookie."""
     response.delete_cookie(
-        COOKIE, path="/", httponly=True, samesite="strict", secure=over_tls(request)
+        cookie_name(request), path="/", httponly=True, samesite="strict", secure=over_tls(request)
     )
+
+
+def cookie_name(request: Request) -> str:
+    return COOKIE_OF_TLS if over_tls(request) else COOKIE
 
 
 def over_tls(request: Request) -> bool:

@@ -23,6 +23,7 @@ from triage.analysis.waiting.waits import PlaceKind
 from triage.domain.category import HARDWARE, SOFTWARE, Action, Category, Role, VerdictKind
 from triage.domain.evidence import Clock, Evidence, EvidenceRole, Trait
 from triage.domain.finding import Finding
+from triage.domain.hosts import is_host_name
 from triage.domain.report import MAX_REASONS, Suspect, Verdict, Victims
 
 __all__ = ["WORTH_NAMING", "Decision", "decide", "role_alone", "timed_out", "worth_naming"]
@@ -190,7 +191,7 @@ def gpus_of(cause: Hypothesis, ranks: Sequence[int], placement: Placement) -> tu
 
 def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tuple[str, ...]:
     """The nodes that are taken out: a hardware cause that lines show, and sure of it and of its
-    time.
+    time. A name that no host can have is never among them: who acts on it would act on text.
     """
     sure = (
         category in HARDWARE
@@ -204,7 +205,7 @@ def cordoned(top: Belief, suspects: Sequence[Suspect], category: Category) -> tu
         for suspect in suspects
         if suspect.role is Role.CULPRIT and suspect.category in HARDWARE
     )
-    return (node,) if sure and node is not None and node in named else ()
+    return (node,) if sure and node is not None and node in named and is_host_name(node) else ()
 
 
 def has_a_time(row: Evidence) -> bool:

@@ -1,5 +1,9 @@
-"""Operations: whether the process lives, whether it can work, what it counts. Open to all."""
+"""Operations: whether the process lives, whether it can work, what it counts. Open to all.
 
+A setting closes what it counts to all but those who scrape it.
+"""
+
+import hmac
 from typing import Literal
 
 from fastapi import Request
@@ -11,6 +15,7 @@ from triage.api.description.shapes import shape
 from triage.api.readiness import Part
 from triage.api.routes import Routes
 from triage.api.state import state_of
+from triage.errors import NoToken
 
 __all__ = ["routes"]
 
@@ -51,7 +56,23 @@ async def readyz(request: Request) -> Response:
     "Figures for Prometheus",
     ("Prometheus' text form.", None),
     forms={"text/plain": TEXT},
+    refuses=(401,),
 )
 def metrics(request: Request) -> Response:
-    """Counters of this process, and the rows of the database by state."""
+    """Counters of this process, and the rows of the database by state.
+
+    Where ``TRIAGE_METRICS_TOKEN`` is set it has to be sent as a bearer token.
+    """
+    check_scraper(request)
     return Response(state_of(request).metrics.text(), media_type=PROMETHEUS)
+
+
+def check_scraper(request: Request) -> None:
+    """Raises :class:`NoToken` where a token for ``/metrics`` is set and this is not it."""
+    wanted = state_of(request).context.settings.metrics_token
+    sent = request.headers.get("authorization", "").encode("utf-8", "replace")
+    if wanted and not hmac.compare_digest(sent, f"Bearer {wanted}".encode()):
+        raise NoToken(
+            "these figures need the token of the setting TRIAGE_METRICS_TOKEN",
+            hint="in Prometheus: `authorization: {credentials_file: FILE}` of the scrape",
+        )

@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterator, Mapping
 
 from triage.domain.category import Action, Category, Role, VerdictKind
+from triage.domain.hosts import is_host_name
 from triage.domain.report import Answer, Missing, Suspect
 from triage.render.words.belief import belief
 from triage.render.words.clean import one_line
@@ -16,8 +17,6 @@ from triage.render.words.ranges import condense, condense_names, name_ranks
 
 __all__ = ["MAX_COMMANDS", "cordon_commands", "inspection_commands", "next_step", "what_is_missing"]
 
-# n3, gpu-a-017.cluster.local; never a blank, a quote, a leading dash or an expression.
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 _PLAIN_JOB = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,31}")
 # 0000:5d:00 as reports have it, or with the function.
 _BUS_ID = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}(\.[0-7])?")
@@ -106,7 +105,7 @@ def cordon_commands(answer: Answer) -> tuple[str, ...]:
     A node that only wants a reboot is rebooted, and a GPU that only wants a reset is
     reset once its node is drained.
     """
-    nodes = [node for node in answer.verdict.cordon if _PLAIN_NAME.fullmatch(node)]
+    nodes = [node for node in answer.verdict.cordon if is_host_name(node)]
     if not nodes or len(nodes) > MAX_COMMANDS or len(nodes) < len(answer.verdict.cordon):
         return ()
     job = answer.job.job_id or ""
@@ -126,7 +125,7 @@ def inspection_commands(answer: Answer) -> tuple[str, ...]:
         for suspect in answer.suspects
         if suspect.role is not Role.AFFECTED
         and suspect.node is not None
-        and _PLAIN_NAME.fullmatch(suspect.node)
+        and is_host_name(suspect.node)
         and suspect.node not in answer.verdict.cordon
         and suspect.category in _INSPECTIONS
     ]
