@@ -157,7 +157,10 @@ class Settings(BaseSettings):
     change it."""
     callback_secret: str = ""
     """Key that signs messages to the ``callback_url`` of a job-failed hook (``whsec_...``).
-    Empty: they are not signed. Set it before you use callbacks."""
+    Empty: callbacks are left out. Set it before you use callbacks."""
+    callback_allow: Annotated[tuple[str, ...], NoDecode] = ()
+    """Hosts that a ``callback_url`` may name; a comma list of names, addresses and networks.
+    Callbacks to other hosts are left out. Empty: all are. Name those that your schedulers use."""
 
     digest_weekday: Weekday = "monday"
     """Weekday, in UTC, on which the week of a fleet's digest (event ``fleet.digest``) ends."""
@@ -174,7 +177,7 @@ class Settings(BaseSettings):
     """Days for which telemetry by the hour is kept. Older samples are removed, and are not taken
     in. Raise it to compare years."""
 
-    @field_validator("webhook_allow", mode="before")
+    @field_validator("webhook_allow", "callback_allow", mode="before")
     @classmethod
     def split_list(cls, value: object) -> object:
         """A comma list as a tuple."""

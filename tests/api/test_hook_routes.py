@@ -1,8 +1,14 @@
 """Hooks over HTTP: what they answer, and the incident they lead to."""
 
+from collections.abc import Iterator
+from dataclasses import replace
+
 import pytest
 
 from tests.api.service import Service
+from triage.services.tokens import create_token
+
+SECRET = "whsec_" + "A" * 32
 
 ALERT = {
     "status": "firing", "fingerprint": "f1", "startsAt": "2026-11-21T03:14:15Z",
@@ -16,7 +22,8 @@ EVENT = {
 
 
 def test_the_answer_of_job_failed_holds_the_incident_both_ways(service: Service) -> None:
-    answer = service.post("/v1/hooks/job-failed", {"job_id": 4712, "x": 1}, token="ingest")
+    _, both = create_token(service.ctx, "both", ["read", "ingest"], "test")
+    answer = service.post("/v1/hooks/job-failed", {"job_id": 4712, "x": 1}, token=both)
     found = answer.json()
     assert answer.status == 202
     assert found["incident"]["job_id"] == "4712"
@@ -24,6 +31,75 @@ def test_the_answer_of_job_failed_holds_the_incident_both_ways(service: Service)
     assert answer.headers["location"] == f"/v1/incidents/{found['id']}"
     shown = service.get(answer.headers["location"]).json()
     assert shown == {**found["incident"], "repeats": []}
+
+
+NAMED = {"id", "job_id", "cluster", "state"}
+
+
+def test_a_token_that_only_sends_is_told_where_to_send(service: Service) -> None:
+    answer = service.post("/v1/hooks/job-failed", {"job_id": "blind"}, token="ingest").json()
+    assert answer.keys() == {*NAMED, "incident", "upload_url", "ignored"}
+    assert answer["incident"].keys() == NAMED
+    assert answer["ignored"] == []
+    alert = {"alertname": "SlurmJobFailed", "job_id": "blind"}
+    payload = {"version": "4", "alerts": [{"status": "firing", "labels": alert}]}
+    for token, keys in (("ingest", NAMED), ("admin", service.get("/v1/incidents").json())):
+        [shown] = service.post("/v1/hooks/alertmanager", payload, token=token).json()["incidents"]
+        assert shown.keys() == (keys if token == "ingest" else keys["items"][0].keys())
+
+
+@pytest.fixture
+def calling(service: Service) -> Iterator[Service]:
+    """The service with one host that callbacks may go to."""
+    settings = service.ctx.settings.model_copy(
+        update={"callback_allow": ("ours.example", "127.0.0.2"), "callback_secret": SECRET}
+    )
+    before = service.app.state.triage
+    ctx = replace(service.ctx, settings=settings)
+    service.app.state.triage = replace(before, context=ctx)
+    yield replace(service, ctx=ctx)
+    service.app.state.triage = before
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [
+        ("https://evil.example/x", "TRIAGE_CALLBACK_ALLOW"),
+        ("https://localhost/x", "TRIAGE_CALLBACK_ALLOW"),
+        ("https://127.0.0.3/", "TRIAGE_CALLBACK_ALLOW"),
+        ("https://ours.example.evil.example/", "TRIAGE_CALLBACK_ALLOW"),
+        ("https://ours.example/", "does not resolve, or not to public"),
+        ("file:///etc/passwd", "address"),
+        ("", "text"),
+    ],
+)
+def test_a_callback_to_another_host_is_left_out_and_the_alarm_is_not(
+    calling: Service, url: str, why: str
+) -> None:
+    body = {"job_id": f"callback {url}", "callback_url": url}
+    answer = calling.post("/v1/hooks/job-failed", body, token="ingest")
+    assert answer.status == (422 if not url else 202), answer.body
+    if url:
+        [ignored] = answer.json()["ignored"]
+        assert ignored["field"] == "callback_url"
+        assert why in ignored["why"]
+    assert calling.get("/v1/subscriptions").json()["items"] == []
+
+
+def test_no_callback_goes_out_unsigned(service: Service) -> None:
+    body = {"job_id": "unsigned", "callback_url": "https://127.0.0.2/x"}
+    [ignored] = service.post("/v1/hooks/job-failed", body, token="ingest").json()["ignored"]
+    assert "TRIAGE_CALLBACK_SECRET" in ignored["why"]
+
+
+def test_a_callback_is_listed_for_admins_with_its_token(calling: Service) -> None:
+    body = {"job_id": "listed", "callback_url": "https://127.0.0.2/x"}
+    answer = calling.post("/v1/hooks/job-failed", body, token="ingest").json()
+    assert answer["ignored"] == []
+    [listed] = calling.get("/v1/subscriptions").json()["items"]
+    assert (listed["url"], listed["incident_id"]) == (body["callback_url"], answer["id"])
+    assert listed["key_id"].removeprefix("key_") in calling.tokens["ingest"]
+    assert calling.call("DELETE", f"/v1/subscriptions/{listed['id']}").status == 204
 
 
 def test_the_same_failure_is_the_same_incident(service: Service) -> None:

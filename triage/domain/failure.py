@@ -7,13 +7,26 @@ from typing import Any
 
 from triage.domain.caller import Caller
 from triage.domain.facts import FactsSource
+from triage.domain.wire import WireForm
 
-__all__ = ["Failure"]
+__all__ = ["Failure", "IgnoredField"]
+
+
+@dataclass(frozen=True, slots=True)
+class IgnoredField(WireForm):
+    """A field of a hook that is left out, and why."""
+
+    field: str
+    why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """What a job-failed hook says. ``facts`` is the job.json object as it came."""
+    """What a job-failed hook says. ``facts`` is the job.json object as it came.
+
+    ``ignored`` names what was left out. ``callback_url`` is one that may be called: who takes one
+    from outside asks :func:`triage.services.notifications.callbacks.with_allowed_callback`.
+    """
 
     job_id: str
     cluster: str | None = None
@@ -22,5 +35,6 @@ class Failure:
     expected_artifacts: int | None = None
     collect_within_s: float | None = None
     callback_url: str | None = None
+    ignored: tuple[IgnoredField, ...] = ()
     source: FactsSource = FactsSource.HOOK
     caller: Caller = field(default_factory=Caller)

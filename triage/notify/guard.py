@@ -23,6 +23,8 @@ Resolve = Callable[[str, int], Sequence[str]]
 """(host, port) to addresses; raises ``OSError`` when there are none or no answer came."""
 
 RESOLVE_TIMEOUT_S = 5.0
+# One text for both: else whoever may name an address asks our resolver for names inside.
+NOT_PUBLIC = "the host does not resolve, or not to public addresses alone"
 _NAME = re.compile(r"[a-z0-9_](?:[a-z0-9_.-]{0,251}[a-z0-9_])?")
 
 
@@ -37,14 +39,20 @@ class Checked:
 class Guard:
     """Lets through what is public and https, and what the operator has allow-listed.
 
-    ``allow`` holds host names, IP addresses and CIDRs (``TRIAGE_WEBHOOK_ALLOW``). A host
+    ``allow`` holds host names, IP addresses and CIDRs, as ``setting`` does. A host
     that is named, or whose every address lies in a CIDR, may be private and plain http.
     ``resolve`` is asked once a check, and not at all for a host that is an IP address.
 
     Raises :class:`UsageError` for an entry that is none of these.
     """
 
-    def __init__(self, allow: Sequence[str] = (), *, resolve: Resolve | None = None) -> None:
+    def __init__(
+        self,
+        allow: Sequence[str] = (),
+        *,
+        resolve: Resolve | None = None,
+        setting: str = "TRIAGE_WEBHOOK_ALLOW",
+    ) -> None:
         self._resolve = resolve or resolve_by_system
         names: set[str] = set()
         networks: list[IPv4Network | IPv6Network] = []
@@ -56,11 +64,20 @@ class Guard:
                 names.add(entry)
             else:
                 raise UsageError(
-                    f"TRIAGE_WEBHOOK_ALLOW: {entry!r} is neither a host name nor an address"
+                    f"{setting}: {entry!r} is neither a host name nor an address"
                     " nor a CIDR; give it without scheme, port and path"
                 )
         self._names = frozenset(names)
         self._networks = tuple(networks)
+
+    def lists(self, url: str, *, where: str = "body/url") -> bool:
+        """Whether the list names the host of ``url``, or the network of its address.
+
+        Raises :class:`Unprocessable` for what is no address; nothing is resolved.
+        """
+        host = parse_url(url, where=where).host
+        named = str(host) in self._names
+        return named or (not isinstance(host, str) and self._listed(address_of(str(host))))
 
     def check(self, url: str, *, where: str = "body/url") -> Checked:
         """The parts of ``url`` and the addresses to connect to.
@@ -77,7 +94,7 @@ class Guard:
                 listed or is_public(address)
                 for listed, address in zip(inside, addresses, strict=True)
             ):
-                raise _refused(where, "the host is, or resolves to, an address that is not public")
+                raise _refused(where, NOT_PUBLIC)
             if parsed.scheme != "https" and not all(inside):
                 raise _refused(where, "plain http is for receivers that are allow-listed")
         return Checked(parsed, tuple(dict.fromkeys(map(str, addresses))))
@@ -90,12 +107,7 @@ class Guard:
         except (OSError, ValueError, UnicodeError):
             addresses = ()
         if not addresses:
-            why = "the host does not resolve"
-            raise Unprocessable(
-                f"the address cannot be used: {why}",
-                hint="check the name, and the resolver of this machine",
-                places=(Place(where, why),),
-            )
+            raise _refused(where, NOT_PUBLIC)
         return addresses
 
     def _listed(self, address: Address) -> bool:
@@ -140,7 +152,7 @@ def _network(entry: str) -> IPv4Network | IPv6Network | None:
 def _refused(where: str, why: str) -> Unprocessable:
     return Unprocessable(
         f"the address may not be called: {why}",
-        hint="use a public https address, or let the operator name the host or its network"
-        " in TRIAGE_WEBHOOK_ALLOW",
+        hint="check the name; use a public https address, or let the operator name the host or"
+        " its network in TRIAGE_WEBHOOK_ALLOW",
         places=(Place(where, why),),
     )

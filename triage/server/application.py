@@ -31,6 +31,7 @@ from triage.fleet.services.gauges import read_figures
 from triage.fleet.web.routers import fleet as fleet_pages
 from triage.fleet.web.routers import nodes as node_pages
 from triage.services.context import Context
+from triage.services.notifications.callbacks import callback_guard
 from triage.web import mount
 
 __all__ = ["create_app"]
@@ -45,7 +46,11 @@ PAGES: Final = (*mount.ROUTERS, node_pages.router, fleet_pages.router)
 
 
 def create_app(ctx: Context, *, open_access: bool = False) -> FastAPI:
-    """The whole HTTP interface over a context; see :func:`triage.api.app.build_app`."""
+    """The whole HTTP interface over a context; see :func:`triage.api.app.build_app`.
+
+    Raises :class:`UsageError` for a setting that cannot be.
+    """
+    callback_guard(ctx.settings)
     gauges = [FleetGauges(partial(read_figures, ctx))]
     app = build_app(ctx, Parts(ROUTES, PAGES, gauges), open_access=open_access)
     mount.add_to(app, {"fleet.css": FLEET_CSS})

@@ -176,7 +176,8 @@ class SubscriptionView(WireForm):
     routing_key: Annotated[str | None, UNSENT]
     secrets: Annotated[tuple[str, ...], UNSENT]
     events: tuple[str, ...]
-    incident_id: Annotated[str | None, UNSENT]
+    incident_id: Annotated[str | None, "Of a callback: the one that it is told of."]
+    key_id: Annotated[str | None, "The token that asked for it."]
     created_at: datetime
     disabled_at: datetime | None
     disabled_why: str | None

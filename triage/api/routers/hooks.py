@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Annotated
+from typing import Annotated, Any
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -13,30 +13,43 @@ from starlette.responses import Response
 from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.description.described import json_body, reference
-from triage.api.description.shapes import shape
+from triage.api.description.shapes import selection, shape
 from triage.api.requests.body import read_whole
 from triage.api.requests.idempotency import Keeper, once
 from triage.api.requests.strict_json import object_from, value_from
 from triage.api.routes import Routes
 from triage.api.state import state_of
+from triage.domain.caller import Caller
+from triage.domain.failure import Failure, IgnoredField
 from triage.services.hooks.alertmanager import alert_notices
 from triage.services.hooks.cloudevents import BATCH, STRUCTURED, event_notices, events_from
 from triage.services.hooks.job_failed import failure_from
 from triage.services.hooks.monitoring import HookOutcome, hear
 from triage.services.hooks.notices import Notices
 from triage.services.incidents.announce import announce
+from triage.services.notifications.callbacks import with_allowed_callback
 from triage.store.views import IncidentView
 
 __all__ = ["routes"]
 
 routes = Routes("/v1/hooks", "hooks", Scope.INGEST)
 
+NAMED = ("id", "job_id", "cluster", "state")
+INCIDENT_NAMED = selection(
+    "IncidentNamed",
+    "An incident as a token without `read` is told of it; one with `read` gets all keys.",
+    IncidentView,
+    NAMED,
+)
 ANNOUNCED = shape(
     "Announced",
+    INCIDENT_NAMED,
     doc="The incident of a failure, and where to send its files.",
-    incident=IncidentView,
+    incident=INCIDENT_NAMED,
     upload_url=Annotated[str, "For bundles; relative, and names the incident."],
+    ignored=Annotated[list[IgnoredField], "Fields that were left out; the failure counts."],
 )
+OUTCOME = shape("HookOutcome", HookOutcome, incidents=list[INCIDENT_NAMED])  # type: ignore[valid-type]
 EVENT = reference("CloudEvent")
 EVENTS = {
     STRUCTURED: EVENT,
@@ -61,22 +74,35 @@ async def job_failed(request: Request) -> Response:
     body = await read_whole(request, state.context.settings.max_hook_bytes)
 
     def act(keeper: Keeper) -> Response:
-        def keep(session: Session, incident: IncidentView) -> None:
-            keeper.answer(session, announced(incident))
-
         failure = replace(failure_from(object_from(body)), caller=caller_of(request))
-        return announced(announce(state.context, failure, also=keep))
+        failure = with_allowed_callback(state.context, failure)
+
+        def keep(session: Session, incident: IncidentView) -> None:
+            keeper.answer(session, announced(incident, failure))
+
+        return announced(announce(state.context, failure, also=keep), failure)
 
     return await to_thread.run_sync(once, request, body, act)
 
 
-def announced(view: IncidentView) -> Response:
+def seen_by(caller: Caller, view: IncidentView) -> dict[str, Any]:
+    """An incident as far as a token may know it: one that only sends reads nothing."""
     incident = view.to_dict()
+    return incident if caller.reads else {key: incident[key] for key in NAMED}
+
+
+def announced(view: IncidentView, failure: Failure) -> Response:
+    incident = seen_by(failure.caller, view)
     where = f"incident={quote(view.id)}"
     upload_url = f"/v1/jobs/{quote(view.job_id, safe='')}/bundle?{where}"
     # The incident's own keys stand beside it too: `curl | jq .id` needs no path.
     return as_json(
-        {**incident, "incident": incident, "upload_url": upload_url},
+        {
+            **incident,
+            "incident": incident,
+            "upload_url": upload_url,
+            "ignored": [one.to_dict() for one in failure.ignored],
+        },
         202,
         {"Location": f"/v1/incidents/{quote(view.id)}"},
     )
@@ -85,7 +111,7 @@ def announced(view: IncidentView) -> Response:
 @routes.post(
     "/alertmanager",
     "Alerts of Alertmanager or Grafana",
-    {202: ("What became of each alert.", HookOutcome)},
+    {202: ("What became of each alert.", OUTCOME)},
     body=json_body("Alerts"),
     repeatable=True,
 )
@@ -101,7 +127,7 @@ async def alertmanager(request: Request) -> Response:
 @routes.post(
     "/cloudevents",
     "CloudEvents 1.0, such as NVSentinel's health events",
-    {202: ("What became of each event.", HookOutcome)},
+    {202: ("What became of each event.", OUTCOME)},
     body=json_body("CloudEvent", EVENTS),
     repeatable=True,
 )
@@ -126,6 +152,9 @@ async def cloudevents(request: Request) -> Response:
 async def answered(request: Request, body: bytes, read: Callable[[], Notices]) -> Response:
     # The same notice again changes nothing.
     def act(_keeper: Keeper) -> Response:
-        return as_json(hear(state_of(request).context, read(), caller_of(request)).to_dict(), 202)
+        caller = caller_of(request)
+        outcome = hear(state_of(request).context, read(), caller)
+        incidents = [seen_by(caller, one) for one in outcome.incidents]
+        return as_json({**outcome.to_dict(), "incidents": incidents}, 202)
 
     return await to_thread.run_sync(once, request, body, act)

@@ -117,11 +117,10 @@ async def rotate(request: Request, id: str) -> Response:  # noqa: A002
 
 @routes.get("/subscriptions", "List receivers", ("Oldest first.", page(SUBSCRIPTION, "receivers")))
 def list_subscriptions(request: Request, cursor: Cursor = None, limit: Limit = 50) -> Response:
-    """Receivers, without their secrets."""
+    """Receivers, without their secrets; callbacks of one incident are among them."""
     seen = after_time("subscriptions", cursor)
     with state_of(request).context.database.reading() as session:
-        receivers = sorted(subscriptions.listing(session), key=lambda row: (row.created_at, row.id))
-    rows = [row for row in receivers if seen is None or (row.created_at, row.id) > seen]
+        rows = subscriptions.listing(session, after=seen, limit=limit + 1)
 
     def cursor_of(row: SubscriptionView) -> str:
         return time_cursor("subscriptions", row.created_at, row.id)

@@ -10,14 +10,11 @@ from triage.clock import utc_now
 from triage.domain.failure import Failure
 from triage.domain.job import job_from_dict
 from triage.errors import Unavailable
-from triage.notify.guard import Guard
-from triage.notify.message import DEFAULT_EVENTS
 from triage.services.context import Context
+from triage.services.notifications.callbacks import add_callback
 from triage.services.uploads.facts import without_secrets
 from triage.store import jobs
 from triage.store.incidents import incidents, reports
-from triage.store.messages import subscriptions
-from triage.store.messages.subscriptions import NewSubscription
 from triage.store.views import IncidentView
 
 __all__ = ["Failure", "announce"]
@@ -33,14 +30,11 @@ def announce(
     """The incident of this failure; said twice, it is the same.
 
     ``also`` is called in the same transaction.
-    Raises :class:`NotAllowed` for what the token is not to say, and :class:`Unprocessable` for a
-    callback address that may not be called.
+    Raises :class:`NotAllowed` for what the token is not to say.
     """
     now = now or utc_now()
     cluster = failure.caller.check(failure.cluster, job_id=failure.job_id)
     failure = replace(failure, cluster=cluster)
-    if failure.callback_url is not None:
-        Guard(ctx.settings.webhook_allow).check(failure.callback_url, where="body/callback_url")
 
     def write(session: Session) -> IncidentView:
         facts = without_secrets(failure.facts or {})
@@ -63,8 +57,7 @@ def announce(
             key_id=failure.caller.key_id,
         )
         if failure.callback_url is not None:
-            callback = callback_of(ctx, incident_id, failure)
-            subscriptions.add(session, callback, now)
+            add_callback(session, ctx.settings, incident_id, failure, now)
         found = incidents.find(session, incident_id)
         if found is None:
             raise Unavailable("the incident went away while it was opened", hint="send it again")
@@ -73,20 +66,3 @@ def announce(
         return found
 
     return ctx.commit(write)
-
-
-def callback_of(ctx: Context, incident_id: str, failure: Failure) -> NewSubscription:
-    """The receiver that is told of this incident alone."""
-    secret = ctx.settings.callback_secret
-    secrets = [secret] if secret else []
-    events = [str(event) for event in DEFAULT_EVENTS]
-    return NewSubscription(
-        f"sub_{incident_id}",
-        "generic",
-        failure.callback_url or "",
-        None,
-        secrets,
-        events,
-        incident_id,
-        failure.caller.key_id,
-    )

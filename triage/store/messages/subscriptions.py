@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import or_, select
+from sqlalchemy import or_, select, tuple_
 from sqlalchemy.orm import Session
 
 from models import Subscription
@@ -67,6 +67,7 @@ def add(session: Session, new: NewSubscription, now: datetime) -> SubscriptionVi
             secrets=[sealer.seal(secret) for secret in new.secrets],
             events=list(new.events),
             incident_id=new.incident_id,
+            key_id=new.key_id,
             created_at=now,
         )
         session.add(row)
@@ -98,14 +99,17 @@ def find(session: Session, subscription_id: str) -> SubscriptionView | None:
     return None if row is None else view(session, row)
 
 
-def listing(session: Session) -> list[SubscriptionView]:
-    """All that were subscribed, oldest first; callbacks of one incident are not among them."""
-    rows = session.scalars(
-        select(Subscription)
-        .where(Subscription.incident_id.is_(None))
-        .order_by(Subscription.created_at, Subscription.id)
-    )
-    return views(session, rows)
+def listing(
+    session: Session, *, after: tuple[datetime, str] | None = None, limit: int | None = None
+) -> list[SubscriptionView]:
+    """All receivers, oldest first; callbacks of one incident are among them.
+
+    ``after`` is the last row already seen.
+    """
+    query = select(Subscription).order_by(Subscription.created_at, Subscription.id).limit(limit)
+    if after is not None:
+        query = query.where(tuple_(Subscription.created_at, Subscription.id) > after)
+    return views(session, session.scalars(query))
 
 
 def wanting(session: Session, incident_id: str, event: str) -> list[SubscriptionView]:
