@@ -44,6 +44,9 @@ class Seen:
 
     acknowledged: list[float] = field(default_factory=list)
     latencies: list[float] = field(default_factory=list)
+    """Of a bundle, from its first try until it was taken."""
+    requests: list[float] = field(default_factory=list)
+    """Of one request, until its answer, whichever it was."""
     refused: dict[int, int] = field(default_factory=dict)
     failed: int = 0
     asked: list[float] = field(default_factory=list)
@@ -116,6 +119,7 @@ async def upload(
     loop = asyncio.get_running_loop()
     first = time.monotonic()
     for _ in range(200):
+        asked_at = time.monotonic()
         try:
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             try:
@@ -129,6 +133,7 @@ async def upload(
         except OSError:
             seen.failed += 1
             status, wait_s = 0, 1.0
+        seen.requests.append(time.monotonic() - asked_at)
         if status in (200, 201):
             now = time.monotonic()
             seen.acknowledged.append(now - began)
@@ -264,6 +269,10 @@ def show(
         (
             "one upload, p50 / p99",
             f"{pick(seen.latencies, 50):.1f} / {pick(seen.latencies, 99):.1f} s",
+        ),
+        (
+            "one request, p50 / p99",
+            f"{pick(seen.requests, 50):.1f} / {pick(seen.requests, 99):.1f} s",
         ),
         ("refused and sent again", str(seen.refused or 0)),
         ("connections that failed", str(seen.failed)),
