@@ -33,6 +33,7 @@ from triage.fleet.services.record.record import record_of
 from triage.fleet.standings.standing import fleet_standings
 from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
+from triage.services.quotas import Quotas
 from triage.settings import load_settings
 from triage.store.blobs.choice import blobs_from
 from triage.store.database.engine import Database
@@ -145,7 +146,8 @@ def trace_times(database: Database, jobs: int) -> list[dict[str, Any]]:
     """How fast an export is taken in, and taken in again."""
     settings = load_settings()
     blobs = blobs_from(None, settings.data_dir, environ={}, min_free_bytes=0)
-    ctx = Context(settings, database, blobs, NoWakeups(), GroupCommit(database))
+    quotas = Quotas(settings, database)
+    ctx = Context(settings, database, blobs, NoWakeups(), GroupCommit(database), quotas)
     found = []
     for step in ("trace, new", "trace, again"):
         source = Trace(jobs)

@@ -44,6 +44,7 @@ from triage.parsers.telemetry.metrics import Metric
 from triage.parsers.telemetry.samples import BATCH, Samples, SeriesKey
 from triage.queue.wakeups import NoWakeups
 from triage.services.context import Context
+from triage.services.quotas import Quotas
 from triage.settings import load_settings
 from triage.store.blobs.choice import blobs_from
 from triage.store.database.group_commit import GroupCommit
@@ -144,7 +145,8 @@ def context(database: Any) -> Context:  # noqa: ANN401
     """What the services need beside a database."""
     settings = load_settings()
     blobs = blobs_from(None, settings.data_dir, environ={}, min_free_bytes=0)
-    return Context(settings, database, blobs, NoWakeups(), GroupCommit(database))
+    quotas = Quotas(settings, database)
+    return Context(settings, database, blobs, NoWakeups(), GroupCommit(database), quotas)
 
 
 def uploads(place: Place, every_s: int, num_days: int) -> tuple[int, Watch]:

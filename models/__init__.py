@@ -16,7 +16,6 @@ from models.incident import Incident
 from models.incident_facts import IncidentFacts
 from models.installation import Installation
 from models.job import Job
-from models.key_usage import KeyUsage
 from models.node import Node
 from models.node_set import NodeSet
 from models.outage import Outage
@@ -51,7 +50,6 @@ __all__ = [
     "IncidentFacts",
     "Installation",
     "Job",
-    "KeyUsage",
     "Node",
     "NodeSet",
     "Outage",

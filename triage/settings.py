@@ -113,6 +113,18 @@ class Settings(BaseSettings):
     body_idle_s: float = Field(30.0, gt=0)
     """Seconds that a sender may be silent, however fast it was before. Beyond it the sender
     is answered 408. Raise it for senders that pause while they read a slow disk."""
+    uploads_per_minute: int = Field(60_000, gt=0)
+    """Uploads a minute with one token, and a sixth of them at once. Further ones are answered 429
+    with Retry-After. Raise it if more nodes than that share a token and fail together."""
+    incidents_per_minute: int = Field(600, gt=0)
+    """Incidents a minute that one token opens by hooks and uploads, and a sixth of them at once.
+    Further ones are answered 429 with Retry-After. Raise it for schedulers of very many jobs."""
+    max_bytes_per_day: int = Field(0, ge=0)
+    """Bytes, as they are stored, that one token may bring within a day. Further uploads are
+    answered 429. 0: no limit. Set it if teams that do not know each other share the service."""
+    disk_mark: float = Field(0.85, gt=0, le=1)
+    """Used share of the disk of the data directory beyond which tokens that have brought more than
+    an even share of the last day's bytes are answered 507. Lower it if others write there."""
     requests_per_minute: int = Field(6000, gt=0)
     """Requests a minute with one token; uploads and long polls do not count. Further ones are
     answered 429 with Retry-After. Raise it if many programs share a token."""

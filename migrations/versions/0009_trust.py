@@ -116,15 +116,6 @@ def upgrade() -> None:
     )
     op.create_index("ix_erasure_incident_id", "erasure", ["incident_id"])
     op.create_table(
-        "key_usage",
-        sa.Column("key_id", models.base.CleanText(), nullable=False),
-        sa.Column("day", sa.Integer(), nullable=False),
-        sa.Column("num_bytes", sa.BigInteger(), nullable=False),
-        sa.Column("num_files", sa.BigInteger(), nullable=False),
-        sa.Column("num_incidents", sa.BigInteger(), nullable=False),
-        sa.PrimaryKeyConstraint("key_id", "day", name=op.f("pk_key_usage")),
-    )
-    op.create_table(
         "clock_mark",
         sa.Column("id", sa.Integer(), autoincrement=False, nullable=False),
         sa.Column("seen_at", models.base.UtcTime(timezone=True), nullable=False),
@@ -136,7 +127,7 @@ def upgrade() -> None:
 
 def downgrade() -> None:
     op.drop_table("clock_mark")
-    for table in ("key_usage", "erasure", "unreferenced_blob", "incident_facts", "installation"):
+    for table in ("erasure", "unreferenced_blob", "incident_facts", "installation"):
         op.drop_table(table)
     for table, indexed in INDEXES:
         op.drop_index(f"ix_{table}_{indexed}", table_name=table)

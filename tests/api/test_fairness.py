@@ -58,19 +58,19 @@ async def silent(turn: Turn) -> None:
 
 async def slow(turn: Turn) -> None:
     """A sender that has begun, and says a little now and then."""
-    turn.heard(1 << 14)
+    turn.received(1 << 14)
     await turn.ready()
     while True:
         with turn.listening():
             await asyncio.sleep(0.1)
-        turn.heard(1)
+        turn.received(1)
 
 
 async def quick(turn: Turn) -> None:
     """A sender whose bytes are all here."""
     with turn.listening():
         pass
-    turn.heard(100)
+    turn.received(100)
     await turn.ready()
 
 
@@ -205,7 +205,7 @@ def test_a_long_body_gives_way_to_another_token(monkeypatch: pytest.MonkeyPatch)
 
         async def long(turn: Turn) -> None:
             for number in range(5):
-                turn.heard(1)
+                turn.received(1)
                 await turn.ready()
                 seen.append(f"{turn.sender.token} {number}")
                 await as_far_as_they_go()

@@ -17,7 +17,6 @@ from triage.api.app import gate_of
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.fair_line import Sender
 from triage.api.limits.min_rate import MinRateTimeout
-from triage.api.limits.rate_limiter import RateLimiter
 from triage.api.requests.accept import chosen
 from triage.api.requests.cursors import (
     after_id,
@@ -36,6 +35,7 @@ from triage.errors import BadRequest, TooMany, Unavailable, Unprocessable
 from triage.queue.wakeups import NoWakeups, PipeWakeups, Wakeups
 from triage.server.context import open_context
 from triage.services.queue_length import QueueLength
+from triage.services.rate_limiter import RateLimiter
 from triage.settings import Settings
 
 AT = datetime(2026, 11, 21, 3, 14, 15, 926535, tzinfo=UTC)

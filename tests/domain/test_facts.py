@@ -75,7 +75,10 @@ def test_statements_are_merged_one_by_one_as_together(statements: list[Statement
     counting = (FactsState.USED, FactsState.LATE)
     assert facts == merged(one for one in statements if one.state in counting)
     assert facts.items() <= {
-        (key, value) for one in statements if one.state in counting for key, value in one.facts.items()
+        (key, value)
+        for one in statements
+        if one.state in counting
+        for key, value in one.facts.items()
     }
 
 

@@ -24,7 +24,6 @@ from triage.api.description.openapi import described
 from triage.api.description.shapes import Source
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.linger import Linger
-from triage.api.limits.rate_limiter import RateLimiter
 from triage.api.limits.token_lookup import TokenLookup
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
@@ -37,6 +36,7 @@ from triage.domain.states import IncidentState
 from triage.errors import BadRequest, NotFound, Place, Refusal, Unprocessable
 from triage.queue.wakeups import PipeWakeups
 from triage.services.context import Context
+from triage.services.rate_limiter import RateLimiter
 from triage.store.incidents import incidents as stored_incidents
 from triage.store.work.counts import counts
 

@@ -6,12 +6,12 @@ from typing import cast
 from starlette.requests import Request
 
 from triage.api.limits.admission_gate import AdmissionGate
-from triage.api.limits.rate_limiter import RateLimiter
 from triage.api.limits.token_lookup import TokenLookup
 from triage.api.metrics import Metrics
 from triage.api.readiness import Readiness
 from triage.api.watch import Watch
 from triage.services.context import Context
+from triage.services.rate_limiter import RateLimiter
 
 __all__ = ["ApiState", "state_of"]
 

@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from triage.domain.standing import Prior
 from triage.queue.wakeups import NoWakeups, Wakeups
 from triage.services.queue_length import QueueLength
+from triage.services.quotas import Quotas
 from triage.settings import Settings
 from triage.store.blobs.choice import blobs_from
 from triage.store.blobs.interface import Blobs
@@ -67,6 +68,7 @@ class Context:
     blobs: Blobs
     wakeups: Wakeups
     commit: GroupCommit
+    quotas: Quotas
     queue_length: QueueLength = field(default_factory=QueueLength)
     fleet: FleetHooks = field(default_factory=NoFleet)
 
@@ -95,4 +97,5 @@ def open_context(
     wakeups = wakeups or NoWakeups()
     database.wake = wakeups.notify
     commit = GroupCommit(database)
-    return Context(settings, database, blobs, wakeups, commit, fleet=fleet or NoFleet())
+    quotas = Quotas(settings, database)
+    return Context(settings, database, blobs, wakeups, commit, quotas, fleet=fleet or NoFleet())

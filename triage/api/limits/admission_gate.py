@@ -93,7 +93,7 @@ class Turn:
         if self.sent_away is not None:
             raise self.sent_away
 
-    def heard(self, num_bytes: int) -> None:
+    def received(self, num_bytes: int) -> None:
         """So many bytes came."""
         self.heard_at = anyio.current_time()
         self.num_bytes += num_bytes

@@ -11,8 +11,8 @@ from typing import Final
 from anyio import to_thread
 from starlette.requests import Request
 
-from triage.api.limits.rate_limiter import RateLimiter
 from triage.services.context import Context
+from triage.services.rate_limiter import RateLimiter
 from triage.services.tokens import check_token
 from triage.store.views import KeyView
 

@@ -14,7 +14,7 @@ from triage.clock import utc_now
 from triage.domain.caller import Caller
 from triage.domain.report import iso_utc
 from triage.domain.wire import WireForm
-from triage.errors import NotAllowed, NotFound, Refusal
+from triage.errors import NotAllowed, NotFound, Refusal, TooMany, Unavailable
 from triage.render.words.clean import one_line
 from triage.services.context import Context
 from triage.services.hooks.notices import Ignored, Line, Notices
@@ -72,7 +72,7 @@ def hear(
             accepted += 1
         except Refusal as refusal:
             if refusal.status in OVERLOADED:
-                raise
+                raise later(refusal) from refusal
             if isinstance(refusal, NotAllowed):
                 outside = outside or refusal
             ignored.append(Ignored(ref, refusal.detail))
@@ -85,6 +85,13 @@ def report(ctx: Context, failure: Failure, now: datetime, touched: dict[str, Inc
     """Announce a failure. Raises what :func:`announce` raises."""
     incident = announce(ctx, failure, now=now)
     touched[incident.id] = incident
+
+
+def later(refusal: Refusal) -> Refusal:
+    """The same as a 503 where it is a 429: Alertmanager gives a notice up for that."""
+    if refusal.status != TooMany.status:
+        return refusal
+    return Unavailable(refusal.detail, hint=refusal.hint, retry_after_s=refusal.retry_after_s)
 
 
 def add_line(

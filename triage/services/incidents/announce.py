@@ -14,8 +14,10 @@ from triage.services.context import Context
 from triage.services.notifications.callbacks import add_callback
 from triage.services.uploads.facts import without_secrets
 from triage.store import jobs
+from triage.store.database.ids import made_now
 from triage.store.incidents import incidents, reports
 from triage.store.views import IncidentView
+from triage.store.work.fair_queue import yield_turn
 
 __all__ = ["Failure", "announce"]
 
@@ -33,6 +35,7 @@ def announce(
     Raises :class:`NotAllowed` for what the token is not to say.
     """
     now = now or utc_now()
+    beside = ctx.quotas.jobs_beside(failure.caller, failure.job_id)
     cluster = failure.caller.check(failure.cluster, job_id=failure.job_id)
     failure = replace(failure, cluster=cluster)
 
@@ -44,6 +47,9 @@ def announce(
             collect_within_s=failure.collect_within_s or ctx.settings.collect_within_s,
         )
         incident_id = reports.announce(session, reported, ctx.settings.quiet_s, now)
+        if made_now(incident_id, now):
+            ctx.quotas.incident(failure.caller)
+        yield_turn(session, incident_id, beside)
         job = job_from_dict(facts)
         names = {*job.nodes, *job.rank_to_node.values()}
         jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names, now)

@@ -36,7 +36,7 @@ def joins_storm(
     It is when the receiver has not heard of it and has been told of enough in a minute; then
     the message that tells of them all is owed in a minute's time.
     """
-    if receiving.incident_id is not None or deliveries.told(session, receiving.id, incident_id):
+    if receiving.incident_id is not None or deliveries.was_told(session, receiving.id, incident_id):
         return False
     if deliveries.num_since(session, receiving.id, now - MINUTE) < settings.messages_per_minute:
         return False
@@ -55,7 +55,7 @@ def written(ctx: Context, receiving: SubscriptionView, one: DeliveryView) -> Del
     """The message of a storm with its body, which it gets once, before its first try."""
     with ctx.database.writing() as session:
         until = one.next_at or one.created_at + MINUTE
-        number, newest = deliveries.untold(session, receiving.id, one.created_at, MOST_NAMED)
+        number, newest = deliveries.not_told_of(session, receiving.id, one.created_at, MOST_NAMED)
         storm = Storm(
             since=one.created_at,
             until=until,

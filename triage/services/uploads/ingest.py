@@ -74,6 +74,7 @@ def take_artifact(
     Raises :class:`Refusal` for what is not taken; then nothing of it is kept.
     """
     target = bounded(target)
+    ctx.quotas.upload(target.caller)
     incident_id = known_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
         file = receive_file(read, encoding, target, limits_of(ctx.settings), blob)
@@ -110,6 +111,7 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
     Raises :class:`Refusal` for what is not taken as a whole; then nothing of it is kept.
     """
     target = bounded(target)
+    ctx.quotas.upload(target.caller)
     incident_id = known_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
         files = list(receive_bundle(read, encoding, target, limits_of(ctx.settings), blob))

@@ -19,12 +19,12 @@ from triage.services.context import Context
 from triage.services.uploads.facts import without_secrets
 from triage.services.uploads.received import ReceivedFile, Target
 from triage.store import jobs
-from triage.store.database.ids import new_id
+from triage.store.database.ids import made_now, new_id
 from triage.store.incidents import incidents
 from triage.store.incidents.facts import add_facts
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
-from triage.store.work.fair_queue import enqueue_upload
+from triage.store.work.fair_queue import enqueue_upload, yield_turn
 
 __all__ = ["RecordedUpload", "record"]
 
@@ -47,12 +47,15 @@ def record(
     now = utc_now()
     settings = ctx.settings
     by_identity = {file.identity: file for file in reversed(files)}
+    beside = ctx.quotas.jobs_beside(target.caller, target.job_id)
     job_json = [read_job_json(file.data, target.caller) for file in files if file.data is not None]
 
     def write(session: Session) -> RecordedUpload:
         incident_id = target.incident or incidents.for_upload(
             session, target.job_id, settings.collect_within_s, settings.quiet_s, now
         )
+        if made_now(incident_id, now):
+            ctx.quotas.incident(target.caller)
         known = artifacts.known_identities(session, incident_id, by_identity)
         problem = job_json[0].problem if job_json else None
         new = [
@@ -74,7 +77,8 @@ def record(
                 add_facts(session, incident_id, statement, settings.quiet_s, now)
         nodes = {file.node for file in files if file.node is not None}
         jobs.saw_nodes(session, job.cluster_id, nodes, now)
-        ahead = enqueue_upload(session, upload_id, job.id, now)
+        ahead = enqueue_upload(session, upload_id, job.id, now, beside)
+        yield_turn(session, incident_id, beside)
         return RecordedUpload(incident_id, fresh, known, ahead)
 
     recorded = ctx.commit(write)

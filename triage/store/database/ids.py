@@ -4,7 +4,7 @@ import secrets
 from datetime import UTC, datetime
 from typing import Final
 
-__all__ = ["made_at", "new_id"]
+__all__ = ["made_at", "made_now", "new_id"]
 
 ALPHABET: Final = "0123456789abcdefghjkmnpqrstvwxyz"
 
@@ -24,3 +24,9 @@ def made_at(made: str) -> datetime | None:
     for one in digits:
         number = number << 5 | ALPHABET.index(one)
     return datetime.fromtimestamp((number >> 50) / 1000, UTC)
+
+
+def made_now(made: str, now: datetime) -> bool:
+    """Whether an id was made with this very ``now``, to its milliseconds."""
+    at = made_at(made)
+    return at is not None and int(at.timestamp() * 1000) == int(now.timestamp() * 1000)

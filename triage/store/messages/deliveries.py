@@ -20,14 +20,14 @@ __all__ = [
     "all_due",
     "find",
     "give_up_all",
+    "not_told_of",
     "num_since",
     "of_subscription",
     "pending",
     "prune_digests",
     "record",
     "send_again",
-    "told",
-    "untold",
+    "was_told",
     "write_body",
 ]
 
@@ -105,7 +105,7 @@ def pending(session: Session, subscription_id: str, limit: int = 100) -> list[De
     return [view(session, row) for row in rows if sealer.open(row.url) is not None]
 
 
-def told(session: Session, subscription_id: str, incident_id: str) -> bool:
+def was_told(session: Session, subscription_id: str, incident_id: str) -> bool:
     """Whether this receiver was sent anything of this incident."""
     query = select(Delivery.id).where(
         Delivery.incident_id == incident_id, Delivery.subscription_id == subscription_id
@@ -123,7 +123,7 @@ def num_since(session: Session, subscription_id: str, since: datetime) -> int:
     return session.scalar(query) or 0
 
 
-def untold(
+def not_told_of(
     session: Session, subscription_id: str, since: datetime, limit: int
 ) -> tuple[int, list[tuple[str, str, str]]]:
     """Incidents that ended since then and that this receiver was sent nothing of: how many, and

@@ -1,6 +1,8 @@
 """The fair queue of uploads: those of one job take turns that lie apart.
 
-So a burst of one job does not keep the others waiting.
+So a burst of one job does not keep the others waiting. The more jobs a token speaks of, the
+further apart are the turns of each: many jobs of one token have no more of the queue than one
+of another. Analyses of a crowd of jobs come behind those of others.
 """
 
 from datetime import datetime
@@ -13,10 +15,13 @@ from models import Job, Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.database.engine import wake_after_commit
 
-__all__ = ["FIRST", "enqueue_upload", "new_row"]
+__all__ = ["FIRST", "enqueue_upload", "new_row", "yield_turn"]
 
 # The turn of work that belongs to no job, or that a whole incident waits for: before all uploads.
 FIRST: Final = 0
+
+# With no more jobs than these at once a token is no crowd.
+FEW_JOBS: Final = 8
 
 WORKS: Final = cast("Table", Work.__table__)
 JOBS: Final = cast("Table", Job.__table__)
@@ -26,26 +31,43 @@ FRONT: Final = func.coalesce(
     .scalar_subquery(),
     FIRST,
 )
+LAST: Final = case((JOBS.c.last_turn > FRONT, JOBS.c.last_turn), else_=FRONT)
 TAKE_TURN: Final = (
     update(JOBS)
     .where(JOBS.c.id == bindparam("of_job"))
-    .values(last_turn=case((JOBS.c.last_turn > FRONT, JOBS.c.last_turn), else_=FRONT) + 1)
+    .values(
+        last_turn=case((JOBS.c.last_turn > FRONT, JOBS.c.last_turn), else_=FRONT)
+        + bindparam("step")
+    )
     .returning(JOBS.c.last_turn, FRONT)
 )
 INSERT: Final = insert(WORKS)
 
 
-def enqueue_upload(session: Session, upload_id: str, job_fk: int, now: datetime) -> int:
+def enqueue_upload(
+    session: Session, upload_id: str, job_fk: int, now: datetime, step: int = 1
+) -> int:
     """Ask for a new upload to be read; how many of its job wait before it.
 
-    Its turn is behind the latest of its own job, and not before the first of those who wait.
+    Its turn is ``step`` behind the latest of its own job, or behind the first of those who wait.
     """
-    turn, front = session.execute(TAKE_TURN, {"of_job": job_fk}).one()
+    turn, front = session.execute(TAKE_TURN, {"of_job": job_fk, "step": step}).one()
     session.execute(
         INSERT, new_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
     )
     wake_after_commit(session, WorkKind.PARSE)
-    return turn - front if front > FIRST else 0
+    return (turn - front) // step if front > FIRST else 0
+
+
+def yield_turn(session: Session, incident_id: str, num_jobs: int) -> None:
+    """Put the analysis of an incident behind others, where its token speaks of so many jobs."""
+    if num_jobs > FEW_JOBS:
+        session.execute(
+            update(WORKS)
+            .where(WORKS.c.kind == str(WorkKind.ANALYSE), WORKS.c.key == incident_id)
+            .where(WORKS.c.state == str(WorkState.WAITING))
+            .values(turn=num_jobs)
+        )
 
 
 def new_row(kind: WorkKind, key: str, now: datetime) -> dict[str, Any]:

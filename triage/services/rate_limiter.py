@@ -16,17 +16,19 @@ BURST_SHARE: Final = 6
 
 
 class RateLimiter:
-    """``per_minute`` tries for each key, a sixth of them at once. Used by the event loop alone."""
+    """``per_minute`` tries for each key, a sixth of them at once; used by one thread at a time."""
 
     def __init__(
         self,
         per_minute: int,
         detail: str = "this token asks too often",
+        hint: str = "ask again after Retry-After seconds; `wait_s` waits without asking again",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.per_s = per_minute / 60
         self.size = max(1.0, per_minute / BURST_SHARE)
         self.detail = detail
+        self.hint = hint
         self.clock = clock
         self.buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
 
@@ -41,7 +43,7 @@ class RateLimiter:
         if left < 1:
             raise TooMany(
                 self.detail,
-                hint="ask again after Retry-After seconds; `wait_s` waits without asking again",
+                hint=self.hint,
                 retry_after_s=max(1, ceil((1 - left) / self.per_s)),
             )
 

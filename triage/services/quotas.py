@@ -1,0 +1,127 @@
+"""What one token may bring: uploads and new incidents a minute, bytes a day, a share of the disk.
+
+Rates are counted in this process. Bytes are counted by the rows of uploads, looked up now and
+then. Beyond a mark of the disk those tokens wait that have brought more than an even share of
+the last day's bytes; the others go on until the disk is full for all.
+"""
+
+import shutil
+import threading
+import time
+from collections import OrderedDict
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Final
+
+from triage.clock import utc_now
+from triage.domain.caller import Caller
+from triage.errors import StorageFull, TooMany
+from triage.services.rate_limiter import RateLimiter
+from triage.settings import Settings
+from triage.store.database.engine import Database
+from triage.store.uploads.usage import bytes_since
+
+__all__ = ["Quotas"]
+
+DAY: Final = timedelta(days=1)
+# What was brought by whom is looked up again after so long.
+FRESH_S: Final = 10.0
+# A job that nothing has come for in this time takes no turn.
+ACTIVE_S: Final = 60.0
+MOST_JOBS: Final = 100_000
+LATER_S: Final = 600
+HINT: Final = "send it again after Retry-After seconds; {} sets the limit"
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Bytes of the last day by token, as they were at ``at`` of the monotonic clock."""
+
+    by_key: dict[str, int]
+    at: float
+
+
+class Quotas:
+    """Of one process; shared between its threads."""
+
+    def __init__(self, settings: Settings, database: Database) -> None:
+        self.settings = settings
+        self.database = database
+        self.lock = threading.Lock()
+        self.uploads = RateLimiter(
+            settings.uploads_per_minute,
+            "this token sends too many uploads",
+            hint=HINT.format("TRIAGE_UPLOADS_PER_MINUTE"),
+        )
+        self.incidents = RateLimiter(
+            settings.incidents_per_minute,
+            "this token opens too many incidents",
+            hint=HINT.format("TRIAGE_INCIDENTS_PER_MINUTE"),
+        )
+        self.usage = Usage({}, -FRESH_S)
+        self.jobs: OrderedDict[tuple[str, str], float] = OrderedDict()
+        self.active: dict[str, int] = {}
+
+    def upload(self, caller: Caller) -> None:
+        """One more upload begins. Raises :class:`TooMany` and :class:`StorageFull`."""
+        key_id = caller.key_id or ""
+        with self.lock:
+            self.uploads.take(key_id)
+        most = self.settings.max_bytes_per_day
+        marked = self.disk_used() > self.settings.disk_mark
+        if not most and not marked:
+            return
+        by_key = self.bytes_of_day()
+        mine, total = by_key.get(key_id, 0), sum(by_key.values())
+        if most and mine > most:
+            raise TooMany(
+                f"this token has brought {mine:,} bytes within a day",
+                hint=HINT.format("TRIAGE_MAX_BYTES_PER_DAY"),
+                retry_after_s=LATER_S,
+            )
+        if marked and mine * len(by_key) > total:
+            raise StorageFull(
+                f"the disk is fuller than its mark, and this token has brought {mine:,} of the"
+                f" {total:,} bytes of the last day",
+                hint="free or add disk space, lower TRIAGE_KEEP_BLOBS_DAYS, or raise"
+                " TRIAGE_DISK_MARK; tokens that bring less go on",
+                retry_after_s=LATER_S,
+            )
+
+    def incident(self, caller: Caller) -> None:
+        """An incident is opened. Raises :class:`TooMany`, upon which it must not be."""
+        with self.lock:
+            self.incidents.take(caller.key_id or "")
+
+    def jobs_beside(self, caller: Caller, job_id: str) -> int:
+        """For how many jobs, with this one, the token has sent something within a minute."""
+        key_id, now = caller.key_id or "", time.monotonic()
+        with self.lock:
+            if self.jobs.pop((key_id, job_id), None) is None:
+                self.active[key_id] = self.active.get(key_id, 0) + 1
+            self.jobs[key_id, job_id] = now
+            while (oldest := next(iter(self.jobs.items())))[1] < now - ACTIVE_S or (
+                len(self.jobs) > MOST_JOBS
+            ):
+                del self.jobs[oldest[0]]
+                self.active[oldest[0][0]] -= 1
+                if not self.active[oldest[0][0]]:
+                    del self.active[oldest[0][0]]
+            return self.active[key_id]
+
+    def disk_used(self) -> float:
+        """The used share of the disk of the data directory: of blobs, or of the way to them."""
+        try:
+            usage = shutil.disk_usage(self.settings.data_dir)
+        except OSError:  # what is to be written there says so
+            return 0.0
+        return 1 - usage.free / usage.total
+
+    def bytes_of_day(self) -> dict[str, int]:
+        """Bytes that each token has brought within a day."""
+        usage = self.usage
+        if time.monotonic() - usage.at >= FRESH_S:
+            with self.database.reading() as session:
+                by_key = bytes_since(session, utc_now() - DAY)
+            usage = self.usage = Usage(by_key, time.monotonic())
+        return usage.by_key
