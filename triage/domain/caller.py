@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Final
 
-from triage.errors import NotAllowed
+from triage.errors import NotAllowed, NotFound
 
 __all__ = ["MAX_PATTERN", "NODE_PATTERN", "Caller"]
 
@@ -78,12 +78,27 @@ class Caller:
             if not fnmatchcase(node, pattern):
                 raise outside("nodes", pattern, f"this is of the node {node!r}")
 
+    def sees(self, cluster: str | None) -> bool:
+        """Whether it may know of what is of this cluster; None is of no cluster."""
+        return self.cluster is None or cluster == self.cluster
+
+    def asks(self, cluster: str | None) -> str | None:
+        """The cluster that a question is of: the one that it names, else the token's.
+
+        Raises :class:`NotFound` for another one, which is as good as none.
+        """
+        if cluster is not None and not self.sees(cluster):
+            raise NotFound(
+                "there is no such cluster", hint="leave cluster out: it is that of the token"
+            )
+        return cluster or self.cluster
+
     def check_own(self, cluster: str | None) -> None:
         """Raise :class:`NotAllowed` where something that is there is of another cluster.
 
         What nobody named a cluster of is of none, and so not of the token's.
         """
-        if self.cluster is not None and cluster != self.cluster:
+        if self.cluster is not None and not self.sees(cluster):
             of = f"the cluster {cluster!r}" if cluster else "no cluster"
             raise outside("cluster", self.cluster, f"this is of {of}")
 

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final, TypedDict, cast
 
-from sqlalchemy import Select, and_, func, select
-from sqlalchemy.orm import Session
+from sqlalchemy import ColumnElement, Select, and_, func, select
+from sqlalchemy.orm import InstrumentedAttribute, Session
 
 from models import Cluster, Evidence, Incident, Job, Node, Resolution, Suspect
 from triage.analysis.facts.part import named_by
@@ -75,16 +75,19 @@ class NodeReport(TypedDict):
     rate: NodeRate
 
 
-def history(session: Session, name: str, now: datetime | None = None) -> NodeReport | None:
+def history(
+    session: Session, name: str, now: datetime | None = None, cluster: str | None = None
+) -> NodeReport | None:
     """What is known of a node: its incidents, its distinct errors, its rate against the fleet.
 
-    None for a node that nothing has named yet. Counts are over the last 30 days.
+    Of this cluster alone, where one is named. None for a node that nothing has named yet. Counts
+    are over the last 30 days.
     """
     now = now or datetime.now(UTC)
     seen = session.execute(
         select(Cluster.name, Node.first_seen_at, Node.last_seen_at)
         .join(Cluster, Node.cluster_id == Cluster.id)
-        .where(Node.name == name)
+        .where(Node.name == name, *([] if cluster is None else [Cluster.name == cluster]))
         .order_by(Cluster.name)
     ).all()
     if not seen:
@@ -94,17 +97,28 @@ def history(session: Session, name: str, now: datetime | None = None) -> NodeRep
         "clusters": [cluster for cluster, _, _ in seen if cluster],
         "first_seen_at": iso_utc(min(first for _, first, _ in seen)),
         "last_seen_at": iso_utc(max(last for _, _, last in seen)),
-        "incidents": incidents_of(session, name),
-        "errors": errors_of(session, name),
-        "rate": rate_of(session, name, now),
+        "incidents": incidents_of(session, name, cluster),
+        "errors": errors_of(session, name, cluster),
+        "rate": rate_of(session, name, now, cluster),
     }
 
 
-def incidents_of(session: Session, name: str) -> list[NodeIncident]:
+def of_cluster(
+    incident_id: InstrumentedAttribute[str], cluster: str | None
+) -> list[ColumnElement[bool]]:
+    """The condition that an incident is of this cluster; none where it is None."""
+    if cluster is None:
+        return []
+    of_job = select(Incident.id).join(Job, Incident.job_fk == Job.id)
+    mine = of_job.join(Cluster, Job.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    return [incident_id.in_(mine)]
+
+
+def incidents_of(session: Session, name: str, cluster: str | None) -> list[NodeIncident]:
     # Ids sort by the time they were made: the index alone tells which are the newest.
     newest = (
         select(Suspect.incident_id, Suspect.position)
-        .where(Suspect.node == name)
+        .where(Suspect.node == name, *of_cluster(Suspect.incident_id, cluster))
         .order_by(Suspect.incident_id.desc(), Suspect.position)
         .limit(MAX_INCIDENTS)
         .subquery()
@@ -141,7 +155,7 @@ def incidents_of(session: Session, name: str) -> list[NodeIncident]:
     ]
 
 
-def errors_of(session: Session, name: str) -> list[NodeError]:
+def errors_of(session: Session, name: str, cluster: str | None) -> list[NodeError]:
     """Of the newest rows, so that a node that floods its log is answered as soon as others.
 
     Counted by incident first: to count distinct ones, PostgreSQL would sort all rows.
@@ -149,6 +163,7 @@ def errors_of(session: Session, name: str) -> list[NodeError]:
     newest = (
         select(*ERROR, Evidence.incident_id, Evidence.count, Evidence.at)
         .where(Evidence.node == name, Evidence.role == EvidenceRole.ROOT)
+        .where(*of_cluster(Evidence.incident_id, cluster))
         .order_by(Evidence.at.desc())
         .limit(MAX_ROWS)
         .subquery()
@@ -190,7 +205,7 @@ def errors_of(session: Session, name: str) -> list[NodeError]:
     return cast("list[NodeError]", rows)
 
 
-def rate_of(session: Session, name: str, now: datetime) -> NodeRate:
+def rate_of(session: Session, name: str, now: datetime, cluster: str | None) -> NodeRate:
     """How often it was the culprit, and how often a node of the fleet is on average."""
     since = now - WINDOW
     as_culprit = (
@@ -198,10 +213,14 @@ def rate_of(session: Session, name: str, now: datetime) -> NodeRate:
         .select_from(Suspect)
         .join(Incident, Suspect.incident_id == Incident.id)
         .where(Suspect.role == Role.CULPRIT, Incident.created_at >= since)
+        .where(*of_cluster(Incident.id, cluster))
     )
     mine = session.scalar(as_culprit.where(Suspect.node == name)) or 0
     all_of_them = session.scalar(as_culprit.where(Suspect.node.is_not(None))) or 0
-    num_nodes = session.scalar(select(func.count()).select_from(Node)) or 1
+    nodes = select(func.count()).select_from(Node)
+    if cluster is not None:
+        nodes = nodes.join(Cluster, Node.cluster_id == Cluster.id).where(Cluster.name == cluster)
+    num_nodes = session.scalar(nodes) or 1
     mean = all_of_them / num_nodes
     return {
         "window_days": WINDOW.days,

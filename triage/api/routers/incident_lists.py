@@ -50,7 +50,7 @@ def incident_artifacts(
     """What came in, and what became of it."""
     after = after_time("artifacts", cursor)
     with state_of(request).context.database.reading() as session:
-        incident = incident_of(session, id)
+        incident = incident_of(request, session, id)
         rows = artifacts.of_incident(session, incident.id, after=after, limit=limit + 1)
 
     def cursor_of(row: ArtifactView) -> str:
@@ -77,7 +77,7 @@ def incident_evidence(
     """The rows of `triage parse`: one dated fact each, before any judgement."""
     after = after_id("evidence", cursor)
     with state_of(request).context.database.reading() as session:
-        incident = incident_of(session, id)
+        incident = incident_of(request, session, id)
         rows = evidence.of_incident(
             session, incident.id, after=after, limit=limit + 1, role=role, node=node, kind=kind
         )
@@ -124,7 +124,7 @@ def incident_timeline(
 
 def newest(request: Request, incident_id: str) -> RevisionView | None:
     with state_of(request).context.database.reading() as session:
-        return revisions.newest(session, incident_of(session, incident_id).id)
+        return revisions.newest(session, incident_of(request, session, incident_id).id)
 
 
 def part_of(

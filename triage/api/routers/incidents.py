@@ -9,7 +9,7 @@ from fastapi import Query, Request
 from sqlalchemy.orm import Session
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers import suspect_forms
 from triage.api.answers.json import JSON, page_of_rows, tagged
 from triage.api.description.described import TEXT
@@ -65,10 +65,10 @@ SUSPECTS = shape(
 )
 
 
-def incident_of(session: Session, incident_id: str) -> IncidentView:
-    """The incident of this id. Raises :class:`NotFound`."""
+def incident_of(request: Request, session: Session, incident_id: str) -> IncidentView:
+    """The incident of this id, where the token reaches it. Raises :class:`NotFound`."""
     incident = incidents.find(session, one_id(incident_id, "incident", LISTED))
-    if incident is None:
+    if incident is None or not caller_of(request).sees(incident.cluster):
         raise NotFound("there is no such incident", hint=LISTED)
     return incident
 
@@ -90,6 +90,7 @@ def list_incidents(
         rows = incidents.listing(
             session,
             job_id=job_id,
+            cluster=caller_of(request).cluster,
             node=node,
             category=category,
             state=state,
@@ -108,7 +109,7 @@ def list_incidents(
 def incident(request: Request, id: str) -> Response:  # noqa: A002
     """Its state, verdict, coverage, resolution and times, and what it may be a repeat of."""
     with state_of(request).context.database.reading() as session:
-        view = incident_of(session, id)
+        view = incident_of(request, session, id)
         repeats = [repeat.to_dict() for repeat in repeats_of(session, view.id)]
     return tagged(request, orjson.dumps({**view.to_dict(), "repeats": repeats}), JSON)
 
@@ -126,7 +127,7 @@ def incident_report(request: Request, id: str) -> Response:  # noqa: A002
     `application/vnd.nccl-triage.answer` gets the stored answer, with what pictures need.
     """
     with state_of(request).context.database.reading() as session:
-        incident = incident_of(session, id)
+        incident = incident_of(request, session, id)
         revision = revisions.newest(session, incident.id)
     if revision is None:
         raise Conflict(
@@ -159,7 +160,7 @@ async def incident_suspects(
 
     def read() -> tuple[IncidentView, list[dict[str, Any]]]:
         with state.context.database.reading() as session:
-            incident = incident_of(session, id)
+            incident = incident_of(request, session, id)
             return incident, suspects.of_incident(session, incident.id)
 
     incident, rows = await to_thread.run_sync(read)

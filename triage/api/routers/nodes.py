@@ -3,7 +3,7 @@
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import as_json
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import PathName
@@ -23,7 +23,7 @@ def node_history(request: Request, node: PathName) -> Response:
     """Its incidents, its distinct errors, and how often it is a culprit beside the fleet."""
     name = name_in_path("node", node)
     with state_of(request).context.database.reading() as session:
-        history = nodes.history(session, name)
+        history = nodes.history(session, name, cluster=caller_of(request).cluster)
     if history is None:
         raise NotFound(
             "nothing has named this node yet", hint="give the node's name as the scheduler does"

@@ -44,7 +44,7 @@ async def resolve_incident(request: Request, id: str) -> Response:  # noqa: A002
 
     def act(keeper: Keeper) -> Response:
         with ctx.database.reading() as session:
-            incident_of(session, incident_id)
+            incident_of(request, session, incident_id)
         label = object_from(body)
         only(label, ("category", "node", "note"), ("category",))
         node = text_in(label, "node")

@@ -2,9 +2,10 @@
 
 from typing import Annotated, Any, Final
 
-from fastapi import Query
+from fastapi import Depends, Query, Request
 from pydantic import BeforeValidator, WithJsonSchema
 
+from triage.api.access import caller_of
 from triage.api.requests.values import Name, Since, listed, one_of
 from triage.domain.standing import Grade
 from triage.fleet.domain.exposure import Ending
@@ -86,7 +87,17 @@ def parameter(description: str, example: float | None) -> Any:  # noqa: ANN401 -
 
 From = Annotated[Since | None, Query(description="Begin; 30 days before the end by default.")]
 Until = Annotated[Since | None, Query(description="End, not itself in it; now by default.")]
-ClusterName = Annotated[Name | None, Query(description="This cluster alone.")]
+
+
+async def asked_cluster(
+    request: Request,
+    cluster: Annotated[Name | None, Query(description="This cluster alone.")] = None,
+) -> str | None:
+    """The cluster of a question. Raises :class:`NotFound` for one that the token does not reach."""
+    return caller_of(request).asks(cluster)
+
+
+ClusterName = Annotated[str | None, Depends(asked_cluster)]
 Gpus = Annotated[
     int | None,
     *whole(1, 10_000_000, "GPUs of the job.", 16384),

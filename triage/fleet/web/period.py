@@ -11,8 +11,8 @@ from typing import Annotated, Any, Final
 from fastapi import Query
 from pydantic import BeforeValidator
 
-from triage.api.requests.values import Name
 from triage.errors import Unprocessable
+from triage.fleet.api.values import ClusterName
 from triage.fleet.services.answers import DEFAULT_DAYS, MAX_DAYS
 
 __all__ = [
@@ -54,7 +54,7 @@ def few_days(text: Any) -> int:  # noqa: ANN401
 Days = Annotated[int | None, BeforeValidator(few_days), Query()]
 First = Annotated[date | None, BeforeValidator(day), Query(alias="from")]
 Last = Annotated[date | None, BeforeValidator(day), Query(alias="to")]
-Cluster = Annotated[Name | None, Query()]
+Cluster = ClusterName
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,7 @@ def add_line(
     incident: IncidentView | None = None
     if line.job_id is None:
         with ctx.database.reading() as session:
-            incident = incidents.newest_of_node(session, line.node, now - RECENT)
+            incident = incidents.newest_of_node(session, line.node, now - RECENT, caller.cluster)
         if incident is None:
             raise NotFound(f"no job on {line.node} has failed within a day")
     target = Target(

@@ -97,6 +97,7 @@ class IncidentFilter(TypedDict, total=False):
     """What incidents are asked for; None is any. ``node`` is among the suspects."""
 
     job_id: str | None
+    cluster: str | None
     node: str | None
     category: str | None
     state: str | None
@@ -121,6 +122,8 @@ def listing(
 def conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
     if (job_id := wanted.get("job_id")) is not None:
         yield Job.job_id == job_id
+    if (cluster := wanted.get("cluster")) is not None:
+        yield Cluster.name == cluster
     if (category := wanted.get("category")) is not None:
         yield Incident.category == category
     if (state := wanted.get("state")) is not None:
@@ -131,11 +134,17 @@ def conditions(wanted: IncidentFilter) -> Iterator[ColumnElement[bool]]:
         yield Incident.id.in_(select(Suspect.incident_id).where(Suspect.node == node))
 
 
-def newest_of_node(session: Session, node: str, since: datetime) -> IncidentView | None:
-    """The newest incident since then of a job that runs on this node, as its files say."""
+def newest_of_node(
+    session: Session, node: str, since: datetime, cluster: str | None = None
+) -> IncidentView | None:
+    """The newest incident since then of a job that runs on this node, as its files say.
+
+    Of this cluster alone, where one is named.
+    """
+    own = list(conditions({"since": since, "cluster": cluster}))
     query = (
         joined()
-        .where(Incident.created_at >= since)
+        .where(*own)
         .where(exists().where(Artifact.incident_id == Incident.id, Artifact.node == node))
         .order_by(Incident.created_at.desc())
         .limit(1)
@@ -145,7 +154,9 @@ def newest_of_node(session: Session, node: str, since: datetime) -> IncidentView
         return view(*row)
     recent = (
         select(Incident.id, Incident.facts)
-        .where(Incident.created_at >= since)
+        .join(Job, Incident.job_fk == Job.id)
+        .join(Cluster, Job.cluster_id == Cluster.id)
+        .where(*own)
         .order_by(Incident.created_at.desc())
         .limit(50)
     )

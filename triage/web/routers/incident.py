@@ -87,7 +87,7 @@ class ShownIncident:
 def shown_incident(request: Request, incident_id: str, number: int | None) -> ShownIncident:
     """The incident with the answer of revision ``number``, the newest for None."""
     with state_of(request).context.database.reading() as session:
-        incident = find_incident(session, incident_id)
+        incident = find_incident(request, session, incident_id)
         history = revisions.history(session, incident.id)
         shown = history[0] if history and number is None else None
         if number is not None:

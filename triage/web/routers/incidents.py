@@ -5,7 +5,7 @@ from typing import Annotated
 from fastapi import Depends, Query, Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.requests.cursors import after_time, time_cursor
 from triage.api.requests.values import CategoryName, Cursor, Name, StateName
 from triage.api.state import state_of
@@ -43,6 +43,7 @@ def incident_list(
         rows = incidents.listing(
             session,
             job_id=job_id,
+            cluster=caller_of(request).cluster,
             node=node,
             category=category,
             state=state,

@@ -8,12 +8,12 @@ from anyio import to_thread
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope, actor_of
+from triage.api.access import Scope, actor_of, caller_of
 from triage.api.requests.values import known_query, one_id
 from triage.api.state import state_of
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
-from triage.errors import Refusal
+from triage.errors import NotAllowed, Refusal
 from triage.services.context import Context
 from triage.services.notifications.subscribe import resend
 from triage.services.retention.ownership import owner_of
@@ -36,6 +36,11 @@ ROWS = 100
 )
 def queue(request: Request) -> Response:
     """Work with its age, tries and last error; messages to those who may see receivers."""
+    if caller_of(request).cluster is not None:
+        raise NotAllowed(
+            "the queue is of all clusters, and the token is bound to one",
+            hint="log in with a token that is not bound",
+        )
     visitor = visitor_of(request)
     is_admin = visitor is not None and visitor.may(Scope.ADMIN)
     now = utc_now()

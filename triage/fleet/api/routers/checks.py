@@ -65,7 +65,12 @@ async def send_checks(
     return as_json(taken.to_dict(), 200)
 
 
-@reading.get("/checks", "List checks of nodes", ("By node and check.", page(CheckRow, "checks")))
+@reading.get(
+    "/checks",
+    "List checks of nodes",
+    ("By node and check.", page(CheckRow, "checks")),
+    refuses=(404,),
+)
 def list_checks(
     request: Request,
     node: Annotated[Name | None, Query()] = None,

@@ -1,13 +1,14 @@
 """The fleet: what its whole record says of one period."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import orjson
 from fastapi import Request
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.answers.json import JSON, tagged
 from triage.api.description.shapes import AnswerShape
 from triage.api.routes import Routes
@@ -32,7 +33,7 @@ __all__ = ["as_answer", "routes"]
 routes = Routes("/v1/fleet", "fleet", Scope.READ)
 
 
-@routes.get("", "The fleet's report", ("`triage.fleet/1`.", FLEET), etag=True)
+@routes.get("", "The fleet's report", ("`triage.fleet/1`.", FLEET), etag=True, refuses=(404,))
 def fleet_report(
     request: Request,
     since: From = None,
@@ -62,10 +63,17 @@ def fleet_report(
             utc_offset_hours=utc_offset_hours,
         ),
     )
-    return as_answer(request, answer.to_dict(top))
+    clusters = tuple(filter(caller_of(request).sees, answer.clusters))
+    return as_answer(request, replace(answer, clusters=clusters).to_dict(top))
 
 
-@routes.get("/causes", "What stopped the jobs", ("Counts, shares, rates.", CAUSES), etag=True)
+@routes.get(
+    "/causes",
+    "What stopped the jobs",
+    ("Counts, shares, rates.", CAUSES),
+    etag=True,
+    refuses=(404,),
+)
 def fleet_causes(
     request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
 ) -> Response:
@@ -76,7 +84,7 @@ def fleet_causes(
     return as_answer(request, part_of(report, CAUSES))
 
 
-@routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True)
+@routes.get("/mtti", "How often jobs stop", ("Rates, over time.", MTTI), etag=True, refuses=(404,))
 def fleet_mtti(
     request: Request, since: From = None, until: Until = None, cluster: ClusterName = None
 ) -> Response:
@@ -89,7 +97,9 @@ def fleet_mtti(
     return as_answer(request, part_of(report, MTTI))
 
 
-@routes.get("/parts", "What is named again and again", ("The parts.", PARTS), etag=True)
+@routes.get(
+    "/parts", "What is named again and again", ("The parts.", PARTS), etag=True, refuses=(404,)
+)
 def fleet_parts(request: Request, until: Until = None, cluster: ClusterName = None) -> Response:
     """The same GPU, link or NIC of a node; the same leaf switch over several nodes."""
     end = period_of(None, until).until

@@ -38,7 +38,7 @@ MAX_DIGITS: Final = 18
     "How the nodes stand",
     ("The worst first.", page_shape(Standing, "nodes, the worst first")),
     forms=dict.fromkeys(suspect_forms.FORMS, TEXT),
-    refuses=(406, 409),
+    refuses=(404, 406, 409),
 )
 def fleet_nodes(
     request: Request,
@@ -90,7 +90,12 @@ def shown(form: str, rows: Sequence[dict[str, Any]]) -> bytes:
     return suspect_forms.as_ndjson(rows)
 
 
-@routes.get("/runs", "List runs", ("Newest first.", page_shape(RunView, "runs, the newest first")))
+@routes.get(
+    "/runs",
+    "List runs",
+    ("Newest first.", page_shape(RunView, "runs, the newest first")),
+    refuses=(404,),
+)
 def fleet_runs(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,

@@ -33,7 +33,9 @@ routes = Routes("/v1/fleet", "fleet", Scope.READ)
 NO_GPUS: Final = "gpus: say for how many GPUs"
 
 
-@routes.get("/projection", "A job of N GPUs", ("MTTI and survival.", PROJECTION), etag=True)
+@routes.get(
+    "/projection", "A job of N GPUs", ("MTTI and survival.", PROJECTION), etag=True, refuses=(404,)
+)
 def fleet_projection(
     request: Request,
     since: From = None,
@@ -59,6 +61,7 @@ def fleet_projection(
     "How often to checkpoint",
     ("Intervals and what they cost.", CHECKPOINT),
     etag=True,
+    refuses=(404,),
 )
 def fleet_checkpoint(
     request: Request,
@@ -74,7 +77,7 @@ def fleet_checkpoint(
     return as_answer(request, checkpoint_facts(report, gpus, cost_s, restart_s))
 
 
-@routes.get("/spares", "How many spare nodes", ("Spares.", SPARES), etag=True)
+@routes.get("/spares", "How many spare nodes", ("Spares.", SPARES), etag=True, refuses=(404,))
 def fleet_spares(
     request: Request,
     since: From = None,

@@ -1,5 +1,6 @@
 """The fleet: what its record says, how its nodes stand, what to plan with, what to check."""
 
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -8,7 +9,7 @@ from fastapi import Depends, Query, Request
 from pydantic import BeforeValidator
 from starlette.responses import Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.requests.values import Name, one_of
 from triage.api.state import state_of
 from triage.clock import utc_now
@@ -79,7 +80,7 @@ def fleet(
     return page(
         request,
         "fleet.html",
-        **about(asked, list(found.clusters), report),
+        **about(asked, own_names(request, found.clusters), report),
         nothing=nothing,
         answers=fleet_sections.answer_list(report, standings, len(found.checks)),
         overview=None
@@ -235,7 +236,12 @@ def about(asked: FleetDays, names: list[str], report: dict[str, Any] | None) -> 
 
 def names_of(request: Request) -> list[str]:
     with state_of(request).context.database.reading() as session:
-        return sorted(name for name in clusters(session) if name)
+        return own_names(request, sorted(name for name in clusters(session) if name))
+
+
+def own_names(request: Request, names: Iterable[str]) -> list[str]:
+    """The clusters that the visitor's token reaches."""
+    return [name for name in names if caller_of(request).sees(name)]
 
 
 def linked(node: str) -> Html:

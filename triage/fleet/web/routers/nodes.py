@@ -6,7 +6,7 @@ from urllib.parse import quote
 from fastapi import Depends, Request
 from starlette.responses import RedirectResponse, Response
 
-from triage.api.access import Scope
+from triage.api.access import Scope, caller_of
 from triage.api.requests.paths import name_in_path
 from triage.api.requests.values import PathName, known_query
 from triage.api.state import state_of
@@ -40,15 +40,16 @@ def find_node(name: str = "") -> Response:
 def node_history(request: Request, node: PathName) -> Response:
     """How it stands in the fleet and why; its incidents, its distinct errors, its checks."""
     name, now = name_in_path("node", node), utc_now()
+    cluster = caller_of(request).cluster
     with state_of(request).context.database.reading() as session:
-        found = nodes.history(session, name)
-        checks = [] if found is None else checks_of(session, now, node=name)
-        measured = node_telemetry(session, now, node=name).get(name)
+        found = nodes.history(session, name, cluster=cluster)
+        checks = [] if found is None else checks_of(session, now, cluster=cluster, node=name)
+        measured = node_telemetry(session, now, cluster=cluster, node=name).get(name)
     if found is None:
         raise NotFound(
             f"nothing has named the node {name} yet", hint="give its name as the scheduler does"
         )
-    standings = kept_standings(state_of(request).context)
+    standings = kept_standings(state_of(request).context, cluster)
     standing = next((row.to_dict() for row in standings.nodes if row.node == name), None)
     return page(
         request,
