@@ -1,5 +1,5 @@
 # One image for API, worker, scheduler and migrations: only the command differs.
-FROM python:3.12-slim
+FROM python:3.12-slim@sha256:78387bc3881b8273120a12ebe6c1ab22b018ccc2c9adf565ae1ac9b536e184ea
 
 # Locked by hash; the lock holds every extra, and hatchling for the checkout itself.
 WORKDIR /srv/triage
@@ -18,15 +18,16 @@ RUN pip install --no-cache-dir --disable-pip-version-check --no-deps --no-build-
 ENV PYTHONUNBUFFERED=1 \
     PYTHONDONTWRITEBYTECODE=1 \
     HOME=/tmp \
+    TMPDIR=/var/tmp/triage \
     NUMBA_CACHE_DIR=/var/cache/triage \
     TRIAGE_DATA_DIR=/var/lib/triage \
     TRIAGE_LOG_FORMAT=json
-RUN mkdir -p /var/cache/triage /var/lib/triage && chown 10001:10001 /var/cache/triage /var/lib/triage
+RUN install -d -m 0700 -o 10001 -g 10001 /var/cache/triage /var/lib/triage /var/tmp/triage
 USER 10001:10001
 COPY examples/stuck-job /tmp/stuck-job
 RUN triage analyze /tmp/stuck-job > /dev/null
 
-VOLUME ["/var/cache/triage", "/var/lib/triage"]
+VOLUME ["/var/cache/triage", "/var/lib/triage", "/var/tmp/triage"]
 EXPOSE 8000
 STOPSIGNAL SIGTERM
 CMD ["triage", "serve", "--host", "0.0.0.0"]

@@ -21,7 +21,7 @@ MIB = 1 << 20
 # May stand in a file of their own, as schedulers of containers and systemd hand secrets out.
 FROM_FILES: Final = (
     "database_url", "broker_url", "s3_access_key_id", "s3_secret_access_key", "secret_key",
-    "callback_secret",
+    "callback_secret", "metrics_token",
 )  # fmt: skip
 Weekday = Literal["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"]
 
