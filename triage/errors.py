@@ -16,6 +16,7 @@
         ├── NotAllowed           the token's scopes do not reach so far            403
         ├── NotFound             no such thing                                     404
         ├── Conflict             not in this state                                 409
+        ├── Gone                 erased on request, and not taken again            410
         ├── TooLarge             beyond a limit                                    413
         ├── Unsupported          an encoding or media type that is not read        415
         ├── Unprocessable        understood, and wrong                             422
@@ -36,6 +37,7 @@ __all__ = [
     "Conflict",
     "Corrupt",
     "Forbidden",
+    "Gone",
     "NoToken",
     "NotAllowed",
     "NotFound",
@@ -164,6 +166,13 @@ class Conflict(Refusal):
 
     status = 409
     title = "Conflict"
+
+
+class Gone(Refusal):
+    """It was erased on request: it is not there, and is not taken again."""
+
+    status = 410
+    title = "Gone"
 
 
 class TooLarge(Refusal):

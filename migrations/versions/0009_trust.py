@@ -108,12 +108,14 @@ def upgrade() -> None:
         "erasure",
         sa.Column("subject", models.base.CleanText(), nullable=False),
         sa.Column("incident_id", models.base.CleanText(), nullable=False),
+        sa.Column("job_id", models.base.Name(), nullable=False),
         sa.Column("identity", models.base.CleanText(), nullable=True),
         sa.Column("at", models.base.UtcTime(timezone=True), nullable=False),
         sa.Column("actor", models.base.CleanText(), nullable=False),
         sa.Column("reason", models.base.CleanText(), nullable=False),
         sa.PrimaryKeyConstraint("subject", name=op.f("pk_erasure")),
     )
+    op.create_index("ix_erasure_job_id", "erasure", ["job_id"])
     op.create_index("ix_erasure_incident_id", "erasure", ["incident_id"])
     op.create_table(
         "clock_mark",

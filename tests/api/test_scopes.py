@@ -56,6 +56,8 @@ ROUTED = {
     ("POST", "/v1/jobs/{job_id}/bundle"): 404,
     ("GET", "/v1/incidents"): 200,
     ("POST", "/v1/incidents/{id}/resolution"): 404,
+    ("DELETE", "/v1/incidents/{id}"): 422,
+    ("DELETE", "/v1/artifacts/{id}"): 422,
     ("POST", "/v1/subscriptions"): 400,
     ("POST", "/v1/subscriptions/{id}/rotate"): 400,
     ("GET", "/v1/subscriptions"): 200,
@@ -89,7 +91,7 @@ def test_every_route_with_every_scope(
 
 def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, Any]]]) -> None:
     scopes = {(method, path): operation.get("x-scope") for method, path, operation in routes}
-    assert len(scopes) == 38
+    assert len(scopes) == 40
     assert {path for (_, path), scope in scopes.items() if scope is None} == {
         "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
@@ -102,6 +104,7 @@ def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, An
     assert {path for (_, path), scope in scopes.items() if scope == "admin"} == {
         "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/subscriptions/{id}/deliveries",
         "/v1/subscriptions/{id}/rotate", "/v1/deliveries/{id}/resend",
+        "/v1/artifacts/{id}", "/v1/incidents/{id}",
     }  # fmt: skip
 
 

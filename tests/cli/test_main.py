@@ -44,7 +44,7 @@ EXAMPLES = (
 )  # fmt: skip
 NO_EXAMPLES = (
     "serve", "worker", "scheduler", "migrate", "prune", "doctor", "completion",
-    "store adopt", "store status", "store sweep", "token create", "token list", "token revoke",
+    "delete artifact", "delete incident", "store adopt", "store status", "store sweep", "token create", "token list", "token revoke",
 )  # fmt: skip
 
 

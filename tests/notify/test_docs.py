@@ -36,7 +36,8 @@ def test_every_kind_is_shown():
 
 
 def test_the_default_is_as_said():
-    assert set(Event) - set(DEFAULT_EVENTS) == {Event.PROVISIONAL, Event.STORM, Event.FLEET_DIGEST}
+    others = {Event.PROVISIONAL, Event.DELETED, Event.STORM, Event.FLEET_DIGEST}
+    assert set(Event) - set(DEFAULT_EVENTS) == others
     assert f"every {PROBE_EVERY_S} s" in PAGE
 
 

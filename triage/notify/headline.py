@@ -20,6 +20,8 @@ def headline(message: Message) -> str:
     job = f"Job {message.job_id}"
     if message.event is Event.FAILED:
         return f"triage could not analyse {job}: {message.reason or 'no reason is known'}"
+    if message.event is Event.DELETED:
+        return f"{job}: the incident was deleted; delete what you keep of it"
     if message.event is Event.RESOLVED:
         return f"{job} resolved{_resolution(message)}"
     verdict, suspects = verdict_and_suspects(message)

@@ -27,6 +27,7 @@ class Event(StrEnum):
     REVISED = "incident.revised"
     RESOLVED = "incident.resolved"
     FAILED = "incident.failed"
+    DELETED = "incident.deleted"
     STORM = "incident.storm"
     FLEET_DIGEST = "fleet.digest"
 

@@ -34,7 +34,7 @@ def render(message: Message, target: Target) -> Request | None:
     verdict, suspects = verdict_and_suspects(message)
     if message.event is Event.FAILED:
         return None  # triage failed, not the job: its own metrics and logs say so
-    if message.event is Event.RESOLVED:
+    if message.event in (Event.RESOLVED, Event.DELETED):
         return _request(target, _resolve(message, target))
     if verdict is None:
         return None

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
+    erasing,
     hooks,
     incident_lists,
     incidents,
@@ -38,7 +39,7 @@ __all__ = ["create_app"]
 
 ROUTES: Final = (
     hooks.routes, job_ended.routes, uploads.routes, incidents.routes, incident_lists.routes,
-    resolution.routes, nodes.routes, subscriptions.routes, operations.routes,
+    resolution.routes, erasing.routes, nodes.routes, subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading,
     telemetry.routes,
 )  # fmt: skip

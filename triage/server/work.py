@@ -24,9 +24,10 @@ from triage.services.incidents.analyse import analyse, analyse_given_up
 from triage.services.incidents.parse import parse, parse_given_up
 from triage.services.incidents.retention import believe_clock, prune
 from triage.services.notifications.deliver import deliver
+from triage.services.retention.erase import finish_erasures
 from triage.services.retention.ownership import announce
 from triage.settings import Settings
-from triage.store.work.clockwork import PRUNE, STORE, enqueue_by, enqueue_daily_round
+from triage.store.work.clockwork import ERASE, PRUNE, STORE, enqueue_daily_round, enqueue_idle
 
 __all__ = ["open_readers", "runner_of", "sweeper_of"]
 
@@ -78,7 +79,7 @@ def _enqueue_digest(settings: Settings, session: Session, now: datetime) -> None
 
 
 def _enqueue_look(session: Session, now: datetime) -> None:
-    enqueue_by(session, STORE, now, now)
+    enqueue_idle(session, STORE, now)
 
 
 def _keep_house(ctx: Context, claim: Claim) -> None:
@@ -112,8 +113,20 @@ def _weekly_digest(ctx: Context, claim: Claim) -> None:
     send_digest(ctx, claim)
 
 
+def _finish_erasures(ctx: Context, claim: Claim) -> None:
+    """For a process that died between the rows and the bytes."""
+    again_at = None
+    try:
+        finish_erasures(ctx)
+    except Conflict as error:
+        log.error("bytes of what was erased are kept", why=error.detail, step=error.hint)
+        again_at = utc_now() + DAY
+    claim.finish(again_at)
+
+
 HOUSEKEEPING: Final[Mapping[str, Callable[[Context, Claim], None]]] = {
     PRUNE: _daily_round,
     STORE: _look_at_store,
+    ERASE: _finish_erasures,
     DIGEST: _weekly_digest,
 }

@@ -298,7 +298,7 @@ def test_the_order_of_uploads_does_not_matter(
 def test_the_sweeper_wakes_for_what_is_due(ctx: Context, readers: Readers) -> None:
     announce(ctx, Failure("1", None, expected_artifacts=0))
 
-    assert sweeper_of(ctx).sweep() == 2, "the incident, and the daily round"
+    assert sweeper_of(ctx).sweep() == 3, "the incident, the daily round, the store"
     do_all(ctx, readers, *WorkKind)
     assert sweeper_of(ctx).sweep() == 0
 

@@ -53,7 +53,7 @@ Cluster = Annotated[Name | None, Query(description="Of the job; left out: the to
     body=binary_body(
         "The file, byte for byte. Content-Encoding gzip or zstd, .gz and .zst are fine.", BINARY
     ),
-    refuses=(404, 409),
+    refuses=(404, 409, 410),
 )
 async def upload_artifact(
     request: Request,
@@ -99,7 +99,7 @@ async def upload_artifact(
         "application/x-tar",
         BINARY,
     ),
-    refuses=(404, 409),
+    refuses=(404, 409, 410),
 )
 async def upload_bundle(
     request: Request,

@@ -32,6 +32,7 @@ from triage.store.incidents import incidents, revisions, settling
 from triage.store.incidents.facts import STANDINGS, conflict_notes
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.incidents.settling import IncidentProgress
+from triage.store.retention import erasing
 from triage.store.uploads import artifacts, evidence
 from triage.store.views import IncidentView
 
@@ -137,6 +138,7 @@ class TimedAnalysis:
     report: bytes
     seconds: float
     standings: Mapping[str, Prior]
+    num_erased: int
 
 
 def answer(
@@ -149,6 +151,7 @@ def answer(
     facts.pop(STANDINGS, None)
     with ctx.database.reading() as session:
         conflicts = conflict_notes(session, st.id)
+        num_erased = erasing.num_erased(session, st.id)
         refused = [Refused(name, why) for name, why in artifacts.quarantined(session, st.id)]
         analysis = readers.analyse(
             evidence.extracts_of(session, st.id),
@@ -169,7 +172,7 @@ def answer(
         num_artifacts=st.num_artifacts,
     )
     report = wire.render(answer_from_bytes(analysis.answer, pictures=False))
-    return TimedAnalysis(analysis, report, seconds, standings)
+    return TimedAnalysis(analysis, report, seconds, standings, num_erased)
 
 
 def priors_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> Mapping[str, Prior]:
@@ -243,11 +246,14 @@ def keep(
     settling.keep_standings(
         session, st.id, {node: prior.to_dict() for node, prior in made.standings.items()}
     )
+    if erasing.num_erased(session, st.id) != made.num_erased:
+        return False  # it may quote what is erased; another one is asked for
     new = NewAnswer(
         made.analysis.answer, orjson.loads(made.report), provisional, st.inputs, made.seconds
     )
     changed = newest.answer is None or wire.render(newest.answer) != made.report
-    revision = newest.revision + changed
+    # Where a file was erased no answer is left, and numbers still only grow.
+    revision = max(newest.revision, st.revision) + changed
     if changed:
         revisions.add(session, st.id, revision, new, now)
     settling.answered(session, st.id, revision, new, now)

@@ -1,5 +1,6 @@
 """The outbox: messages are written in the transaction that makes what they tell of."""
 
+from dataclasses import replace
 from datetime import datetime
 
 from sqlalchemy.orm import Session
@@ -19,7 +20,7 @@ from triage.store.messages.deliveries import NewDelivery
 from triage.store.views import IncidentView, RevisionView
 from triage.store.work import table as work
 
-__all__ = ["message_of", "tell"]
+__all__ = ["message_of", "tell", "tell_deleted"]
 
 
 def tell(
@@ -57,6 +58,34 @@ def tell(
             request.headers,
             request.body,
         )
+        deliveries.add(session, new, now)
+        work.enqueue(session, WorkKind.NOTIFY, one.id, now)
+
+
+def tell_deleted(
+    session: Session, settings: Settings, incident: IncidentView, now: datetime
+) -> None:
+    """Tell everybody who was sent something of an incident, and who asked, that it is deleted.
+
+    The message outlives the incident, so it is of none.
+    """
+    receivers = set(deliveries.told_of(session, incident.id))
+    subscriptions.outlive(session, incident.id)
+    message = replace(
+        message_of(incident, None, settings, Event.DELETED, now),
+        state="deleted", url="", reason=None, resolution=None,
+    )  # fmt: skip
+    for one in subscriptions.active(session):
+        if one.id not in receivers and str(Event.DELETED) not in one.events:
+            continue
+        request = render(message, Target(Kind(one.kind), one.url, one.routing_key))
+        if request is None:
+            continue
+        new = NewDelivery(
+            message_id(incident.id, incident.revision, Event.DELETED, one.id),
+            one.id, None, incident.revision, str(Event.DELETED),
+            request.method, request.url, request.headers, request.body,
+        )  # fmt: skip
         deliveries.add(session, new, now)
         work.enqueue(session, WorkKind.NOTIFY, one.id, now)
 

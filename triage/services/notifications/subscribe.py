@@ -137,6 +137,11 @@ def resend(
                 "there is no such delivery",
                 hint="GET /v1/subscriptions/{id}/deliveries lists them",
             )
+        if found.body == deliveries.ERASED.encode():
+            raise Conflict(
+                "what this message said was erased on request",
+                hint="the newest message of the incident says what is left",
+            )
         receiving = subscriptions.find(session, found.subscription_id)
         if receiving is not None and receiving.disabled_at is not None:
             raise Conflict(

@@ -13,16 +13,17 @@ from typing import Annotated
 
 from triage.clock import utc_now
 from triage.domain.wire import UNSENT, Key, WireForm
-from triage.errors import Conflict, NotFound, Place, Unavailable, Unprocessable
+from triage.errors import Conflict, Gone, NotFound, Place, Unavailable, Unprocessable
 from triage.services.context import Context
-from triage.services.uploads.receive import receive_bundle, receive_file
-from triage.services.uploads.received import ReceivedFile, Target
+from triage.services.uploads.receive import gone, receive_bundle, receive_file
+from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.record import RecordedUpload, record
 from triage.services.uploads.take import ReceiveLimits
 from triage.settings import Settings
 from triage.store.blobs.interface import BlobWriter
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
+from triage.store.retention import erasures
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 
@@ -51,7 +52,7 @@ class IngestedMember(WireForm):
     """What became of one member of a bundle."""
 
     member: str
-    status: Annotated[int, "201, 200 for one that was there already, 413 or 422."]
+    status: Annotated[int, "201, 200 for one that was there already, 410, 413 or 422."]
     reason: str | None
     id: str | None
 
@@ -77,7 +78,8 @@ def take_artifact(
     ctx.quotas.upload(target.caller)
     incident_id = known_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
-        file = receive_file(read, encoding, target, limits_of(ctx.settings), blob)
+        erased = erased_files(ctx, target)
+        file = receive_file(read, encoding, target, limits_of(ctx.settings), blob, erased)
         check_nodes(target, [file])
         there = None if incident_id is None else stored_before(ctx, incident_id, file)
         if there is not None:
@@ -90,9 +92,14 @@ def take_artifact(
     # Somebody else sent the same file at the same moment.
     there = stored_before(ctx, recorded.incident_id, file)
     if there is None:
-        gone = recorded.known[file.identity]
-        raise Unavailable(f"the file {gone} went away", hint="send it again")
+        lost = recorded.known[file.identity]
+        raise Unavailable(f"the file {lost} went away", hint="send it again")
     return IngestedArtifact(there, new=False)
+
+
+def erased_files(ctx: Context, target: Target) -> frozenset[str]:
+    with ctx.database.reading() as session:
+        return erasures.of_job(session, target.job_id)
 
 
 def stored_before(ctx: Context, incident_id: str, file: ReceivedFile) -> ArtifactView | None:
@@ -114,11 +121,14 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
     ctx.quotas.upload(target.caller)
     incident_id = known_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
-        files = list(receive_bundle(read, encoding, target, limits_of(ctx.settings), blob))
+        erased = erased_files(ctx, target)
+        files = list(receive_bundle(read, encoding, target, limits_of(ctx.settings), blob, erased))
         if not files:
             raise Unprocessable(
                 "the bundle holds no file", hint="put dumps and logs of the node into the tar"
             )
+        if all(file.erased for file in files):
+            raise gone(Erased())
         check_nodes(target, files)
         recorded = all_there(ctx, incident_id, files)
         if recorded is None:
@@ -162,13 +172,22 @@ def check_nodes(target: Target, files: Sequence[ReceivedFile]) -> None:
 def known_incident(ctx: Context, target: Target) -> str | None:
     """The incident that an upload will join, as far as it is there already.
 
-    Raises :class:`NotFound` for one that is not, :class:`NotAllowed` for one that the token does
+    Raises :class:`NotFound` for one that is not, :class:`Gone` for one that was deleted,
+    :class:`NotAllowed` for one that the token does
     not reach, and :class:`Conflict` for one of another job.
     """
     with ctx.database.reading() as session:
         if target.incident is None:
             return incidents.newest_of_job(session, target.job_id)
         job = incidents.job_of(session, target.incident)
+        erased = erasures.find(session, target.incident) if job is None else None
+    if erased is not None:
+        raise Gone(
+            f"the incident was deleted on request at {erased.at:%Y-%m-%d %H:%M}Z",
+            hint="leave incident= out to open another one of this job; files that were deleted"
+            " with it are not taken again",
+            places=(Place("query/incident", "was deleted"),),
+        )
     if job is None:
         raise NotFound(
             "there is no such incident",
@@ -191,7 +210,7 @@ def all_there(
     """What is on record, if the incident has every one of these files already."""
     if incident_id is None:
         return None
-    wanted = {file.identity for file in files}
+    wanted = {file.identity for file in files if not file.erased}
     with ctx.database.reading() as session:
         known = artifacts.known_identities(session, incident_id, wanted)
     return RecordedUpload(incident_id, {}, known, None) if len(known) == len(wanted) else None

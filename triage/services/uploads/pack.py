@@ -11,7 +11,7 @@ import zstandard
 from triage.errors import Corrupt
 from triage.store.blobs.interface import Blobs, BlobWriter
 
-__all__ = ["Frame", "FrameWriter", "Packer", "Span", "write_plain"]
+__all__ = ["Frame", "FrameWriter", "Packer", "Span", "copy_frames", "write_plain"]
 
 LEVEL: Final = 1
 # A shorter file is packed in one call, which writes its size before it.
@@ -106,6 +106,21 @@ def write_plain(
             write_frame(decompressor, Span(pack, file.stored_bytes), paths[number], file.position)
             place = file.position + file.stored_bytes
     return paths
+
+
+def copy_frames(blobs: Blobs, key: str, files: Sequence[Frame], into: BlobWriter) -> list[int]:
+    """The frames of these files alone in another pack, as they are; where each begins there."""
+    positions = []
+    for file in files:
+        positions.append(into.tell())
+        left = file.stored_bytes
+        with blobs.open(key, file.position, left) as pack:
+            while left > 0 and (part := pack.read(min(left, PIECE))):
+                into.write(part)
+                left -= len(part)
+        if left:
+            raise Corrupt("a stored file is shorter than when it was written", offset=file.position)
+    return positions
 
 
 def write_frame(

@@ -8,24 +8,24 @@ commits the blob, or aborts it.
 """
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import PurePosixPath
 from typing import IO, Final, cast
 
 from triage.domain.body import Body
 from triage.domain.file_kind import FileKind
-from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge, Unprocessable
+from triage.errors import ArtifactError, Corrupt, Forbidden, Gone, TooLarge, Unprocessable
 from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, compression_of, stream_entries
 from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.packings import packing_of
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
-from triage.services.uploads.received import ReceivedFile, Target
+from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
 from triage.services.uploads.take import Archived, FileIngest, PackedFurther, ReceiveLimits
 from triage.store.blobs.interface import BlobWriter
 
-__all__ = ["receive_bundle", "receive_file"]
+__all__ = ["gone", "receive_bundle", "receive_file"]
 
 PIECE: Final = 1 << 18
 MAX_NODE: Final = 256
@@ -42,10 +42,12 @@ def receive_file(
     target: Target,
     limits: ReceiveLimits,
     blob: BlobWriter,
+    erased: Collection[str] = (),
 ) -> ReceivedFile:
-    """The one file that the body is.
+    """The one file that the body is; its identity is none of the ``erased``.
 
-    Raises :class:`Unsupported` for the encoding, :class:`TooLarge`, :class:`Unprocessable`
+    Raises :class:`Gone` for one of those, :class:`Unsupported` for the encoding,
+    :class:`TooLarge`, :class:`Unprocessable`
     for damage and for an archive, and what the blob store raises.
     """
     source = body_of(body, encoding, limits.growth(limits.artifact_bytes))
@@ -56,6 +58,8 @@ def receive_file(
     if file.error is not None:
         raise refusal_of(file.error)
     place_by_name(file)
+    if file.identity in erased:
+        raise gone(Erased())
     return file
 
 
@@ -65,8 +69,11 @@ def receive_bundle(
     target: Target,
     limits: ReceiveLimits,
     blob: BlobWriter,
+    erased: Collection[str] = (),
 ) -> Iterator[ReceivedFile]:
     """The files of the tar that the body is, in its order, each when it is stored.
+
+    A file whose identity is one of the ``erased`` is refused.
 
     Raises as :func:`receive_file`, at any place: then nothing that was yielded counts.
     """
@@ -79,12 +86,15 @@ def receive_bundle(
             raise Unprocessable(
                 f"the body ends inside {file.name!r}", hint="send it again; nothing was kept"
             )
-        if file.stored_bytes:
-            if file.identity in seen:
-                blob.rewind(file.position)
-                file.stored_bytes = file.plain_bytes = 0
-                file.repeats = True
-            seen.add(file.identity)
+        identity = file.identity
+        file.repeats = identity in seen and file.stored_bytes > 0
+        if file.stored_bytes and (file.repeats or identity in erased):
+            blob.rewind(file.position)
+            file.stored_bytes = file.plain_bytes = 0
+        if file.error is None and identity in erased:
+            file.data, file.error = None, Erased()
+        elif file.stored_bytes:
+            seen.add(identity)
         yield file
     behind_the_end(stream)
 
@@ -193,6 +203,15 @@ def refusal_of(error: ArtifactError) -> TooLarge | Unprocessable:
     if isinstance(error, Forbidden):
         return TooLarge(f"the file: {error}", hint="send the part around the failure")
     return Unprocessable(f"the file cannot be unpacked: {error}", hint="send it again, or unpacked")
+
+
+def gone(error: Erased) -> Gone:
+    """The refusal of a file, or of a bundle without any other."""
+    return Gone(
+        f"the file: {error}",
+        hint="remove it where it is sent from, the spool too; an admin can say who had it erased"
+        " (`triage audit`), and to be taken it has to differ",
+    )
 
 
 def broken_bundle(why: str, *, first: bool) -> Unprocessable:

@@ -6,9 +6,16 @@ from dataclasses import dataclass, field
 import orjson
 
 from triage.domain.caller import Caller
-from triage.errors import ArtifactError, Forbidden, TooLarge, Unprocessable
+from triage.errors import ArtifactError, Forbidden, Gone, TooLarge, Unprocessable
 
-__all__ = ["ReceivedFile", "Target"]
+__all__ = ["Erased", "ReceivedFile", "Target"]
+
+
+class Erased(ArtifactError):
+    """A file that a person had erased, and that came again."""
+
+    def __init__(self) -> None:
+        super().__init__("it was erased on request, and is not taken again")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +75,17 @@ class ReceivedFile:
 
     @property
     def status(self) -> int:
-        """200, and of a refused one 413 beyond a limit, else 422."""
+        """200; of a refused one 410 where it was erased, 413 beyond a limit, else 422."""
         if self.error is None:
             return 200
+        if self.erased:
+            return Gone.status
         return (TooLarge if isinstance(self.error, Forbidden) else Unprocessable).status
+
+    @property
+    def erased(self) -> bool:
+        """Whether it is refused for having been erased: then no word of it is kept."""
+        return isinstance(self.error, Erased)
 
     @property
     def identity(self) -> str:

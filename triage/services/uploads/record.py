@@ -15,6 +15,7 @@ from triage.domain.caller import Caller
 from triage.domain.facts import FactsSource, Statement
 from triage.domain.job import job_from_dict
 from triage.domain.states import ArtifactState
+from triage.errors import TooMany
 from triage.services.context import Context
 from triage.services.uploads.facts import without_secrets
 from triage.services.uploads.received import ReceivedFile, Target
@@ -22,11 +23,12 @@ from triage.store import jobs
 from triage.store.database.ids import made_now, new_id
 from triage.store.incidents import incidents
 from triage.store.incidents.facts import add_facts
+from triage.store.retention import erasures
 from triage.store.uploads import artifacts
 from triage.store.views import ArtifactView
 from triage.store.work.fair_queue import enqueue_upload, yield_turn
 
-__all__ = ["RecordedUpload", "record"]
+__all__ = ["RecordedUpload", "is_note", "record"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +48,13 @@ def record(
     """The rows of an upload, committed."""
     now = utc_now()
     settings = ctx.settings
-    by_identity = {file.identity: file for file in reversed(files)}
+    by_identity = {file.identity: file for file in reversed(files) if not file.erased}
     beside = ctx.quotas.jobs_beside(target.caller, target.job_id)
     job_json = [read_job_json(file.data, target.caller) for file in files if file.data is not None]
 
     def write(session: Session) -> RecordedUpload:
+        if target.incident and incidents.job_of(session, target.incident) is None:
+            raise TooMany("the incident was deleted while the upload came", hint="send it again")
         incident_id = target.incident or incidents.for_upload(
             session, target.job_id, settings.collect_within_s, settings.quiet_s, now
         )
@@ -71,6 +75,9 @@ def record(
         )
         num_counted = sum(not is_note(file) for file in fresh.values())
         job = incidents.arrived(session, incident_id, num_counted, settings.quiet_s, now)
+        # Whoever erases a file holds the incident: what was erased until now is seen from here on.
+        if fresh.keys() & erasures.of_job(session, target.job_id):
+            raise TooMany("a file of it was erased while it came", hint="send it again")
         for one in job_json:
             if one.facts is not None:
                 statement = Statement(one.facts, FactsSource.JOB_JSON, target.caller)
@@ -81,7 +88,11 @@ def record(
         yield_turn(session, incident_id, beside)
         return RecordedUpload(incident_id, fresh, known, ahead)
 
-    recorded = ctx.commit(write)
+    try:
+        recorded = ctx.commit(write)
+    except TooMany:
+        ctx.blobs.delete(blob_key)
+        raise
     if recorded.ahead is None:
         ctx.blobs.delete(blob_key)
     else:

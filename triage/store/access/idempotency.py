@@ -16,7 +16,7 @@ from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 from triage.store.views import view_of
 
-__all__ = ["KEPT", "KeptAnswer", "claim", "finish", "prune", "release"]
+__all__ = ["KEPT", "KeptAnswer", "claim", "finish", "forget_about", "prune", "release"]
 
 # The same key later than this is a new request.
 KEPT: Final = timedelta(hours=24)
@@ -88,6 +88,14 @@ def release(session: Session, row_id: str, owner: str) -> None:
             Idempotency.id == row_id, Idempotency.owner == owner, Idempotency.status.is_(None)
         )
     )
+
+
+def forget_about(session: Session, subject: str) -> None:
+    """Forget the answers that say something of what is erased."""
+    answered = select(Idempotency.id, Idempotency.body, Idempotency.location)
+    for key, body, location in session.execute(answered.where(Idempotency.status.is_not(None))):
+        if subject.encode() in (body or b"") or subject in (location or ""):
+            session.execute(delete(Idempotency).where(Idempotency.id == key))
 
 
 def prune(session: Session, now: datetime) -> int:

@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Text, select, type_coerce
-from sqlalchemy.orm import Session
+from sqlalchemy.orm import Session, undefer
 
 from models import Incident, IncidentFacts
 from models.base import stored_json
@@ -35,6 +35,7 @@ __all__ = [
     "keep_statement",
     "taint_statements",
     "told_by",
+    "withdraw_job_json",
     "without_standings",
 ]
 
@@ -161,6 +162,22 @@ def taint_statements(
     put(found, after, changed=bool(withdrawn))
     rouse(session, found, quiet_s, now)
     return after != facts
+
+
+def withdraw_job_json(session: Session, incident_id: str) -> None:
+    """Take back what job.json files of bundles said of an incident's job; it is locked already."""
+    found = session.get_one(Incident, incident_id, options=[undefer(Incident.facts)])
+    rows = session.scalars(
+        select(IncidentFacts)
+        .where(IncidentFacts.incident_id == incident_id)
+        .order_by(IncidentFacts.id)
+    ).all()
+    unexplained = not_said_by(rows, without_standings(found.facts))
+    kept = [row for row in rows if row.source != FactsSource.JOB_JSON]
+    for row in rows:
+        if row not in kept:
+            session.delete(row)
+    put(found, merged([*map(statement_of, kept), *unexplained]), changed=True)
 
 
 def not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:

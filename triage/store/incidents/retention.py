@@ -55,15 +55,18 @@ def forget_blob(session: Session, upload_id: str) -> None:
     session.execute(update(Upload).where(Upload.id == upload_id).values(blob_key=None))
 
 
-def remove(session: Session, incident_ids: Sequence[str]) -> None:
-    """Incidents and everything of theirs; what the record of the fleet needs of them stays."""
+def remove(session: Session, incident_ids: Sequence[str], *, remembered: bool = True) -> None:
+    """Incidents and everything of theirs; what the record of the fleet needs of them stays, where
+    they are to be ``remembered``.
+    """
     if not incident_ids:
         return
     gone = Incident.id.in_(incident_ids)
     lock_rows(
         session, select(Incident).options(load_only(Incident.id)).where(gone).order_by(Incident.id)
     ).all()
-    remember(session, incident_ids)
+    if remembered:
+        remember(session, incident_ids)
     session.execute(delete(Work).where(Work.kind == WorkKind.ANALYSE, Work.key.in_(incident_ids)))
     uploads = select(Upload.id).where(Upload.incident_id.in_(incident_ids))
     session.execute(delete(Work).where(Work.kind == WorkKind.PARSE, Work.key.in_(uploads)))

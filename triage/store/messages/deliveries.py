@@ -2,7 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from datetime import datetime
+from datetime import datetime, timedelta
+from typing import Final
 
 from sqlalchemy import delete, exists, func, select, tuple_, update
 from sqlalchemy.orm import Session
@@ -14,11 +15,13 @@ from triage.store.database.upsert import insert_missing
 from triage.store.views import DeliveryView, view_of
 
 __all__ = [
+    "ERASED",
     "DeliveryAttempt",
     "NewDelivery",
     "add",
     "all_due",
     "find",
+    "forget_bodies",
     "give_up_all",
     "not_told_of",
     "num_since",
@@ -27,9 +30,14 @@ __all__ = [
     "prune_digests",
     "record",
     "send_again",
+    "told_of",
     "was_told",
     "write_body",
 ]
+
+ERASED: Final = "what this message said was erased on request"
+# A message about a storm is made so long before the last incident that it names, at most.
+STORM: Final = timedelta(minutes=5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +149,36 @@ def not_told_of(
     number = session.scalar(select(func.count()).select_from(query.subquery())) or 0
     newest = session.execute(query.order_by(Incident.created_at.desc()).limit(limit))
     return number, [(key, job, (verdict or {}).get("summary", "")) for key, job, verdict in newest]
+
+
+def forget_bodies(session: Session, incident_id: str, since: datetime) -> None:
+    """What messages about an incident said of it goes; those not sent yet are not sent.
+
+    A message about a storm names incidents in its body alone, and is none older than they are.
+    """
+    session.execute(
+        update(Delivery)
+        .where(Delivery.incident_id == incident_id, Delivery.state == DeliveryState.PENDING)
+        .values(state=str(DeliveryState.FAILED), next_at=None, last_error=ERASED)
+    )
+    session.execute(
+        update(Delivery).where(Delivery.incident_id == incident_id).values(body=ERASED.encode())
+    )
+    together = select(Delivery).where(
+        Delivery.incident_id.is_(None), Delivery.created_at >= since - STORM
+    )
+    sealer = sealer_of(session)
+    for row in session.scalars(together):
+        if incident_id.encode() in (sealer.open_bytes(row.body) or b""):
+            row.body = ERASED.encode()
+            if row.state == DeliveryState.PENDING:
+                row.state, row.next_at, row.last_error = str(DeliveryState.FAILED), None, ERASED
+
+
+def told_of(session: Session, incident_id: str) -> list[str]:
+    """The receivers that were sent something of an incident."""
+    query = select(Delivery.subscription_id).where(Delivery.incident_id == incident_id)
+    return sorted(set(session.scalars(query)))
 
 
 def write_body(

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 
-from sqlalchemy import or_, select, tuple_
+from sqlalchemy import or_, select, tuple_, update
 from sqlalchemy.orm import Session
 
 from models import Subscription
@@ -21,12 +21,14 @@ from triage.store.views import SubscriptionView, view_of
 __all__ = [
     "UNOPENED",
     "NewSubscription",
+    "active",
     "add",
     "disable",
     "find",
     "listing",
     "not_before",
     "of_event",
+    "outlive",
     "remove",
     "rotate",
     "set_failing",
@@ -121,6 +123,26 @@ def wanting(session: Session, incident_id: str, event: str) -> list[Subscription
         .order_by(Subscription.created_at, Subscription.id)
     )
     return [one for one in views(session, rows) if event in one.events and one.disabled_at is None]
+
+
+def active(session: Session) -> list[SubscriptionView]:
+    """Who is sent anything at all."""
+    rows = session.scalars(
+        select(Subscription)
+        .where(Subscription.disabled_at.is_(None))
+        .order_by(Subscription.created_at, Subscription.id)
+    )
+    return views(session, rows)
+
+
+def outlive(session: Session, incident_id: str) -> None:
+    """The callbacks of an incident that goes: they stay for one last message, of nothing else."""
+    session.execute(
+        update(Subscription)
+        .where(Subscription.incident_id == incident_id)
+        .values(incident_id=None, events=[])
+        .execution_options(synchronize_session=False)
+    )
 
 
 def of_event(session: Session, event: str) -> list[SubscriptionView]:

@@ -10,12 +10,24 @@ from sqlalchemy.orm import Session
 from models import UnreferencedBlob, Upload
 from triage.store.database.upsert import insert_missing
 
-__all__ = ["WEEK", "due", "forget", "known_blobs", "mark", "marked", "num_marked"]
+__all__ = [
+    "WEEK",
+    "due",
+    "erased",
+    "forget",
+    "known_blobs",
+    "mark",
+    "mark_erased",
+    "marked",
+    "num_marked",
+]
 
 WEEK: Final = timedelta(days=7)
 ROUNDS: Final = 7
 # Rounds nearer to each other count as one, whoever starts them.
 APART: Final = timedelta(hours=20)
+# The rounds of a blob that goes because a person wants it.
+ERASED: Final = 1_000_000
 
 
 def known_blobs(session: Session, keys: Sequence[str]) -> set[str]:
@@ -37,20 +49,37 @@ def mark(session: Session, keys: Iterable[str], now: datetime) -> None:
     insert_missing(session, UnreferencedBlob, new)
 
 
+def mark_erased(session: Session, keys: Iterable[str], now: datetime) -> None:
+    """These are to go at once: a person wants it. A process that dies meanwhile leaves the mark."""
+    keys = list(keys)
+    forget(session, keys)
+    row = {"marked_at": now, "seen_at": now, "num_rounds": ERASED}
+    insert_missing(session, UnreferencedBlob, [{"blob_key": key, **row} for key in keys])
+
+
+def erased(session: Session) -> list[str]:
+    """Those that a person wants gone, and that are perhaps still there."""
+    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds >= ERASED)
+    return list(session.scalars(query))
+
+
 def marked(session: Session) -> list[str]:
-    """All that are marked."""
-    return list(session.scalars(select(UnreferencedBlob.blob_key)))
+    """All that rounds have marked."""
+    query = select(UnreferencedBlob.blob_key).where(UnreferencedBlob.num_rounds < ERASED)
+    return list(session.scalars(query))
 
 
 def num_marked(session: Session) -> int:
     """How many are marked."""
-    return session.scalar(select(func.count()).select_from(UnreferencedBlob)) or 0
+    query = select(func.count()).select_from(UnreferencedBlob)
+    return session.scalar(query.where(UnreferencedBlob.num_rounds < ERASED)) or 0
 
 
 def due(session: Session, now: datetime) -> list[str]:
     """Those that a week of rounds has found without a row, the oldest first."""
     query = select(UnreferencedBlob.blob_key).where(
-        UnreferencedBlob.marked_at <= now - WEEK, UnreferencedBlob.num_rounds >= ROUNDS
+        UnreferencedBlob.marked_at <= now - WEEK,
+        UnreferencedBlob.num_rounds.between(ROUNDS, ERASED - 1),
     )
     return list(session.scalars(query.order_by(UnreferencedBlob.marked_at)))
 

@@ -34,6 +34,7 @@ __all__ = [
     "name_hash",
     "num_in_states",
     "of_incident",
+    "of_upload",
     "quarantine_upload",
     "set_states",
     "taken_names",
@@ -184,6 +185,12 @@ def unread(session: Session, upload_ids: Sequence[str]) -> dict[str, list[Artifa
     for *values, upload_id in rows:
         by_upload.setdefault(upload_id, []).append(view(values))
     return by_upload
+
+
+def of_upload(session: Session, upload_id: str) -> list[ArtifactView]:
+    """The files of an upload, in the order of their bytes."""
+    query = views(Artifact.upload_id == upload_id).order_by(Artifact.position, Artifact.id)
+    return [view(row) for row in session.execute(query)]
 
 
 def upload_of(session: Session, upload_id: str) -> tuple[str, str | None] | None:

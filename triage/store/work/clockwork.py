@@ -10,20 +10,26 @@ from models import Work
 from triage.domain.states import WorkKind, WorkState
 from triage.store.work.table import enqueue
 
-__all__ = ["PRUNE", "STORE", "enqueue_by", "enqueue_daily_round"]
+__all__ = ["ERASE", "PRUNE", "STORE", "enqueue_by", "enqueue_daily_round", "enqueue_idle"]
 
 PRUNE: Final = "prune"
 STORE: Final = "store"
+ERASE: Final = "erase"
 
 
 def enqueue_daily_round(session: Session, now: datetime) -> bool:
     """Put the round in line where it is not; one that was given up gets another chance."""
+    return enqueue_idle(session, PRUNE, now)
+
+
+def enqueue_idle(session: Session, key: str, now: datetime) -> bool:
+    """Put this in line where it is not."""
     state = session.scalar(
-        select(Work.state).where(Work.kind == WorkKind.RETENTION, Work.key == PRUNE)
+        select(Work.state).where(Work.kind == WorkKind.RETENTION, Work.key == key)
     )
     if state in (WorkState.WAITING, WorkState.RUNNING):
         return False
-    enqueue(session, WorkKind.RETENTION, PRUNE, now)
+    enqueue(session, WorkKind.RETENTION, key, now)
     return True
 
 

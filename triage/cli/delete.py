@@ -1,0 +1,55 @@
+"""``triage delete``: an incident or one of its files, for good."""
+
+from typing import Annotated
+
+import typer
+
+from triage.cli.extras import service_context
+
+__all__ = ["HELP", "app"]
+
+HELP = """
+Erase an incident, or one of its files, for good.
+
+Rows, bytes, answers and kept messages go, and receivers that were told of the
+incident are told that it is deleted. What was erased is not taken again.
+Backups hold it until they are removed.
+"""
+
+app = typer.Typer(
+    help=HELP,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 80},
+)
+Reason = Annotated[
+    str, typer.Option("--reason", metavar="TEXT", help="Why; the audit trail keeps it.")
+]
+
+
+@app.command()
+def incident(
+    incident_id: Annotated[str, typer.Argument(metavar="ID", help="The incident's id.")],
+    reason: Reason,
+) -> int:
+    """Erase an incident with all its files. Other files of the job open a new one."""
+    with service_context() as ctx:
+        from triage.services.retention.erase import delete_incident
+
+        delete_incident(ctx, incident_id, "local", reason)
+    typer.echo(f"{incident_id} is erased")
+    return 0
+
+
+@app.command()
+def artifact(
+    artifact_id: Annotated[str, typer.Argument(metavar="ID", help="The file's id.")],
+    reason: Reason,
+) -> int:
+    """Erase one file. Its incident is answered again without it."""
+    with service_context() as ctx:
+        from triage.services.retention.erase import delete_artifact
+
+        of = delete_artifact(ctx, artifact_id, "local", reason)
+    typer.echo(f"{artifact_id} is erased; {of} is answered again")
+    return 0

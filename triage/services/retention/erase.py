@@ -1,0 +1,165 @@
+"""Erased on request: an artifact or an incident, out of rows, packs, answers and messages.
+
+Rows go in one transaction, which also marks the bytes; they are deleted after it, by this
+process or, when it dies, by a worker. What is erased is remembered by what it was, so that a
+spool that sends it again is refused.
+"""
+
+from typing import Final, NoReturn
+
+import structlog
+from sqlalchemy.orm import Session
+
+from triage.clock import utc_now
+from triage.domain.states import WorkKind
+from triage.errors import Conflict, Gone, NotFound, Place, Unprocessable
+from triage.services.context import Context
+from triage.services.notifications.outbox import tell_deleted
+from triage.services.retention.ownership import owning
+from triage.services.uploads.pack import copy_frames
+from triage.services.uploads.record import is_note
+from triage.store.access import audit, idempotency
+from triage.store.database.ids import new_id
+from triage.store.incidents import incidents, retention
+from triage.store.messages import deliveries
+from triage.store.retention import erasing, erasures, unreferenced
+from triage.store.retention.erasing import PackMember, RewrittenPack
+from triage.store.views import IncidentView
+from triage.store.work import table as work
+from triage.store.work.clockwork import ERASE
+
+__all__ = ["MAX_REASON", "delete_artifact", "delete_incident", "finish_erasures"]
+
+log = structlog.get_logger(__name__)
+MAX_REASON: Final = 1000
+# A pack changes only when another file of it is erased at the same moment.
+TRIES: Final = 5
+
+
+def delete_incident(ctx: Context, incident_id: str, actor: str, reason: str) -> None:
+    """Erase an incident with all that is its own; who was sent anything of it is told.
+
+    Raises :class:`NotFound`, :class:`Gone` for one that was erased already, :class:`Unprocessable`
+    without a reason, and :class:`Conflict` where the blob store is not ours alone.
+    """
+    by = erasures.ErasureRequest(actor, checked(reason), utc_now())
+    owning(ctx)
+    with ctx.database.writing() as session:
+        erasing.lock(session, incident_id)
+        incident = incidents.find(session, incident_id)
+        if incident is None:
+            not_there(session, incident_id, "incident")
+        erasures.add_incident(session, incident_id, incident.job_id, by)
+        unreferenced.mark_erased(session, erasing.blob_keys(session, incident_id), by.at)
+        forget_quotes(session, incident)
+        tell_deleted(session, ctx.settings, incident, by.at)
+        retention.remove(session, [incident_id], remembered=False)
+        work.enqueue(session, WorkKind.RETENTION, ERASE, by.at)
+        detail = {"reason": by.reason, "job_id": incident.job_id}
+        audit.note(session, actor, "incident.delete", incident_id, by.at, detail)
+    log.warning("incident erased", incident_id=incident_id, actor=actor)
+    finish_erasures(ctx)
+
+
+def delete_artifact(ctx: Context, artifact_id: str, actor: str, reason: str) -> str:
+    """Erase one file; its incident, whose id is returned, is answered again without it.
+
+    Raises as :func:`delete_incident`.
+    """
+    by = erasures.ErasureRequest(actor, checked(reason), utc_now())
+    owning(ctx)
+    for _ in range(TRIES):
+        with ctx.database.reading() as session:
+            pack = erasing.pack_of(session, artifact_id)
+            if pack is None:
+                not_there(session, artifact_id, "artifact")
+        rewritten = without(ctx, pack)
+        if erased(ctx, pack, rewritten, by):
+            log.warning("artifact erased", artifact_id=artifact_id, actor=actor)
+            finish_erasures(ctx)
+            return pack.incident_id
+        if rewritten.blob_key is not None:
+            ctx.blobs.delete(rewritten.blob_key)
+    raise Conflict("other files of the same upload are being erased", hint="try again")
+
+
+def checked(reason: str) -> str:
+    text = reason.strip()
+    if not 1 <= len(text) <= MAX_REASON:
+        raise Unprocessable(
+            "say why it is to be erased",
+            hint=f"give a reason of 1 to {MAX_REASON:,} characters; the audit trail keeps it",
+            places=(Place("query/reason", "missing or too long"),),
+        )
+    return text
+
+
+def not_there(session: Session, subject: str, what: str) -> NoReturn:
+    known = erasures.find(session, subject)
+    if known is None:
+        raise NotFound(f"there is no such {what}", hint="GET /v1/incidents lists what there is")
+    raise Gone(
+        f"the {what} was erased at {known.at:%Y-%m-%d %H:%M}Z",
+        hint="nothing is left to do; GET /v1/audit says who wanted it",
+    )
+
+
+def without(ctx: Context, pack: PackMember) -> RewrittenPack:
+    """The pack of an upload without one file's frame: a new blob, where others have frames."""
+    if pack.blob_key is None or not pack.others:
+        return RewrittenPack(None, 0, ())
+    key = new_id("blob", utc_now())
+    blob = ctx.blobs.begin(key)
+    try:
+        positions = copy_frames(ctx.blobs, pack.blob_key, pack.others, blob)
+        blob.commit()
+    finally:
+        blob.abort()
+    return RewrittenPack(key, blob.tell(), tuple(positions))
+
+
+def erased(
+    ctx: Context, pack: PackMember, rewritten: RewrittenPack, by: erasures.ErasureRequest
+) -> bool:
+    """Write it down; False, and nothing is written, where the pack is another by now."""
+    with ctx.database.writing() as session:
+        erasing.lock(session, pack.incident_id)
+        if erasing.pack_of(session, pack.artifact.id) != pack:
+            return False
+        incident = incidents.find(session, pack.incident_id)
+        if incident is None:
+            return False
+        erasures.add_artifacts(session, incident.id, incident.job_id, [pack.artifact.id], by)
+        if pack.blob_key is not None:
+            unreferenced.mark_erased(session, [pack.blob_key], by.at)
+        erasing.remove_artifact(session, pack, rewritten)
+        forget_quotes(session, incident)
+        counted = 0 if is_note(pack.artifact) else 1
+        erasing.answer_anew(session, incident.id, counted, ctx.settings.quiet_s, by.at)
+        work.enqueue(session, WorkKind.RETENTION, ERASE, by.at)
+        detail = {"reason": by.reason, "incident_id": incident.id, "sha256": pack.artifact.sha256}
+        audit.note(session, by.actor, "artifact.delete", pack.artifact.id, by.at, detail)
+    return True
+
+
+def forget_quotes(session: Session, incident: IncidentView) -> None:
+    """Messages and kept answers that say what the incident's files say."""
+    deliveries.forget_bodies(session, incident.id, incident.created_at)
+    idempotency.forget_about(session, incident.id)
+
+
+def finish_erasures(ctx: Context) -> int:
+    """Delete the bytes of what was erased; how many blobs. Raises :class:`Unavailable`.
+
+    Does nothing where the blob store is not ours alone: the marks stay until it is.
+    """
+    with ctx.database.reading() as session:
+        keys = unreferenced.erased(session)
+    if not keys:
+        return 0
+    owning(ctx)
+    for key in keys:
+        ctx.blobs.delete(key)
+    with ctx.database.writing() as session:
+        unreferenced.forget(session, keys)
+    return len(keys)
