@@ -1,6 +1,7 @@
 """The gate of uploads: tokens take turns, and who is slow or silent holds nothing of others."""
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable
 
 import pytest
@@ -242,3 +243,33 @@ def test_who_is_sent_away_is_told_when_its_turn_will_be() -> None:
     told = asyncio.run(story())
     # Ten a second at first: behind the four who wait, and one behind the other.
     assert told == [1] * 6 + [2] * 10 + [second for second in range(3, 22) for _ in range(10)][:184]
+
+
+def test_long_uploads_of_a_token_take_turns_while_others_are_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(admission_gate, "SLICE_S", -1.0)
+
+    async def story(*, with_others: bool) -> int:
+        uploads, at_work, most = Uploads(AdmissionGate(8, 100)), Counter[str](), 0
+
+        async def long(turn: Turn) -> None:
+            nonlocal most
+            for _ in range(4):
+                turn.received(1)
+                await turn.ready()
+                at_work[turn.sender.token] += 1
+                most = max(most, at_work["noisy"])
+                await as_far_as_they_go()
+                at_work[turn.sender.token] -= 1
+
+        if with_others:
+            uploads.start("q", QUIET, lambda turn: asyncio.Event().wait())  # type: ignore[arg-type]
+        for number in range(4):
+            uploads.start(f"n{number}", NOISY, long)
+        await asyncio.gather(*uploads.tasks[with_others:])
+        await uploads.end()
+        return most
+
+    assert asyncio.run(story(with_others=False)) == 4
+    assert asyncio.run(story(with_others=True)) == 1

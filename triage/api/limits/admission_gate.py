@@ -19,7 +19,7 @@ is short.
 """
 
 import asyncio
-from collections import Counter, deque
+from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from math import ceil
@@ -46,8 +46,10 @@ PATIENCE_S: Final = 0.05
 # After so long a silence, before its first byte and later, an upload makes room for others.
 SILENT_FIRST_S: Final = 2.0
 SILENT_S: Final = 5.0
-# So long an upload holds its place while other tokens wait for one.
+# An upload that has had a place for so long gives way to other tokens. While they are at work,
+# one of so many places is for such long ones of its token.
 SLICE_S: Final = 0.5
+LANE_SHARE: Final = 8
 # How often those who wait are looked at when no upload ends.
 LOOK_EVERY_S: Final = 0.25
 
@@ -68,8 +70,8 @@ class Turn:
         self.sender = sender
         self.came_at = self.heard_at = anyio.current_time()
         self.num_bytes = 0
-        self.since = 0.0
-        self.place = False
+        self.since = self.used_s = 0.0
+        self.place = self.in_lane = False
         self.parked = False
         self.sent_away: Unavailable | None = None
         self.scope: anyio.CancelScope | None = None
@@ -104,21 +106,40 @@ class Turn:
         Raises :class:`Unavailable` when it has to make room instead.
         """
         self.gate.begun.add(self)
-        if self.place and self.since + SLICE_S < anyio.current_time():
-            self.give_way()
+        held_s = anyio.current_time() - self.since if self.place else 0.0
+        if self.used_s + held_s > SLICE_S:
+            await self.keep_lane()
+        if held_s > SLICE_S and self.gate.line.others_wait(self.sender.token):
+            self.park()
         if not self.place:
             await self.line_up(first=True)
 
-    def give_way(self) -> None:
-        """Those of other tokens come before it goes on, if there are any."""
-        if self.gate.line.others_wait(self.sender.token):
-            self.park()
+    async def keep_lane(self) -> None:
+        """While other tokens are at work, the long uploads of one take turns among themselves."""
+        others = self.gate.others_at_work(self.sender.token)
+        if others and not self.in_lane:
+            lane = self.gate.lanes[self.sender.token]
+            if lane.locked():
+                self.park()
+            with anyio.CancelScope() as self.scope:
+                await lane.acquire()
+                self.in_lane = True
+            self.scope = None
+        elif not others:
+            self.leave_lane()
+
+    def leave_lane(self) -> None:
+        """Let another long upload of the token go on."""
+        if self.in_lane:
+            self.in_lane = False
+            self.gate.lanes[self.sender.token].release()
 
     def park(self) -> None:
         """Give the place up for the time being."""
         if self.place:
-            self.place, self.parked = False, True
-            self.gate.left()
+            self.used_s += anyio.current_time() - self.since
+            self.parked = True
+            self.gate.left(self)
 
     async def line_up(self, *, first: bool = False) -> None:
         """Wait for a place. Raises :class:`Unavailable` when it is sent away meanwhile."""
@@ -136,6 +157,7 @@ class Turn:
     def call_in(self) -> None:
         """A place is its own."""
         self.place, self.since = True, anyio.current_time()
+        self.gate.at_work[self.sender.token] += 1
         self.called.set()
 
     def send_away(self, why: Unavailable) -> None:
@@ -162,7 +184,10 @@ class AdmissionGate:
     ) -> None:
         self.max_active = max_active
         self.max_waiting = max_waiting
-        self.active = 0
+        self.at_work: Counter[str] = Counter()
+        self.lanes: defaultdict[str, asyncio.Semaphore] = defaultdict(
+            lambda: asyncio.Semaphore(max(1, max_active // LANE_SHARE))
+        )
         self.line_is_long = line_is_long
         self.line: FairLine[Turn] = FairLine()
         self.turns: set[Turn] = set()
@@ -170,6 +195,11 @@ class AdmissionGate:
         self.looking = False
         self.ended_at: deque[float] = deque(maxlen=MEASURED)
         self.booked_until = 0.0
+
+    @property
+    def active(self) -> int:
+        """How many have a place."""
+        return self.at_work.total()
 
     @property
     def waiting(self) -> int:
@@ -195,8 +225,8 @@ class AdmissionGate:
         finally:
             self.turns.discard(turn)
             self.begun.discard(turn)
-            self.active -= turn.place
-            self.let_in()
+            turn.leave_lane()
+            self.left(turn)
 
     def let_in(self) -> None:
         """Fill the places that are free."""
@@ -205,7 +235,6 @@ class AdmissionGate:
             if turn not in self.begun and not self.may_begin(turn):
                 self.line.add(turn.sender, turn, first=True)
                 break
-            self.active += 1
             turn.call_in()
         if len(self.line) and not self.looking:
             self.looking = True
@@ -221,10 +250,18 @@ class AdmissionGate:
         self.looking = False
         self.let_in()
 
-    def left(self) -> None:
-        """A place is free."""
-        self.active -= 1
+    def left(self, turn: Turn) -> None:
+        """Somebody is there no more, or gives up its place."""
+        if turn.place:
+            turn.place = False
+            self.at_work[turn.sender.token] -= 1
+            if not self.at_work[turn.sender.token]:
+                del self.at_work[turn.sender.token]
         self.let_in()
+
+    def others_at_work(self, token: str) -> bool:
+        """Whether somebody of another token has a place, or waits for one."""
+        return len(self.at_work) > (token in self.at_work) or self.line.others_wait(token)
 
     def capacity(self) -> int:
         """How many places there are now."""
