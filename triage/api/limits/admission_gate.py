@@ -41,8 +41,10 @@ MEASURED: Final = 64
 FIRST_RATE: Final = 10.0
 # Uploads in the middle of their bodies for each place: each has a thread and some buffers.
 BEGUN_FOR_A_PLACE: Final = 4
-# Silence after which a place goes to the next; a sender that is merely busy is quicker.
+# Silence after which a place goes to the next; a sender that is merely busy is quicker. The first
+# bytes of a body that comes at all are here before its turn is.
 PATIENCE_S: Final = 0.05
+FIRST_PATIENCE_S: Final = 0.005
 # After so long a silence, before its first byte and later, an upload makes room for others.
 SILENT_FIRST_S: Final = 2.0
 SILENT_S: Final = 5.0
@@ -83,7 +85,8 @@ class Turn:
 
         Raises :class:`Unavailable` when it has to make room altogether.
         """
-        timer = asyncio.get_running_loop().call_later(PATIENCE_S, self.park)
+        patience_s = PATIENCE_S if self.num_bytes else FIRST_PATIENCE_S
+        timer = asyncio.get_running_loop().call_later(patience_s, self.park)
         try:
             with anyio.CancelScope() as self.scope:
                 if self.sent_away is not None:
