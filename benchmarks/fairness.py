@@ -1,6 +1,6 @@
 """One hostile token of every kind beside an honest burst: what its neighbours feel of it.
 
-``python -m benchmarks.fairness [--uploads 200] [--only slow]``: an honest token sends the bundles
+``python -m benchmarks.fairness [--uploads 500] [--only slow]``: an honest token sends the bundles
 of one job after the other from four senders and asks for the suspects in between, alone at first
 and then beside a second token that does its worst in one way at a time. Prints the times of the
 honest requests and how many times those of the quiet run they are; ends with status 1 when a
@@ -244,7 +244,7 @@ def p99(values: list[float]) -> float:
 def main() -> int:
     """As the command line says; 1 where a neighbour felt too much."""
     parser = argparse.ArgumentParser(description="One hostile token beside an honest burst.")
-    parser.add_argument("--uploads", type=int, default=200)
+    parser.add_argument("--uploads", type=int, default=500)
     parser.add_argument("--only", choices=[kind.__name__ for kind in KINDS])
     options = parser.parse_args()
     end_well()
