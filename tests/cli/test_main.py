@@ -44,7 +44,8 @@ EXAMPLES = (
 )  # fmt: skip
 NO_EXAMPLES = (
     "serve", "worker", "scheduler", "migrate", "prune", "doctor", "completion",
-    "delete artifact", "delete incident", "store adopt", "store status", "store sweep", "token create", "token list", "token revoke",
+    "delete artifact", "delete incident", "store adopt", "store status", "store sweep",
+    "token create", "token list", "token revoke", "token show", "token taint",
 )  # fmt: skip
 
 

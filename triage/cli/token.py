@@ -1,15 +1,23 @@
 """``triage token``: made, listed, revoked."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from triage.cli.extras import service_context
+from triage.errors import UsageError
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from triage.store.views import KeyView
 
 __all__ = ["HELP", "app"]
 
+MOST_SHOWN: Final = 20
+
 HELP = """
-Make, list and revoke tokens. A new token is valid at once.
+Make, list, revoke and disbelieve tokens. A new token is valid at once.
 
 \b
     triage token create --scope ingest --cluster a --name epilogue > /etc/triage/token
@@ -74,22 +82,88 @@ def create(
 def list_all() -> int:
     """List all tokens with scopes and state, without their secrets."""
     with service_context() as ctx:
-        from triage.render.words.clean import one_line
         from triage.services.tokens import list_tokens
 
         for key in list_tokens(ctx):
-            until = "" if key.expires_at is None else f"until {key.expires_at:%Y-%m-%d %H:%M}Z"
-            state = "revoked" if key.revoked_at is not None else until or "good"
-            scopes = ",".join(sorted(key.scopes))
-            typer.echo(f"{key.id}  {scopes:<12}  {state:<23}  {one_line(key.name)}")
+            typer.echo(line_of(key))
+    return 0
+
+
+def line_of(key: "KeyView") -> str:
+    """A token in a line: id, scopes, state, last use, name, bounds."""
+    from triage.render.words.clean import one_line
+
+    until = "" if key.expires_at is None else f"until {key.expires_at:%Y-%m-%d %H:%M}Z"
+    state = "revoked" if key.revoked_at is not None else until or "good"
+    state = "tainted" if key.tainted_at is not None else state
+    used = "never used" if key.last_used_at is None else f"used {key.last_used_at:%Y-%m-%d %H:%M}Z"
+    scopes = ",".join(sorted(key.scopes))
+    bounds = {"cluster": key.cluster, "nodes": key.node_pattern, "job": key.job_id}
+    bound = "".join(f"  {name}={one_line(value)}" for name, value in bounds.items() if value)
+    return f"{key.id}  {scopes:<12}  {state:<23}  {used:<22}  {one_line(key.name)}{bound}"
+
+
+KeyId = Annotated[
+    str, typer.Argument(metavar="ID", help="The token's id, from `triage token list`.")
+]
+Since = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help="Only what came then or later, such as 2026-11-21T03:14Z."),
+]
+
+
+@app.command()
+def show(key_id: KeyId, since: Since = None) -> int:
+    """What a token is bound to, and what it has brought."""
+    with service_context() as ctx:
+        from triage.services.taint import brought_by
+
+        found = brought_by(ctx, key_id, time_from(since))
+        typer.echo(line_of(found.key))
+        for what, number in found.counts.items():
+            typer.echo(f"{what.replace('_', ' ')}: {number:,}")
+        typer.echo(f"incidents: {len(found.incidents):,}")
+        for incident_id in found.incidents[:MOST_SHOWN]:
+            typer.echo(f"  {incident_id}")
     return 0
 
 
 @app.command()
+def taint(
+    key_id: KeyId,
+    since: Since = None,
+    undo: Annotated[bool, typer.Option("--undo", help="Believe what it brought again.")] = False,
+) -> int:
+    """End a token, set apart all that it brought, and answer its incidents again."""
+    with service_context() as ctx:
+        from triage.services import taint as services
+
+        if undo and since is not None:
+            raise UsageError("--undo takes back all of it: leave --since out")
+        if undo:
+            done = services.untaint(ctx, key_id, "local")
+        else:
+            done = services.taint(ctx, key_id, "local", time_from(since))
+    counts = ", ".join(
+        f"{number:,} {what.replace('_', ' ')}" for what, number in done.counts.items()
+    )
+    word = "put back" if undo else "set apart"
+    typer.echo(f"{word}: {counts}; {done.num_incidents:,} incidents are answered again")
+    return 0
+
+
+def time_from(text: str | None) -> "datetime | None":
+    from triage.services.hooks.times import moment
+
+    at = None if text is None else moment(text)
+    if text is not None and at is None:
+        raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
+    return at
+
+
+@app.command()
 def revoke(
-    key_id: Annotated[
-        str, typer.Argument(metavar="ID", help="The token's id, from `triage token list`.")
-    ],
+    key_id: KeyId,
 ) -> int:
     """End a token at once."""
     with service_context() as ctx:

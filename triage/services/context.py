@@ -36,6 +36,14 @@ class FleetHooks(Protocol):
     ) -> None:
         """Keep the run of a job that failed, in the transaction that opens its incident."""
 
+    def num_brought(
+        self, session: Session, key_id: str, since: datetime | None
+    ) -> Mapping[str, int]:
+        """How much of each kind a token has brought to the record, of that time."""
+
+    def withdraw(self, session: Session, key_id: str, since: datetime | None) -> Mapping[str, int]:
+        """Remove what a token has brought, of that time; how much of each kind."""
+
     def subscribed(self, session: Session, settings: Settings, now: datetime) -> None:
         """See to what a new receiver may be owed, in the transaction that adds it."""
 
@@ -50,6 +58,14 @@ class NoFleet:
 
     def job_failed(self, *_: object, **__: object) -> None:
         """Keep nothing."""
+
+    def num_brought(self, *_: object) -> Mapping[str, int]:
+        """Know nothing."""
+        return {}
+
+    def withdraw(self, *_: object) -> Mapping[str, int]:
+        """Have nothing."""
+        return {}
 
     def subscribed(self, *_: object) -> None:
         """Owe nothing."""

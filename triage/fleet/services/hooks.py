@@ -11,6 +11,7 @@ from triage.fleet.services.exposure.job_run import tell_failure
 from triage.fleet.services.exposure.writer import ExposureWriter
 from triage.fleet.services.standings.priors import priors_for
 from triage.fleet.services.weekly.due import enqueue_digest
+from triage.fleet.store.brought import num_brought, withdraw
 from triage.services.context import Context
 from triage.settings import Settings
 
@@ -34,6 +35,16 @@ class RecordedFleet:
         """Keep the run of the job as far as the facts of its incident tell it."""
         writer = ExposureWriter(now, key_id)
         tell_failure(session, writer, job_id, facts, cluster=cluster, failed_at=failed_at)
+
+    def num_brought(
+        self, session: Session, key_id: str, since: datetime | None
+    ) -> Mapping[str, int]:
+        """Runs, outages, results of checks and days of telemetry that a token has brought."""
+        return num_brought(session, key_id, since)
+
+    def withdraw(self, session: Session, key_id: str, since: datetime | None) -> Mapping[str, int]:
+        """Remove them; how many of each kind."""
+        return withdraw(session, key_id, since)
 
     def subscribed(self, session: Session, settings: Settings, now: datetime) -> None:
         """Enqueue the weekly digest where the receiver wants it."""

@@ -40,7 +40,7 @@ def measured(session: Session, cluster_id: int, check: str, limit: int) -> list[
     rows: list[NodeBandwidth] = []
     for row_id, node, outcome, detail, history in session.execute(found):
         entry = last_result(history)
-        if len(entry) > PLAIN:
+        if len(entry) > PLAIN and entry[PLAIN] is not None:
             rows.append(
                 NodeBandwidth(
                     row_id=row_id,

@@ -23,6 +23,7 @@ from triage.store.database.row_locks import lock_rows
 from triage.store.database.upsert import insert_missing
 
 __all__ = [
+    "BROUGHT_BY",
     "MAX_HISTORY",
     "MOST_OF_NODE",
     "PLAIN",
@@ -35,6 +36,7 @@ __all__ = [
     "last_runs",
     "newest",
     "nodes_from",
+    "row_of",
     "seen_since",
 ]
 
@@ -45,10 +47,12 @@ MOST_OF_NODE: Final = 1_000
 NODES_AT_ONCE: Final = 50
 # Of results of one moment the worse one is the newest; what was left out says nothing.
 SEVERITY: Final = {Outcome.SKIPPED: 0, Outcome.PASS: 1, Outcome.WARN: 2, Outcome.FAIL: 3}
-# [at, outcome, detail, category, whether somebody said when it ran], and what was measured
-# ([test, gpu, size_bytes, num_ranks, gbps]) where that may be held against other nodes.
+# [at, outcome, detail, category, whether somebody said when it ran], what was measured
+# ([test, gpu, size_bytes, num_ranks, gbps]) where that may be held against other nodes, and the
+# token that brought it; those two where there are any.
 Entry = list[Any]
 PLAIN: Final = 5
+BROUGHT_BY: Final = 6
 
 
 class KeptResults(NamedTuple):
@@ -106,7 +110,7 @@ def keep(
         if result.node:
             names = (result.node, result.check, result.part or "")
             node, check, part = map(stored_name, names)
-            by_key.setdefault((node, check, part), []).append(entry_of(result, now))
+            by_key.setdefault((node, check, part), []).append(entry_of(result, now, key_id))
     nodes = sorted({key[0] for key in by_key})
     kept = KeptResults()
     for start in range(0, len(nodes), NODES_AT_ONCE):
@@ -180,12 +184,15 @@ def _locked(
     return {key: row for key, row in rows.items() if key in wanted}
 
 
-def entry_of(result: CheckResult, now: datetime) -> Entry:
+def entry_of(result: CheckResult, now: datetime, key_id: str | None) -> Entry:
     at = (result.at or now).astimezone(UTC)
     category = None if result.category is None else str(result.category)
     detail = result.detail[:SHORT]
     entry = [iso_utc(at), str(result.outcome), detail, category, result.at is not None]
-    return entry if result.bandwidth is None else [*entry, list(astuple(result.bandwidth))]
+    measured = None if result.bandwidth is None else list(astuple(result.bandwidth))
+    if key_id is not None:
+        return [*entry, measured, key_id]
+    return entry if measured is None else [*entry, measured]
 
 
 def order(entry: Entry) -> tuple[str, int, str, str]:
@@ -208,7 +215,8 @@ def merged(history: Sequence[Entry], more: Sequence[Entry]) -> list[Entry]:
                 found.pop(tuple(again[:4]), None)
             undated.clear()
             undated[outcome, detail, category] = entry
-        found[at, outcome, detail, category] = entry
+        # What two say is from who said it first.
+        found.setdefault((at, outcome, detail, category), entry)
     return sorted(found.values(), key=order, reverse=True)[:MAX_HISTORY]
 
 

@@ -157,8 +157,10 @@ def gone(file: ArtifactView, reason: str) -> Reading:
 def keep(session: Session, incident_id: str, readings: Sequence[Reading]) -> None:
     """Digests, rows and states, and that the incident has more to say."""
     now = utc_now()
+    states = {one.artifact_id: (one.state, one.reason) for one in readings}
+    unread = artifacts.set_states(session, states)
+    readings = [one for one in readings if one.artifact_id in unread]
     evidence.add_readings(session, incident_id, readings)
-    artifacts.set_states(session, {one.artifact_id: (one.state, one.reason) for one in readings})
     # The incident is locked before the nodes, as everywhere: one order avoids deadlocks.
     settling.changed(session, incident_id, now)
     nodes = {str(row["node"]) for one in readings for row in one.rows if row.get("node")}

@@ -8,7 +8,16 @@ from sqlalchemy.orm import Session
 from models import ApiKey
 from triage.store.views import KeyView, view_of
 
-__all__ = ["add", "by_hash", "listing", "num_valid", "revoke", "view"]
+__all__ = [
+    "add",
+    "by_hash",
+    "find",
+    "listing",
+    "num_valid",
+    "revoke",
+    "set_tainted",
+    "view",
+]
 
 
 def add(session: Session, key: KeyView, token_hash: str) -> None:
@@ -55,6 +64,18 @@ def revoke(session: Session, key_id: str, now: datetime) -> bool:
         return False
     row.revoked_at = row.revoked_at or now
     return True
+
+
+def find(session: Session, key_id: str) -> KeyView | None:
+    """The token of this id."""
+    row = session.get(ApiKey, key_id)
+    return None if row is None else view(row)
+
+
+def set_tainted(session: Session, key_id: str, at: datetime | None) -> None:
+    """Note since when a token is no longer believed; None: it is believed again."""
+    row = session.get_one(ApiKey, key_id)
+    row.tainted_at = at
 
 
 def view(row: ApiKey) -> KeyView:

@@ -33,6 +33,7 @@ __all__ = [
     "conflict_notes",
     "facts_json",
     "keep_statement",
+    "restore_statements",
     "taint_statements",
     "told_by",
     "withdraw_job_json",
@@ -119,23 +120,26 @@ def put(found: Incident, facts: Mapping[str, Any], *, changed: bool) -> None:
         found.inputs += 1
 
 
-def told_by(session: Session, key_id: str) -> list[str]:
-    """The incidents of whose jobs this token has said something that is not set apart yet."""
-    rows = (
-        select(IncidentFacts.incident_id)
-        .where(IncidentFacts.key_id == key_id, IncidentFacts.state != FactsState.TAINTED)
-        .distinct()
-        .order_by(IncidentFacts.incident_id)
-    )
-    return list(session.scalars(rows))
+def told_by(session: Session, key_id: str, since: datetime | None = None) -> list[str]:
+    """The incidents of whose jobs this token has said something, of that time."""
+    rows = select(IncidentFacts.incident_id).where(IncidentFacts.key_id == key_id)
+    if since is not None:
+        rows = rows.where(IncidentFacts.at >= since)
+    return list(session.scalars(rows.distinct().order_by(IncidentFacts.incident_id)))
 
 
 def taint_statements(
-    session: Session, incident_id: str, key_id: str, quiet_s: float, now: datetime
+    session: Session,
+    incident_id: str,
+    key_id: str,
+    quiet_s: float,
+    now: datetime,
+    since: datetime | None = None,
 ) -> bool:
     """Set apart what a token said of an incident's job; whether the facts are others now.
 
-    What contradicted it counts from then on, and the incident is answered again.
+    What contradicted it counts from then on, and the incident is answered again. With ``since``
+    what it said earlier stands.
     """
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
     if found is None:
@@ -146,7 +150,13 @@ def taint_statements(
         .where(IncidentFacts.incident_id == incident_id)
         .order_by(IncidentFacts.id)
     ).all()
-    withdrawn = [row for row in rows if row.key_id == key_id and row.state != FactsState.TAINTED]
+    withdrawn = [
+        row
+        for row in rows
+        if row.key_id == key_id
+        and row.state != FactsState.TAINTED
+        and (since is None or row.at >= since)
+    ]
     unexplained = not_said_by(rows, facts)
     for row in withdrawn:
         row.state = FactsState.TAINTED
@@ -178,6 +188,33 @@ def withdraw_job_json(session: Session, incident_id: str) -> None:
         if row not in kept:
             session.delete(row)
     put(found, merged([*map(statement_of, kept), *unexplained]), changed=True)
+
+
+def restore_statements(
+    session: Session, incident_id: str, key_id: str, quiet_s: float, now: datetime
+) -> bool:
+    """Let count again what was set apart of a token; whether the facts are others now.
+
+    What came when the incident had settled is judged by the facts that stand now.
+    """
+    found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
+    if found is None:
+        return False
+    facts = without_standings(found.facts)
+    rows = session.scalars(
+        select(IncidentFacts)
+        .where(IncidentFacts.incident_id == incident_id)
+        .order_by(IncidentFacts.id)
+    ).all()
+    unexplained = not_said_by(rows, facts)
+    restored = [row for row in rows if row.key_id == key_id and row.state == FactsState.TAINTED]
+    for row in restored:
+        in_time = found.settled_at is None or row.at <= found.settled_at
+        row.state = FactsState.USED if in_time else state_when_settled(facts, statement_of(row))
+    after = merged([*map(statement_of, rows), *unexplained])
+    put(found, after, changed=bool(restored))
+    rouse(session, found, quiet_s, now)
+    return after != facts
 
 
 def not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:

@@ -23,6 +23,7 @@ __all__ = [
     "NewSubscription",
     "active",
     "add",
+    "callbacks_of",
     "disable",
     "find",
     "listing",
@@ -112,6 +113,14 @@ def listing(
     if after is not None:
         query = query.where(tuple_(Subscription.created_at, Subscription.id) > after)
     return views(session, session.scalars(query))
+
+
+def callbacks_of(session: Session, key_id: str) -> list[str]:
+    """The ids of the callbacks that a token has asked for."""
+    rows = select(Subscription.id).where(
+        Subscription.key_id == key_id, Subscription.incident_id.is_not(None)
+    )
+    return list(session.scalars(rows.order_by(Subscription.id)))
 
 
 def wanting(session: Session, incident_id: str, event: str) -> list[SubscriptionView]:

@@ -208,8 +208,14 @@ def count_try(session: Session, artifact_id: str) -> None:
     )
 
 
-def set_states(session: Session, states: Mapping[str, tuple[ArtifactState, str | None]]) -> None:
-    """What became of files: id -> (state, reason). Without a reason, a note of before stays."""
+def set_states(
+    session: Session, states: Mapping[str, tuple[ArtifactState, str | None]]
+) -> set[str]:
+    """What became of files: id -> (state, reason). Without a reason, a note of before stays.
+
+    The ids of those that were not read until now: one may have been set apart meanwhile.
+    """
+    unread: set[str] = set()
     together: dict[tuple[ArtifactState, str | None], list[str]] = {}
     for artifact_id, outcome in states.items():
         together.setdefault(outcome, []).append(artifact_id)
@@ -218,12 +224,16 @@ def set_states(session: Session, states: Mapping[str, tuple[ArtifactState, str |
         if reason is not None:
             values["reason"] = reason
         for start in range(0, len(ids), 1000):
-            session.execute(
+            changed = session.scalars(
                 update(Artifact)
                 .where(Artifact.id.in_(ids[start : start + 1000]))
+                .where(Artifact.state == ArtifactState.STORED)
                 .values(**values)
+                .returning(Artifact.id)
                 .execution_options(synchronize_session=False)
             )
+            unread |= set(changed)
+    return unread
 
 
 def quarantine_upload(session: Session, upload_id: str, reason: str) -> int:

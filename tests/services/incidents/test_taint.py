@@ -1,0 +1,183 @@
+"""A token is no longer believed: the answer is what it would be had the token never spoken."""
+
+import io
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from tests.services.whole_jobs import GPU_LOST, body_of, files_of, tar_of
+from tests.support.work import do_all
+from triage.clock import utc_now
+from triage.domain.caller import Caller
+from triage.domain.states import WorkKind
+from triage.errors import UsageError
+from triage.fleet.services.exposure.imports import import_exposure
+from triage.fleet.services.exposure.job_ended import end_from, ended
+from triage.fleet.services.health.ingest import CheckTarget, take_checks
+from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
+from triage.fleet.store import checks, run_list
+from triage.sandbox.readers import Readers
+from triage.services.context import Context
+from triage.services.incidents.announce import Failure, announce
+from triage.services.taint import brought_by, taint, untaint
+from triage.services.tokens import check_token, create_token
+from triage.services.uploads.ingest import take_bundle
+from triage.services.uploads.received import Target
+from triage.store.access import audit
+from triage.store.incidents import incidents, revisions
+from triage.store.uploads import artifacts
+
+JOB = files_of(GPU_LOST)
+AT = datetime(2026, 11, 21, 1, 36, 47, tzinfo=UTC)
+FACTS = json.loads(JOB["job.json"])
+LIE = {"nodes": [f"innocent-{number}" for number in range(4)], "gpus_per_node": 2}
+DUMPS = {name: data for name, data in JOB.items() if name.startswith("fr/")}
+FORGED = {
+    "nodes/innocent-0/kernel.log": b"2026-11-21T01:36:40.000Z innocent-0 kernel: "
+    b"NVRM: Xid (PCI:0000:5d:00): 79, pid=1, GPU has fallen off the bus.\n"
+}
+
+
+def token(ctx: Context, name: str) -> tuple[Caller, str]:
+    key, secret = create_token(ctx, name, ["ingest"], "test")
+    return key.caller(), secret
+
+
+def opened(ctx: Context, readers: Readers, job: str, honest: Caller, liar: Caller | None) -> str:
+    failure = Failure(job, "a", AT, {**FACTS, "job_id": job}, caller=honest)
+    incident_id = announce(ctx, failure).id
+    send(ctx, job, incident_id, DUMPS, honest)
+    if liar is not None:
+        announce(ctx, Failure(job, "a", AT, LIE, caller=liar))
+        send(ctx, job, incident_id, FORGED, liar)
+    announce(ctx, Failure(job, "a", AT, expected_artifacts=0, caller=honest))
+    answer(ctx, readers)
+    return incident_id
+
+
+def send(ctx: Context, job: str, incident_id: str, files: dict[str, bytes], caller: Caller) -> None:
+    target = Target(job, incident=incident_id, caller=caller)
+    take_bundle(ctx, target, body_of(tar_of(files)), None)
+
+
+def answer(ctx: Context, readers: Readers) -> None:
+    do_all(ctx, readers, WorkKind.PARSE, WorkKind.ANALYSE)
+
+
+def told(ctx: Context, incident_id: str) -> tuple[str, str, dict[str, str | None]]:
+    """Verdict and suspects as text, and the files with their reasons."""
+    with ctx.database.reading() as session:
+        found = incidents.find(session, incident_id)
+        newest = revisions.newest(session, incident_id)
+        files = artifacts.of_incident(session, incident_id)
+    assert found is not None
+    assert newest is not None
+    suspects = str(newest.reported().suspects)
+    return str(found.verdict), suspects, {one.name: one.reason for one in files}
+
+
+def test_what_a_token_brought_counts_no_more_and_again_when_it_is_believed(
+    ctx: Context, readers: Readers
+) -> None:
+    honest, _ = token(ctx, "honest")
+    liar, secret = token(ctx, "liar")
+    clean = opened(ctx, readers, "1", honest, None)
+    attacked = opened(ctx, readers, "2", honest, liar)
+    assert "innocent" in told(ctx, attacked)[1]
+    assert told(ctx, attacked)[:2] != told(ctx, clean)[:2]
+
+    done = taint(ctx, liar.key_id or "", "admin")
+    answer(ctx, readers)
+
+    assert (done.counts["files"], done.counts["facts"], done.num_incidents) == (1, 1, 1)
+    assert told(ctx, attacked)[:2] == told(ctx, clean)[:2]
+    reasons = told(ctx, attacked)[2]
+    assert reasons["nodes/innocent-0/kernel.log"] == (
+        f"set apart: token {liar.key_id} is no longer believed"
+    )
+    assert check_token(ctx, secret) is None
+    with ctx.database.reading() as session:
+        [(_, actor, action, subject), *_] = audit.listing(session)
+    assert (actor, action, subject) == ("admin", "taint token", liar.key_id)
+
+    assert taint(ctx, liar.key_id or "", "admin").counts["files"] == 0
+    answer(ctx, readers)
+    assert told(ctx, attacked)[:2] == told(ctx, clean)[:2]
+
+    assert untaint(ctx, liar.key_id or "", "admin").counts["files"] == 1
+    answer(ctx, readers)
+    assert "innocent" in told(ctx, attacked)[1]
+    assert told(ctx, attacked)[2]["nodes/innocent-0/kernel.log"] is None
+    assert check_token(ctx, secret) is None
+
+
+def test_what_it_brought_before_it_leaked_stays(ctx: Context, readers: Readers) -> None:
+    honest, _ = token(ctx, "honest")
+    liar, _ = token(ctx, "liar")
+    attacked = opened(ctx, readers, "3", honest, liar)
+    later = utc_now() + timedelta(hours=1)
+    assert taint(ctx, liar.key_id or "", "admin", since=later).num_incidents == 0
+    assert "innocent" in told(ctx, attacked)[1]
+    earlier = utc_now() - timedelta(hours=1)
+    assert taint(ctx, liar.key_id or "", "admin", since=earlier).num_incidents == 1
+
+
+def test_a_file_that_is_being_read_is_set_apart_all_the_same(
+    ctx: Context, readers: Readers
+) -> None:
+    """Its reader comes back when the token is no longer believed."""
+    honest, _ = token(ctx, "honest")
+    liar, _ = token(ctx, "liar")
+    incident_id = announce(ctx, Failure("4", "a", AT, FACTS, caller=honest)).id
+    send(ctx, "4", incident_id, FORGED, liar)
+
+    class Slow:
+        def extract(self, *arguments, **more):
+            taint(ctx, liar.key_id or "", "admin")
+            return readers.extract(*arguments, **more)
+
+        def __getattr__(self, name):
+            return getattr(readers, name)
+
+    do_all(ctx, Slow(), WorkKind.PARSE)  # type: ignore[arg-type]
+    with ctx.database.reading() as session:
+        [file] = artifacts.of_incident(session, incident_id)
+    assert (file.state, file.reason) == (
+        "quarantined", f"set apart: token {liar.key_id} is no longer believed",
+    )  # fmt: skip
+
+
+def test_what_it_brought_to_the_record_of_the_fleet_is_removed(ctx: Context) -> None:
+    honest, _ = token(ctx, "honest")
+    liar, _ = token(ctx, "liar")
+    rows = "job_id,start,end,state,nodes\n{},2026-11-01T00:00:00Z,2026-11-01T01:00:00Z,FAILED,n1\n"
+    outages = b"node,from,to,reason\nn1,2026-11-02T00:00:00Z,2026-11-02T01:00:00Z,drained\n"
+    sample = b'# at 2026-11-20T00:00:00Z\nDCGM_FI_DEV_GPU_TEMP{gpu="0",Hostname="n1"} 90\n'
+    for caller, job in ((honest, "mine"), (liar, "forged")):
+        import_exposure(ctx, io.BytesIO(rows.format(job).encode()), cluster="a", caller=caller)
+    import_exposure(ctx, io.BytesIO(outages), cluster="a", caller=liar)
+    for caller, status, day in ((honest, "ok", 3), (liar, "fail", 4)):
+        check = {"check": "pcie_width", "status": status, "at": f"2026-11-0{day}T00:00:00Z"}
+        body = io.BytesIO(json.dumps(check).encode() + b"\n")
+        take_checks(ctx, CheckTarget("n1", cluster="a", caller=caller), body.read, None)
+    take_telemetry(ctx, TelemetryTarget("n1", "a", liar), io.BytesIO(sample).read, None)
+    late = {"job_id": "late", "started_at": 1793500000, "ended_at": 1793503600, "state": "FAILED"}
+    ended(ctx, end_from(late, utc_now(), liar))
+
+    before = brought_by(ctx, liar.key_id or "").counts
+    kinds = ("runs", "outages", "checks", "telemetry_days")
+    assert [before[kind] for kind in kinds] == [2, 1, 1, 1]
+    taint(ctx, liar.key_id or "", "admin")
+
+    after = brought_by(ctx, liar.key_id or "").counts
+    assert not any(after[kind] for kind in kinds)
+    with ctx.database.reading() as session:
+        assert [run.job_id for run in run_list.listing(session)] == ["mine"]
+        [kept] = checks.newest(session)
+    assert (kept.outcome, len(kept.history)) == ("pass", 1)
+
+
+def test_a_token_that_is_not_there_cannot_be_tainted(ctx: Context) -> None:
+    with pytest.raises(UsageError, match="there is no token key_none"):
+        taint(ctx, "key_none", "admin")

@@ -1,0 +1,121 @@
+"""A token is no longer believed: what it brought is set apart, and answers are made again.
+
+A leaked token may have brought evidence of any kind. All of it carries the token's id, so it can
+be found; what others brought stays, and counts as if the token had never spoken.
+"""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from triage.clock import utc_now
+from triage.domain.states import WorkKind
+from triage.errors import UsageError
+from triage.services.context import Context
+from triage.store.access import audit, keys
+from triage.store.incidents import facts, settling
+from triage.store.messages import subscriptions
+from triage.store.uploads import set_apart
+from triage.store.views import KeyView
+from triage.store.work import table as work
+
+__all__ = ["Contribution", "TaintResult", "brought_by", "taint", "untaint"]
+
+
+@dataclass(frozen=True, slots=True)
+class Contribution:
+    """What a token has brought: how much of each kind, and the incidents it speaks of."""
+
+    key: KeyView
+    counts: Mapping[str, int]
+    incidents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TaintResult:
+    """What was set apart, or put back: how much of each kind, in how many incidents."""
+
+    counts: Mapping[str, int]
+    num_incidents: int
+
+
+def brought_by(ctx: Context, key_id: str, since: datetime | None = None) -> Contribution:
+    """What a token has brought, from ``since`` on. Raises :class:`UsageError` for none of this id.
+
+    A run counts by when it was last seen, a check and telemetry by when they were taken.
+    """
+    with ctx.database.reading() as session:
+        key = keys.find(session, key_id)
+        if key is None:
+            raise UsageError(f"there is no token {key_id}: see `triage token list`")
+        num_uploads, num_files = set_apart.num_brought(session, key_id, since)
+        files_of = set_apart.incidents_of(session, key_id, since)
+        facts_of = facts.told_by(session, key_id, since)
+        counts = {
+            "uploads": num_uploads,
+            "files": num_files,
+            "facts": len(facts_of),
+            **ctx.fleet.num_brought(session, key_id, since),
+            "callbacks": len(subscriptions.callbacks_of(session, key_id)),
+        }
+    return Contribution(key, counts, tuple(sorted({*files_of, *facts_of})))
+
+
+def taint(ctx: Context, key_id: str, actor: str, since: datetime | None = None) -> TaintResult:
+    """End a token, and set apart what it brought from ``since`` on; again, it is the same.
+
+    The incidents that it speaks of are answered again. What it brought to the fleet's record is
+    removed. Raises :class:`UsageError` for none of this id.
+    """
+    brought = brought_by(ctx, key_id, since)
+    now = utc_now()
+    with ctx.database.writing() as session:
+        keys.revoke(session, key_id, now)
+        keys.set_tainted(session, key_id, now)
+        for callback in subscriptions.callbacks_of(session, key_id):
+            subscriptions.remove(session, callback)
+    counts: Counter[str] = Counter(callbacks=brought.counts["callbacks"])
+    for incident_id in brought.incidents:
+        with ctx.database.writing() as session:
+            # Files before their incident, as their readers lock them: no deadlock.
+            counts["files"] += set_apart.set_apart(session, incident_id, key_id, since)
+            settling.changed(session, incident_id, now)
+            counts["facts"] += facts.taint_statements(
+                session, incident_id, key_id, ctx.settings.quiet_s, now, since
+            )
+    with ctx.database.writing() as session:
+        counts.update(ctx.fleet.withdraw(session, key_id, since))
+        done = TaintResult(dict(counts), len(brought.incidents))
+        detail: dict[str, object] = {**done.counts, "incidents": done.num_incidents}
+        if since is not None:
+            detail["since"] = since.isoformat()
+        audit.note(session, actor, "taint token", key_id, now, detail)
+    return done
+
+
+def untaint(ctx: Context, key_id: str, actor: str) -> TaintResult:
+    """Believe a token again: its files are read again and its facts count; it stays revoked.
+
+    What was removed from the fleet's record, and callbacks, do not come back by themselves.
+    Raises :class:`UsageError` for none of this id.
+    """
+    brought = brought_by(ctx, key_id)
+    now = utc_now()
+    counts: Counter[str] = Counter()
+    for incident_id in brought.incidents:
+        with ctx.database.writing() as session:
+            num_files, uploads = set_apart.put_back(session, incident_id, key_id)
+            settling.changed(session, incident_id, now)
+            for upload_id in uploads:
+                work.enqueue(session, WorkKind.PARSE, upload_id, now)
+            counts["files"] += num_files
+            counts["facts"] += facts.restore_statements(
+                session, incident_id, key_id, ctx.settings.quiet_s, now
+            )
+    with ctx.database.writing() as session:
+        keys.set_tainted(session, key_id, None)
+        done = TaintResult(dict(counts), len(brought.incidents))
+        detail = {**done.counts, "incidents": done.num_incidents}
+        audit.note(session, actor, "believe token again", key_id, now, detail)
+    return done

@@ -1,0 +1,81 @@
+"""Files of a token that is no longer believed: set apart, and put back."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Final
+
+from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy.orm import Session
+
+from models import Artifact, Digest, Evidence, Upload
+from triage.domain.states import ArtifactState
+
+__all__ = ["incidents_of", "num_brought", "put_back", "reason_of", "set_apart"]
+
+AT_ONCE: Final = 1000
+
+
+def reason_of(key_id: str) -> str:
+    """Why a file of this token is set apart."""
+    return f"set apart: token {key_id} is no longer believed"
+
+
+def of_key(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
+    by_key: list[ColumnElement[bool]] = [Upload.key_id == key_id]
+    return by_key if since is None else [*by_key, Upload.created_at >= since]
+
+
+def num_brought(session: Session, key_id: str, since: datetime | None) -> tuple[int, int]:
+    """How many uploads and files a token has brought."""
+    uploads = select(func.count()).select_from(Upload).where(*of_key(key_id, since))
+    files = (
+        select(func.count())
+        .select_from(Artifact)
+        .join(Upload, Artifact.upload_id == Upload.id)
+        .where(*of_key(key_id, since))
+    )
+    return session.scalar(uploads) or 0, session.scalar(files) or 0
+
+
+def incidents_of(session: Session, key_id: str, since: datetime | None) -> list[str]:
+    """The incidents that a token has brought files of, in the order of ids."""
+    found = select(Upload.incident_id).where(*of_key(key_id, since)).distinct()
+    return list(session.scalars(found.order_by(Upload.incident_id)))
+
+
+def set_apart(session: Session, incident_id: str, key_id: str, since: datetime | None) -> int:
+    """Set apart what a token brought of an incident; how many files.
+
+    What was read out of them goes: no answer, list or count finds it any more.
+    """
+    ids = session.scalars(
+        select(Artifact.id)
+        .join(Upload, Artifact.upload_id == Upload.id)
+        .where(Artifact.incident_id == incident_id, *of_key(key_id, since))
+        # What has no bytes was refused, or is a job.json, whose facts are set apart by themselves.
+        .where(Artifact.state != ArtifactState.QUARANTINED, Artifact.stored_bytes > 0)
+    ).all()
+    for start in range(0, len(ids), AT_ONCE):
+        part = ids[start : start + AT_ONCE]
+        of_part = Artifact.id.in_(part)
+        state = {"state": str(ArtifactState.QUARANTINED), "reason": reason_of(key_id)}
+        session.execute(update(Artifact).where(of_part).values(**state))
+        session.execute(delete(Digest).where(Digest.artifact_id.in_(part)))
+        session.execute(delete(Evidence).where(Evidence.artifact_id.in_(part)))
+    return len(ids)
+
+
+def put_back(session: Session, incident_id: str, key_id: str) -> tuple[int, Sequence[str]]:
+    """Put back what was set apart: how many files, and the uploads that are to be read again."""
+    apart = (
+        (Artifact.incident_id == incident_id)
+        & (Artifact.state == ArtifactState.QUARANTINED)
+        & (Artifact.reason == reason_of(key_id))
+    )
+    uploads = session.scalars(
+        select(Artifact.upload_id).where(apart).distinct().order_by(Artifact.upload_id)
+    ).all()
+    num_files = session.scalar(select(func.count()).select_from(Artifact).where(apart)) or 0
+    stored = {"state": str(ArtifactState.STORED), "reason": None, "tries": 0}
+    session.execute(update(Artifact).where(apart).values(**stored))
+    return num_files, uploads
