@@ -51,7 +51,7 @@ def brought_by(ctx: Context, key_id: str, since: datetime | None = None) -> Cont
             raise UsageError(f"there is no token {key_id}: see `triage token list`")
         num_uploads, num_files = set_apart.num_brought(session, key_id, since)
         files_of = set_apart.incidents_of(session, key_id, since)
-        facts_of = facts.told_by(session, key_id, since)
+        facts_of = facts.told_by(session, key_id, since, tainted=True)
         counts = {
             "uploads": num_uploads,
             "files": num_files,

@@ -120,9 +120,16 @@ def put(found: Incident, facts: Mapping[str, Any], *, changed: bool) -> None:
         found.inputs += 1
 
 
-def told_by(session: Session, key_id: str, since: datetime | None = None) -> list[str]:
-    """The incidents of whose jobs this token has said something, of that time."""
+def told_by(
+    session: Session, key_id: str, since: datetime | None = None, *, tainted: bool = False
+) -> list[str]:
+    """The incidents of whose jobs this token has said something, of that time.
+
+    What is set apart already counts where ``tainted`` is set.
+    """
     rows = select(IncidentFacts.incident_id).where(IncidentFacts.key_id == key_id)
+    if not tainted:
+        rows = rows.where(IncidentFacts.state != FactsState.TAINTED)
     if since is not None:
         rows = rows.where(IncidentFacts.at >= since)
     return list(session.scalars(rows.distinct().order_by(IncidentFacts.incident_id)))
