@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from triage.analysis.dump_view import DumpView
+from triage.analysis.snapshots.finished import TELLING_UNITS, units_compared
 from triage.analysis.waiting.case import Case
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Coverage, Refused
@@ -96,6 +97,12 @@ def dump_notes(case: Case, notes: Sequence[str], digests: Sequence[RankDigest]) 
     for note, artifacts in sorted(odd.items()):
         where = artifacts[0] if len(artifacts) == 1 else f"{len(artifacts)} dumps"
         all_notes.append(f"{where}: {note}")
+    compared = units_compared(len(digests))
+    if compared < TELLING_UNITS and not case.graph.ends:
+        all_notes.append(
+            f"of {len(digests):,} dumps the newest {compared} operations of each were compared: who"
+            " is late in each step does not show; give the dumps of a part of the job alone"
+        )
     if case.in_flight:
         all_notes.append(
             f"a live picture of a running job: {case.live.reasons[0]};"

@@ -53,6 +53,7 @@ def collect(
     no_kernel_log: Annotated[bool, _option("--no-kernel-log")] = False,
     since: Annotated[str | None, _option("--since")] = None,
     shared: Annotated[str, _option("--shared")] = "auto",
+    digest: Annotated[bool, _option("--digest")] = False,
     only_with_dumps: Annotated[bool, _option("--only-with-dumps")] = False,
     wait_for_dumps: Annotated[float, _option("--wait-for-dumps")] = 0.0,
     deadline: Annotated[float, _option("--deadline")] = 60.0,

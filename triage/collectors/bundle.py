@@ -16,6 +16,7 @@ import time
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from triage.collectors.artifact import DUMP, Artifact, Skipped
+from triage.collectors.digest import Digester
 from triage.collectors.files import open_artifact
 
 if TYPE_CHECKING:
@@ -30,16 +31,22 @@ CHUNK = 1 << 20
 LINE = 1 << 16
 # A dump that changes while it is read is being written: read again, so often.
 TRIES, PAUSE_S = 3, 0.5
+# Of the time to read, the share after which a digest is no longer waited for: dumps are sent then.
+DIGEST_SHARE = 0.6
 COMPRESSED = (b"\x1f\x8b", b"\x28\xb5\x2f\xfd")
 MANIFEST = "MANIFEST.txt"
 
 
 class Bounds(NamedTuple):
-    """``max_bytes`` over all members before compression; no member is begun after ``deadline``."""
+    """``max_bytes`` over all members before compression; no member is begun after ``deadline``.
+
+    With ``digest`` dumps are sent as their digests.
+    """
 
     max_bytes: int
     deadline: Deadline
     compress: bool = True
+    digest: bool = False
 
 
 class Packed(NamedTuple):
@@ -78,7 +85,8 @@ def pack(
     used: set[str] = set()
     total = 0
     stream = _compressed(target) if bounds.compress else target
-    with tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
+    digester = Digester()
+    with digester, tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar:
         for artifact in artifacts:
             with tempfile.TemporaryFile(dir=scratch) as copy:
                 try:
@@ -88,6 +96,11 @@ def pack(
                     continue
                 if copied.note:
                     all_notes.append(Skipped(artifact.path, copied.note))
+                if bounds.digest and artifact.kind == DUMP:
+                    copied, why = _reduced(copied, copy, artifact, digester, bounds.deadline)
+                    if why:
+                        # Nothing is missed by it: what the digest is made of is sent instead.
+                        all_notes.append(Skipped(artifact.path, why, usual=True))
                 copy.seek(0)
                 tar.addfile(_header(_unused(artifact.member, used), copied.size_bytes), copy)
             total += copied.size_bytes
@@ -98,6 +111,20 @@ def pack(
     if stream is not target:
         stream.close()
     return Packed(counts, total, tuple(all_notes))
+
+
+def _reduced(
+    copied: _Copy, copy: IO[bytes], artifact: Artifact, digester: Digester, deadline: Deadline
+) -> tuple[_Copy, str]:
+    """The digest in place of the dump in ``copy``; where there is none, the dump, and why."""
+    name = artifact.member.rpartition("/")[2]
+    made = digester.digest(copy, name, deadline.part(DIGEST_SHARE))
+    if not made.data:
+        return copied, made.why
+    copy.seek(0)
+    copy.truncate()
+    copy.write(made.data)
+    return copied._replace(size_bytes=len(made.data)), ""
 
 
 def _compressed(target: IO[bytes]) -> IO[bytes]:

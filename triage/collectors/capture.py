@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from triage.collectors.deadline import Deadline
 
-__all__ = ["Captured", "capture", "end_all", "end_process_at", "program"]
+__all__ = ["Captured", "capture", "end_all", "end_process_at", "program", "running"]
 
 CHUNK = 1 << 18
 # After the deadline: time to close files and to say what was left.
@@ -28,7 +28,8 @@ GRACE_S = 1.0
 # An epilogue has no search path.
 FOLDERS = ("/usr/bin", "/bin", "/usr/sbin", "/sbin", "/usr/local/bin")
 
-_running: set[int] = set()
+running: set[int] = set()
+"""The process groups that :func:`end_all` ends, by their ids."""
 
 
 class Captured(NamedTuple):
@@ -40,7 +41,7 @@ class Captured(NamedTuple):
 
 def end_all() -> None:
     """Kill the groups of all commands that still run."""
-    for pid in list(_running):
+    for pid in list(running):
         with suppress(OSError):
             os.killpg(pid, signal.SIGKILL)
 
@@ -76,13 +77,13 @@ def capture(
         )
     except OSError as error:
         return Captured(0, f"cannot be run: {error.strerror}")
-    _running.add(process.pid)
+    running.add(process.pid)
     try:
         in_time = _drain(process, scratch, max_bytes, deadline)
     finally:
         with suppress(OSError):
             os.killpg(process.pid, signal.SIGKILL)
-        _running.discard(process.pid)
+        running.discard(process.pid)
         process.wait()
         if process.stdout is not None:
             process.stdout.close()

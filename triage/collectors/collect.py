@@ -173,7 +173,8 @@ def _spooled(
     # node: the content of each of its files says whose it is.
     for chosen, name, before in ((own, node, tuple(notes)), (shared, "", ())):
         if chosen:
-            bounds = Bounds(min(options.max_bytes, spool.room()), pack_by, options.compress)
+            room = min(options.max_bytes, spool.room())
+            bounds = Bounds(room, pack_by, options.compress, options.digest)
             packed, path = _write(context, spool, chosen, name, bounds, before)
             notes.extend(packed.notes[len(before) :])
             if path:

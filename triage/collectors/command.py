@@ -109,6 +109,7 @@ def options_of(given: argparse.Namespace) -> Options:
         no_kernel_log=given.no_kernel_log,
         since=None if given.since is None else seconds_of(given.since),
         shared=given.shared,
+        digest=given.digest,
         only_with_dumps=given.only_with_dumps,
         wait_for_dumps_s=given.wait_for_dumps,
         deadline_s=given.deadline,

@@ -76,6 +76,7 @@ OPTIONS = {
     "--shared": Option(
         "HOW", "files that all nodes see: auto (the first node sends them), send, skip, own", "auto"
     ),
+    "--digest": Option("", "send digests in place of dumps, where this node can make them"),
     "--only-with-dumps": Option("", "send nothing if no dump is found"),
     "--wait-for-dumps": Option("S", "wait up to S seconds until dumps are written", 0.0),
     "--deadline": Option("S", "seconds that the whole run may take", 60.0),
@@ -112,6 +113,7 @@ class Options(NamedTuple):
     no_kernel_log: bool = False
     since: float | None = None
     shared: str = "auto"
+    digest: bool = False
     only_with_dumps: bool = False
     wait_for_dumps_s: float = 0.0
     deadline_s: float = 60.0

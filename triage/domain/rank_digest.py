@@ -260,18 +260,14 @@ class OpDescription:
 
 
 class Past(NamedTuple):
-    """The newest operations of a rank, finished or not: parallel arrays in record order.
-
-    ``created`` is in ns since the epoch, ``wait_us`` how long after that the end was noticed,
-    -1 where nothing says it.
-    """
+    """The newest operations of a rank, finished or not: parallel arrays in record order."""
 
     stream: I16
     seq: I32
     sig: I64
-    created: I64
+    created: I64  # ns since the epoch
     flags: U8
-    wait_us: I32
+    wait_us: I32  # how long after that the end was noticed, -1 where nothing says it
 
     @property
     def any_finished(self) -> bool:

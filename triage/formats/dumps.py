@@ -16,8 +16,9 @@ from triage.domain.file_kind import FileKind
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.formats.flight_recorder import FLIGHT_RECORDER, what_instead
+from triage.formats.flight_recorder import FLIGHT_RECORDER, NODE_DIGEST, what_instead
 from triage.formats.format import Head
+from triage.formats.node_digest import read_node_digest
 from triage.parsers.extract.history import OPEN_HISTORIES, packed
 from triage.parsers.files.archive import (
     HEAD_BYTES,
@@ -162,12 +163,21 @@ class DumpReader:
         if rank is None:
             rank = UNKNOWN_RANK
         try:
+            if data[: len(NODE_DIGEST)] == NODE_DIGEST:
+                return self.made_on_node(bytes(data), artifact, rank)
             if len(data) <= LARGE_BYTES:
                 return self.kept(decoder.decode(data, artifact, rank))
             with self.large:
                 return self.kept(Decoder(self.shared, self.limits).decode(data, artifact, rank))
         except ArtifactError as error:
             return Refused(artifact, str(error))
+
+    def made_on_node(self, data: bytes, artifact: str, rank: int) -> RankDigest:
+        """The digest that a node made of a dump: the same as of the dump itself."""
+        digest, operations = read_node_digest(data)
+        for signature, operation in operations.items():
+            self.shared.operations.setdefault(signature, operation)
+        return replace(digest, artifact=artifact, rank=rank)
 
     def kept(self, digest: RankDigest) -> RankDigest:
         """The digest as it is kept: of a large job with its history packed."""

@@ -1,4 +1,4 @@
-"""Dumps of the flight recorder: a pickle, or JSON with a dump's keys.
+"""Dumps of the flight recorder: a pickle, JSON with a dump's keys, or the digest that a node made.
 
 ::
 
@@ -13,8 +13,10 @@ from triage.domain.file_kind import FileKind
 from triage.formats.format import Head
 from triage.parsers.flight_recorder.naming import might_be_dump, named_as_dump
 
-__all__ = ["FLIGHT_RECORDER", "what_instead"]
+__all__ = ["FLIGHT_RECORDER", "NODE_DIGEST", "what_instead"]
 
+# How the digest of a dump begins that a node sends in its place.
+NODE_DIGEST: Final = b"triage-digest "
 # A dump is told by so many bytes.
 HEAD_BYTES: Final = 4096
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
@@ -40,6 +42,8 @@ class DumpFormat:
         """
         data = head.data[:HEAD_BYTES]
         if len(data) >= 2 and data[0] == 0x80 and data[1] <= 5:
+            return True
+        if data.startswith(NODE_DIGEST):
             return True
         start = data.lstrip()[:1]
         if start in (b"{", b"["):

@@ -10,15 +10,21 @@ from triage.analysis.snapshots.snapshot import Snapshot
 from triage.domain.arrays import F64, I64, Flags
 from triage.domain.rank_digest import FINISHED, MISSING, P2P
 
-__all__ = ["FinishedOperations", "compact", "finished_operations", "members_together"]
+__all__ = [
+    "TELLING_UNITS",
+    "FinishedOperations",
+    "compact",
+    "finished_operations",
+    "members_together",
+    "units_compared",
+]
 
 # All rows together; a few hundred operations per rank decide.
 MAX_ROWS: Final = 4_000_000
-
-
-MIN_UNITS: Final = 128
-
-
+# Clocks are told apart by so many, in a job of however many ranks ...
+MIN_UNITS: Final = 24
+# ... and who is late in each step is not seen by fewer than these.
+TELLING_UNITS: Final = 128
 # Up to this many numbers a row, a table of all numbers costs less than sorting the rows.
 SPARSE: Final = 4
 
@@ -50,9 +56,14 @@ def members_together(rows: FinishedOperations) -> I64:
     return key
 
 
+def units_compared(num_digests: int) -> int:
+    """How many of the newest operations of each rank are compared with others'."""
+    return int(np.clip(MAX_ROWS // max(num_digests, 1), MIN_UNITS, 1024))
+
+
 def finished_operations(snapshot: Snapshot) -> FinishedOperations:
     """The newest finished collectives of every rank as flat arrays."""
-    keep = int(np.clip(MAX_ROWS // max(len(snapshot.digests), 1), MIN_UNITS, 1024))
+    keep = units_compared(len(snapshot.digests))
     descs: dict[str, int] = {}
     desc_of = np.array(
         [descs.setdefault(group.desc, len(descs)) for group in snapshot.groups] + [-1], np.int64

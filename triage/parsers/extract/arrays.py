@@ -4,7 +4,7 @@ Numbers that lie close together are stored as differences, and by planes of byte
 then zeros, and compresses to nothing.
 """
 
-from typing import Any, Final
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +13,6 @@ from triage.errors import Corrupt
 
 __all__ = [
     "BYTE",
-    "LENGTH",
     "SHORT",
     "WIDE",
     "WORD",
@@ -27,7 +26,6 @@ __all__ = [
 Array = NDArray[Any]
 
 BYTE, SHORT, WORD, WIDE = (np.dtype(name) for name in ("<u1", "<i2", "<i4", "<i8"))
-LENGTH: Final = np.dtype("<u2")
 
 
 def little(values: Array) -> Array:
@@ -69,10 +67,6 @@ class Arrays:
         # A copy in any case: the transposed bytes of a single number are still the ones given.
         own = np.array(raw.reshape(dtype.itemsize, count).T, order="C", copy=True)
         return own.view(dtype).reshape(-1)
-
-    def length(self) -> int:
-        """The next two bytes, as a number."""
-        return int(self.take(LENGTH, 1)[0])
 
     def bytes(self, length: int) -> bytes:
         """The next bytes as they are."""

@@ -53,6 +53,11 @@ Value = TypeVar("Value")
 # Ranks of all different groups of an incident: a few times as many as it has. A damaged header
 # must not ask for more than this.
 MAX_LISTED: Final = 16 << 20
+# A log of 256 MiB that is evidence line by line comes down to a fraction of this.
+MAX_BYTES: Final = 1 << 30
+# Rank lists whose runs are kept, and how many of them.
+LONG_LIST: Final = 1024
+MAX_KNOWN: Final = 8
 SCALARS: Final = (
     "artifact", "rank", "version", "comm_lib", "pending_total", "num_entries",
     "first_record_id", "gaps", "first_created_ns", "last_created_ns", "last_stamp_ns",
@@ -61,9 +66,15 @@ SCALARS: Final = (
 
 
 class Interned:
-    """Values that many extracts repeat, each made once. Dies with the set that is read."""
+    """Values that many extracts repeat, each made once. Dies with the set that is read.
 
-    def __init__(self) -> None:
+    ``max_listed`` bounds the ranks of all their different groups, ``max_bytes`` each extract
+    once it is unpacked.
+    """
+
+    def __init__(self, *, max_listed: int = MAX_LISTED, max_bytes: int = MAX_BYTES) -> None:
+        self.max_listed = max_listed
+        self.max_bytes = max_bytes
         self.known: dict[tuple[str, object], Any] = {}
         self.texts: dict[Any, Any] = {}
         self.listed = 0
@@ -87,7 +98,7 @@ def digest_header(digest: RankDigest) -> list[Any]:
     """Everything but the arrays, as plain values."""
     return [
         [getattr(digest, name) for name in SCALARS],
-        [[row.key, row.name, row.desc, runs_of(row.ranks)] for row in digest.groups],
+        [[row.key, row.name, row.desc, RUNS.of(row.ranks)] for row in digest.groups],
         [[row.key, row.enqueued, row.started, row.completed] for row in digest.counters],
         list(digest.stream_names),
         None if digest.last_unit is None else list(digest.last_unit),
@@ -99,6 +110,31 @@ def digest_header(digest: RankDigest) -> list[Any]:
 
 def text_of(value: object) -> str:
     return to_exact_json(value).decode("utf-8")
+
+
+class Runs:
+    """The runs of the newest rank lists: dumps of one job share theirs, and a list of a
+    hundred thousand is not gone through again for every rank. For one thread at a time.
+    """
+
+    def __init__(self) -> None:
+        self.known: dict[int, tuple[tuple[int, ...], str]] = {}
+
+    def of(self, ranks: tuple[int, ...] | None) -> str | None:
+        """What :func:`runs_of` says of ``ranks``."""
+        if ranks is None or len(ranks) < LONG_LIST:
+            return runs_of(ranks)
+        # A list that is held here shares its id with no other.
+        found = self.known.pop(id(ranks), None)
+        if found is None or found[0] is not ranks:
+            found = (ranks, str(runs_of(ranks)))
+        self.known[id(ranks)] = found
+        while len(self.known) > MAX_KNOWN:
+            self.known.pop(next(iter(self.known)), None)
+        return found[1]
+
+
+RUNS: Final = Runs()
 
 
 def runs_of(ranks: tuple[int, ...] | None) -> str | None:
@@ -130,7 +166,7 @@ def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
         if count < 1 or not (0 <= first < MAX_RANK and 0 <= last < MAX_RANK):
             raise Corrupt("a stored digest lists ranks that are none")
         interned.listed += count
-        if interned.listed > MAX_LISTED:
+        if interned.listed > interned.max_listed:
             raise Corrupt("stored digests list more ranks than any job has")
         found.extend(range(first, last + (1 if step > 0 else -1), step) if step else [first])
     return tuple(found)
@@ -177,7 +213,7 @@ def digest_from(
     return RankDigest(
         **dict(zip(SCALARS, scalars, strict=True)),
         groups=tuple([group_from(row, interned) for row in groups]),
-        counters=tuple([counters_from(row, interned) for row in counters]),
+        counters=tuple([Counters(*row) for row in counters]),
         stream_names=interned.get(
             "names", tuple(map(tuple, names)), lambda: tuple((name, desc) for name, desc in names)
         ),
@@ -206,10 +242,6 @@ def group_from(row: list[Any], interned: Interned) -> GroupRow:
         return GroupRow(key, name, desc, ranks)
 
     return interned.get("group", (key, name, desc, runs), make)
-
-
-def counters_from(row: list[Any], interned: Interned) -> Counters:
-    return interned.get("counters", tuple(row), lambda: Counters(*row))
 
 
 def stack_from(text: str) -> tuple[Frame, ...]:

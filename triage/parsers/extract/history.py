@@ -14,7 +14,6 @@ import zstandard
 from triage.domain.rank_digest import Past
 from triage.parsers.extract.arrays import (
     BYTE,
-    LENGTH,
     SHORT,
     WIDE,
     WORD,
@@ -26,9 +25,7 @@ from triage.parsers.extract.arrays import (
 
 __all__ = ["OPEN_HISTORIES", "PackedHistory", "compact_parts", "packed", "past_from", "plain_parts"]
 
-# A signature is one of a few dozen.
-FEW: Final = 256
-LEVEL: Final = 3
+LEVEL: Final = 1
 # So many histories of one incident may lie open, of 30 KB each.
 OPEN_HISTORIES: Final = 4096
 
@@ -46,15 +43,11 @@ def plain_parts(past: Past) -> Iterator[bytes]:
 def compact_parts(past: Past) -> Iterator[bytes]:
     """The columns in half the bytes: what follows in one process group follows closely.
 
-    Signatures are places in a table of them. Numbers and the ends of operations are differences
-    along their process group.
+    Numbers and the ends of operations are differences along their process group.
     """
     along = np.argsort(past.stream, kind="stable")
-    known, which = np.unique(past.sig, return_inverse=True)
-    yield len(known).to_bytes(LENGTH.itemsize, "little")
-    yield little(known).tobytes()
-    yield planes(which.astype(BYTE if len(known) < FEW else LENGTH))
     yield little(past.stream).tobytes()
+    yield little(past.sig).tobytes()
     yield planes(differences(past.seq[along]))
     yield planes(differences(past.created))
     yield little(past.flags).tobytes()
@@ -62,7 +55,7 @@ def compact_parts(past: Past) -> Iterator[bytes]:
 
 
 def past_from(arrays: Arrays, count: int, *, compact: bool) -> Past:
-    """The columns of :func:`plain_parts` or :func:`compact_parts`; IndexError means damage."""
+    """The columns of :func:`plain_parts` or :func:`compact_parts`."""
     return compact_from(arrays, count) if compact else plain_from(arrays, count)
 
 
@@ -78,10 +71,8 @@ def plain_from(arrays: Arrays, count: int) -> Past:
 
 
 def compact_from(arrays: Arrays, count: int) -> Past:
-    num_known = arrays.length()
-    known = arrays.take(WIDE, num_known)
-    sig = known[arrays.take_planes(BYTE if num_known < FEW else LENGTH, count)]
     stream = arrays.take(SHORT, count)
+    sig = arrays.take(WIDE, count)
     along = np.argsort(stream, kind="stable")
     seq = np.empty(count, WORD)
     seq[along] = np.cumsum(arrays.take_planes(WORD, count), dtype=WORD)

@@ -42,9 +42,7 @@ MAGIC: Final = b"TRX\x01"
 WITH_TELEMETRY: Final = b"TRX\x02"
 COMPACT: Final = b"TRX\x03"
 LEVEL: Final = 1
-COMPACT_LEVEL: Final = 6
-# A log of 256 MiB that is evidence line by line comes down to a fraction of this.
-MAX_BYTES: Final = 1 << 30
+COMPACT_LEVEL: Final = 3
 
 
 def pack(extract: Extract, *, compact: bool | None = None) -> bytes:
@@ -102,7 +100,7 @@ def unpack(data: bytes, interned: Interned | None = None) -> Extract:
 
 def plain_of(data: bytes, interned: Interned) -> bytes:
     try:
-        if not 0 <= zstandard.frame_content_size(data[4:]) <= MAX_BYTES:
+        if not 0 <= zstandard.frame_content_size(data[4:]) <= interned.max_bytes:
             raise Corrupt("a stored extract is larger than any that is written")
         return interned.zstd.decompress(data[4:])
     except zstandard.ZstdError as error:
@@ -139,7 +137,7 @@ def extract_from(data: bytes, interned: Interned) -> Extract:
         for log, one, length in zip(read_logs, files, lengths, strict=True):
             log.telemetry = telemetry_from(one, arrays.bytes(length), interned)
     return Extract(
-        artifact=artifact,
+        artifact=read[0].artifact if read and read[0].artifact == artifact else artifact,
         size_bytes=size_bytes,
         digests=tuple(read),
         operations=interned.get("operations", operations, lambda: operations_from(operations)),

@@ -1,0 +1,188 @@
+r"""A dump's digest as a file: what ``triage collect --digest`` sends in place of the dump.
+
+::
+
+    triage-digest FORM DECODER\n     a line of text: of which form it is, and who decoded it
+    an extract of version 3           of one dump: its digest, and its operations in words
+
+It comes from outside. So every number and text is held against what the decoder of dumps
+gives, before anything is made of it; what is refused says to send the dump itself.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Any, Final
+
+from triage.domain.rank_digest import MISSING, OpDescription, RankDigest
+from triage.errors import ArtifactError, Corrupt, Forbidden
+from triage.formats.flight_recorder import NODE_DIGEST
+from triage.parsers.extract.extract import Extract
+from triage.parsers.extract.wire import COMPACT, Interned, pack, unpack
+from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS, HISTORY_UNITS, PENDING_UNITS
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
+from triage.parsers.flight_recorder.reduce import MAX_STREAMS
+
+__all__ = ["DECODER", "FORM", "read_node_digest", "write_node_digest"]
+
+FORM: Final = 1
+# Counts up with every change of the decoder by which the same dump gives another digest.
+DECODER: Final = 1
+FIRST_LINE: Final = re.compile(rb"triage-digest ([0-9]{1,6}) ([0-9]{1,6})\n")
+# Some 4 KB are usual: a thousand operations, and a handful of groups.
+MAX_BYTES: Final = 1 << 20
+MAX_PLAIN_BYTES: Final = 8 << 20
+# The members of all groups of one rank: of a million ranks, in four kinds of groups.
+MAX_LISTED: Final = 4 << 20
+MAX_TEXT: Final = 512
+MAX_DESCRIPTION: Final = 4096
+MAX_ROWS: Final = 1 << 16
+MAX_NOTES: Final = 16
+MAX_FRAMES: Final = 64
+MAX_FLAGS: Final = 127
+SEND_RAW: Final = "send the dump itself"
+
+
+def write_node_digest(artifact: str, size_bytes: int, digest: RankDigest, operations: Any) -> bytes:
+    """The file of one dump's digest."""
+    extract = Extract(artifact, size_bytes, (digest,), operations)
+    return b"%s%d %d\n" % (NODE_DIGEST, FORM, DECODER) + pack(extract, compact=True)
+
+
+def read_node_digest(data: bytes) -> tuple[RankDigest, dict[int, OpDescription]]:
+    """The digest, and the words for its operations, of a file of :func:`write_node_digest`.
+
+    Raises :class:`Corrupt` or :class:`Forbidden`, with what is wrong and what to do.
+    """
+    first = FIRST_LINE.match(data)
+    if first is None:
+        raise Corrupt(f"a digest without a first line that says its form: {SEND_RAW}", offset=0)
+    form, decoder = int(first[1]), int(first[2])
+    if (form, decoder) != (FORM, DECODER):
+        raise Forbidden(
+            f"a digest of form {form} by decoder {decoder}; {FORM} by {DECODER} is read here:"
+            f" {SEND_RAW}, or have one version of triage on nodes and service"
+        )
+    if len(data) > MAX_BYTES:
+        raise Forbidden(f"a digest of {len(data):,} bytes; at most {MAX_BYTES:,}: {SEND_RAW}")
+    body = data[first.end() :]
+    if not body.startswith(COMPACT):
+        raise Corrupt(f"a digest of no known version: {SEND_RAW}", offset=first.end())
+    interned = Interned(max_listed=MAX_LISTED, max_bytes=MAX_PLAIN_BYTES)
+    try:
+        extract = unpack(body, interned)
+    except ArtifactError as error:
+        raise Corrupt(f"a digest that cannot be read ({error}): {SEND_RAW}") from error
+    if len(extract.digests) != 1 or not holds_digest_alone(extract):
+        raise Corrupt(f"a digest that holds something else beside: {SEND_RAW}")
+    digest = extract.digests[0]
+    operations = dict(extract.operations)
+    why = fault_in(digest) or fault_in_operations(digest, operations)
+    if why:
+        raise Corrupt(f"a digest whose {why} is none that a dump gives: {SEND_RAW}")
+    return digest, operations
+
+
+def holds_digest_alone(extract: Extract) -> bool:
+    return not (
+        extract.logs
+        or extract.refused
+        or extract.refused_logs
+        or extract.job_files
+        or extract.foreign
+    )
+
+
+def fault_in(digest: RankDigest) -> str:
+    """What of a digest no dump gives; empty for nothing."""
+    tests: tuple[tuple[str, Callable[[RankDigest], bool]], ...] = (
+        ("numbers", numbers_fit),
+        ("text", texts_fit),
+        ("groups", groups_fit),
+        ("operations", tables_fit),
+    )
+    return next((name for name, fits in tests if not fits(digest)), "")
+
+
+def whole(value: object, least: int, most: int = (1 << 63) - 1) -> bool:
+    return type(value) is int and least <= value <= most
+
+
+def moment(value: object) -> bool:
+    return value is None or whole(value, MISSING + 1)
+
+
+def text(value: object, most: int = MAX_TEXT) -> bool:
+    return isinstance(value, str) and len(value) <= most
+
+
+def maybe_text(value: object) -> bool:
+    return value is None or text(value)
+
+
+def numbers_fit(digest: RankDigest) -> bool:
+    counts = (digest.pending_total, digest.num_entries)
+    flags = (digest.gaps, digest.eventless, digest.has_entries, digest.block_open)
+    moments = (digest.first_created_ns, digest.last_created_ns, digest.last_stamp_ns)
+    return (
+        all(whole(count, 0, DEFAULT_LIMITS.entries) for count in counts)
+        and digest.pending_total >= len(digest.pending)
+        and whole(digest.first_record_id, MISSING)
+        and whole(digest.max_gap_ns, 0)
+        and all(type(flag) is bool for flag in flags)
+        and all(map(moment, moments))
+        and (digest.last_unit is None or all(whole(part, MISSING) for part in digest.last_unit))
+    )
+
+
+def texts_fit(digest: RankDigest) -> bool:
+    return (
+        text(digest.artifact, MAX_DESCRIPTION)
+        and all(map(maybe_text, (digest.version, digest.comm_lib, digest.partial)))
+        and all(map(maybe_text, (part for names in digest.stream_names for part in names)))
+        and len(digest.notes) <= MAX_NOTES
+        and all(map(text, digest.notes))
+        and len(digest.stack) <= MAX_FRAMES
+        and all(
+            text(frame.name) and text(frame.filename) and type(frame.line) is int
+            for frame in digest.stack
+        )
+    )
+
+
+def groups_fit(digest: RankDigest) -> bool:
+    return (
+        len(digest.groups) <= MAX_ROWS
+        and len(digest.counters) <= MAX_ROWS
+        and all(text(part) for row in digest.groups for part in (row.key, row.name, row.desc))
+        and all(row.ranks is None or len(set(row.ranks)) == len(row.ranks) for row in digest.groups)
+        and all(text(row.key) for row in digest.counters)
+        and all(
+            moment(part)
+            for row in digest.counters
+            for part in (row.enqueued, row.started, row.completed)
+        )
+    )
+
+
+def tables_fit(digest: RankDigest) -> bool:
+    flags = digest.history.read().flags
+    return (
+        len(digest.streams) <= MAX_STREAMS
+        and len(digest.history) <= min(HISTORY_UNITS, digest.num_entries)
+        and len(digest.pending) <= PENDING_UNITS
+        and len(digest.members) <= digest.num_entries
+        and int(flags.max(initial=0)) <= MAX_FLAGS
+    )
+
+
+def fault_in_operations(digest: RankDigest, operations: dict[int, OpDescription]) -> str:
+    """As :func:`fault_in`, for the words of operations: of those that a dump describes."""
+    described = set(digest.pending.sig[:DESCRIBED_UNITS].tolist())
+    if digest.last_unit is not None:
+        described.add(digest.last_unit.sig)
+    for signature, one in operations.items():
+        words = (one.op, one.sizes, one.dtypes, one.output_sizes)
+        fits = all(text(word, MAX_DESCRIPTION) for word in words) and type(one.uneven) is bool
+        if signature not in described or not fits:
+            return "description of an operation"
+    return ""
