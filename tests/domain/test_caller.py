@@ -14,9 +14,9 @@ def test_a_token_without_bounds_gives_no_cluster_and_is_let_through() -> None:
     Caller().check_own("b")
 
 
-@pytest.mark.parametrize("said", [None, "", "a"])
-def test_a_token_gives_its_cluster_to_what_names_none(said: str | None) -> None:
-    assert Caller(cluster="a").check(said, job_id="1") == "a"
+@pytest.mark.parametrize("named", [None, "", "a"])
+def test_a_token_gives_its_cluster_to_what_names_none(named: str | None) -> None:
+    assert Caller(cluster="a").check(named, job_id="1") == "a"
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ def answer(ctx: Context, readers: Readers) -> None:
     do_all(ctx, readers, WorkKind.PARSE, WorkKind.ANALYSE)
 
 
-def told(ctx: Context, incident_id: str) -> tuple[str, str, dict[str, str | None]]:
+def answer_of(ctx: Context, incident_id: str) -> tuple[str, str, dict[str, str | None]]:
     """Verdict and suspects as text, and the files with their reasons."""
     with ctx.database.reading() as session:
         found = incidents.find(session, incident_id)
@@ -84,15 +84,15 @@ def test_what_a_token_brought_counts_no_more_and_again_when_it_is_believed(
     liar, secret = token(ctx, "liar")
     clean = opened(ctx, readers, "1", honest, None)
     attacked = opened(ctx, readers, "2", honest, liar)
-    assert "innocent" in told(ctx, attacked)[1]
-    assert told(ctx, attacked)[:2] != told(ctx, clean)[:2]
+    assert "innocent" in answer_of(ctx, attacked)[1]
+    assert answer_of(ctx, attacked)[:2] != answer_of(ctx, clean)[:2]
 
     done = taint(ctx, liar.key_id or "", "admin")
     answer(ctx, readers)
 
     assert (done.counts["files"], done.counts["facts"], done.num_incidents) == (1, 1, 1)
-    assert told(ctx, attacked)[:2] == told(ctx, clean)[:2]
-    reasons = told(ctx, attacked)[2]
+    assert answer_of(ctx, attacked)[:2] == answer_of(ctx, clean)[:2]
+    reasons = answer_of(ctx, attacked)[2]
     assert reasons["nodes/innocent-0/kernel.log"] == (
         f"set apart: token {liar.key_id} is no longer believed"
     )
@@ -103,12 +103,12 @@ def test_what_a_token_brought_counts_no_more_and_again_when_it_is_believed(
 
     assert taint(ctx, liar.key_id or "", "admin").counts["files"] == 0
     answer(ctx, readers)
-    assert told(ctx, attacked)[:2] == told(ctx, clean)[:2]
+    assert answer_of(ctx, attacked)[:2] == answer_of(ctx, clean)[:2]
 
     assert untaint(ctx, liar.key_id or "", "admin").counts["files"] == 1
     answer(ctx, readers)
-    assert "innocent" in told(ctx, attacked)[1]
-    assert told(ctx, attacked)[2]["nodes/innocent-0/kernel.log"] is None
+    assert "innocent" in answer_of(ctx, attacked)[1]
+    assert answer_of(ctx, attacked)[2]["nodes/innocent-0/kernel.log"] is None
     assert check_token(ctx, secret) is None
 
 
@@ -118,7 +118,7 @@ def test_what_it_brought_before_it_leaked_stays(ctx: Context, readers: Readers) 
     attacked = opened(ctx, readers, "3", honest, liar)
     later = utc_now() + timedelta(hours=1)
     assert taint(ctx, liar.key_id or "", "admin", since=later).num_incidents == 0
-    assert "innocent" in told(ctx, attacked)[1]
+    assert "innocent" in answer_of(ctx, attacked)[1]
     earlier = utc_now() - timedelta(hours=1)
     assert taint(ctx, liar.key_id or "", "admin", since=earlier).num_incidents == 1
 

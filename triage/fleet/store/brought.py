@@ -47,8 +47,8 @@ def checks(
     session: Session, key_id: str, since: datetime | None
 ) -> Iterator[tuple[HealthCheck, list[Entry], list[Entry]]]:
     """(row, its other results, those that the token brought) of checks that it told of."""
-    told = type_coerce(HealthCheck.history, Text).contains(key_id, autoescape=True)
-    for row in session.scalars(select(HealthCheck).where(told).order_by(HealthCheck.id)):
+    naming = type_coerce(HealthCheck.history, Text).contains(key_id, autoescape=True)
+    for row in session.scalars(select(HealthCheck).where(naming).order_by(HealthCheck.id)):
         mine = [entry for entry in row.history if is_of(entry, key_id, since)]
         if mine:
             yield row, [entry for entry in row.history if entry not in mine], mine

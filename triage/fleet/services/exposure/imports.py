@@ -195,7 +195,7 @@ class Keeper:
         self.caller = caller
         self.outside: NotAllowed | None = None
         """Why the first row was left out that the token is not to tell of."""
-        self.told = ExposureWriter(now, caller.key_id)
+        self.writer = ExposureWriter(now, caller.key_id)
         self.batch: list[Row] = []
         self.num_names = 0
         self.clusters: set[str] = set()
@@ -252,5 +252,5 @@ class Keeper:
         if not rows:
             return
         with self.ctx.database.writing() as session:
-            tally = self.told.keep(session, rows, self.latest or self.told.now)
+            tally = self.writer.keep(session, rows, self.latest or self.writer.now)
         self.found.tally = self.found.tally.plus(tally)

@@ -73,8 +73,8 @@ def take_checks(
     """
     caller = target.caller
     target = replace(target, node=target.node or caller.only_node)
-    said = [] if target.node is None else [target.node]
-    cluster = caller.check(target.cluster, nodes=said) or ""
+    names = [] if target.node is None else [target.node]
+    cluster = caller.check(target.cluster, nodes=names) or ""
     try:
         checks = checks_in(
             plain_text(read, encoding, MAX_BYTES), node=target.node, busbw_gbps=target.busbw_gbps
