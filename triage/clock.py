@@ -12,6 +12,8 @@ __all__ = ["follow", "steady_s", "utc_now"]
 
 # Goes on while the machine sleeps, where the system has such a clock.
 STEADY: Final = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+# How well a question over a network tells the time.
+AGREES_S: Final = 0.5
 
 
 class Followed:
@@ -26,8 +28,13 @@ def steady_s() -> float:
 
 
 def follow(there: datetime, at_s: float) -> None:
-    """From now on go by a clock that showed ``there`` at :func:`steady_s` ``at_s``."""
-    Followed.base = (at_s, there)
+    """From now on go by a clock that showed ``there`` at :func:`steady_s` ``at_s``.
+
+    One that agrees with the machine's own is no other clock.
+    """
+    own_s, own = steady_s(), datetime.now(UTC)
+    off_s = (there - own).total_seconds() + own_s - at_s
+    Followed.base = (own_s, own) if abs(off_s) < AGREES_S else (at_s, there)
 
 
 def read() -> datetime:

@@ -116,6 +116,8 @@ class Refusal(TriageError):
     status: ClassVar[int] = 500
     title: ClassVar[str] = "Refused"
     retry_after_s: int | None = None
+    part: str = ""
+    """What of our surroundings does not answer: "the database", "the blob store"."""
 
     def __init__(
         self,
@@ -124,11 +126,13 @@ class Refusal(TriageError):
         hint: str = "",
         places: tuple[Place, ...] = (),
         retry_after_s: int | None = None,
+        part: str = "",
     ) -> None:
         super().__init__(detail)
         self.detail = detail
         self.hint = hint
         self.places = places
+        self.part = part or self.part
         if retry_after_s is not None:
             self.retry_after_s = retry_after_s
 

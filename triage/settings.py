@@ -149,8 +149,11 @@ class Settings(BaseSettings):
     """Seconds for which node standings are reused. Older ones are computed again at the next
     analysis. Raise it if the fleet is large."""
     max_tries: int = Field(3, gt=0)
-    """Workers that may die over one piece of work before it is quarantined. Raise it if machines
-    are often restarted."""
+    """Readers that may be lost over one file before it is quarantined. What our surroundings
+    cause is not counted. Raise it if machines are often restarted."""
+    lost_after_s: float = Field(7200.0, ge=0)
+    """Seconds after which bytes that the blob store does not have are said to be lost, if it has
+    those of others. Until then the file waits. Raise it if the store is restored by hand."""
 
     webhook_allow: Annotated[tuple[str, ...], NoDecode] = ()
     """Hosts and networks that webhooks may reach although they are private or plain http; a comma

@@ -9,7 +9,6 @@ from sqlalchemy import select
 
 from models import Work
 from triage.domain.states import WorkKind, WorkState
-from triage.errors import Unavailable
 from triage.queue.claim import LeaseLost
 from triage.queue.runner import Handler, Runner
 from triage.queue.sweeper import Sweeper
@@ -141,8 +140,8 @@ def test_who_lost_the_lease_writes_nothing(ctx: Context) -> None:
     assert rows(ctx) == {"a": WorkState.RUNNING}, "as the other one has it"
 
 
-@pytest.mark.parametrize("error", [Unavailable("the disk is away"), ValueError("a fault of ours")])
-def test_what_fails_is_tried_again_and_then_given_up(ctx: Context, error: Exception) -> None:
+def test_what_fails_is_tried_again_and_then_given_up(ctx: Context) -> None:
+    error = ValueError("a fault of ours")
     told: list[tuple[str, str]] = []
 
     def run(claim) -> None:
@@ -184,11 +183,12 @@ def test_the_sweeper_quarantines_what_cost_its_workers(ctx: Context, woken: Woke
     sweeper = Sweeper(ctx.database, ctx.settings, given_up, woken, [])
     ask(ctx, "inc_1", kind=ANALYSE)
     woken.take()
-    for number in range(ctx.settings.max_tries):
+    num_lost = 2 * ctx.settings.max_tries
+    for number in range(num_lost):
         with ctx.database.writing() as session:
             long_ago = datetime.now(UTC) - HOUR
             session.execute(Work.__table__.update().values(not_before=long_ago))
             assert table.claim(session, ANALYSE, f"lost:{number}", long_ago, 60)
         sweeper.sweep()
-    assert told == [f"{ctx.settings.max_tries} workers were lost over it"]
-    assert woken.take() == {ANALYSE: ctx.settings.max_tries - 1}
+    assert told == [f"{num_lost} workers were lost over it"]
+    assert woken.take() == {ANALYSE: num_lost - 1}

@@ -96,10 +96,6 @@ def test_files_are_read_once_and_told_apart_by_what_became_of_them(database, uni
         [left] = artifacts.unread(session, [upload_id])[upload_id]
         assert (left.id, left.tries, left.name) == (made["c"], 1, "nodes/n0/a.log")
         assert artifacts.quarantined(session, incident_id) == [("nodes/n0/a.log", "cut off")]
-    with database.writing() as session:
-        assert artifacts.quarantine_upload(session, upload_id, "lost") == 1
-        assert artifacts.quarantine_upload(session, upload_id, "lost") == 0
-        assert artifacts.unread(session, [upload_id]) == {}
 
 
 def test_what_is_read_again_replaces_what_was(database, unique, opened):

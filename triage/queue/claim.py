@@ -11,11 +11,12 @@ import structlog
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
-from triage.errors import TriageError
+from triage.errors import Refusal, TriageError
+from triage.queue.blame import THIS_MACHINE, waited_for
 from triage.store.database.clock import follow_database
 from triage.store.database.engine import Database
 from triage.store.views import WorkView
-from triage.store.work import table
+from triage.store.work import table, waiting
 
 __all__ = ["Claim", "Lease", "LeaseLost"]
 
@@ -35,11 +36,16 @@ class Claim:
         self.owner = owner
         self.rows = rows
         self.finished = False
+        self.postponed: dict[str, Refusal] = {}
 
     @property
     def keys(self) -> list[str]:
         """What the rows are about: ids of uploads, of an incident, of a subscription."""
         return [row.key for row in self.rows]
+
+    def postpone(self, key: str, error: Refusal) -> None:
+        """Let the row of this key wait for our surroundings when the others are finished."""
+        self.postponed[key] = error
 
     @contextmanager
     def finishing(self, again_at: datetime | None = None) -> Iterator[Session]:
@@ -49,8 +55,15 @@ class Claim:
         written when another worker holds a row by now.
         """
         with self.database.writing() as session:
-            if not table.finish_all(session, self.rows, self.owner, utc_now(), again_at=again_at):
+            now, owner = utc_now(), self.owner
+            ended = [row for row in self.rows if row.key not in self.postponed]
+            if not table.finish_all(session, ended, owner, now, again_at=again_at):
                 raise LeaseLost
+            for row in self.rows:
+                error = self.postponed.get(row.key)
+                if error is not None:
+                    part = waited_for(error) or THIS_MACHINE
+                    waiting.put_off(session, [row], owner, now, str(error), part)
             yield session
         self.finished = True
 

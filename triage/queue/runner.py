@@ -1,7 +1,8 @@
 """The runner: claims the next due row, has its handler do it, and writes down how that ended.
 
 A claim counts a try before anything is done. So work that kills its worker is known by the
-number of its tries, and is quarantined when it has cost too many.
+number of its tries, and is given up when it has cost too many. What fails because our
+surroundings are away gives its try back, and waits (:mod:`triage.queue.blame`).
 """
 
 import os
@@ -17,12 +18,13 @@ from sqlalchemy.orm import Session
 from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
+from triage.queue.blame import waited_for
 from triage.queue.claim import Claim, Lease, LeaseLost
 from triage.settings import Settings
 from triage.store.database.engine import Database
 from triage.store.database.ids import new_id
 from triage.store.views import WorkView
-from triage.store.work import table
+from triage.store.work import table, waiting
 
 __all__ = ["GivenUp", "Handler", "Handlers", "Runner", "new_owner"]
 
@@ -30,6 +32,8 @@ log = structlog.get_logger(__name__)
 # Uploads that are read in one go: the rows they cost are written in one go as well.
 TOGETHER: Final = 8
 TOGETHER_BYTES: Final = 32 << 20
+# A thread that found our surroundings away rests for so long: thousands of rows wait as well.
+REST_S: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +75,8 @@ class Runner:
         self.given_up = given_up
         self.owner = owner
         self.stopping = threading.Event()
+        self.lock = threading.Lock()
+        self.unwritten: list[tuple[Sequence[WorkView], Exception]] = []
 
     def run_once(self, kind: WorkKind) -> bool:
         """Do the next due row of this kind; False when there was none.
@@ -79,6 +85,7 @@ class Runner:
         """
         if self.stopping.is_set():
             return False
+        self._write_owed()
         rows = self._claim(kind)
         if not rows:
             return False
@@ -87,8 +94,12 @@ class Runner:
         with structlog.contextvars.bound_contextvars(**about):
             with Lease(claim, self.settings.lease_s):
                 error = self._attempt(claim)
-            for row in rows if error is not None else ():
-                self._failed(row, error or "")
+            if error is not None:
+                self._failed(rows, error)
+            elif claim.finished:
+                self._release_waiting(claim)
+        if waited_for(error) is not None:
+            self.stopping.wait(REST_S)
         return True
 
     def release_all(self) -> int:
@@ -112,7 +123,7 @@ class Runner:
             )
             return [first, *beside]
 
-    def _attempt(self, claim: Claim) -> str | None:
+    def _attempt(self, claim: Claim) -> Exception | None:
         """Do it; why not, if not."""
         try:
             self.handlers[claim.rows[0].kind].run(claim)
@@ -120,21 +131,50 @@ class Runner:
                 claim.finish()
         except LeaseLost:
             log.warning("the lease had run out, and another worker may have the work")
-        except TriageError as error:
-            log.warning("work failed", why=str(error))
-            return str(error)
         except Exception as error:  # the edge: the item fails, the worker goes on
-            log.exception("work failed")
-            return f"{type(error).__name__}: {error}"
+            if waited_for(error) is not None or isinstance(error, TriageError):
+                log.warning("work failed", why=words_of(error), waits_for=waited_for(error))
+            else:
+                log.exception("work failed")
+            return error
         return None
 
-    def _failed(self, row: WorkView, error: str) -> None:
-        """Have it tried again later, or give it up."""
+    def _failed(self, rows: Sequence[WorkView], error: Exception) -> None:
+        """Have them wait for our surroundings, tried again later, or given up."""
+        part, why = waited_for(error), words_of(error)
+        now, tries = utc_now(), self.settings.max_tries
         try:
-            with self.database.writing() as session:
-                tries = self.settings.max_tries
-                if table.fail(session, row, self.owner, utc_now(), error, tries):
-                    self.given_up[row.kind](session, row.key, error)
+            if part is not None:
+                with self.database.writing() as session:
+                    waiting.put_off(session, rows, self.owner, now, why, part)
+                return
+            for row in rows:
+                with self.database.writing() as session:
+                    if table.fail(session, row, self.owner, now, why, tries):
+                        self.given_up[row.kind](session, row.key, why)
         except TriageError as again:
-            # Its lease runs out, and the sweeper takes it up.
-            log.warning("the failure could not be written", why=str(again))
+            log.warning("the failure could not be written yet", why=str(again))
+            with self.lock:
+                self.unwritten.append((rows, error))
+
+    def _write_owed(self) -> None:
+        """Failures that the database was not there for: no try may be left counted by them."""
+        with self.lock:
+            owed, self.unwritten = self.unwritten, []
+        for rows, error in owed:
+            self._failed(rows, error)
+
+    def _release_waiting(self, claim: Claim) -> None:
+        """What one of these rows waited for is back: it is back for all others, too."""
+        done = {row.waiting_for for row in claim.rows if row.key not in claim.postponed}
+        for part in sorted(one for one in done if one is not None):
+            log.info("our surroundings are back", part=part)
+            try:
+                with self.database.writing() as session:
+                    waiting.release(session, part, utc_now())
+            except TriageError as error:
+                log.warning("what waits comes a little later", why=str(error))
+
+
+def words_of(error: Exception) -> str:
+    return str(error) if isinstance(error, TriageError) else f"{type(error).__name__}: {error}"

@@ -5,7 +5,14 @@ from typing import Final
 
 from triage.errors import TriageError
 
-__all__ = ["OUT_OF_MEMORY", "TRIED_TOO_MUCH", "ReaderDied", "ReaderFailed", "ReaderTooSlow"]
+__all__ = [
+    "OUT_OF_MEMORY",
+    "TRIED_TOO_MUCH",
+    "ReaderDied",
+    "ReaderFailed",
+    "ReaderNotStarted",
+    "ReaderTooSlow",
+]
 
 # The exit status of a reader to which the system gave no more memory.
 OUT_OF_MEMORY: Final = 86
@@ -29,6 +36,10 @@ class ReaderDied(TriageError):
             f"the reader {how_it_ended(code, memory_bytes)} after {seconds:.1f} s"
             f" (peak memory {peak_mib:,.0f} MiB)"
         )
+
+
+class ReaderNotStarted(TriageError):
+    """The child ended, or was not ready in time, before it was given anything: no file's fault."""
 
 
 class ReaderTooSlow(TriageError):

@@ -27,7 +27,7 @@ from triage.domain.report import Refused
 from triage.domain.standing import NO_STANDINGS, Prior
 from triage.domain.states import ArtifactState
 from triage.report import DatedRow
-from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderTooSlow
+from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted, ReaderTooSlow
 from triage.sandbox.process import STOP_S, ReaderProcess
 from triage.sandbox.protocol import Closed, TooLate
 
@@ -230,7 +230,7 @@ class Sandbox:
             child.wait_ready(time.monotonic() + START_S)
         except (Closed, TooLate) as error:
             self.child = None
-            raise self.death(child, child.age_s) from error
+            raise ReaderNotStarted(f"no reader: {self.death(child, child.age_s)}") from error
         if child.missing:
             warn_of(child.missing)
         return child

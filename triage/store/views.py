@@ -221,4 +221,7 @@ class WorkView:
     not_before: datetime
     lease_until: datetime | None
     last_error: str | None
+    waits: int
+    waiting_since: datetime | None
+    waiting_for: str | None
     created_at: datetime

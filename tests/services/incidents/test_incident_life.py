@@ -303,11 +303,11 @@ def test_the_sweeper_wakes_for_what_is_due(ctx: Context, readers: Readers) -> No
     assert sweeper_of(ctx).sweep() == 0
 
 
-def test_a_lost_worker_gives_its_work_back_three_times(
+def test_a_lost_worker_gives_its_work_back_six_times(
     ctx: Context, readers: Readers, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken = upload(ctx, DUMPS)
-    for number in range(3):
+    for number in range(6):
         now = datetime.now(UTC) + timedelta(hours=number)
         with ctx.database.writing() as session:
             claimed = work.claim(session, WorkKind.PARSE, f"lost:{number}", now, 60)
@@ -315,16 +315,20 @@ def test_a_lost_worker_gives_its_work_back_three_times(
             assert claimed.tries == number + 1
         with ctx.database.writing() as session:
             gone = overdue.lost(session, now + timedelta(minutes=2), 3)
-            assert len(gone) == (number == 2)
+            assert len(gone) == (number == 5)
             assert work.claim(session, WorkKind.ANALYSE, "x", now - timedelta(days=1), 60) is None
 
     with ctx.database.writing() as session:
-        parse_given_up(session, gone[0].key, "3 workers were lost over it")
+        parse_given_up(session, gone[0].key, "6 workers were lost over it")
     settle(ctx, readers, monkeypatch)
     found = find(ctx, taken.incident_id)
-    assert found.state is IncidentState.READY
+    assert found.state is IncidentState.FAILED, "our failure, and no file's"
+    assert "`triage retry`" in (found.reason or "")
     assert len(found.coverage["unreadable"]) == len(DUMPS)
     assert "workers were lost" in found.coverage["unreadable"][0]["why"]
+    with ctx.database.reading() as session:
+        files = artifacts.of_incident(session, found.id)
+    assert {file.state for file in files} == {ArtifactState.STORED}
 
 
 class BreaksOver:

@@ -5,7 +5,7 @@ final when it settles, revised when something comes late.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Final, NamedTuple
@@ -152,7 +152,8 @@ def answer(
     with ctx.database.reading() as session:
         conflicts = conflict_notes(session, st.id)
         num_erased = erasing.num_erased(session, st.id)
-        refused = [Refused(name, why) for name, why in artifacts.quarantined(session, st.id)]
+        unread = [*artifacts.quarantined(session, st.id), *artifacts.given_up(session, st.id)]
+        refused = [Refused(name, why) for name, why in unread]
         analysis = readers.analyse(
             evidence.extracts_of(session, st.id),
             KnownOfJob(
@@ -207,9 +208,20 @@ def settle(
     if made is not None:
         evidence.redate(session, st.id, made.analysis.dated)
     first = settling.settle(session, st.id, now)
+    given_up = artifacts.given_up(session, st.id)
+    if given_up:
+        settling.failed(session, st.id, failure_of(given_up), now)
     if first or changed:
         event = Event.READY if first else Event.REVISED
+        event = Event.FAILED if given_up else event
         tell(session, settings, st.id, event, now, newest.answer)
+
+
+def failure_of(given_up: Sequence[tuple[str, str]]) -> str:
+    """Why an incident counts as failed that was answered without some of its files."""
+    name, why = given_up[0]
+    others = f", and {len(given_up) - 1} more" if len(given_up) > 1 else ""
+    return f"{name}: {why}{others}; `triage retry` reads again"
 
 
 class Newest(NamedTuple):

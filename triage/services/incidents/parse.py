@@ -2,13 +2,16 @@
 
 A child process reads them, which can be killed. Where it dies over several uploads, each is
 read alone, and then each file; a file that has cost as many readers as are allowed is
-quarantined, and the others go on.
+quarantined, and the others go on. An upload whose stored bytes are not there, or not those that
+were stored, waits for the blob store; only what stays so for hours, in a store that gives the
+others, is said to be lost.
 """
 
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import structlog
 from sqlalchemy.orm import Session
@@ -17,13 +20,15 @@ from triage.clock import utc_now
 from triage.domain.exact_json import from_exact_json
 from triage.domain.file_kind import file_kind
 from triage.domain.states import ArtifactState, WorkKind
-from triage.errors import ArtifactError, NotFound
+from triage.errors import ArtifactError, NotFound, Unavailable
+from triage.queue.blame import waited_for
 from triage.queue.claim import Claim
 from triage.sandbox.pool import FileToRead, ReaderDied, ReaderFailed, ReaderTooSlow
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.uploads.pack import write_plain
 from triage.store import jobs
+from triage.store.blobs.interface import BLOB_STORE
 from triage.store.incidents import settling
 from triage.store.incidents.facts import facts_json
 from triage.store.uploads import artifacts, evidence
@@ -34,6 +39,8 @@ from triage.store.work import table as work
 __all__ = ["parse", "parse_given_up"]
 
 log = structlog.get_logger(__name__)
+# Of other uploads, so many blobs are asked for before the store is believed to have lost one.
+OTHERS: Final = 5
 
 
 class Plain(NamedTuple):
@@ -46,43 +53,80 @@ class Plain(NamedTuple):
 def parse(ctx: Context, readers: Readers, claim: Claim) -> None:
     """Read what is not read yet of these uploads."""
     with ctx.database.reading() as session:
-        uploads: dict[str, list[list[ArtifactView]]] = {}
-        for files in artifacts.unread(session, claim.keys).values():
-            uploads.setdefault(files[0].incident_id, []).append(files)
+        uploads: dict[str, dict[str, list[ArtifactView]]] = {}
+        for upload_id, files in artifacts.unread(session, claim.keys).items():
+            uploads.setdefault(files[0].incident_id, {})[upload_id] = files
         facts = {one: facts_json(session, one) for one in uploads}
     if not uploads:
         return
-    readings = {one: read_all(ctx, readers, uploads[one], facts[one]) for one in uploads}
+    readings = {one: read_all(ctx, readers, claim, uploads[one], facts[one]) for one in uploads}
     with claim.finishing() as session:
         # Incidents are locked in one order everywhere, which avoids deadlocks.
-        for incident_id in sorted(readings):
+        for incident_id in sorted(one for one in readings if readings[one]):
             keep(session, incident_id, readings[incident_id])
 
 
-def parse_given_up(session: Session, upload_id: str, reason: str) -> None:
-    """No worker got through this upload: its files are set apart, the incident goes on."""
+def parse_given_up(session: Session, upload_id: str, _reason: str) -> None:
+    """We failed over this upload, and its files are not to blame: they stay unread, and the
+    incident is answered without them as a failure of ours.
+    """
     now = utc_now()
     upload = artifacts.upload_of(session, upload_id)
-    if upload is not None and artifacts.quarantine_upload(session, upload_id, reason):
+    if upload is not None:
         settling.changed(session, upload[0], now)
         work.enqueue(session, WorkKind.ANALYSE, upload[0], now)
 
 
 def read_all(
-    ctx: Context, readers: Readers, uploads: Sequence[Sequence[ArtifactView]], facts: bytes
+    ctx: Context,
+    readers: Readers,
+    claim: Claim,
+    uploads: Mapping[str, Sequence[ArtifactView]],
+    facts: bytes,
 ) -> list[Reading]:
-    """What became of each file of these uploads."""
+    """What became of each file of these uploads, but for those that wait for the blob store."""
     found: list[Reading] = []
+    since = {row.key: row.waiting_since for row in claim.rows}
     with tempfile.TemporaryDirectory(prefix="triage-parse-") as folder:
         groups = []
-        for number, files in enumerate(uploads):
+        for number, (upload_id, files) in enumerate(uploads.items()):
             try:
                 groups.append(unpacked(ctx, files, Path(folder), f"{number}-"))
-            except ArtifactError as error:
-                found += [gone(file, f"its stored bytes are damaged: {error}") for file in files]
-            except NotFound as error:
-                found += [gone(file, error.detail) for file in files]
+            except (ArtifactError, NotFound) as error:
+                why = not_given(error)
+                if files[0].blob_key is None or stays_lost(ctx, upload_id, since[upload_id]):
+                    found += [gone(file, why) for file in files]
+                else:
+                    claim.postpone(upload_id, Unavailable(why, part=BLOB_STORE))
+        if claim.rows[0].tries > 1:
+            # A worker was lost over it, or a mistake of ours was met: not over all of its files.
+            alone = [one for group in groups for one in group]
+            return found + [read_alone(ctx, readers, one, facts) for one in alone]
         return found + read_groups(ctx, readers, groups, facts)
+
+
+def not_given(error: ArtifactError | NotFound) -> str:
+    if isinstance(error, NotFound):
+        return error.detail
+    return f"its stored bytes are damaged: {error}"
+
+
+def stays_lost(ctx: Context, upload_id: str, since: datetime | None) -> bool:
+    """Whether bytes have been missing for so long, in a store that has those of others, that
+    nobody will bring them back. Raises :class:`Unavailable`.
+    """
+    if since is None or utc_now() < since + timedelta(seconds=ctx.settings.lost_after_s):
+        return False
+    with ctx.database.reading() as session:
+        others = artifacts.other_blobs(session, upload_id, OTHERS)
+    return any(is_there(ctx, key) for key in others)
+
+
+def is_there(ctx: Context, blob_key: str) -> bool:
+    try:
+        return bool(ctx.blobs.read(blob_key, 0, 1))
+    except NotFound:
+        return False
 
 
 def unpacked(ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: str) -> list[Plain]:
@@ -96,7 +140,7 @@ def unpacked(ctx: Context, files: Sequence[ArtifactView], folder: Path, prefix: 
     try:
         paths = write_plain(ctx.blobs, blob_key, files, folder, prefix)
     except NotFound as error:
-        raise NotFound("its bytes are not in the blob store any more") from error
+        raise NotFound("its bytes are not in the blob store") from error
     return [Plain(file, path) for file, path in zip(files, paths, strict=True)]
 
 
@@ -111,6 +155,8 @@ def read_groups(
     try:
         return read_together(readers, together, facts, deadline_s)
     except (ReaderDied, ReaderFailed, ReaderTooSlow) as error:
+        if waited_for(error) is not None:
+            raise
         log.warning("reader lost", uploads=len(groups), files=len(together), why=str(error))
     if len(groups) > 1:
         return [one for group in groups for one in read_groups(ctx, readers, [group], facts)]
@@ -143,6 +189,8 @@ def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Re
         try:
             return read_together(readers, [plain], facts, ctx.settings.parse_deadline_s)[0]
         except ReaderFailed as error:
+            if waited_for(error) is not None:
+                raise
             return gone(file, f"the reader failed over it: {error}")
         except (ReaderDied, ReaderTooSlow) as error:
             why = str(error)

@@ -37,7 +37,7 @@ class Packer:
     """Compression contexts, to be used for one frame after the other."""
 
     def __init__(self) -> None:
-        self.compressor = zstandard.ZstdCompressor(level=LEVEL)
+        self.compressor = zstandard.ZstdCompressor(level=LEVEL, write_checksum=True)
 
 
 class FrameWriter:

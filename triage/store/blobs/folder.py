@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 from triage.errors import NotFound, Refusal, StorageFull, Unavailable
-from triage.store.blobs.interface import Section, checked_key
+from triage.store.blobs.interface import BLOB_STORE, Section, checked_key
 
 __all__ = [
     "FOLDER_MODE",
@@ -45,10 +45,14 @@ def storage_errors() -> Iterator[None]:
 def answer_to(error: OSError) -> Refusal:
     if error.errno in FULL:
         return StorageFull(
-            f"no room for the upload: {error.strerror}", hint="free or add disk space, then retry"
+            f"no room for the upload: {error.strerror}",
+            hint="free or add disk space, then retry",
+            part=BLOB_STORE,
         )
     return Unavailable(
-        f"the blob store does not take it: {error.strerror}", hint="look at the disk's state"
+        f"the blob store does not take it: {error.strerror}",
+        hint="look at the disk's state",
+        part=BLOB_STORE,
     )
 
 
@@ -69,6 +73,7 @@ def keep_free(folder: Path, min_free_bytes: int | None) -> None:
         raise StorageFull(
             f"{free:,} bytes are left on the disk; {least:,} stay free",
             hint="free or add disk space, then retry",
+            part=BLOB_STORE,
         )
 
 

@@ -10,8 +10,10 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, Protocol
 
-__all__ = ["BlobWriter", "Blobs", "Section", "checked_key"]
+__all__ = ["BLOB_STORE", "BlobWriter", "Blobs", "Section", "checked_key"]
 
+# How errors and warnings call it.
+BLOB_STORE: Final = "the blob store"
 KEY: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,127}")
 # Of one request to an object store: some packs fit into one.
 PIECE: Final = 4 << 20

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 from triage.errors import NotFound, Refusal, Unavailable, UsageError
 from triage.store.blobs.folder import FOLDER_MODE, TempFile, free_of, storage_errors, sweep_folder
-from triage.store.blobs.interface import Section, checked_key
+from triage.store.blobs.interface import BLOB_STORE, Section, checked_key
 
 __all__ = ["ObjectBlobs"]
 
@@ -51,6 +51,7 @@ def store_errors() -> Iterator[None]:
         raise Unavailable(
             f"the object store does not answer as it should: {cause}",
             hint="look at TRIAGE_BLOB_URL, its endpoint and its keys",
+            part=BLOB_STORE,
         ) from error
 
 

@@ -32,6 +32,7 @@ class Trouble(NamedTuple):
     """None: what is usual for the refusal."""
 
 
+DATABASE: Final = "the database"
 # Until somebody has done something about it.
 LATER_S: Final = 30
 
@@ -143,7 +144,9 @@ def refusal_of(error: Exception) -> Refusal | None:
     found = trouble_of(error)
     if found is None:
         return None
-    return found.refusal(found.detail, hint=found.hint, retry_after_s=found.retry_after_s)
+    return found.refusal(
+        found.detail, hint=found.hint, retry_after_s=found.retry_after_s, part=DATABASE
+    )
 
 
 def trouble_of(error: Exception) -> Trouble | None:

@@ -17,8 +17,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session, undefer
 
-from models import Artifact, Cluster, Incident, Job, Resolution, Suspect
-from triage.domain.states import ArtifactState, IncidentState, WorkKind
+from models import Artifact, Cluster, Incident, Job, Resolution, Suspect, Work
+from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store import jobs
 from triage.store.database.ids import new_id
 from triage.store.database.row_locks import lock_rows
@@ -252,15 +252,19 @@ def rouse(session: Session, found: Incident, quiet_s: float, now: datetime) -> N
 
 
 def stored(session: Session, incident_id: str) -> int:
-    """How many files are in and not read yet."""
-    return (
-        session.scalar(
-            select(func.count())
-            .select_from(Artifact)
-            .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
-        )
-        or 0
+    """How many files are in and not read yet; those that we gave up do not count."""
+    query = (
+        select(func.count())
+        .select_from(Artifact)
+        .where(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
     )
+    number = session.scalar(query) or 0
+    if not number:
+        return 0
+    given_up = select(Work.key).where(
+        Work.kind == WorkKind.PARSE, Work.state == WorkState.QUARANTINED
+    )
+    return number - (session.scalar(query.where(Artifact.upload_id.in_(given_up))) or 0)
 
 
 def opened(job_fk: int, key: str, now: datetime) -> Incident:

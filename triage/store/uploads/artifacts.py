@@ -20,8 +20,8 @@ from sqlalchemy import (
 )
 from sqlalchemy.orm import Session
 
-from models import Artifact, Digest, Upload
-from triage.domain.states import ArtifactState
+from models import Artifact, Digest, Upload, Work
+from triage.domain.states import ArtifactState, WorkKind, WorkState
 from triage.store.database.ids import new_id
 from triage.store.database.upsert import insert_missing
 from triage.store.views import ArtifactView, name_in_reports
@@ -30,12 +30,13 @@ __all__ = [
     "add_upload",
     "by_identity",
     "by_name",
+    "given_up",
     "known_identities",
     "name_hash",
     "num_in_states",
     "of_incident",
     "of_upload",
-    "quarantine_upload",
+    "other_blobs",
     "set_states",
     "taken_names",
     "unread",
@@ -236,17 +237,24 @@ def set_states(
     return unread
 
 
-def quarantine_upload(session: Session, upload_id: str, reason: str) -> int:
-    """Set apart what could not be read of an upload; how many files."""
-    rows = session.scalars(
-        select(Artifact).where(
-            Artifact.upload_id == upload_id, Artifact.state == ArtifactState.STORED
-        )
-    ).all()
-    for row in rows:
-        row.state = ArtifactState.QUARANTINED
-        row.reason = reason
-    return len(rows)
+def other_blobs(session: Session, upload_id: str, most: int) -> list[str]:
+    """Keys of blobs of other uploads, the newest first."""
+    found = session.scalars(
+        select(Upload.blob_key)
+        .where(Upload.id != upload_id, Upload.blob_key.is_not(None))
+        .order_by(Upload.created_at.desc())
+        .limit(most)
+    )
+    return [key for key in found if key is not None]
+
+
+def given_up(session: Session, incident_id: str) -> list[tuple[str, str]]:
+    """(name in reports, reason) of the files that we failed to read by a mistake of ours."""
+    query = views(Artifact.incident_id == incident_id, Artifact.state == ArtifactState.STORED)
+    query = query.join(Work, Work.key == Upload.id).add_columns(Work.last_error)
+    query = query.where(Work.kind == WorkKind.PARSE, Work.state == WorkState.QUARANTINED)
+    rows = session.execute(query.order_by(Artifact.filename, Artifact.id))
+    return [(view(row[:-1]).name, f"triage failed over it: {row[-1]}") for row in rows]
 
 
 def quarantined(session: Session, incident_id: str) -> list[tuple[str, str]]:

@@ -15,6 +15,7 @@ from triage.store.work.table import hold_incidents, put_back, view
 __all__ = ["any_due", "any_lost", "due", "lost"]
 
 WORKS: Final = cast("Table", Work.__table__)
+LOST_FACTOR: Final = 2
 DUE: Final = (
     select(WORKS.c.kind)
     .where(
@@ -28,7 +29,11 @@ DUE: Final = (
 
 
 def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
-    """Rows whose worker was not heard of in time wait again; those that are quarantined now."""
+    """Rows whose worker was not heard of in time wait again; those that are given up now.
+
+    Twice as many workers may be lost over one as tries may fail: of an upload that has cost one,
+    each file is read alone from then on, and the one that ends its readers is found.
+    """
     expired = (Work.state == WorkState.RUNNING, Work.lease_until <= now)
     analysed = select(Work.key).where(*expired, Work.kind == WorkKind.ANALYSE)
     hold_incidents(session, session.scalars(analysed).all())
@@ -43,7 +48,7 @@ def lost(session: Session, now: datetime, max_tries: int) -> list[WorkView]:
         row.owner = row.lease_until = None
         row.updated_at = now
         tries = row.tries
-        if put_back(row, now, max_tries):
+        if put_back(row, now, LOST_FACTOR * max_tries):
             row.last_error = f"{tries} workers were lost over it"
             quarantined.append(view(row))
     return quarantined

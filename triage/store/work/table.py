@@ -36,6 +36,7 @@ __all__ = [
     "finish",
     "finish_all",
     "hold_incidents",
+    "mine",
     "put_back",
     "release",
     "renew",
@@ -105,7 +106,7 @@ def insert_or_reopen(
         row = lock_rows(session, found).one()  # somebody else was quicker
     if row.state in (WorkState.DONE, WorkState.QUARANTINED):
         row.state = WorkState.WAITING
-        row.tries = 0
+        row.tries = row.waits = 0
         row.not_before = at
         row.turn = FIRST
     else:
@@ -219,8 +220,9 @@ def finish_all(
         row.state = WorkState.WAITING if waits else WorkState.DONE
         if waits and row.not_before <= now:
             wake_after_commit(session, WorkKind(row.kind))
-        row.tries = 0
+        row.tries = row.waits = 0
         row.owner = row.lease_until = row.last_error = None
+        row.waiting_since = row.waiting_for = None
         row.updated_at = now
     return True
 
@@ -234,7 +236,7 @@ def fail(
         return False
     row = rows[0]
     row.last_error = error[:2000]
-    row.owner = row.lease_until = None
+    row.owner = row.lease_until = row.waiting_since = row.waiting_for = None
     row.updated_at = now
     wait_s = min(MOST_BACKOFF_S, BACKOFF_S ** min(row.tries, 16))
     return put_back(row, now + timedelta(seconds=wait_s), max_tries)

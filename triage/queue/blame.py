@@ -1,0 +1,38 @@
+"""Whose fault an error is: that of our surroundings, which is waited for, or another's.
+
+The database, the blob store, a folder of ours, memory and processes of this machine are what we
+stand on. While one is away nothing that was taken in is at fault: its work waits as long as it
+has to, and no try is counted. All other errors count: a reader that was lost may be lost to its
+file, and what nobody thought of is a mistake of ours.
+"""
+
+import errno
+from typing import Final
+
+from triage.errors import StorageFull, Unavailable
+from triage.sandbox.errors import ReaderFailed, ReaderNotStarted
+
+__all__ = ["THIS_MACHINE", "waited_for"]
+
+THIS_MACHINE: Final = "this machine"
+TEMPORARY: Final = "the temporary folder"
+# What a reader says of a file that it was given and cannot open or read.
+OF_FOLDERS: Final = frozenset(
+    {"OSError", "FileNotFoundError", "PermissionError", "IsADirectoryError", "NotADirectoryError"}
+)
+FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+
+
+def waited_for(error: BaseException | None) -> str | None:
+    """What of our surroundings is not there; None where the error is not theirs."""
+    if isinstance(error, Unavailable | StorageFull):
+        return error.part or THIS_MACHINE
+    if isinstance(error, ReaderNotStarted):
+        return THIS_MACHINE
+    if isinstance(error, ReaderFailed) and error.error in OF_FOLDERS:
+        return TEMPORARY
+    if isinstance(error, OSError):
+        return TEMPORARY if error.errno in FULL else THIS_MACHINE
+    if isinstance(error, MemoryError):
+        return THIS_MACHINE
+    return None
