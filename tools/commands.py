@@ -7,6 +7,7 @@ from typing import NoReturn
 
 from tools import checks, demo
 from tools.environment import ROOT, VENV, NextStep, ensure, environ, say, tool
+from tools.release import SIGNERS, release
 
 __all__ = ["main"]
 
@@ -20,6 +21,8 @@ usage: python3 run.py COMMAND
   lint                  format, lint and import contracts
   types                 mypy --strict
   fix                   mend what ruff can mend, and format
+  release [--rehearse] [--sign gpg|minisign|cosign]
+                        packages, bill of materials and check sums of this commit
   help                  this text
   clean                 remove .venv and var
 
@@ -65,6 +68,9 @@ def dispatch(arguments: list[str]) -> int:
         case ["fix"]:
             ensure("dev")
             return checks.run(checks.FIX)
+        case ["release", *options] if (asked := release_options(options)) is not None:
+            release(sign=asked[0], rehearse=asked[1])
+            return 0
         case ["triage", *rest]:
             ensure("server")
             return become_triage(rest)
@@ -73,6 +79,18 @@ def dispatch(arguments: list[str]) -> int:
         case _:
             print(USAGE, end="", file=sys.stderr)
             return 2
+
+
+def release_options(options: list[str]) -> tuple[str | None, bool] | None:
+    """(who signs, whether it is a rehearsal); None for options that there are not."""
+    rest = [one for one in options if one != "--rehearse"]
+    match rest:
+        case []:
+            return None, "--rehearse" in options
+        case ["--sign", signer] if signer in SIGNERS:
+            return signer, "--rehearse" in options
+        case _:
+            return None
 
 
 def become_triage(arguments: list[str]) -> NoReturn:
