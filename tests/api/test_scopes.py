@@ -61,6 +61,7 @@ ROUTED = {
     ("POST", "/v1/subscriptions"): 400,
     ("POST", "/v1/subscriptions/{id}/rotate"): 400,
     ("GET", "/v1/subscriptions"): 200,
+    ("GET", "/v1/audit"): 200,
     ("GET", "/healthz"): 200,
     ("GET", "/readyz"): 200,
     ("GET", "/metrics"): 200,
@@ -91,7 +92,7 @@ def test_every_route_with_every_scope(
 
 def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, Any]]]) -> None:
     scopes = {(method, path): operation.get("x-scope") for method, path, operation in routes}
-    assert len(scopes) == 40
+    assert len(scopes) == 41
     assert {path for (_, path), scope in scopes.items() if scope is None} == {
         "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
@@ -102,6 +103,7 @@ def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, An
         "/v1/jobs/{job_id}/artifacts", "/v1/jobs/{job_id}/bundle",
     }  # fmt: skip
     assert {path for (_, path), scope in scopes.items() if scope == "admin"} == {
+        "/v1/audit",
         "/v1/subscriptions", "/v1/subscriptions/{id}", "/v1/subscriptions/{id}/deliveries",
         "/v1/subscriptions/{id}/rotate", "/v1/deliveries/{id}/resend",
         "/v1/artifacts/{id}", "/v1/incidents/{id}",

@@ -61,7 +61,7 @@ def test_an_unknown_shell_is_refused(capsys):
 
 COMPLETED = [
     ("triage in", {"incidents"}),
-    ("triage token ", {"create", "list", "revoke"}),
+    ("triage token ", {"create", "list", "revoke", "show", "taint"}),
     ("triage token create --sc", {"--scope"}),
     ("triage analyze --format ", {"text", "json", "html"}),
     ("triage analyze --to", {"--top"}),

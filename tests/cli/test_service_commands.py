@@ -264,7 +264,7 @@ def test_the_doctor_looks_at_everything_and_says_the_next_step(run: Run, tmp_pat
     assert (status, found["healthy"]) == (0, True)
     assert set(by_thing) == {
         "database", "migrations", "blobs", "broker", "store", "workers", "waiting", "clock",
-        "receivers", "readers", "disk",
+        "receivers", "tokens", "readers", "disk",
     }  # fmt: skip
     assert by_thing["broker"]["health"] == "warn"
     assert by_thing["broker"]["step"] == "start `triage serve`"

@@ -350,7 +350,7 @@ def test_acts_are_listed_newest_first(database, unique):
     with database.writing() as session:
         for k in range(3):
             audit.note(session, "me", f"act {k}", unique, NOW + timedelta(days=99), {"k": k})
-        assert [one[2] for one in audit.listing(session, 2)] == ["act 2", "act 1"]
+        assert [one.action for one in audit.listing(session, 2)] == ["act 2", "act 1"]
 
 
 # What a person says, asks for, or has erased is not of every incident.

@@ -69,6 +69,8 @@ def admit_caller(request: Request, caller: Caller) -> None:
     """Note whose request it is, for what it brings and for the record of who did what."""
     request.scope["triage.caller"] = caller
     request.scope["triage.key_id"] = caller.key_id
+    if caller.key_id is not None and caller is not EVERYBODY:
+        state_of(request).last_use.note(caller.key_id)
 
 
 def caller_of(request: Request) -> Caller:

@@ -22,6 +22,7 @@ from triage.api.answers.refusals import MethodNotAllowed
 from triage.api.description import docs_page
 from triage.api.description.openapi import described
 from triage.api.description.shapes import Source
+from triage.api.last_use import LastUse
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.linger import Linger
 from triage.api.limits.token_lookup import TokenLookup
@@ -107,6 +108,7 @@ def build_app(ctx: Context, parts: Parts, *, open_access: bool = False) -> FastA
         metrics=metrics,
         pace=RateLimiter(ctx.settings.requests_per_minute),
         token_lookup=TokenLookup(ctx),
+        last_use=LastUse(ctx),
         gate=gate_of(ctx),
         watch=Watch(settled),
         readiness=Readiness(ctx),

@@ -18,6 +18,7 @@ from triage.errors import TriageError
 from triage.queue.wakeups import CeleryWakeups
 from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, owner_of
+from triage.services.tokens import ending_tokens
 from triage.store.database.migrate import current_revision, head_revision
 from triage.store.work.counts import counts
 
@@ -60,6 +61,7 @@ class Readiness:
                     ("blobs", self.blobs, True),
                     ("broker", self.broker, False),
                     ("worker", self.worker, False),
+                    ("tokens", self.tokens, False),
                 )
                 self.kept = tuple(
                     await asyncio.gather(
@@ -112,4 +114,11 @@ class Readiness:
             oldest_s = float(counts(session, utc_now())["oldest_due_s"])
         if oldest_s > NOBODY_WORKS_S:
             return "warn", f"work has been waiting for {oldest_s:.0f} s: is a worker running?"
+        return "ok", ""
+
+    def tokens(self) -> tuple[str, str]:
+        """Whether none ends soon; which ones it is, only their owner is told."""
+        ending = len(ending_tokens(self.ctx))
+        if ending:
+            return "warn", f"{ending:,} will have ended within 14 days: `triage token list` names them"
         return "ok", ""

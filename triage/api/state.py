@@ -5,6 +5,7 @@ from typing import cast
 
 from starlette.requests import Request
 
+from triage.api.last_use import LastUse
 from triage.api.limits.admission_gate import AdmissionGate
 from triage.api.limits.token_lookup import TokenLookup
 from triage.api.metrics import Metrics
@@ -25,6 +26,7 @@ class ApiState:
     metrics: Metrics
     pace: RateLimiter
     token_lookup: TokenLookup
+    last_use: LastUse
     gate: AdmissionGate
     watch: Watch
     readiness: Readiness

@@ -13,6 +13,7 @@ import typer
 
 from triage.cli import (
     analyze,
+    audit,
     collect,
     completion,
     delete,
@@ -95,6 +96,7 @@ app.command(help=worker.WORKER_HELP)(worker.worker)
 app.command(help=worker.SCHEDULER_HELP)(worker.scheduler)
 app.command(help=migrate.HELP)(migrate.migrate)
 app.add_typer(token.app, name="token", help=token.HELP)
+app.command(help=audit.HELP)(audit.audit)
 app.command(help=prune.HELP)(prune.prune)
 app.add_typer(delete.app, name="delete", help=delete.HELP, short_help="Erase for good.")
 app.add_typer(store.app, name="store", help=store.HELP, short_help="Whose the blob store is.")

@@ -7,6 +7,7 @@ from fastapi import FastAPI
 
 from triage.api.app import Parts, build_app
 from triage.api.routers import (
+    acts,
     erasing,
     hooks,
     incident_lists,
@@ -38,6 +39,7 @@ from triage.web import mount
 __all__ = ["create_app"]
 
 ROUTES: Final = (
+    acts.routes,
     hooks.routes, job_ended.routes, uploads.routes, incidents.routes, incident_lists.routes,
     resolution.routes, erasing.routes, nodes.routes, subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading,

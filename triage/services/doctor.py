@@ -16,10 +16,12 @@ from triage.clock import utc_now
 from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.queue.wakeups import waiting_messages
+from triage.render.words.clean import one_line
 from triage.sandbox.confinement.probe import not_confined
 from triage.services.context import Context, open_context
 from triage.services.retention.ownership import ADOPT, owner_of
 from triage.services.retention.sweep import FEW
+from triage.services.tokens import ending_tokens
 from triage.settings import Settings
 from triage.store.database.clock import clock_doubt, database_time
 from triage.store.database.migrate import current_revision, head_revision, known_revisions
@@ -91,7 +93,13 @@ def examine(settings: Settings) -> list[Finding]:
         for name, check in (("blobs", blobs), ("broker", broker)):
             found += asked(name, check, ctx)
         if answers:
-            rows = (("store", store), ("work", work), ("clock", clock), ("receivers", receivers))
+            rows = (
+                ("store", store),
+                ("work", work),
+                ("clock", clock),
+                ("receivers", receivers),
+                ("tokens", tokens),
+            )
             for name, check in rows:
                 found += asked(name, check, ctx)
         return [*found, *readers(), *disk(settings)]
@@ -233,6 +241,17 @@ def clock(ctx: Context) -> Iterator[Finding]:
         return
     # Leases and ages go by the database's time; what lies in files has this machine's.
     yield Finding("clock", Health.WARN, words, "set the clock by NTP")
+
+
+def tokens(ctx: Context) -> Iterator[Finding]:
+    """Those that end soon, after which their senders are refused."""
+    ending = ending_tokens(ctx)
+    for key in ending:
+        words = f"{key.id} ({one_line(key.name)}) ends at {key.expires_at:%Y-%m-%d %H:%M}Z"
+        step = "make another one with `triage token create`, and give it to who uses this one"
+        yield Finding("tokens", Health.WARN, words, step)
+    if not ending:
+        yield Finding("tokens", Health.OK, "none ends within 14 days")
 
 
 def receivers(ctx: Context) -> Iterator[Finding]:

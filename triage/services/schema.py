@@ -2,8 +2,10 @@
 
 import structlog
 
+from triage.clock import utc_now
 from triage.errors import UsageError
 from triage.settings import Settings
+from triage.store.access import audit
 from triage.store.database.engine import Database, open_database
 from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
 from triage.store.messages.seals import seal_rows, unseal_rows
@@ -43,7 +45,9 @@ def prepare_schema(settings: Settings, database: Database) -> None:
     """
     if settings.embedded_database:
         if current_revision(database) != head_revision():
-            log.info("database migrated", revision=migrate(database))
+            before, after = current_revision(database), migrate(database)
+            note_migration(database, before, after)
+            log.info("database migrated", revision=after)
     else:
         check_schema(settings)
 
@@ -53,9 +57,18 @@ def bring_schema(database: Database, to: str = "head") -> str:
 
     Raises :class:`UsageError` for a revision that is none.
     """
-    if to != "head" and current_revision(database) == head_revision():
+    present = current_revision(database)
+    if to != "head" and present == head_revision():
         unseal_rows(database)
     revision = migrate(database, to)
     if revision == head_revision():
         seal_rows(database)
+        note_migration(database, present, revision)
     return revision
+
+
+def note_migration(database: Database, before: str | None, after: str) -> None:
+    """Write down who brought the database to the newest revision."""
+    if before != after:
+        with database.writing() as session:
+            audit.note(session, "local", "migrate", after, utc_now(), {"from": before})

@@ -7,7 +7,7 @@ that much randomness cannot be tried out, so no slow hash is needed.
 import hashlib
 import re
 import secrets
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any, Final, TypedDict, Unpack
 
@@ -28,13 +28,18 @@ __all__ = [
     "create_token",
     "digest",
     "end_of",
+    "ending_tokens",
     "is_good",
     "list_tokens",
     "revoke_token",
+    "used_tokens",
 ]
 
 SCOPES: Final = ("ingest", "read", "admin")
 INGEST_DAYS: Final = 365
+ENDS_SOON: Final = timedelta(days=14)
+# Somewhat less than how often a process writes it, so that each of its writes counts.
+USED_EVERY: Final = timedelta(seconds=50)
 TOKEN: Final = re.compile(r"triage_[0-9a-z]{20}_[A-Za-z0-9_-]{43}")
 
 
@@ -126,6 +131,19 @@ def list_tokens(ctx: Context) -> list[KeyView]:
     """All tokens, oldest first."""
     with ctx.database.reading() as session:
         return keys.listing(session)
+
+
+def used_tokens(ctx: Context, key_ids: Collection[str], now: datetime) -> None:
+    """Note that these tokens were used."""
+    with ctx.database.writing() as session:
+        keys.used(session, key_ids, now, USED_EVERY)
+
+
+def ending_tokens(ctx: Context) -> list[KeyView]:
+    """Tokens that are good and end within two weeks, the first to end first."""
+    now = utc_now()
+    with ctx.database.reading() as session:
+        return keys.ending(session, now, now + ENDS_SOON)
 
 
 def revoke_token(ctx: Context, key_id: str, actor: str) -> None:

@@ -98,8 +98,13 @@ def test_what_a_token_brought_counts_no_more_and_again_when_it_is_believed(
     )
     assert check_token(ctx, secret) is None
     with ctx.database.reading() as session:
-        [(_, actor, action, subject), *_] = audit.listing(session)
-    assert (actor, action, subject) == ("admin", "taint token", liar.key_id)
+        act = audit.listing(session)[0]
+    assert (act.actor, act.action, act.subject) == ("admin", "taint token", liar.key_id)
+    assert {kind: number for kind, number in act.detail.items() if number} == {
+        "files": 1, "facts": 1, "incidents": 1,
+    }  # fmt: skip
+        ("runs", "outages", "checks", "telemetry_days"), 0
+    )
 
     assert taint(ctx, liar.key_id or "", "admin").counts["files"] == 0
     answer(ctx, readers)

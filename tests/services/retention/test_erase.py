@@ -104,7 +104,7 @@ def test_finding_13_an_artifact_goes_from_rows_pack_and_answer(
             assert b"".join(pieces_of(ctx, stored_file(ctx, found.id, name))) == FILES[name]
     with ctx.database.reading() as session:
         assert ("key_1", "artifact.delete", gone.id) in [
-            act[1:4] for act in audit.listing(session, 100)
+            (act.actor, act.action, act.subject) for act in audit.listing(session, 100)
         ]
         messages = {one.event: one.body for one in messages_to(session)}
     assert set(messages) == {"incident.ready", "incident.revised"}
@@ -121,7 +121,7 @@ def test_finding_13_an_incident_goes_with_all_that_is_its_own(
     assert list(ctx.blobs.keys()) == []
     with ctx.database.reading() as session:
         messages = messages_to(session)
-        acts = [act[1:4] for act in audit.listing(session, 100)]
+        acts = [(act.actor, act.action, act.subject) for act in audit.listing(session, 100)]
     assert [(one.event, one.incident_id) for one in messages] == [("incident.deleted", None)]
     assert kept.id.encode() in messages[0].body
     assert b'"verdict":null' in messages[0].body

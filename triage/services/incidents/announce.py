@@ -14,6 +14,7 @@ from triage.services.context import Context
 from triage.services.notifications.callbacks import add_callback
 from triage.services.uploads.facts import without_secrets
 from triage.store import jobs
+from triage.store.access import audit
 from triage.store.database.ids import made_now
 from triage.store.incidents import incidents, reports
 from triage.store.views import IncidentView
@@ -49,6 +50,9 @@ def announce(
         incident_id = reports.announce(session, reported, ctx.settings.quiet_s, now)
         if made_now(incident_id, now):
             ctx.quotas.incident(failure.caller)
+        act = "open incident" if made_now(incident_id, now) else "report failure"
+        actor = failure.caller.key_id or "local"
+        audit.note_first(session, actor, act, incident_id, now, {"job_id": failure.job_id})
         yield_turn(session, incident_id, beside)
         job = job_from_dict(facts)
         names = {*job.nodes, *job.rank_to_node.values()}

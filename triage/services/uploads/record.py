@@ -20,6 +20,7 @@ from triage.services.context import Context
 from triage.services.uploads.facts import without_secrets
 from triage.services.uploads.received import ReceivedFile, Target
 from triage.store import jobs
+from triage.store.access import audit
 from triage.store.database.ids import made_now, new_id
 from triage.store.incidents import incidents
 from triage.store.incidents.facts import add_facts
@@ -60,6 +61,9 @@ def record(
         )
         if made_now(incident_id, now):
             ctx.quotas.incident(target.caller)
+            detail = {"job_id": target.job_id}
+            actor = target.caller.key_id or "local"
+            audit.note(session, actor, "open incident", incident_id, now, detail)
         known = artifacts.known_identities(session, incident_id, by_identity)
         problem = job_json[0].problem if job_json else None
         new = [

@@ -1,15 +1,39 @@
 """Who changed what."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from typing import Annotated, Any, TypedDict, Unpack
 
-from sqlalchemy import select
+from sqlalchemy import exists, select, tuple_
 from sqlalchemy.orm import Session
 
 from models import Audit
+from triage.domain.wire import UNSENT, WireForm
+from triage.store.views import view_of
 
-__all__ = ["listing", "note"]
+__all__ = ["AuditFilter", "AuditView", "listing", "note", "note_first"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditView(WireForm):
+    """One act."""
+
+    id: Annotated[int, UNSENT]
+    at: datetime
+    actor: Annotated[str, "Id of the token, or `local`."]
+    action: str
+    subject: Annotated[str, "Id of what it was done to."]
+    detail: dict[str, Any]
+
+
+class AuditFilter(TypedDict, total=False):
+    """What acts are asked for; None is any. ``since`` is a time, UTC."""
+
+    actor: str | None
+    action: str | None
+    subject: str | None
+    since: datetime | None
 
 
 def note(
@@ -26,7 +50,35 @@ def note(
     )
 
 
-def listing(session: Session, limit: int = 100) -> list[tuple[datetime, str, str, str]]:
-    """(time, actor, action, subject), newest first."""
-    rows = session.scalars(select(Audit).order_by(Audit.at.desc(), Audit.id.desc()).limit(limit))
-    return [(row.at, row.actor, row.action, row.subject) for row in rows]
+def note_first(
+    session: Session,
+    actor: str,
+    action: str,
+    subject: str,
+    now: datetime,
+    detail: Mapping[str, Any] | None = None,
+) -> None:
+    """Write down an act that senders repeat: the first of an actor on a subject alone."""
+    same = exists().where(Audit.subject == subject, Audit.actor == actor, Audit.action == action)
+    if not session.scalar(select(same)):
+        note(session, actor, action, subject, now, detail)
+
+
+def listing(
+    session: Session,
+    limit: int = 100,
+    *,
+    before: tuple[datetime, int] | None = None,
+    **wanted: Unpack[AuditFilter],
+) -> list[AuditView]:
+    """Acts, newest first; ``before`` is the last row already seen."""
+    query = select(Audit).order_by(Audit.at.desc(), Audit.id.desc()).limit(limit)
+    if before is not None:
+        query = query.where(tuple_(Audit.at, Audit.id) < before)
+    if (since := wanted.get("since")) is not None:
+        query = query.where(Audit.at >= since)
+    for column in (Audit.actor, Audit.action, Audit.subject):
+        value = wanted.get(column.key)
+        if value is not None:
+            query = query.where(column == value)
+    return [view_of(AuditView, row) for row in session.scalars(query)]

@@ -1,8 +1,9 @@
 """Tokens, by the hash of what is never stored."""
 
-from datetime import datetime
+from collections.abc import Collection
+from datetime import datetime, timedelta
 
-from sqlalchemy import select
+from sqlalchemy import select, update
 from sqlalchemy.orm import Session
 
 from models import ApiKey
@@ -11,11 +12,13 @@ from triage.store.views import KeyView, view_of
 __all__ = [
     "add",
     "by_hash",
+    "ending",
     "find",
     "listing",
     "num_valid",
     "revoke",
     "set_tainted",
+    "used",
     "view",
 ]
 
@@ -70,6 +73,22 @@ def find(session: Session, key_id: str) -> KeyView | None:
     """The token of this id."""
     row = session.get(ApiKey, key_id)
     return None if row is None else view(row)
+
+
+def used(session: Session, key_ids: Collection[str], now: datetime, every: timedelta) -> None:
+    """Note that tokens were used now, where that was not noted just before."""
+    recent = ApiKey.last_used_at.is_not(None) & (ApiKey.last_used_at > now - every)
+    session.execute(update(ApiKey).where(ApiKey.id.in_(key_ids), ~recent).values(last_used_at=now))
+
+
+def ending(session: Session, now: datetime, until: datetime) -> list[KeyView]:
+    """Tokens that are good now and end before that time, the first to end first."""
+    rows = session.scalars(
+        select(ApiKey)
+        .where(ApiKey.revoked_at.is_(None), ApiKey.expires_at > now, ApiKey.expires_at < until)
+        .order_by(ApiKey.expires_at)
+    )
+    return [view(row) for row in rows]
 
 
 def set_tainted(session: Session, key_id: str, at: datetime | None) -> None:

@@ -33,6 +33,7 @@ from triage.parsers.files.archive import compression_of
 from triage.services.context import Context
 from triage.services.uploads.body import DecodedReader, Growth, PeekedReader, body_of, unpacked
 from triage.services.uploads.streams import first_bytes
+from triage.store.access import audit
 
 __all__ = ["MOST_ROWS", "Imported", "import_exposure", "import_upload", "zone_of"]
 
@@ -178,6 +179,11 @@ def import_exposure(
     keeper.finish()
     if keeper.outside is not None and not found.rows:
         raise keeper.outside
+    if found.tally.added or found.tally.changed:
+        detail = {"format": found.format, **found.tally._asdict()}
+        with ctx.database.writing() as session:
+            actor = caller.key_id or "local"
+            audit.note(session, actor, "import", cluster or "fleet", now, detail)
     found.notes += [f"{what} left out: {number:,}" for what, number in sorted(passed.items())]
     if found.num_skipped > len(found.skipped):
         found.notes.append(

@@ -32,6 +32,7 @@ from triage.services.hooks.job_failed import (
     time_from,
 )
 from triage.store import jobs
+from triage.store.access import audit
 
 __all__ = ["End", "EndedJob", "end_from", "ended"]
 
@@ -107,6 +108,13 @@ def ended(ctx: Context, end: End) -> EndedJob:
     now = utc_now()
 
     def write(session: Session) -> str:
+        became = keep(session)
+        if became in ("new", "changed"):
+            detail = {"cluster": end.cluster, "ending": str(end.state.ending), "run": became}
+            audit.note(session, end.key_id or "local", "end job", end.job_id, now, detail)
+        return became
+
+    def keep(session: Session) -> str:
         if end.run is not None:
             tally = ExposureWriter(now, end.key_id).keep(session, [end.run], now)
             return "new" if tally.added else "changed" if tally.changed else "known"

@@ -1,0 +1,61 @@
+"""Acts: who changed what."""
+
+from typing import Annotated, Final
+
+from fastapi import Query, Request
+from starlette.responses import Response
+
+from triage.api.access import Scope
+from triage.api.answers.json import page_of_rows
+from triage.api.description.shapes import page, shape
+from triage.api.requests.cursors import after_time, foreign, time_cursor
+from triage.api.requests.values import Cursor, Limit, Name, Since
+from triage.api.routes import Routes
+from triage.api.state import state_of
+from triage.store.access import audit
+from triage.store.access.audit import AuditView
+
+__all__ = ["routes"]
+
+routes = Routes("/v1/audit", "audit", Scope.ADMIN)
+
+MAX_DIGITS: Final = 18
+ACT = shape("Act", AuditView)
+
+
+@routes.get("", "List acts", ("Newest first.", page(ACT, "acts")))
+def list_acts(
+    request: Request,
+    actor: Annotated[Name | None, Query(description="Id of a token, or `local`.")] = None,
+    action: Annotated[Name | None, Query(description="Such as `taint token`.")] = None,
+    subject: Annotated[Name | None, Query(description="Id of what it was done to.")] = None,
+    since: Annotated[Since | None, Query(description="Done then or later.")] = None,
+    cursor: Cursor = None,
+    limit: Limit = 50,
+) -> Response:
+    """What changed answers or settings, and by which token: incidents opened, hooks, imports,
+    tokens, receivers, callbacks, deletions, logins. Files carry their token themselves.
+    """
+    seen = after_time("audit", cursor)
+    with state_of(request).context.database.reading() as session:
+        rows = audit.listing(
+            session,
+            limit + 1,
+            before=None if seen is None else (seen[0], number_in(seen[1])),
+            actor=actor,
+            action=action,
+            subject=subject,
+            since=since,
+        )
+
+    def cursor_of(row: AuditView) -> str:
+        return time_cursor("audit", row.at, str(row.id))
+
+    return page_of_rows(request, rows, limit, cursor_of, AuditView.to_dict)
+
+
+def number_in(row_id: str) -> int:
+    """The number of a row in a cursor. Raises :class:`Unprocessable` for a foreign one."""
+    if not (row_id.isascii() and row_id.isdigit()) or len(row_id) > MAX_DIGITS:
+        raise foreign()
+    return int(row_id)

@@ -1,0 +1,56 @@
+"""``triage audit``: who changed what."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from triage.cli.extras import service_context
+from triage.errors import UsageError
+
+__all__ = ["HELP", "audit"]
+
+HELP = """
+List who changed what, newest first.
+
+\b
+    triage audit --actor key_01... --since 2026-11-21T03:00Z
+    triage audit --subject inc_01...
+
+An act has a time, the id of a token (or local), what was done, to what, and
+details as JSON. GET /v1/audit lists the same to tokens with the scope admin.
+"""
+
+
+def audit(
+    actor: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only acts of this token, or local.")
+    ] = None,
+    action: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Only such acts: taint token, log in ...")
+    ] = None,
+    subject: Annotated[
+        str | None, typer.Option(metavar="ID", help="Only what was done to this.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Only what was done then or later.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, metavar="N", help="Lines at most.")] = 100,
+) -> int:
+    """List acts; the help stands in ``HELP``."""
+    with service_context() as ctx:
+        from triage.domain.wire import iso_utc
+        from triage.render.words.clean import one_line
+        from triage.services.hooks.times import moment
+        from triage.store.access.audit import listing
+
+        at = None if since is None else moment(since)
+        if since is not None and at is None:
+            raise UsageError("--since needs a time with its zone, such as 2026-11-21T03:14:15Z")
+        with ctx.database.reading() as session:
+            acts = listing(session, limit, actor=actor, action=action, subject=subject, since=at)
+        for act in acts:
+            detail = json.dumps(act.detail, ensure_ascii=False, default=str) if act.detail else ""
+            line = f"{iso_utc(act.at)}  {act.actor}  {act.action}  {act.subject}  {detail}"
+            typer.echo(one_line(line).rstrip())
+    return 0
