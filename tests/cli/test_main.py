@@ -43,7 +43,8 @@ EXAMPLES = (
     "fleet report", "fleet nodes", "fleet plan", "fleet import",
 )  # fmt: skip
 NO_EXAMPLES = (
-    "serve", "worker", "scheduler", "migrate", "audit", "prune", "doctor", "completion",
+    "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
+    "completion",
     "delete artifact", "delete incident", "store adopt", "store status", "store sweep",
     "token create", "token list", "token revoke", "token show", "token taint",
 )  # fmt: skip

@@ -248,6 +248,9 @@ def test_a_database_of_a_newer_release_is_refused(run: Run, tmp_path: Path) -> N
 
 def test_pruning_nothing_removes_nothing(run: Run) -> None:
     assert run("prune", "--dry-run")[1] == "would remove 0 incidents, 0 blobs, 0.0 MB\n"
+    assert run("retry", "--all")[1] == "0 files of 0 incidents are read again\n"
+    assert run("retry")[0] == 2
+    assert run("retry", "--incident", "inc_none")[0] != 0
     assert run("prune", "--older-than-days", "0")[1] == "removed 0 incidents, 0 blobs, 0.0 MB\n"
 
 

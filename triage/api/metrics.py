@@ -20,6 +20,8 @@ __all__ = ["Metrics"]
 KEEP_S: Final = 5.0
 BUCKETS: Final = (0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0)
 Counts = Mapping[str, Any]
+# What the values of a gauge are told apart by, where that is no state.
+LABELS: Final = {"work_waiting": "for"}
 
 
 class Metrics:
@@ -106,7 +108,7 @@ def gauge(name: str, value: object) -> GaugeMetricFamily:
         number = float(value) if isinstance(value, int | float) else 0.0
         return GaugeMetricFamily(label, f"{said}.", value=number)
     pairs = any(isinstance(key, tuple) for key in value)
-    names = ["kind", "state"] if pairs else ["state"]
+    names = ["kind", "state"] if pairs else [LABELS.get(name, "state")]
     family = GaugeMetricFamily(label, f"{said} by {' and '.join(names)}.", labels=names)
     for key, number in value.items():
         family.add_metric([str(part) for part in key] if pairs else [str(key)], float(number))

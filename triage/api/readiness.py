@@ -21,6 +21,7 @@ from triage.services.retention.ownership import ADOPT, owner_of
 from triage.services.tokens import ending_tokens
 from triage.store.database.migrate import current_revision, head_revision
 from triage.store.work.counts import counts
+from triage.store.work.waiting import num_waiting
 
 __all__ = ["Part", "Readiness"]
 
@@ -62,6 +63,7 @@ class Readiness:
                     ("broker", self.broker, False),
                     ("worker", self.worker, False),
                     ("tokens", self.tokens, False),
+                    ("surroundings", self.surroundings, False),
                 )
                 self.kept = tuple(
                     await asyncio.gather(
@@ -107,6 +109,14 @@ class Readiness:
                 return "warn", "the broker did not answer; the sweeper wakes workers instead"
             return "ok", ""
         return "ok", "embedded"
+
+    def surroundings(self) -> tuple[str, str]:
+        """Whether work waits for something that we stand on."""
+        with self.ctx.database.reading() as session:
+            waits = num_waiting(session)
+        if waits:
+            return "warn", "; ".join(one.words("piece of work") for one in waits)
+        return "ok", ""
 
     def worker(self) -> tuple[str, str]:
         """Whether anybody does what is due."""

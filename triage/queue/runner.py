@@ -85,7 +85,7 @@ class Runner:
         """
         if self.stopping.is_set():
             return False
-        self._write_owed()
+        self._write_failures()
         rows = self._claim(kind)
         if not rows:
             return False
@@ -157,7 +157,7 @@ class Runner:
             with self.lock:
                 self.unwritten.append((rows, error))
 
-    def _write_owed(self) -> None:
+    def _write_failures(self) -> None:
         """Failures that the database was not there for: no try may be left counted by them."""
         with self.lock:
             owed, self.unwritten = self.unwritten, []

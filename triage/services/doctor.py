@@ -28,6 +28,7 @@ from triage.store.database.migrate import current_revision, head_revision, known
 from triage.store.messages import subscriptions
 from triage.store.retention import unreferenced
 from triage.store.work.counts import counts
+from triage.store.work.waiting import num_waiting
 from triage.store.work.worker_activity import heard
 
 __all__ = ["Finding", "Health", "examine"]
@@ -36,6 +37,9 @@ __all__ = ["Finding", "Health", "examine"]
 LATE_S: Final = 60.0
 SKEW_WARN_S: Final = 2.0
 CLOCK_STEP: Final = "see that the database's machine has the right time; if it has, wait"
+WAITING_STEP: Final = (
+    "see that it is there, has room and lets the service in; what waits is then done by itself"
+)
 LITTLE_ROOM: Final = 1 << 30
 
 
@@ -212,13 +216,17 @@ def work(ctx: Context) -> Iterator[Finding]:
         )
     else:
         yield Finding("waiting", Health.OK, f"the oldest due work has waited for {late_s:.0f} s")
+    with ctx.database.reading() as session:
+        waits = num_waiting(session)
+    for one in waits:
+        yield Finding("surroundings", Health.WARN, one.words("piece"), WAITING_STEP)
     given_up = sum(number for (_, state), number in rows["work"].items() if state == "quarantined")
     if given_up:
         yield Finding(
             "given up",
             Health.WARN,
             f"{given_up} things were given up after too many tries",
-            "see the reason at the artifact or the incident, and report it",
+            "see the reason at the incident, report it, then `triage retry --all`",
         )
 
 

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from sqlalchemy import select, update
+from starlette.testclient import TestClient
 
 from models import Work
 from tests.services.incidents.test_incident_life import DUMPS, find, settle, upload
@@ -14,11 +15,16 @@ from tests.support.work import do_one
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.errors import NotFound, StorageFull, TriageError, Unavailable
 from triage.queue.runner import Runner
-from triage.sandbox.errors import ReaderFailed, ReaderNotStarted
+from triage.sandbox.errors import ReaderDied, ReaderFailed, ReaderNotStarted
 from triage.sandbox.readers import Readers
+from triage.server.application import create_app
 from triage.server.work import runner_of
+from triage.services import doctor
 from triage.services.context import Context
 from triage.services.incidents import parse
+from triage.services.incidents.retry import Retried, retry
+from triage.services.uploads.ingest import take_artifact
+from triage.services.uploads.received import Target
 from triage.store.uploads import artifacts
 from triage.store.work import waiting
 
@@ -262,3 +268,95 @@ def test_a_mistake_of_ours_fails_the_incident_and_blames_no_file(
     assert found.state is IncidentState.FAILED
     assert "KeyError" in (found.reason or "")
     assert states(ctx, incident_id) == {ArtifactState.STORED}
+
+
+def set_apart(ctx: Context, readers: Readers, monkeypatch) -> str:
+    """An incident that settled without its files, which no reader got through; its id."""
+    incident_id = upload(ctx, DUMPS).incident_id
+    died = NoReader(readers, ReaderDied(-9, 0.1, 100.0, 1 << 30))
+    due_now(ctx)
+    assert runner_of(ctx, died).run_once(WorkKind.PARSE)
+    settle(ctx, readers, monkeypatch)
+    assert states(ctx, incident_id) == {ArtifactState.QUARANTINED}
+    assert find(ctx, incident_id).verdict["kind"] == "inconclusive"
+    return incident_id
+
+
+def is_answered(ctx: Context, readers: Readers, monkeypatch, incident_id: str) -> bool:
+    assert find(ctx, incident_id).state is IncidentState.ANALYSING
+    settle(ctx, readers, monkeypatch)
+    assert find(ctx, incident_id).state is IncidentState.READY
+    return ArtifactState.QUARANTINED not in states(ctx, incident_id)
+
+
+def test_a_file_that_is_sent_again_is_read_again(
+    ctx: Context, readers: Readers, monkeypatch
+) -> None:
+    incident_id = set_apart(ctx, readers, monkeypatch)
+    for key in list(ctx.blobs.keys()):
+        ctx.blobs.delete(key)
+    sent = upload(ctx, DUMPS)
+    assert (sent.incident_id, sent.new) == (incident_id, False)
+    assert {one.status for one in sent.members} == {200}
+    assert is_answered(ctx, readers, monkeypatch, incident_id)
+    again = upload(ctx, DUMPS)
+    assert find(ctx, incident_id).state is IncidentState.READY, "repeated bytes change nothing"
+    assert not again.new
+
+
+def test_one_file_that_is_sent_again_is_read_again(
+    ctx: Context, readers: Readers, monkeypatch
+) -> None:
+    incident_id = set_apart(ctx, readers, monkeypatch)
+    with ctx.database.reading() as session:
+        [file, *_] = artifacts.of_incident(session, incident_id)
+    target = Target(
+        "4711", node=file.node, rank=file.rank, kind=file.kind, filename=file.filename,
+        incident=incident_id,
+    )  # fmt: skip
+    name = next(name for name in DUMPS if name.endswith(file.filename.rpartition("/")[2]))
+    sent = take_artifact(ctx, target, io.BytesIO(DUMPS[name]).read, None)
+    assert (sent.artifact.id, sent.new, sent.artifact.state) == (file.id, False, "stored")
+
+
+def test_retry_reads_what_could_not_be_read(ctx: Context, readers: Readers, monkeypatch) -> None:
+    incident_id = set_apart(ctx, readers, monkeypatch)
+    assert retry(ctx, incident_id) == Retried(1, len(DUMPS))
+    assert is_answered(ctx, readers, monkeypatch, incident_id)
+    assert retry(ctx) == Retried(0, 0), "there is nothing more"
+
+
+def test_retry_of_what_is_not_there_is_refused(ctx: Context) -> None:
+    with pytest.raises(NotFound):
+        retry(ctx, "inc_none")
+
+
+def test_retry_reads_again_what_we_failed_over(ctx: Context, readers: Readers, monkeypatch) -> None:
+    incident_id = upload(ctx, DUMPS).incident_id
+    with monkeypatch.context() as broken:
+        broken.setattr(parse, "unpacked", lambda *_: {}["a mistake"])
+        for _ in range(ctx.settings.max_tries):
+            due_now(ctx)
+            assert runner_of(ctx, readers).run_once(WorkKind.PARSE)
+    settle(ctx, readers, monkeypatch)
+    assert find(ctx, incident_id).state is IncidentState.FAILED
+    assert retry(ctx).num_incidents == 1
+    assert is_answered(ctx, readers, monkeypatch, incident_id)
+
+
+def test_what_waits_is_said(ctx: Context, readers: Readers) -> None:
+    """By the routes, in the metrics, and by the doctor."""
+    incident_id = upload(ctx, DUMPS).incident_id
+    blobs = Faulty(ctx.blobs, Unavailable("away", part="the blob store"))
+    assert runner_of(with_blobs(ctx, blobs), readers).run_once(WorkKind.PARSE)
+    with TestClient(create_app(ctx, open_access=True), "http://127.0.0.1") as client:
+        ready = client.get("/readyz")
+        assert ready.status_code == 200, "named, and not fatal"
+        assert "1 piece of work waits for the blob store since" in ready.text
+        assert 'triage_work_waiting{for="the blob store"} 1.0' in client.get("/metrics").text
+        [waits] = client.get(f"/v1/incidents/{incident_id}").json()["coverage"]["waiting"]
+        assert (waits["for"], waits["files"]) == ("the blob store", len(DUMPS))
+        page = client.get(f"/incidents/{incident_id}").text
+        assert f"{len(DUMPS)} files wait for the blob store since" in page
+    found = [one for one in doctor.work(ctx) if one.thing == "surroundings"]
+    assert [one.health for one in found] == ["warn"]

@@ -41,6 +41,7 @@ from triage.services.incidents.repeats import MAX_REPEATS, Repeat, repeats_of
 from triage.services.notifications.outbox import message_of
 from triage.store.incidents import incidents, revisions, suspects
 from triage.store.views import IncidentView
+from triage.store.work import waiting
 
 __all__ = ["LISTED", "PREFIX", "TAG", "incident_of", "routes"]
 
@@ -111,7 +112,12 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
     with state_of(request).context.database.reading() as session:
         view = incident_of(request, session, id)
         repeats = [repeat.to_dict() for repeat in repeats_of(session, view.id)]
-    return tagged(request, orjson.dumps({**view.to_dict(), "repeats": repeats}), JSON)
+        waits = waiting.of_incident(session, view.id)
+    shown = {**view.to_dict(), "repeats": repeats}
+    if waits:
+        files = [{"for": w.part, "files": w.number, "since": w.since.isoformat()} for w in waits]
+        shown["coverage"] = {**(view.coverage or {}), "waiting": files}
+    return tagged(request, orjson.dumps(shown), JSON)
 
 
 @routes.get(

@@ -24,7 +24,7 @@ from triage.store.blobs.interface import BlobWriter
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
 from triage.store.retention import erasures
-from triage.store.uploads import artifacts
+from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
 
 __all__ = [
@@ -82,7 +82,7 @@ def take_artifact(
         file = receive_file(read, encoding, target, limits_of(ctx.settings), blob, erased)
         check_nodes(target, [file])
         there = None if incident_id is None else stored_before(ctx, incident_id, file)
-        if there is not None:
+        if there is not None and not is_unread(ctx, there):
             return IngestedArtifact(there, new=False)
         blob.commit()
         recorded = record(ctx, target, key, blob.tell(), [file])
@@ -105,6 +105,12 @@ def erased_files(ctx: Context, target: Target) -> frozenset[str]:
 def stored_before(ctx: Context, incident_id: str, file: ReceivedFile) -> ArtifactView | None:
     with ctx.database.reading() as session:
         return artifacts.by_identity(session, incident_id, file.identity)
+
+
+def is_unread(ctx: Context, file: ArtifactView) -> bool:
+    """Whether it could not be read: then the bytes that come again are."""
+    with ctx.database.reading() as session:
+        return bool(again.to_bring_again(session, file.incident_id, [file.identity]))
 
 
 def take_text(ctx: Context, target: Target, text: bytes) -> IngestedArtifact:
@@ -213,7 +219,9 @@ def all_there(
     wanted = {file.identity for file in files if not file.erased}
     with ctx.database.reading() as session:
         known = artifacts.known_identities(session, incident_id, wanted)
-    return RecordedUpload(incident_id, {}, known, None) if len(known) == len(wanted) else None
+        if len(known) < len(wanted) or again.to_bring_again(session, incident_id, wanted):
+            return None
+    return RecordedUpload(incident_id, {}, known, None)
 
 
 @contextmanager

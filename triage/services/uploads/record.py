@@ -25,7 +25,7 @@ from triage.store.database.ids import made_now, new_id
 from triage.store.incidents import incidents
 from triage.store.incidents.facts import add_facts
 from triage.store.retention import erasures
-from triage.store.uploads import artifacts
+from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
 from triage.store.work.fair_queue import enqueue_upload, yield_turn
 
@@ -71,12 +71,19 @@ def record(
             for identity, file in by_identity.items()
             if identity not in known
         ]
-        if not new:
+        unread = again.to_bring_again(session, incident_id, known) if known else {}
+        brought = [
+            new_artifact(file, incident_id, blob_key, problem, now)
+            for identity, file in by_identity.items()
+            if identity in unread and file.stored_bytes
+        ]
+        if not new and not brought:
             return RecordedUpload(incident_id, {}, known, None)
         named = with_names_of_their_own(session, incident_id, new)
         upload_id, fresh = artifacts.add_upload(
-            session, incident_id, stored_bytes, named, target.caller.key_id
+            session, incident_id, stored_bytes, named, target.caller.key_id, blob_key, now
         )
+        again.bring_again(session, upload_id, unread, brought)
         num_counted = sum(not is_note(file) for file in fresh.values())
         job = incidents.arrived(session, incident_id, num_counted, settings.quiet_s, now)
         # Whoever erases a file holds the incident: what was erased until now is seen from here on.

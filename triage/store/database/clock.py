@@ -87,7 +87,7 @@ def clock_doubt(session: Session, now: datetime) -> str | None:
     mark = session.scalar(select(ClockMark))
     if mark is None:
         return None
-    return said(jumped(mark.seen_at, now), now) or doubt_of(mark, now)
+    return sentence(jumped(mark.seen_at, now), now) or doubt_of(mark, now)
 
 
 def newest(session: Session) -> datetime | None:
@@ -110,10 +110,10 @@ def jumped(seen_at: datetime, now: datetime) -> str | None:
 def doubt_of(mark: ClockMark, now: datetime) -> str | None:
     if mark.doubted_at is None or now >= mark.doubted_at + DOUBT:
         return None
-    return said(mark.doubt, mark.doubted_at)
+    return sentence(mark.doubt, mark.doubted_at)
 
 
-def said(jump: str | None, at: datetime) -> str | None:
+def sentence(jump: str | None, at: datetime) -> str | None:
     if jump is None:
         return None
     return f"{jump}; nothing is deleted by age before {at + DOUBT:%Y-%m-%d %H:%M}Z"

@@ -66,21 +66,25 @@ def add_upload(
     stored_bytes: int,
     files: Sequence[ArtifactView],
     key_id: str | None = None,
+    blob_key: str | None = None,
+    now: datetime | None = None,
 ) -> tuple[str, dict[str, ArtifactView]]:
-    """One upload and its files, at least one, all in one blob: its id, and identity -> file of
-    those that are new. ``key_id`` is the token that brought them.
+    """One upload and its files, all in one blob: its id, and identity -> file of those that are
+    new. ``key_id`` is the token that brought them. ``blob_key`` and ``now`` are those of the files
+    where there are any.
     """
-    first = files[0]
-    upload_id = new_id("upl", first.created_at)
+    blob_key = blob_key or files[0].blob_key
+    now = now or files[0].created_at
+    upload_id = new_id("upl", now)
     session.execute(
         NEW_UPLOAD,
         {
             "id": upload_id,
             "incident_id": incident_id,
-            "blob_key": first.blob_key,
+            "blob_key": blob_key,
             "stored_bytes": stored_bytes,
             "key_id": key_id,
-            "created_at": first.created_at,
+            "created_at": now,
         },
     )
     rows = [

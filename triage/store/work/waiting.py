@@ -30,7 +30,8 @@ class WaitingFor:
 
     def words(self, thing: str) -> str:
         """As a clause; ``thing`` is what is counted, in the singular."""
-        many = f"{self.number:,} {thing}{'' if self.number == 1 else 's'}"
+        things = thing.replace("piece", "pieces", 1) if "piece" in thing else f"{thing}s"
+        many = f"{self.number:,} {thing if self.number == 1 else things}"
         verb = "waits" if self.number == 1 else "wait"
         return f"{many} {verb} for {self.part} since {self.since:%Y-%m-%d %H:%M}Z"
 

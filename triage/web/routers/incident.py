@@ -25,6 +25,7 @@ from triage.store.incidents import revisions
 from triage.store.incidents.revisions import RevisionHead
 from triage.store.uploads import artifacts
 from triage.store.views import IncidentView
+from triage.store.work.waiting import WaitingFor, of_incident
 from triage.web.access import admit
 from triage.web.blank_filters import without_blanks
 from triage.web.forms import optional, read_form
@@ -49,6 +50,7 @@ class ShownIncident:
     files: Mapping[ArtifactState, int]
     history: list[RevisionHead]
     repeats: list[Repeat]
+    waits: list[WaitingFor]
     chosen: bool
 
     @property
@@ -64,6 +66,7 @@ class ShownIncident:
             one.reason,
             one.expected_artifacts,
             sorted(self.files.items()),
+            self.waits,
             self.chosen,
         )
         return f'"{hashlib.sha256(repr(shown).encode()).hexdigest()[:32]}"'
@@ -105,6 +108,7 @@ def shown_incident(request: Request, incident_id: str, number: int | None) -> Sh
             artifacts.num_in_states(session, incident.id),
             history,
             [] if shown is None else repeats_of(session, incident.id),
+            of_incident(session, incident.id) if incident.num_artifacts else [],
             chosen=number is not None and number != incident.revision,
         )
 
