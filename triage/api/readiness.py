@@ -130,5 +130,8 @@ class Readiness:
         """Whether none ends soon; which ones it is, only their owner is told."""
         ending = len(ending_tokens(self.ctx))
         if ending:
-            return "warn", f"{ending:,} will have ended within 14 days: `triage token list` names them"
+            return (
+                "warn",
+                f"{ending:,} will have ended within 14 days: `triage token list` names them",
+            )
         return "ok", ""
