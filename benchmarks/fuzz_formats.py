@@ -102,9 +102,8 @@ def one_child(
             time.sleep(0.1)
             *lines, rest = (rest + (child.stdout.read() or b"")).split(b"\n")
             yield from map(reported, lines)
-            if shared.seconds_at_it() > HANG_S or (
-                not shared.count_of_child and time.monotonic() - born > START_S
-            ):
+            late = time.monotonic() - born > START_S + (seconds if shared.count_of_child else 0)
+            if late or shared.seconds_at_it() > HANG_S:
                 hangs = True
                 child.kill()
                 child.wait()

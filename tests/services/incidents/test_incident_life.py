@@ -1,5 +1,6 @@
 """An incident from the first word of it to the settled answer, and what comes late."""
 
+import signal
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -334,9 +335,10 @@ def test_a_lost_worker_gives_its_work_back_six_times(
 class BreaksOver:
     """Readers that die over one file, and note over how many files they were asked."""
 
-    def __init__(self, readers, name: str) -> None:
+    def __init__(self, readers, name: str, death: int = signal.SIGSEGV) -> None:
         self.readers = readers
         self.name = name
+        self.death = death
         self.asked: list[int] = []
 
     def __getattr__(self, name: str):
@@ -345,8 +347,25 @@ class BreaksOver:
     def extract(self, files, facts_json: bytes = b"{}", *, deadline_s: float):
         self.asked.append(len(files))
         if any(self.name in file.artifact for file in files):
-            raise ReaderDied(-11, 0.1, 100.0, 1 << 30)
+            raise ReaderDied(-self.death, 0.1, 100.0, 1 << 30)
         return self.readers.extract(files, facts_json, deadline_s=deadline_s)
+
+
+def test_a_file_that_took_its_reader_over_is_set_apart_with_that_reason_and_blames_nobody(
+    ctx: Context, readers: Readers
+) -> None:
+    opened = announce(ctx, Failure("4711", "a", expected_artifacts=2))
+    upload(ctx, {"n1/bad.log": b"x\n", "n2/good.log": b"y\n"}, incident=opened.id)
+    work_off(ctx, BreaksOver(readers, "bad.log", signal.SIGSYS))
+    with ctx.database.reading() as session:
+        found = {one.filename: one for one in artifacts.of_incident(session, opened.id)}
+    (bad,) = [one for name, one in found.items() if "bad" in name]
+    assert bad.state is ArtifactState.QUARANTINED
+    assert "tried what no reader needs" in (bad.reason or "")
+    assert [one.state for one in found.values()].count(ArtifactState.ANALYSED) == 1
+    incident = find(ctx, opened.id)
+    assert incident.state is IncidentState.READY
+    assert incident.verdict["kind"] == "inconclusive"
 
 
 def test_of_uploads_read_together_only_the_file_that_kills_is_set_apart(

@@ -50,7 +50,7 @@ def of_table(text: str) -> Iterator[tuple[int, str]]:
     delimiter, index = columns
     offset = len(head) + 1
     for line in rest.split("\n"):
-        cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+        cells = cells_of(line, delimiter)
         cell = {
             what: cells[k].strip() if k is not None and k < len(cells) else ""
             for what, k in index.items()
@@ -59,6 +59,14 @@ def of_table(text: str) -> Iterator[tuple[int, str]]:
             row = event_row(cell["time"], cell["sensor"], cell["words"], cell["severity"])
             yield offset, f"{cell['host']}: {row}" if cell["host"] else row
         offset += len(line) + 1
+
+
+def cells_of(line: str, delimiter: str) -> list[str]:
+    """The cells of a row; none where it is no row, as with a carriage return inside."""
+    try:
+        return next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+    except csv.Error:
+        return []
 
 
 def table_columns(line: str) -> tuple[str, dict[str, int | None]] | None:

@@ -79,8 +79,16 @@ def read_values(text: str) -> tuple[str, Mapping[Quantity, float]]:
             if not found:
                 return "", {}
             found |= {key: value for key, value in numbers_of(text)[1].items() if key not in found}
-            return counter, found
-    return numbers_of(text)
+            return counted(counter, found)
+    return counted(*numbers_of(text))
+
+
+def counted(counter: str, values: dict[Quantity, float]) -> tuple[str, Mapping[Quantity, float]]:
+    """The same without counts that count nothing: ``nan``, ``inf``, or beyond exact numbers."""
+    bad = [one for one in COUNTS if one in values and not abs(values[one]) <= LARGEST_COUNT]
+    for one in bad:
+        del values[one]
+    return "" if Quantity.STEP in bad else counter, values
 
 
 def is_step(counter: str, values: Mapping[Quantity, float]) -> bool:
@@ -92,13 +100,10 @@ def is_step(counter: str, values: Mapping[Quantity, float]) -> bool:
     return any(one in values for one in ALONE)
 
 
-MEASURED: Final = frozenset(Quantity) - {
-    Quantity.STEP,
-    Quantity.EPOCH,
-    Quantity.BATCH,
-    Quantity.TOTAL,
-    Quantity.ELAPSED_S,
-}
+COUNTS: Final = frozenset({Quantity.STEP, Quantity.EPOCH, Quantity.BATCH, Quantity.TOTAL})
+# Beyond it a float is not every whole number.
+LARGEST_COUNT: Final = 2.0**53
+MEASURED: Final = frozenset(Quantity) - COUNTS - {Quantity.ELAPSED_S}
 # `[batch=12/1000]:` says no more in its line.
 COUNTED: Final = frozenset({"batch", "iteration", "iter", "bar"})
 ALONE: Final = (
