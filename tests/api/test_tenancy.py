@@ -284,3 +284,35 @@ def test_pages_show_the_own_cluster_alone(service: Service, tenants: Mapping[str
             assert service.get(f"{path}?cluster=b", token=token).status == 404
             assert service.get(f"{path}?cluster=nowhere", token=token).status == 404
     assert service.get("/queue", token=token).status == 403
+
+
+def test_finding_3_a_token_of_another_cluster_moves_no_answer(
+    service: Service, tenants: Mapping[str, Tenant]
+) -> None:
+    """The replay of the report: the same job id, other nodes, with and without a cluster."""
+    own, other = tenants["a"], tenants["b"]
+    before = service.get(f"/v1/incidents/{own.incident}").json()
+    lie = {"job_id": "job-a", "nodes": ["innocent-1", "innocent-2"], "gpus_per_node": 4}
+    answer = service.post("/v1/hooks/job-failed", lie, token=other.tokens["ingest"])
+    assert (answer.status, answer.json()["cluster"]) == (202, "b")
+    assert answer.json()["id"] != own.incident
+    named = {**lie, "cluster": "a"}
+    assert service.post("/v1/hooks/job-failed", named, token=other.tokens["ingest"]).status == 403
+    over = {"job_id": "job-a", "ended_at": 1793503600, "state": "COMPLETED"}
+    service.post("/v1/hooks/job-ended", over, token=other.tokens["ingest"])
+    do_all(service.ctx, ReadersHere(), WorkKind.PARSE, WorkKind.ANALYSE)
+    assert service.get(f"/v1/incidents/{own.incident}").json() == before
+    [run] = service.get("/v1/fleet/runs?cluster=a&job_id=job-a").json()["items"]
+    assert run["ending"] == "unexpected"
+
+
+def test_finding_3_a_file_that_names_no_incident_stays_in_its_cluster(
+    service: Service, tenants: Mapping[str, Tenant]
+) -> None:
+    own, other = tenants["a"], tenants["b"]
+    files = service.get(f"/v1/incidents/{own.incident}/artifacts").json()
+    answer = service.post("/v1/jobs/job-a/artifacts?node=n", LOG * 3, token=other.tokens["ingest"])
+    assert answer.status == 201
+    opened = service.get(f"/v1/incidents/{answer.json()['incident_id']}").json()
+    assert opened["cluster"] == "b"
+    assert service.get(f"/v1/incidents/{own.incident}/artifacts").json() == files

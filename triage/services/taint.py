@@ -68,14 +68,16 @@ def taint(ctx: Context, key_id: str, actor: str, since: datetime | None = None) 
     The incidents that it speaks of are answered again. What it brought to the fleet's record is
     removed. Raises :class:`UsageError` for none of this id.
     """
-    brought = brought_by(ctx, key_id, since)
     now = utc_now()
+    callbacks = brought_by(ctx, key_id).counts["callbacks"]
     with ctx.database.writing() as session:
         keys.revoke(session, key_id, now)
         keys.set_tainted(session, key_id, now)
         for callback in subscriptions.callbacks_of(session, key_id):
             subscriptions.remove(session, callback)
-    counts: Counter[str] = Counter(callbacks=brought.counts["callbacks"])
+    # From here on no request of the token is kept, also none that was let in before.
+    brought = brought_by(ctx, key_id, since)
+    counts: Counter[str] = Counter(callbacks=callbacks)
     for incident_id in brought.incidents:
         with ctx.database.writing() as session:
             # Files before their incident, as their readers lock them: no deadlock.

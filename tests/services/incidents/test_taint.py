@@ -11,7 +11,7 @@ from tests.support.work import do_all
 from triage.clock import utc_now
 from triage.domain.caller import Caller
 from triage.domain.states import WorkKind
-from triage.errors import UsageError
+from triage.errors import NotAllowed, UsageError
 from triage.fleet.services.exposure.imports import import_exposure
 from triage.fleet.services.exposure.job_ended import end_from, ended
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
@@ -149,6 +149,20 @@ def test_a_file_that_is_being_read_is_set_apart_all_the_same(
     assert (file.state, file.reason) == (
         "quarantined", f"set apart: token {liar.key_id} is no longer believed",
     )  # fmt: skip
+
+
+def test_a_request_that_was_let_in_before_the_taint_is_not_kept(ctx: Context) -> None:
+    honest, _ = token(ctx, "honest")
+    liar, _ = token(ctx, "liar")
+    incident_id = announce(ctx, Failure("5", "a", AT, FACTS, caller=honest)).id
+    taint(ctx, liar.key_id or "", "admin")
+
+    with pytest.raises(NotAllowed, match="no longer believed"):
+        send(ctx, "5", incident_id, FORGED, liar)
+    with pytest.raises(NotAllowed, match="no longer believed"):
+        announce(ctx, Failure("5", "a", AT, LIE, caller=liar))
+    with ctx.database.reading() as session:
+        assert artifacts.of_incident(session, incident_id) == []
 
 
 def test_what_it_brought_to_the_record_of_the_fleet_is_removed(ctx: Context) -> None:

@@ -14,7 +14,7 @@ from triage.services.context import Context
 from triage.services.notifications.callbacks import add_callback
 from triage.services.uploads.facts import without_secrets
 from triage.store import jobs
-from triage.store.access import audit
+from triage.store.access import audit, keys
 from triage.store.database.ids import made_now
 from triage.store.incidents import incidents, reports
 from triage.store.views import IncidentView
@@ -41,6 +41,7 @@ def announce(
     failure = replace(failure, cluster=cluster)
 
     def write(session: Session) -> IncidentView:
+        keys.check_believed(session, failure.caller.key_id)
         facts = without_secrets(failure.facts or {})
         reported = replace(
             failure,

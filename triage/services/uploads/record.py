@@ -15,12 +15,12 @@ from triage.domain.caller import Caller
 from triage.domain.facts import FactsSource, Statement
 from triage.domain.job import job_from_dict
 from triage.domain.states import ArtifactState
-from triage.errors import TooMany
+from triage.errors import NotAllowed, TooMany
 from triage.services.context import Context
 from triage.services.uploads.facts import without_secrets
 from triage.services.uploads.received import ReceivedFile, Target
 from triage.store import jobs
-from triage.store.access import audit
+from triage.store.access import audit, keys
 from triage.store.database.ids import made_now, new_id
 from triage.store.incidents import incidents
 from triage.store.incidents.facts import add_facts
@@ -54,6 +54,7 @@ def record(
     job_json = [read_job_json(file.data, target.caller) for file in files if file.data is not None]
 
     def write(session: Session) -> RecordedUpload:
+        keys.check_believed(session, target.caller.key_id)
         if target.incident and incidents.job_of(session, target.incident) is None:
             raise TooMany("the incident was deleted while the upload came", hint="send it again")
         incident_id = target.incident or incidents.for_upload(
@@ -101,7 +102,7 @@ def record(
 
     try:
         recorded = ctx.commit(write)
-    except TooMany:
+    except (NotAllowed, TooMany):
         ctx.blobs.delete(blob_key)
         raise
     if recorded.ahead is None:

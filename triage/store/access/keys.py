@@ -2,16 +2,19 @@
 
 from collections.abc import Collection
 from datetime import datetime, timedelta
+from typing import Final, cast
 
-from sqlalchemy import select, update
+from sqlalchemy import Table, bindparam, select, update
 from sqlalchemy.orm import Session
 
 from models import ApiKey
+from triage.errors import NotAllowed
 from triage.store.views import KeyView, view_of
 
 __all__ = [
     "add",
     "by_hash",
+    "check_believed",
     "ending",
     "find",
     "listing",
@@ -21,6 +24,11 @@ __all__ = [
     "used",
     "view",
 ]
+
+
+# Asked by every upload; made once, of the table.
+KEYS: Final = cast("Table", ApiKey.__table__)
+TAINTED_AT: Final = select(KEYS.c.tainted_at).where(KEYS.c.id == bindparam("of_key"))
 
 
 def add(session: Session, key: KeyView, token_hash: str) -> None:
@@ -79,6 +87,14 @@ def used(session: Session, key_ids: Collection[str], now: datetime, every: timed
     """Note that tokens were used now, where that was not noted just before."""
     recent = ApiKey.last_used_at.is_not(None) & (ApiKey.last_used_at > now - every)
     session.execute(update(ApiKey).where(ApiKey.id.in_(key_ids), ~recent).values(last_used_at=now))
+
+
+def check_believed(session: Session, key_id: str | None) -> None:
+    """Raise :class:`NotAllowed` for a token that was tainted while its request was under way."""
+    if key_id is not None and session.scalar(TAINTED_AT, {"of_key": key_id}) is not None:
+        raise NotAllowed(
+            "the token is no longer believed", hint="use another one: `triage token create`"
+        )
 
 
 def ending(session: Session, now: datetime, until: datetime) -> list[KeyView]:
