@@ -18,6 +18,7 @@ from triage.domain.states import WorkKind
 from triage.errors import TriageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import PipeWakeups
+from triage.sandbox.scratch import own_scratch
 from triage.server.context import open_context
 from triage.server.work import open_readers, runner_of, sweeper_of
 from triage.settings import Settings, load_settings
@@ -88,6 +89,7 @@ def main(arguments: list[str]) -> int:
     # A Ctrl-C in a terminal reaches the whole group; the parent says when to stop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
+        own_scratch()
         embedded = Embedded(settings, int(arguments[0]))
         signal.signal(signal.SIGTERM, lambda *_: embedded.stopping.set())
         embedded.run()

@@ -23,6 +23,7 @@ from triage.domain.states import WorkKind
 from triage.errors import TriageError, UsageError
 from triage.logging import configure_logging
 from triage.queue.wakeups import CeleryWakeups, DedupWakeups, queue_name
+from triage.sandbox.scratch import own_scratch
 from triage.server.context import open_context
 from triage.server.work import open_readers, runner_of
 from triage.services.schema import check_schema
@@ -153,6 +154,7 @@ def main(arguments: list[str]) -> int:
         configure_logging(settings)
         check_broker(settings)
         check_schema(settings)
+        own_scratch()
         return Worker(settings, options).run()
     except TriageError as error:
         sys.stderr.write(f"triage: {error}\n")
