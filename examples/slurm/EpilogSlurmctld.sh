@@ -19,9 +19,10 @@ case $CODE in 0 | 0:0) HOOK=job-ended END=ended_at ;; esac
 # Names come from users: of what JSON would have to escape, nothing is let through.
 clean() { printf %s "$1" | /usr/bin/tr -cd '[:alnum:] _.,:/[]-'; }
 NOW=$(/bin/date -u +%Y-%m-%dT%H:%M:%SZ)
-printf '{"source":"slurm","job_id":"%s","cluster":"%s","name":"%s","nodelist":"%s","exit_code":"%s","SLURM_JOB_START_TIME":"%s","gpus_per_node":%s,"%s":"%s"}' \
+printf '{"source":"slurm","job_id":"%s","cluster":"%s","name":"%s","nodelist":"%s","exit_code":"%s","SLURM_JOB_START_TIME":"%s","SLURM_RESTART_COUNT":"%s","gpus_per_node":%s,"%s":"%s"}' \
     "$(clean "$SLURM_JOB_ID")" "$(clean "$SLURM_CLUSTER_NAME")" "$(clean "$SLURM_JOB_NAME")" \
     "$(clean "$SLURM_JOB_NODELIST")" "$(clean "$CODE")" "$(clean "$SLURM_JOB_START_TIME")" \
+    "$(clean "${SLURM_RESTART_COUNT:-$SLURM_JOB_RESTART_COUNT}")" \
     "${TRIAGE_GPUS_PER_NODE:-null}" "$END" "$NOW" >"$SPOOL/.$$" 2>/dev/null &&
     /bin/mv "$SPOOL/.$$" "$SPOOL/$NOW-$$.$HOOK.json" || exit 0
 # What a service that was away did not get goes out with the next message, the oldest first.

@@ -1,5 +1,6 @@
 """Hooks over HTTP: what they answer, and the incident they lead to."""
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -7,9 +8,9 @@ import pytest
 
 from tests.api.service import Service
 from triage.services.tokens import create_token
+from triage.store.incidents.facts import facts_json
 
 SECRET = "whsec_" + "A" * 32
-
 ALERT = {
     "status": "firing", "fingerprint": "f1", "startsAt": "2026-11-21T03:14:15Z",
     "labels": {"alertname": "GpuXid", "node": "n-alert", "xid": "79", "pci_bus_id": "0000:5d:00.0"},
@@ -78,11 +79,10 @@ def test_a_callback_to_another_host_is_left_out_and_the_alarm_is_not(
 ) -> None:
     body = {"job_id": f"callback {url}", "callback_url": url}
     answer = calling.post("/v1/hooks/job-failed", body, token="ingest")
-    assert answer.status == (422 if not url else 202), answer.body
-    if url:
-        [ignored] = answer.json()["ignored"]
-        assert ignored["field"] == "callback_url"
-        assert why in ignored["why"]
+    assert answer.status == 202, answer.body
+    [ignored] = answer.json()["ignored"]
+    assert ignored["field"] == "callback_url"
+    assert why in ignored["why"]
     assert calling.get("/v1/subscriptions").json()["items"] == []
 
 
@@ -161,3 +161,41 @@ def test_an_event_of_a_type_that_nobody_reads_is_kept_out(service: Service) -> N
     answer = service.post("/v1/hooks/cloudevents", event, token="ingest")
     assert (answer.status, answer.json()["accepted"]) == (202, 0)
     assert "com.example.coffee" in answer.json()["ignored"][0]["why"]
+
+
+def test_an_alarm_is_not_lost_for_a_field(service: Service) -> None:
+    body = {
+        "job_id": "fields", "world_size": "sixty-four", "nodes": "n0", "failed_at": "yesterday",
+        "expected_artifacts": "many", "rank_to_node": ["n0"], "cluster": ["a"], "gpus_per_node": 8,
+    }  # fmt: skip
+    answer = service.post("/v1/hooks/job-failed", body, token="ingest")
+    assert answer.status == 202, answer.body
+    found = answer.json()
+    ignored = {one["field"]: one["why"] for one in found["ignored"]}
+    assert ignored.keys() == body.keys() - {"job_id", "gpus_per_node"}
+    assert all(ignored.values())
+    assert found["cluster"] is None
+    with service.ctx.database.reading() as session:
+        facts = json.loads(facts_json(session, found["id"]))
+    assert facts == {"job_id": "fields", "gpus_per_node": 8, "triage.ignored": ignored}
+    # Near misses: nothing is wrong, and no job.
+    assert service.post("/v1/hooks/job-failed", {"job_id": "f2"}).json()["ignored"] == []
+    for job_id in (None, "", ["7"], True):
+        refused = service.post("/v1/hooks/job-failed", {**body, "job_id": job_id})
+        assert refused.status == 422
+        assert [one["pointer"] for one in refused.problem()["errors"]] == ["#/job_id"]
+
+
+def test_uploads_name_cluster_and_attempt(service: Service) -> None:
+    ids = {
+        (cluster, attempt): service.opened("named", cluster=cluster, attempt=attempt)
+        for cluster in ("x", "y")
+        for attempt in (0, "1")
+    }
+    assert len(set(ids.values())) == 4
+    for (cluster, attempt), incident in ids.items():
+        where = f"/v1/jobs/named/artifacts?cluster={cluster}&attempt={attempt}&filename=a.log"
+        sent = service.post(where, f"{cluster}{attempt} RuntimeError\n".encode(), token="ingest")
+        assert (sent.status, sent.json()["incident_id"]) == (201, incident)
+    wrong = service.post("/v1/jobs/named/artifacts?attempt=", b"x\n", token="ingest")
+    assert wrong.status == 422

@@ -20,6 +20,7 @@ from triage.collectors.deliver import wait_s
 from triage.collectors.endpoint import endpoint_of, path_of
 from triage.collectors.options import Misuse, Options, bytes_of, seconds_of
 from triage.collectors.send import retry_after_s
+from triage.collectors.spool import Label
 
 SOURCES = sorted((ROOT / "triage" / "collectors").glob("*.py"))
 OLD = sorted(Path.home().glob(".pyenv/versions/3.9.*/bin/python"))
@@ -199,9 +200,10 @@ def test_proxies_of_the_environment_are_not_asked(node, tmp_path) -> None:
 
 def test_names_are_quoted_in_the_path() -> None:
     assert (
-        path_of("/p", "../x?y#z", "a&b=c", "") == "/p/v1/jobs/..%2Fx%3Fy%23z/bundle?node=a%26b%3Dc"
+        path_of("/p", Label("../x?y#z", "a&b=c", "", ""))
+        == "/p/v1/jobs/..%2Fx%3Fy%23z/bundle?node=a%26b%3Dc"
     )
-    assert path_of("", os.fsdecode(b"\xff"), "", "") == "/v1/jobs/%FF/bundle"
+    assert path_of("", Label(os.fsdecode(b"\xff"), "", "", "")) == "/v1/jobs/%FF/bundle"
 
 
 def test_waits_grow_and_are_not_all_the_same() -> None:

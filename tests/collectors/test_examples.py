@@ -183,7 +183,7 @@ def test_the_head_node_tells_of_the_failure(tmp_path) -> None:
     assert said == {
         "source": "slurm", "job_id": "4711", "cluster": "a", "name": "pre train",
         "nodelist": "gpu[001-128,130]", "exit_code": "134:0",
-        "SLURM_JOB_START_TIME": "1795222800", "gpus_per_node": None,
+        "SLURM_JOB_START_TIME": "1795222800", "SLURM_RESTART_COUNT": "", "gpus_per_node": None,
     }  # fmt: skip
     assert request.path == "/v1/hooks/job-failed"
     assert request.headers["authorization"] == f"Bearer {TOKEN}"

@@ -10,10 +10,12 @@ from tests.store.conftest import NOW, new_answer, new_file, uploaded
 from tests.store.racing import in_threads
 from triage.domain.facts import FactsSource, Statement
 from triage.domain.failure import Failure
+from triage.domain.failure_match import JobAttempt
 from triage.domain.states import ArtifactState, IncidentState, WorkKind
 from triage.store import jobs
 from triage.store.incidents import incidents, reports, revisions, settling
 from triage.store.incidents.facts import add_facts
+from triage.store.incidents.matching import for_upload
 from triage.store.uploads import artifacts, evidence
 from triage.store.uploads.evidence import Reading
 from triage.store.work import table as work
@@ -67,7 +69,7 @@ def test_two_hooks_that_say_when_open_one_incident(database, unique):
 
 def test_a_hook_and_an_upload_open_one_incident(database, unique):
     def upload(session, job_id):
-        return incidents.for_upload(session, job_id, **GIVEN)
+        return for_upload(session, JobAttempt(job_id), None, **GIVEN)
 
     found = rounds(database, unique, announce, upload, upload)
 
@@ -111,7 +113,7 @@ def test_whatever_meets_over_one_incident_nobody_waits_for_ever(database, unique
         jobs.saw_nodes(session, jobs.cluster_of(session, incident_id), names[number % 6 :], NOW)
 
     def upload(session, number, k):
-        known = incidents.for_upload(session, unique, **GIVEN)
+        known = for_upload(session, JobAttempt(unique), None, **GIVEN)
         file = new_file(known, f"{unique}-{k}-{number}")
         upload_id, _ = artifacts.add_upload(session, known, 9, [file])
         job_fk = incidents.arrived(session, known, 1, 30.0, NOW).id

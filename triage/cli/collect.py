@@ -45,6 +45,8 @@ def collect(
     token_file: Annotated[str | None, _option("--token-file")] = None,
     job_id: Annotated[str | None, _option("--job-id")] = None,
     node: Annotated[str | None, _option("--node")] = None,
+    cluster: Annotated[str | None, _option("--cluster")] = None,
+    attempt: Annotated[str | None, _option("--attempt")] = None,
     incident: Annotated[str | None, _option("--incident")] = None,
     fr: Annotated[list[str] | None, _option("--fr")] = None,
     logs: Annotated[list[str] | None, _option("--logs")] = None,

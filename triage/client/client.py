@@ -165,11 +165,14 @@ class Client:
         *,
         node: str | None = None,
         incident: Incident | str | int | None = None,
+        cluster: str | None = None,
+        attempt: str | int | None = None,
     ) -> Incident:
         """Send a folder, a file or a tar, and give back the incident that it went into.
 
         ``node`` says whose files these are, where their folders do not. Without ``incident``
-        they join the job's newest one, or open one. The ``sent`` table of what comes back
+        they join the newest one of the job (of this ``cluster``, and of this ``attempt`` of a
+        requeued job), or open one. The ``sent`` table of what comes back
         says what became of each file; a file that is refused is a warning, and never stops
         the others. Sending the same again changes nothing.
 
@@ -186,7 +189,7 @@ class Client:
             ApiRequest(
                 "POST",
                 f"/v1/jobs/{quote(str(job_id), safe='')}/bundle",
-                {"node": node, "incident": joined},
+                {"node": node, "incident": joined, "cluster": cluster, "attempt": attempt},
                 bundle.headers,
                 bundle.pieces,
             )

@@ -60,6 +60,7 @@ class Packed(NamedTuple):
 class _Copy(NamedTuple):
     size_bytes: int
     note: str
+    mtime_s: int = 0
 
 
 class _LeftOut(Exception):
@@ -102,7 +103,8 @@ def pack(
                         # Nothing is missed by it: what the digest is made of is sent instead.
                         all_notes.append(Skipped(artifact.path, why, usual=True))
                 copy.seek(0)
-                tar.addfile(_header(_unused(artifact.member, used), copied.size_bytes), copy)
+                member = _unused(artifact.member, used)
+                tar.addfile(_header(member, copied.size_bytes, copied.mtime_s), copy)
             total += copied.size_bytes
             counts[artifact.kind] = counts.get(artifact.kind, 0) + 1
         text = _manifest(all_notes)
@@ -154,6 +156,7 @@ def _copy(artifact: Artifact, copy: IO[bytes], bounds: Bounds, room: int) -> _Co
             except OSError as error:
                 raise _LeftOut(f"cannot be read: {error.strerror or error}") from error
             after = os.fstat(source.fileno())
+            got = got._replace(mtime_s=max(0, int(after.st_mtime)))
             if (before.st_size, before.st_mtime_ns) == (after.st_size, after.st_mtime_ns):
                 return got
             if turn < tries - 1:
@@ -217,10 +220,13 @@ def _unused(member: str, used: set[str]) -> str:
     return unused
 
 
-def _header(member: str, size: int) -> tarfile.TarInfo:
-    """A plain file without owner and time, so that the same files give the same bytes."""
+def _header(member: str, size: int, mtime_s: int = 0) -> tarfile.TarInfo:
+    """A plain file without owner, so that the same files give the same bytes.
+
+    When a file was last written tells the service which failure of a requeued job it is of.
+    """
     header = tarfile.TarInfo(member)
-    header.size, header.mode = size, 0o600
+    header.size, header.mode, header.mtime = size, 0o600, mtime_s
     return header
 
 

@@ -197,6 +197,8 @@ def _write(
         node,
         options.incident or "",
         "gzip" if options.compress else "",
+        context.surroundings.cluster,
+        context.surroundings.attempt,
     )
     manifest = f"{node_folder(node)}/{MANIFEST}" if node else MANIFEST
     try:

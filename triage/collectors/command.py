@@ -101,6 +101,8 @@ def options_of(given: argparse.Namespace) -> Options:
         token_file=given.token_file,
         job_id=given.job_id,
         node=given.node,
+        cluster=given.cluster,
+        attempt=given.attempt,
         incident=given.incident,
         fr=tuple(given.fr or ()),
         logs=tuple(given.logs or ()),

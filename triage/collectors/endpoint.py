@@ -5,12 +5,19 @@ from __future__ import annotations
 import http.client
 import ipaddress
 import ssl
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
 from triage.collectors.options import Misuse
 
+if TYPE_CHECKING:
+    from triage.collectors.spool import Label
+
 __all__ = ["Endpoint", "endpoint_of", "path_of"]
+
+
+# What a request says beside the job; each is a field of the label.
+ASKED = ("node", "cluster", "attempt", "incident")
 
 
 class Endpoint(NamedTuple):
@@ -67,15 +74,15 @@ def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False)
     return Endpoint(host, port or default, parts.path.rstrip("/"), context)
 
 
-def path_of(prefix: str, job_id: str, node: str, incident: str) -> str:
+def path_of(prefix: str, label: Label) -> str:
     """The path and query of a bundle; names are quoted, ``/`` in them too."""
     query = urlencode(
-        [(key, value) for key, value in (("node", node), ("incident", incident)) if value],
+        [(key, value) for key in ASKED if (value := getattr(label, key))],
         quote_via=quote,
         safe="",
         errors="surrogateescape",
     )
-    path = f"{prefix}/v1/jobs/{quote(job_id, safe='', errors='surrogateescape')}/bundle"
+    path = f"{prefix}/v1/jobs/{quote(label.job_id, safe='', errors='surrogateescape')}/bundle"
     return f"{path}?{query}" if query else path
 
 

@@ -66,6 +66,8 @@ OPTIONS = {
     "--token-file": Option("FILE", "file that holds the token; else TRIAGE_TOKEN"),
     "--job-id": Option("ID", "the job [SLURM_JOB_ID]"),
     "--node": Option("NAME", "this node [SLURMD_NODENAME, NODE_NAME, the host name]"),
+    "--cluster": Option("NAME", "the cluster [TRIAGE_CLUSTER, SLURM_CLUSTER_NAME, the token's]"),
+    "--attempt": Option("N", "which start of a requeued job [TRIAGE_ATTEMPT, SLURM_RESTART_COUNT]"),
     "--incident": Option("ID", "add to this incident, not to the job's newest"),
     "--fr": Option("GLOB", "dumps, repeatable; else where PyTorch writes them"),
     "--logs": Option("GLOB", "job logs, repeatable; else Slurm's output files"),
@@ -105,6 +107,8 @@ class Options(NamedTuple):
     token_file: str | None = None
     job_id: str | None = None
     node: str | None = None
+    cluster: str | None = None
+    attempt: str | None = None
     incident: str | None = None
     fr: tuple[str, ...] = ()
     logs: tuple[str, ...] = ()

@@ -88,9 +88,7 @@ def _post(
 ) -> bool:
     """Send the request; whether all of its body went out before an answer came."""
     label = entry.label
-    connection.putrequest(
-        "POST", path_of(endpoint.prefix, label.job_id, label.node, label.incident)
-    )
+    connection.putrequest("POST", path_of(endpoint.prefix, label))
     connection.putheader("Content-Type", "application/x-tar")
     connection.putheader("Content-Length", str(entry.size_bytes))
     connection.putheader("Accept", "application/json, application/problem+json")

@@ -37,12 +37,14 @@ SYSTEM_FOLDER = "/var/spool/triage"
 
 
 class Label(NamedTuple):
-    """Whose bundle it is; ``node`` and ``incident`` are empty where it has none."""
+    """Whose bundle it is; what it does not name is empty."""
 
     job_id: str
     node: str
     incident: str
     encoding: str
+    cluster: str = ""
+    attempt: str = ""
 
     def line(self) -> bytes:
         """The first line of the file."""

@@ -19,6 +19,14 @@ if TYPE_CHECKING:
 
 __all__ = ["NETWORK_FILE_SYSTEMS", "Surroundings", "on_network", "surroundings"]
 
+CLUSTER = ("TRIAGE_CLUSTER", "SLURM_CLUSTER_NAME")
+# Slurm, by the names of the node's and of the controller's scripts; the launcher of PyTorch.
+ATTEMPT = (
+    "TRIAGE_ATTEMPT",
+    "SLURM_RESTART_COUNT",
+    "SLURM_JOB_RESTART_COUNT",
+    "TORCHELASTIC_RESTART_COUNT",
+)
 MOUNTS = "/proc/self/mountinfo"
 # Not 9p and virtiofs: they are how a virtual machine sees its own node's disk.
 NETWORK_FILE_SYSTEMS = frozenset({
@@ -33,7 +41,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 class Surroundings(NamedTuple):
-    """Where this is, for which job.
+    """Where this is, for which job. ``cluster`` and ``attempt`` are empty where nothing says them.
 
     ``started_at`` is when the job began, in seconds since the epoch, None where nothing
     says it. ``owner`` is the user id of the job where this process is root, else None:
@@ -43,6 +51,8 @@ class Surroundings(NamedTuple):
 
     job_id: str
     node: str
+    cluster: str
+    attempt: str
     homes: tuple[str, ...]
     owner: int | None
     started_at: float | None
@@ -68,6 +78,8 @@ def surroundings(options: Options, environment: Mapping[str, str]) -> Surroundin
     return Surroundings(
         job_id=job_id,
         node=node,
+        cluster=_named("--cluster", options.cluster, environment, CLUSTER),
+        attempt=_named("--attempt", options.attempt, environment, ATTEMPT),
         homes=_homes(environment, user),
         owner=user if os.geteuid() == 0 else None,
         started_at=_number(environment.get("SLURM_JOB_START_TIME")),
@@ -105,10 +117,25 @@ def on_network(path: str, mounts: str = MOUNTS) -> str:
 
 
 def _check_name(option: str, name: str) -> None:
-    if not name:
-        raise Misuse(f"the job is unknown: give {option}, or set SLURM_JOB_ID")
-    if len(name) > 256 or _CONTROL.search(name):
+    if not name and option == "--job-id":
+        raise Misuse("the job is unknown: give --job-id, or set SLURM_JOB_ID")
+    if not name or _unfit(name):
         raise Misuse(f"{option} must have 1 to 256 characters, without control characters")
+
+
+def _named(
+    option: str, value: str | None, environment: Mapping[str, str], names: tuple[str, ...]
+) -> str:
+    """The option's value, else that of the first of these variables that can be a name."""
+    if value is not None:
+        _check_name(option, value)
+        return value
+    values = (environment.get(name, "") for name in names)
+    return next((one for one in values if one and not _unfit(one)), "")
+
+
+def _unfit(name: str) -> bool:
+    return len(name) > 256 or _CONTROL.search(name) is not None
 
 
 def _homes(environment: Mapping[str, str], user: int | None) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from typing import Any, Final
 from triage.domain.caller import Caller
 
 __all__ = [
+    "IGNORED",
     "FactsSource",
     "FactsState",
     "Statement",
@@ -50,6 +51,8 @@ DECISIVE: Final = frozenset({
     "job_id", "world_size", "gpus_per_node", "nodes", "rank_to_node", "gpu_bus_ids",
     "leaf_switch", "failed_at", "exit_code",
 })  # fmt: skip
+# Among the facts, the fields of a hook that could not be read: field -> why.
+IGNORED: Final = "triage.ignored"
 HOOKS: Final = frozenset({FactsSource.HOOK, FactsSource.ALERT, FactsSource.BEFORE})
 
 

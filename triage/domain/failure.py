@@ -14,7 +14,7 @@ __all__ = ["Failure", "IgnoredField"]
 
 @dataclass(frozen=True, slots=True)
 class IgnoredField(WireForm):
-    """A field of a hook that is left out, and why."""
+    """A field of a hook's body that is left out; ``why`` is a clause."""
 
     field: str
     why: str
@@ -24,6 +24,7 @@ class IgnoredField(WireForm):
 class Failure:
     """What a job-failed hook says. ``facts`` is the job.json object as it came.
 
+    ``attempt`` tells the starts of a requeued job apart; empty where nobody named it.
     ``ignored`` names what was left out. ``callback_url`` is one that may be called: who takes one
     from outside asks :func:`triage.services.notifications.callbacks.with_allowed_callback`.
     """
@@ -35,6 +36,7 @@ class Failure:
     expected_artifacts: int | None = None
     collect_within_s: float | None = None
     callback_url: str | None = None
+    attempt: str = ""
     ignored: tuple[IgnoredField, ...] = ()
     source: FactsSource = FactsSource.HOOK
     caller: Caller = field(default_factory=Caller)

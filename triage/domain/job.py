@@ -1,13 +1,14 @@
 """Which rank sits on which node and GPU, as far as anything says it."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
 from triage.domain.standing import Prior
 
-__all__ = ["Job", "bus_id", "job_from_dict"]
+__all__ = ["Job", "bus_id", "job_from_dict", "unreadable"]
 
 # "00000000:1B:00.0", "0000:1b:00.0", "1b:00"
 BUS_ID = re.compile(
@@ -101,13 +102,29 @@ def names(value: object) -> tuple[str, ...]:
     return ()
 
 
+def unreadable(raw: Mapping[str, Any]) -> dict[str, str]:
+    """The fields of a ``job.json`` that cannot be read as they are: field -> why, as a clause."""
+    readable: dict[str, tuple[bool, str]] = {
+        **{
+            key: (positive(raw.get(key)) is not None, "is no positive integer")
+            for key in ("world_size", "gpus_per_node")
+        },
+        "nodes": (isinstance(raw.get("nodes"), list), "is no list of names"),
+        **{
+            key: (isinstance(raw.get(key), dict), "is no object")
+            for key in ("rank_to_node", "gpu_bus_ids", "leaf_switch")
+        },
+    }
+    return {
+        key: why
+        for key, (can_be_read, why) in readable.items()
+        if raw.get(key) is not None and not can_be_read
+    }
+
+
 def job_from_dict(raw: dict[str, Any]) -> Job:
     """``job.json`` as a :class:`Job`. Unusable values are named in ``problems``, never fatal."""
-    problems = [
-        f'job.json: "{key}" is no positive integer and is not used'
-        for key in ("world_size", "gpus_per_node")
-        if raw.get(key) is not None and positive(raw[key]) is None
-    ]
+    problems = [f'job.json: "{key}" {why} and is not used' for key, why in unreadable(raw).items()]
     rank_to_node: dict[int, str] = {}
     table = raw.get("rank_to_node")
     for key, node in table.items() if isinstance(table, dict) else ():

@@ -2,12 +2,13 @@
 
 from datetime import UTC, datetime, timedelta
 
+from triage.domain.failure_match import JobAttempt
 from triage.domain.states import DeliveryState, WorkKind, WorkState
 from triage.services.context import Context
 from triage.services.sessions import log_in, log_out, who_is
 from triage.services.tokens import create_token
 from triage.store.access import sessions
-from triage.store.incidents import incidents
+from triage.store.incidents.matching import for_upload
 from triage.store.messages import deliveries, subscriptions
 from triage.store.messages.deliveries import DeliveryAttempt, NewDelivery
 from triage.store.messages.subscriptions import NewSubscription
@@ -45,7 +46,7 @@ def test_what_was_given_up_stands_before_what_waits_and_done_work_is_gone(ctx: C
 
 def test_messages_that_did_not_arrive_stand_first(ctx: Context) -> None:
     with ctx.database.writing() as session:
-        incident = incidents.for_upload(session, "1", within_s=9, quiet_s=9, now=NOW)
+        incident = for_upload(session, JobAttempt("1"), None, within_s=9, quiet_s=9, now=NOW)
         receiver = NewSubscription("sub_1", "generic", "https://a.example/", None, [], [])
         subscriptions.add(session, receiver, NOW)
         for number, state in enumerate(("delivered", "failed", "delivered", "pending")):

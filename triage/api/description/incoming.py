@@ -40,6 +40,7 @@ INCOMING: Final[dict[str, dict[str, Any]]] = {
         "properties": {
             "job_id": NAME_OR_NUMBER,
             "cluster": may_be_null(NAME_OR_NUMBER),
+            "attempt": may_be_null(NAME_OR_NUMBER),
             "failed_at": may_be_null(TIME),
             "started_at": may_be_null(TIME),
             "nodelist": HOST_LIST,

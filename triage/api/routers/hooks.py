@@ -67,8 +67,9 @@ EVENTS = {
 async def job_failed(request: Request) -> Response:
     """Opens the incident of a failure, or finds the one that is there.
 
-    The same (`cluster`, `job_id`, `failed_at`) is the same failure; without `failed_at` it is
-    the job's unsettled incident.
+    The same (`cluster`, `job_id`, `attempt`, `failed_at`) is the same failure; without
+    `failed_at` it is the job's unsettled incident. A field that cannot be read is left out and
+    named in `ignored`.
     """
     state = state_of(request)
     body = await read_whole(request, state.context.settings.max_hook_bytes)

@@ -43,6 +43,9 @@ Incident = Annotated[
     Query(description="Of the job-failed answer; left out: the job's newest, or a new one."),
 ]
 
+Attempt = Annotated[
+    Name | None, Query(description="Which start of a job that is requeued under its id.")
+]
 Cluster = Annotated[Name | None, Query(description="Of the job; left out: the token's, else none.")]
 
 
@@ -64,6 +67,7 @@ async def upload_artifact(
     filename: Annotated[FileName | None, Query()] = None,
     incident: Incident = None,
     cluster: Cluster = None,
+    attempt: Attempt = None,
 ) -> Response:
     """A flight-recorder dump, a kernel log or a job log. Known by its content, kept once."""
     state = state_of(request)
@@ -75,6 +79,7 @@ async def upload_artifact(
         filename=filename,
         incident=known_id(incident),
         cluster=cluster,
+        attempt=attempt,
         caller=caller_of(request),
     )
     settings = state.context.settings
@@ -107,6 +112,7 @@ async def upload_bundle(
     node: Annotated[Name | None, Query()] = None,
     incident: Incident = None,
     cluster: Cluster = None,
+    attempt: Attempt = None,
 ) -> Response:
     """One bad file refuses only itself; links, devices and `..` refuse the whole."""
     state = state_of(request)
@@ -115,6 +121,7 @@ async def upload_bundle(
         node=node,
         incident=known_id(incident),
         cluster=cluster,
+        attempt=attempt,
         caller=caller_of(request),
     )
     body = UploadBody(request, state.context.settings.max_bundle_bytes)

@@ -111,7 +111,8 @@ class Window(io.RawIOBase):
 class Entry:
     """One file of a tar that is not read yet, or why it is refused.
 
-    ``hostile`` where the refused is no file at all, or points outside the archive.
+    ``hostile`` where the refused is no file at all, or points outside the archive. ``mtime`` is
+    when it was last written, in seconds since the epoch, as far as the archive can be believed.
     """
 
     name: str
@@ -119,6 +120,7 @@ class Entry:
     source: Window | None
     why: str | None = None
     hostile: bool = False
+    mtime: float = 0.0
 
 
 def compression_of(head: bytes) -> str | None:
@@ -350,7 +352,7 @@ def regular_entries(archive: tarfile.TarFile, end: int) -> Iterator[Entry]:
             # bytes of an archive that breaks off.
             stream.seek(info.offset_data)
             source = Window(stream, info.size)
-            yield Entry(name, info.size, source)
+            yield Entry(name, info.size, source, mtime=float(info.mtime))
         # Where the next header would lie: the reader walks there block by block.
         unread = source is None or source.left > 0
         if (source and source.short) or (unread and archive.offset > end + tarfile.BLOCKSIZE):

@@ -9,7 +9,10 @@ from collections.abc import Callable, Mapping
 from datetime import datetime
 from typing import Any, Final
 
+from triage.domain.facts import IGNORED
+from triage.domain.failure import IgnoredField
 from triage.domain.hosts import expand
+from triage.domain.job import unreadable
 from triage.errors import Place, Unprocessable
 from triage.services.hooks.times import moment
 from triage.services.incidents.announce import Failure
@@ -36,6 +39,7 @@ DIGITS: Final = re.compile(r"-?[0-9]{1,18}", re.ASCII)
 OTHER_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "job_id": ("SLURM_JOB_ID", "SLURM_JOBID", "slurm_job_id"),
     "cluster": ("SLURM_CLUSTER_NAME",),
+    "attempt": ("SLURM_RESTART_COUNT", "SLURM_JOB_RESTART_COUNT"),
     "name": ("SLURM_JOB_NAME", "job_name"),
     "nodelist": ("SLURM_JOB_NODELIST", "SLURM_NODELIST", "node_list"),
     "exit_code": ("SLURM_JOB_EXIT_CODE", "SLURM_JOB_EXIT_CODE2"),
@@ -80,42 +84,41 @@ class Reader:
 
 
 def failure_from(raw: Mapping[str, Any]) -> Failure:
-    """The failure that a body reports. Raises :class:`Unprocessable` with each wrong place.
+    """The failure that a body reports; a field that cannot be read is left out and named.
 
     Keys that are not known are kept among the facts.
+    Raises :class:`Unprocessable` without a job's id that can be read.
     """
     body = renamed(raw, OTHER_NAMES)
     reader = Reader(body)
     if body.get("job_id") is None:
         reader.missing("job_id")
     job_id = reader.read("job_id", name_from)
-    cluster = reader.read("cluster", name_from)
-    failed_at = reader.read("failed_at", time_from)
-    started_at = reader.read("started_at", time_from)
-    nodes = reader.read("nodelist", nodes_from)
-    expected = reader.read("expected_artifacts", expected_from)
-    within_s = reader.read("collect_within_s", within_from)
-    callback_url = reader.read("callback_url", text_from)
     reader.finish()
-    facts = {key: value for key, value in body.items() if key not in SETTINGS}
+    fields = {key: reader.read(key, convert) for key, convert in FIELDS.items()}
+    ignored = {place.where.removeprefix("body/"): place.message for place in reader.places}
+    ignored |= unreadable(body)
+    facts = {key: value for key, value in body.items() if key not in {*SETTINGS, *ignored}}
     facts["job_id"] = job_id
     facts |= {
         key: at.isoformat().replace("+00:00", "Z")
-        for key, at in (("failed_at", failed_at), ("started_at", started_at))
-        if at is not None
+        for key in ("failed_at", "started_at")
+        if (at := fields[key]) is not None
     }
-    if nodes and not body.get("nodes"):
+    if (nodes := fields["nodelist"]) and not facts.get("nodes"):
         facts["nodes"] = nodes
-    if (code := exit_code_from(body.get("exit_code"))) is not None:
-        facts["exit_code"] = code
+    if fields["exit_code"] is not None:
+        facts["exit_code"] = fields["exit_code"]
     return Failure(
         job_id=job_id,
-        cluster=cluster,
-        failed_at=failed_at,
+        cluster=fields["cluster"],
+        failed_at=fields["failed_at"],
         facts=facts,
-        expected_artifacts=expected,
-        collect_within_s=within_s,
-        callback_url=callback_url,
+        expected_artifacts=fields["expected_artifacts"],
+        collect_within_s=fields["collect_within_s"],
+        callback_url=fields["callback_url"],
+        attempt=fields["attempt"] or "",
+        ignored=tuple(IgnoredField(key, why) for key, why in ignored.items()),
     )
 
 
@@ -132,7 +135,7 @@ def renamed(raw: Mapping[str, Any], other_names: Mapping[str, tuple[str, ...]]) 
     return body
 
 
-SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callback_url"})
+SETTINGS: Final = frozenset({"expected_artifacts", "collect_within_s", "callback_url", IGNORED})
 
 
 def name_in(value: object) -> str | None:
@@ -203,3 +206,23 @@ def exit_code_from(value: object) -> int | None:
         return None
     signal = int(match[2] or 0)
     return 128 + signal if signal else int(match[1])
+
+
+def exit_code_of(value: object) -> int:
+    code = exit_code_from(value)
+    if code is None:
+        raise ValueError("must be a number, or Slurm's status:signal")
+    return code
+
+
+FIELDS: Final[Mapping[str, Callable[[Any], Any]]] = {
+    "cluster": name_from,
+    "attempt": name_from,
+    "failed_at": time_from,
+    "started_at": time_from,
+    "nodelist": nodes_from,
+    "exit_code": exit_code_of,
+    "expected_artifacts": expected_from,
+    "collect_within_s": within_from,
+    "callback_url": text_from,
+}

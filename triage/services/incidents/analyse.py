@@ -8,7 +8,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import orjson
 import structlog
@@ -16,6 +16,7 @@ from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
 from triage.domain.answer_wire import answer_from_bytes
+from triage.domain.facts import IGNORED
 from triage.domain.report import Answer, Refused
 from triage.domain.standing import Prior, prior_from
 from triage.domain.states import IncidentState
@@ -149,6 +150,7 @@ def answer(
     began = time.monotonic()
     facts = {"job_id": incident.job_id, **st.facts}
     facts.pop(STANDINGS, None)
+    ignored = ignored_notes(facts)
     with ctx.database.reading() as session:
         conflicts = conflict_notes(session, st.id)
         num_erased = erasing.num_erased(session, st.id)
@@ -159,7 +161,7 @@ def answer(
             KnownOfJob(
                 facts_json=orjson.dumps(facts, default=str),
                 refused=refused,
-                notes=[*NOTHING[bool(st.num_artifacts) :], *conflicts],
+                notes=[*NOTHING[bool(st.num_artifacts) :], *ignored, *conflicts],
                 standings=standings,
             ),
             deadline_s=ctx.settings.analyse_deadline_s,
@@ -174,6 +176,14 @@ def answer(
     )
     report = wire.render(answer_from_bytes(analysis.answer, pictures=False))
     return TimedAnalysis(analysis, report, seconds, standings, num_erased)
+
+
+def ignored_notes(facts: dict[str, Any]) -> list[str]:
+    """The fields of a hook that could not be read, and that nobody has said since."""
+    ignored = facts.pop(IGNORED, {})
+    return [
+        f'the hook\'s "{key}" {why}: not used' for key, why in ignored.items() if key not in facts
+    ]
 
 
 def priors_of(ctx: Context, st: IncidentProgress, cluster: str | None) -> Mapping[str, Prior]:

@@ -7,6 +7,7 @@ from datetime import datetime
 from sqlalchemy.orm import Session
 
 from triage.clock import utc_now
+from triage.domain.facts import IGNORED
 from triage.domain.failure import Failure
 from triage.domain.job import job_from_dict
 from triage.errors import Unavailable
@@ -43,6 +44,8 @@ def announce(
     def write(session: Session) -> IncidentView:
         keys.check_believed(session, failure.caller.key_id)
         facts = without_secrets(failure.facts or {})
+        if failure.ignored:
+            facts[IGNORED] = {one.field: one.why for one in failure.ignored}
         reported = replace(
             failure,
             facts=facts,

@@ -23,6 +23,7 @@ from triage.settings import Settings
 from triage.store.blobs.interface import BlobWriter
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
+from triage.store.incidents.matching import fitting_attempt
 from triage.store.retention import erasures
 from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
@@ -76,12 +77,13 @@ def take_artifact(
     """
     target = bounded(target)
     ctx.quotas.upload(target.caller)
-    incident_id = known_incident(ctx, target)
+    check_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
         erased = erased_files(ctx, target)
         file = receive_file(read, encoding, target, limits_of(ctx.settings), blob, erased)
         check_nodes(target, [file])
-        there = None if incident_id is None else stored_before(ctx, incident_id, file)
+        target = of_its_incident(ctx, target, [file])
+        there = None if target.incident is None else stored_before(ctx, target.incident, file)
         if there is not None and not is_unread(ctx, there):
             return IngestedArtifact(there, new=False)
         blob.commit()
@@ -125,7 +127,7 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
     """
     target = bounded(target)
     ctx.quotas.upload(target.caller)
-    incident_id = known_incident(ctx, target)
+    check_incident(ctx, target)
     with new_blob(ctx) as (key, blob):
         erased = erased_files(ctx, target)
         files = list(receive_bundle(read, encoding, target, limits_of(ctx.settings), blob, erased))
@@ -136,7 +138,8 @@ def take_bundle(ctx: Context, target: Target, read: Read, encoding: str | None) 
         if all(file.erased for file in files):
             raise gone(Erased())
         check_nodes(target, files)
-        recorded = all_there(ctx, incident_id, files)
+        target = of_its_incident(ctx, target, files)
+        recorded = all_there(ctx, target, files)
         if recorded is None:
             blob.commit()
             recorded = record(ctx, target, key, blob.tell(), files)
@@ -175,16 +178,16 @@ def check_nodes(target: Target, files: Sequence[ReceivedFile]) -> None:
     target.caller.check(target.cluster, job_id=target.job_id, nodes=nodes)
 
 
-def known_incident(ctx: Context, target: Target) -> str | None:
-    """The incident that an upload will join, as far as it is there already.
+def check_incident(ctx: Context, target: Target) -> None:
+    """See that the incident that a request names is there, and is one that it may add to.
 
     Raises :class:`NotFound` for one that is not, :class:`Gone` for one that was deleted,
     :class:`NotAllowed` for one that the token does
     not reach, and :class:`Conflict` for one of another job.
     """
+    if target.incident is None:
+        return
     with ctx.database.reading() as session:
-        if target.incident is None:
-            return incidents.newest_of_job(session, target.job_id)
         job = incidents.job_of(session, target.incident)
         erased = erasures.find(session, target.incident) if job is None else None
     if erased is not None:
@@ -207,21 +210,30 @@ def known_incident(ctx: Context, target: Target) -> str | None:
             hint="use the upload_url that the job-failed hook answered with",
             places=(Place("query/incident", "belongs to another job"),),
         )
-    return target.incident
 
 
-def all_there(
-    ctx: Context, incident_id: str | None, files: Sequence[ReceivedFile]
-) -> RecordedUpload | None:
+def all_there(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> RecordedUpload | None:
     """What is on record, if the incident has every one of these files already."""
-    if incident_id is None:
+    if target.incident is None:
         return None
     wanted = {file.identity for file in files if not file.erased}
     with ctx.database.reading() as session:
-        known = artifacts.known_identities(session, incident_id, wanted)
-        if len(known) < len(wanted) or again.to_bring_again(session, incident_id, wanted):
+        known = artifacts.known_identities(session, target.incident, wanted)
+        if len(known) < len(wanted) or again.to_bring_again(session, target.incident, wanted):
             return None
-    return RecordedUpload(incident_id, {}, known, None)
+    return RecordedUpload(target.incident, {}, known, None)
+
+
+def of_its_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile]) -> Target:
+    """Files that an incident of the job has already are of that one, however late they come."""
+    if target.incident is not None:
+        return target
+    wanted = {file.identity for file in files if not file.erased}
+    with ctx.database.reading() as session:
+        for incident_id in fitting_attempt(session, target.job):
+            if len(artifacts.known_identities(session, incident_id, wanted)) == len(wanted):
+                return replace(target, incident=incident_id)
+    return target
 
 
 @contextmanager

@@ -19,6 +19,7 @@ from triage.parsers.files.archive import HEAD_BYTES, Entry, Window, compression_
 from triage.parsers.files.job_file import is_job_file
 from triage.parsers.files.packings import packing_of
 from triage.parsers.flight_recorder.naming import node_in_name, rank_in_name
+from triage.services.hooks.times import moment
 from triage.services.uploads.body import DecodedReader, PeekedReader, body_of, unpacked
 from triage.services.uploads.received import Erased, ReceivedFile, Target
 from triage.services.uploads.streams import ForwardOnlyReader, first_bytes
@@ -33,6 +34,10 @@ MAX_FILENAME: Final = 1024
 CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 # The half of a file in which macOS keeps its own attributes.
 APPLE_DOUBLE: Final = "._"
+# A kernel writes on when a job has ended; these end with it.
+WRITTEN_BY_THE_JOB: Final = frozenset({FileKind.FLIGHT_RECORDER, FileKind.JOB_LOG})
+# Many tools leave the time out, or set it to 0 or 1980: what is before 2001 is none.
+NO_TIME_BEFORE_S: Final = 1e9
 REFUSED_BUNDLE: Final = "bundle regular files alone, with names relative to one folder"
 
 
@@ -147,6 +152,8 @@ def member_from(
     file = ReceivedFile(name, node)
     ingest.take(file, cast(Body, entry.source), size=entry.size)
     place_by_name(file)
+    if file.kind in WRITTEN_BY_THE_JOB:
+        file.written_at = moment(entry.mtime) if entry.mtime >= NO_TIME_BEFORE_S else None
     return file
 
 

@@ -2,10 +2,12 @@
 
 import hashlib
 from dataclasses import dataclass, field
+from datetime import datetime
 
 import orjson
 
 from triage.domain.caller import Caller
+from triage.domain.failure_match import JobAttempt
 from triage.errors import ArtifactError, Forbidden, Gone, TooLarge, Unprocessable
 
 __all__ = ["Erased", "ReceivedFile", "Target"]
@@ -29,7 +31,14 @@ class Target:
     filename: str | None = None
     incident: str | None = None
     cluster: str | None = None
+    attempt: str | None = None
     caller: Caller = field(default_factory=Caller)
+
+    @property
+    def job(self) -> JobAttempt:
+        """The job, as far as the request and its token name it."""
+        bound = self.caller.cluster is not None
+        return JobAttempt(self.job_id, self.cluster or "", self.attempt or "", bound)
 
 
 @dataclass(slots=True)
@@ -55,6 +64,8 @@ class ReceivedFile:
     position: int = 0
     stored_bytes: int = 0
     redacted: dict[str, int] = field(default_factory=dict)
+    written_at: datetime | None = None
+    """When the job last wrote it, where the tar says so."""
     notes: list[str] = field(default_factory=list)
     error: ArtifactError | None = None
     """Why it is refused; nothing of it is in the pack then."""

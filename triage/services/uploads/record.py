@@ -12,7 +12,7 @@ from sqlalchemy.orm import Session
 from triage.clock import utc_now
 from triage.collectors.bundle import MANIFEST
 from triage.domain.caller import Caller
-from triage.domain.facts import FactsSource, Statement
+from triage.domain.facts import IGNORED, FactsSource, Statement
 from triage.domain.job import job_from_dict
 from triage.domain.states import ArtifactState
 from triage.errors import NotAllowed, TooMany
@@ -24,6 +24,7 @@ from triage.store.access import audit, keys
 from triage.store.database.ids import made_now, new_id
 from triage.store.incidents import incidents
 from triage.store.incidents.facts import add_facts
+from triage.store.incidents.matching import for_upload
 from triage.store.retention import erasures
 from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
@@ -57,8 +58,13 @@ def record(
         keys.check_believed(session, target.caller.key_id)
         if target.incident and incidents.job_of(session, target.incident) is None:
             raise TooMany("the incident was deleted while the upload came", hint="send it again")
-        incident_id = target.incident or incidents.for_upload(
-            session, target.job_id, settings.collect_within_s, settings.quiet_s, now
+        incident_id = target.incident or for_upload(
+            session,
+            target.job,
+            max((file.written_at for file in files if file.written_at), default=None),
+            within_s=settings.collect_within_s,
+            quiet_s=settings.quiet_s,
+            now=now,
         )
         if made_now(incident_id, now):
             ctx.quotas.incident(target.caller)
@@ -129,6 +135,7 @@ def read_job_json(data: bytes, caller: Caller) -> JobJson:
         return JobJson(None, f"is not valid JSON ({error}); it is not used")
     if not isinstance(facts, dict):
         return JobJson(None, "is no JSON object; it is not used")
+    facts.pop(IGNORED, None)
     problems = job_from_dict(facts).problems
     return JobJson(without_secrets(facts), "; ".join(problems) or None)
 

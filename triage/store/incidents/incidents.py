@@ -19,27 +19,21 @@ from sqlalchemy.orm import Session, undefer
 
 from models import Artifact, Cluster, Incident, Job, Resolution, Suspect, Work
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
-from triage.store import jobs
 from triage.store.database.ids import new_id
 from triage.store.database.row_locks import lock_rows
 from triage.store.views import IncidentView, ResolutionView, view_of
 from triage.store.work import table as work
 
 __all__ = [
-    "OPEN",
     "arrived",
     "find",
-    "for_upload",
     "job_of",
     "listing",
-    "newest_of_job",
     "newest_of_node",
     "opened",
     "rouse",
     "stored",
 ]
-
-OPEN: Final = "open"
 
 # What every upload asks and says, made once, of the tables.
 INCIDENTS: Final = cast("Table", Incident.__table__)
@@ -164,37 +158,6 @@ def newest_of_node(
         if node in (facts.get("nodes") or ()) or node in (facts.get("rank_to_node") or {}).values():
             return find(session, incident_id)
     return None
-
-
-def for_upload(
-    session: Session, job_id: str, within_s: float, quiet_s: float, now: datetime
-) -> str:
-    """The incident that an upload for this job belongs to: its newest, else one of its own."""
-    known = newest_of_job(session, job_id)
-    if known is not None:
-        return known
-    job_fk = jobs.lock_job(session, "", job_id, now)
-    known = newest_of_job(session, job_id)
-    if known is not None:
-        return known
-    found = opened(job_fk, OPEN, now)
-    found.announced = False
-    found.deadline_at = now + timedelta(seconds=within_s)
-    found.settle_at = min(found.deadline_at, now + timedelta(seconds=quiet_s))
-    session.add(found)
-    session.flush()
-    return found.id
-
-
-def newest_of_job(session: Session, job_id: str) -> str | None:
-    """The id of the job's newest incident, on whichever cluster."""
-    return session.scalar(
-        select(Incident.id)
-        .join(Job, Incident.job_fk == Job.id)
-        .where(Job.job_id == job_id)
-        .order_by(Incident.created_at.desc(), Incident.id.desc())
-        .limit(1)
-    )
 
 
 class OfJob(NamedTuple):

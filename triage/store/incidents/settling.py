@@ -13,7 +13,7 @@ from triage.domain.states import IncidentState, WorkKind
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents import incidents
 from triage.store.incidents.facts import STANDINGS
-from triage.store.incidents.incidents import OPEN
+from triage.store.incidents.matching import is_open
 from triage.store.incidents.revisions import NewAnswer
 from triage.store.views import view_of
 from triage.store.work import table as work
@@ -105,7 +105,7 @@ def settle(session: Session, incident_id: str, now: datetime) -> bool:
     row.reason = None
     row.provisional = False
     row.updated_at = now
-    if row.key == OPEN:
+    if is_open(row.key):
         row.key = row.id
     first = row.settled_at is None
     if first:
@@ -134,7 +134,7 @@ def failed(session: Session, incident_id: str, reason: str, now: datetime) -> in
     row.state = IncidentState.FAILED
     row.reason = reason
     row.updated_at = now
-    if row.key == OPEN:
+    if is_open(row.key):
         row.key = row.id
     if row.settled_at is None:
         row.settled_at = now

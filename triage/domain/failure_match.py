@@ -1,0 +1,136 @@
+"""Which incident of a job a report or an upload belongs to: decided on plain values.
+
+A job that is requeued keeps its id, so that one (cluster, job id) fails more than once. What
+tells the failures apart, in this order: the attempt that somebody named, the time of the failure,
+the times at which the job wrote its files, and whether the incident has settled.
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+__all__ = ["Candidate", "JobAttempt", "for_failure", "for_files"]
+
+# What was uploaded longer ago than this, and never reported, is of another failure.
+ADOPTED_WITHIN: Final = timedelta(days=1)
+# A failure is before the files of it were in, as far as two clocks agree.
+CLOCKS_APART: Final = timedelta(minutes=5)
+# Files that say nothing of their time belong to an incident that settled no longer ago.
+LATE_WITHOUT_TIMES: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class JobAttempt:
+    """A job as a sender names it: empty texts for a cluster or an attempt that it does not name.
+
+    ``bound`` is whether its token reaches this cluster alone.
+    """
+
+    job_id: str
+    cluster: str = ""
+    attempt: str = ""
+    bound: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One incident of the job, as far as it tells whether something belongs to it.
+
+    ``attempt`` is empty where nobody named it. ``num_files`` are in.
+    """
+
+    id: str
+    attempt: str
+    failed_at: datetime | None
+    announced: bool
+    num_files: int
+    created_at: datetime
+    settled_at: datetime | None
+
+    def apart_s(self, at: datetime) -> float:
+        """Seconds between a time and the failure, or when it was first heard of."""
+        return abs(((self.failed_at or self.created_at) - at).total_seconds())
+
+
+def for_failure(
+    candidates: Iterable[Candidate], attempt: str, failed_at: datetime | None, now: datetime
+) -> str | None:
+    """The incident of a failure that is reported; None where it is a new one.
+
+    The same time is the same failure. Else it is an unsettled incident of which nobody said a
+    time, or files that nobody has reported yet; alerts come minutes after the nodes have sent
+    their files, when those may have settled.
+    """
+    fitting = [one for one in candidates if not attempt or one.attempt in ("", attempt)]
+    if failed_at is None:
+        unsettled = [one for one in fitting if one.settled_at is None]
+        orphans = [one for one in fitting if is_orphan(one, now - ADOPTED_WITHIN, now)]
+        return best(unsettled or orphans, attempt, newest_first)
+    same = [one for one in fitting if one.failed_at == failed_at]
+    open_ones = [one for one in fitting if one.settled_at is None and one.failed_at is None]
+    orphans = [one for one in fitting if is_orphan(one, failed_at, now)]
+    return best(same or open_ones + orphans, attempt, lambda one: one.apart_s(failed_at))
+
+
+def for_files(
+    candidates: Iterable[Candidate],
+    attempt: str,
+    written_at: datetime | None,
+    quiet: timedelta,
+    now: datetime,
+) -> str | None:
+    """The incident that files join; None where they open one.
+
+    ``written_at`` is when the job last wrote one of them, None where nothing says it.
+    """
+    if written_at is not None:
+        written_at = min(written_at, now)
+    ended_after = now - LATE_WITHOUT_TIMES if written_at is None else written_at - quiet
+    fitting = [
+        one
+        for one in candidates
+        if takes_attempt(one, attempt)
+        and (
+            one.settled_at is None
+            or one.settled_at >= ended_after
+            or (written_at is None and attempt and one.attempt == attempt)
+        )
+    ]
+    if written_at is None:
+        return best(fitting, attempt, newest_first)
+    at = written_at
+    return best(fitting, attempt, lambda one: one.apart_s(at))
+
+
+def takes_attempt(one: Candidate, attempt: str) -> bool:
+    """Whether files of this attempt may lie in the incident.
+
+    Slurm names the attempt of a requeued job, not of a job that started once. So files that name
+    one do not belong beside files of which nobody did.
+    """
+    if not attempt or one.attempt == attempt:
+        return True
+    return not one.attempt and not one.num_files
+
+
+def is_orphan(one: Candidate, failed_at: datetime, now: datetime) -> bool:
+    """Whether it has settled, and holds files of this failure that nobody has reported."""
+    return (
+        not one.announced
+        and one.settled_at is not None
+        and one.created_at >= now - ADOPTED_WITHIN
+        and one.settled_at >= failed_at - CLOCKS_APART
+    )
+
+
+def newest_first(one: Candidate) -> float:
+    return -one.created_at.timestamp()
+
+
+def best(
+    fitting: Iterable[Candidate], attempt: str, distance: Callable[[Candidate], float]
+) -> str | None:
+    """The id of the one that names the attempt, and among several of the least distance."""
+    ranked = sorted(fitting, key=lambda one: (one.attempt != attempt, distance(one), one.id))
+    return ranked[0].id if ranked else None

@@ -1,0 +1,143 @@
+"""Incidents of a job: which one a report or an upload belongs to, and what keeps them unique.
+
+A job is its cluster, its id and its attempt. Where nobody names a cluster, the job is of none,
+and none is not any. The one exception keeps an installation with a single cluster simple: while
+no second one was ever named, files that name no cluster may be of the one that others named.
+"""
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import select
+from sqlalchemy.orm import Session
+
+from models import Cluster, Incident, Job
+from triage.domain.failure_match import Candidate, JobAttempt, for_files
+from triage.store import jobs
+from triage.store.database.row_locks import lock_rows
+from triage.store.incidents.incidents import opened
+
+__all__ = [
+    "candidates",
+    "failed_at_of",
+    "fitting_attempt",
+    "for_upload",
+    "is_open",
+    "key_of",
+    "name_attempt",
+    "only_cluster",
+]
+
+OPEN: Final = "open"
+# Between the two halves of a key: what it was when, and which attempt.
+OF_ATTEMPT: Final = "#"
+# A job that is requeued more often shows its newest failures alone.
+MOST: Final = 200
+MOST_LOOKED_INTO: Final = 20
+
+
+def key_of(failed_at: datetime | None, attempt: str) -> str:
+    """The key of an incident in its job: when it failed, else that it is open; the attempt."""
+    when = OPEN if failed_at is None else failed_at.isoformat()
+    return f"{when}{OF_ATTEMPT}{attempt}" if attempt else when
+
+
+def is_open(key: str) -> bool:
+    """Whether the key is of an unsettled incident of which nobody said a time."""
+    return key.partition(OF_ATTEMPT)[0] == OPEN
+
+
+def failed_at_of(key: str) -> datetime | None:
+    """The time in a key; None for one that holds none."""
+    when = key.partition(OF_ATTEMPT)[0]
+    return datetime.fromisoformat(when) if when[:1].isdigit() else None
+
+
+def name_attempt(found: Incident, attempt: str) -> None:
+    """Note which attempt of its job an incident is of, where nobody has named one."""
+    if attempt and not found.attempt:
+        found.attempt = attempt
+        if is_open(found.key) or failed_at_of(found.key) is not None:
+            found.key = key_of(failed_at_of(found.key), attempt)
+
+
+def only_cluster(session: Session, also: str) -> str | None:
+    """The one cluster that was ever named, counting ``also``; None where there are several."""
+    others = select(Cluster.name).where(Cluster.name.not_in(["", also])).limit(2)
+    names = {*session.scalars(others), *([also] if also else [])}
+    return names.pop() if len(names) == 1 else None
+
+
+def candidates(session: Session, job_id: str, clusters: Sequence[str]) -> list[Candidate]:
+    """The newest incidents of the job on these clusters; an empty name is none."""
+    asked = (
+        select(
+            Incident.id, Incident.key, Incident.attempt, Incident.announced,
+            Incident.num_artifacts, Incident.created_at, Incident.settled_at,
+        )
+        .join(Job, Incident.job_fk == Job.id)
+        .join(Cluster, Job.cluster_id == Cluster.id)
+        .where(Job.job_id == job_id, Cluster.name.in_(clusters))
+        .order_by(Incident.created_at.desc(), Incident.id.desc())
+        .limit(MOST)
+    )  # fmt: skip
+    return [
+        Candidate(
+            row.id, row.attempt, failed_at_of(row.key), row.announced,
+            row.num_artifacts, row.created_at, row.settled_at,
+        )
+        for row in session.execute(asked)
+    ]  # fmt: skip
+
+
+def reachable(session: Session, job: JobAttempt) -> list[Candidate]:
+    """The incidents that files of the job may be of."""
+    only = None if job.bound else only_cluster(session, job.cluster)
+    clusters = {job.cluster} if only is None else {"", only}
+    return candidates(session, job.job_id, sorted(clusters))
+
+
+def fitting_attempt(session: Session, job: JobAttempt) -> list[str]:
+    """The newest incidents that may hold the same files already, in that order."""
+    found = reachable(session, job)
+    fitting = [one.id for one in found if not job.attempt or one.attempt in ("", job.attempt)]
+    return fitting[:MOST_LOOKED_INTO]
+
+
+def for_upload(
+    session: Session,
+    job: JobAttempt,
+    written_at: datetime | None,
+    *,
+    within_s: float,
+    quiet_s: float,
+    now: datetime,
+) -> str:
+    """The incident that files of this job belong to, else one of their own.
+
+    ``written_at`` is when the job last wrote one of them, None where nothing says it.
+    """
+
+    def known() -> Candidate | None:
+        found = reachable(session, job)
+        chosen = for_files(found, job.attempt, written_at, timedelta(seconds=quiet_s), now)
+        return next((one for one in found if one.id == chosen), None)
+
+    there = known()
+    if there is not None and there.attempt == job.attempt:
+        return there.id
+    job_fk = jobs.lock_job(session, job.cluster, job.job_id, now)
+    there = known()
+    if there is not None:
+        row = lock_rows(session, select(Incident).where(Incident.id == there.id)).one()
+        name_attempt(row, job.attempt)
+        session.flush()
+        return there.id
+    found = opened(job_fk, key_of(None, job.attempt), now)
+    found.attempt = job.attempt
+    found.deadline_at = now + timedelta(seconds=within_s)
+    found.settle_at = min(found.deadline_at, now + timedelta(seconds=quiet_s))
+    session.add(found)
+    session.flush()
+    return found.id
