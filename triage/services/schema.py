@@ -1,16 +1,27 @@
 """Whether the database fits this release, and what to do when it does not."""
 
+from collections.abc import Callable
+from pathlib import Path
+
 import structlog
 
 from triage.clock import utc_now
 from triage.errors import UsageError
 from triage.settings import Settings
 from triage.store.access import audit
+from triage.store.database.copy import copy_sqlite
 from triage.store.database.engine import Database, open_database
-from triage.store.database.migrate import current_revision, head_revision, known_revisions, migrate
+from triage.store.database.losses import losses
+from triage.store.database.migrate import (
+    current_revision,
+    goes_back,
+    head_revision,
+    known_revisions,
+    migrate,
+)
 from triage.store.messages.seals import seal_rows, unseal_rows
 
-__all__ = ["bring_schema", "check_schema", "prepare_schema"]
+__all__ = ["bring_schema", "check_schema", "keep_copy", "prepare_schema", "refuse_loss"]
 
 log = structlog.get_logger(__name__)
 
@@ -45,11 +56,48 @@ def prepare_schema(settings: Settings, database: Database) -> None:
     """
     if settings.embedded_database:
         if current_revision(database) != head_revision():
+            keep_copy(database)
             before, after = current_revision(database), migrate(database)
             note_migration(database, before, after)
             log.info("database migrated", revision=after)
     else:
         check_schema(settings)
+
+
+def keep_copy(database: Database, to: str = "head") -> Path | None:
+    """A copy of an SQLite database that is about to change its revision; None where none is made.
+
+    Raises :class:`UsageError` where it cannot be made.
+    """
+    present = current_revision(database)
+    target = head_revision() if to == "head" else to
+    if present is None or present == target or present not in known_revisions():
+        return None
+    if not database.sqlite:
+        return None
+    copy = copy_sqlite(database, present, utc_now())
+    log.info("database copied before it is migrated", copy=str(copy))
+    return copy
+
+
+def refuse_loss(database: Database, to: str, agreed: Callable[[str], bool]) -> None:
+    """Raises :class:`UsageError` where going back to a revision loses rows, unless that is
+    ``agreed`` to: it is asked with a sentence that names them.
+    """
+    present = current_revision(database)
+    if present is None or not goes_back(present, to):
+        return
+    lost = losses(database, to)
+    if not lost:
+        return
+    named = ", ".join(f"{one.name} ({one.num_rows:,})" for one in lost)
+    if agreed(f"going from revision {present} to {to} deletes for good the rows of: {named}"):
+        return
+    backup = "a copy of the file is made before" if database.sqlite else "run pg_dump before"
+    raise UsageError(
+        f"going from revision {present} to {to} deletes for good the rows of: {named}. Nothing"
+        f" was done; --yes-delete does it ({backup})"
+    )
 
 
 def bring_schema(database: Database, to: str = "head") -> str:

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from triage.errors import UsageError
 from triage.store.database.engine import Database, translated
 
-__all__ = ["current_revision", "head_revision", "known_revisions", "migrate"]
+__all__ = ["current_revision", "goes_back", "head_revision", "known_revisions", "migrate"]
 
 FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
 # "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
@@ -34,13 +34,27 @@ def head_revision() -> str:
 
 def known_revisions() -> set[str]:
     """All revisions that this release knows."""
-    return {one.revision for one in ScriptDirectory.from_config(config()).walk_revisions()}
+    return set(revisions())
 
 
 def current_revision(database: Database) -> str | None:
     """The database's revision; None for an empty one."""
     with translated(), database.engine.connect() as connection:
         return MigrationContext.configure(connection).get_current_revision()
+
+
+def goes_back(present: str | None, to: str) -> bool:
+    """Whether ``to`` lies before the present revision."""
+    order = revisions()
+    if to == "base":
+        return True
+    return present in order and to in order and order.index(to) < order.index(present)
+
+
+def revisions() -> list[str]:
+    """All revisions that this release knows, oldest first."""
+    script = ScriptDirectory.from_config(config())
+    return [one.revision for one in script.walk_revisions()][::-1]
 
 
 def migrate(database: Database, to: str = "head") -> str:
@@ -76,13 +90,10 @@ def run(settings: Config, to: str, present: str | None) -> None:
                 f"the database is at revision {present}, which this release does not know:"
                 " it was migrated by a newer one; use that release"
             )
-        order = [one.revision for one in script.walk_revisions()][::-1]
         wanted = script.get_current_head() if to == "head" else to
         if wanted not in {*known, "base"}:
-            raise UsageError(f"{to} is no revision; there are: base, {', '.join(order)}")
-        back = wanted == "base" or (
-            present is not None and wanted in known and order.index(wanted) < order.index(present)
-        )
+            raise UsageError(f"{to} is no revision; there are: base, {', '.join(revisions())}")
+        back = goes_back(present, str(wanted))
         (command.downgrade if back else command.upgrade)(settings, str(wanted))
     except CommandError as error:
         raise UsageError(f"migration to {to}: {error}") from error

@@ -1,0 +1,135 @@
+"""Going back over a migration: what is lost is named first, and a copy is kept."""
+
+import sqlite3
+import stat
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from tests.services.incidents.test_incident_life import JOB, announce_and_settle
+from tests.support.databases import migrated_postgres, put_migrated_sqlite
+from triage.cli.main import main
+from triage.errors import UsageError
+from triage.sandbox.readers import Readers
+from triage.server.context import open_context
+from triage.services.context import Context
+from triage.services.schema import keep_copy, prepare_schema, refuse_loss
+from triage.settings import Settings
+from triage.store.database import copy as copying
+from triage.store.database.engine import open_database
+from triage.store.database.losses import losses
+from triage.store.database.migrate import current_revision, migrate
+
+
+def no(what: str) -> bool:
+    return False
+
+
+@pytest.fixture
+def filled(ctx: Context, readers: Readers) -> Context:
+    """A database with an incident."""
+    announce_and_settle(ctx, readers, JOB)
+    return ctx
+
+
+def test_finding_19_what_going_back_would_delete_is_named(filled: Context) -> None:
+    lost = {one.name: one.num_rows for one in losses(filled.database, "base")}
+
+    assert (lost["incident"], lost["artifact"]) == (1, len(JOB))
+    assert "clock_mark" not in lost
+    assert "resolution" not in lost  # it is empty
+    with pytest.raises(UsageError, match=r"artifact \(12\).*Nothing was done; --yes-delete"):
+        refuse_loss(filled.database, "base", no)
+    refuse_loss(filled.database, "base", lambda what: "incident (1)" in what)
+
+
+def test_columns_that_go_count_where_they_hold_something(filled: Context) -> None:
+    names = {one.name for one in losses(filled.database, "0008")}
+
+    assert "incident_facts" in names
+    assert not {name for name in names if name.startswith(("incident.", "work."))}
+    assert losses(filled.database, "head") == []
+    refuse_loss(filled.database, "head", no)
+
+
+def test_an_empty_database_goes_back_unasked(ctx: Context) -> None:
+    refuse_loss(ctx.database, "base", no)
+
+
+@pytest.fixture
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, readers: Readers) -> Path:
+    """The data directory of a stopped service with an incident."""
+    settings = Settings(data_dir=tmp_path / "service", min_free_bytes=0)
+    put_migrated_sqlite(settings.data_dir)
+    ctx = open_context(settings)
+    announce_and_settle(ctx, readers, JOB)
+    ctx.close()
+    monkeypatch.setenv("TRIAGE_DATA_DIR", str(settings.data_dir))
+    return settings.data_dir
+
+
+def rows(path: Path, table: str = "incident") -> int:
+    with closing(sqlite3.connect(path)) as database:
+        return int(database.execute(f"SELECT count(*) FROM {table}").fetchone()[0])
+
+
+def test_finding_19_without_a_terminal_nothing_is_deleted(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["migrate", "--to", "base"]) == 2
+
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert "incident (1)" in said.err
+    assert "--yes-delete" in said.err
+    assert rows(data / "triage.db") == 1
+
+
+def test_finding_19_a_copy_is_kept_for_its_user_alone(
+    data: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["migrate", "--to", "base", "--yes-delete"]) == 0
+
+    [copy] = data.glob("triage-before-*.db")
+    assert str(copy) in capsys.readouterr().err
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+    assert rows(copy) == 1
+    assert rows(copy, "artifact") == len(JOB)
+
+
+def test_finding_19_serve_copies_an_older_database_before_it_migrates(data: Path) -> None:
+    settings = Settings(data_dir=data)
+    database = open_database(settings)
+    migrate(database, "0008")
+    prepare_schema(settings, database)
+    prepare_schema(settings, database)
+    database.close()
+
+    [copy] = data.glob("triage-before-0008-*.db")
+    assert rows(copy) == 1
+
+
+def test_without_room_for_the_copy_nothing_is_migrated(
+    data: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = Settings(data_dir=data)
+    database = open_database(settings)
+    migrate(database, "0008")
+    monkeypatch.setattr(copying, "ROOM_BYTES", 1 << 60)
+
+    with pytest.raises(UsageError, match="do not fit"):
+        prepare_schema(settings, database)
+    assert current_revision(database) == "0008"
+    assert list(data.glob("triage-before-*")) == []
+    database.close()
+
+
+def test_postgresql_is_told_of_pg_dump(readers: Readers, tmp_path: Path) -> None:
+    with migrated_postgres() as url:
+        ctx = open_context(Settings(data_dir=tmp_path, database_url=url, min_free_bytes=0))
+        announce_and_settle(ctx, readers, {"a.log": b"x\n"})
+        assert keep_copy(ctx.database, "base") is None
+        with pytest.raises(UsageError, match="pg_dump"):
+            refuse_loss(ctx.database, "base", no)
+        ctx.close()
