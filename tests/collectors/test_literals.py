@@ -40,12 +40,12 @@ def test_no_text_stands_for_another(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["job", "=x", "Job=x", "job=", "job=..", "job=.", "job=a/b", "job=/", "job=a\nb",
+    "argument", ["job", "=x", "Job=x", "job=", "job=..", "job=.", "job=a/b", "job=/", "job=a\nb",
               "job=a\x00b", "job=\x7f"],
 )  # fmt: skip
-def test_what_is_no_name_of_a_file_is_refused(given: str) -> None:
+def test_what_is_no_name_of_a_file_is_refused(argument: str) -> None:
     with pytest.raises(Misuse, match=r"no literal|no name of a file"):
-        options("--literal", given)
+        options("--literal", argument)
 
 
 def test_a_place_without_a_text_is_refused_and_braces_without_literals_are_text() -> None:
