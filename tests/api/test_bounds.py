@@ -118,6 +118,10 @@ def test_a_node_sends_its_own_files_and_says_nothing_of_its_job(
 def test_a_token_of_one_node_names_it_by_itself(service: Service, bound: Mapping[str, str]) -> None:
     answer = service.post("/v1/jobs/alone/artifacts", LOG, token=bound["node"])
     assert (answer.status, answer.json()["node"]) == (201, "gpu-001")
+    path = f"/v1/incidents/{answer.json()['incident_id']}/artifacts"
+    [shown] = service.get(path).json()["items"]
+    assert shown == answer.json()
+    assert shown["key_id"].removeprefix("key_") in bound["node"]
 
 
 def test_rows_of_another_cluster_are_left_out_of_an_import(

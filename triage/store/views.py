@@ -105,6 +105,7 @@ class ArtifactView(WireForm):
     created_at: datetime
     blob_key: Annotated[str | None, UNSENT]
     tries: Annotated[int, UNSENT] = 0
+    key_id: Annotated[str | None, "The token that brought it."] = None
 
     @property
     def name(self) -> str:

@@ -74,13 +74,13 @@ def record(
         known = artifacts.known_identities(session, incident_id, by_identity)
         problem = job_json[0].problem if job_json else None
         new = [
-            new_artifact(file, incident_id, blob_key, problem, now)
+            new_artifact(file, incident_id, target.caller, blob_key, problem, now)
             for identity, file in by_identity.items()
             if identity not in known
         ]
         unread = again.to_bring_again(session, incident_id, known) if known else {}
         brought = [
-            new_artifact(file, incident_id, blob_key, problem, now)
+            new_artifact(file, incident_id, target.caller, blob_key, problem, now)
             for identity, file in by_identity.items()
             if identity in unread and file.stored_bytes
         ]
@@ -141,7 +141,12 @@ def read_job_json(data: bytes, caller: Caller) -> JobJson:
 
 
 def new_artifact(
-    file: ReceivedFile, incident_id: str, blob_key: str, problem: str | None, now: datetime
+    file: ReceivedFile,
+    incident_id: str,
+    caller: Caller,
+    blob_key: str,
+    problem: str | None,
+    now: datetime,
 ) -> ArtifactView:
     """The row of a file. What was refused, and job.json, is there to be seen, not to be read."""
     state, reason = ArtifactState.STORED, file.note or None
@@ -166,6 +171,7 @@ def new_artifact(
         redacted=file.redacted,
         created_at=now,
         blob_key=blob_key,
+        key_id=caller.key_id,
     )
 
 

@@ -44,13 +44,15 @@ __all__ = [
 ]
 
 
+# What a file has of its upload.
+OF_UPLOAD: Final = ("blob_key", "key_id")
 # The columns of :class:`ArtifactView` in the order of its fields, behind a join of the upload.
 COLUMNS: Final = tuple(
-    Upload.blob_key if field.name == "blob_key" else getattr(Artifact, field.name)
+    getattr(Upload if field.name in OF_UPLOAD else Artifact, field.name)
     for field in fields(ArtifactView)
 )
 # What of a view is written into the table of artifacts.
-WRITTEN: Final = tuple(f.name for f in fields(ArtifactView) if f.name != "blob_key")
+WRITTEN: Final = tuple(f.name for f in fields(ArtifactView) if f.name not in OF_UPLOAD)
 # What every upload asks and says, made once, of the tables.
 FILES: Final = cast("Table", Artifact.__table__)
 NEW_UPLOAD: Final = insert(cast("Table", Upload.__table__))
