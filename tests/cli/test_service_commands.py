@@ -275,6 +275,17 @@ def test_the_doctor_looks_at_everything_and_says_the_next_step(run: Run, tmp_pat
         assert "ok    broker" in run("doctor")[1]
 
 
+def test_the_doctor_says_what_of_the_confinement_is_missing(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = ("it makes all system calls (Function not implemented)",)
+    monkeypatch.setattr("triage.services.doctor.not_confined", lambda: missing)
+    status, out, _ = run("doctor")
+    assert status == 0
+    assert "warn  readers     of a process that reads foreign bytes: it makes all system" in out
+    assert "-> docs/security.md" in out
+
+
 def test_the_doctor_says_that_nobody_works(run: Run, tmp_path: Path) -> None:
     from datetime import UTC, datetime, timedelta
 

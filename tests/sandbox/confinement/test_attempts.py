@@ -155,3 +155,53 @@ def test_each_call_has_one_number_and_one_rule(machine: str) -> None:
     assert len(every) == len(set(every))
     assert set(tables[2]) == set(CONDITIONS) - ({"open"} if machine == "aarch64" else set())
     assert len(program(machine, 1)) < 8 * 4096
+
+
+WITHOUT = """
+import errno, triage.sandbox.confinement.confine as steps
+def lacks(*_):
+    raise OSError(errno.ENOSYS, "Function not implemented")
+setattr(steps, sys.argv[4], lacks)
+print(*confine([inside]), sep="\\n", flush=True)
+assert (inside / "input").read_bytes() == b"input"
+"""
+
+
+@pytest.mark.parametrize(
+    ("step", "missing", "tried", "ends"),
+    [
+        ("read_only_below", "it reads and writes all files", "make a file inside", 1),
+        ("filter_system_calls", "it makes all system calls", "make a file inside", 1),
+        ("read_only_below", "it reads and writes all files", "fork", -signal.SIGSYS),
+        ("keep_private", "other processes may look into it", "fork", -signal.SIGSYS),
+    ],
+)
+def test_what_the_kernel_lacks_is_left_out_and_the_rest_holds(
+    step: str, missing: str, tried: str, ends: int, folders: tuple[Path, Path]
+) -> None:
+    code = PRELUDE + WITHOUT + (REFUSED | ENDS)[tried]
+    done = subprocess.run(
+        [sys.executable, "-c", code, *map(str, folders), "unconfined", step],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == ends, done.stderr
+    (line,) = done.stdout.splitlines()
+    assert line.startswith(missing)
+    assert line.endswith("(Function not implemented)")
+
+
+def test_files_stay_open_to_a_process_with_threads_that_landlock_would_not_reach(
+    folders: tuple[Path, Path],
+) -> None:
+    code = (
+        "threading.Thread(target=threading.Event().wait, daemon=True).start()\n"
+        "print(*confine([inside]))\nsys.stdout.flush(); os.close(1); os.fork()"
+    )
+    done = attempt(code, folders, "unconfined")
+    assert done.returncode == -signal.SIGSYS, done.stderr
+    assert done.stdout.strip() == (
+        "it reads and writes all files of its user (it has other threads already)"
+    )
