@@ -45,6 +45,9 @@ class Settings(BaseSettings):
     database_url: str = ""
     """Address of PostgreSQL (``postgresql+psycopg://...``). Empty: SQLite in the data directory.
     Set it to run on several machines."""
+    database_timeout_s: float = Field(60.0, gt=0)
+    """Seconds for one statement of PostgreSQL, and for a transaction that does nothing. Beyond
+    it the work is tried again. Migrations have no such limit. Raise it on a slow database."""
     broker_url: str = "memory://"
     """Address of Redis (``redis://...``) or RabbitMQ (``amqp://...``), which carries wake-ups to
     ``triage worker``. ``memory://``: the worker is a child of ``triage serve``."""

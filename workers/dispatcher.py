@@ -7,7 +7,7 @@ a thread becomes idle, and from time to time: often while there is work, seldom 
 import threading
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Final
 
@@ -50,7 +50,9 @@ class Dispatcher:
         sweeper: Sweeper,
         slots: Mapping[WorkKind, int],
         wake: threading.Event,
+        beat: Callable[[], None] = lambda: None,
     ) -> None:
+        self.beat = beat
         self.runner = runner
         self.sweeper = sweeper
         self.slots = slots
@@ -64,6 +66,7 @@ class Dispatcher:
     def run(self) -> None:
         """Dispatch until :meth:`stop`; a database that is away is tried again."""
         while not self.runner.stopping.is_set():
+            self.beat()
             busy = time.monotonic() < self.busy_until
             if self.wake.wait(BUSY_EVERY_S if busy else IDLE_EVERY_S):
                 self.wake.clear()

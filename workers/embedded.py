@@ -23,6 +23,7 @@ from triage.server.context import open_context
 from triage.server.work import open_readers, runner_of, sweeper_of
 from triage.settings import Settings, load_settings
 from triage.store.work.table import expire_owner
+from workers.beat import beat
 from workers.dispatcher import Dispatcher, slots_for
 
 __all__ = ["main"]
@@ -48,7 +49,7 @@ class Embedded:
         # One reader more than parsers: an answer does not wait for a file.
         self.runner = runner_of(ctx, open_readers(settings, num_parsers + 1))
         slots = slots_for(num_parsers)
-        self.dispatcher = Dispatcher(self.runner, sweeper_of(ctx), slots, wake)
+        self.dispatcher = Dispatcher(self.runner, sweeper_of(ctx), slots, wake, beat)
 
     def run(self) -> None:
         """Work until told to stop."""

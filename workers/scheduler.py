@@ -3,9 +3,11 @@
 Two of them do no harm: what is due stands in the database, and a row is claimed by one.
 """
 
+import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from typing import Final
 
 import structlog
@@ -24,12 +26,20 @@ __all__ = ["main", "run"]
 log = structlog.get_logger(__name__)
 
 EVERY_S: Final = 1.0
+# After SIGTERM, whatever it waits for.
+LAST_S: Final = 25.0
 
 
-def run(ctx: Context, stopping: threading.Event, every_s: float = EVERY_S) -> None:
+def run(
+    ctx: Context,
+    stopping: threading.Event,
+    every_s: float = EVERY_S,
+    beat: Callable[[], None] = lambda: None,
+) -> None:
     """Sweep until told to stop; a database that is away is tried again."""
     sweeper = sweeper_of(ctx)
     while not stopping.is_set():
+        beat()
         try:
             num_due = sweeper.sweep()
         except Refusal as error:
@@ -43,8 +53,15 @@ def run(ctx: Context, stopping: threading.Event, every_s: float = EVERY_S) -> No
 def main() -> int:
     """Run with the settings of the environment."""
     stopping = threading.Event()
+
+    def stop(*_: object) -> None:
+        stopping.set()
+        last = threading.Timer(LAST_S, os._exit, args=[1])
+        last.daemon = True
+        last.start()
+
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopping.set())
+        signal.signal(number, stop)
     try:
         settings = load_settings()
         configure_logging(settings)

@@ -29,6 +29,7 @@ from triage.server.work import open_readers, runner_of
 from triage.services.schema import check_schema
 from triage.settings import Settings, load_settings
 from workers.app import app
+from workers.beat import beat
 from workers.consumer_watchdog import ConsumerWatchdog
 from workers.parent_death import end_with_parent
 from workers.process import set_runner, shut_down_on
@@ -101,7 +102,7 @@ class Worker:
         """There may be no scheduler beside, and the end of the pipe has to be heard."""
         measured = replace(self.ctx, wakeups=DedupWakeups(self.ctx.wakeups, self.settings))
         for name, work in (
-            ("scheduler", lambda: sweep_until(measured, self.stopping)),
+            ("scheduler", lambda: sweep_until(measured, self.stopping, beat=beat)),
             ("parent", self.listen),
         ):
             threading.Thread(target=work, name=name, daemon=True).start()

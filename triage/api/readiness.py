@@ -15,13 +15,14 @@ from anyio import CapacityLimiter, move_on_after, to_thread
 from triage.clock import utc_now
 from triage.domain.wire import UNSENT, SentAs, WireForm
 from triage.errors import TriageError
-from triage.queue.wakeups import CeleryWakeups
+from triage.queue.wakeups import CeleryWakeups, PipeWakeups
 from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, owner_of
 from triage.services.tokens import ending_tokens
 from triage.store.database.migrate import current_revision, head_revision
 from triage.store.work.counts import counts
 from triage.store.work.waiting import num_waiting
+from triage.store.work.worker_activity import heard
 
 __all__ = ["Part", "Readiness"]
 
@@ -30,6 +31,8 @@ KEEP_S: Final = 2.0
 PATIENCE_S: Final = 5.0
 # Work that waits longer has nobody who does it.
 NOBODY_WORKS_S: Final = 60.0
+# An embedded worker is this service's own: silent for so long, it is the service that fails.
+SILENT_S: Final = 300.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +53,7 @@ class Readiness:
         self.lock = asyncio.Lock()
         # A part that hangs keeps its thread; it must not keep those of the routes.
         self.limiter = CapacityLimiter(8)
+        self.embedded = isinstance(ctx.wakeups, PipeWakeups)
         self.kept: tuple[Part, ...] = ()
         self.until = 0.0
 
@@ -61,7 +65,7 @@ class Readiness:
                     ("database", self.database, True),
                     ("blobs", self.blobs, True),
                     ("broker", self.broker, False),
-                    ("worker", self.worker, False),
+                    ("worker", self.worker, self.embedded),
                     ("tokens", self.tokens, False),
                     ("surroundings", self.surroundings, False),
                 )
@@ -78,8 +82,10 @@ class Readiness:
         state, detail = "fail", f"no answer in {PATIENCE_S:.0f} s"
         with move_on_after(PATIENCE_S):
             try:
+                # The database by the threads of the routes: where they all hang, nothing answers.
+                limiter = None if ask == self.database else self.limiter
                 state, detail = await to_thread.run_sync(
-                    ask, limiter=self.limiter, abandon_on_cancel=True
+                    ask, limiter=limiter, abandon_on_cancel=True
                 )
             except TriageError as error:
                 state, detail = "fail", str(error)
@@ -120,8 +126,16 @@ class Readiness:
 
     def worker(self) -> tuple[str, str]:
         """Whether anybody does what is due."""
-        with self.ctx.database.reading() as session:
-            oldest_s = float(counts(session, utc_now())["oldest_due_s"])
+        now = utc_now()
+        try:
+            with self.ctx.database.reading() as session:
+                oldest_s = float(counts(session, now)["oldest_due_s"])
+                acts = heard(session, now)
+        except TriageError as error:
+            return "warn", str(error)
+        silent_s = oldest_s if acts.last_at is None else (now - acts.last_at).total_seconds()
+        if self.embedded and not acts.running and min(oldest_s, silent_s) > SILENT_S:
+            return "fail", f"the worker has done nothing for {silent_s:.0f} s: see its log"
         if oldest_s > NOBODY_WORKS_S:
             return "warn", f"work has been waiting for {oldest_s:.0f} s: is a worker running?"
         return "ok", ""

@@ -6,10 +6,13 @@ Bodies that are still read have limits of their own, in the API.
 """
 
 import asyncio
+import os
 import resource
 import socket
+import threading
 from collections.abc import Callable
 from contextlib import suppress
+from types import FrameType
 from typing import Any, Final
 
 import h11
@@ -24,6 +27,8 @@ REST_S: Final = 15.0
 IDLE_S: Final = 30
 # How long requests in progress may take to finish after SIGTERM.
 GRACE_S: Final = 20
+# After SIGTERM, whatever the process still waits for: it ends. Leases give back what it held.
+LAST_S: Final = 28.0
 MOST_HEAD_BYTES: Final = 32 * 1024
 # Thousands of uploads may wait for their turn. Of each, only the beginning of the body is read,
 # in small pieces; once it has its turn, large pieces cost less.
@@ -158,6 +163,14 @@ class HttpServer(uvicorn.Server):
         super().__init__(config)
         self.tell_ready = ready
         self.tell_stop = stop
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        """Begin to stop; whatever hangs, the process ends before who sent the signal kills it."""
+        if not self.should_exit:
+            last = threading.Timer(LAST_S, os._exit, args=[1])
+            last.daemon = True
+            last.start()
+        super().handle_exit(sig, frame)
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start to answer, then say so."""

@@ -39,6 +39,8 @@ log = structlog.get_logger(__name__)
 
 # A broker that does not answer within this is away; connecting, and each read or write.
 PATIENCE_S: Final = 2.0
+# The same of a consumer, which waits for messages in shorter steps.
+CONSUMER_S: Final = 30.0
 # After a failure the broker is left alone for this long; the sweeper wakes for what came then.
 REST_S: Final = 3.0
 # Wake-ups that wait for the broker; the sweeper finds the work of those beyond.
@@ -217,6 +219,7 @@ def celery_settings(settings: Settings, *, timeout_s: float | None = None) -> Ma
         "broker_url": "memory://here/" if settings.embedded_broker else settings.broker_url,
         "broker_transport_options": transport_options(settings, timeout_s),
         "broker_connection_timeout": timeout_s or 4.0,
+        "broker_heartbeat": CONSUMER_S,
         "task_queues": queues,
         "task_routes": {
             task_name(kind): {"queue": queue_name(settings, kind)} for kind in WorkKind
@@ -245,6 +248,9 @@ def transport_options(settings: Settings, timeout_s: float | None) -> dict[str, 
         longest_s = max(settings.parse_deadline_s, settings.analyse_deadline_s)
         options["visibility_timeout"] = 2 * longest_s + 60
         options["global_keyprefix"] = f"{settings.queue_prefix}:"
+        # A consumer whose connection went silent finds out, and connects again.
+        options["socket_keepalive"] = True
+        options["socket_timeout"] = options["socket_connect_timeout"] = CONSUMER_S
         if timeout_s is not None:
             options["socket_timeout"] = timeout_s
             options["socket_connect_timeout"] = timeout_s

@@ -1,10 +1,12 @@
 """The supervised child: started, woken through its standard input, started again when it dies.
 
 The pipe is the child's standard input. A byte wakes the child; its end, which the system
-brings about however the parent dies, says that the parent is gone.
+brings about however the parent dies, says that the parent is gone. The child's standard output
+is its beat: one that stays silent for minutes hangs, and is killed.
 """
 
 import os
+import select
 import subprocess
 import threading
 import time
@@ -23,13 +25,22 @@ log = structlog.get_logger(__name__)
 FIRST_WAIT_S: Final = 0.2
 LONGEST_WAIT_S: Final = 30.0
 LIVED_S: Final = 60.0
+# Longer than it starts on a busy machine, and than any question to the database may take.
+SILENT_S: Final = 180.0
+LOOK_S: Final = 0.5
 
 
 class Supervisor:
     """Keeps one child of this command alive until :meth:`stop`."""
 
-    def __init__(self, command: Sequence[str], environment: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        command: Sequence[str],
+        environment: Mapping[str, str],
+        silent_s: float = SILENT_S,
+    ) -> None:
         self.command = list(command)
+        self.silent_s = silent_s
         self.environment = dict(environment)
         self.process: subprocess.Popen[bytes] | None = None
         self.num_deaths = 0
@@ -85,18 +96,41 @@ class Supervisor:
             self.stopping.wait(wait_s)
             wait_s = min(2 * wait_s, LONGEST_WAIT_S)
 
+    def _listen(self, process: subprocess.Popen[bytes]) -> None:
+        """Until the child ends, or has not beaten for too long and is killed."""
+        if process.stdout is None:
+            return
+        beats, heard_at = process.stdout.fileno(), time.monotonic()
+        # Whom the child started may hold the pipe open for longer than it lives.
+        while process.poll() is None:
+            ready, _, _ = select.select([beats], [], [], LOOK_S)
+            if ready and not os.read(beats, 4096):
+                break
+            if ready:
+                heard_at = time.monotonic()
+            elif time.monotonic() - heard_at > self.silent_s:
+                log.error("worker killed, it has been silent", seconds=self.silent_s)
+                process.kill()
+                break
+        process.stdout.close()
+
     def _live(self) -> int:
         """One child, from its start to its end; its status."""
-        # Its output goes to our stderr: stdout holds the address alone. No buffer: a
+        # Its log goes to our stderr: our stdout holds the address alone. No buffer: a
         # wake-up that was not read must not be sent when the pipe is closed.
         process = subprocess.Popen(
-            self.command, env=self.environment, stdin=subprocess.PIPE, stdout=2, bufsize=0
+            self.command,
+            env=self.environment,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
         )
         if process.stdin is not None:
             os.set_blocking(process.stdin.fileno(), False)
         self.process = process
         if self.stopping.is_set():
             process.terminate()
+        self._listen(process)
         status = process.wait()
         with self.pipe:
             if process.stdin is not None:

@@ -21,7 +21,6 @@ from sqlalchemy.orm import Session
 from triage.domain.states import WorkKind
 from triage.errors import UsageError
 from triage.settings import Settings
-from triage.store.database.clock import follow_connection
 from triage.store.database.sealing import SEALER, Sealer, sealer_from
 from triage.store.database.troubles import refusal_of
 from triage.store.private_files import private_file, private_folder
@@ -133,15 +132,9 @@ def open_database(settings: Settings) -> Database:
         )
     if url.drivername == "postgresql":
         url = url.set(drivername="postgresql+psycopg")
-    engine = create_engine(
-        url,
-        pool_size=8,
-        max_overflow=24,
-        pool_timeout=30,
-        pool_pre_ping=True,
-        connect_args={"connect_timeout": 5, "application_name": "nccl-triage"},
-    )
-    event.listen(engine, "connect", follow_connection)
+    from triage.store.database.postgres import postgres_engine
+
+    engine = postgres_engine(url, settings.database_timeout_s)
     return Database(engine, sealer_from(settings))
 
 

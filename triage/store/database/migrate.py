@@ -67,6 +67,9 @@ def migrate(database: Database, to: str = "head") -> str:
         if database.sqlite:
             connection.execution_options(writes=True)
         else:
+            from triage.store.database.postgres import without_limit
+
+            without_limit(connection)
             connection.execute(text(f"SELECT pg_advisory_lock({LOCK})"))
             connection.commit()
         try:

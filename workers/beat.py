@@ -1,0 +1,14 @@
+"""The beat of a child of ``triage serve``, on its standard output: its loop still goes round."""
+
+import os
+from contextlib import suppress
+
+__all__ = ["beat"]
+
+STDOUT = 1
+
+
+def beat() -> None:
+    """Tell the supervisor; one that is gone needs no telling."""
+    with suppress(OSError):
+        os.write(STDOUT, b".")
