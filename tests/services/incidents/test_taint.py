@@ -20,6 +20,7 @@ from triage.fleet.store import checks, run_list
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
+from triage.services.incidents.retry import retry
 from triage.services.taint import brought_by, taint, untaint
 from triage.services.tokens import check_token, create_token
 from triage.services.uploads.ingest import take_bundle
@@ -149,6 +150,28 @@ def test_a_file_that_is_being_read_is_set_apart_all_the_same(
     assert (file.state, file.reason) == (
         "quarantined", f"set apart: token {liar.key_id} is no longer believed",
     )  # fmt: skip
+
+
+def test_a_retry_believes_no_file_and_a_file_that_an_honest_token_sends_counts(
+    ctx: Context, readers: Readers
+) -> None:
+    honest, _ = token(ctx, "honest")
+    liar, _ = token(ctx, "liar")
+    incident_id = opened(ctx, readers, "6", honest, liar)
+    [path] = FORGED
+    taint(ctx, liar.key_id or "", "admin")
+    answer(ctx, readers)
+    assert retry(ctx).num_files == 0
+    assert retry(ctx, incident_id).num_files == 0
+    answer(ctx, readers)
+    assert "no longer believed" in str(answer_of(ctx, incident_id)[2][path])
+
+    send(ctx, "6", incident_id, FORGED, honest)
+    answer(ctx, readers)
+    assert answer_of(ctx, incident_id)[2][path] is None
+    with ctx.database.reading() as session:
+        files = {one.name: one.key_id for one in artifacts.of_incident(session, incident_id)}
+    assert files[path] == honest.key_id
 
 
 def test_a_request_that_was_let_in_before_the_taint_is_not_kept(ctx: Context) -> None:

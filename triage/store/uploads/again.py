@@ -10,6 +10,7 @@ from sqlalchemy.orm import Session
 from models import Artifact, Incident, Upload, Work
 from triage.domain.states import ArtifactState, IncidentState, WorkKind, WorkState
 from triage.store.database.row_locks import lock_rows
+from triage.store.uploads.set_apart import is_believed
 from triage.store.views import ArtifactView
 from triage.store.work import table as work
 
@@ -59,7 +60,7 @@ def bring_again(
 
 def incidents_to_retry(session: Session, incident_id: str | None) -> list[str]:
     """Incidents that failed, or have files that could not be read; of all, or whether this one."""
-    unread = select(Artifact.incident_id).where(is_set_apart())
+    unread = select(Artifact.incident_id).where(is_set_apart(), is_believed())
     owed = (
         select(Artifact.incident_id)
         .join(Work, and_(Work.kind == WorkKind.PARSE, Work.key == Artifact.upload_id))
@@ -74,12 +75,16 @@ def incidents_to_retry(session: Session, incident_id: str | None) -> list[str]:
 
 
 def read_again(session: Session, incident_id: str, now: datetime) -> int:
-    """Have what could not be read of an incident read again, and then answered; how many files."""
+    """Have what could not be read of an incident read again, and then answered; how many files.
+
+    What a token brought that is no longer believed stays apart.
+    """
     incident = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one()
     there = select(Upload.id).where(Upload.incident_id == incident_id, Upload.blob_key.is_not(None))
     session.execute(
         update(Artifact)
-        .where(Artifact.incident_id == incident_id, is_set_apart(), Artifact.upload_id.in_(there))
+        .where(Artifact.incident_id == incident_id, is_set_apart(), is_believed())
+        .where(Artifact.upload_id.in_(there))
         .values(state=str(ArtifactState.STORED), reason=None, tries=0)
         .execution_options(synchronize_session=False)
     )

@@ -4,20 +4,26 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from sqlalchemy import ColumnElement, delete, func, select, update
+from sqlalchemy import ColumnElement, delete, func, or_, select, update
 from sqlalchemy.orm import Session
 
 from models import Artifact, Digest, Evidence, Upload
 from triage.domain.states import ArtifactState
 
-__all__ = ["incidents_of", "num_brought", "put_back", "reason_of", "set_apart"]
+__all__ = ["incidents_of", "is_believed", "num_brought", "put_back", "reason_of", "set_apart"]
 
 AT_ONCE: Final = 1000
+TAINTED: Final = "set apart: token "
 
 
 def reason_of(key_id: str) -> str:
     """Why a file of this token is set apart."""
-    return f"set apart: token {key_id} is no longer believed"
+    return f"{TAINTED}{key_id} is no longer believed"
+
+
+def is_believed() -> ColumnElement[bool]:
+    """That a file was not set apart with its token."""
+    return or_(Artifact.reason.is_(None), ~Artifact.reason.startswith(TAINTED, autoescape=True))
 
 
 def of_key(key_id: str, since: datetime | None) -> list[ColumnElement[bool]]:
