@@ -194,6 +194,31 @@ def test_a_digest_that_unpacks_to_more_than_any_is_refused(made: bytes) -> None:
         read_node_digest(made + b"\0" * (2 << 20))
 
 
+def test_ranks_that_one_file_lists_cost_no_other_its_place(made: bytes, tmp_path: Path) -> None:
+    """One budget for what the digests of a job list in common, and a fresh one behind it."""
+    first, header, arrays = opened(made)
+    good = header[2][0][GROUPS]
+    for number in range(4):
+        lists = [["9", "9", "d", f"{number}+1*3000000"]]
+        header[2][0][GROUPS] = [*good, *lists]
+        (tmp_path / f"trace_rank_{number}").write_bytes(closed(first, header, arrays))
+    header[2][0][GROUPS] = [*good, ["9", "9", "d", "0+1*5000000"]]
+    (tmp_path / "trace_rank_8").write_bytes(closed(first, header, arrays))
+    (tmp_path / "trace_rank_9").write_bytes(made)
+    found = read_dumps(find_inputs([tmp_path]).files)
+
+    assert [digest.rank for digest in found.digests] == [0, 1, 2, 3, 9]
+    assert ["send the dump itself" in one.why for one in found.refused] == [True]
+
+
+def test_digests_of_one_job_share_the_lists_of_its_groups(tmp_path: Path) -> None:
+    shutil.copytree(P2P, tmp_path / "fr")
+    digested(tmp_path / "fr")
+    found = read_dumps(find_inputs([tmp_path / "fr"]).files).digests
+    assert len(found) == 8
+    assert len({id(digest.groups[0].ranks) for digest in found}) == 1
+
+
 def test_words_for_operations_of_others_are_refused() -> None:
     (digest,) = [d for d in read_dumps(find_inputs([P2P]).files).digests if d.rank == 3]
     lying = {7: OpDescription("mine", "", "")}

@@ -18,7 +18,7 @@ from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import FLIGHT_RECORDER, NODE_DIGEST, what_instead
 from triage.formats.format import Head
-from triage.formats.node_digest import read_node_digest
+from triage.formats.node_digest import node_interned, read_node_digest
 from triage.parsers.extract.history import OPEN_HISTORIES, packed
 from triage.parsers.files.archive import (
     HEAD_BYTES,
@@ -38,7 +38,7 @@ from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, Limits
 from triage.parsers.flight_recorder.naming import named_as_dump, rank_in_name
 from triage.parsers.flight_recorder.shared import Shared
 
-__all__ = ["DumpReader", "read_dumps"]
+__all__ = ["DumpReader", "is_dump", "read_dumps"]
 
 # Longer than any compressed file of nothing.
 EMPTY_BYTES: Final = 512
@@ -64,6 +64,8 @@ class DumpReader:
         self.local = threading.local()
         self.large = threading.Lock()
         self.digests = 0
+        self.from_nodes = threading.Lock()
+        self.interned = node_interned()
 
     def decoder(self) -> Decoder:
         """The decoder of this thread. One that grew with a large dump is made again."""
@@ -79,6 +81,7 @@ class DumpReader:
         """Drop what the dumps so far had in common; buffers stay. For one thread alone."""
         self.shared = Shared()
         self.digests = 0
+        self.interned = node_interned()
         known: Decoder | None = getattr(self.local, "decoder", None)
         if known is not None:
             known.shared = self.shared
@@ -174,7 +177,15 @@ class DumpReader:
 
     def made_on_node(self, data: bytes, artifact: str, rank: int) -> RankDigest:
         """The digest that a node made of a dump: the same as of the dump itself."""
-        digest, operations = read_node_digest(data)
+        with self.from_nodes:
+            try:
+                digest, operations = read_node_digest(data, self.interned)
+            except ArtifactError:
+                if self.interned.listed <= self.interned.max_listed:
+                    raise
+                # Other files may have used up what all may list together: by itself, then.
+                self.interned = node_interned()
+                digest, operations = read_node_digest(data, self.interned)
         for signature, operation in operations.items():
             self.shared.operations.setdefault(signature, operation)
         return replace(digest, artifact=artifact, rank=rank)

@@ -21,7 +21,7 @@ from triage.parsers.logs.logset import LogKind
 from triage.parsers.logs.progress.series import JobSteps
 from triage.parsers.logs.read import DEFAULT_BOUNDS, LineReader
 
-__all__ = ["Extractor"]
+__all__ = ["Extractor", "operations_of"]
 
 # What the agent of a node and the scheduler print is not the rank's, whoever's log it stands in.
 NOT_OF_A_RANK: Final = frozenset({Kind.ELASTIC, Kind.SCHEDULER})

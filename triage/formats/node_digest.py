@@ -22,7 +22,7 @@ from triage.parsers.flight_recorder.decoder import DESCRIBED_UNITS, HISTORY_UNIT
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
 from triage.parsers.flight_recorder.reduce import MAX_STREAMS
 
-__all__ = ["DECODER", "FORM", "read_node_digest", "write_node_digest"]
+__all__ = ["DECODER", "FORM", "node_interned", "read_node_digest", "write_node_digest"]
 
 FORM: Final = 1
 # Counts up with every change of the decoder by which the same dump gives another digest.
@@ -48,9 +48,17 @@ def write_node_digest(artifact: str, size_bytes: int, digest: RankDigest, operat
     return b"%s%d %d\n" % (NODE_DIGEST, FORM, DECODER) + pack(extract, compact=True)
 
 
-def read_node_digest(data: bytes) -> tuple[RankDigest, dict[int, OpDescription]]:
+def node_interned() -> Interned:
+    """What many digests from nodes may share: the ranks of large groups are listed in each."""
+    return Interned(max_listed=MAX_LISTED, max_bytes=MAX_PLAIN_BYTES)
+
+
+def read_node_digest(
+    data: bytes, interned: Interned | None = None
+) -> tuple[RankDigest, dict[int, OpDescription]]:
     """The digest, and the words for its operations, of a file of :func:`write_node_digest`.
 
+    ``interned`` is of :func:`node_interned`, shared by files that are read one after the other.
     Raises :class:`Corrupt` or :class:`Forbidden`, with what is wrong and what to do.
     """
     first = FIRST_LINE.match(data)
@@ -67,7 +75,7 @@ def read_node_digest(data: bytes) -> tuple[RankDigest, dict[int, OpDescription]]
     body = data[first.end() :]
     if not body.startswith(COMPACT):
         raise Corrupt(f"a digest of no known version: {SEND_RAW}", offset=first.end())
-    interned = Interned(max_listed=MAX_LISTED, max_bytes=MAX_PLAIN_BYTES)
+    interned = interned or node_interned()
     try:
         extract = unpack(body, interned)
     except ArtifactError as error:
@@ -76,7 +84,7 @@ def read_node_digest(data: bytes) -> tuple[RankDigest, dict[int, OpDescription]]
         raise Corrupt(f"a digest that holds something else beside: {SEND_RAW}")
     digest = extract.digests[0]
     operations = dict(extract.operations)
-    why = fault_in(digest) or fault_in_operations(digest, operations)
+    why = fault_in(digest, interned) or fault_in_operations(digest, operations)
     if why:
         raise Corrupt(f"a digest whose {why} is none that a dump gives: {SEND_RAW}")
     return digest, operations
@@ -92,12 +100,12 @@ def holds_digest_alone(extract: Extract) -> bool:
     )
 
 
-def fault_in(digest: RankDigest) -> str:
+def fault_in(digest: RankDigest, interned: Interned) -> str:
     """What of a digest no dump gives; empty for nothing."""
     tests: tuple[tuple[str, Callable[[RankDigest], bool]], ...] = (
         ("numbers", numbers_fit),
         ("text", texts_fit),
-        ("groups", groups_fit),
+        ("groups", lambda digest: groups_fit(digest, interned)),
         ("operations", tables_fit),
     )
     return next((name for name, fits in tests if not fits(digest)), "")
@@ -149,12 +157,17 @@ def texts_fit(digest: RankDigest) -> bool:
     )
 
 
-def groups_fit(digest: RankDigest) -> bool:
+def groups_fit(digest: RankDigest, interned: Interned) -> bool:
+    def distinct(ranks: tuple[int, ...] | None) -> bool:
+        # By its place: what is shared lives on in ``interned``.
+        key = id(ranks)
+        return ranks is None or interned.get("distinct", key, lambda: len(set(ranks)) == len(ranks))
+
     return (
         len(digest.groups) <= MAX_ROWS
         and len(digest.counters) <= MAX_ROWS
         and all(text(part) for row in digest.groups for part in (row.key, row.name, row.desc))
-        and all(row.ranks is None or len(set(row.ranks)) == len(row.ranks) for row in digest.groups)
+        and all(distinct(row.ranks) for row in digest.groups)
         and all(text(row.key) for row in digest.counters)
         and all(
             moment(part)

@@ -57,7 +57,7 @@ MAX_LISTED: Final = 16 << 20
 MAX_BYTES: Final = 1 << 30
 # Rank lists whose runs are kept, and how many of them.
 LONG_LIST: Final = 1024
-MAX_KNOWN: Final = 8
+MAX_KNOWN: Final = 16
 SCALARS: Final = (
     "artifact", "rank", "version", "comm_lib", "pending_total", "num_entries",
     "first_record_id", "gaps", "first_created_ns", "last_created_ns", "last_stamp_ns",

@@ -33,7 +33,7 @@ from triage.parsers.flight_recorder.oddities import oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 from triage.parsers.flight_recorder.shared import Shared
 
-__all__ = ["DESCRIBED_UNITS", "HISTORY_UNITS", "Decoder"]
+__all__ = ["DESCRIBED_UNITS", "HISTORY_UNITS", "PENDING_UNITS", "Decoder"]
 
 # Operations kept per rank for comparing issue times. Twenty decide a straggler;
 # a thousand at 16,384 ranks are 400 MB, the default ring's 2,000 twice that.

@@ -65,7 +65,16 @@ from triage.parsers.flight_recorder.columns import (
 )
 from triage.parsers.flight_recorder.jit import Word, compiled, inlined
 
-__all__ = ["COLLECTIVE_CLOSER", "P2P_CLOSER", "RECV", "ROOTED", "SEND", "SYNC", "reduce_entries"]
+__all__ = [
+    "COLLECTIVE_CLOSER",
+    "MAX_STREAMS",
+    "P2P_CLOSER",
+    "RECV",
+    "ROOTED",
+    "SEND",
+    "SYNC",
+    "reduce_entries",
+]
 
 I8 = NDArray[np.int8]
 I32 = NDArray[np.int32]
