@@ -36,9 +36,11 @@ __all__ = ["AdmissionGate", "Turn"]
 MAX_WAIT_S: Final = 8.0
 # The latest time that somebody is told to come back at: much may have changed until then.
 MAX_RETRY_AFTER_S: Final = 300
-# Uploads whose ends tell how fast they go through, and what is taken for that at first.
+# Uploads whose time in their places tells how fast they go through, and what is taken for it at
+# first. Who is told to come back comes a little early: a line that runs dry serves nobody.
 MEASURED: Final = 64
-FIRST_RATE: Final = 10.0
+FIRST_S: Final = 0.1
+EARLY: Final = 0.8
 # Uploads in the middle of their bodies for each place: each has a thread and some buffers.
 BEGUN_FOR_A_PLACE: Final = 4
 # Silence after which a place goes to the next; a sender that is merely busy is quicker. The first
@@ -196,7 +198,7 @@ class AdmissionGate:
         self.turns: set[Turn] = set()
         self.begun: set[Turn] = set()
         self.looking = False
-        self.ended_at: deque[float] = deque(maxlen=MEASURED)
+        self.places_s: deque[float] = deque([FIRST_S] * MEASURED, maxlen=MEASURED)
         self.booked_until = 0.0
 
     @property
@@ -224,7 +226,8 @@ class AdmissionGate:
                 raise self.busy()
             turn.heard_at = anyio.current_time()
             yield turn
-            self.ended_at.append(anyio.current_time())
+            turn.park()
+            self.places_s.append(turn.used_s)
         finally:
             self.turns.discard(turn)
             self.begun.discard(turn)
@@ -309,13 +312,7 @@ class AdmissionGate:
         before. Who is sent away together does not come back together.
         """
         now = anyio.current_time()
-        rate = self.rate(now)
-        self.booked_until = max(self.booked_until, now + len(self.line) / rate) + 1 / rate
+        each_s = EARLY * sum(self.places_s) / MEASURED / self.capacity()
+        self.booked_until = max(self.booked_until, now + len(self.line) * each_s) + each_s
         self.booked_until = min(self.booked_until, now + MAX_RETRY_AFTER_S)
         return ceil(self.booked_until - now)
-
-    def rate(self, now: float) -> float:
-        """Uploads a second that went through lately."""
-        if len(self.ended_at) < MEASURED:
-            return FIRST_RATE
-        return MEASURED / max(now - self.ended_at[0], 0.001)

@@ -17,6 +17,7 @@ NOT_TEXT: Final = (
     (b"SQLite format 3\x00", "a database"),
 )  # fmt: skip
 MARKS: Final = ((codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+NOT_ASCII: Final = bytes(range(128, 256))
 TEXT: Final = bytes({9, 10, 12, 13, 27, *range(32, 127)})
 
 
@@ -45,7 +46,7 @@ def why_no_text(head: bytes) -> str | None:
     if not text:
         return f"no text: its first {len(head):,} bytes are zeros"
     odd = text.translate(None, TEXT)
-    control = sum(byte < 128 for byte in odd)
+    control = len(odd.translate(None, NOT_ASCII))
     broken = text.decode("utf-8", "replace").count("\ufffd")
     if control > MAX_CONTROL_SHARE * len(text) or broken > MAX_BROKEN_SHARE * len(text):
         return "no text: its first bytes are binary"
