@@ -16,7 +16,7 @@ from triage.fleet.services.exposure.imports import import_exposure
 from triage.fleet.services.exposure.job_ended import end_from, ended
 from triage.fleet.services.health.ingest import CheckTarget, take_checks
 from triage.fleet.services.telemetry.ingest import TelemetryTarget, take_telemetry
-from triage.fleet.store import checks, run_list
+from triage.fleet.store import checks, record, run_list
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
 from triage.services.incidents.announce import Failure, announce
@@ -216,6 +216,29 @@ def test_what_it_brought_to_the_record_of_the_fleet_is_removed(ctx: Context) -> 
         assert [run.job_id for run in run_list.listing(session)] == ["mine"]
         [kept] = checks.newest(session)
     assert (kept.outcome, len(kept.history)) == ("pass", 1)
+
+
+def test_an_incident_that_it_alone_had_made_up_is_no_interruption(
+    ctx: Context, readers: Readers
+) -> None:
+    honest, _ = token(ctx, "honest")
+    liar, _ = token(ctx, "liar")
+    attacked = opened(ctx, readers, "7", honest, liar)
+    made_up = opened(ctx, readers, "8", liar, None)
+    since = utc_now() - timedelta(days=1)
+
+    def stops() -> set[str]:
+        with ctx.database.reading() as session:
+            found = record.stops(session, list(record.clusters(session).values()), since)
+        return {stop.incident_id for stop in found}
+
+    assert stops() == {attacked, made_up}
+    taint(ctx, liar.key_id or "", "admin")
+    answer(ctx, readers)
+    assert stops() == {attacked}
+    untaint(ctx, liar.key_id or "", "admin")
+    answer(ctx, readers)
+    assert stops() == {attacked, made_up}
 
 
 def test_a_token_that_is_not_there_cannot_be_tainted(ctx: Context) -> None:

@@ -7,13 +7,27 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from sqlalchemy import case, func, or_, select, type_coerce
+from sqlalchemy import (
+    ColumnElement,
+    and_,
+    case,
+    exists,
+    func,
+    not_,
+    or_,
+    select,
+    type_coerce,
+    union,
+)
 from sqlalchemy.orm import Session
 
 from models import (
+    ApiKey,
+    Artifact,
     Cluster,
     Evidence,
     Incident,
+    IncidentFacts,
     Job,
     Node,
     NodeSet,
@@ -21,11 +35,13 @@ from models import (
     Resolution,
     Run,
     Suspect,
+    Upload,
 )
 from models.base import Json
 from triage.domain.category import Role
 from triage.domain.evidence import EvidenceRole, Kind
-from triage.domain.states import IncidentState
+from triage.domain.facts import FactsState
+from triage.domain.states import ArtifactState, IncidentState
 from triage.fleet.store.runs import REPORTED
 from triage.store.incidents.past import past_stops, past_suspects
 from triage.store.incidents.repeats import accused
@@ -223,5 +239,25 @@ def xids(session: Session, since: datetime, until: datetime) -> list[tuple[str, 
 
 
 def _settled() -> Any:  # noqa: ANN401 - a condition of SQL
-    """Incidents with an answer, and those that could not be answered: the job failed in both."""
-    return or_(Incident.settled_at.is_not(None), Incident.state == IncidentState.FAILED)
+    """Incidents with an answer, and those that could not be answered: the job failed in both.
+
+    Not those of which only tokens have spoken that are no longer believed.
+    """
+    over = or_(Incident.settled_at.is_not(None), Incident.state == IncidentState.FAILED)
+    return and_(over, not_(_withdrawn()))
+
+
+def _withdrawn() -> ColumnElement[bool]:
+    # By the tainted tokens, of which there are few or none: other incidents are not looked at.
+    tainted = select(ApiKey.id).where(ApiKey.tainted_at.is_not(None))
+    named = select(IncidentFacts.incident_id).where(IncidentFacts.key_id.in_(tainted))
+    sent = select(Upload.incident_id).where(Upload.key_id.in_(tainted))
+    facts = exists().where(
+        IncidentFacts.incident_id == Incident.id, IncidentFacts.state != FactsState.TAINTED
+    )
+    files = exists().where(
+        Artifact.incident_id == Incident.id,
+        Artifact.state != ArtifactState.QUARANTINED,
+        Artifact.stored_bytes > 0,
+    )
+    return and_(Incident.id.in_(union(named, sent)), not_(facts), not_(files))
