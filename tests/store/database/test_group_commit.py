@@ -163,26 +163,26 @@ def test_no_write_is_lost_between_close_and_its_thread(database, unique):
     """Each write is kept or refused; none waits for a thread that has ended."""
     for turn in range(20):
         commit = GroupCommit(database)
-        told = []
+        answered = []
 
-        def write(turn=turn, commit=commit, told=told):
+        def write(turn=turn, commit=commit, answered=answered):
             for k in range(10_000):
                 try:
-                    told.append(commit(add(f"{unique}-{turn}-{k:05}")))
+                    answered.append(commit(add(f"{unique}-{turn}-{k:05}")))
                 except Unavailable:
                     return
 
         threads = [threading.Thread(target=write, daemon=True)]
         for one in threads:
             one.start()
-        while not told:
+        while not answered:
             time.sleep(0.001)
         assert commit.close(60.0)
         for one in threads:
             one.join(60)
             assert not one.is_alive(), "a write waits without end"
         kept = [name for name in names(database, unique) if name.startswith(f"{unique}-{turn}-")]
-        assert kept == told
+        assert kept == answered
 
 
 def test_after_close_every_write_is_refused(database, unique):
@@ -194,7 +194,7 @@ def test_after_close_every_write_is_refused(database, unique):
     assert names(database, unique) == []
 
 
-def test_who_waits_too_long_is_told_and_its_write_is_not_begun(commit, database, unique):
+def test_who_waits_too_long_is_answered_and_its_write_is_not_begun(commit, database, unique):
     gate, reached = threading.Event(), threading.Event()
 
     def hangs(session):

@@ -60,8 +60,8 @@ class LimitedConnection(psycopg.Connection[Any]):
 
 def postgres_engine(url: URL, timeout_s: float) -> Engine:
     """An engine whose statements, waits and idle transactions end after ``timeout_s`` or so."""
-    options = f"-c statement_timeout={timeout_s * 1000:.0f}"
-    options += f" -c idle_in_transaction_session_timeout={timeout_s * 1000:.0f}"
+    limits = f"-c statement_timeout={timeout_s * 1000:.0f}"
+    limits += f" -c idle_in_transaction_session_timeout={timeout_s * 1000:.0f}"
     engine = create_engine(
         url,
         pool_size=8,
@@ -71,13 +71,13 @@ def postgres_engine(url: URL, timeout_s: float) -> Engine:
         connect_args={
             "connect_timeout": CONNECT_S,
             "application_name": "nccl-triage",
-            "options": options,
+            "options": limits,
             **KEEPALIVE,
         },
     )
 
-    def connect(_dialect: object, _record: object, args: Any, given: Any) -> LimitedConnection:  # noqa: ANN401
-        made = LimitedConnection.connect(*args, **given)
+    def connect(_dialect: object, _record: object, args: Any, options: Any) -> LimitedConnection:  # noqa: ANN401
+        made = LimitedConnection.connect(*args, **options)
         made.limit_s = timeout_s + MARGIN_S
         return made
 
