@@ -92,9 +92,9 @@ def answered(file: Path, times: int) -> dict[str, Any]:
     }
 
 
-def steps(*given: object) -> Cost:
+def steps(*words: object) -> Cost:
     """One step in a process of its own."""
-    done = run([sys.executable, "-m", "benchmarks.many_ranks_steps", *map(str, given)])
+    done = run([sys.executable, "-m", "benchmarks.many_ranks_steps", *map(str, words)])
     if done.status:
         raise SystemExit(done.output)
     return done

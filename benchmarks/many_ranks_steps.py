@@ -46,6 +46,7 @@ def make(file: Path, ranks: int, entries: int, dumps: int) -> dict[str, Any]:
     facts |= {"ranks": ranks, "raw_bytes": 0, "digest_bytes": 0, "culprit": culprit_of(played)}
     facts["dumps"] = dumps
     facts["shape"] = [request.shape.tp, request.shape.dp, request.shape.pp]
+    decoder.decode(simulated.dump(0, desk), "warm_0", 0)
     with file.open("wb") as out:
         for rank in range(dumps):
             data = simulated.dump(rank, desk)
