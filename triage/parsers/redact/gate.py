@@ -22,11 +22,14 @@ Words = np.ndarray[tuple[int], np.dtype[np.uint32]]
 # In a gate's four characters: any byte that is no letter or digit, and what may stand
 # between a name and its value.
 NON_WORD: Final = "^"
+# What mostly stands before a word of a log: few values, for gates of three bytes.
+BEFORE: Final = "~"
 SEPARATOR: Final = "%"
 WORD: Final = frozenset(b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz")
 CLASSES: Final = {
     NON_WORD: bytes(byte for byte in range(256) if byte not in WORD),
-    SEPARATOR: b"=:\"'\\ \t",
+    BEFORE: b" \t\n\"'=:,([/`",
+    SEPARATOR: b"=:\"'\\ \t>%&`",
 }
 
 

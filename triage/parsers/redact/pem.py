@@ -15,7 +15,7 @@ BODY: Final = re.compile(
 )
 # Proc-Type: 4,ENCRYPTED and DEK-Info: AES-256-CBC,0123...
 HEADER: Final = re.compile(rb"(?P<s>DEK-Info: [A-Z0-9-]{1,40},[0-9A-F]{1,64})")
-END: Final = re.compile(rb"-----END [A-Z0-9 ]{0,80}-----")
+END: Final = re.compile(rb"-----END [A-Z0-9 ]{0,80}-----|Private-(?:MAC|Hash):")
 # As long as this, a word at a line's end is taken for a key's line wherever it stands.
 LONG_WORD: Final = 24
 # Of an RSA key of 16,384 bits, with room for what other ranks write.

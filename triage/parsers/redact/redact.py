@@ -27,6 +27,9 @@ ESCAPE: Final = b"\x1b"
 ANSI: Final = re.compile(
     rb"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])"
 )
+# What of a match is replaced, else all of it.
+GROUPS: Final = frozenset("sqbe")
+REDACTED: Final = b"[redacted:"
 # (start, end, number of the secret, where its match begins): what names a secret stands before it.
 Span = tuple[int, int, int, int]
 
@@ -215,15 +218,21 @@ def spans_in(line: bytes, start: int, bits: int) -> list[Span]:
 
 def matches(line: bytes, start: int, bits: int) -> list[Span]:
     spans: list[Span] = []
-    number = 0
     while bits:
-        if bits & 1:
-            for found in SECRETS[number].pattern.finditer(line, start):
-                group = found.lastgroup
-                first, last = found.span(group) if group in ("s", "q") else found.span()
+        number = (bits & -bits).bit_length() - 1
+        bits &= bits - 1
+        one = SECRETS[number]
+        at = start
+        while found := one.pattern.search(line, at):
+            if one.check is not None and not one.check(found):
+                # Within what it is not, another may begin.
+                at = found.start() + 1
+                continue
+            group = found.lastgroup
+            first, last = found.span(group) if group in GROUPS else found.span()
+            if not line.startswith(REDACTED, first):
                 spans.append((first, last, number, found.start()))
-        bits >>= 1
-        number += 1
+            at = max(found.end(), found.start() + 1)
     return spans
 
 

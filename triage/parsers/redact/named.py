@@ -1,0 +1,224 @@
+r"""Secrets that only their name tells: `PASSWORD=hunter`, `"api_key": "..."`, `token: a1b2c3`.
+
+A name counts by how it ends. What stands behind it must not be code, a type, a word of a
+sentence or a placeholder: `password=password`, `api_key: str`, `token=<pad>`.
+"""
+
+import re
+from typing import Final
+
+from triage.parsers.redact.random_text import is_mixed, is_random
+from triage.parsers.redact.secret import secret
+
+__all__ = ["BARE", "NAMED", "NOT_A_VALUE", "NOT_WORDS", "SIGN", "is_plain_word"]
+
+# Between a name and its value: `=`, `: `, `": "`, `' => '`, `\": \"`, `%3D`, `\u003d`, `&quot;:`.
+QUOTES: Final = rb"(?:[\"'\\`]|&quot;|&#3[49];|%2[27]){0,3}+"
+SIGN: Final = (
+    QUOTES + rb"[ \t]{0,4}+(?P<sign>=>|:=|[=:>]|->|%3[AaDd]|\\u003[AaDd])[ \t]{0,4}+(?:%20)?"
+)
+# What stands for a secret, and is none.
+NOT_A_VALUE: Final = (
+    rb"(?!\[redacted|(?i:none|null|nil|true|false|undefined|n/a|required|missing|unset|empty|"
+    rb"invalid|redacted|hidden|masked|x{3,})(?![A-Za-z0-9])|\*{2,}|<[^<>\n]{0,40}>|\$\{|\$\(|"
+    rb"\$[A-Z_]{3,}|%[(s]|\{|\.\.\.)"
+)
+# Commas and brackets belong to a value unless something else begins behind them.
+BARE: Final = rb"(?:[^\s\"'\\,;&)}\]<`]|[,;&)}\]](?![\s\"'\\,;&)}\]]|$|[A-Za-z_.-]{1,40}[=:]))"
+QUOTED: Final = (
+    rb"(?:\"" + NOT_A_VALUE + rb"(?P<s>(?:[^\"\\\n]|\\[^\n]){1,1024})(?=\")|'" + NOT_A_VALUE
+    + rb"(?P<q>(?:[^'\\\n]|\\[^\n]){1,1024})(?=')|(?:\\[\"']|&quot;|&#3[49];|%2[27]|`)"
+    + NOT_A_VALUE + rb"(?P<e>[^\"'\\\n&%`]{1,1024}))"
+)  # fmt: skip
+VALUE: Final = rb"(?:" + QUOTED + rb"|" + NOT_A_VALUE + rb"(?P<b>" + BARE + rb"{3,1024}))"
+WORDS_OF_KEYS: Final = (
+    b"api", b"access", b"private", b"secret", b"account", b"encryption", b"signing", b"auth",
+    b"master", b"storage", b"subscription", b"license", b"integration", b"routing", b"service",
+    b"deploy", b"app", b"application", b"consumer", b"shared", b"session", b"write", b"admin",
+    b"webhook", b"ssh", b"hmac", b"jwt", b"munge", b"client", b"ingest", b"functions", b"server",
+    b"instrumentation", b"connection", b"host", b"user", b"data", b"rest", b"wireguard", b"psk",
+)  # fmt: skip
+STRONG_KEYS: Final = tuple(word + b"key" for word in WORDS_OF_KEYS) + (  # noqa: RUF005
+    b"keydata", b"keybase64", b"presharedkey", b"routingkey",
+)  # fmt: skip
+PUBLIC_KEYS: Final = (
+    b"publickey", b"primarykey", b"foreignkey", b"partitionkey", b"sortkey", b"cachekey",
+    b"hashkey", b"lookupkey", b"groupkey", b"rowkey", b"statekey", b"objectkey", b"indexkey",
+    b"storekey", b"s3key", b"dictkey", b"metrickey", b"configkey", b"jobkey", b"dedupkey",
+    b"monkey", b"turkey", b"hotkey", b"searchkey", b"compilekey", b"graphkey", b"kernelkey",
+    b"fileskey", b"filekey", b"userdata", b"sessiondata",
+)  # fmt: skip
+PASSWORDS: Final = (
+    b"password", b"passwd", b"passphrase", b"passwort", b"pwd", b"pass", b"bindpw", b"rootpw",
+    b"requirepass", b"masterauth", b"userpw",
+)  # fmt: skip
+# `_pass` and `StoragePass`, but not `bypass`, `compass`, `forward pass`.
+SHORT_PASS: Final = re.compile(
+    rb"(?:[_.-]|[a-z](?=P)|^(?:db|ssh|user|admin|root|sql|ldap|bmc|ipmi|mysql|redis|smtp)_?)"
+    rb"(?i:pass|pw|pwd)$|^(?i:uid|user)?;?PWD$"
+)
+# Words behind a name that tell of it, or stand for it in code.
+NOT_WORDS: Final = frozenset(
+    b"""a access accepted an and any argument authentication authorization auth bool bytes callable
+    can cannot changed check checked configured content could default deleted denied dict does
+    enter entered error exceeded expired expires failed failure field file flag float for found
+    from generated given has have help here if in incorrect input instead int integer invalid is
+    it key leaked length list loaded login may message method mismatch missing must must_change
+    name needed no not object of on only option optional or output parameter password passwords
+    path policy prompt protected provided provider read rejected required reset rotated secret
+    secrets self set should skipped source stored str string success successful text that the
+    their this to token tokens true try tuple type unchanged unknown unset updated use used user
+    username valid value values verified was when will with wrong you your args config cfg kwargs
+    pw pwd passwd param params password_hash environ env getpass typing union""".split()
+)
+CODE: Final = re.compile(
+    rb"[A-Za-z_][A-Za-z0-9_.]{0,80}[(\[]|(?:self|args|cfg|config|os|opts?|options|env|environ|"
+    rb"request|settings|kwargs|params?|hparams|flags|FLAGS|conf)\.[A-Za-z_]"
+)
+PLAIN_WORD: Final = re.compile(rb"[A-Za-z][A-Za-z_.]{0,254}")
+PATH: Final = re.compile(
+    rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][A-Za-z0-9._/\\-]{1,255}|[a-z]{2,10}://.{0,255}"
+)
+NEXT_NAME: Final = re.compile(rb"[ \t]*(?:$|[,;&}]?[ \t]*[\"']?[A-Za-z_.-]{1,40}[\"']?[=:]|[}])")
+IDENTIFIER: Final = re.compile(rb"[A-Za-z0-9_.-]{0,64}$")
+NUMBER: Final = re.compile(rb"[0-9.,:_-]{1,40}[a-z%/]{0,4}")
+ODD: Final = re.compile(rb"[0-9!@#$%^&*+/=~-]")
+
+
+def is_plain_word(word: bytes) -> bool:
+    """Whether it is a word of letters that says something of a secret rather than being one."""
+    low = word.lower().strip(b"._")
+    return low in NOT_WORDS or any(
+        part in low for part in (b"passw", b"secret", b"token", b"getenv", b"credential")
+    )
+
+
+def name_of(found: re.Match[bytes]) -> bytes:
+    """The whole name of which the pattern matched the end."""
+    start = found.start("name")
+    before = IDENTIFIER.search(found.string[max(0, start - 64) : start])
+    return (before[0] if before else b"") + found["name"]
+
+
+def value_of(found: re.Match[bytes]) -> tuple[bytes, bool]:
+    """The value, and whether it stands in quotes."""
+    for group in "sqe":
+        if found[group] is not None:
+            return found[group], True
+    return found["b"], False
+
+
+def is_assigned(found: re.Match[bytes]) -> bool:
+    """Whether what stands behind this name is a secret."""
+    name = name_of(found)
+    value, quoted = value_of(found)
+    if found["sign"] in (b">", b"->"):
+        # <password>hunter</password>; an arrow of a program has no tag before its name.
+        before = found.string[: found.start("name")].rpartition(b"<")
+        if found["sign"] == b"->" or not before[1] or len(before[2]) > 40 or b">" in before[2]:
+            return False
+        return not NUMBER.fullmatch(value)
+    flat = re.sub(rb"[_. -]", b"", name.lower())
+    upper = name.isupper() and found["sign"] == b"=" and not found["name"].endswith(b" ")
+    if flat.endswith((b"password", b"passwd", b"passphrase", b"passwort")):
+        return is_password(found, value, quoted, upper)
+    if flat.endswith(PASSWORDS):
+        return bool(SHORT_PASS.search(name)) and not NUMBER.fullmatch(value) and is_password(
+            found, value, quoted, upper
+        )  # fmt: skip
+    if flat.endswith((b"key", b"keydata", b"keybase64")):
+        if flat.endswith(PUBLIC_KEYS):
+            return False
+        return is_key(flat, value, quoted, upper)
+    if PATH.fullmatch(value) and not is_random(value):
+        return False
+    if upper:
+        return not CODE.match(value)
+    return len(value) >= 4 and (quoted or is_odd(value))
+
+
+def is_password(found: re.Match[bytes], value: bytes, quoted: bool, upper: bool) -> bool:
+    if quoted or upper:
+        return quoted or not CODE.match(value)
+    if CODE.match(value):
+        return False
+    if not PLAIN_WORD.fullmatch(value):
+        return len(value) >= 4 and is_odd(value)
+    if is_plain_word(value) or len(value) < 5:
+        return False
+    after = found.string[found.end("b") : found.end("b") + 60].partition(b"\n")[0]
+    if found["sign"] == b":":
+        return bool(NEXT_NAME.match(after))
+    return after[:1] in (b"", b" ", b"\t", b";", b"&", b"<")
+
+
+def is_key(flat: bytes, value: bytes, quoted: bool, upper: bool) -> bool:
+    if flat.endswith(STRONG_KEYS):
+        if PATH.fullmatch(value) and not is_random(value):
+            return False
+        return quoted or upper or (len(value) >= 4 and is_odd(value) and not CODE.match(value))
+    if len(value) >= 16 and is_mixed(value) and not PATH.fullmatch(value):
+        return not CODE.match(value)
+    return upper and len(value) >= 20 and b"/" not in value and is_random(value)
+
+
+def is_odd(value: bytes) -> bool:
+    """Whether it holds a digit or a sign, and is more than a word, a number, a call of code."""
+    return (
+        bool(ODD.search(value))
+        and not CODE.match(value)
+        and not re.match(rb"[A-Za-z_.]{1,255}(?:[^!-~]|[(),;\[\]]|$)", value)
+    )
+
+
+def is_token(found: re.Match[bytes]) -> bool:
+    """Whether a name's token is one of people, not one of a vocabulary."""
+    value, quoted = value_of(found)
+    name = name_of(found)
+    if value.startswith((b"[", b"0x", b"<")) or NUMBER.fullmatch(value) or CODE.match(value):
+        return False
+    if found["sign"] in (b">", b"->"):
+        return is_random(value)
+    if PATH.fullmatch(value) and not is_random(value):
+        return False
+    if name.isupper() and found["sign"] in (b"=", b":"):
+        return found["sign"] == b"=" or quoted
+    has_both = re.search(rb"[0-9]", value) and re.search(rb"[A-Za-z]", value)
+    fits = re.fullmatch(rb"[A-Za-z0-9_.+/=~:%-]{8,1024}", value)
+    return bool(fits) and bool(has_both or (len(value) >= 16 and is_random(value)))
+
+
+KEY_NAME: Final = (
+    rb"(?P<name>(?i:passw(?:or)?d|passphrase|passwort|pass|bindpw|rootpw|pw|pwd|secrets?|"
+    rb"credentials?|(?:(?:api|access|secret|private|account|storage|license|signing|encryption)"
+    rb"[ _-])?key(?:[_-]?data|[_-]?base64)?))"
+)
+TOKEN_NAME: Final = rb"(?P<name>(?i:token|bearer|jwt|personal access token))"
+PAIR: Final = (
+    rb"(?i:\"name\"[ \t]{0,4}:[ \t]{0,4}\"[A-Za-z0-9_.-]{0,60}(?:passw(?:or)?d|secret|token|key|pass|"  # noqa: E501
+    rb"credentials?)\"[ \t]{0,4},[ \t]{0,4}\"value\"[ \t]{0,4}:[ \t]{0,4}\")" + NOT_A_VALUE
+    + rb"(?P<s>(?:[^\"\\\n]|\\[^\n]){1,1024})(?=\")"
+)  # fmt: skip
+# The password is hunter2: with a digit, or it is a sentence.
+SENTENCE: Final = (
+    rb"(?i:password|passphrase|passwd|api key|secret|token)(?: for [^\s:]{1,80})?"
+    rb"(?: is| was| set to| changed to|,? namely)[ \t:]{1,4}[\"'`]?(?P<b>[^\s\"'`,;]{6,256})"
+)
+
+
+def is_said(found: re.Match[bytes]) -> bool:
+    word = found["b"].rstrip(b".")
+    return bool(re.search(rb"[0-9]", word) and re.search(rb"[A-Za-z]", word)) and not CODE.match(
+        word
+    )  # fmt: skip
+
+
+NAMED: Final = (
+    secret("password", KEY_NAME + SIGN + VALUE, "ord%", "swd%", "ssph", "swor", "ass=", "ass:",
+           'ass"', "ass'", "ass>", "ass\\", "ass ", "ssw%", "pwd=", "pwd:", 'pwd"', "pwd'", "dpw=",
+           "tpw=", "_pw=", "_pw:", "ret%", "ets%", "cred", "key%", "y-da", "y_da", "se64",
+           check=is_assigned),
+    secret("token", TOKEN_NAME + SIGN + VALUE, "ken%", "rer=", "rer:", "jwt%", check=is_token),
+    secret("password", PAIR, 'ord"', 'swd"', 'ret"', 'ken"', 'key"', 'ass"', 'als"', 'ial"'),
+    secret("password", SENTENCE, "ord%", "ssph", "swd%", "key%", "ret%", "ken%", check=is_said),
+)  # fmt: skip
