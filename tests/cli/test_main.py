@@ -45,7 +45,8 @@ EXAMPLES = (
 NO_EXAMPLES = (
     "serve", "worker", "scheduler", "migrate", "audit", "prune", "retry", "doctor",
     "completion",
-    "delete artifact", "delete incident", "store adopt", "store status", "store sweep",
+    "delete artifact", "delete incident", "retention list", "retention set",
+    "store adopt", "store status", "store sweep",
     "token create", "token list", "token revoke", "token show", "token taint",
 )  # fmt: skip
 

@@ -24,6 +24,7 @@ from triage.cli import (
     node,
     parse,
     prune,
+    retention,
     retry,
     serve,
     show,
@@ -100,6 +101,9 @@ app.add_typer(token.app, name="token", help=token.HELP)
 app.command(help=audit.HELP)(audit.audit)
 app.command(help=prune.HELP)(prune.prune)
 app.command(help=retry.HELP)(retry.retry)
+app.add_typer(
+    retention.app, name="retention", help=retention.HELP, short_help="Days kept, by cluster."
+)
 app.add_typer(delete.app, name="delete", help=delete.HELP, short_help="Erase for good.")
 app.add_typer(store.app, name="store", help=store.HELP, short_help="Whose the blob store is.")
 app.command(help=doctor.HELP)(doctor.doctor)

@@ -225,8 +225,8 @@ def test_an_answer_that_was_on_its_way_is_not_kept(
     upload(ctx, {"late.log": b"something new\n"}, incident=found.id)
     whole = type(readers).analyse
 
-    def slow(self: Readers, *given: object, **more: object) -> object:
-        made = whole(self, *given, **more)
+    def slow(self: Readers, *arguments: object, **more: object) -> object:
+        made = whole(self, *arguments, **more)
         if find(ctx, found.id).num_artifacts == found.num_artifacts + 1:
             delete_artifact(ctx, gone.id, "key_1", "why")
         return made

@@ -1,7 +1,7 @@
 """Old incidents are removed; before them, the raw bytes of their files."""
 
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 import structlog
@@ -15,6 +15,7 @@ from triage.store.access import audit, idempotency
 from triage.store.database.clock import watch_clock
 from triage.store.incidents import retention
 from triage.store.messages import deliveries
+from triage.store.retention.periods import own_periods
 
 __all__ = ["Pruned", "believe_clock", "prune"]
 
@@ -34,6 +35,10 @@ class Pruned:
     """What became of blobs that no row refers to; None where nothing was removed."""
 
 
+def days_ago(now: datetime, days: float) -> datetime:
+    return now - timedelta(days=days)
+
+
 def believe_clock(ctx: Context) -> None:
     """Raises :class:`Conflict` where the time has jumped: then nothing is deleted by age."""
     with ctx.database.writing() as session:
@@ -50,7 +55,8 @@ def prune(
     dry_run: bool = False,
     actor: str = "local",
 ) -> Pruned:
-    """Remove settled incidents older than that, and blobs older than that.
+    """Remove settled incidents older than that, and blobs older than that; a cluster that has
+    days of its own goes by those.
 
     Digests, evidence and answers of an incident stay as long as it does. An incident that
     a person has resolved stays too: it is a label.
@@ -60,11 +66,25 @@ def prune(
     now = utc_now()
     if not dry_run and (owner := announce(ctx)).strangers:
         raise Conflict(owner.words, hint=ADOPT)
-    incidents_before = now - timedelta(days=older_than_days)
-    blobs_before = now - timedelta(days=blobs_older_than_days)
+    incidents_before = days_ago(now, older_than_days)
+    blobs_before = days_ago(now, blobs_older_than_days)
     with ctx.database.reading() as session:
-        old = retention.old_incidents(session, incidents_before)
-        uploads = retention.old_uploads(session, blobs_before, of=old)
+        own = own_periods(session)
+        old = retention.old_incidents(
+            session,
+            incidents_before,
+            {one.cluster_id: days_ago(now, one.keep_days) for one in own if one.keep_days},
+        )
+        uploads = retention.old_uploads(
+            session,
+            blobs_before,
+            of=old,
+            own={
+                one.cluster_id: days_ago(now, one.keep_blobs_days)
+                for one in own
+                if one.keep_blobs_days
+            },
+        )
     num_uploads = len(uploads)
     stored_bytes = sum(one.stored_bytes for one in uploads)
     num_incidents = len(old)

@@ -1,18 +1,22 @@
 """What is old enough to go."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from types import MappingProxyType
+from typing import Any, Final
 
-from sqlalchemy import delete, or_, select, update
-from sqlalchemy.orm import Session, load_only
+from sqlalchemy import ColumnElement, and_, delete, or_, select, update
+from sqlalchemy.orm import InstrumentedAttribute, Session, load_only
 
-from models import Incident, Resolution, Upload, Work
+from models import Incident, Job, Resolution, Upload, Work
 from triage.domain.states import WorkKind
 from triage.store.database.row_locks import lock_rows
 from triage.store.incidents.past import remember
 
 __all__ = ["OldUpload", "forget_blob", "old_incidents", "old_uploads", "remove"]
+
+NONE_OF_THEIR_OWN: Final[Mapping[int, datetime]] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,25 +28,47 @@ class OldUpload:
     stored_bytes: int
 
 
-def old_incidents(session: Session, before: datetime) -> list[str]:
-    """Settled before then, and not resolved by a person."""
+def old_incidents(
+    session: Session, before: datetime, own: Mapping[int, datetime] = NONE_OF_THEIR_OWN
+) -> list[str]:
+    """Settled before then, of a cluster with a time of its ``own`` before that one; and not
+    resolved by a person.
+    """
     return list(
         session.scalars(
             select(Incident.id)
+            .join(Job, Job.id == Incident.job_fk)
             .outerjoin(Resolution, Resolution.incident_id == Incident.id)
-            .where(Incident.settled_at < before, Resolution.incident_id.is_(None))
+            .where(is_before(Incident.settled_at, before, own), Resolution.incident_id.is_(None))
             .order_by(Incident.created_at)
         )
     )
 
 
-def old_uploads(session: Session, before: datetime, *, of: Sequence[str] = ()) -> list[OldUpload]:
-    """Of settled incidents, older than that; and all of those incidents."""
+def is_before(
+    at: InstrumentedAttribute[Any], before: datetime, own: Mapping[int, datetime]
+) -> ColumnElement[bool]:
+    """Whether a time lies before that of its job's cluster."""
+    rest = and_(at < before, Job.cluster_id.not_in(own))
+    return or_(rest, *(and_(at < one, Job.cluster_id == key) for key, one in own.items()))
+
+
+def old_uploads(
+    session: Session,
+    before: datetime,
+    *,
+    of: Sequence[str] = (),
+    own: Mapping[int, datetime] = NONE_OF_THEIR_OWN,
+) -> list[OldUpload]:
+    """Of settled incidents, older than that, or than their cluster's ``own`` time; and all of
+    those incidents.
+    """
     gone = Upload.incident_id.in_(of[:10_000]) if of else None
-    aged = Upload.created_at < before
+    aged = is_before(Upload.created_at, before, own)
     rows = session.execute(
         select(Upload.id, Upload.blob_key, Upload.stored_bytes)
         .join(Incident, Incident.id == Upload.incident_id)
+        .join(Job, Job.id == Incident.job_fk)
         .where(Upload.blob_key.is_not(None), Incident.settled_at.is_not(None))
         .where(aged if gone is None else or_(aged, gone))
         .order_by(Upload.created_at)
