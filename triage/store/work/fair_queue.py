@@ -31,14 +31,12 @@ FRONT: Final = func.coalesce(
     .scalar_subquery(),
     FIRST,
 )
-LAST: Final = case((JOBS.c.last_turn > FRONT, JOBS.c.last_turn), else_=FRONT)
+BEHIND: Final = JOBS.c.last_turn + bindparam("step")
+FIRST_OF_JOB: Final = FRONT + bindparam("entry")
 TAKE_TURN: Final = (
     update(JOBS)
     .where(JOBS.c.id == bindparam("of_job"))
-    .values(
-        last_turn=case((JOBS.c.last_turn > FRONT, JOBS.c.last_turn), else_=FRONT)
-        + bindparam("step")
-    )
+    .values(last_turn=case((BEHIND > FIRST_OF_JOB, BEHIND), else_=FIRST_OF_JOB))
     .returning(JOBS.c.last_turn, FRONT)
 )
 INSERT: Final = insert(WORKS)
@@ -49,9 +47,11 @@ def enqueue_upload(
 ) -> int:
     """Ask for a new upload to be read; how many of its job wait before it.
 
-    Its turn is ``step`` behind the latest of its own job, or behind the first of those who wait.
+    Its turn is ``step`` behind the latest of its own job, and behind the first of those who wait:
+    by one, or by so many as ``step`` has more than a few.
     """
-    turn, front = session.execute(TAKE_TURN, {"of_job": job_fk, "step": step}).one()
+    asked = {"of_job": job_fk, "step": step, "entry": max(1, step - FEW_JOBS)}
+    turn, front = session.execute(TAKE_TURN, asked).one()
     session.execute(
         INSERT, new_row(WorkKind.PARSE, upload_id, now) | {"job_fk": job_fk, "turn": turn}
     )
