@@ -107,6 +107,9 @@ class Settings(BaseSettings):
     max_waiting: int = Field(2048, ge=0)
     """Uploads that wait for a slot in one API process, each with some 150 KB of memory. Further
     ones are answered 503 with Retry-After. Set it to the nodes of the largest job."""
+    redact_patterns: str = ""
+    """TOML file of patterns of your own (``NAME = 'REGEX'``, RE2) that are replaced in logs and
+    facts like known secrets. Set it if your site has tokens of a form of its own."""
     min_body_rate: int = Field(16 << 10, ge=0)
     """Bytes a second that a sender must average, or it is answered 408. 0: no minimum. Lower it
     for nodes behind slow links."""

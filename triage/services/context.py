@@ -8,6 +8,7 @@ from typing import Any, Protocol
 from sqlalchemy.orm import Session
 
 from triage.domain.standing import Prior
+from triage.parsers.redact.own import own_patterns
 from triage.queue.wakeups import NoWakeups, Wakeups
 from triage.services.queue_length import QueueLength
 from triage.services.quotas import Quotas
@@ -103,6 +104,7 @@ def open_context(
 
     Raises :class:`UsageError` for settings that cannot be.
     """
+    own_patterns(settings.redact_patterns)  # what is wrong with them is told at the start
     database = open_database(settings)
     blobs = blobs_from(
         settings.blob_url or None,

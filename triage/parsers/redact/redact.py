@@ -14,6 +14,7 @@ import numpy as np
 
 from triage.parsers.redact.gate import Gate
 from triage.parsers.redact.kinds import LONGEST, PEM_BEGIN, SECRETS
+from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.pem import PemBlock
 
 __all__ = ["Redactor"]
@@ -49,9 +50,14 @@ GATE: Final = gate_of_all()
 
 
 class Redactor:
-    """Replaces secrets in one text by ``[redacted:kind]``; ``counts`` says how many of each."""
+    """Replaces secrets in one text by ``[redacted:kind]``; ``counts`` says how many of each.
 
-    def __init__(self) -> None:
+    Patterns of one's ``own`` see what is left, piece by piece: all of it is whole lines, but for
+    lines of more than 128 KiB.
+    """
+
+    def __init__(self, own: OwnPatterns = NO_PATTERNS) -> None:
+        self.own = own
         self.counts: dict[str, int] = {}
         self.pending: list[bytes] = []
         self.pending_bytes = 0
@@ -75,14 +81,14 @@ class Redactor:
         rest = text[start:]
         self.pending = [rest]
         self.pending_bytes = len(rest)
-        return b"".join(out)
+        return self.own.replace(b"".join(out), self.counts)
 
     def finish(self) -> bytes:
         """The last bytes."""
         text = b"".join(self.pending)
         self.pending = []
         self.pending_bytes = 0
-        return self.lines(text)
+        return self.own.replace(self.lines(text), self.counts)
 
     def lines(self, text: bytes) -> bytes:
         """Whole lines, of which the first may be the rest of a long one."""

@@ -11,6 +11,7 @@ from triage.domain.facts import IGNORED
 from triage.domain.failure import Failure
 from triage.domain.job import job_from_dict
 from triage.errors import Unavailable
+from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
 from triage.services.notifications.callbacks import add_callback
 from triage.services.uploads.facts import without_secrets
@@ -43,7 +44,8 @@ def announce(
 
     def write(session: Session) -> IncidentView:
         keys.check_believed(session, failure.caller.key_id)
-        facts = without_secrets(failure.facts or {})
+        own = own_patterns(ctx.settings.redact_patterns)
+        facts = without_secrets(failure.facts or {}, own)
         if failure.ignored:
             facts[IGNORED] = {one.field: one.why for one in failure.ignored}
         reported = replace(

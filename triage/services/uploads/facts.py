@@ -5,45 +5,46 @@ text, or as a whole where only its key tells (``"db_password": ...``).
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
+from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
 
 __all__ = ["without_secrets"]
 
 
-def without_secrets(facts: Mapping[str, Any]) -> dict[str, Any]:
+def without_secrets(facts: Mapping[str, Any], own: OwnPatterns = NO_PATTERNS) -> dict[str, Any]:
     """The same object, with ``[redacted:kind]`` for each secret; the given one stays as it is."""
+    redact = partial(redacted, own)
     # Hardly any object holds one, and a look at all of it is quick.
-    if not found_in(json.dumps(facts, ensure_ascii=False, indent=0, default=str)):
+    if not redact(json.dumps(facts, ensure_ascii=False, indent=0, default=str))[1]:
         return dict(facts)
-    return {cleaned_text(key): cleaned(key, value) for key, value in facts.items()}
+    return {redact(key)[0]: cleaned(redact, key, value) for key, value in facts.items()}
 
 
-def cleaned(key: str, value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
+Redact = Callable[[str], tuple[str, list[str]]]
+
+
+def cleaned(redact: Redact, key: str, value: Any) -> Any:  # noqa: ANN401 - JSON of any shape
     if isinstance(value, dict):
-        return {cleaned_text(str(name)): cleaned(str(name), one) for name, one in value.items()}
+        return {
+            redact(str(name))[0]: cleaned(redact, str(name), one) for name, one in value.items()
+        }
     if isinstance(value, list):
-        return [cleaned(key, one) for one in value]
+        return [cleaned(redact, key, one) for one in value]
     if isinstance(value, str):
-        value = cleaned_text(value)
+        value = redact(value)[0]
     elif value is None or isinstance(value, bool):
         return value
-    kinds = found_in(json.dumps({key: value}, ensure_ascii=False)) or found_in(f"{key}={value}")
+    as_json = json.dumps({key: value}, ensure_ascii=False)
+    kinds = redact(as_json)[1] or redact(f"{key}={value}")[1]
     return f"[redacted:{kinds[0]}]" if kinds else value
 
 
-def cleaned_text(text: str) -> str:
-    return redacted(text)[0]
-
-
-def found_in(text: str) -> list[str]:
-    """The kinds of secrets in a text."""
-    return redacted(text)[1]
-
-
-def redacted(text: str) -> tuple[str, list[str]]:
-    redactor = Redactor()
+def redacted(own: OwnPatterns, text: str) -> tuple[str, list[str]]:
+    """The text without secrets, and the kinds of those that it held."""
+    redactor = Redactor(own)
     out = redactor.feed(text.encode("utf-8", "replace")) + redactor.finish()
     return out.decode("utf-8", "replace"), list(redactor.counts)

@@ -14,6 +14,7 @@ from typing import Annotated
 from triage.clock import utc_now
 from triage.domain.wire import UNSENT, Key, WireForm
 from triage.errors import Conflict, Gone, NotFound, Place, Unavailable, Unprocessable
+from triage.parsers.redact.own import own_patterns
 from triage.services.context import Context
 from triage.services.uploads.receive import gone, receive_bundle, receive_file
 from triage.services.uploads.received import Erased, ReceivedFile, Target
@@ -252,4 +253,5 @@ def limits_of(settings: Settings) -> ReceiveLimits:
         artifact_bytes=settings.max_artifact_bytes,
         dump_bytes=settings.max_dump_bytes,
         bundle_bytes=settings.max_bundle_bytes,
+        own_patterns=own_patterns(settings.redact_patterns),
     )

@@ -16,6 +16,7 @@ from triage.domain.facts import IGNORED, FactsSource, Statement
 from triage.domain.job import job_from_dict
 from triage.domain.states import ArtifactState
 from triage.errors import NotAllowed, TooMany
+from triage.parsers.redact.own import OwnPatterns, own_patterns
 from triage.services.context import Context
 from triage.services.uploads.facts import without_secrets
 from triage.services.uploads.received import ReceivedFile, Target
@@ -52,7 +53,11 @@ def record(
     settings = ctx.settings
     by_identity = {file.identity: file for file in reversed(files) if not file.erased}
     beside = ctx.quotas.jobs_beside(target.caller, target.job_id)
-    job_json = [read_job_json(file.data, target.caller) for file in files if file.data is not None]
+    job_json = [
+        read_job_json(file.data, target.caller, own_patterns(settings.redact_patterns))
+        for file in files
+        if file.data is not None
+    ]
 
     def write(session: Session) -> RecordedUpload:
         keys.check_believed(session, target.caller.key_id)
@@ -125,7 +130,7 @@ class JobJson(NamedTuple):
     problem: str | None
 
 
-def read_job_json(data: bytes, caller: Caller) -> JobJson:
+def read_job_json(data: bytes, caller: Caller, own: OwnPatterns) -> JobJson:
     if caller.node_pattern is not None:  # who speaks for a node places no ranks on others
         why = f"is not used: the token is bound to the nodes {caller.node_pattern!r}"
         return JobJson(None, why)
@@ -137,7 +142,7 @@ def read_job_json(data: bytes, caller: Caller) -> JobJson:
         return JobJson(None, "is no JSON object; it is not used")
     facts.pop(IGNORED, None)
     problems = job_from_dict(facts).problems
-    return JobJson(without_secrets(facts), "; ".join(problems) or None)
+    return JobJson(without_secrets(facts, own), "; ".join(problems) or None)
 
 
 def new_artifact(

@@ -7,6 +7,7 @@ from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
 from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
 from triage.parsers.files.packings import packing_of
+from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
 from triage.parsers.redact.redact import Redactor
 from triage.services.uploads.body import Growth, PeekedReader, unpacked
 from triage.services.uploads.file_kind import LOOK_BYTES, identified
@@ -39,6 +40,8 @@ class ReceiveLimits:
     """So many times its packed size may a body or a file expand ..."""
     ratio_floor_bytes: int = 8 << 20
     """... once it is larger than this."""
+    own_patterns: OwnPatterns = NO_PATTERNS
+    """Secrets of this site, beside those that are known everywhere."""
 
     def growth(self, max_bytes: int) -> Growth:
         """The bound on unpacking something of at most ``max_bytes``."""
@@ -123,7 +126,7 @@ class FileIngest:
             self.copy(whole, frame, None, limit)
         else:
             frame = FrameWriter(self.packer, self.blob, None)
-            redactor = Redactor()
+            redactor = Redactor(self.limits.own_patterns)
             self.copy(in_utf8(whole, look), frame, redactor, limit)
             frame.write(redactor.finish())
             file.redacted = dict(redactor.counts)
