@@ -174,9 +174,8 @@ def away(place: Path) -> Callable[[bool], None]:
         if on:
             place.rename(aside)
             return
-        if place.exists():  # what was made meanwhile is not lost either
-            subprocess.run(["cp", "-a", f"{place}/.", str(aside)], check=True)
-            subprocess.run(["rm", "-r", str(place)], check=True)
+        if place.exists() and any(place.rglob("*")):
+            raise RuntimeError(f"something was written to {place} while its volume was away")
         aside.rename(place)
 
     return act

@@ -178,10 +178,31 @@ class FolderBlobs:
         self.incoming = root / "incoming"
         self.min_free_bytes = min_free_bytes
         self.durable: set[Path] = set()
+        self.made = root.with_name(f"{root.name}.made")
         with storage_errors():
-            self.incoming.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
-            sync_folder(root)
-            sync_folder(root.parent)
+            self.make_root()
+
+    def make_root(self) -> None:
+        """The folder, if there never was one.
+
+        One that was there and is gone, or is empty, is a volume that is not mounted: what would be
+        written to its place is out of sight when it is back.
+        """
+        if self.made.exists() and not (self.root.is_dir() and any(self.root.iterdir())):
+            return
+        self.incoming.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        sync_folder(self.root)
+        self.made.mkdir(mode=FOLDER_MODE, exist_ok=True)
+        sync_folder(self.root.parent)
+
+    def check_there(self) -> None:
+        """Raises :class:`Unavailable` while the folder is away."""
+        if not self.incoming.is_dir():
+            raise Unavailable(
+                f"the blob folder {self.root} is not there",
+                hint="mount its volume, or put it back from the backup; if it is to begin anew,"
+                f" remove {self.made} and start the service again",
+            )
 
     def place(self, key: str) -> Path:
         """Where a blob lies: two folders deep, so that none grows beyond measure.
@@ -195,6 +216,7 @@ class FolderBlobs:
     def begin(self, key: str) -> FolderWriter:
         """A new blob, written into ``incoming`` first."""
         place = self.place(key)
+        self.check_there()
         path = self.incoming / f"{key}.{secrets.token_hex(8)}"
         return FolderWriter(TempFile(path, self.min_free_bytes), place, self.make_folder)
 
@@ -255,6 +277,7 @@ class FolderBlobs:
 
     def check(self) -> None:
         """Writes a probe as an upload is written, and removes it."""
+        self.check_there()
         temp = TempFile(self.incoming / f"probe.{secrets.token_hex(8)}", self.min_free_bytes)
         try:
             temp.write(b"probe")
