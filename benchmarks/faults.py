@@ -9,6 +9,7 @@ is the length of the fault. A full folder is a small file system of its own, whi
 
 import argparse
 import logging
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -174,8 +175,10 @@ def away(place: Path) -> Callable[[bool], None]:
         if on:
             place.rename(aside)
             return
-        if place.exists() and any(place.rglob("*")):
-            raise RuntimeError(f"something was written to {place} while its volume was away")
+        if place.name == "blobs" and place.exists():
+            raise RuntimeError(f"{place} was made anew while its volume was away")
+        if place.exists():
+            shutil.rmtree(place)
         aside.rename(place)
 
     return act

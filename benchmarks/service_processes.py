@@ -23,6 +23,7 @@ from tests.support.waiting import eventually
 
 __all__ = [
     "BACKENDS",
+    "CALLBACK_SECRET",
     "ROOT",
     "Installation",
     "Process",
@@ -38,6 +39,7 @@ __all__ = [
 
 ROOT: Final = Path(__file__).resolve().parents[1]
 BACKENDS: Final = ("embedded", "redis", "rabbitmq")
+CALLBACK_SECRET: Final = "whsec_Y2FsbGJhY2tzLW9mLWpvYi1mYWlsZWQtaG9va3M="
 START_S: Final = 180.0
 STOP_S: Final = 35.0
 DIRECT: Final = urllib.request.build_opener(urllib.request.ProxyHandler({}))
@@ -208,6 +210,8 @@ def installed(
         "TRIAGE_LOG_FORMAT": "json",
         "TRIAGE_MIN_FREE_BYTES": "0",
         "TRIAGE_WEBHOOK_ALLOW": "127.0.0.0/8",
+        "TRIAGE_CALLBACK_ALLOW": "127.0.0.1",
+        "TRIAGE_CALLBACK_SECRET": CALLBACK_SECRET,
         **settings,
     }
     port = free_port()

@@ -21,6 +21,7 @@ from typing import Any, Final
 from benchmarks.service_client import Client
 from benchmarks.service_processes import (
     BACKENDS,
+    CALLBACK_SECRET,
     ROOT,
     Installation,
     end_well,
@@ -38,13 +39,11 @@ GPUS_PER_NODE: Final = 8
 # Of the seeds, one whose dumps, kernel logs and job logs lie on every node.
 SEED: Final = 5
 SCENARIO: Final = "nic-port"
-CALLBACK_SECRET: Final = "whsec_Y2FsbGJhY2tzLW9mLWpvYi1mYWlsZWQtaG9va3M="
 EVENTS: Final = (
     "incident.provisional", "incident.ready", "incident.revised", "incident.resolved",
     "incident.failed",
 )  # fmt: skip
 SETTINGS: Final = {
-    "TRIAGE_CALLBACK_SECRET": CALLBACK_SECRET,
     "TRIAGE_PROVISIONAL_EVERY_S": "0.5",
     "TRIAGE_QUIET_S": "5",
     # All files come, however long a busy machine takes.

@@ -104,7 +104,8 @@ class Service:
     def stored_files(self) -> list[Path]:
         """What lies in the blob store, half written or whole."""
         folder = self.ctx.settings.data_dir
-        return [p for p in folder.rglob("*") if p.is_file() and not p.name.startswith("triage.db")]
+        others = ("triage.db", "secret.key")
+        return [p for p in folder.rglob("*") if p.is_file() and not p.name.startswith(others)]
 
 
 def context_at(folder: Path, **more: Any) -> Context:

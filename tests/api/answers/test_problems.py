@@ -40,21 +40,32 @@ WRONG_BODIES = [
     ("job with NUL", b'{"job_id": "a\\u0000"}', 422),
     ("job with C1", b'{"job_id": "a\\u0085"}', 422),
     ("job too long", json.dumps({"job_id": "a" * 257}).encode(), 422),
-    ("time without zone", b'{"job_id": "1", "failed_at": "2026-11-21T03:14:15"}', 422),
-    ("no such day", b'{"job_id": "1", "failed_at": "2026-02-30T03:14:15Z"}', 422),
-    ("time a list", b'{"job_id": "1", "started_at": []}', 422),
-    ("expected negative", b'{"job_id": "1", "expected_artifacts": -1}', 422),
-    ("expected half", b'{"job_id": "1", "expected_artifacts": 1.5}', 422),
-    ("expected true", b'{"job_id": "1", "expected_artifacts": true}', 422),
-    ("expected huge", b'{"job_id": "1", "expected_artifacts": 99999999999999999999999}', 422),
-    ("within 0", b'{"job_id": "1", "collect_within_s": 0}', 422),
-    ("within a text", b'{"job_id": "1", "collect_within_s": "5"}', 422),
-    ("callback a number", b'{"job_id": "1", "callback_url": 5}', 422),
-    ("callback to metadata", b'{"job_id": "1", "callback_url": "https://169.254.169.254/"}', 422),
-    ("callback by file", b'{"job_id": "1", "callback_url": "file:///etc/passwd"}', 422),
-    ("host list open", b'{"job_id": "1", "nodelist": "gpu[1-"}', 422),
-    ("host list bomb", b'{"job_id": "1", "nodelist": "a[0-999999999]"}', 422),
-    ("host list product", b'{"job_id": "1", "nodelist": "a[0-999]b[0-999]c[0-999]"}', 422),
+]
+# An alarm is not lost for a field.
+WRONG_FIELDS = [
+    ("time without zone", "failed_at", b'{"job_id": "1", "failed_at": "2026-11-21T03:14:15"}'),
+    ("no such day", "failed_at", b'{"job_id": "1", "failed_at": "2026-02-30T03:14:15Z"}'),
+    ("time a list", "started_at", b'{"job_id": "1", "started_at": []}'),
+    ("expected negative", "expected_artifacts", b'{"job_id": "1", "expected_artifacts": -1}'),
+    ("expected half", "expected_artifacts", b'{"job_id": "1", "expected_artifacts": 1.5}'),
+    ("expected true", "expected_artifacts", b'{"job_id": "1", "expected_artifacts": true}'),
+    (
+        "expected huge",
+        "expected_artifacts",
+        b'{"job_id": "1", "expected_artifacts": 9e22}',
+    ),
+    ("within 0", "collect_within_s", b'{"job_id": "1", "collect_within_s": 0}'),
+    ("within a text", "collect_within_s", b'{"job_id": "1", "collect_within_s": "5"}'),
+    ("callback a number", "callback_url", b'{"job_id": "1", "callback_url": 5}'),
+    (
+        "callback to metadata",
+        "callback_url",
+        b'{"job_id": "1", "callback_url": "https://169.254.169.254/"}',
+    ),
+    ("callback by file", "callback_url", b'{"job_id": "1", "callback_url": "file:///etc/passwd"}'),
+    ("host list open", "nodelist", b'{"job_id": "1", "nodelist": "gpu[1-"}'),
+    ("host list bomb", "nodelist", b'{"job_id": "1", "nodelist": "a[0-999999999]"}'),
+    ("host list product", "nodelist", b'{"job_id": "1", "nodelist": "a[0-999]b[0-999]c[0-999]"}'),
 ]
 
 
@@ -69,12 +80,25 @@ def test_a_wrong_body_of_job_failed(service: Service, body: bytes, status: int) 
         assert problem["errors"]
 
 
-def test_all_wrong_places_are_told_at_once(service: Service) -> None:
-    body = {"job_id": [], "failed_at": "soon", "expected_artifacts": -1, "collect_within_s": -1}
-    problem = service.post("/v1/hooks/job-failed", body).problem()
-    assert [one["pointer"] for one in problem["errors"]] == [
-        "#/job_id", "#/failed_at", "#/expected_artifacts", "#/collect_within_s",
-    ]  # fmt: skip
+@pytest.mark.parametrize(
+    ("field", "body"), [w[1:] for w in WRONG_FIELDS], ids=[w[0] for w in WRONG_FIELDS]
+)
+def test_a_field_that_cannot_be_read_is_left_out_and_named(
+    service: Service, field: str, body: bytes
+) -> None:
+    answer = service.post("/v1/hooks/job-failed", body, token="ingest")
+    assert answer.status == 202
+    [ignored] = answer.json()["ignored"]
+    assert ignored["field"] == field
+    assert ignored["why"]
+
+
+def test_all_fields_that_cannot_be_read_are_named_at_once(service: Service) -> None:
+    wrong = {"failed_at": "soon", "expected_artifacts": -1, "collect_within_s": -1}
+    answer = service.post("/v1/hooks/job-failed", {"job_id": "1", **wrong})
+    assert {one["field"] for one in answer.json()["ignored"]} == set(wrong)
+    problem = service.post("/v1/hooks/job-failed", {"job_id": [], **wrong}).problem()
+    assert [one["pointer"] for one in problem["errors"]] == ["#/job_id"]
     assert problem["hint"]
 
 
