@@ -277,3 +277,22 @@ def test_long_uploads_of_a_token_take_turns_while_others_are_at_work(
 
     assert asyncio.run(story(with_others=False)) == 4
     assert asyncio.run(story(with_others=True)) == 1
+
+
+def test_uploads_come_first_once_they_were_sent_away_for_long(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    now = 1000.0
+    monkeypatch.setattr("triage.api.limits.admission_gate.time.monotonic", lambda: now)
+
+    async def story() -> list[bool]:
+        nonlocal now
+        gate, seen = AdmissionGate(8, 100, lambda: True), []
+        for step_s in (0, 15, 15, 16, 21, 15):
+            now += step_s
+            seen.append(gate.stands_back())
+            gate.busy()
+        return seen
+
+    # Pressed from the first refusal on, until none came for twenty seconds.
+    assert asyncio.run(story()) == [True, True, True, False, True, True]

@@ -14,11 +14,12 @@ Nobody waits for long with an open connection: who is not let in within some sec
 its turn will be, by how fast uploads went through lately, and comes back then.
 
 Where readers and uploads share few processors, a file that is acknowledged and not read helps
-nobody: while many wait to be read one place serves all, and the rest open again when the line
-is short.
+nobody: while many wait to be read one place serves all. The rest open again when the line is
+short, or when uploads have been sent away for so long that to be safe comes first.
 """
 
 import asyncio
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -54,6 +55,9 @@ SILENT_S: Final = 5.0
 # one of so many places is for such long ones of its token.
 SLICE_S: Final = 0.5
 LANE_SHARE: Final = 8
+# Uploads come before readers once some have been sent away for so long without a break.
+PRESSED_S: Final = 45.0
+BREAK_S: Final = 20.0
 # How often those who wait are looked at when no upload ends.
 LOOK_EVERY_S: Final = 0.25
 
@@ -200,6 +204,7 @@ class AdmissionGate:
         self.looking = False
         self.places_s: deque[float] = deque([FIRST_S] * MEASURED, maxlen=MEASURED)
         self.booked_until = 0.0
+        self.pressed_since = self.pressed_until = -BREAK_S
 
     @property
     def active(self) -> int:
@@ -275,7 +280,12 @@ class AdmissionGate:
 
     def stands_back(self) -> bool:
         """Whether readers come before uploads now."""
-        return self.line_is_long()
+        return self.line_is_long() and not self.is_pressed()
+
+    def is_pressed(self) -> bool:
+        """Whether uploads have been sent away for long."""
+        now = time.monotonic()
+        return self.pressed_until + BREAK_S > now > self.pressed_since + PRESSED_S
 
     def make_room(self, newcomer: Sender, crowd: set[Turn]) -> bool:
         """Send one of a crowd away; whether there was one to send.
@@ -312,6 +322,9 @@ class AdmissionGate:
         before. Who is sent away together does not come back together.
         """
         now = anyio.current_time()
+        if time.monotonic() > self.pressed_until + BREAK_S:
+            self.pressed_since = time.monotonic()
+        self.pressed_until = time.monotonic()
         each_s = EARLY * sum(self.places_s) / MEASURED / self.capacity()
         self.booked_until = max(self.booked_until, now + len(self.line) * each_s) + each_s
         self.booked_until = min(self.booked_until, now + MAX_RETRY_AFTER_S)
