@@ -176,15 +176,6 @@ def test_an_error_is_an_answer_and_the_child_lives_on(reader: Sandbox, log: File
     assert reader.pid == pid
 
 
-def test_a_file_that_is_gone_is_refused_not_fatal(reader: Sandbox, tmp_path: Path) -> None:
-    (found,) = reader.extract(
-        [FileToRead(tmp_path / "no", "trace_rank_1", 1)], deadline_s=PATIENT_S
-    )
-    assert "No such file" in str(
-        [*unpack(found.packed).refused, *unpack(found.packed).refused_logs]
-    )
-
-
 def test_a_source_of_extracts_that_fails_costs_the_child_and_nothing_else(
     reader: Sandbox, log: FileToRead
 ) -> None:

@@ -151,6 +151,7 @@ class Server:
         except Exception as error:  # noqa: BLE001 the edge of the process: the parent decides
             traceback.print_exc()
             told = {"error": type(error).__name__, "why": str(error)[:2000]}
+            told["stays"] = not isinstance(error, OSError)
         frames.rest()
         told |= {
             "parts": len(parts),
@@ -174,6 +175,8 @@ class Server:
             for path, (name, size, _, kind) in zip(asked["paths"], asked["files"], strict=True)
         ]
         for file in files:
+            # What a reader cannot open is no fault of the file, as its bytes might be.
+            os.close(os.open(file.path, os.O_RDONLY | os.O_CLOEXEC))
             for name, crash in self.crashes:
                 if name in file.artifact:
                     crash()
