@@ -24,14 +24,17 @@ OTHERS: Final = 0o077
 LEFT_BY_A_SERVICE: Final = frozenset({"triage.db", "serve.lock", "blobs", "spool", "incoming"})
 
 
-def private_folder(folder: Path) -> Path:
-    """``folder``, made where it is missing, with mode 0700.
+def private_folder(folder: Path, *, make: bool = True) -> Path:
+    """``folder`` with mode 0700, made where it is missing; without ``make`` it stays missing.
 
     Raises :class:`UsageError` with the command that mends it where it is another user's, or
     where a folder above it lets everybody rename what is inside.
     """
     try:
-        folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        if make:
+            folder.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        elif not folder.exists():
+            return folder
         real = folder.resolve(strict=True)
         status = real.stat()
     except OSError as error:

@@ -294,6 +294,21 @@ def test_a_storm_of_incidents_is_one_message(
     assert states(few, told.id)[-1] == ("incident.storm", DeliveryState.DELIVERED, 1)
 
 
+def test_a_storm_that_goes_on_into_the_next_minute_is_still_one_message(
+    ctx: Context, readers: Readers, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    few = replace(ctx, settings=ctx.settings.model_copy(update={"messages_per_minute": 2}))
+    subscribe(few, validate("generic", receiver.url, None), None, None, "key_1")
+    to_the_minute = 60 - datetime.now(UTC).second
+    for number in range(6):
+        later(monkeypatch, seconds=to_the_minute - 15 + 5 * number)
+        settled(few, readers, f"storm-{number}")
+    later(monkeypatch, seconds=to_the_minute + 90)
+    send_all(few, readers)
+    told = [one for one in receiver.bodies() if one["type"] == "incident.storm"]
+    assert [one["data"]["num_incidents"] for one in told] == [4]
+
+
 def test_what_a_receiver_knows_of_is_told_further_in_a_storm(
     ctx: Context, readers: Readers, receiver: Receiver
 ) -> None:

@@ -5,6 +5,7 @@ import shutil
 import pytest
 
 from triage.errors import Unavailable
+from triage.store.blobs.choice import blobs_from
 from triage.store.blobs.folder import FolderBlobs
 
 KEY = "blob_01m86xzewgdnbyw6p5ea"
@@ -27,6 +28,15 @@ def test_a_volume_that_is_gone_is_not_made_anew(tmp_path):
     root.rmdir()
     (tmp_path / "away").rename(root)
     other.begin(KEY).abort()
+
+
+def test_a_process_that_starts_while_the_volume_is_gone_leaves_its_place_free(tmp_path):
+    blobs_from(None, tmp_path, min_free_bytes=0)
+    (tmp_path / "blobs").rename(tmp_path / "away")
+    other = blobs_from(None, tmp_path, min_free_bytes=0)
+    assert not (tmp_path / "blobs").exists()
+    with pytest.raises(Unavailable, match="is not there"):
+        other.check()
 
 
 def test_a_folder_begins_anew_when_a_person_says_so(tmp_path):

@@ -40,6 +40,8 @@ def joins_storm(
         return False
     if deliveries.num_since(session, receiving.id, now - MINUTE) < settings.messages_per_minute:
         return False
+    if deliveries.storm_awaits(session, receiving.id, now):
+        return True
     at = now + MINUTE
     minute = int(now.timestamp()) // 60
     new = NewDelivery(

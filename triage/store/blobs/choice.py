@@ -27,8 +27,9 @@ def blobs_from(
     if url is None:
         from triage.store.blobs.folder import FolderBlobs
 
-        folder = private_folder(private_folder(data_dir) / "blobs")
-        return FolderBlobs(folder, min_free_bytes=min_free_bytes)
+        blobs = FolderBlobs(private_folder(data_dir) / "blobs", min_free_bytes=min_free_bytes)
+        private_folder(blobs.root, make=False)
+        return blobs
     if url.startswith("s3://"):
         from triage.store.blobs.object_store import ObjectBlobs
 

@@ -188,9 +188,11 @@ class FolderBlobs:
         One that was there and is gone, or is empty, is a volume that is not mounted: what would be
         written to its place is out of sight when it is back.
         """
-        if self.made.exists() and not (self.root.is_dir() and any(self.root.iterdir())):
+        if not self.made.exists():
+            self.root.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        elif not (self.root.is_dir() and any(self.root.iterdir())):
             return
-        self.incoming.mkdir(mode=FOLDER_MODE, parents=True, exist_ok=True)
+        self.incoming.mkdir(mode=FOLDER_MODE, exist_ok=True)
         sync_folder(self.root)
         self.made.mkdir(mode=FOLDER_MODE, exist_ok=True)
         sync_folder(self.root.parent)

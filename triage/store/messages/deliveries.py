@@ -30,6 +30,7 @@ __all__ = [
     "prune_digests",
     "record",
     "send_again",
+    "storm_awaits",
     "told_of",
     "was_told",
     "write_body",
@@ -131,6 +132,18 @@ def num_since(session: Session, subscription_id: str, since: datetime) -> int:
     return session.scalar(query) or 0
 
 
+def storm_awaits(session: Session, subscription_id: str, now: datetime) -> bool:
+    """Whether a message of a storm is owed to this receiver, and has no words yet."""
+    query = select(Delivery.id).where(
+        Delivery.subscription_id == subscription_id,
+        Delivery.incident_id.is_(None),
+        Delivery.state == DeliveryState.PENDING,
+        Delivery.attempts == 0,
+        Delivery.next_at > now,
+    )
+    return session.scalar(query.limit(1)) is not None
+
+
 def not_told_of(
     session: Session, subscription_id: str, since: datetime, limit: int
 ) -> tuple[int, list[tuple[str, str, str]]]:
@@ -213,6 +226,8 @@ def all_due(session: Session, subscription_id: str, now: datetime) -> None:
             Delivery.subscription_id == subscription_id,
             Delivery.state == DeliveryState.PENDING,
             Delivery.next_at > now,
+            # What was never tried is a message of a storm, which waits for all that it tells of.
+            Delivery.attempts > 0,
         )
         .values(next_at=now)
     )
