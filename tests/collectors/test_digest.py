@@ -19,8 +19,15 @@ from tests.collectors.scripted import (
 from triage import analyze
 from triage.collectors import digest as digester
 from triage.collectors.deadline import Deadline
+from triage.errors import ArtifactError
+from triage.formats.digest_maker import digest_of
+from triage.formats.dumps import DumpReader
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
+from triage.parsers.flight_recorder.shared import Shared
 from triage.render.data import wire
+from triage.sandbox.confinement.probe import not_confined
 
+MISSING = not_confined()
 DUMPS = ROOT / "tests" / "data" / "nccl-p2p-mismatch-w8"
 
 
@@ -124,20 +131,78 @@ def test_a_maker_that_fails_is_asked_once_and_leaves_nothing(
     assert not digester.running
 
 
-def test_the_maker_knows_no_token_and_starts_where_the_package_lies(monkeypatch, tmp_path) -> None:
+def test_the_maker_knows_no_secret_and_starts_where_the_package_lies(monkeypatch, tmp_path) -> None:
     (tmp_path / "maker_of_this_test.py").write_text(
         "import os, sys\n"
         "sys.stdin.buffer.readline()\n"
-        "said = f\"{os.getcwd()} {'TRIAGE_TOKEN' in os.environ}\".encode()\n"
+        "secrets = [name for name, value in os.environ.items() if value.startswith('triage_')]\n"
+        "said = f'{os.getcwd()} {secrets}'.encode()\n"
         "sys.stdout.buffer.write(b'%d\\n' % len(said) + said); sys.stdout.flush(); input()\n"
     )
-    monkeypatch.setenv("TRIAGE_TOKEN", TOKEN)
+    for name in ("TRIAGE_TOKEN", "AWS_SECRET_ACCESS_KEY", "WANDB_API_KEY", "SLURM_JWT"):
+        monkeypatch.setenv(name, TOKEN)
     monkeypatch.setattr(digester, "ROOT", str(tmp_path))
     monkeypatch.setattr(digester, "MAKER", "maker_of_this_test")
     with digester.Digester() as one:
         made = one.digest(io.BytesIO(b""), "rank_0", Deadline(60.0))
 
-    assert made.data.decode() == f"{tmp_path} False"
+    assert made.data.decode() == f"{tmp_path} []"
+
+
+def test_the_maker_is_confined_as_far_as_this_system_can() -> None:
+    dump = (DUMPS / "comm_lib_trace_rank_0").read_bytes()
+    with digester.Digester() as one:
+        made = one.digest(io.BytesIO(dump), "comm_lib_trace_rank_0", Deadline(120.0))
+        (pid,) = digester.running
+        status = Path(f"/proc/{pid}/status")
+        if MISSING or not status.exists():
+            pytest.skip(f"this system cannot: {MISSING}")
+        lines = dict(line.split(":\t") for line in status.read_text("utf-8").splitlines())
+        limits = Path(f"/proc/{pid}/limits").read_text("utf-8")
+
+    assert made.data.startswith(b"triage-digest 1 ")
+    assert made.why == ""
+    assert (lines["NoNewPrivs"], lines["Seccomp"]) == ("1", "2")
+    assert f"Max address space         {4 << 30}" in limits
+
+
+def test_a_confined_maker_digests_every_dump_as_one_that_is_not() -> None:
+    """Nothing that is loaded or compiled late is missing, and nobody is killed over a dump."""
+    reader = DumpReader(Shared(), DEFAULT_LIMITS)
+    made = 0
+    with digester.Digester() as one:
+        for path in sorted(DUMPS.parent.rglob("*rank_*")):
+            if not path.is_file():
+                continue
+            data = path.read_bytes()
+            try:
+                expected = digest_of(reader, data, path.name)
+            except ArtifactError:
+                expected = b""
+            got = one.digest(io.BytesIO(data), path.name, Deadline(120.0))
+            assert got.data == expected, (path, got.why)
+            made += bool(expected)
+    assert made >= 20
+
+
+def test_a_node_that_cannot_confine_the_maker_says_so_once(real, monkeypatch, tmp_path) -> None:
+    """As on a machine whose system calls have no numbers that we know."""
+    (tmp_path / "sitecustomize.py").write_text(
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from triage.sandbox.confinement import kernel; kernel.MACHINE = None\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    with service(accepted()) as there:
+        outcome = run(real(there.url), tmp_path)
+
+    assert all(
+        data.startswith(b"triage-digest")
+        for name, data in there.requests[0].members.items()
+        if name.startswith("fr/")
+    )
+    (said,) = [note.why for note in outcome.notes if "confine" in note.why]
+    assert said.startswith("this node does not confine what makes digests: ")
+    assert "it makes all system calls (the numbers of this machine's calls are not known" in said
 
 
 def test_a_dry_run_and_the_spool_know_digests_too(real, tmp_path) -> None:

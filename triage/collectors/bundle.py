@@ -100,7 +100,7 @@ def pack(
                 if bounds.digest and artifact.kind == DUMP:
                     copied, why = _reduced(copied, copy, artifact, digester, bounds.deadline)
                     if why:
-                        # Nothing is missed by it: what the digest is made of is sent instead.
+                        # Nothing is missed by it: the digest is there, or what it is made of.
                         all_notes.append(Skipped(artifact.path, why, usual=True))
                 copy.seek(0)
                 member = _unused(artifact.member, used)
@@ -118,7 +118,7 @@ def pack(
 def _reduced(
     copied: _Copy, copy: IO[bytes], artifact: Artifact, digester: Digester, deadline: Deadline
 ) -> tuple[_Copy, str]:
-    """The digest in place of the dump in ``copy``; where there is none, the dump, and why."""
+    """The digest in place of the dump in ``copy``, or the dump; and what is to be said of it."""
     name = artifact.member.rpartition("/")[2]
     made = digester.digest(copy, name, deadline.part(DIGEST_SHARE))
     if not made.data:
@@ -126,7 +126,7 @@ def _reduced(
     copy.seek(0)
     copy.truncate()
     copy.write(made.data)
-    return copied._replace(size_bytes=len(made.data)), ""
+    return copied._replace(size_bytes=len(made.data)), made.why
 
 
 def _compressed(target: IO[bytes]) -> IO[bytes]:

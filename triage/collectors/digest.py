@@ -1,7 +1,7 @@
 """Digests in place of dumps: made on the node by a child that may be killed.
 
-The child is the whole package with its compiled loops. Where a node has only this folder, or the
-child dies, is late or says no, the dump is sent as it is.
+The child is the whole package with its compiled loops, and confines itself before it reads. Where
+a node has only this folder, or the child dies, is late or says no, the dump is sent as it is.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from triage.collectors.capture import running
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from types import TracebackType
 
     from triage.collectors.deadline import Deadline
@@ -24,19 +25,27 @@ if TYPE_CHECKING:
 __all__ = ["Digested", "Digester"]
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MAKER = "triage.formats.digest_maker"
+MAKER = "triage.sandbox.node_digests"
 CHUNK = 1 << 16
 # A first line of an answer: how many bytes follow, or why none do.
 LONGEST_LINE = 512
 # No digest is larger.
 MAX_BYTES = 1 << 20
 ENDED = "what makes them ended; it needs the whole package, with numba"
-# Of the token the child knows nothing.
-SECRET = "TRIAGE_TOKEN"
+# What the child is told of its surroundings: where things are, and no secret.
+PASSED_ON = frozenset(
+    ("PATH", "HOME", "LANG", "TZ", "TMPDIR", "LD_LIBRARY_PATH", "VIRTUAL_ENV", "XDG_CACHE_HOME")
+)
+PASSED_ON_PREFIXES = ("PYTHON", "NUMBA_", "LC_")
+# Threads of libraries, of which it makes no use, would take memory that it does not have.
+ONE_THREAD = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1", "MKL_NUM_THREADS": "1"}
 
 
 class Digested(NamedTuple):
-    """The digest of a dump, empty where the dump is to be sent; then ``why`` says the reason."""
+    """The digest of a dump; ``why`` says what a person is to know of it.
+
+    Where ``data`` is empty the dump is to be sent, and ``why`` is the reason.
+    """
 
     data: bytes
     why: str
@@ -52,6 +61,7 @@ class Digester:
     def __init__(self) -> None:
         self._child: subprocess.Popen[bytes] | None = None
         self._why = ""
+        self._not_confined = ""
         self._left = b""
 
     def __enter__(self) -> Digester:
@@ -89,9 +99,14 @@ class Digester:
         size_text, _, why = self._line(child, deadline).partition(b" ")
         if not size_text.isdigit() or int(size_text) > MAX_BYTES:
             raise _Broken("what makes them answered something else")
+        said = why.decode("utf-8", "replace")
         if not int(size_text):
-            return Digested(b"", f"sent whole, not as a digest: {why.decode('utf-8', 'replace')}")
-        return Digested(self._bytes(child, int(size_text), deadline), "")
+            return Digested(b"", f"sent whole, not as a digest: {said}")
+        warning = ""
+        if said and said != self._not_confined:  # the same for all dumps: told with the first
+            self._not_confined = said
+            warning = f"this node does not confine what makes digests: {said}"
+        return Digested(self._bytes(child, int(size_text), deadline), warning)
 
     def _started(self) -> subprocess.Popen[bytes]:
         self._child = child = subprocess.Popen(
@@ -101,7 +116,7 @@ class Digester:
             stderr=subprocess.DEVNULL,
             # The folder of the package: modules are looked for where the child starts.
             cwd=ROOT,
-            env={key: value for key, value in os.environ.items() if key != SECRET},
+            env=_environment(os.environ),
             start_new_session=True,
         )
         running.add(child.pid)
@@ -136,6 +151,15 @@ class Digester:
             if pipe is not None:
                 with suppress(OSError):
                     pipe.close()
+
+
+def _environment(given: Mapping[str, str]) -> dict[str, str]:
+    kept = {
+        name: value
+        for name, value in given.items()
+        if name in PASSED_ON or name.startswith(PASSED_ON_PREFIXES)
+    }
+    return {**kept, **ONE_THREAD}
 
 
 def _give(child: subprocess.Popen[bytes], data: bytes, deadline: Deadline) -> None:

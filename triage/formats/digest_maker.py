@@ -1,12 +1,4 @@
-"""``python -m triage.formats.digest_maker``: dumps in, their digests out, for the collector.
-
-A process of its own: it reads bytes that a job wrote, and it may be killed. On stdin, for each
-dump, a line ``SIZE NAME`` and SIZE bytes; on stdout a line ``SIZE`` and the file of the digest, or
-``0 WHY`` where the dump is to be sent as it is.
-"""
-
-import sys
-from typing import IO, Final
+"""The digest of one dump, as ``triage collect --digest`` sends it."""
 
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
@@ -14,31 +6,8 @@ from triage.errors import ArtifactError
 from triage.formats.dumps import DumpReader, is_dump
 from triage.formats.extractor import operations_of
 from triage.formats.node_digest import read_node_digest, write_node_digest
-from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
-from triage.parsers.flight_recorder.shared import Shared
 
-__all__ = ["digest_of", "main"]
-
-LONGEST_LINE: Final = 1 << 14
-
-
-def main() -> int:
-    """Answer until stdin ends."""
-    reader = DumpReader(Shared(), DEFAULT_LIMITS)
-    given, out = sys.stdin.buffer, sys.stdout.buffer
-    while line := given.readline(LONGEST_LINE):
-        size, _, name = line.decode("utf-8", "surrogateescape").rstrip("\n").partition(" ")
-        answer(out, reader, given.read(int(size)), name)
-    return 0
-
-
-def answer(out: IO[bytes], reader: DumpReader, data: bytes, name: str) -> None:
-    try:
-        made = digest_of(reader, data, name)
-        out.write(b"%d\n" % len(made) + made)
-    except (ArtifactError, MemoryError) as error:
-        out.write(f"0 {error}"[:400].replace("\n", " ").encode("utf-8", "replace") + b"\n")
-    out.flush()
+__all__ = ["digest_of"]
 
 
 def digest_of(reader: DumpReader, data: bytes, name: str) -> bytes:
@@ -58,7 +27,3 @@ def digest_of(reader: DumpReader, data: bytes, name: str) -> bytes:
     if len(made) >= len(data):
         raise ArtifactError("its digest is no smaller")
     return made
-
-
-if __name__ == "__main__":
-    sys.exit(main())

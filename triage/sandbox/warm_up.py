@@ -13,19 +13,10 @@ from triage.parsers.extract.wire import pack, unpack
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.files.job_file import parse_job
 from triage.report import study_of
-from triage.sandbox.first_compile import one_at_a_time
+from triage.sandbox.first_compile import SMALL_DUMP, one_at_a_time
 
 __all__ = ["warm_up"]
 
-DUMP: Final = (
-    b'{"version": "2.10", "pg_config": {"0": {"name": "0", "desc": "default_pg", "ranks": "[0, 1]"'
-    b'}}, "pg_status": {}, "entries": [{"record_id": 0, "pg_id": 0, "process_group": ["0",'
-    b' "default_pg"], "collective_seq_id": 1, "p2p_seq_id": 0, "op_id": 1, "profiling_name":'
-    b' "nccl:all_reduce", "time_created_ns": 1700000000000000000, "input_sizes": [[8]],'
-    b' "input_dtypes": ["Float"], "output_sizes": [[8]], "output_dtypes": ["Float"], "state":'
-    b' "scheduled", "time_discovered_started_ns": null, "time_discovered_completed_ns": null,'
-    b' "retired": false, "timeout_ms": 600000, "is_p2p": false, "frames": []}]}'
-)
 LOG: Final = b"[Sat Nov 21 03:14:15 2026] NVRM: Xid (PCI:0000:5d:00): 79, GPU has fallen off\n"
 # More series than the table of them has room for at first, which then grows.
 EXPOSITION: Final = b"# TYPE DCGM_FI_DEV_GPU_TEMP gauge\n" + b"".join(
@@ -37,7 +28,7 @@ TABLE: Final = b"timestamp, index, temperature.gpu\n" + b"".join(
 )
 JOB: Final = b"".join(b"[rank0]: step %d loss 2.31\n" % step for step in range(40))
 FILES: Final = (
-    ("rank_0", DUMP), ("rank_1", DUMP), ("k.log", LOG), ("j.log", JOB),
+    ("rank_0", SMALL_DUMP), ("rank_1", SMALL_DUMP), ("k.log", LOG), ("j.log", JOB),
     ("a.prom", EXPOSITION), ("b.csv", TABLE),
 )  # fmt: skip
 

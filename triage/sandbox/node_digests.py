@@ -1,0 +1,55 @@
+"""``python -m triage.sandbox.node_digests``: dumps in, their digests out, for the collector.
+
+A process of its own: it reads bytes that a job wrote, and it may be killed. Before the first of
+them it gives up what it does not need, as the readers of the service do. On stdin, for each dump,
+a line ``SIZE NAME`` and SIZE bytes. On stdout a line ``SIZE`` and the file of the digest, or
+``0 WHY`` where the dump is to be sent as it is. Where this machine cannot confine it as a whole,
+the line of a digest goes on with what it may do though it need not.
+"""
+
+import sys
+from contextlib import suppress
+from typing import IO, Final
+
+from triage.errors import ArtifactError
+from triage.formats.digest_maker import digest_of
+from triage.formats.dumps import DumpReader
+from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS
+from triage.parsers.flight_recorder.shared import Shared
+from triage.sandbox.confinement.confine import confine
+from triage.sandbox.first_compile import SMALL_DUMP, one_at_a_time
+from triage.sandbox.limits import restrict
+
+__all__ = ["main"]
+
+LONGEST_LINE: Final = 1 << 14
+# The largest dump takes 700 MB to decode, the compiled loops as much of address space.
+MEMORY_BYTES: Final = 4 << 30
+
+
+def main() -> int:
+    """Answer until stdin ends."""
+    restrict(MEMORY_BYTES)
+    reader = DumpReader(Shared(), DEFAULT_LIMITS)
+    with one_at_a_time(), suppress(ArtifactError):  # its digest is no smaller
+        digest_of(reader, SMALL_DUMP, "rank_0")
+    missing = "; ".join(confine(()))
+    given, out = sys.stdin.buffer, sys.stdout.buffer
+    while line := given.readline(LONGEST_LINE):
+        size, _, name = line.decode("utf-8", "surrogateescape").rstrip("\n").partition(" ")
+        answer(out, reader, given.read(int(size)), name, missing)
+    return 0
+
+
+def answer(out: IO[bytes], reader: DumpReader, data: bytes, name: str, missing: str) -> None:
+    try:
+        made, why = digest_of(reader, data, name), missing
+    except (ArtifactError, MemoryError) as error:
+        made, why = b"", str(error)
+    line = f"{len(made)} {why}"[:400].replace("\n", " ").encode("utf-8", "replace")
+    out.write(line + b"\n" + made)
+    out.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
