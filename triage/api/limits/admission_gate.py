@@ -20,7 +20,7 @@ short, or when uploads have been sent away for so long that to be safe comes fir
 
 import asyncio
 import time
-from collections import Counter, defaultdict, deque
+from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from math import ceil
@@ -29,6 +29,7 @@ from typing import Final
 import anyio
 
 from triage.api.limits.fair_line import FairLine, Sender
+from triage.api.limits.throughput import Throughput
 from triage.errors import Unavailable
 
 __all__ = ["AdmissionGate", "Turn"]
@@ -37,9 +38,8 @@ __all__ = ["AdmissionGate", "Turn"]
 MAX_WAIT_S: Final = 8.0
 # The latest time that somebody is told to come back at: much may have changed until then.
 MAX_RETRY_AFTER_S: Final = 300
-# Uploads whose time in their places tells how fast they go through, and what is taken for it at
-# first. Who is told to come back comes a little early: a line that runs dry serves nobody.
-MEASURED: Final = 64
+# What an upload is taken to need of a place until some have ended. Who is told to come back comes
+# a little early: a line that runs dry serves nobody.
 FIRST_S: Final = 0.1
 EARLY: Final = 0.8
 # Uploads in the middle of their bodies for each place: each has a thread and some buffers.
@@ -55,7 +55,8 @@ SILENT_S: Final = 5.0
 # one of so many places is for such long ones of its token.
 SLICE_S: Final = 0.5
 LANE_SHARE: Final = 8
-# Uploads come before readers once some have been sent away for so long without a break.
+# Uploads come before readers once some have been sent away for so long without a break, and until
+# the last of them may have come back.
 PRESSED_S: Final = 45.0
 BREAK_S: Final = 20.0
 # How often those who wait are looked at when no upload ends.
@@ -202,7 +203,9 @@ class AdmissionGate:
         self.turns: set[Turn] = set()
         self.begun: set[Turn] = set()
         self.looking = False
-        self.places_s: deque[float] = deque([FIRST_S] * MEASURED, maxlen=MEASURED)
+        # Of all places, and of the one there is while readers come first.
+        self.throughput = Throughput(FIRST_S / max_active)
+        self.slow_throughput = Throughput(FIRST_S)
         self.booked_until = 0.0
         self.pressed_since = self.pressed_until = -BREAK_S
 
@@ -221,7 +224,7 @@ class AdmissionGate:
         """A place inside. Raises :class:`Unavailable` when too many wait, or for too long."""
         full = len(self.turns) >= self.max_active + self.max_waiting
         if full and not self.make_room(sender, self.turns):
-            raise self.busy()
+            raise self.busy(len(self.line))
         turn = Turn(self, sender)
         self.turns.add(turn)
         try:
@@ -231,13 +234,18 @@ class AdmissionGate:
                 raise self.busy()
             turn.heard_at = anyio.current_time()
             yield turn
-            turn.park()
-            self.places_s.append(turn.used_s)
+            self.through()
         finally:
             self.turns.discard(turn)
             self.begun.discard(turn)
             turn.leave_lane()
             self.left(turn)
+
+    def through(self) -> None:
+        """An upload is in."""
+        now, others_wait, slow = time.monotonic(), len(self.line) > 0, self.stands_back()
+        self.throughput.ended(now, others_wait=others_wait and not slow)
+        self.slow_throughput.ended(now, others_wait=others_wait and slow)
 
     def let_in(self) -> None:
         """Fill the places that are free."""
@@ -309,23 +317,34 @@ class AdmissionGate:
         self.begun.discard(last)
         return True
 
-    def busy(self) -> Unavailable:
-        """The refusal of one upload too many, or of one that others wait for."""
+    def busy(self, ahead: int = 0) -> Unavailable:
+        """The refusal of one upload too many, or of one that others wait for.
+
+        So many of those who wait will have their turn before one that comes back.
+        """
         return Unavailable(
             f"{self.active} uploads are being taken in and {self.waiting} wait",
             hint="nothing was kept; send it again after Retry-After seconds",
-            retry_after_s=self.booked_s(),
+            retry_after_s=self.booked_s(ahead),
         )
 
-    def booked_s(self) -> int:
-        """Seconds after which one more may come back: behind all who wait and all who were told
-        before. Who is sent away together does not come back together.
+    def booked_s(self, ahead: int) -> int:
+        """Seconds after which one more may come back: behind those who wait, as far as they do not
+        leave before, and behind all who were told before. Who is sent away together does not come
+        back together.
         """
-        now = anyio.current_time()
-        if time.monotonic() > self.pressed_until + BREAK_S:
-            self.pressed_since = time.monotonic()
-        self.pressed_until = time.monotonic()
-        each_s = EARLY * sum(self.places_s) / MEASURED / self.capacity()
-        self.booked_until = max(self.booked_until, now + len(self.line) * each_s) + each_s
-        self.booked_until = min(self.booked_until, now + MAX_RETRY_AFTER_S)
+        now = time.monotonic()
+        if now > self.pressed_until + BREAK_S:
+            self.pressed_since = now
+        line_s = min(MAX_WAIT_S, ahead * self.each_s(now))
+        self.booked_until = max(self.booked_until, now + line_s)
+        self.booked_until += self.each_s(self.booked_until)
+        self.booked_until = self.pressed_until = min(self.booked_until, now + MAX_RETRY_AFTER_S)
         return ceil(self.booked_until - now)
+
+    def each_s(self, at: float) -> float:
+        """What one upload will take of the time of those who wait then: while readers come first,
+        that is until uploads have been sent away for long, it is more.
+        """
+        slow = self.stands_back() and at < self.pressed_since + PRESSED_S
+        return EARLY * (self.slow_throughput if slow else self.throughput).each_s
