@@ -5,7 +5,7 @@ from typing import Final
 
 from triage.parsers.redact.named import NOT_A_VALUE, is_plain_word
 from triage.parsers.redact.random_text import is_random
-from triage.parsers.redact.secret import WORD_START, secret
+from triage.parsers.redact.secret import WORD_START, any_word, secret
 
 __all__ = ["COMMANDS"]
 
@@ -13,7 +13,8 @@ __all__ = ["COMMANDS"]
 OPTIONS: Final = rb"(?:[ \t]+[^\s|;&]{1,256}){0,24}?"
 QUOTE: Final = rb"[\"']?"
 WORD: Final = rb"[^\s\"'|;&<>]"
-FLAG: Final = rb"(?<![A-Za-z0-9_-])--?[A-Za-z0-9_.-]{0,40}(?P<name>(?i:%s))" + (
+# The search jumps to the dash that begins a pattern, and then looks at what stands before it.
+FLAG: Final = rb"-(?<![A-Za-z0-9_-]-)-?[A-Za-z0-9_.-]{0,40}(?P<name>(?i:%s))" + (
     rb"[\"']?(?:[ \t]{1,4}|=|[\"'],[ \t]?)\\?[\"']?" + NOT_A_VALUE
     + rb"(?P<s>(?!-)[^\s\"'\\]{3,1024})"
 )  # fmt: skip
@@ -22,15 +23,18 @@ TOKEN_FLAGS: Final = (
     rb"token|api[_-]?key|access[_-]?key|secret[_-]?key|key-secret|account-key|secret|auth|"
     rb"credentials?"
 )
-ASKS: Final = (
-    rb"(?i:(?<![A-Za-z])(?:paste|enter|type|retype|re-enter|input|provide|new|old|current|sudo\]?|"
-    rb"ssh|vault|bmc|root|admin)(?![A-Za-z])[^\n]{0,120}?(?:api[ _-]?key|token|passw(?:or)?d|"
+ASKS: Final = any_word(
+    rb"paste", rb"enter", rb"type", rb"retype", rb"re-enter", rb"input", rb"provide", rb"new",
+    rb"old", rb"current", rb"sudo\]?", rb"ssh", rb"vault", rb"bmc", rb"root", rb"admin",
+    after=rb"(?<![A-Za-z]{2})",
+) + (
+    rb"(?i:(?![A-Za-z])[^\n]{0,120}?(?:api[ _-]?key|token|passw(?:or)?d|"
     rb"passphrase|pass phrase|secret|credential|access key|otp|pin)(?![A-Za-z])[^:\n]{0,120}"
     rb"(?::/?/?[^:\s]{1,80}){0,2}['\"]?):[ \t]{0,4}(?P<s>[^\s\"']{4,1024})(?=[ \t]*(?:$|[\r\n\"']))"
-)
-PASSWORD_FOR: Final = (
-    rb"(?i:(?:password|passphrase|token|username) for ['\"]?[^\s'\"]{1,200}['\"]?"
-    rb"(?:[ \t]+at[ \t]+\S{1,80})?):[ \t]{1,4}(?P<s>[^\s\"']{4,1024})"
+)  # fmt: skip
+PASSWORD_FOR: Final = any_word(rb"password", rb"passphrase", rb"token", rb"username") + (
+    rb"(?i: for ['\"]?[^\s'\"]{1,200}['\"]?(?:[ \t]+at[ \t]+\S{1,80})?):[ \t]{1,4}"
+    rb"(?P<s>[^\s\"']{4,1024})"
 )
 TOOLS: Final = rb"(?:mysql|mysqldump|mysqladmin|mariadb|mariadb-dump|mycli)"
 # Programs, and the option by which each takes a password as the next word.
@@ -108,7 +112,8 @@ COMMANDS: Final = (
            + rb"[ \t]+-U[ \t]?" + QUOTE + rb"[^\s%\"']{1,64}%(?P<s>[^\s\"']{1,256})", "smbc", "rpcc"),  # noqa: E501
     secret("password", rb"(?<![A-Za-z0-9_])7z[az]?" + OPTIONS + rb"[ \t]+-p(?P<s>" + WORD
            + rb"{1,255})", "~7z ", "~7za"),
-    secret("password", rb"(?i:-pass(?:in|out)?[ \t]+pass:|,(?:username=[^,\s]{0,64},)?password=)"
+    secret("password", rb"[-,](?i:(?<=-)pass(?:in|out)?[ \t]+pass:|"
+           rb"(?<=,)(?:username=[^,\s]{0,64},)?password=)"
            rb"(?P<s>[^\s,\"']{1,256})", "ass:", "ord="),
     secret("password", WORD_START + rb"login[ \t]+[^\s]{1,200}[ \t]+password[ \t]+(?P<s>[^\s]{1,512})",  # noqa: E501
            "ogin"),

@@ -13,7 +13,7 @@ from triage.parsers.redact.commands import COMMANDS
 from triage.parsers.redact.named import NAMED
 from triage.parsers.redact.prefixes import PREFIXED
 from triage.parsers.redact.requests import REQUESTS
-from triage.parsers.redact.secret import WORD_END, WORD_START, Secret, secret
+from triage.parsers.redact.secret import WORD_END, WORD_START, Secret, any_word, secret
 
 __all__ = ["LONGEST", "PEM_BEGIN", "PEM_KIND", "SECRETS"]
 
@@ -38,10 +38,12 @@ KNOWN: Final = (
            rb"(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", "akia", "asia"),
     secret("aws_secret", rb"(?i:secret[_ .-]?(?:access)?[_ .-]?key)[^A-Za-z0-9/+\n]{1,16}"
            rb"(?P<s>[A-Za-z0-9/+]{40})(?![A-Za-z0-9/+=])", "secr"),
-    secret("wandb_key", rb"(?i:wandb[ \t]+login(?:[ \t]{1,4}--[^\s]{1,80}){0,4}[ \t]{1,4}|"
-           rb"wandb\.login\([^)\n]{0,80}?[\"']|api[ _-]?key[^0-9a-z\n]{0,24}|"
-           rb"(?:wandb\.ai/authorize|hit enter)[^\s]{0,80}[^0-9a-f\n]{1,80}?|password[ \t]{1,4})"
-           rb"(?P<s>[0-9a-f]{40})(?![0-9A-Za-z])", "^wan", "pi_k", "pi k", "pi-k", "pike", "sswo",
+    secret("wandb_key",
+           any_word(rb"wandb[ \t]+login(?:[ \t]{1,4}--[^\s]{1,80}){0,4}[ \t]{1,4}",
+                    rb"wandb\.login\([^)\n]{0,80}?[\"']", rb"api[ _-]?key[^0-9a-z\n]{0,24}",
+                    rb"wandb\.ai/authorize[^\s]{0,80}[^0-9a-f\n]{1,80}?",
+                    rb"hit enter[^\s]{0,80}[^0-9a-f\n]{1,80}?", rb"password[ \t]{1,4}")
+           + rb"(?P<s>[0-9a-f]{40})(?![0-9A-Za-z])", "^wan", "pi_k", "pi k", "pi-k", "pike", "sswo",
            "ente"),
     secret("aws_signature", rb"X-Amz-(?:Signature|Security-Token)="
            rb"(?P<s>[A-Za-z0-9%+/=_-]{16,4096})", "-amz"),

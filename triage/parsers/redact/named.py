@@ -8,7 +8,7 @@ import re
 from typing import Final
 
 from triage.parsers.redact.random_text import is_mixed, is_random
-from triage.parsers.redact.secret import secret
+from triage.parsers.redact.secret import any_word, secret
 
 __all__ = ["BARE", "NAMED", "NOT_A_VALUE", "NOT_WORDS", "SIGN", "is_plain_word"]
 
@@ -80,7 +80,11 @@ PATH: Final = re.compile(
     rb"(?:~|\.{1,2}|[A-Za-z]:)?[/\\][A-Za-z0-9._/\\-]{1,255}|[a-z]{2,10}://.{0,255}"
 )
 NEXT_NAME: Final = re.compile(rb"[ \t]*(?:$|[,;&}]?[ \t]*[\"']?[A-Za-z_.-]{1,40}[\"']?[=:]|[}])")
-IDENTIFIER: Final = re.compile(rb"[A-Za-z0-9_.-]{0,64}$")
+IDENTIFIER: Final = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-"
+# A key may have a name of two words: `API key: ...`.
+WORD_BEFORE_KEY: Final = re.compile(
+    rb"(?i:api|access|secret|private|account|storage|license|signing|encryption) $"
+)
 NUMBER: Final = re.compile(rb"[0-9.,:_-]{1,40}[a-z%/]{0,4}")
 ODD: Final = re.compile(rb"[0-9!@#$%^&*+/=~-]")
 
@@ -93,11 +97,10 @@ def is_plain_word(word: bytes) -> bool:
     )
 
 
-def name_of(found: re.Match[bytes]) -> bytes:
-    """The whole name of which the pattern matched the end."""
-    start = found.start("name")
-    before = IDENTIFIER.search(found.string[max(0, start - 64) : start])
-    return (before[0] if before else b"") + found["name"]
+def name_of(found: re.Match[bytes], start: int) -> bytes:
+    """The whole name of which the pattern matched the end, and which goes on before ``start``."""
+    before = found.string[max(0, start - 64) : start]
+    return before[len(before.rstrip(IDENTIFIER)) :] + found.string[start : found.end("name")]
 
 
 def value_of(found: re.Match[bytes]) -> tuple[bytes, bool]:
@@ -110,16 +113,25 @@ def value_of(found: re.Match[bytes]) -> tuple[bytes, bool]:
 
 def is_assigned(found: re.Match[bytes]) -> bool:
     """Whether what stands behind this name is a secret."""
-    name = name_of(found)
+    start = found.start("name")
+    word = WORD_BEFORE_KEY.search(found.string, max(0, start - 11), start)
+    if word and found["name"][:1] in b"Kk" and is_assigned_to(found, word.start()):
+        return True
+    return is_assigned_to(found, start)
+
+
+def is_assigned_to(found: re.Match[bytes], start: int) -> bool:
+    """The same of the name of which the last word begins at ``start``."""
+    name = name_of(found, start)
     value, quoted = value_of(found)
     if found["sign"] in (b">", b"->"):
         # <password>hunter</password>; an arrow of a program has no tag before its name.
-        before = found.string[: found.start("name")].rpartition(b"<")
+        before = found.string[:start].rpartition(b"<")
         if found["sign"] == b"->" or not before[1] or len(before[2]) > 40 or b">" in before[2]:
             return False
         return not NUMBER.fullmatch(value)
     flat = re.sub(rb"[_. -]", b"", name.lower())
-    upper = name.isupper() and found["sign"] == b"=" and not found["name"].endswith(b" ")
+    upper = name.isupper() and found["sign"] == b"="
     if flat.endswith((b"password", b"passwd", b"passphrase", b"passwort")):
         return is_password(found, value, quoted, upper)
     if flat.endswith(PASSWORDS):
@@ -174,7 +186,7 @@ def is_odd(value: bytes) -> bool:
 def is_token(found: re.Match[bytes]) -> bool:
     """Whether a name's token is one of people, not one of a vocabulary."""
     value, quoted = value_of(found)
-    name = name_of(found)
+    name = name_of(found, found.start("name"))
     if value.startswith((b"[", b"0x", b"<")) or NUMBER.fullmatch(value) or CODE.match(value):
         return False
     if found["sign"] in (b">", b"->"):
@@ -188,12 +200,13 @@ def is_token(found: re.Match[bytes]) -> bool:
     return bool(fits) and bool(has_both or (len(value) >= 16 and is_random(value)))
 
 
-KEY_NAME: Final = (
-    rb"(?P<name>(?i:passw(?:or)?d|passphrase|passwort|pass|bindpw|rootpw|pw|pwd|secrets?|"
-    rb"credentials?|(?:(?:api|access|secret|private|account|storage|license|signing|encryption)"
-    rb"[ _-])?key(?:[_-]?data|[_-]?base64)?))"
+KEY_NAME: Final = b"(?P<name>%b)" % any_word(
+    rb"passw(?:or)?d", rb"passphrase", rb"passwort", rb"pass", rb"pwd", rb"pw", rb"secrets?",
+    rb"credentials?", rb"key(?:[_-]?data|[_-]?base64)?",
+)  # fmt: skip
+TOKEN_NAME: Final = b"(?P<name>%b)" % any_word(
+    rb"token", rb"bearer", rb"jwt", rb"personal access token"
 )
-TOKEN_NAME: Final = rb"(?P<name>(?i:token|bearer|jwt|personal access token))"
 PAIR: Final = (
     rb"(?i:\"name\"[ \t]{0,4}:[ \t]{0,4}\"[A-Za-z0-9_.-]{0,60}(?:passw(?:or)?d|secret|token|key|pass|"  # noqa: E501
     rb"credentials?)\"[ \t]{0,4},[ \t]{0,4}\"value\"[ \t]{0,4}:[ \t]{0,4}\")" + NOT_A_VALUE
@@ -201,8 +214,9 @@ PAIR: Final = (
 )  # fmt: skip
 # The password is hunter2: with a digit, or it is a sentence.
 SENTENCE: Final = (
-    rb"(?i:password|passphrase|passwd|api key|secret|token)(?: for [^\s:]{1,80})?"
-    rb"(?: is| was| set to| changed to|,? namely)[ \t:]{1,4}[\"'`]?(?P<b>[^\s\"'`,;]{6,256})"
+    any_word(rb"password", rb"passphrase", rb"passwd", rb"api key", rb"secret", rb"token")
+    + rb"(?: for [^\s:]{1,80})?(?: is| was| set to| changed to|,? namely)[ \t:]{1,4}[\"'`]?"
+    rb"(?P<b>[^\s\"'`,;]{6,256})"
 )
 
 

@@ -29,9 +29,11 @@ SIGNED: Final = (
     rb"(?i:[&?;,\s\"'](?:[a-z]{1,6}-)?(?:[a-z]{1,4}-)?(?:signature|security-token|sign|hmac))"
     rb"[\"']?(?:=|:[ \t]?|%3[AaDd])[\"']?(?P<s>[A-Za-z0-9%+/=_-]{16,4096})"
 )
+# The search jumps to the sign that begins a pattern.
 QUERY: Final = (
-    rb"(?i:[?&;](?:[a-z0-9]{1,12}[_-]){0,3}(?:key|token|secret|password|passwd|pass|pwd|auth|sid|"
-    rb"session|jwt|code|assertion|ticket)|%3[fF]token|%26token)=(?P<s>[^\s&\"'<>#\\;,)]{4,4096})"
+    rb"[?&;%](?i:(?<=[?&;])(?:[a-z0-9]{1,12}[_-]){0,3}(?:key|token|secret|password|passwd|pass|"
+    rb"pwd|auth|sid|session|jwt|code|assertion|ticket)|(?<=%)(?:3f|26)token)="
+    rb"(?P<s>[^\s&\"'<>#\\;,)]{4,4096})"
 )
 
 
@@ -95,6 +97,6 @@ REQUESTS: Final = (
            "auth"),
     secret("docker_auth", rb"(?<![A-Za-z0-9])_auth(?:Token)?[ \t]{0,4}=[ \t]{0,4}\"?"
            rb"(?P<s>[A-Za-z0-9+/=_-]{8,4096})", "auth"),
-    secret("password", rb"(?i:[;{][ \t]?(?:pwd|uid_pwd|password)[ \t]?=[ \t]?)(?:\{(?P<s>[^}\n]{1,256})\}"  # noqa: E501
+    secret("password", rb"[;{](?i:[ \t]?(?:pwd|uid_pwd|password)[ \t]?=[ \t]?)(?:\{(?P<s>[^}\n]{1,256})\}"  # noqa: E501
            rb"|(?P<q>[^;\"'\n]{1,256})(?=;|\"|'|$))", "pwd=", "ord=", "pwd ", "ord "),
 )  # fmt: skip

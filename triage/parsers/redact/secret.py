@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["WORD_END", "WORD_START", "Check", "Secret", "secret"]
+__all__ = ["WORD_END", "WORD_START", "Check", "Secret", "any_word", "secret"]
 
 # Also behind an escape or a percent code: `\\nhf_...`, `%3Dhf_...`.
 WORD_START: Final = rb"(?:(?<![A-Za-z0-9])|(?<=\\[nrt])|(?<=%[0-9A-Fa-f]{2}))"
@@ -31,3 +31,20 @@ class Secret:
 def secret(kind: str, pattern: bytes, *gates: str, check: Check | None = None) -> Secret:
     """A secret by the text of its pattern, of which every length is bounded."""
     return Secret(kind, re.compile(pattern), gates, check)
+
+
+def any_word(*words: bytes, after: bytes = b"") -> bytes:
+    """The text of a pattern for any of ``words``, which are patterns that begin with a letter.
+
+    It ignores case and matches as ``(?i:first|second)`` does, and is found many times faster:
+    the search jumps to the next first letter, where it would try each word at every byte of a
+    line. For that it has to begin a pattern; ``after`` is what a first letter has to fulfil.
+    """
+    rests: dict[bytes, list[bytes]] = {}
+    for word in words:
+        rests.setdefault(word[:1].lower(), []).append(word[1:])
+    letters = {first: first.upper() + first for first in rests}
+    branches = (
+        b"(?<=[%b])(?i:%b)" % (letters[first], b"|".join(rest)) for first, rest in rests.items()
+    )
+    return b"[%b]%b(?:%b)" % (b"".join(letters.values()), after, b"|".join(branches))
