@@ -42,7 +42,11 @@ def identified(head: bytes, name: str, declared: str | None) -> IdentifiedFile:
     encoding = encoding_of(head)
     text = head.decode(encoding, "replace").encode() if encoding else head
     decoded = Head(text, name)
-    row = identify(Head(head, name), decoded if text and why_no_text(text) is None else None)
+    raw = Head(head, name)
+    # To tell whether bytes are text takes longer than to know a dump.
+    row = identify(raw, None)
+    if row is None and text and why_no_text(text) is None:
+        row = identify(raw, decoded)
     if row is None:
         return IdentifiedFile(declared or FileKind.JOB_LOG)
     kind = kind_of(row, decoded)

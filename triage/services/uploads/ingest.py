@@ -24,7 +24,7 @@ from triage.settings import Settings
 from triage.store.blobs.interface import BlobWriter
 from triage.store.database.ids import new_id
 from triage.store.incidents import incidents
-from triage.store.incidents.matching import fitting_attempt
+from triage.store.incidents.matching import fitting_attempt, has_file
 from triage.store.retention import erasures
 from triage.store.uploads import again, artifacts
 from triage.store.views import ArtifactView
@@ -231,6 +231,9 @@ def of_its_incident(ctx: Context, target: Target, files: Sequence[ReceivedFile])
         return target
     wanted = {file.identity for file in files if not file.erased}
     with ctx.database.reading() as session:
+        # Most uploads are new as a whole, which one file of them tells.
+        if not has_file(session, target.job_id, next(iter(wanted))):
+            return target
         for incident_id in fitting_attempt(session, target.job):
             if len(artifacts.known_identities(session, incident_id, wanted)) == len(wanted):
                 return replace(target, incident=incident_id)

@@ -5,14 +5,13 @@ and none is not any. The one exception keeps an installation with a single clust
 no second one was ever named, files that name no cluster may be of the one that others named.
 """
 
-from collections.abc import Sequence
 from datetime import datetime, timedelta
-from typing import Final
+from typing import Final, cast
 
-from sqlalchemy import select
+from sqlalchemy import Table, bindparam, or_, select
 from sqlalchemy.orm import Session
 
-from models import Cluster, Incident, Job
+from models import Artifact, Cluster, Incident, Job
 from triage.domain.failure_match import Candidate, JobAttempt, for_files
 from triage.store import jobs
 from triage.store.database.row_locks import lock_rows
@@ -23,6 +22,7 @@ __all__ = [
     "failed_at_of",
     "fitting_attempt",
     "for_upload",
+    "has_file",
     "is_open",
     "key_of",
     "name_attempt",
@@ -35,6 +35,40 @@ OF_ATTEMPT: Final = "#"
 # A job that is requeued more often shows its newest failures alone.
 MOST: Final = 200
 MOST_LOOKED_INTO: Final = 20
+
+# What every upload asks, made once, of the tables.
+INCIDENTS: Final = cast("Table", Incident.__table__)
+JOBS: Final = cast("Table", Job.__table__)
+CLUSTERS: Final = cast("Table", Cluster.__table__)
+FILES: Final = cast("Table", Artifact.__table__)
+OTHER_CLUSTERS: Final = (
+    select(CLUSTERS.c.name)
+    .where(CLUSTERS.c.name != "", CLUSTERS.c.name != bindparam("also"))
+    .limit(2)
+)
+OF_JOB: Final = (
+    select(
+        INCIDENTS.c.id, INCIDENTS.c.key, INCIDENTS.c.attempt, INCIDENTS.c.announced,
+        INCIDENTS.c.num_artifacts, INCIDENTS.c.created_at, INCIDENTS.c.settled_at,
+    )
+    .join(JOBS, INCIDENTS.c.job_fk == JOBS.c.id)
+    .join(CLUSTERS, JOBS.c.cluster_id == CLUSTERS.c.id)
+    .where(
+        JOBS.c.job_id == bindparam("of_job"),
+        or_(
+            CLUSTERS.c.name == bindparam("of_cluster"), CLUSTERS.c.name == bindparam("or_cluster")
+        ),
+    )
+    .order_by(INCIDENTS.c.created_at.desc(), INCIDENTS.c.id.desc())
+    .limit(MOST)
+)  # fmt: skip
+FILE_OF_JOB: Final = (
+    select(FILES.c.id)
+    .join(INCIDENTS, FILES.c.incident_id == INCIDENTS.c.id)
+    .join(JOBS, INCIDENTS.c.job_fk == JOBS.c.id)
+    .where(JOBS.c.job_id == bindparam("of_job"), FILES.c.identity == bindparam("of_identity"))
+    .limit(1)
+)
 
 
 def key_of(failed_at: datetime | None, attempt: str) -> str:
@@ -64,38 +98,34 @@ def name_attempt(found: Incident, attempt: str) -> None:
 
 def only_cluster(session: Session, also: str) -> str | None:
     """The one cluster that was ever named, counting ``also``; None where there are several."""
-    others = select(Cluster.name).where(Cluster.name.not_in(["", also])).limit(2)
-    names = {*session.scalars(others), *([also] if also else [])}
+    names = {*session.scalars(OTHER_CLUSTERS, {"also": also}), *([also] if also else [])}
     return names.pop() if len(names) == 1 else None
 
 
-def candidates(session: Session, job_id: str, clusters: Sequence[str]) -> list[Candidate]:
-    """The newest incidents of the job on these clusters; an empty name is none."""
-    asked = (
-        select(
-            Incident.id, Incident.key, Incident.attempt, Incident.announced,
-            Incident.num_artifacts, Incident.created_at, Incident.settled_at,
-        )
-        .join(Job, Incident.job_fk == Job.id)
-        .join(Cluster, Job.cluster_id == Cluster.id)
-        .where(Job.job_id == job_id, Cluster.name.in_(clusters))
-        .order_by(Incident.created_at.desc(), Incident.id.desc())
-        .limit(MOST)
-    )  # fmt: skip
+def candidates(session: Session, job_id: str, cluster: str, or_cluster: str) -> list[Candidate]:
+    """The newest incidents of the job on these two clusters; an empty name is none."""
+    asked = {"of_job": job_id, "of_cluster": cluster, "or_cluster": or_cluster}
     return [
         Candidate(
             row.id, row.attempt, failed_at_of(row.key), row.announced,
             row.num_artifacts, row.created_at, row.settled_at,
         )
-        for row in session.execute(asked)
+        for row in session.execute(OF_JOB, asked)
     ]  # fmt: skip
 
 
 def reachable(session: Session, job: JobAttempt) -> list[Candidate]:
     """The incidents that files of the job may be of."""
     only = None if job.bound else only_cluster(session, job.cluster)
-    clusters = {job.cluster} if only is None else {"", only}
-    return candidates(session, job.job_id, sorted(clusters))
+    if only is None:
+        return candidates(session, job.job_id, job.cluster, job.cluster)
+    return candidates(session, job.job_id, "", only)
+
+
+def has_file(session: Session, job_id: str, identity: str) -> bool:
+    """Whether any incident of a job of this id has the file."""
+    asked = {"of_job": job_id, "of_identity": identity}
+    return session.execute(FILE_OF_JOB, asked).first() is not None
 
 
 def fitting_attempt(session: Session, job: JobAttempt) -> list[str]:

@@ -66,10 +66,11 @@ def found_for(session: Session, failure: Failure, now: datetime) -> Incident | N
     Of the incidents of no cluster it is one that nobody has reported, and that none but this
     cluster can be meant by.
     """
-    own = candidates(session, failure.job_id, [failure.cluster or ""])
+    cluster = failure.cluster or ""
+    own = candidates(session, failure.job_id, cluster, cluster)
     known = for_failure(own, failure.attempt, failure.failed_at, now)
-    if known is None and failure.cluster == only_cluster(session, failure.cluster or ""):
-        nameless = [one for one in candidates(session, failure.job_id, [""]) if not one.announced]
+    if known is None and failure.cluster == only_cluster(session, cluster):
+        nameless = [one for one in candidates(session, failure.job_id, "", "") if not one.announced]
         known = for_failure(nameless, failure.attempt, failure.failed_at, now)
     if known is None:
         return None

@@ -3,8 +3,9 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final, cast
 
-from sqlalchemy import select
+from sqlalchemy import Table, bindparam, select
 from sqlalchemy.orm import Session
 
 from models import Artifact, Erasure
@@ -12,6 +13,12 @@ from triage.domain.file_kind import FileKind
 from triage.store.database.upsert import insert_missing
 
 __all__ = ["ErasureRequest", "add_artifacts", "add_incident", "find", "of_job"]
+
+# Asked twice by every upload; made once, of the table.
+ERASURES: Final = cast("Table", Erasure.__table__)
+OF_JOB: Final = select(ERASURES.c.identity).where(
+    ERASURES.c.job_id == bindparam("of_job"), ERASURES.c.identity.is_not(None)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +38,7 @@ def find(session: Session, subject: str) -> ErasureRequest | None:
 
 def of_job(session: Session, job_id: str) -> frozenset[str]:
     """Identities of the files of a job that are not taken again."""
-    rows = select(Erasure.identity).where(Erasure.job_id == job_id, Erasure.identity.is_not(None))
-    return frozenset(one for one in session.scalars(rows) if one is not None)
+    return frozenset(session.scalars(OF_JOB, {"of_job": job_id}))
 
 
 def add_incident(session: Session, incident_id: str, job_id: str, by: ErasureRequest) -> None:

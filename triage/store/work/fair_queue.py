@@ -40,6 +40,15 @@ TAKE_TURN: Final = (
     .returning(JOBS.c.last_turn, FRONT)
 )
 INSERT: Final = insert(WORKS)
+YIELD: Final = (
+    update(WORKS)
+    .where(
+        WORKS.c.kind == str(WorkKind.ANALYSE),
+        WORKS.c.key == bindparam("of_incident"),
+        WORKS.c.state == str(WorkState.WAITING),
+    )
+    .values(turn=bindparam("num_jobs"))
+)
 
 
 def enqueue_upload(
@@ -62,12 +71,7 @@ def enqueue_upload(
 def yield_turn(session: Session, incident_id: str, num_jobs: int) -> None:
     """Put the analysis of an incident behind others, where its token speaks of so many jobs."""
     if num_jobs > FEW_JOBS:
-        session.execute(
-            update(WORKS)
-            .where(WORKS.c.kind == str(WorkKind.ANALYSE), WORKS.c.key == incident_id)
-            .where(WORKS.c.state == str(WorkState.WAITING))
-            .values(turn=num_jobs)
-        )
+        session.execute(YIELD, {"of_incident": incident_id, "num_jobs": num_jobs})
 
 
 def new_row(kind: WorkKind, key: str, now: datetime) -> dict[str, Any]:
