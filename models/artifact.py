@@ -16,7 +16,8 @@ class Artifact(Base):
 
     ``name_hash`` is of node and filename, which are too long to be indexed.
     ``size_bytes`` is as it came, after the Content-Encoding; ``position`` and
-    ``stored_bytes`` say where in the blob of the upload its frame lies.
+    ``stored_bytes`` say where in the blob of the upload its frame lies. ``is_digest`` tells the
+    digest of a dump that was made on its node; null is a file of an earlier release.
     """
 
     __tablename__ = "artifact"
@@ -34,6 +35,7 @@ class Artifact(Base):
     node: Mapped[str | None]
     rank: Mapped[int | None]
     kind: Mapped[str]
+    is_digest: Mapped[bool | None]
     filename: Mapped[str]
     name_hash: Mapped[str]
     sha256: Mapped[str]

@@ -20,7 +20,8 @@ class Incident(Base):
     nobody said. ``facts`` is the job.json object, merged from ``incident_facts``. ``settle_at``
     is when the incident settles if nothing more comes, ``deadline_at`` when it settles in any
     case. ``inputs`` counts what could change the answer, ``answered_inputs`` how much of it the
-    newest answer knows; that one took ``analyse_s``. ``verdict``, ``coverage`` and ``category``
+    newest answer knows; that one took ``analyse_s``. ``wanted`` are the files that it asks for,
+    also those that have come since. ``verdict``, ``coverage`` and ``category``
     repeat the newest revision's answer: a list of incidents shows them without unpacking one
     answer for each of its rows. Facts and coverage name every node or rank of a large job, so
     they are loaded where they are read, not by each upload that counts itself.
@@ -56,6 +57,7 @@ class Incident(Base):
     category: Mapped[str | None]
     verdict: Mapped[dict[str, Any] | None] = mapped_column(Json)
     coverage: Mapped[dict[str, Any] | None] = mapped_column(Json, deferred=True)
+    wanted: Mapped[list[dict[str, Any]] | None] = mapped_column(Json, deferred=True)
     expected_artifacts: Mapped[int | None]
     num_artifacts: Mapped[int] = mapped_column(default=0)
     inputs: Mapped[int] = mapped_column(default=0)

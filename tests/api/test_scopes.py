@@ -92,7 +92,7 @@ def test_every_route_with_every_scope(
 
 def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, Any]]]) -> None:
     scopes = {(method, path): operation.get("x-scope") for method, path, operation in routes}
-    assert len(scopes) == 41
+    assert len(scopes) == 42
     assert {path for (_, path), scope in scopes.items() if scope is None} == {
         "/healthz", "/readyz", "/metrics",
     }  # fmt: skip
@@ -100,7 +100,7 @@ def test_the_table_covers_the_contract(routes: list[tuple[str, str, dict[str, An
         "/v1/hooks/job-failed", "/v1/hooks/job-ended", "/v1/hooks/alertmanager",
         "/v1/hooks/cloudevents", "/v1/fleet/import",
         "/v1/fleet/checks", "/v1/fleet/telemetry",
-        "/v1/jobs/{job_id}/artifacts", "/v1/jobs/{job_id}/bundle",
+        "/v1/jobs/{job_id}/artifacts", "/v1/jobs/{job_id}/bundle", "/v1/jobs/{job_id}/wanted",
     }  # fmt: skip
     assert {path for (_, path), scope in scopes.items() if scope == "admin"} == {
         "/v1/audit",

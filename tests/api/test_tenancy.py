@@ -99,6 +99,12 @@ READS: dict[tuple[str, str], Row] = {
         }.items()
     },
 }  # fmt: skip
+# Asked with the ingest token of one cluster about what is of the other: 404.
+ASKS: dict[tuple[str, str], Row] = {
+    ("GET", "/v1/jobs/{job_id}/wanted"): with_body(
+        "/v1/jobs/{job}/wanted?incident={id}&node={node}", lambda _: b""
+    ),
+}
 # Sent with the token of one cluster about what is of the other: 403.
 WRITES: dict[tuple[str, str], Row] = {
     ("POST", "/v1/hooks/job-failed"): with_body(
@@ -167,9 +173,9 @@ def scoped(service: Service) -> dict[tuple[str, str], str]:
 def test_every_route_has_its_row(service: Service) -> None:
     routes = scoped(service)
     admin = {route for route, scope in routes.items() if scope == "admin"}
-    assert {*READS, *WRITES, *LISTS} == routes.keys() - admin
+    assert {*READS, *ASKS, *WRITES, *LISTS} == routes.keys() - admin
     assert {route for route, scope in routes.items() if scope == "ingest"} == {
-        *WRITES, ("POST", "/v1/hooks/cloudevents"),
+        *ASKS, *WRITES, ("POST", "/v1/hooks/cloudevents"),
     }  # fmt: skip
 
 
@@ -185,8 +191,8 @@ def test_what_is_of_the_other_cluster_is_not_there(
     for name in TENANTS:
         own, other = tenants[name], others(name, tenants)
         unknown = Tenant("nowhere", "inc_nowhere", "node-nowhere", {})
-        for route, row in READS.items():
-            token = own.tokens["read"]
+        for route, row in (READS | ASKS).items():
+            token = own.tokens["ingest" if route in ASKS else "read"]
             mine = call(service, route, row, own, token)
             foreign = call(service, route, row, other, token)
             missing = call(service, route, row, unknown, token)

@@ -46,8 +46,14 @@ class Service:
     url: str = ""
     script: list[object] = field(default_factory=list)
     requests: list[Request] = field(default_factory=list)
+    wanted: list[tuple] = field(default_factory=lambda: [refused(404)])
+    """Answers to what is asked with GET, in order, the last one for ever."""
+    questions: list[Request] = field(default_factory=list)
     arrived: threading.Event = field(default_factory=threading.Event)
     ended: threading.Event = field(default_factory=threading.Event)
+
+    def next_wanted(self) -> tuple:
+        return self.wanted.pop(0) if len(self.wanted) > 1 else self.wanted[0]
 
     def next_answer(self) -> object:
         return self.script.pop(0) if len(self.script) > 1 else self.script[0]
@@ -62,15 +68,37 @@ def refused(status, detail="no", hint="do this", **headers):
     return (status, headers, said)
 
 
+class Answering(BaseHTTPRequestHandler):
+    """Answers what is asked with GET; ``shown`` keeps it."""
+
+    protocol_version = "HTTP/1.1"
+    shown: Service
+
+    def do_GET(self):
+        headers = {name.lower(): value for name, value in self.headers.items()}
+        self.shown.questions.append(Request(self.path, headers, b""))
+        return self.answer(*self.shown.next_wanted())
+
+    def answer(self, status, headers, said):
+        data = said if isinstance(said, bytes) else json.dumps(said).encode()
+        self.send_response(status)
+        for name, value in headers.items():
+            self.send_header(name.replace("_", "-"), value)
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_):
+        pass
+
+
 @contextmanager
 def service(*script: object, certificate: Path | None = None) -> Iterator[Service]:
     """Answers in the order of ``script``, the last one for ever: (status, headers, JSON),
     or ``reset``, ``hang``, ``drip``, or ``("early", answer)`` before the body is read."""
     shown = Service(script=list(script))
 
-    class Handler(BaseHTTPRequestHandler):
-        protocol_version = "HTTP/1.1"
-
+    class Handler(Answering):
         def do_POST(self):
             headers = {name.lower(): value for name, value in self.headers.items()}
             todo = shown.next_answer()
@@ -107,18 +135,6 @@ def service(*script: object, certificate: Path | None = None) -> Iterator[Servic
                 return None
             return self.answer(*todo)  # type: ignore[misc]
 
-        def answer(self, status, headers, said):
-            data = said if isinstance(said, bytes) else json.dumps(said).encode()
-            self.send_response(status)
-            for name, value in headers.items():
-                self.send_header(name.replace("_", "-"), value)
-            self.send_header("Content-Length", str(len(data)))
-            self.end_headers()
-            self.wfile.write(data)
-
-        def log_message(self, *_):
-            pass
-
     class Server(ThreadingHTTPServer):
         daemon_threads = True
 
@@ -126,6 +142,7 @@ def service(*script: object, certificate: Path | None = None) -> Iterator[Servic
             pass  # a client that was killed
 
     server = Server(("127.0.0.1", 0), Handler)
+    Handler.shown = shown
     shown.url = f"http://127.0.0.1:{server.server_address[1]}"
     if certificate is not None:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -18,6 +18,7 @@ from triage.analysis.joining.missing import missing
 from triage.analysis.joining.model import load_model
 from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.timeline import timeline
+from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import job_progress
@@ -125,6 +126,8 @@ def answer_of(
     """The answer that follows from what was weighed."""
     view, decision = weighed.view, weighed.joined.decision
     case = view.case if view is not None else None
+    suspects = with_history(decision.suspects, facts.standings)
+    lacks = missing_of(weighed, logs)
     world_size = view.membership.world_size if view is not None else None
     return Answer(
         job=JobFacts(
@@ -133,7 +136,7 @@ def answer_of(
             len(weighed.nodes) or None,
         ),
         verdict=decision.verdict,
-        suspects=with_history(decision.suspects, facts.standings),
+        suspects=suspects,
         victims=decision.victims,
         coverage=coverage_of(
             view, dumps, logs, [*weighed.unused, *refused], [*notes, *weighed.dated.notes]
@@ -142,8 +145,9 @@ def answer_of(
         ranks=picture.rank_states(case, decision.heard) if case else (),
         waits=picture.condense(case, decision.heard) if case else Waits(),
         timeline=timeline(weighed.dated.evidence, decision.suspects, weighed.stop),
-        missing=missing_of(weighed, logs),
+        missing=lacks,
         progress=weighed.progress,
+        wanted=wanted_files(case, lacks, suspects, weighed.dated.fleet),
     )
 
 

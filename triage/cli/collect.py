@@ -56,6 +56,7 @@ def collect(
     since: Annotated[str | None, _option("--since")] = None,
     shared: Annotated[str, _option("--shared")] = "auto",
     digest: Annotated[bool, _option("--digest")] = False,
+    wait_for_wanted: Annotated[float | None, _option("--wait-for-wanted")] = None,
     only_with_dumps: Annotated[bool, _option("--only-with-dumps")] = False,
     wait_for_dumps: Annotated[float, _option("--wait-for-dumps")] = 0.0,
     deadline: Annotated[float, _option("--deadline")] = 60.0,

@@ -50,17 +50,22 @@ class Bounds(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """What a bundle holds: numbers of files by kind, their bytes, and notes on what was cut."""
+    """What a bundle holds: numbers of files by kind, their bytes, and notes on what was cut.
+
+    ``whole`` are the names, as they were found, of those that are not sent as digests.
+    """
 
     counts: dict[str, int]
     size_bytes: int
     notes: tuple[Skipped, ...]
+    whole: frozenset[str] = frozenset()
 
 
 class _Copy(NamedTuple):
     size_bytes: int
     note: str
     mtime_s: int = 0
+    reduced: bool = False
 
 
 class _LeftOut(Exception):
@@ -84,6 +89,7 @@ def pack(
     all_notes = list(notes)
     counts: dict[str, int] = {}
     used: set[str] = set()
+    whole: set[str] = set()
     total = 0
     stream = _compressed(target) if bounds.compress else target
     digester = Digester()
@@ -102,6 +108,8 @@ def pack(
                     if why:
                         # Nothing is missed by it: the digest is there, or what it is made of.
                         all_notes.append(Skipped(artifact.path, why, usual=True))
+                if not copied.reduced:
+                    whole.add(artifact.member)
                 copy.seek(0)
                 member = _unused(artifact.member, used)
                 tar.addfile(_header(member, copied.size_bytes, copied.mtime_s), copy)
@@ -112,7 +120,7 @@ def pack(
             tar.addfile(_header(manifest, len(text)), io.BytesIO(text))
     if stream is not target:
         stream.close()
-    return Packed(counts, total, tuple(all_notes))
+    return Packed(counts, total, tuple(all_notes), frozenset(whole))
 
 
 def _reduced(
@@ -126,7 +134,7 @@ def _reduced(
     copy.seek(0)
     copy.truncate()
     copy.write(made.data)
-    return copied._replace(size_bytes=len(made.data)), made.why
+    return copied._replace(size_bytes=len(made.data), reduced=True), made.why
 
 
 def _compressed(target: IO[bytes]) -> IO[bytes]:

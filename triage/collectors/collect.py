@@ -7,8 +7,10 @@ an end of this process at any later moment, loses nothing.
 from __future__ import annotations
 
 import os
+import random
 import tempfile
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.artifact import DUMP, Artifact, SearchContext, Skipped
@@ -25,6 +27,7 @@ from triage.collectors.send import ACCEPTED, MEND, Answer
 from triage.collectors.shares import why_left
 from triage.collectors.spool import SCRATCH, Label, Spool, default_folder
 from triage.collectors.surroundings import surroundings
+from triage.collectors.wanted import ask
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -38,6 +41,9 @@ LOOK_SHARE, PACK_SHARE = 0.5, 0.7
 WAIT_SHARE = 0.6
 # The share for older bundles, of the time that is left once the new bundle is in the spool.
 FLUSH_SHARE = 0.34
+# Seconds in which the service may ask for what it has only digests of, and the share of the time
+# that is left then: the rest is for sending it.
+WANTED_S, WANTED_SHARE = 45.0, 0.75
 
 
 class Bundle(NamedTuple):
@@ -130,6 +136,10 @@ def collect(options: Options, environment: Mapping[str, str], deadline: Deadline
         share = 1.0 if options.flush_spool else FLUSH_SHARE
         older = delivery.flush(deadline.part(share), skip=new)
         bundles = [_delivered(packed, path, delivery, deadline) for packed, path in drafts]
+        # A disk that is full by now keeps nothing from having been sent.
+        with suppress(OSError), tempfile.TemporaryDirectory(prefix=SCRATCH, dir=spool.root) as own:
+            context = SearchContext(options, around, own, deadline)
+            bundles += _wanted(context, delivery, bundles)
     return Outcome(
         bundles=tuple(bundles),
         older=tuple(older),
@@ -149,6 +159,39 @@ def _delivered(packed: Packed, path: str, delivery: Delivery, deadline: Deadline
     return Bundle(packed, path, *done)
 
 
+def _wanted(context: SearchContext, delivery: Delivery, bundles: list[Bundle]) -> list[Bundle]:
+    """Send what the service asks for, once it has looked at what came, and does not have whole.
+
+    For each question the files are looked for again, as at first: no other file is ever sent.
+    """
+    options, deadline = context.options, context.deadline
+    incident = next((one.answer.incident for one in bundles if one.answer.kind == ACCEPTED), "")
+    whole = {name for one in bundles for name in one.packed.whole}
+    wait_s = options.wait_for_wanted_s
+    if wait_s is None:
+        reduced = sum(sum(one.packed.counts.values()) for one in bundles) > len(whole)
+        wait_s = WANTED_S if reduced else 0.0
+    asking = Deadline(min(wait_s, WANTED_SHARE * deadline.left_s()))
+    node, job_id = context.surroundings.node, context.surroundings.job_id
+    options = options._replace(digest=False, incident=incident)
+    sent: list[Bundle] = []
+    while incident and not asking.passed():
+        asked = ask(delivery.endpoint, delivery.token, job_id, incident, node, asking)
+        context = context._replace(options=options, deadline=deadline.part(PACK_SHARE))
+        chosen = [
+            artifact
+            for artifact in (_search(context)[0] if asked.files else ())
+            if artifact.member not in whole and any(one.fits(artifact) for one in asked.files)
+        ]
+        whole.update(artifact.member for artifact in chosen)
+        drafts, _ = _drafted(context, delivery.spool, chosen, [])
+        sent += [_delivered(packed, path, delivery, deadline) for packed, path in drafts]
+        if asked.again_s is None:
+            break
+        time.sleep(min(asking.left_s(), asked.again_s * random.uniform(1.0, 1.5)))
+    return sent
+
+
 def _spooled(
     context: SearchContext, spool: Spool
 ) -> tuple[list[tuple[Packed, str]], list[Skipped]]:
@@ -165,6 +208,17 @@ def _spooled(
     if options.only_with_dumps and not any(artifact.kind == DUMP for artifact in artifacts):
         notes.append(Skipped("dumps", "none found, so nothing is sent", usual=True))
         return [], notes
+    return _drafted(context._replace(deadline=pack_by), spool, artifacts, notes)
+
+
+def _drafted(
+    context: SearchContext, spool: Spool, artifacts: list[Artifact], notes: list[Skipped]
+) -> tuple[list[tuple[Packed, str]], list[Skipped]]:
+    """Write files into the spool by the deadline; ``notes`` are of their search.
+
+    Raises OSError when the spool cannot be written.
+    """
+    options = context.options
     own = [artifact for artifact in artifacts if not artifact.shared]
     shared = [artifact for artifact in artifacts if artifact.shared]
     node = context.surroundings.node
@@ -174,7 +228,7 @@ def _spooled(
     for chosen, name, before in ((own, node, tuple(notes)), (shared, "", ())):
         if chosen:
             room = min(options.max_bytes, spool.room())
-            bounds = Bounds(room, pack_by, options.compress, options.digest)
+            bounds = Bounds(room, context.deadline, options.compress, options.digest)
             packed, path = _write(context, spool, chosen, name, bounds, before)
             notes.extend(packed.notes[len(before) :])
             if path:
@@ -258,5 +312,7 @@ def _check(options: Options) -> None:
         raise Misuse("--wait-for-dumps is in seconds, 0 or more")
     if options.shared not in SHARED:
         raise Misuse(f"--shared is one of {', '.join(SHARED)}")
+    if options.wait_for_wanted_s is not None and options.wait_for_wanted_s < 0:
+        raise Misuse("--wait-for-wanted is in seconds, 0 or more")
     if options.flush_spool and options.dry_run:
         raise Misuse("--flush-spool sends and --dry-run does not; give one of them")

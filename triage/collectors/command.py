@@ -112,6 +112,7 @@ def options_of(given: argparse.Namespace) -> Options:
         since=None if given.since is None else seconds_of(given.since),
         shared=given.shared,
         digest=given.digest,
+        wait_for_wanted_s=given.wait_for_wanted,
         only_with_dumps=given.only_with_dumps,
         wait_for_dumps_s=given.wait_for_dumps,
         deadline_s=given.deadline,

@@ -11,9 +11,11 @@ from urllib.parse import quote, urlencode, urlsplit
 from triage.collectors.options import Misuse
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from triage.collectors.spool import Label
 
-__all__ = ["Endpoint", "endpoint_of", "path_of"]
+__all__ = ["Endpoint", "endpoint_of", "path_of", "wanted_path"]
 
 
 # What a request says beside the job; each is a field of the label.
@@ -76,13 +78,18 @@ def endpoint_of(url: str, *, ca_file: str | None = None, insecure: bool = False)
 
 def path_of(prefix: str, label: Label) -> str:
     """The path and query of a bundle; names are quoted, ``/`` in them too."""
-    query = urlencode(
-        [(key, value) for key in ASKED if (value := getattr(label, key))],
-        quote_via=quote,
-        safe="",
-        errors="surrogateescape",
-    )
-    path = f"{prefix}/v1/jobs/{quote(label.job_id, safe='', errors='surrogateescape')}/bundle"
+    asked = {key: value for key in ASKED if (value := getattr(label, key))}
+    return _path(prefix, label.job_id, "bundle", asked)
+
+
+def wanted_path(prefix: str, job_id: str, incident: str, node: str) -> str:
+    """The path and query by which to ask what is wanted of a node."""
+    return _path(prefix, job_id, "wanted", {"incident": incident, "node": node})
+
+
+def _path(prefix: str, job_id: str, name: str, asked: Mapping[str, str]) -> str:
+    query = urlencode(asked, quote_via=quote, safe="", errors="surrogateescape")
+    path = f"{prefix}/v1/jobs/{quote(job_id, safe='', errors='surrogateescape')}/{name}"
     return f"{path}?{query}" if query else path
 
 

@@ -79,6 +79,9 @@ OPTIONS = {
         "HOW", "files that all nodes see: auto (the first node sends them), send, skip, own", "auto"
     ),
     "--digest": Option("", "send digests in place of dumps, where this node can make them"),
+    "--wait-for-wanted": Option(
+        "S", "wait up to S seconds for the service to ask for files; 45 with --digest, else 0"
+    ),
     "--only-with-dumps": Option("", "send nothing if no dump is found"),
     "--wait-for-dumps": Option("S", "wait up to S seconds until dumps are written", 0.0),
     "--deadline": Option("S", "seconds that the whole run may take", 60.0),
@@ -118,6 +121,7 @@ class Options(NamedTuple):
     since: float | None = None
     shared: str = "auto"
     digest: bool = False
+    wait_for_wanted_s: float | None = None
     only_with_dumps: bool = False
     wait_for_dumps_s: float = 0.0
     deadline_s: float = 60.0

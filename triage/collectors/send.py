@@ -13,7 +13,7 @@ import select
 import socket
 import threading
 import time
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple
 
 from triage.collectors.bundle import one_line
@@ -21,12 +21,17 @@ from triage.collectors.endpoint import path_of
 from triage.version import __version__
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from triage.collectors.credentials import Token
     from triage.collectors.deadline import Deadline
     from triage.collectors.endpoint import Endpoint
     from triage.collectors.spool import Entry
 
-__all__ = ["ACCEPTED", "AGAIN", "MEND", "REFUSED", "Answer", "attempt"]
+__all__ = [
+    "ACCEPTED", "AGAIN", "MAX_ANSWER", "MEND", "REFUSED", "TRY_LATER", "Answer", "attempt",
+    "common_headers", "connected", "retry_after_s",
+]  # fmt: skip
 
 ACCEPTED = "accepted"  # the service has it
 AGAIN = "again"  # the same request may succeed later
@@ -60,6 +65,22 @@ def attempt(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) 
     """Send ``entry`` once. Never raises for what the network or the service does."""
     if deadline.passed():
         return Answer(AGAIN, "no time was left to send it")
+    try:
+        with connected(endpoint, deadline) as connection:
+            whole = _post(entry, connection, endpoint, token)
+            answer = _read(connection, whole)
+        if answer.kind != ACCEPTED and deadline.passed():
+            # Whatever was read was cut by us.
+            raise TimeoutError
+        return answer
+    except (OSError, http.client.HTTPException) as error:
+        why = "the deadline has passed" if deadline.passed() else _why(error)
+        return Answer(AGAIN, f"{endpoint.host}:{endpoint.port}: {why}")
+
+
+@contextmanager
+def connected(endpoint: Endpoint, deadline: Deadline) -> Iterator[http.client.HTTPConnection]:
+    """An open connection, which is cut at the deadline. Raises OSError."""
     connection = endpoint.connect(min(CONNECT_S, deadline.left_s()))
     cutter: threading.Timer | None = None
     try:
@@ -68,19 +89,22 @@ def attempt(entry: Entry, endpoint: Endpoint, token: Token, deadline: Deadline) 
         cutter = threading.Timer(deadline.left_s(), _cut, [connection.sock])
         cutter.daemon = True
         cutter.start()
-        whole = _post(entry, connection, endpoint, token)
-        answer = _read(connection, whole)
-        if answer.kind != ACCEPTED and deadline.passed():
-            # Whatever was read was cut by us.
-            raise TimeoutError
-        return answer
-    except (OSError, http.client.HTTPException) as error:
-        why = "the deadline has passed" if deadline.passed() else _why(error)
-        return Answer(AGAIN, f"{endpoint.host}:{endpoint.port}: {why}")
+        yield connection
     finally:
         if cutter is not None:
             cutter.cancel()
         connection.close()
+
+
+def common_headers(token: Token) -> dict[str, str]:
+    """What each request says of itself and of who asks."""
+    headers = {
+        "Accept": "application/json, application/problem+json",
+        "User-Agent": f"nccl-triage-collect/{__version__}",
+    }
+    if token.value:
+        headers["Authorization"] = f"Bearer {token.value}"
+    return headers
 
 
 def _post(
@@ -91,12 +115,10 @@ def _post(
     connection.putrequest("POST", path_of(endpoint.prefix, label))
     connection.putheader("Content-Type", "application/x-tar")
     connection.putheader("Content-Length", str(entry.size_bytes))
-    connection.putheader("Accept", "application/json, application/problem+json")
-    connection.putheader("User-Agent", f"nccl-triage-collect/{__version__}")
     if label.encoding:
         connection.putheader("Content-Encoding", label.encoding)
-    if token.value:
-        connection.putheader("Authorization", f"Bearer {token.value}")
+    for name, value in common_headers(token).items():
+        connection.putheader(name, value)
     connection.endheaders()
     entry.file.seek(entry.offset)
     left = entry.size_bytes

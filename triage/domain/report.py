@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Annotated, Any, ClassVar, Final, Literal
 
 from triage.domain.category import LLAMA3_ROW, Action, Category, Role, VerdictKind
+from triage.domain.file_kind import FileKind
 from triage.domain.progress import ChangeKind, JobProgress
 from triage.domain.wire import UNSENT, Rounded, Share, WireForm, as_wire, iso_utc
 
@@ -31,6 +32,7 @@ __all__ = [
     "WaitEdge",
     "WaitNode",
     "Waits",
+    "WantedFile",
     "iso_utc",
 ]
 
@@ -226,6 +228,21 @@ class Missing:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedFile(WireForm):
+    """A file that is not there and would make the answer surer.
+
+    ``node`` and ``rank`` are None where nothing tells them. ``filename`` is the name of the digest
+    that is there in place of a dump; None where nothing of the file is there.
+    """
+
+    kind: FileKind
+    node: str | None
+    rank: int | None
+    why: str
+    filename: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Answer(WireForm):
     """Everything that is said about one incident."""
 
@@ -244,6 +261,7 @@ class Answer(WireForm):
     timeline: tuple[Moment, ...] = ()
     missing: Missing = field(default_factory=Missing)
     progress: JobProgress | None = None
+    wanted: tuple[WantedFile, ...] = ()
 
     @property
     def schema(self) -> Literal["triage.report/1"]:
@@ -257,7 +275,8 @@ class Answer(WireForm):
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form: exactly what ``triage analyze --format json`` prints."""
-        return {**as_wire(self), **self.course()}
+        wanted = {"wanted": [one.to_dict() for one in self.wanted]} if self.wanted else {}
+        return {**as_wire(self), **self.course(), **wanted}
 
     def course(self) -> dict[str, Any]:
         """How the job moved, where its logs tell it; ``slow`` where its steps became slower."""

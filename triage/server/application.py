@@ -17,6 +17,7 @@ from triage.api.routers import (
     resolution,
     subscriptions,
     uploads,
+    wanted,
 )
 from triage.fleet.api.metrics import FleetGauges
 from triage.fleet.api.routers import (
@@ -40,8 +41,9 @@ __all__ = ["create_app"]
 
 ROUTES: Final = (
     acts.routes,
-    hooks.routes, job_ended.routes, uploads.routes, incidents.routes, incident_lists.routes,
-    resolution.routes, erasing.routes, nodes.routes, subscriptions.routes, operations.routes,
+    hooks.routes, job_ended.routes, uploads.routes, wanted.routes, incidents.routes,
+    incident_lists.routes, resolution.routes, erasing.routes, nodes.routes,
+    subscriptions.routes, operations.routes,
     imports.routes, fleet.routes, plans.routes, lists.routes, checks.routes, checks.reading,
     telemetry.routes,
 )  # fmt: skip

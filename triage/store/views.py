@@ -106,6 +106,9 @@ class ArtifactView(WireForm):
     blob_key: Annotated[str | None, UNSENT]
     tries: Annotated[int, UNSENT] = 0
     key_id: Annotated[str | None, "The token that brought it."] = None
+    is_digest: Annotated[bool | None, Key("digest"), "Of a dump, made on its node; else null."] = (
+        None
+    )
 
     @property
     def name(self) -> str:

@@ -54,6 +54,8 @@ def select(digests: Sequence[RankDigest]) -> Selection:
         result.ranks.append(rank)
         result.digests.append(best)
         for other in others:
+            if same_dump(best, other):
+                continue
             if not same_record(best, other):
                 why = f"a second dump of rank {rank}; {best.artifact} is used"
                 result.set_aside.append(Refused(other.artifact, why))
@@ -84,6 +86,17 @@ def same_record(digest: RankDigest, other: RankDigest) -> bool:
         digest.num_entries == other.num_entries
         and digest.first_created_ns == other.first_created_ns
         and digest.last_created_ns == other.last_created_ns
+    )
+
+
+def same_dump(digest: RankDigest, other: RankDigest) -> bool:
+    """Whether it is the same dump twice, as the digest of a node and then the dump itself."""
+    return (
+        same_record(digest, other)
+        and digest.partial == other.partial
+        and digest.counters == other.counters
+        and digest.streams == other.streams
+        and digest.pending == other.pending
     )
 
 

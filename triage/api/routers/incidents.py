@@ -29,7 +29,7 @@ from triage.api.requests.values import (
 from triage.api.routes import Routes
 from triage.api.state import state_of
 from triage.domain.answer_wire import MEDIA_TYPE as WHOLE
-from triage.domain.report import Answer, Suspect
+from triage.domain.report import Answer, Suspect, WantedFile
 from triage.domain.states import IncidentState
 from triage.domain.wire import Keywords
 from triage.errors import Conflict, NotFound
@@ -38,8 +38,9 @@ from triage.notify.ticket import as_markdown
 from triage.render.data import wire
 from triage.services.context import Context
 from triage.services.incidents.repeats import MAX_REPEATS, Repeat, repeats_of
+from triage.services.incidents.wanted import MAX_WANTED
 from triage.services.notifications.outbox import message_of
-from triage.store.incidents import incidents, revisions, suspects
+from triage.store.incidents import incidents, revisions, suspects, wanted
 from triage.store.views import IncidentView
 from triage.store.work import waiting
 
@@ -56,6 +57,9 @@ ONE_INCIDENT = shape(
     IncidentView,
     doc="One failure of one job, and what it may be a repeat of.",
     repeats=Annotated[list[Repeat], Keywords(maxItems=MAX_REPEATS), "Newest first."],
+    wanted=Annotated[
+        list[WantedFile], Keywords(maxItems=MAX_WANTED), "Files that would decide, best first."
+    ],
 )
 SUSPECTS = shape(
     "Suspects",
@@ -113,7 +117,8 @@ def incident(request: Request, id: str) -> Response:  # noqa: A002
         view = incident_of(request, session, id)
         repeats = [repeat.to_dict() for repeat in repeats_of(session, view.id)]
         waits = waiting.of_incident(session, view.id)
-    shown = {**view.to_dict(), "repeats": repeats}
+        asked = [one.to_dict() for one in wanted.of_incident(session, view.id)]
+    shown = {**view.to_dict(), "repeats": repeats, "wanted": asked}
     if waits:
         files = [{"for": w.part, "files": w.number, "since": w.since.isoformat()} for w in waits]
         shown["coverage"] = {**(view.coverage or {}), "waiting": files}

@@ -27,6 +27,7 @@ from triage.render.data import wire
 from triage.sandbox.pool import Analysis, KnownOfJob
 from triage.sandbox.readers import Readers
 from triage.services.context import Context
+from triage.services.incidents.wanted import wanted_by
 from triage.services.notifications.outbox import tell
 from triage.settings import Settings
 from triage.store.incidents import incidents, revisions, settling
@@ -133,9 +134,10 @@ def analyse(ctx: Context, readers: Readers, claim: Claim) -> None:
 
 @dataclass(frozen=True, slots=True)
 class TimedAnalysis:
-    """An answer, its report as JSON text, how long it took, and with which priors."""
+    """An answer, packed and plain, its report as JSON text, how long it took, its priors."""
 
     analysis: Analysis
+    answer: Answer
     report: bytes
     seconds: float
     standings: Mapping[str, Prior]
@@ -174,8 +176,8 @@ def answer(
         seconds=round(seconds, 3),
         num_artifacts=st.num_artifacts,
     )
-    report = wire.render(answer_from_bytes(analysis.answer, pictures=False))
-    return TimedAnalysis(analysis, report, seconds, standings, num_erased)
+    plain = answer_from_bytes(analysis.answer, pictures=False)
+    return TimedAnalysis(analysis, plain, wire.render(plain), seconds, standings, num_erased)
 
 
 def ignored_notes(facts: dict[str, Any]) -> list[str]:
@@ -271,7 +273,12 @@ def keep(
     if erasing.num_erased(session, st.id) != made.num_erased:
         return False  # it may quote what is erased; another one is asked for
     new = NewAnswer(
-        made.analysis.answer, orjson.loads(made.report), provisional, st.inputs, made.seconds
+        made.analysis.answer,
+        orjson.loads(made.report),
+        provisional,
+        st.inputs,
+        made.seconds,
+        wanted_by(session, st.id, made.answer),
     )
     changed = newest.answer is None or wire.render(newest.answer) != made.report
     # Where a file was erased no answer is left, and numbers still only grow.

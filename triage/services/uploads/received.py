@@ -56,6 +56,8 @@ class ReceivedFile:
     node: str | None = None
     rank: int | None = None
     kind: str = ""
+    is_digest: bool = False
+    """Whether it is the digest of a dump, made on its node."""
     filename: str = ""
     """Without ``nodes/<node>/``; never empty once the file was read."""
     sha256: str = ""

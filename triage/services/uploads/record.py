@@ -23,7 +23,7 @@ from triage.services.uploads.received import ReceivedFile, Target
 from triage.store import jobs
 from triage.store.access import audit, keys
 from triage.store.database.ids import made_now, new_id
-from triage.store.incidents import incidents
+from triage.store.incidents import incidents, wanted
 from triage.store.incidents.facts import add_facts
 from triage.store.incidents.matching import for_upload
 from triage.store.retention import erasures
@@ -91,12 +91,16 @@ def record(
         ]
         if not new and not brought:
             return RecordedUpload(incident_id, {}, known, None)
+        # A dump whose digest was counted is no further file that somebody expects.
+        whole = wanted.with_digest(session, incident_id, new)
         named = with_names_of_their_own(session, incident_id, new)
         upload_id, fresh = artifacts.add_upload(
             session, incident_id, stored_bytes, named, target.caller.key_id, blob_key, now
         )
         again.bring_again(session, upload_id, unread, brought)
-        num_counted = sum(not is_note(file) for file in fresh.values())
+        num_counted = sum(
+            not is_note(file) and identity not in whole for identity, file in fresh.items()
+        )
         job = incidents.arrived(session, incident_id, num_counted, settings.quiet_s, now)
         # Whoever erases a file holds the incident: what was erased until now is seen from here on.
         if fresh.keys() & erasures.of_job(session, target.job_id):
@@ -177,6 +181,7 @@ def new_artifact(
         created_at=now,
         blob_key=blob_key,
         key_id=caller.key_id,
+        is_digest=file.is_digest or None,
     )
 
 

@@ -5,6 +5,7 @@ from typing import Final
 
 from triage.domain.body import Body
 from triage.errors import ArtifactError, Corrupt, Forbidden, TooLarge
+from triage.formats.flight_recorder import NODE_DIGEST
 from triage.parsers.files.archive import HEAD_BYTES, compression_of, is_tar
 from triage.parsers.files.packings import packing_of
 from triage.parsers.redact.own import NO_PATTERNS, OwnPatterns
@@ -116,6 +117,7 @@ class FileIngest:
         look = first_bytes(plain, LOOK_BYTES)
         found = identified(look, file.name, declared)
         file.kind = found.kind
+        file.is_digest = look.startswith(NODE_DIGEST)
         file.notes.append(found.note)
         refuse_packed(look, compression)
         limit = self.limits.dump_bytes if found.binary else self.limits.artifact_bytes

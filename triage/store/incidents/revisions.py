@@ -1,6 +1,6 @@
 """Answers to incidents, and the suspects of the newest one."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
@@ -11,6 +11,7 @@ from sqlalchemy.orm import Session
 from models import Revision, Suspect
 from triage.analysis.facts.part import named_by
 from triage.domain.category import Role
+from triage.domain.report import WantedFile
 from triage.store.views import RevisionView, view_of
 
 __all__ = ["NewAnswer", "RevisionHead", "add", "at", "history", "newest"]
@@ -25,7 +26,8 @@ OF_ROW = ("position", "node", "category", "role", "score")
 class NewAnswer:
     """An answer that is to be kept: ``packed`` whole, and the ``report`` that says it.
 
-    It rests on so many ``inputs`` of the incident, and took so many ``seconds``.
+    It rests on so many ``inputs`` of the incident, and took so many ``seconds``. ``wanted`` are
+    the files that would decide.
     """
 
     packed: bytes
@@ -33,6 +35,7 @@ class NewAnswer:
     provisional: bool
     inputs: int
     seconds: float
+    wanted: Sequence[WantedFile] = ()
 
 
 def add(

@@ -86,6 +86,7 @@ def answered(
     row.verdict = answer.report["verdict"]
     row.category = answer.report["verdict"]["category"]
     row.coverage = answer.report["coverage"]
+    row.wanted = [one.to_dict() for one in answer.wanted] or None
     row.updated_at = now
 
 

@@ -89,7 +89,7 @@ def answer_anew(
     row = session.get_one(
         Incident, incident_id, options=[undefer(Incident.coverage)], populate_existing=True
     )
-    row.verdict, row.coverage, row.category = None, None, None
+    row.verdict, row.coverage, row.category, row.wanted = None, None, None, None
     row.num_artifacts = max(row.num_artifacts - num_less, 0)
     row.inputs += 1
     session.flush()
