@@ -28,7 +28,11 @@ Disk = namedtuple("Disk", "total used free")
 
 def limited(ctx: Context, **limits: float) -> Context:
     settings = ctx.settings.model_copy(update=limits)
-    return replace(ctx, settings=settings, quotas=Quotas(settings, ctx.database))
+    quotas = Quotas(settings, ctx.database)
+    for limiter in (quotas.uploads, quotas.incidents):
+        # Tries come back by the second, however slow the machine is.
+        limiter.clock = lambda: 1000.0
+    return replace(ctx, settings=settings, quotas=quotas)
 
 
 def upload(ctx: Context, caller: Caller, job_id: str, size: int = 10) -> str:

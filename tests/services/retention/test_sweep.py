@@ -9,11 +9,9 @@ from tests.services.retention.test_ownership import days_of_rounds, num_blobs, s
 from triage.services.context import Context
 from triage.services.retention.sweep import sweep
 
-NOW = datetime.now(UTC)
-
 
 def day(number: float) -> datetime:
-    return NOW + timedelta(days=number)
+    return datetime.now(UTC) + timedelta(days=number)
 
 
 def kept(ctx: Context, num: int) -> None:
@@ -38,13 +36,13 @@ def test_a_blob_that_has_just_come_is_not_marked(ctx: Context) -> None:
     kept(ctx, 1)
     stored(ctx, 1, days_ago=0.5)
 
-    assert sweep(ctx, NOW).num_marked == 0
+    assert sweep(ctx, day(0)).num_marked == 0
 
 
 def test_a_clock_that_jumps_ahead_is_one_round_and_not_a_week(ctx: Context) -> None:
     kept(ctx, 2)
     stored(ctx, 1)
-    sweep(ctx, NOW)
+    sweep(ctx, day(0))
 
     for far in (100, 100.1, 100.5):
         assert sweep(ctx, day(far)).num_removed == 0
