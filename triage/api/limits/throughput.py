@@ -7,26 +7,32 @@ processors and commits, and how many they are changes. So the times between thei
 from collections import deque
 from typing import Final
 
-__all__ = ["Throughput"]
+__all__ = ["MEASURED", "REMEMBERED", "Throughput"]
 
-# Uploads whose ends tell how fast they go through.
+# So many uploads tell how fast they go through. The fastest of the last such groups counts: what
+# was slow for a moment is none to send others away by, for nobody can call them back.
 MEASURED: Final = 64
+REMEMBERED: Final = 4
 
 
 class Throughput:
-    """Seconds from the end of one upload to the end of the next, ``first_s`` until some ended."""
+    """Seconds from the end of one upload to the end of the next, ``first_s`` until many ended."""
 
     def __init__(self, first_s: float) -> None:
-        self.gaps_s = deque([first_s] * MEASURED, maxlen=MEASURED)
+        self.means_s = deque([first_s] * REMEMBERED, maxlen=REMEMBERED)
+        self.gaps_s: list[float] = []
         self.since: float | None = None
 
     def ended(self, now: float, *, others_wait: bool) -> None:
         """An upload is through. The clock stops where nobody waits for its place."""
         if self.since is not None:
             self.gaps_s.append(now - self.since)
+        if len(self.gaps_s) == MEASURED:
+            self.means_s.append(sum(self.gaps_s) / MEASURED)
+            self.gaps_s.clear()
         self.since = now if others_wait else None
 
     @property
     def each_s(self) -> float:
         """What one upload takes of the time of those who wait."""
-        return sum(self.gaps_s) / MEASURED
+        return min(self.means_s)
