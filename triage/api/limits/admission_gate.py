@@ -28,6 +28,7 @@ from typing import Final
 
 import anyio
 
+from triage.api.limits.crowd import Crowd
 from triage.api.limits.fair_line import FairLine, Sender
 from triage.api.limits.throughput import Throughput
 from triage.errors import Unavailable
@@ -149,11 +150,13 @@ class Turn:
         if self.place:
             self.used_s += anyio.current_time() - self.since
             self.parked = True
+            self.gate.parked.add(self)
             self.gate.left(self)
 
     async def line_up(self, *, first: bool = False) -> None:
         """Wait for a place. Raises :class:`Unavailable` when it is sent away meanwhile."""
         self.parked = False
+        self.gate.parked.discard(self)
         self.called.clear()
         self.gate.line.add(self.sender, self, first=first)
         self.gate.let_in()
@@ -200,8 +203,9 @@ class AdmissionGate:
         )
         self.line_is_long = line_is_long
         self.line: FairLine[Turn] = FairLine()
-        self.turns: set[Turn] = set()
-        self.begun: set[Turn] = set()
+        self.turns: Crowd[Turn] = Crowd()
+        self.begun: Crowd[Turn] = Crowd()
+        self.parked: set[Turn] = set()
         self.looking = False
         # Of all places, and of the one there is while readers come first.
         self.throughput = Throughput(FIRST_S / max_active)
@@ -238,6 +242,7 @@ class AdmissionGate:
         finally:
             self.turns.discard(turn)
             self.begun.discard(turn)
+            self.parked.discard(turn)
             turn.leave_lane()
             self.left(turn)
 
@@ -295,20 +300,28 @@ class AdmissionGate:
         now = time.monotonic()
         return self.pressed_until + BREAK_S > now > self.pressed_since + PRESSED_S
 
-    def make_room(self, newcomer: Sender, crowd: set[Turn]) -> bool:
+    def make_room(self, newcomer: Sender, crowd: Crowd[Turn]) -> bool:
         """Send one of a crowd away; whether there was one to send.
 
         Who is silent goes first, whosoever it is; then the slowest and latest of the token that
         has most of them, if that has more than the newcomer's would have.
         """
         now = anyio.current_time()
-        going = [turn for turn in crowd if not turn.place and turn.sent_away is None]
-        victims = [turn for turn in going if turn.is_silent(now)]
+        victims = [
+            turn
+            for turn in self.parked
+            if turn in crowd and turn.sent_away is None and turn.is_silent(now)
+        ]
         if not victims:
-            numbers = Counter(turn.sender.token for turn in crowd)
-            most = max(numbers.values())
-            if numbers[newcomer.token] + 1 < most:
-                victims = [turn for turn in going if numbers[turn.sender.token] == most]
+            most = max(crowd.numbers.values())
+            if crowd.numbers[newcomer.token] + 1 < most:
+                victims = [
+                    turn
+                    for turn in crowd
+                    if crowd.numbers[turn.sender.token] == most
+                    and not turn.place
+                    and turn.sent_away is None
+                ]
         if not victims:
             return False
         last = min(victims, key=lambda one: (one.num_bytes / (now - one.came_at + 1), -one.came_at))
