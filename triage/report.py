@@ -236,9 +236,16 @@ def study_of(
     refused: Sequence[Refused] = (),
     notes: Sequence[str] = (),
     at: datetime | None = None,
+    *,
+    first: bool = False,
 ) -> Study:
-    """:func:`report_of` with the dated evidence beside it."""
+    """:func:`report_of` with the dated evidence beside it.
+
+    The ``first`` answer to a large job is made from a sample of its histories where that convicts
+    somebody of a hang; it says so.
+    """
     from triage.analysis.answer import answer_of, nothing_usable, weigh_incident
+    from triage.analysis.first_answer import weigh_sample
     from triage.analysis.nothing import answer_of_nothing
     from triage.parsers.extract.extract import join
     from triage.parsers.files.job_file import filled
@@ -247,7 +254,9 @@ def study_of(
     dumps, logs = join(extracts)
     facts, found = filled(facts, dumps.job_files)
     notes = [*notes, *found]
-    weighed = weigh_incident(dumps, logs, facts, at)
+    sample = weigh_sample(dumps, logs, facts, at) if first else None
+    weighed, noted = sample or (weigh_incident(dumps, logs, facts, at), ())
+    notes += noted
     answer = answer_of(weighed, dumps, logs, facts, refused, notes)
     if nothing_usable(weighed, logs):
         answer = answer_of_nothing(answer, len(extracts) + len(refused), answer.coverage.unreadable)

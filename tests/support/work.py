@@ -47,7 +47,12 @@ class ReadersHere:
         facts = job_from_dict(orjson.loads(known.facts_json))
         facts = replace(facts, standings=dict(known.standings))
         study = study_of(
-            map(unpack, packed), facts, list(known.refused), list(known.notes), known.at
+            map(unpack, packed),
+            facts,
+            list(known.refused),
+            list(known.notes),
+            known.at,
+            first=known.first,
         )
         return Analysis(
             answer=answer_to_bytes(study.report.answer),

@@ -211,6 +211,7 @@ class Server:
             [Refused(artifact, why) for artifact, why in asked["refused"]],
             notes,
             None if asked["at"] is None else datetime.fromisoformat(asked["at"]),
+            first=asked["first"],
         )
         dated = to_exact_json([DATED(row) for row in study.dated])
         return [answer_to_bytes(study.report.answer), dated]

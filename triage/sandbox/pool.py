@@ -91,7 +91,7 @@ class KnownOfJob:
 
     ``facts_json`` is as in ``job.json``; ``refused`` are files without an extract; ``at`` is when
     the job stopped; ``standings`` are what our own record knows of nodes, and stand in no
-    ``job.json``.
+    ``job.json``. ``first``: files still come, and an answer from a sample is enough.
     """
 
     facts_json: bytes = b"{}"
@@ -99,6 +99,7 @@ class KnownOfJob:
     notes: Sequence[str] = ()
     at: datetime | None = None
     standings: Mapping[str, Prior] = field(default_factory=lambda: NO_STANDINGS)
+    first: bool = False
 
 
 NOTHING_KNOWN: Final = KnownOfJob()
@@ -180,6 +181,7 @@ class Sandbox:
             "refused": [[file.artifact, file.why] for file in known.refused],
             "notes": list(known.notes),
             "at": None if known.at is None else known.at.isoformat(),
+            "first": known.first,
             "standings": {node: prior.to_dict() for node, prior in known.standings.items()},
         }
         told, parts = self.call(asked, frames_of(known.facts_json, packed), deadline_s)

@@ -165,6 +165,7 @@ def answer(
                 refused=refused,
                 notes=[*NOTHING[bool(st.num_artifacts) :], *ignored, *conflicts],
                 standings=standings,
+                first=not final,
             ),
             deadline_s=ctx.settings.analyse_deadline_s,
         )
