@@ -2,6 +2,7 @@
 
 import asyncio
 import random
+from collections import Counter
 from types import SimpleNamespace
 
 import pytest
@@ -10,7 +11,7 @@ from tests.support.virtual_time import VirtualTimeLoop
 from triage.api.limits import admission_gate
 from triage.api.limits.admission_gate import PRESSED_S, AdmissionGate, Turn
 from triage.api.limits.fair_line import Sender
-from triage.api.limits.throughput import MEASURED, REMEMBERED, Throughput
+from triage.api.limits.throughput import REMEMBERED, WINDOW_S, Throughput
 from triage.errors import Unavailable
 
 
@@ -95,10 +96,24 @@ def test_no_time_is_lost_on_who_was_sent_away(
     assert storm.requests < 6 * nodes
 
 
+def test_nobody_is_sent_away_for_longer_than_the_most() -> None:
+    async def story() -> list[int]:
+        gate = AdmissionGate(1, 0)
+        return [gate.busy().retry_after_s or 0 for _ in range(10_000)]
+
+    told = asyncio.run(story())
+    most_s = admission_gate.MAX_RETRY_AFTER_S
+    assert max(told) <= most_s
+    later = told[told.index(max(told)) + 1 :]
+    assert min(later) >= most_s / 2
+    # Not all at one time: each second as many as in any other.
+    assert max(Counter(later).values()) <= 1.2 * len(later) / (most_s / 2)
+
+
 def test_only_time_in_which_somebody_waits_counts() -> None:
     throughput = Throughput(0.5)
     now = 0.0
-    for _ in range(REMEMBERED * MEASURED):
+    for _ in range(REMEMBERED * 3):
         throughput.ended(now + 5000, others_wait=True)
         now += 5002
         throughput.ended(now, others_wait=False)
@@ -108,13 +123,21 @@ def test_only_time_in_which_somebody_waits_counts() -> None:
 def test_what_is_slow_for_a_moment_sends_nobody_away_for_long() -> None:
     throughput = Throughput(0.1)
     now, told = 0.0, []
-    for gap_s in (5.0, 0.2, 0.3, 0.3, 0.3, 0.3, 0.05):
-        for _ in range(MEASURED):
+    for gap_s in (5.0, 0.25, *[0.5] * (REMEMBERED - 1), 0.0625):
+        for _ in range(int(WINDOW_S / gap_s)):
             throughput.ended(now, others_wait=True)
             now += gap_s
         throughput.ended(now, others_wait=False)
-        told.append(round(throughput.each_s, 3))
-    assert told == [0.1, 0.1, 0.1, 0.2, 0.2, 0.3, 0.05]
+        told.append(round(throughput.each_s, 4))
+    # After as many slow times as are remembered, and at once where it is fast again.
+    assert told == [*[0.1] * (REMEMBERED - 1), 0.25, 0.25, 0.0625]
+
+
+def test_slow_for_long_is_slow_however_few_get_through() -> None:
+    throughput = Throughput(0.1)
+    for number in range(int(REMEMBERED * WINDOW_S / 2) + REMEMBERED):
+        throughput.ended(2.0 * number, others_wait=True)
+    assert throughput.each_s == pytest.approx(2.0)
 
 
 def test_what_is_slow_beside_readers_says_nothing_of_when_uploads_come_first() -> None:
@@ -125,7 +148,7 @@ def test_what_is_slow_beside_readers_says_nothing_of_when_uploads_come_first() -
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(admission_gate, "time", clock)
             gate.line.add(Sender("t"), Turn(gate, Sender("t")))
-            for _ in range(REMEMBERED * MEASURED + 1):
+            for _ in range(REMEMBERED * 3 + 1):
                 now += 2.0
                 gate.through()
             told = [gate.each_s(now)]

@@ -37,8 +37,9 @@ __all__ = ["AdmissionGate", "Turn"]
 
 # A client that waits at home costs nothing, and its proxies and its people give up later.
 MAX_WAIT_S: Final = 8.0
-# The latest time that somebody is told to come back at: much may have changed until then.
-MAX_RETRY_AFTER_S: Final = 300
+# The latest time that somebody is told to come back at: much may have changed until then. Those
+# for whom there is no room until then come in the second half of it, one behind the other.
+MAX_RETRY_AFTER_S: Final = 120
 # What an upload is taken to need of a place until some have ended. Who is told to come back comes
 # a little early: a line that runs dry serves nobody.
 FIRST_S: Final = 0.1
@@ -352,7 +353,9 @@ class AdmissionGate:
         line_s = min(MAX_WAIT_S, ahead * self.each_s(now))
         self.booked_until = max(self.booked_until, now + line_s)
         self.booked_until += self.each_s(self.booked_until)
-        self.booked_until = self.pressed_until = min(self.booked_until, now + MAX_RETRY_AFTER_S)
+        if self.booked_until > now + MAX_RETRY_AFTER_S:
+            self.booked_until = now + MAX_RETRY_AFTER_S / 2
+        self.pressed_until = max(self.pressed_until, self.booked_until)
         return ceil(self.booked_until - now)
 
     def each_s(self, at: float) -> float:
