@@ -32,6 +32,7 @@ from models.telemetry_pack import TelemetryPack
 from models.unreferenced_blob import UnreferencedBlob
 from models.upload import Upload
 from models.work import Work
+from models.worker_beat import WorkerBeat
 
 __all__ = [
     "ApiKey",
@@ -66,4 +67,5 @@ __all__ = [
     "UnreferencedBlob",
     "Upload",
     "Work",
+    "WorkerBeat",
 ]

@@ -1,9 +1,12 @@
-"""Restarts a Celery worker that receives no messages although work is due.
+"""Restarts a Celery worker that receives no messages although work is due, or stands still.
 
 After a broker was away, a Celery consumer may come back connected and yet take nothing
 any more, without an error (celery/celery#8030, #8091, #8990; seen here with Redis killed
 in a burst). The database knows better: rows are due, the broker answers, this worker is
 idle, and no message has come for a while.
+
+A loop that does not go round any more shows nothing of that. So the loop ticks; while it does,
+or waits for a broker that is away, the watchdog beats for the process (:mod:`workers.liveness`).
 """
 
 import os
@@ -11,12 +14,12 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import timedelta
 from typing import Any, Final
 
 import structlog
-from celery import signals  # type: ignore[import-untyped]
+from celery import bootsteps, signals  # type: ignore[import-untyped]
 from celery.worker import state  # type: ignore[import-untyped]
 
 from triage.clock import utc_now
@@ -25,6 +28,7 @@ from triage.errors import Refusal
 from triage.services.context import Context
 from triage.store.work.overdue import any_due
 from workers.app import app
+from workers.liveness import Liveness
 
 __all__ = ["ConsumerWatchdog"]
 
@@ -34,21 +38,28 @@ log = structlog.get_logger(__name__)
 STALLED_AFTER_S: Final = 10.0
 LOOK_EVERY_S: Final = 2.0
 CONNECT_S: Final = 2.0
+TICK_S: Final = 1.0
+# The loop forks, connects and declares queues between two ticks.
+STANDS_AFTER_S: Final = 30.0
 
 
 class ConsumerWatchdog:
     """Watches one worker from a thread of its master process."""
 
-    def __init__(self, ctx: Context, kinds: Iterable[WorkKind]) -> None:
+    def __init__(self, ctx: Context, kinds: Iterable[WorkKind], liveness: Liveness) -> None:
         self.ctx = ctx
+        self.liveness = liveness
+        self.ticked_at = time.monotonic()
+        app.steps["consumer"].add(ticking(self.ticked))
         self.kinds = list(kinds)
         self.received_at = time.monotonic()
         self.celery: Any = None
         signals.task_received.connect(self.received, weak=False)
 
     def start(self, celery: Any, stopping: threading.Event) -> None:  # noqa: ANN401 - untyped
-        """Watch until the worker stops."""
+        """Watch until the worker stops, which was made after this watchdog."""
         self.celery = celery
+        self.liveness.start()
         watch = threading.Thread(
             target=self.run, args=[stopping], name="consumer-watchdog", daemon=True
         )
@@ -58,9 +69,16 @@ class ConsumerWatchdog:
         """A message came."""
         self.received_at = time.monotonic()
 
+    def ticked(self) -> None:
+        """The loop went round."""
+        self.ticked_at = time.monotonic()
+
     def run(self, stopping: threading.Event) -> None:
         """Look every two seconds."""
         while not stopping.wait(LOOK_EVERY_S):
+            # Without a broker the loop waits for one, for as long as it takes.
+            if time.monotonic() - self.ticked_at < STANDS_AFTER_S or not broker_answers():
+                self.liveness.beat()
             if self.stalled() and not stopping.is_set():
                 log.warning("no message from the broker though work is due: restarting")
                 self.restart()
@@ -85,6 +103,23 @@ class ConsumerWatchdog:
             if pid is not None:
                 os.kill(pid, signal.SIGTERM)
         os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def ticking(ticked: Callable[[], None]) -> type[bootsteps.StartStopStep]:
+    """A step of Celery's consumer that has its loop call ``ticked`` every second."""
+
+    class Tick(bootsteps.StartStopStep):  # type: ignore[misc]
+        requires = ("celery.worker.consumer.connection:Connection",)
+        timer: Any = None
+
+        def start(self, consumer: Any) -> None:  # noqa: ANN401 - untyped
+            self.timer = consumer.timer.call_repeatedly(TICK_S, ticked)
+
+        def stop(self, consumer: Any) -> None:  # noqa: ANN401, ARG002 - untyped
+            if self.timer is not None:
+                self.timer.cancel()
+
+    return Tick
 
 
 def broker_answers() -> bool:

@@ -20,6 +20,7 @@ from triage.server.work import sweeper_of
 from triage.services.context import Context
 from triage.services.schema import check_schema
 from triage.settings import load_settings
+from workers.liveness import Liveness
 
 __all__ = ["main", "run"]
 
@@ -76,7 +77,10 @@ def main() -> int:
         sys.stderr.write(f"triage: {error}\n")
         return 2
     log.info("scheduler started")
-    run(ctx, stopping)
+    liveness = Liveness(ctx, "scheduler")
+    liveness.start()
+    run(ctx, stopping, beat=liveness.beat)
+    liveness.end()
     ctx.close()
     log.info("scheduler ended")
     return 0

@@ -31,6 +31,7 @@ from triage.settings import Settings, load_settings
 from workers.app import app
 from workers.beat import beat
 from workers.consumer_watchdog import ConsumerWatchdog
+from workers.liveness import Liveness
 from workers.parent_death import end_with_parent
 from workers.process import set_runner, shut_down_on
 from workers.scheduler import run as sweep_until
@@ -62,6 +63,7 @@ class Worker:
         self.parent = os.getppid()
         self.stopping = threading.Event()
         self.celery: Any = None
+        self.liveness = Liveness(self.ctx, "worker")
 
     def run(self) -> int:
         """Work until told to stop; the exit status."""
@@ -71,6 +73,7 @@ class Worker:
             set_runner(self.runner)
         else:
             signals.worker_process_init.connect(self.begin_child, weak=False)
+        watchdog = ConsumerWatchdog(self.ctx, self.kinds, self.liveness)
         self.celery = app.Worker(
             hostname=f"triage-{os.getpid()}@{socket.gethostname()}",
             pool_cls="prefork" if self.runner is None else "threads",
@@ -83,11 +86,12 @@ class Worker:
         )
         if self.is_child:
             self.begin_as_child()
-        ConsumerWatchdog(self.ctx, self.kinds).start(self.celery, self.stopping)
+        watchdog.start(self.celery, self.stopping)
         log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
         self.celery.start()
         if self.runner is not None:
             self.runner.release_all()
+        self.liveness.end()
         self.readers.close()
         self.ctx.close()
         log.info("worker ended")
@@ -129,6 +133,7 @@ class Worker:
         """Time is up: what is held goes back."""
         if self.runner is not None:
             self.runner.release_all()
+            self.liveness.end()
             os._exit(0)
         for process in self.celery.pool._pool._pool:
             os.kill(process.pid, signal.SIGTERM)

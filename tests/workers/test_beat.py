@@ -1,13 +1,28 @@
-"""A child that hangs is killed and replaced, and a process that is told to end ends."""
+"""A child that hangs is killed and replaced, and a process that is told to end ends.
+
+One that runs by itself tells the database that it goes round, and ends when it stands still.
+"""
 
 import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
+import pytest
+
+from tests.support.servers import postgres_database, redis_prefix
+from tests.support.waiting import eventually
+from tests.workers.running import environment
+from triage.clock import utc_now
 from triage.server.supervisor import Supervisor
+from triage.settings import Settings
+from triage.store.database.engine import Database, open_database
+from triage.store.database.migrate import migrate
+from triage.store.work import beats
 
 HANGS = "import sys, time, os; open(sys.argv[1], 'a').write('x'); time.sleep(1000)"
 BEATS = """
@@ -73,3 +88,96 @@ def test_a_service_with_a_thread_that_never_ends_ends_on_sigterm() -> None:
     process.send_signal(signal.SIGTERM)
     assert process.wait(60) == 1
     process.stdout.close()
+
+
+# On SIGUSR2, which Celery leaves alone, the loop stands still; it runs in the main thread. With
+# the interpreter's lock, as native code that hangs does, or without.
+STANDS_STILL = """
+import ctypes, importlib, signal, sys, time
+import workers.consumer_watchdog as watchdog, workers.liveness as liveness
+from triage.store.work import beats
+liveness.SILENT_S, watchdog.STANDS_AFTER_S, beats.BEAT_EVERY_S = 10.0, 3.0, 0.5
+module, how, *options = sys.argv[1:]
+held = ctypes.PyDLL(None).sleep
+signal.signal(signal.SIGUSR2, lambda *_: held(600) if how == "held" else time.sleep(600))
+module = importlib.import_module(module)
+sys.exit(module.main(options) if options else module.main())
+"""
+CASES = {
+    "worker": ("workers.worker", "free", "--concurrency", "1"),
+    "native code": ("workers.worker", "held", "--concurrency", "1"),
+    "threads": ("workers.worker", "free", "--concurrency", "1", "--pool", "threads"),
+    "scheduler": ("workers.scheduler", "free"),
+}
+
+
+@pytest.fixture
+def database(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Database]:
+    with ExitStack() as stack:
+        address = stack.enter_context(postgres_database())
+        url, prefix = stack.enter_context(redis_prefix())
+        monkeypatch.setenv("TRIAGE_DATABASE_URL", address)
+        monkeypatch.setenv("TRIAGE_BROKER_URL", url)
+        monkeypatch.setenv("TRIAGE_QUEUE_PREFIX", prefix)
+        monkeypatch.setenv("TRIAGE_DATA_DIR", str(tmp_path / "data"))
+        opened = open_database(Settings(database_url=address))
+        stack.callback(opened.close)
+        migrate(opened)
+        yield opened
+
+
+def beating(database: Database) -> int:
+    with database.reading() as session:
+        return beats.num_beating(session, utc_now())
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_process_of_its_own_that_stands_still_ends(
+    database: Database, tmp_path: Path, case: str
+) -> None:
+    settings = {k: v for k, v in os.environ.items() if k.startswith("TRIAGE_")}
+    log = (tmp_path / "log").open("w+")
+    process = subprocess.Popen(
+        [sys.executable, "-c", STANDS_STILL, *CASES[case]],
+        env=environment(**settings), stderr=log, start_new_session=True,
+    )  # fmt: skip
+    try:
+        eventually(lambda: beating(database) == 1)
+        time.sleep(12)  # for longer than it may stand still
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        process.send_signal(signal.SIGUSR2)
+        assert process.wait(60) == 1
+        with database.reading() as session:
+            assert len(beats.names_at(session, os.uname().nodename)) == 1, "nobody said goodbye"
+    finally:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        log.close()
+    assert "most recent call first" in (tmp_path / "log").read_text(), "it says where it stood"
+
+
+def test_a_process_that_ends_well_and_one_that_was_killed_are_forgotten(
+    database: Database,
+) -> None:
+    settings = {k: v for k, v in os.environ.items() if k.startswith("TRIAGE_")}
+
+    def started() -> "subprocess.Popen[bytes]":
+        command = [sys.executable, "-c", STANDS_STILL, *CASES["scheduler"]]
+        return subprocess.Popen(command, env=environment(**settings), stderr=subprocess.DEVNULL)
+
+    killed = started()
+    eventually(lambda: beating(database) == 1)
+    killed.kill()
+    killed.wait()
+    assert beating(database) == 1
+    second = started()
+    eventually(lambda: names(database) == [f"scheduler {second.pid}@{os.uname().nodename}"])
+    second.terminate()
+    assert second.wait(60) == 0
+    assert names(database) == []
+
+
+def names(database: Database) -> list[str]:
+    with database.reading() as session:
+        return beats.names_at(session, os.uname().nodename)

@@ -20,6 +20,7 @@ from triage.services.context import Context
 from triage.services.retention.ownership import ADOPT, owner_of
 from triage.services.tokens import ending_tokens
 from triage.store.database.migrate import current_revision, head_revision
+from triage.store.work.beats import silent
 from triage.store.work.counts import counts
 from triage.store.work.waiting import num_waiting
 from triage.store.work.worker_activity import heard
@@ -130,7 +131,7 @@ class Readiness:
         try:
             with self.ctx.database.reading() as session:
                 oldest_s = float(counts(session, now)["oldest_due_s"])
-                acts = heard(session, now)
+                acts, standing = heard(session, now), silent(session, now)
         except TriageError as error:
             return "warn", str(error)
         silent_s = oldest_s if acts.last_at is None else (now - acts.last_at).total_seconds()
@@ -138,6 +139,8 @@ class Readiness:
             return "fail", f"the worker has done nothing for {silent_s:.0f} s: see its log"
         if oldest_s > NOBODY_WORKS_S:
             return "warn", f"work has been waiting for {oldest_s:.0f} s: is a worker running?"
+        if standing:
+            return "warn", "; ".join(one.words for one in standing)
         return "ok", ""
 
     def tokens(self) -> tuple[str, str]:

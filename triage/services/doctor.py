@@ -27,6 +27,7 @@ from triage.store.database.clock import clock_doubt, database_time
 from triage.store.database.migrate import current_revision, head_revision, known_revisions
 from triage.store.messages import subscriptions
 from triage.store.retention import unreferenced
+from triage.store.work.beats import silent
 from triage.store.work.counts import counts
 from triage.store.work.waiting import num_waiting
 from triage.store.work.worker_activity import heard
@@ -39,6 +40,9 @@ SKEW_WARN_S: Final = 2.0
 CLOCK_STEP: Final = "see that the database's machine has the right time; if it has, wait"
 WAITING_STEP: Final = (
     "see that it is there, has room and lets the service in; what waits is then done by itself"
+)
+SILENT_STEP: Final = (
+    "see its log and restart it, unless it was killed for good: that is forgotten after an hour"
 )
 LITTLE_ROOM: Final = 1 << 30
 
@@ -196,7 +200,7 @@ def work(ctx: Context) -> Iterator[Finding]:
     """Who works, what waits, what was given up."""
     now = utc_now()
     with ctx.database.reading() as session:
-        seen, rows = heard(session, now), counts(session, now)
+        seen, rows, standing = heard(session, now), counts(session, now), silent(session, now)
     late_s = float(rows["oldest_due_s"])
     last = "never" if seen.last_at is None else f"{(now - seen.last_at).total_seconds():.0f} s ago"
     if late_s > LATE_S and not seen.running:
@@ -207,6 +211,9 @@ def work(ctx: Context) -> Iterator[Finding]:
     else:
         words = f"{seen.running} things being done by {len(seen.owners)} workers; last act {last}"
         yield Finding("workers", Health.OK, words)
+    for process in standing:
+        health = Health.WARN if rows["workers"]["beating"] else Health.FAIL
+        yield Finding("workers", health, process.words, SILENT_STEP)
     if late_s > LATE_S:
         yield Finding(
             "waiting",

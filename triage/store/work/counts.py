@@ -8,6 +8,7 @@ from sqlalchemy.orm import Session
 
 from models import Artifact, Delivery, Incident, Subscription, Work
 from triage.domain.states import WorkState
+from triage.store.work.beats import num_beating, silent
 from triage.store.work.waiting import num_waiting
 
 __all__ = ["counts"]
@@ -34,6 +35,7 @@ def counts(session: Session, now: datetime) -> dict[str, Any]:
             .where(Subscription.failing_since.is_not(None), Subscription.disabled_at.is_(None))
         )
         or 0,
+        "workers": {"beating": num_beating(session, now), "silent": len(silent(session, now))},
         "work_waiting": {one.part: one.number for one in num_waiting(session)},
         "oldest_due_s": 0.0 if oldest is None else max(0.0, (now - oldest).total_seconds()),
     }

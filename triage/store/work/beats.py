@@ -1,0 +1,74 @@
+"""Workers and schedulers that run by themselves: which of them go round, and which stand still."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Final
+
+from sqlalchemy import delete, select
+from sqlalchemy.orm import Session
+
+from models import WorkerBeat
+from triage.store.database.upsert import insert_missing
+
+__all__ = ["BEAT_EVERY_S", "Silent", "beat", "forget", "names_at", "num_beating", "silent"]
+
+BEAT_EVERY_S: Final = 10.0
+# Several beats: a question to the database may take a while.
+SILENT_AFTER: Final = timedelta(seconds=60)
+# A killed process says no more that it ended; for so long a person is to hear of it.
+FORGOTTEN_AFTER: Final = timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Silent:
+    """A process that has not beaten for ``seconds``: it stands still, or was killed."""
+
+    name: str
+    seconds: float
+
+    @property
+    def words(self) -> str:
+        """For people."""
+        return f"{self.name} has not been heard for {self.seconds:.0f} s"
+
+
+def beat(session: Session, name: str, now: datetime) -> None:
+    """The process ``name`` goes round; who was silent for an hour is forgotten."""
+    session.execute(delete(WorkerBeat).where(WorkerBeat.seen_at < now - FORGOTTEN_AFTER))
+    insert_missing(session, WorkerBeat, [{"name": name, "seen_at": now}])
+    row = session.get_one(WorkerBeat, name)
+    row.seen_at = now
+
+
+def forget(session: Session, names: Sequence[str]) -> None:
+    """They ended."""
+    session.execute(delete(WorkerBeat).where(WorkerBeat.name.in_(names)))
+
+
+def names_at(session: Session, host: str) -> list[str]:
+    """The processes of this machine."""
+    return list(
+        session.scalars(
+            select(WorkerBeat.name).where(WorkerBeat.name.endswith(f"@{host}", autoescape=True))
+        )
+    )
+
+
+def silent(session: Session, now: datetime) -> list[Silent]:
+    """Those that have been silent for longer than a minute, and for less than an hour."""
+    rows = session.scalars(
+        select(WorkerBeat)
+        .where(WorkerBeat.seen_at < now - SILENT_AFTER, WorkerBeat.seen_at >= now - FORGOTTEN_AFTER)
+        .order_by(WorkerBeat.name)
+    )
+    return [Silent(row.name, (now - row.seen_at).total_seconds()) for row in rows]
+
+
+def num_beating(session: Session, now: datetime) -> int:
+    """How many go round."""
+    return len(
+        session.scalars(
+            select(WorkerBeat.name).where(WorkerBeat.seen_at >= now - SILENT_AFTER)
+        ).all()
+    )
