@@ -151,12 +151,7 @@ def taint_statements(
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
     if found is None:
         return False
-    facts = without_standings(found.facts)
-    rows = session.scalars(
-        select(IncidentFacts)
-        .where(IncidentFacts.incident_id == incident_id)
-        .order_by(IncidentFacts.id)
-    ).all()
+    facts, rows, unexplained = said_of(session, found)
     withdrawn = [
         row
         for row in rows
@@ -164,7 +159,6 @@ def taint_statements(
         and row.state != FactsState.TAINTED
         and (since is None or row.at >= since)
     ]
-    unexplained = not_said_by(rows, facts)
     for row in withdrawn:
         row.state = FactsState.TAINTED
     kept = [*map(statement_of, rows), *unexplained]
@@ -184,12 +178,7 @@ def taint_statements(
 def withdraw_job_json(session: Session, incident_id: str) -> None:
     """Take back what job.json files of bundles said of an incident's job; it is locked already."""
     found = session.get_one(Incident, incident_id, options=[undefer(Incident.facts)])
-    rows = session.scalars(
-        select(IncidentFacts)
-        .where(IncidentFacts.incident_id == incident_id)
-        .order_by(IncidentFacts.id)
-    ).all()
-    unexplained = not_said_by(rows, without_standings(found.facts))
+    _, rows, unexplained = said_of(session, found)
     kept = [row for row in rows if row.source != FactsSource.JOB_JSON]
     for row in rows:
         if row not in kept:
@@ -207,13 +196,7 @@ def restore_statements(
     found = lock_rows(session, select(Incident).where(Incident.id == incident_id)).one_or_none()
     if found is None:
         return False
-    facts = without_standings(found.facts)
-    rows = session.scalars(
-        select(IncidentFacts)
-        .where(IncidentFacts.incident_id == incident_id)
-        .order_by(IncidentFacts.id)
-    ).all()
-    unexplained = not_said_by(rows, facts)
+    facts, rows, unexplained = said_of(session, found)
     restored = [row for row in rows if row.key_id == key_id and row.state == FactsState.TAINTED]
     for row in restored:
         in_time = found.settled_at is None or row.at <= found.settled_at
@@ -222,6 +205,19 @@ def restore_statements(
     put(found, after, changed=bool(restored))
     rouse(session, found, quiet_s, now)
     return after != facts
+
+
+def said_of(
+    session: Session, found: Incident
+) -> tuple[dict[str, Any], Sequence[IncidentFacts], list[Statement]]:
+    """The facts of an incident, every statement of them as it came, and what none explains."""
+    facts = without_standings(found.facts)
+    rows = session.scalars(
+        select(IncidentFacts)
+        .where(IncidentFacts.incident_id == found.id)
+        .order_by(IncidentFacts.id)
+    ).all()
+    return facts, rows, not_said_by(rows, facts)
 
 
 def not_said_by(rows: Sequence[IncidentFacts], facts: Mapping[str, Any]) -> list[Statement]:
