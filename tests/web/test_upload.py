@@ -8,6 +8,7 @@ import pytest
 from tests.api.service import Answer, Service
 from tests.services.whole_jobs import tar_of
 from tests.web.site import GOOD, Reading, Visit, analyse
+from triage.services.tokens import create_token
 
 BOUNDARY = "x7"
 
@@ -81,6 +82,35 @@ def test_the_script_sends_one_tar_and_is_told_where_to_go(visit: Visit) -> None:
     assert told["num_files"] == len(GOOD)
     assert told["refused"] == []
     assert "GPU has fallen off the bus" in answered(visit, told["incident"])
+
+
+def test_the_cluster_is_taken_from_the_form_and_from_the_script(visit: Visit) -> None:
+    by_form = upload(visit, {"a.log": b"[1.0] x\n"}, job_id="two", cluster=" east ")
+    by_script = visit.service.call(
+        "POST", "/upload/bundle?job_id=two&cluster=west", tar_of(GOOD), token=None,
+        headers={"X-Triage-Word": visit.word()},
+    )  # fmt: skip
+    assert (by_form.status, by_script.status) == (303, 200)
+    found = visit.service.get("/v1/incidents?job_id=two", token=None).json()["items"]
+    assert sorted(one["cluster"] for one in found) == ["east", "west"]
+    refused = upload(visit, {"a.log": b"[1.0] x\n"}, cluster="e" * 300)
+    assert refused.status == 422
+    assert "the cluster: " in Reading(refused.body.decode()).words
+    assert visit.read("/upload?cluster=east").all("input", name="cluster")[0]["value"] == "east"
+
+
+def test_a_visitor_of_one_cluster_uploads_to_it_alone(service: Service) -> None:
+    visit = Visit(service)
+    token = create_token(service.ctx, "east", ["ingest"], "test", cluster="east")[1]
+    visit.submit("/login", {"token": token})
+    (field,) = visit.read("/upload?cluster=west").all("input", name="cluster")
+    assert (field["value"], "readonly" in field) == ("east", True)
+    there = upload(visit, {"a.log": b"[1.0] x\n"}, job_id="bound")
+    other = upload(visit, {"a.log": b"[1.0] x\n"}, job_id="bound", cluster="west")
+    assert (there.status, other.status) == (303, 422)
+    assert "bound to the cluster" in Reading(other.body.decode()).words
+    found = service.get("/v1/incidents?job_id=bound").json()["items"]
+    assert [one["cluster"] for one in found] == ["east"]
 
 
 def test_a_job_without_a_name_gets_one(visit: Visit) -> None:

@@ -45,6 +45,7 @@ class Chosen:
     """Files that one person sends in one form. ``incident_id`` is None before the first."""
 
     job_id: str
+    cluster: str | None = None
     incident_id: str | None = None
     caller: Caller = field(default_factory=Caller)
     outcomes: list[Outcome] = field(default_factory=list)
@@ -89,7 +90,13 @@ def take_in(chosen: Chosen, bundle: IngestedBundle) -> None:
 
 
 def target_of(chosen: Chosen, name: str | None = None) -> Target:
-    return Target(chosen.job_id, filename=name, incident=chosen.incident_id, caller=chosen.caller)
+    return Target(
+        chosen.job_id,
+        filename=name,
+        incident=chosen.incident_id,
+        cluster=chosen.cluster,
+        caller=chosen.caller,
+    )
 
 
 def tar_of_one(body: Body) -> Callable[[int], bytes]:

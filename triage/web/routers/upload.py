@@ -32,7 +32,7 @@ from triage.web.route import page_router
 
 __all__ = ["router"]
 
-router = page_router("/upload", admit(Scope.INGEST), known_query("job_id"))
+router = page_router("/upload", admit(Scope.INGEST), known_query("job_id", "cluster"))
 MAX_FIELD_BYTES = 4096
 CSRF_HEADER = "x-triage-word"
 # Bytes of the form itself, beside those of its files.
@@ -40,10 +40,21 @@ FORM_BYTES = 64 << 20
 
 
 @router.get("", name="page_upload")
-def upload_form(request: Request, job_id: Annotated[Name | None, Query()] = None) -> Response:
-    """The form; ``job_id`` is filled in."""
-    limits = state_of(request).context.settings
-    return page(request, "upload.html", job_id=job_id or "", limit=limits.max_bundle_bytes)
+def upload_form(
+    request: Request,
+    job_id: Annotated[Name | None, Query()] = None,
+    cluster: Annotated[Name | None, Query()] = None,
+) -> Response:
+    """The form; ``job_id`` and ``cluster`` are filled in, and a bound token's cluster is fixed."""
+    bound = caller_of(request).cluster
+    return page(
+        request,
+        "upload.html",
+        job_id=job_id or "",
+        cluster=bound or cluster or "",
+        is_bound=bound is not None,
+        limit=state_of(request).context.settings.max_bundle_bytes,
+    )
 
 
 @router.post("", name="page_uploaded")
@@ -64,14 +75,16 @@ async def uploaded(request: Request) -> Response:
 
 @router.post("/bundle", name="page_bundle")
 async def uploaded_bundle(
-    request: Request, job_id: Annotated[Name | None, Query()] = None
+    request: Request,
+    job_id: Annotated[Name | None, Query()] = None,
+    cluster: Annotated[Name | None, Query()] = None,
 ) -> Response:
     """The tar that the script sends; where the incident is, and what was refused, as JSON."""
     try:
         check_csrf(request, request.headers.get(CSRF_HEADER))
         ctx = state_of(request).context
         body = UploadBody(request, ctx.settings.max_bundle_bytes)
-        target = Target(job_id or new_job_id(), caller=caller_of(request))
+        target = Target(job_id or new_job_id(), cluster=cluster, caller=caller_of(request))
         taken = await within(
             state_of(request), body, partial(take_bundle, ctx, target, body.read, None)
         )
@@ -115,11 +128,12 @@ def field_of(request: Request, part: Part, chosen: Chosen) -> bool:
     if part.name == CSRF_FIELD:
         check_csrf(request, text)
         return True
-    if part.name == "job_id" and text:
+    if part.name in {"job_id", "cluster"} and text:
         try:
-            chosen.job_id = checked_name(text)
+            setattr(chosen, part.name, checked_name(text))
         except ValueError as error:
-            raise Unprocessable(f"the job: {error}", hint="give it another name") from error
+            what = "job" if part.name == "job_id" else "cluster"
+            raise Unprocessable(f"the {what}: {error}", hint="give it another name") from error
     return False
 
 

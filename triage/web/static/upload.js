@@ -78,13 +78,16 @@
     await nameJob();
   }
 
-  // The job's name, where a job.json among the files says one and nobody typed another.
+  // The names of job and cluster, where a job.json among the files says them and nobody typed others.
   async function nameJob() {
     const found = chosen.find(({ path, file }) => path.split("/").pop() === "job.json" && file.size < 1 << 20);
-    if (!found || form.job_id.value) return;
+    if (!found) return;
     try {
-      const { job_id: name } = JSON.parse(await found.file.text());
-      if (name) form.job_id.value = String(name).slice(0, 256);
+      const facts = JSON.parse(await found.file.text());
+      for (const field of [form.job_id, form.cluster]) {
+        const name = facts[field.name];
+        if (name && !field.value) field.value = String(name).slice(0, 256);
+      }
     } catch { /* the service says what is wrong with it */ }
   }
 
@@ -96,9 +99,12 @@
   }
 
   function send(body) {
-    const job = form.job_id.value.trim();
+    const names = new URLSearchParams();
+    for (const field of [form.job_id, form.cluster]) {
+      if (field.value.trim()) names.set(field.name, field.value.trim());
+    }
     const request = new XMLHttpRequest();
-    request.open("POST", `/upload/bundle${job ? `?job_id=${encodeURIComponent(job)}` : ""}`);
+    request.open("POST", names.size ? `/upload/bundle?${names}` : "/upload/bundle");
     request.setRequestHeader("X-Triage-Word", form.dataset.word);
     request.setRequestHeader("Content-Type", "application/x-tar");
     request.upload.onprogress = (event) => { if (event.lengthComputable) progress.value = event.loaded / event.total; };
