@@ -15,6 +15,7 @@ from tests.support.waiting import eventually
 from tests.support.work import ReadersHere, do_all
 from triage.domain.answer_wire import MEDIA_TYPE, answer_from_bytes
 from triage.domain.states import WorkKind
+from triage.services.tokens import create_token
 
 JOB = files_of(GPU_LOST)
 
@@ -127,6 +128,33 @@ def test_the_list_is_filtered(service: Service, ready: str, query: str, there: b
     answer = service.get(f"/v1/incidents?{query}&limit=500")
     assert answer.status == 200
     assert (ready in {one["id"] for one in answer.json()["items"]}) is there
+
+
+def test_the_list_is_filtered_by_cluster_and_a_bound_token_stays_in_its_own(
+    service: Service,
+) -> None:
+    hook = "/v1/hooks/job-failed"
+    made = {
+        cluster: service.post(hook, {"job_id": "both", **named}, token="ingest").json()["id"]
+        for cluster, named in (("a", {"cluster": "a"}), ("b", {"cluster": "b"}), ("", {}))
+    }
+    bound = create_token(service.ctx, "bound", ["read"], "test", cluster="a")[1]
+
+    def listed(query: str, token: str) -> list[str]:
+        answer = service.get(f"/v1/incidents?job_id=both{query}", token=token)
+        assert answer.status == 200
+        return [one["id"] for one in answer.json()["items"]]
+
+    assert listed("&cluster=a", "read") == [made["a"]]
+    assert listed("&cluster=b", "admin") == [made["b"]]
+    assert listed("&cluster=nowhere", "read") == []
+    assert set(listed("", "read")) == set(made.values())
+    assert listed("", bound) == listed("&cluster=a", bound) == [made["a"]]
+    for other in ("b", "nowhere"):
+        refused = service.get(f"/v1/incidents?cluster={other}", token=bound)
+        assert refused.status == 404
+        assert "leave cluster out" in refused.problem()["hint"]
+    assert service.get("/v1/incidents?cluster=%00", token="read").status == 422
 
 
 @pytest.mark.parametrize("part", ["", "/report", "/suspects"])

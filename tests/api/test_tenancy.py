@@ -312,6 +312,30 @@ def test_finding_3_a_token_of_another_cluster_moves_no_answer(
     assert run["ending"] == "unexpected"
 
 
+def test_a_token_without_a_cluster_ends_no_run_of_a_cluster_that_it_does_not_name(
+    service: Service,
+) -> None:
+    """Whoever names none means a job of none, as 0.1 does; the job of the same id goes on."""
+    sacct = "JobID|Start|End|State|NodeList|NNodes\nends|2026-11-01T00:00:00|Unknown|RUNNING|n1|1\n"
+    for query in ("?cluster=a", "?cluster=b", ""):
+        assert (
+            service.post(f"/v1/fleet/import{query}", sacct.encode(), token="ingest").status == 200
+        )
+    end = {"job_id": "ends", "ended_at": "2026-11-01T02:00:00Z", "state": "COMPLETED"}
+
+    def endings() -> dict[str, str]:
+        rows = service.get("/v1/fleet/runs?job_id=ends").json()["items"]
+        return {row["cluster"]: row["ending"] for row in rows}
+
+    assert endings() == {"a": "running", "b": "running", "": "running"}
+    answer = service.post("/v1/hooks/job-ended", end, token="ingest").json()
+    assert (answer["run"], answer["cluster"]) == ("changed", None)
+    assert endings() == {"a": "running", "b": "running", "": "completed"}
+    assert service.post("/v1/hooks/job-ended", end, token="ingest").json()["run"] == "unknown"
+    service.post("/v1/hooks/job-ended", {**end, "cluster": "b"}, token="ingest")
+    assert endings() == {"a": "running", "b": "completed", "": "completed"}
+
+
 def test_finding_3_a_file_that_names_no_incident_stays_in_its_cluster(
     service: Service, tenants: Mapping[str, Tenant]
 ) -> None:

@@ -104,6 +104,7 @@ def test_incidents_are_listed_and_filtered(client, lost):
     assert list(client.incidents(job_id=JOB["job_id"])["id"]) == [lost.id]
     assert list(client.incidents(node=lost.suspects["node"][0], category="gpu")["id"]) == [lost.id]
     assert len(client.incidents(category="nic")) == 0
+    assert len(client.incidents(cluster="elsewhere")) == 0
     assert len(client.incidents(since=datetime.now(UTC) + timedelta(hours=1))) == 0
     assert len(client.incidents(since=datetime.now(UTC) - timedelta(hours=1))) >= 1
 

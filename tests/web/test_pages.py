@@ -124,6 +124,7 @@ def test_the_list_is_filtered_by_its_address(visit: Visit, ready: str) -> None:
         ("job_id=4711", True), ("job_id=4712", False), ("node=gpu-0102", True), ("node=x", False),
         ("category=gpu", True), ("category=nic", False), ("state=ready", True),
         ("state=failed", False), ("job_id=4711&category=gpu&state=ready", True),
+        ("cluster=elsewhere", False),
     ):  # fmt: skip
         page = visit.read(f"/incidents?{query}")
         assert (f"/incidents/{ready}" in page.links()) is there, query

@@ -27,6 +27,10 @@ def incidents(
     job_id: Annotated[
         str | None, typer.Option("--job-id", metavar="ID", help="Only incidents of this job.")
     ] = None,
+    cluster: Annotated[
+        str | None,
+        typer.Option("--cluster", metavar="NAME", help="Only incidents of this cluster."),
+    ] = None,
     node: Annotated[
         str | None,
         typer.Option("--node", metavar="NAME", help="Only incidents that suspect this node."),
@@ -58,6 +62,7 @@ def incidents(
     with asking(url, token_file, ca_file) as client:
         filters = {
             "job_id": job_id,
+            "cluster": cluster,
             "node": node,
             "category": category,
             "state": state,

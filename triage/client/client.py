@@ -80,6 +80,7 @@ class Client:
         self,
         *,
         job_id: str | int | None = None,
+        cluster: str | None = None,
         node: str | None = None,
         category: str | None = None,
         state: str | None = None,
@@ -93,6 +94,7 @@ class Client:
         """
         filters = {
             "job_id": job_id,
+            "cluster": cluster,
             "node": node,
             "category": category,
             "state": state,

@@ -78,10 +78,11 @@ def incident_of(request: Request, session: Session, incident_id: str) -> Inciden
     return incident
 
 
-@routes.get("", "List incidents", ("Newest first.", INCIDENTS))
+@routes.get("", "List incidents", ("Newest first.", INCIDENTS), refuses=(404,))
 def list_incidents(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,
+    cluster: Annotated[Name | None, Query(description="This cluster alone.")] = None,
     node: Annotated[Name | None, Query(description="Among the suspects.")] = None,
     category: Annotated[CategoryName | None, Query()] = None,
     state: Annotated[StateName | None, Query()] = None,
@@ -91,11 +92,12 @@ def list_incidents(
 ) -> Response:
     """The newest first; a page stays what it is while incidents are added."""
     before = after_time("incidents", cursor)
+    of_cluster = caller_of(request).asks(cluster)
     with state_of(request).context.database.reading() as session:
         rows = incidents.listing(
             session,
             job_id=job_id,
-            cluster=caller_of(request).cluster,
+            cluster=of_cluster,
             node=node,
             category=category,
             state=state,

@@ -19,7 +19,7 @@ __all__ = ["router"]
 
 router = page_router("", admit(Scope.READ))
 ROWS = 50
-FILTERS = ("job_id", "node", "category", "state")
+FILTERS = ("job_id", "cluster", "node", "category", "state")
 
 
 @router.get("/", name="page_home")
@@ -32,6 +32,7 @@ def home() -> Response:
 def incident_list(
     request: Request,
     job_id: Annotated[Name | None, Query()] = None,
+    cluster: Annotated[Name | None, Query()] = None,
     node: Annotated[Name | None, Query()] = None,
     category: Annotated[CategoryName | None, Query()] = None,
     state: Annotated[StateName | None, Query()] = None,
@@ -39,11 +40,12 @@ def incident_list(
 ) -> Response:
     """The newest first."""
     before = after_time("incidents", cursor)
+    of_cluster = caller_of(request).asks(cluster)
     with state_of(request).context.database.reading() as session:
         rows = incidents.listing(
             session,
             job_id=job_id,
-            cluster=caller_of(request).cluster,
+            cluster=of_cluster,
             node=node,
             category=category,
             state=state,
@@ -51,7 +53,13 @@ def incident_list(
             limit=ROWS + 1,
         )
     shown = rows[:ROWS]
-    filters = {"job_id": job_id, "node": node, "category": category, "state": state}
+    filters = {
+        "job_id": job_id,
+        "cluster": cluster,
+        "node": node,
+        "category": category,
+        "state": state,
+    }
     return page(
         request,
         "incidents.html",
