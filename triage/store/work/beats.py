@@ -11,7 +11,7 @@ from sqlalchemy.orm import Session
 from models import WorkerBeat
 from triage.store.database.upsert import insert_missing
 
-__all__ = ["BEAT_EVERY_S", "Silent", "beat", "forget", "names_at", "num_beating", "silent"]
+__all__ = ["BEAT_EVERY_S", "SilentProcess", "beat", "forget", "names_at", "num_beating", "silent"]
 
 BEAT_EVERY_S: Final = 10.0
 # Several beats: a question to the database may take a while.
@@ -21,7 +21,7 @@ FORGOTTEN_AFTER: Final = timedelta(hours=1)
 
 
 @dataclass(frozen=True, slots=True)
-class Silent:
+class SilentProcess:
     """A process that has not beaten for ``seconds``: it stands still, or was killed."""
 
     name: str
@@ -55,14 +55,14 @@ def names_at(session: Session, host: str) -> list[str]:
     )
 
 
-def silent(session: Session, now: datetime) -> list[Silent]:
+def silent(session: Session, now: datetime) -> list[SilentProcess]:
     """Those that have been silent for longer than a minute, and for less than an hour."""
     rows = session.scalars(
         select(WorkerBeat)
         .where(WorkerBeat.seen_at < now - SILENT_AFTER, WorkerBeat.seen_at >= now - FORGOTTEN_AFTER)
         .order_by(WorkerBeat.name)
     )
-    return [Silent(row.name, (now - row.seen_at).total_seconds()) for row in rows]
+    return [SilentProcess(row.name, (now - row.seen_at).total_seconds()) for row in rows]
 
 
 def num_beating(session: Session, now: datetime) -> int:
