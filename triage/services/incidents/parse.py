@@ -181,7 +181,7 @@ def read_alone(ctx: Context, readers: Readers, plain: Plain, facts: bytes) -> Re
     """One file, as often as readers may be lost over it."""
     file = plain.file
     tries = file.tries
-    why = "no reader got through it"
+    why = "workers were lost while they read it"
     while tries < ctx.settings.max_tries:
         tries += 1
         with ctx.database.writing() as session:

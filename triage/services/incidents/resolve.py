@@ -11,7 +11,7 @@ from triage.notify.message import Event
 from triage.services.context import Context
 from triage.services.notifications.outbox import tell
 from triage.store.access import audit
-from triage.store.incidents import incidents, resolutions
+from triage.store.incidents import resolutions
 from triage.store.views import ResolutionView
 
 __all__ = ["MAX_NOTE", "resolve"]
@@ -49,9 +49,8 @@ def resolve(
     now = utc_now()
     said = ResolutionView(category, node, note, actor, now)
     with ctx.database.writing() as session:
-        if incidents.find(session, incident_id) is None:
+        if not resolutions.put(session, incident_id, said):
             raise NotFound("there is no such incident", hint="GET /v1/incidents lists them")
-        resolutions.put(session, incident_id, said)
         audit.note(session, actor, "resolve", incident_id, now, {"category": category})
         tell(session, ctx.settings, incident_id, Event.RESOLVED, now)
         if also is not None:

@@ -61,7 +61,7 @@ def record(
 
     def write(session: Session) -> RecordedUpload:
         keys.check_believed(session, target.caller.key_id)
-        if target.incident and incidents.job_of(session, target.incident) is None:
+        if target.incident and not incidents.keep(session, target.incident):
             raise TooMany("the incident was deleted while the upload came", hint="send it again")
         incident_id = target.incident or for_upload(
             session,

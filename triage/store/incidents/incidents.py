@@ -28,6 +28,7 @@ __all__ = [
     "arrived",
     "find",
     "job_of",
+    "keep",
     "listing",
     "newest_of_node",
     "opened",
@@ -66,6 +67,7 @@ JOB_OF: Final = (
     .join(CLUSTERS, JOBS.c.cluster_id == CLUSTERS.c.id)
     .where(THIS)
 )
+KEPT: Final = select(INCIDENTS.c.id).where(THIS).with_for_update(read=True, key_share=True)
 
 
 def find(session: Session, incident_id: str) -> IncidentView | None:
@@ -85,6 +87,14 @@ def job_of(session: Session, incident_id: str) -> JobOfIncident | None:
     """The job of an incident; None where there is no such incident."""
     row = session.execute(JOB_OF, {"of_incident": incident_id}).one_or_none()
     return None if row is None else JobOfIncident(row.job_id, row.name or None)
+
+
+def keep(session: Session, incident_id: str) -> bool:
+    """Whether the incident is there; if so, nobody deletes it before the session ends.
+
+    Else a row that refers to it would be refused as a mistake. Others may change it.
+    """
+    return session.execute(KEPT, {"of_incident": incident_id}).one_or_none() is not None
 
 
 class IncidentFilter(TypedDict, total=False):

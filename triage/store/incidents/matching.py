@@ -15,7 +15,7 @@ from models import Artifact, Cluster, Incident, Job
 from triage.domain.failure_match import Candidate, JobAttempt, for_files
 from triage.store import jobs
 from triage.store.database.row_locks import lock_rows
-from triage.store.incidents.incidents import opened
+from triage.store.incidents.incidents import keep, opened
 
 __all__ = [
     "candidates",
@@ -155,15 +155,16 @@ def for_upload(
         return next((one for one in found if one.id == chosen), None)
 
     there = known()
-    if there is not None and there.attempt == job.attempt:
+    if there is not None and there.attempt == job.attempt and keep(session, there.id):
         return there.id
     job_fk = jobs.lock_job(session, job.cluster, job.job_id, now)
     there = known()
-    if there is not None:
-        row = lock_rows(session, select(Incident).where(Incident.id == there.id)).one()
+    query = select(Incident).where(Incident.id == (there and there.id))
+    row = lock_rows(session, query).one_or_none()  # it may have been deleted in between
+    if row is not None:
         name_attempt(row, job.attempt)
         session.flush()
-        return there.id
+        return row.id
     found = opened(job_fk, key_of(None, job.attempt), now)
     found.attempt = job.attempt
     found.deadline_at = now + timedelta(seconds=within_s)

@@ -74,7 +74,8 @@ def found_for(session: Session, failure: Failure, now: datetime) -> Incident | N
         known = for_failure(nameless, failure.attempt, failure.failed_at, now)
     if known is None:
         return None
-    return lock_rows(session, select(Incident).where(Incident.id == known)).one()
+    # One that was deleted in between is none: the failure opens another.
+    return lock_rows(session, select(Incident).where(Incident.id == known)).one_or_none()
 
 
 def collect_again(found: Incident) -> None:
