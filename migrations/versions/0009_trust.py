@@ -66,12 +66,16 @@ INDEXES = (
 
 
 def upgrade() -> None:
-    # One by one: SQLite adds a column in place, and would copy a table for more than that.
-    for table, added in columns().items():
-        for column in added:
-            op.add_column(table, column)
-    for table, indexed in INDEXES:
-        op.create_index(f"ix_{table}_{indexed}", table, [indexed])
+    if op.get_bind().dialect.name == "postgresql":
+        # Each by itself: no two tables are locked at once, and none while an index is made. Of
+        # what was broken off half way the rest is made when it is run again.
+        with op.get_context().autocommit_block():
+            add_columns(if_not_exists=True)
+            add_indexes_beside_writers()
+    else:
+        add_columns()
+        for table, indexed in INDEXES:
+            op.create_index(f"ix_{table}_{indexed}", table, [indexed])
 
     op.create_table(
         "installation",
@@ -125,6 +129,22 @@ def upgrade() -> None:
         text("doubt"),
         sa.PrimaryKeyConstraint("id", name=op.f("pk_clock_mark")),
     )
+
+
+def add_columns(*, if_not_exists: bool = False) -> None:
+    # One by one: SQLite adds a column in place, and would copy a table for more than that.
+    for table, added in columns().items():
+        for column in added:
+            op.add_column(table, column, if_not_exists=if_not_exists)
+
+
+def add_indexes_beside_writers() -> None:
+    """PostgreSQL waits until all have ended who began before, and nobody waits for it."""
+    op.execute("SET lock_timeout = 0")
+    for table, indexed in INDEXES:
+        name = f"ix_{table}_{indexed}"
+        op.execute(f"DROP INDEX CONCURRENTLY IF EXISTS {name}")  # half made, it would stay so
+        op.create_index(name, table, [indexed], postgresql_concurrently=True)
 
 
 def downgrade() -> None:

@@ -1,14 +1,19 @@
 """The database's revision: where it stands, and how it comes to another one."""
 
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import structlog
 from alembic import command
 from alembic.config import Config
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
 from alembic.util import CommandError
-from sqlalchemy import text
+from sqlalchemy import Connection, text
+from sqlalchemy.exc import OperationalError
 
 from triage.errors import UsageError
 from triage.store.database.engine import Database, translated
@@ -18,6 +23,17 @@ __all__ = ["current_revision", "goes_back", "head_revision", "known_revisions", 
 FOLDER: Final = Path(__file__).resolve().parents[3] / "migrations"
 # "triage" in ASCII: one migration at a time on one PostgreSQL server's database.
 LOCK: Final = 0x747269616765
+ASK_S: Final = 0.5
+# While a step waits for a table, everybody who comes later waits behind it. Below the second
+# after which PostgreSQL looks for deadlocks, so that of two the step gives way, not an upload.
+LOCK_S: Final = 0.9
+# For those who waited meanwhile.
+PAUSE_S: Final = 2.0
+# A backup of a large database takes that long.
+PATIENCE_S: Final = 3600.0
+# PostgreSQL: lock_not_available, deadlock_detected.
+HELD: Final = ("55P03", "40P01")
+log = structlog.get_logger(__name__)
 
 
 def config() -> Config:
@@ -60,31 +76,72 @@ def revisions() -> list[str]:
 def migrate(database: Database, to: str = "head") -> str:
     """Bring the database to a revision; the one it has then. Safe to call by two at once.
 
-    Raises :class:`UsageError` for a revision that is none.
+    In PostgreSQL each step up is a transaction of its own, and no step waits for a lock for
+    longer than others can be held up behind it: it lets them go, and tries again. What waits
+    behind a backup for ``PATIENCE_S`` is given up, and can be run again.
+
+    Raises :class:`UsageError` for a revision that is none, and :class:`Unavailable` where the
+    locks are not to be had.
     """
     settings = config()
     with translated(), database.engine.connect() as connection:
+        settings.attributes["connection"] = connection
         if database.sqlite:
             connection.execution_options(writes=True)
+            run(settings, connection, to)
+            connection.commit()
         else:
             from triage.store.database.postgres import without_limit
 
-            without_limit(connection)
-            connection.execute(text(f"SELECT pg_advisory_lock({LOCK})"))
-            connection.commit()
-        try:
-            settings.attributes["connection"] = connection
-            run(settings, to, MigrationContext.configure(connection).get_current_revision())
-            connection.commit()
-        finally:
-            if not database.sqlite:
-                connection.rollback()
-                connection.execute(text(f"SELECT pg_advisory_unlock({LOCK})"))
-                connection.commit()
+            try:
+                without_limit(connection)
+                with only_one(connection):
+                    patiently(connection, lambda: run(settings, connection, to))
+            finally:
+                connection.invalidate()
     return current_revision(database) or "base"
 
 
-def run(settings: Config, to: str, present: str | None) -> None:
+@contextmanager
+def only_one(connection: Connection) -> Iterator[None]:
+    """Nobody else migrates this database meanwhile.
+
+    Asked for again and again: a session that waits inside the database is one that an index
+    made beside the running service waits for, and neither would end.
+    """
+    while not connection.scalar(text(f"SELECT pg_try_advisory_lock({LOCK})")):
+        connection.rollback()
+        time.sleep(ASK_S)
+    connection.commit()
+    try:
+        yield
+    finally:
+        connection.rollback()
+        connection.execute(text(f"SELECT pg_advisory_unlock({LOCK})"))
+        connection.commit()
+
+
+def patiently(connection: Connection, do: Callable[[], None]) -> None:
+    """Do it with a short wait for each lock, again and again while the locks are held."""
+    connection.execute(text(f"SET lock_timeout = {LOCK_S * 1000:.0f}"))
+    connection.commit()
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            do()
+            connection.commit()
+            return
+        except OperationalError as error:
+            connection.rollback()
+            state = getattr(error.orig, "sqlstate", None)
+            if state not in HELD or time.monotonic() > end:
+                raise
+            log.warning("a table is in use, tried again", why=str(error.orig).splitlines()[0])
+            time.sleep(PAUSE_S)
+
+
+def run(settings: Config, connection: Connection, to: str) -> None:
+    present = MigrationContext.configure(connection).get_current_revision()
     script = ScriptDirectory.from_config(settings)
     try:
         known = known_revisions()
@@ -97,6 +154,9 @@ def run(settings: Config, to: str, present: str | None) -> None:
         if wanted not in {*known, "base"}:
             raise UsageError(f"{to} is no revision; there are: base, {', '.join(revisions())}")
         back = goes_back(present, str(wanted))
+        # What goes back loses rows: all of it or nothing. SQLite has no lock over several steps.
+        if connection.dialect.name == "postgresql" and not back:
+            connection.rollback()
         (command.downgrade if back else command.upgrade)(settings, str(wanted))
     except CommandError as error:
         raise UsageError(f"migration to {to}: {error}") from error

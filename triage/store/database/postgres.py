@@ -104,9 +104,11 @@ def ping(connection: Any, record: Any, _proxy: object) -> None:  # noqa: ANN401
 
 
 def without_limit(connection: Any) -> None:  # noqa: ANN401 - a connection of SQLAlchemy
-    """Let statements of this connection take as long as they need: a migration rewrites tables."""
+    """Let statements of this connection take as long as they need: a migration rewrites tables.
+
+    Its caller invalidates it in the end, so that nobody gets it out of the pool.
+    """
     connection.exec_driver_sql("SET statement_timeout = 0")
     connection.exec_driver_sql("SET idle_in_transaction_session_timeout = 0")
     connection.commit()
     connection.connection.driver_connection.limit_s = None
-    connection.detach()
