@@ -6,15 +6,19 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from sqlalchemy import select
 
+from models import Digest
+from tests.parsers.extract.test_earlier import read_by_first_release
 from tests.services.incidents.test_incident_life import JOB, announce_and_settle
 from tests.support.databases import migrated_postgres, put_migrated_sqlite
 from triage.cli.main import main
 from triage.errors import UsageError
+from triage.parsers.extract.wire import COMPACT, pack, unpack
 from triage.sandbox.readers import Readers
 from triage.server.context import open_context
 from triage.services.context import Context
-from triage.services.schema import keep_copy, prepare_schema, refuse_loss
+from triage.services.schema import bring_schema, keep_copy, prepare_schema, refuse_loss
 from triage.settings import Settings
 from triage.store.database import copy as copying
 from triage.store.database.engine import open_database
@@ -136,3 +140,28 @@ def test_postgresql_is_told_of_pg_dump(readers: Readers, tmp_path: Path) -> None
         with pytest.raises(UsageError, match="pg_dump"):
             refuse_loss(ctx.database, "base", no)
         ctx.close()
+
+
+@pytest.mark.parametrize("to", ["0007", "0008"])
+def test_extracts_are_written_for_the_release_that_is_gone_back_to(
+    filled: Context, to: str
+) -> None:
+    damaged = b"TRX\x03damaged"
+    with filled.database.writing() as session:
+        keys = session.scalars(select(Digest.artifact_id).order_by(Digest.artifact_id)).all()
+        for key in keys:
+            row = session.scalars(select(Digest).where(Digest.artifact_id == key)).one()
+            row.extract = pack(unpack(row.extract), compact=True)
+        row.extract = damaged
+
+    assert bring_schema(filled.database, to) == to
+
+    with filled.database.reading() as session:
+        found = {one.artifact_id: one.extract for one in session.scalars(select(Digest))}
+    assert found.pop(keys[-1]) == damaged
+    for extract in found.values():
+        unpack(extract)
+        assert not extract.startswith(COMPACT)
+        if to == "0007":
+            read_by_first_release(extract)
+    assert len(found) == len(keys) - 1 > 0

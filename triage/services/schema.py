@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import structlog
 
 from triage.clock import utc_now
 from triage.errors import UsageError
+from triage.parsers.extract.earlier import for_first_release, for_second_release
 from triage.settings import Settings
 from triage.store.access import audit
 from triage.store.database.copy import copy_sqlite
@@ -20,10 +22,13 @@ from triage.store.database.migrate import (
     migrate,
 )
 from triage.store.messages.seals import seal_rows, unseal_rows
+from triage.store.uploads.extracts import rewrite_extracts
 
 __all__ = ["bring_schema", "check_schema", "keep_copy", "prepare_schema", "refuse_loss"]
 
 log = structlog.get_logger(__name__)
+# The revision of 0.2.0; what lies before it is read by 0.1.
+SECOND_RELEASE: Final = "0008"
 
 
 def check_schema(settings: Settings) -> None:
@@ -101,13 +106,17 @@ def refuse_loss(database: Database, to: str, agreed: Callable[[str], bool]) -> N
 
 
 def bring_schema(database: Database, to: str = "head") -> str:
-    """Bring the database to a revision, with seals as that revision knows them; the one it has.
+    """Bring the database to a revision, with seals and extracts as its release reads them.
 
-    Raises :class:`UsageError` for a revision that is none.
+    Returns the revision that it has. Raises :class:`UsageError` for one that is none.
     """
     present = current_revision(database)
-    if to != "head" and present == head_revision():
-        unseal_rows(database)
+    if goes_back(present, to):
+        if present == head_revision():
+            unseal_rows(database)
+        if to != "base":
+            first = goes_back(SECOND_RELEASE, to)
+            rewrite_extracts(database, for_first_release if first else for_second_release)
     revision = migrate(database, to)
     if revision == head_revision():
         seal_rows(database)

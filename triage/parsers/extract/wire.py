@@ -36,7 +36,7 @@ from triage.parsers.extract.log import log_from, log_values, mask_bytes
 from triage.parsers.extract.telemetry import cell_bytes, telemetry_from, telemetry_values
 from triage.parsers.files.job_file import JobFile
 
-__all__ = ["COMPACT", "Interned", "pack", "unpack"]
+__all__ = ["COMPACT", "LEVEL", "Interned", "pack", "plain_of", "unpack"]
 
 MAGIC: Final = b"TRX\x01"
 WITH_TELEMETRY: Final = b"TRX\x02"
@@ -99,6 +99,7 @@ def unpack(data: bytes, interned: Interned | None = None) -> Extract:
 
 
 def plain_of(data: bytes, interned: Interned) -> bytes:
+    """What the frame of a stored extract holds, header first. Raises :class:`Corrupt`."""
     try:
         if not 0 <= zstandard.frame_content_size(data[4:]) <= interned.max_bytes:
             raise Corrupt("a stored extract is larger than any that is written")
