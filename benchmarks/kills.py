@@ -36,6 +36,7 @@ SETTINGS: Final = {
     "TRIAGE_COLLECT_WITHIN_S": "60",
     "TRIAGE_PROVISIONAL_EVERY_S": "1",
     "TRIAGE_LOG_LEVEL": "warning",
+    "TRIAGE_MESSAGES_PER_MINUTE": "100000",
 }
 # After the last upload is taken: far more than lease and sweep, for the machine may be busy.
 QUIET_WITHIN_S: Final = 300.0
