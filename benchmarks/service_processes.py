@@ -55,12 +55,14 @@ class Process:
         env: Mapping[str, str],
         log: Path,
         user: str | None = None,
+        cwd: Path = ROOT,
     ) -> None:
         self.name = name
         self.command = list(command)
         self.env = dict(env)
         self.log = log
         self.user = user
+        self.cwd = cwd
         self.running: subprocess.Popen[bytes] | None = None
 
     @property
@@ -74,7 +76,7 @@ class Process:
         """Start it; the last one has to have ended."""
         with self.log.open("ab") as log:
             self.running = subprocess.Popen(
-                self.command, env=self.env, cwd=ROOT, stdin=subprocess.DEVNULL,
+                self.command, env=self.env, cwd=self.cwd, stdin=subprocess.DEVNULL,
                 stdout=log, stderr=log, start_new_session=True,
                 user=self.user, group=self.user,
             )  # fmt: skip
