@@ -16,7 +16,7 @@ from benchmarks.service_load import Load
 from benchmarks.service_receiver import Got, identity_faults
 from triage.store.blobs.folder import FolderBlobs
 
-__all__ = ["Rows", "faults_of", "open_rows"]
+__all__ = ["KILLED", "Rows", "faults_of", "open_rows"]
 
 SETTLED = {"analysed", "partial", "quarantined"}
 # All that is sent is whole: only kills can have been the reason.

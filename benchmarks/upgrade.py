@@ -86,7 +86,7 @@ class Exam:
         made.env["TRIAGE_SECRET_KEY"] = "c2VjcmV0LWtleS1vZi10aGUtdXBncmFkZS1leGFtLXg="
         with self.backup():
             self.do("migrate to 0008", lambda: self.succeed("now", "migrate", "--to", "0008"))
-            self.do("migrate to 0009", lambda: self.succeed("now", "migrate"))
+            self.do("migrate to the newest", lambda: self.succeed("now", "migrate"))
         self.compare("after migrate, through 0.1's rows")
         made.start("now", "worker", "scheduler")
         self.do("replace the API", self.replace_api)

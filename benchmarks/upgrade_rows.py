@@ -57,7 +57,7 @@ KEPT: Final = {
     "revision": "incident_id || revision || provisional || md5(answer)",
     "suspect": "suspect::text",
     "resolution": "resolution::text",
-    "artifact": "artifact::text",
+    "artifact": "id || upload_id || identity || sha256 || position || state",
     "digest": "incident_id || artifact_id",
     "node_set": "node_set::text",
     "run": "id || job_id || started_at || node_set_id",
