@@ -116,6 +116,8 @@ class Larger:
     def __init__(self, tp: int, dp: int, pp: int, times: int) -> None:
         self.tp, self.dp, self.pp, self.times = tp, dp, pp, times
         self.lists: dict[tuple[int, ...], tuple[int, ...]] = {}
+        self.rows: dict[tuple[str, str, int], GroupRow] = {}
+        self.names: dict[tuple[str | None, str | None], tuple[str | None, str | None]] = {}
 
     def rank(self, rank: int, copy: int) -> int:
         """The rank of a copy."""
@@ -127,12 +129,13 @@ class Larger:
         at = self.rank(rank, copy)
         groups = tuple(self.group(row, rank, copy) for row in digest.groups)
         names = {old.name: new.name for old, new in zip(digest.groups, groups, strict=True)}
+        pairs = [(names[str(name)], desc) for name, desc in digest.stream_names]
         return replace(
             digest,
             artifact=f"fr/comm_lib_trace_rank_{at}",
             rank=at,
             groups=groups,
-            stream_names=tuple((names[str(name)], desc) for name, desc in digest.stream_names),
+            stream_names=tuple([self.names.setdefault(pair, pair) for pair in pairs]),
         )
 
     def group(self, row: GroupRow, rank: int, copy: int) -> GroupRow:
@@ -151,8 +154,12 @@ class Larger:
         first, step, count = key
         if key not in self.lists:
             self.lists[key] = tuple(range(first, first + step * count, step))
-        # A group of its own in each copy: names of groups follow their first rank.
-        return replace(row, name=f"{row.desc}{first}", ranks=self.lists[key])
+        # A group of its own in each copy: names of groups follow their first rank. Each row is
+        # made once, as by the reader.
+        if (row.key, row.desc, first) not in self.rows:
+            name = f"{row.desc}{first}"
+            self.rows[row.key, row.desc, first] = replace(row, name=name, ranks=self.lists[key])
+        return self.rows[row.key, row.desc, first]
 
 
 def answer(file: Path, times: int) -> dict[str, Any]:

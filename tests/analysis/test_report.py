@@ -1,10 +1,15 @@
 """The one entry: what it takes from a folder, and what from an archive of it."""
 
+import gc
 import shutil
 import tarfile
 from pathlib import Path
 
+import pytest
+
 import triage
+from triage.errors import TriageError
+from triage.report import few_collections
 from triage.simulator import simulate
 
 
@@ -45,3 +50,24 @@ def test_two_folders_of_one_incident_are_one(tmp_path: Path) -> None:
     assert report.answer.suspects[0].ranks == truth.culprit_ranks
     shutil.rmtree(nodes[0])
     assert triage.analyze(tmp_path / "job").answer.coverage.ranks_without_dump
+
+
+def test_the_garbage_collector_is_as_before_whatever_comes_out(tmp_path: Path) -> None:
+    simulate("host-stall", tmp_path / "job", ranks=16, entries=200)
+    (tmp_path / "empty").mkdir()
+    usual = gc.get_threshold()
+    triage.analyze(tmp_path / "job")
+    assert gc.get_threshold() == usual
+    with pytest.raises(TriageError):
+        triage.analyze(tmp_path / "empty")
+    assert gc.get_threshold() == usual
+
+
+def test_an_answer_inside_another_leaves_the_collector_to_the_outer() -> None:
+    usual = gc.get_threshold()
+    outer, inner = few_collections(), few_collections()
+    with outer:
+        inner.__enter__()
+    # The outer one has ended first, as of two threads.
+    inner.__exit__(None, None, None)
+    assert gc.get_threshold() == usual

@@ -7,7 +7,7 @@ else reads them by name.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple, Protocol
+from typing import ClassVar, Final, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,12 +63,15 @@ __all__ = [
     "Streams",
     "Unit",
     "Units",
+    "any_finished",
+    "any_fresh",
 ]
 
 I32 = NDArray[np.int32]
 I16 = NDArray[np.int16]
 U8 = NDArray[np.uint8]
 
+LITTLE: Final = np.dtype("<i8")
 # In a table: the dump does not say it.
 MISSING: Final = np.iinfo(np.int64).min
 
@@ -92,19 +95,40 @@ class Column:
         return table.values[:, self.index]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class Table:
-    """Rows and columns of int64, as the decoder wrote them."""
+    """Rows and columns of int64, as the decoder wrote them.
 
-    values: I64
+    Kept as bytes: an array has a head of twice 100 bytes, and a large job has hundreds of
+    thousands of tables of a few rows.
+    """
+
+    __slots__ = ("data",)
+    __hash__ = None  # type: ignore[assignment]
+    width: ClassVar[int]
+
+    def __init__(self, values: I64) -> None:
+        self.data = values.astype(LITTLE, copy=False).tobytes()
+
+    @classmethod
+    def of(cls, data: bytes) -> Self:
+        """The table of these bytes, little-endian, row by row."""
+        made = cls.__new__(cls)
+        made.data = data
+        return made
+
+    @property
+    def values(self) -> I64:
+        """The rows, which cannot be written to."""
+        return np.frombuffer(self.data, LITTLE).reshape(-1, self.width)
 
     def __len__(self) -> int:
-        return len(self.values)
+        return len(self.data) // (LITTLE.itemsize * self.width)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Table) and np.array_equal(self.values, other.values)
+        return isinstance(other, Table) and self.data == other.data
 
-    __hash__ = None  # type: ignore[assignment]
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.values.tolist()})"
 
 
 class Stream(NamedTuple):
@@ -140,6 +164,7 @@ class Streams(Table):
     """The process groups of one rank; the columns are those of :class:`Stream`."""
 
     __slots__ = ()
+    width = STREAM_FIELDS
     pg_id = Column(S_PG_ID)
     pending = Column(S_PENDING)
     num_p2p = Column(S_P2P)
@@ -172,6 +197,7 @@ class Units(Table):
     """Operations; the columns are those of :class:`Unit`."""
 
     __slots__ = ()
+    width = UNIT_FIELDS
     stream = Column(U_STREAM)
     seq = Column(U_SEQ)
     sig = Column(U_SIG)
@@ -207,6 +233,7 @@ class Members(Table):
     """Sends and receives; the columns are those of :class:`Member`."""
 
     __slots__ = ()
+    width = MEMBER_FIELDS
 
     def __iter__(self) -> Iterator[Member]:
         return map(Member._make, self.values.tolist())
@@ -272,7 +299,22 @@ class Past(NamedTuple):
     @property
     def any_finished(self) -> bool:
         """Whether one of them is finished."""
-        return bool((self.flags & FINISHED).any())
+        return any_finished(self.flags)
+
+    @property
+    def any_fresh(self) -> bool:
+        """Whether one of them is finished, and no watchdog has retired it."""
+        return any_fresh(self.flags)
+
+
+def any_finished(flags: U8) -> bool:
+    """Whether one of the operations with these flags is finished."""
+    return bool(np.bitwise_or.reduce(flags) & FINISHED)
+
+
+def any_fresh(flags: U8) -> bool:
+    """Whether one of them is finished, and no watchdog has retired it."""
+    return bool(((flags & (FINISHED | RETIRED_BIT)) == FINISHED).any())
 
 
 class History(Protocol):
@@ -281,6 +323,11 @@ class History(Protocol):
     @property
     def any_finished(self) -> bool:
         """Whether one of the operations is finished."""
+        ...
+
+    @property
+    def any_fresh(self) -> bool:
+        """Whether one of them is finished, and no watchdog has retired it."""
         ...
 
     def __len__(self) -> int:
@@ -302,6 +349,11 @@ class OpenHistory:
     def any_finished(self) -> bool:
         """Whether one of the operations is finished."""
         return self.past.any_finished
+
+    @property
+    def any_fresh(self) -> bool:
+        """Whether one of them is finished, and no watchdog has retired it."""
+        return self.past.any_fresh
 
     def __len__(self) -> int:
         return len(self.past.seq)

@@ -84,7 +84,7 @@ class DumpReader:
         self.interned = node_interned()
         known: Decoder | None = getattr(self.local, "decoder", None)
         if known is not None:
-            known.shared = self.shared
+            known.share(self.shared)
 
     def files(self, files: Sequence[InputFile]) -> list[Outcome]:
         """Outcomes of plain files, and of tars their members'."""

@@ -200,7 +200,7 @@ class Server:
         """The packed answer, and the dated evidence."""
         job = next(frames, b"")
         interned = Interned()
-        extracts: list[Extract] = [unpack(one, interned) for one in frames]
+        extracts: Iterator[Extract] = (unpack(one, interned) for one in frames)
         facts, problem = parse_job(job)
         notes = [*asked["notes"], *facts.problems]
         if problem:

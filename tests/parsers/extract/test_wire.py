@@ -35,7 +35,7 @@ from triage.errors import Corrupt
 from triage.formats.extractor import Extractor
 from triage.parsers.extract.digest import Interned, ranks_from, runs_of
 from triage.parsers.extract.extract import Extract
-from triage.parsers.extract.history import packed
+from triage.parsers.extract.history import PackedHistory, packed
 from triage.parsers.extract.wire import MAGIC, pack, unpack
 from triage.parsers.logs.join import Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -144,7 +144,10 @@ def test_any_digest_comes_back(dump: Extract, data: st.DataObject) -> None:
     for compact in (False, True):
         found = unpack(pack(one, compact=compact))
         assert same(replace(found, operations=dict(found.operations)), one)
-        assert found.digests[0].history.any_finished == one.digests[0].history.any_finished
+        history, given = found.digests[0].history, one.digests[0].history
+        assert isinstance(history, PackedHistory)  # its flags are told without unpacking it
+        assert history.any_finished == given.any_finished
+        assert history.any_fresh == given.any_fresh
         for array in found.digests[0].history.read():
             assert array.flags.writeable  # arrays that are not would be compiled for once more
             assert array.flags.aligned
@@ -262,9 +265,9 @@ def test_an_index_that_leads_out_of_its_array_is_damage(
         assert digest.last_unit is not None
         bad = replace(digest, last_unit=digest.last_unit._replace(stream=value))
     elif column == "pending":
-        units = Units(digest.pending.values.copy())
-        units.stream[0] = value
-        bad = replace(digest, pending=units)
+        rows = digest.pending.values.copy()
+        rows[0, U_STREAM] = value
+        bad = replace(digest, pending=Units(rows))
     else:
         past = digest.history.read()
         streams = past.stream.copy()
@@ -273,6 +276,25 @@ def test_an_index_that_leads_out_of_its_array_is_damage(
     for compact in (False, True):
         with pytest.raises(Corrupt, match="does not have"):
             unpack(pack(replace(dump, digests=(bad,)), compact=compact))
+
+
+def test_counters_of_one_dump_leave_those_of_another_as_they_are(dump: Extract) -> None:
+    digest, interned = dump.digests[0], Interned()
+    for values in ((1, 1, 1), (1.0, 1, 1), (True, 1, 1), (1, 1, 1), (2, None, -1)):
+        counters = (Counters("0", *values),)  # type: ignore[arg-type]
+        one = replace(dump, digests=(replace(digest, counters=counters),))
+        found = unpack(pack(one), interned).digests[0].counters
+        assert repr(found) == repr(counters)
+
+
+def test_counters_that_many_ranks_share_are_kept_once(dump: Extract) -> None:
+    interned, data = Interned(), pack(dump)
+    first, second = (unpack(data, interned).digests[0] for _ in range(2))
+    assert dump.digests[0].counters
+    assert first.counters is second.counters
+    assert all(
+        one is other for one, other in zip(first.stream_names, second.stream_names, strict=True)
+    )
 
 
 def test_a_frame_that_declares_more_than_it_holds_allocates_nothing(dump: Extract) -> None:

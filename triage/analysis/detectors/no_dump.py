@@ -296,6 +296,7 @@ def stuck_places(case: Case, ranks: set[int]) -> dict[int, list[WaitPlace]]:
     found: dict[int, list[WaitPlace]] = {rank: [] for rank in ranks}
     for place in case.graph.places:
         if place.kind in (PlaceKind.COLLECTIVE, PlaceKind.P2P):
-            for rank in ranks & case.snapshot.row_of[place.group].keys():
-                found[rank].append(place)
+            for rank in ranks:
+                if case.snapshot.row(place.group, rank) >= 0:
+                    found[rank].append(place)
     return found

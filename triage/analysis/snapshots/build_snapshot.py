@@ -1,12 +1,13 @@
 """The tables of a snapshot, filled from entries, and from counters where entries are missing."""
 
 from collections.abc import Callable, Sequence
+from itertools import chain
 from typing import Final
 
 import numpy as np
 
 from triage.analysis.snapshots.groups import Membership
-from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot
+from triage.analysis.snapshots.snapshot import NOTHING, UNKNOWN, Snapshot, Stuck
 from triage.analysis.snapshots.stuck import break_gloo, prefer_shared_places, stuck_in
 from triage.domain.arrays import Flags
 from triage.domain.job import Job
@@ -34,9 +35,9 @@ def build_snapshot(
 ) -> Snapshot:
     """Fill the tables from the digests, which are one per rank and ascending."""
     snapshot = empty_snapshot(digests, ranks, membership, operations, job, node_of)
-    for group in membership.groups:
-        places = [snapshot.index_of.get(rank, -1) for rank in group.ranks]
-        snapshot.member_digest[snapshot.rows(group.index)] = places
+    place = np.minimum(np.searchsorted(snapshot.ranks, snapshot.member_rank), len(ranks) - 1)
+    there = snapshot.ranks[place] == snapshot.member_rank
+    snapshot.member_digest[there] = place[there]
     snapshot.has_p2p[:] = groups_with_p2p(snapshot)
     inferred = 0
     for index, digest in enumerate(digests):
@@ -49,7 +50,11 @@ def build_snapshot(
             " counter belongs to was inferred from the order of both tables"
         )
     capacity = 0 if snapshot.only_active else ring_size(digests)
-    snapshot.stuck = [stuck_in(snapshot, index, capacity) for index in range(len(digests))]
+    # The ranks of a group are mostly stuck in one operation.
+    known: dict[Stuck | None, Stuck | None] = {}
+    for index in range(len(digests)):
+        stuck = stuck_in(snapshot, index, capacity)
+        snapshot.stuck.append(known.setdefault(stuck, stuck))
     prefer_shared_places(snapshot)
     break_gloo(snapshot)
     return snapshot
@@ -75,7 +80,9 @@ def empty_snapshot(
         job=job,
         node_of=node_of,
         world=tuple(sorted(listed.union(range(membership.world_size or job.world_size or 0)))),
-        member_rank=np.array([rank for group in groups for rank in group.ranks], np.int64),
+        member_rank=np.fromiter(
+            chain.from_iterable(group.ranks for group in groups), np.int64, size
+        ),
         member_digest=np.full(size, -1, np.int64),
         issued=np.full(size, UNKNOWN, np.int64),
         pending=np.full(size, NOTHING, np.int64),
@@ -84,13 +91,19 @@ def empty_snapshot(
         has_p2p=np.zeros(size, np.bool_),
         stuck=[],
         index_of={rank: index for index, rank in enumerate(ranks)},
-        row_of=[
-            {rank: group.first + place for place, rank in enumerate(group.ranks)}
-            for group in groups
-        ],
+        place_of=[places_of(group.ranks) for group in groups],
         only_active=leave_out_finished(digests),
         notes=list(membership.notes),
     )
+
+
+def places_of(ranks: tuple[int, ...]) -> dict[int, int] | range:
+    """Where each rank of a group stands in it, which is what a range says of evenly spaced ones."""
+    if len(ranks) > 1 and ranks[1] > ranks[0]:
+        even = range(ranks[0], ranks[-1] + 1, ranks[1] - ranks[0])
+        if len(even) == len(ranks) and ranks == tuple(even):
+            return even
+    return {rank: place for place, rank in enumerate(ranks)}
 
 
 def groups_with_p2p(snapshot: Snapshot) -> Flags:

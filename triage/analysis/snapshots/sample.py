@@ -44,6 +44,8 @@ class UnreadHistory:
 
     num_units: int
     any_finished: bool
+    any_fresh: bool = False
+    """Of no operation, as :meth:`read` gives none."""
 
     def __len__(self) -> int:
         return self.num_units

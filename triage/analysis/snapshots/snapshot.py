@@ -66,7 +66,8 @@ class Snapshot:
     has_p2p: Flags
     stuck: list[Stuck | None]
     index_of: dict[int, int]
-    row_of: list[dict[int, int]]
+    place_of: list[dict[int, int] | range]
+    """Per group, where its ranks stand in it: those that are evenly spaced need no table."""
     only_active: bool = False
     """Whether the dumps leave out what is finished."""
     apart: dict[int, str] = field(default_factory=dict)
@@ -87,7 +88,12 @@ class Snapshot:
 
     def row(self, group: int, rank: int) -> int:
         """One member's row; -1 when the rank is no member."""
-        return self.row_of[group].get(rank, -1)
+        places = self.place_of[group]
+        if isinstance(places, range):
+            place = places.index(rank) if rank in places else -1
+        else:
+            place = places.get(rank, -1)
+        return self.groups[group].first + place if place >= 0 else -1
 
     def digest_of(self, rank: int) -> RankDigest | None:
         """The rank's dump, unless it is missing or of another moment."""

@@ -51,6 +51,8 @@ class DumpMoment:
 def dump_moment(digest: RankDigest, rank: int, *, waits: bool) -> DumpMoment | None:
     """The moment of a dump, as the rank's own record tells it; None where nothing does."""
     started = int(digest.pending.started[0]) if waits and len(digest.pending) else MISSING
+    if started == MISSING and not digest.history.any_fresh:
+        return None  # told without unpacking the history, which is most of the work
     past = digest.history.read()
     fresh = (past.flags & (FINISHED | RETIRED_BIT)) == FINISHED
     # Where nothing was ever retired there is no watchdog that looks.

@@ -59,6 +59,16 @@ class Arrays:
         self.offset += size
         return flat.reshape(count, columns) if columns > 1 else flat
 
+    def view(self, dtype: np.dtype[Any], count: int) -> Array:
+        """The next array, which cannot be written to and is no copy."""
+        size = self.room(count * dtype.itemsize)
+        self.offset += size
+        return np.frombuffer(self.data, dtype, count, self.offset - size)
+
+    def skip(self, length: int) -> None:
+        """Go on behind the next bytes."""
+        self.offset += self.room(length)
+
     def take_planes(self, dtype: np.dtype[Any], count: int) -> Array:
         """The next array, stored by :func:`planes`."""
         size = self.room(count * dtype.itemsize)

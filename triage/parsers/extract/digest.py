@@ -27,9 +27,11 @@ from triage.domain.rank_digest import (
     Streams,
     Unit,
     Units,
+    any_finished,
+    any_fresh,
 )
 from triage.errors import Corrupt
-from triage.parsers.extract.arrays import WIDE, Array, Arrays, little
+from triage.parsers.extract.arrays import WIDE, Array, Arrays
 from triage.parsers.extract.history import (
     OPEN_HISTORIES,
     PackedHistory,
@@ -37,6 +39,7 @@ from triage.parsers.extract.history import (
     packed,
     past_from,
     plain_parts,
+    skimmed,
 )
 from triage.parsers.flight_recorder.limits import MAX_RANK
 
@@ -175,10 +178,10 @@ def ranks_from(text: str, interned: Interned) -> tuple[int, ...]:
 def arrays_of(digest: RankDigest, *, compact: bool) -> Iterator[bytes]:
     """The arrays, little-endian, in the order in which :func:`digest_from` takes them."""
     past = digest.history.read()
-    yield little(digest.streams.values).tobytes()
+    yield digest.streams.data
     yield from compact_parts(past) if compact else plain_parts(past)
-    yield little(digest.pending.values).tobytes()
-    yield little(digest.members.values).tobytes()
+    yield digest.pending.data
+    yield digest.members.data
 
 
 def digest_from(
@@ -192,35 +195,40 @@ def digest_from(
     """
     scalars, groups, counters, names, last, stack, notes, counts = header
     num_streams, num_units, num_pending, num_members = counts
-    streams = arrays.take(WIDE, num_streams, STREAM_FIELDS)
+    streams = Streams.of(arrays.bytes(num_streams * STREAM_FIELDS * WIDE.itemsize))
     began = arrays.offset
-    past = past_from(arrays, num_units, compact=compact)
-    within(past.stream, num_streams)
-    pending = arrays.take(WIDE, num_pending, UNIT_FIELDS)
-    members = arrays.take(WIDE, num_members, MEMBER_FIELDS)
-    within(pending[:, U_STREAM], num_streams)
-    within(members[:, M_UNIT], num_pending)
+    stream, flags = skimmed(arrays, num_units, compact=compact)
+    within(stream, num_streams)
+    pending = Units.of(arrays.bytes(num_pending * UNIT_FIELDS * WIDE.itemsize))
+    members = Members.of(arrays.bytes(num_members * MEMBER_FIELDS * WIDE.itemsize))
+    within(pending.stream, num_streams)
+    within(members.values[:, M_UNIT], num_pending)
     if last is not None and (len(last) != UNIT_FIELDS or not 0 <= last[U_STREAM] < num_streams):
         raise Corrupt("a stored digest points at a group that it does not have")
     if len(names) != num_streams:
         raise Corrupt("a stored digest names other groups than it has")
-    history: History = OpenHistory(past)
+    history: History
     if frame is not None:
-        history = PackedHistory(frame, began, num_units, compact, past.any_finished)
-    elif interned.digests >= OPEN_HISTORIES:
-        history = packed(past)
+        fresh = any_fresh(flags)
+        history = PackedHistory(frame, began, num_units, compact, any_finished(flags), fresh)
+    else:
+        arrays.offset, behind = began, arrays.offset
+        past = past_from(arrays, num_units, compact=compact)
+        arrays.offset = behind
+        history = OpenHistory(past) if interned.digests < OPEN_HISTORIES else packed(past)
     interned.digests += 1
     return RankDigest(
         **dict(zip(SCALARS, scalars, strict=True)),
         groups=tuple([group_from(row, interned) for row in groups]),
-        counters=tuple([Counters(*row) for row in counters]),
-        stream_names=interned.get(
-            "names", tuple(map(tuple, names)), lambda: tuple((name, desc) for name, desc in names)
+        # Most ranks have counted alike. By their text: 1 and 1.0 are one key, and two values.
+        counters=interned.get(
+            "counters", repr(counters), lambda: tuple([Counters(*row) for row in counters])
         ),
-        streams=Streams(streams),
+        stream_names=tuple([interned.text((name, desc)) for name, desc in names]),
+        streams=streams,
         history=history,
-        pending=Units(pending),
-        members=Members(members),
+        pending=pending,
+        members=members,
         last_unit=None if last is None else Unit._make(last),
         stack=interned.get("stack", stack, lambda: stack_from(stack)),
         notes=tuple(notes),

@@ -17,15 +17,26 @@ from triage.parsers.extract.arrays import (
     SHORT,
     WIDE,
     WORD,
+    Array,
     Arrays,
     differences,
     little,
     planes,
 )
 
-__all__ = ["OPEN_HISTORIES", "PackedHistory", "compact_parts", "packed", "past_from", "plain_parts"]
+__all__ = [
+    "OPEN_HISTORIES",
+    "PackedHistory",
+    "compact_parts",
+    "packed",
+    "past_from",
+    "plain_parts",
+    "skimmed",
+]
 
 LEVEL: Final = 1
+# Bytes an operation of the columns between streams and flags: a number, a signature, a time.
+BEFORE_FLAGS: Final = 20
 # So many histories of one incident may lie open, of 30 KB each.
 OPEN_HISTORIES: Final = 4096
 
@@ -57,6 +68,18 @@ def compact_parts(past: Past) -> Iterator[bytes]:
 def past_from(arrays: Arrays, count: int, *, compact: bool) -> Past:
     """The columns of :func:`plain_parts` or :func:`compact_parts`."""
     return compact_from(arrays, count) if compact else plain_from(arrays, count)
+
+
+def skimmed(arrays: Arrays, count: int, *, compact: bool) -> tuple[Array, Array]:
+    """The streams and flags of ``count`` operations, without undoing what packed the others.
+
+    The arrays go on behind them, as after :func:`past_from`.
+    """
+    stream = arrays.view(SHORT, count)
+    arrays.skip(BEFORE_FLAGS * count)
+    flags = arrays.view(BYTE, count)
+    arrays.skip((WIDE if compact else WORD).itemsize * count)
+    return stream, flags
 
 
 def plain_from(arrays: Arrays, count: int) -> Past:
@@ -93,6 +116,7 @@ class PackedHistory:
     num_units: int
     compact: bool
     any_finished: bool
+    any_fresh: bool
 
     def __len__(self) -> int:
         return self.num_units
@@ -107,4 +131,11 @@ def packed(past: Past) -> PackedHistory:
     """The history of these operations, in some 4 KB for a thousand of them."""
     plain = b"".join(compact_parts(past))
     frame = zstandard.ZstdCompressor(level=LEVEL).compress(plain)
-    return PackedHistory(frame, 0, len(past.seq), compact=True, any_finished=past.any_finished)
+    return PackedHistory(
+        frame,
+        0,
+        len(past.seq),
+        compact=True,
+        any_finished=past.any_finished,
+        any_fresh=past.any_fresh,
+    )

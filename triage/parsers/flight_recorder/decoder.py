@@ -29,6 +29,7 @@ from triage.parsers.flight_recorder import interpreter as ops
 from triage.parsers.flight_recorder import reduce as red
 from triage.parsers.flight_recorder.json_dump import opcodes_of_json
 from triage.parsers.flight_recorder.limits import DEFAULT_LIMITS, MAX_RANK, Limits
+from triage.parsers.flight_recorder.long_texts import LONG_TEXT, LongTexts
 from triage.parsers.flight_recorder.oddities import oddities
 from triage.parsers.flight_recorder.opnames import OpName, parse_op_name
 from triage.parsers.flight_recorder.shared import Shared
@@ -56,6 +57,7 @@ class Decoder:
         self.shared = shared
         self.limits = limits
         self.scratch = ops.Scratch()
+        self.long = LongTexts()
         self.names, self.name_offsets = col.known_names()
         self.entries = np.empty((4096, col.FIELDS), np.int64)
         self.groups = np.empty((256, 4), np.int64)
@@ -70,6 +72,11 @@ class Decoder:
         self.newest = np.empty(red.MAX_STREAMS, np.int64)
         self.reduced = np.zeros(red.OUT_SLOTS, np.int64)
         self.buf: NDArray[np.uint8] = np.empty(0, np.uint8)
+
+    def share(self, shared: Shared) -> None:
+        """From here on keep what dumps repeat in ``shared``."""
+        self.shared = shared
+        self.long.clear()
 
     def decode(self, data: bytes | bytearray | memoryview, artifact: str, rank: int) -> RankDigest:
         """The digest of one dump.
@@ -130,6 +137,8 @@ class Decoder:
                 scratch.strings,
                 scratch.string_slots,
                 scratch.marks,
+                self.long.data,
+                self.long.rows,
                 scratch.out,
             )
             code = int(scratch.out[ops.OUT_CODE])
@@ -294,8 +303,10 @@ class Decoder:
 
     def op_names(self, entries: NDArray[np.int64]) -> tuple[dict[int, OpName], bool]:
         """The distinct names of the dump, and whether its backend records no events."""
-        used = np.unique(entries[:, col.NAME]) if len(entries) else entries[:, 0]
-        names = {int(index): parse_op_name(self.short_text(int(index))) for index in used}
+        seen = np.zeros(int(self.scratch.out[ops.OUT_STRINGS]) + 1, np.bool_)
+        seen[entries[:, col.NAME]] = True
+        used = np.flatnonzero(seen).tolist()
+        names = {index: parse_op_name(self.short_text(index)) for index in used}
         backends = {name.backend for name in names.values()}
         if backends == {"gloo"}:
             return names, True
@@ -413,8 +424,15 @@ class Decoder:
 
     def rank_list(self, index: int) -> tuple[int, ...] | None:
         """The ranks of a group, parsed once per text."""
+        row = self.long.row_of(index)
+        if row is not None:
+            return self.long.ranks[row]
         offset, length, key = self.scratch.strings[index].tolist()
-        return self.shared.ranks((key, length), self.buf[offset : offset + length].tobytes())
+        text = self.buf[offset : offset + length]
+        ranks = self.shared.ranks((key, length), text.tobytes())
+        if length >= LONG_TEXT:
+            self.long.add(text, key, ranks)
+        return ranks
 
     def counter_rows(self) -> tuple[Counters, ...]:
         """The rows of ``pg_status``."""

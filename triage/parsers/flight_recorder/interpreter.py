@@ -17,6 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from triage.parsers.flight_recorder.jit import Word, checked, inlined
+from triage.parsers.flight_recorder.long_texts import (
+    LONG_TEXT,
+    T_HASH,
+    T_STRING,
+    known_row,
+    same_bytes,
+)
 
 __all__ = [
     "BOOL",
@@ -169,12 +176,21 @@ def hash_within(buf: U8, start: Word, length: Word) -> Word:
 
 @checked
 def intern_string(
-    buf: U8, start: Word, length: Word, strings: I64, slots: I32, count: Word
-) -> Word:
+    buf: U8, start: Word, length: Word, strings: I64, slots: I32, count: Word,
+    long_data: U8, long_rows: I64,
+) -> Word:  # fmt: skip
     """Index of the string with this content; ``count`` when it is new, -1 when the
     table is full, -2 when too many strings share its place in the table.
+
+    A long one that an earlier dump had is not hashed again, and its row says the index.
     """
-    h = hash_bytes(buf, start, length)
+    row: Word = -1
+    if length >= LONG_TEXT:
+        row = known_row(buf, start, length, long_data, long_rows)
+    if row >= 0:
+        h = long_rows[row, T_HASH]
+    else:
+        h = hash_bytes(buf, start, length)
     mask = len(slots) - 1
     slot = h & mask
     probes = 0
@@ -183,15 +199,9 @@ def intern_string(
         if probes > MAX_PROBES:
             return -2
         known = slots[slot]
-        if strings[known, 2] == h and strings[known, 1] == length:
-            same = True
-            other = strings[known, 0]
-            for b in range(length):
-                if buf[start + b] != buf[other + b]:
-                    same = False
-                    break
-            if same:
-                return known
+        alike = strings[known, 2] == h and strings[known, 1] == length
+        if alike and same_bytes(buf, start, buf, strings[known, 0], length):
+            return known
         slot = (slot + 1) & mask
     if count >= len(strings):
         return -1
@@ -199,6 +209,8 @@ def intern_string(
     strings[count, 1] = length
     strings[count, 2] = h
     slots[slot] = count
+    if row >= 0:
+        long_rows[row, T_STRING] = count
     return count
 
 
@@ -235,15 +247,18 @@ def only_zeros(buf: U8, start: int, end: int) -> bool:
 def interpret(
     buf: U8, size: int, max_text: int, max_depth: int,
     stack_tag: U8, stack: I64, memo_tag: U8, memo: I64, cell_tag: U8, cell: I64,
-    containers: I32, chunks: I32, strings: I64, slots: I32, marks: I64, out: I64,
+    containers: I32, chunks: I32, strings: I64, slots: I32, marks: I64, long_data: U8,
+    long_rows: I64, out: I64,
 ) -> None:  # fmt: skip
     """Run the opcodes of ``buf[:size]``; ``out`` says how it ended and where.
 
     ``containers`` rows are (first chunk, last chunk, items, tag); ``chunks``
     rows (first cell, cells, next chunk); ``strings`` rows (offset, length, hash);
-    ``marks`` holds one height of the stack per open container.
+    ``marks`` holds one height of the stack per open container. ``long_rows`` are those of
+    :class:`LongTexts` over ``long_data``.
     """
     slots[:] = -1
+    long_rows[:, T_STRING] = -1
     num_marks = 0
     sp = 0
     pos = 2
@@ -499,7 +514,9 @@ def interpret(
                 break
             if pos + length > size:
                 break
-            index = intern_string(buf, pos, length, strings, slots, num_strings)
+            index = intern_string(
+                buf, pos, length, strings, slots, num_strings, long_data, long_rows
+            )
             if index < 0:
                 code = FULL_STRINGS if index == -1 else COLLIDING
                 break
