@@ -15,6 +15,7 @@ import pytest
 
 from tests.api.service import Answer, Service
 from tests.support.work import ReadersHere, do_all
+from tests.web.site import Visit
 from triage.domain.states import WorkKind
 from triage.services.tokens import create_token
 
@@ -290,6 +291,19 @@ def test_pages_show_the_own_cluster_alone(service: Service, tenants: Mapping[str
             assert service.get(f"{path}?cluster=b", token=token).status == 404
             assert service.get(f"{path}?cluster=nowhere", token=token).status == 404
     assert service.get("/queue", token=token).status == 403
+
+
+def test_a_form_resolves_incidents_of_the_own_cluster_alone(
+    service: Service, tenants: Mapping[str, Tenant]
+) -> None:
+    visit = Visit(service)
+    visit.submit("/login", {"token": tenants["a"].tokens["read"]})
+    fields = {"category": "gpu", "word": visit.word("/incidents")}
+    foreign, own = (f"/incidents/{tenants[name].incident}/resolution" for name in "ba")
+    assert visit.submit(foreign, fields).status == 404
+    assert service.get(f"/v1/incidents/{tenants['b'].incident}").json()["resolution"] is None
+    assert visit.submit(own, fields).status == 303
+    assert service.get(f"/v1/incidents/{tenants['a'].incident}").json()["resolution"]
 
 
 def test_finding_3_a_token_of_another_cluster_moves_no_answer(

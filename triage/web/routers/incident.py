@@ -13,7 +13,7 @@ from starlette.responses import RedirectResponse, Response
 from triage.api.access import Scope, actor_of
 from triage.api.answers.json import tagged
 from triage.api.description.described import BINARY
-from triage.api.requests.values import Cursor, Name, known_query, one_id
+from triage.api.requests.values import Cursor, Name, known_query
 from triage.api.state import state_of
 from triage.domain.states import ArtifactState, IncidentState
 from triage.errors import Conflict, NotFound
@@ -29,7 +29,7 @@ from triage.store.work.waiting import WaitingFor, of_incident
 from triage.web.access import admit
 from triage.web.blank_filters import without_blanks
 from triage.web.forms import optional, read_form
-from triage.web.incident_lookup import find_incident
+from triage.web.incident_lookup import find_incident, incident_of_page
 from triage.web.pages import page
 from triage.web.route import page_router
 from triage.web.routers.evidence import EvidenceKind, EvidenceRole, rows_of
@@ -185,11 +185,11 @@ def incident_grid(
 @router.post("/{id}/resolution", name="page_resolved", dependencies=[Depends(known_query())])
 async def resolved(request: Request, id: str) -> Response:  # noqa: A002
     """A person says what it turned out to be."""
-    incident_id = one_id(id, "incident", "")
     fields = await read_form(request)
     node, note = optional(fields, "node"), fields.get("note", "").strip() or None
 
-    def work() -> None:
+    def work() -> str:
+        incident_id = incident_of_page(request, id).id
         resolve(
             state_of(request).context,
             incident_id,
@@ -198,6 +198,7 @@ async def resolved(request: Request, id: str) -> Response:  # noqa: A002
             note,
             actor_of(request),
         )
+        return incident_id
 
-    await to_thread.run_sync(work)
+    incident_id = await to_thread.run_sync(work)
     return RedirectResponse(f"/incidents/{incident_id}#resolution", 303)
