@@ -1,9 +1,10 @@
-"""Restarts a Celery worker that receives no messages although work is due, or stands still.
+"""Looks after a Celery worker that receives no messages although work is due, or stands still.
 
 After a broker was away, a Celery consumer may come back connected and yet take nothing
 any more, without an error (celery/celery#8030, #8091, #8990; seen here with Redis killed
 in a burst). The database knows better: rows are due, the broker answers, this worker is
-idle, and no message has come for a while.
+idle, and no message has come for a while. Then it is restarted. Where the broker does not
+answer, the master works from the table (:mod:`workers.without_broker`).
 
 A loop that does not go round any more shows nothing of that. So the loop ticks; while it does,
 or waits for a broker that is away, the watchdog beats for the process (:mod:`workers.liveness`).
@@ -29,6 +30,7 @@ from triage.services.context import Context
 from triage.store.work.overdue import any_due
 from workers.app import app
 from workers.liveness import Liveness
+from workers.without_broker import WithoutBroker
 
 __all__ = ["ConsumerWatchdog"]
 
@@ -46,8 +48,15 @@ STANDS_AFTER_S: Final = 30.0
 class ConsumerWatchdog:
     """Watches one worker from a thread of its master process."""
 
-    def __init__(self, ctx: Context, kinds: Iterable[WorkKind], liveness: Liveness) -> None:
+    def __init__(
+        self,
+        ctx: Context,
+        kinds: Iterable[WorkKind],
+        liveness: Liveness,
+        without_broker: WithoutBroker,
+    ) -> None:
         self.ctx = ctx
+        self.without_broker = without_broker
         self.liveness = liveness
         self.ticked_at = time.monotonic()
         app.steps["consumer"].add(ticking(self.ticked))
@@ -79,21 +88,29 @@ class ConsumerWatchdog:
             # Without a broker the loop waits for one, for as long as it takes.
             if time.monotonic() - self.ticked_at < STANDS_AFTER_S or not broker_answers():
                 self.liveness.beat()
-            if self.stalled() and not stopping.is_set():
+            if not self.stalled() or stopping.is_set():
+                continue
+            if broker_answers():
                 log.warning("no message from the broker though work is due: restarting")
                 self.restart()
+            self.without_broker.work_until(self.broker_is_back, stopping)
+            self.received_at = time.monotonic()
+
+    def broker_is_back(self) -> bool:
+        """Ask it, and say that this worker waits for it."""
+        self.liveness.beat()
+        return broker_answers()
 
     def stalled(self) -> bool:
-        """Whether a message should have been received by now."""
+        """Whether a message should have been received by now, had the broker one to give."""
         if state.active_requests or time.monotonic() - self.received_at < STALLED_AFTER_S:
             return False
         before = utc_now() - timedelta(seconds=STALLED_AFTER_S)
         try:
             with self.ctx.database.reading() as session:
-                overdue = any_due(session, before, self.kinds)
+                return any_due(session, before, self.kinds)
         except Refusal:
             return False
-        return overdue and broker_answers()
 
     def restart(self) -> None:
         """The same command in the same process id; what the pool holds is let go first."""

@@ -35,6 +35,7 @@ from workers.liveness import Liveness
 from workers.parent_death import end_with_parent
 from workers.process import set_runner, shut_down_on
 from workers.scheduler import run as sweep_until
+from workers.without_broker import WithoutBroker
 
 __all__ = ["main"]
 
@@ -73,7 +74,8 @@ class Worker:
             set_runner(self.runner)
         else:
             signals.worker_process_init.connect(self.begin_child, weak=False)
-        watchdog = ConsumerWatchdog(self.ctx, self.kinds, self.liveness)
+        without_broker = WithoutBroker(self.ctx, self.readers, self.kinds, self.concurrency)
+        watchdog = ConsumerWatchdog(self.ctx, self.kinds, self.liveness, without_broker)
         self.celery = app.Worker(
             hostname=f"triage-{os.getpid()}@{socket.gethostname()}",
             pool_cls="prefork" if self.runner is None else "threads",

@@ -10,9 +10,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
+from tests.support.proxy import Fault, proxied
 from tests.support.servers import postgres_database, rabbitmq_vhost, redis_prefix
 from tests.support.waiting import eventually
 from tests.workers.running import (
@@ -32,6 +34,9 @@ from triage.queue.wakeups import waiting_messages
 from triage.settings import Settings
 from triage.store.database.engine import open_database
 from triage.store.database.migrate import migrate
+
+# What `serving` sets by itself.
+OF_THE_WORKERS = frozenset({"TRIAGE_DATA_DIR", "TRIAGE_LOG_FORMAT"})
 
 
 @pytest.fixture(params=["redis", "rabbitmq"])
@@ -95,9 +100,7 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
     env = environment(**settings)
     logs = {name: tmp_path / f"{name}.err" for name in ("worker", "second", "scheduler")}
     with ExitStack() as stack:
-        here = {
-            k: v for k, v in settings.items() if k not in ("TRIAGE_DATA_DIR", "TRIAGE_LOG_FORMAT")
-        }
+        here = {k: v for k, v in settings.items() if k not in OF_THE_WORKERS}
         process, address = stack.enter_context(serving(tmp_path, **here))
         worker = stack.enter_context(
             started("worker", "--concurrency", "1", log=logs["worker"], env=env)
@@ -133,13 +136,48 @@ def test_a_worker_of_its_own_does_the_work_and_a_killed_one_is_made_up_for(
         assert "Traceback" not in log.read_text()
 
 
+@pytest.mark.parametrize("pool", ["prefork", "threads"])
+def test_a_worker_goes_on_while_its_broker_is_away(
+    settings: dict[str, str], tmp_path: Path, pool: str
+) -> None:
+    migrated(settings)
+    log = tmp_path / "worker.err"
+    parts = urlsplit(settings["TRIAGE_BROKER_URL"])
+    assert parts.hostname
+    assert parts.port
+    with proxied(parts.hostname, parts.port) as broker, ExitStack() as stack:
+        there = f"{parts.hostname}:{parts.port}"
+        url = settings["TRIAGE_BROKER_URL"].replace(there, f"127.0.0.1:{broker.port}")
+        behind = settings | {"TRIAGE_BROKER_URL": url}
+        here = {
+            k: v for k, v in behind.items() if k not in ("TRIAGE_DATA_DIR", "TRIAGE_LOG_FORMAT")
+        }
+        _, address = stack.enter_context(serving(tmp_path, **here))
+        command = ("worker", "--concurrency", "1", "--pool", pool)
+        worker = stack.enter_context(started(*command, log=log, env=environment(**behind)))
+        running(log, "worker started")
+
+        broker.set(Fault.REFUSES)
+        first = announce(address, "4711", expected_artifacts=8)
+        assert [upload(address, "4711", rank) for rank in range(8)] == [201] * 8
+        assert first_suspect(address, first) == ("ready", "n1")
+        running(log, "the broker is away")
+
+        broker.set(Fault.NONE)
+        running(log, "no longer working from the table")
+        second = announce(address, "4712", expected_artifacts=8)
+        assert [upload(address, "4712", rank) for rank in range(8)] == [201] * 8
+        assert first_suspect(address, second) == ("ready", "n1")
+        stopped(worker, log)
+
+
 def test_a_sweeper_does_not_flood_a_broker_that_nobody_empties(
     settings: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # We ask until it says; a busy machine's broker may take its time.
     monkeypatch.setattr(queue, "PATIENCE_S", 60.0)
     migrated(settings)
-    here = {k: v for k, v in settings.items() if k not in ("TRIAGE_DATA_DIR", "TRIAGE_LOG_FORMAT")}
+    here = {k: v for k, v in settings.items() if k not in OF_THE_WORKERS}
     log = tmp_path / "scheduler.err"
     known = Settings(
         broker_url=settings["TRIAGE_BROKER_URL"],

@@ -36,7 +36,7 @@ from triage.errors import Unavailable
 __all__ = ["AdmissionGate", "Turn"]
 
 # A client that waits at home costs nothing, and its proxies and its people give up later.
-MAX_WAIT_S: Final = 8.0
+MAX_WAIT_S: Final = 4.0
 # The latest time that somebody is told to come back at: much may have changed until then. Those
 # for whom there is no room until then come in the second half of it, one behind the other.
 MAX_RETRY_AFTER_S: Final = 120

@@ -1,0 +1,50 @@
+"""Work while the broker is away: a message only wakes, and the table says what is due.
+
+As the embedded worker does it always, so does any worker until its broker is back: an outage of
+a broker, however long, leaves no files that nobody has read.
+"""
+
+import threading
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import Final
+
+import structlog
+
+from triage.domain.states import WorkKind
+from triage.queue.wakeups import NoWakeups
+from triage.sandbox.readers import Readers
+from triage.server.work import runner_of, sweeper_of
+from triage.services.context import Context
+from workers.dispatcher import Dispatcher, slots_for
+
+__all__ = ["WithoutBroker"]
+
+log = structlog.get_logger(__name__)
+
+LOOK_EVERY_S: Final = 2.0
+# Work in progress may go on so long when the broker is back, or when the worker is to stop.
+GRACE_S: Final = 15.0
+
+
+class WithoutBroker:
+    """Works from threads of the master process, on ``concurrency`` files at a time."""
+
+    def __init__(
+        self, ctx: Context, readers: Readers, kinds: Iterable[WorkKind], concurrency: int
+    ) -> None:
+        self.ctx = replace(ctx, wakeups=NoWakeups())
+        self.readers = readers
+        slots = slots_for(concurrency)
+        self.slots = {kind: slots[kind] for kind in kinds}
+
+    def work_until(self, broker_is_back: Callable[[], bool], stopping: threading.Event) -> None:
+        """Do what is due until the broker is asked and answers, or the worker is to stop."""
+        log.warning("the broker is away: working from the table until it is back")
+        runner = runner_of(self.ctx, self.readers)
+        dispatcher = Dispatcher(runner, sweeper_of(self.ctx), self.slots, threading.Event())
+        threading.Thread(target=dispatcher.run, name="without-broker", daemon=True).start()
+        while not stopping.wait(LOOK_EVERY_S) and not broker_is_back():
+            pass
+        dispatcher.stop(GRACE_S)
+        log.info("no longer working from the table", given_back=runner.release_all())
