@@ -296,3 +296,14 @@ def test_a_file_that_is_no_database_is_said(tmp_path):
     with pytest.raises(Unavailable):
         found.check()
     found.close()
+
+
+def test_a_connection_in_use_ends_with_a_closed_database_when_it_is_given_back() -> None:
+    with postgres_database() as url:
+        database = open_database(Settings(database_url=url))
+        with database.reading() as session:
+            session.execute(text("SELECT 1"))
+            used = session.connection().connection.driver_connection
+            database.close()
+        assert used is not None
+        assert used.closed

@@ -85,8 +85,15 @@ class Database:
             session.execute(text("SELECT 1"))
 
     def close(self) -> None:
-        """End all connections."""
+        """End all connections; one that is in use ends when it is given back."""
+        event.listen(self.engine, "checkin", end_given_back)
         self.engine.dispose()
+
+
+def end_given_back(connection: Any, record: Any) -> None:  # noqa: ANN401
+    """Nobody gets it out of a pool that is closed, and nobody else would end it."""
+    if connection is not None:
+        record.invalidate()
 
 
 @contextmanager
