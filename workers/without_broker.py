@@ -12,6 +12,7 @@ from typing import Final
 import structlog
 
 from triage.domain.states import WorkKind
+from triage.queue.runner import Runner
 from triage.queue.wakeups import NoWakeups
 from triage.sandbox.readers import Readers
 from triage.server.work import runner_of, sweeper_of
@@ -37,14 +38,19 @@ class WithoutBroker:
         self.readers = readers
         slots = slots_for(concurrency)
         self.slots = {kind: slots[kind] for kind in kinds}
+        self.runner: Runner | None = None
 
     def work_until(self, broker_is_back: Callable[[], bool], stopping: threading.Event) -> None:
         """Do what is due until the broker is asked and answers, or the worker is to stop."""
         log.warning("the broker is away: working from the table until it is back")
-        runner = runner_of(self.ctx, self.readers)
+        self.runner = runner = runner_of(self.ctx, self.readers)
         dispatcher = Dispatcher(runner, sweeper_of(self.ctx), self.slots, threading.Event())
         threading.Thread(target=dispatcher.run, name="without-broker", daemon=True).start()
         while not stopping.wait(LOOK_EVERY_S) and not broker_is_back():
             pass
         dispatcher.stop(GRACE_S)
-        log.info("no longer working from the table", given_back=runner.release_all())
+        log.info("no longer working from the table", given_back=self.release())
+
+    def release(self) -> int:
+        """Claim nothing more, and give back what is held; how many rows."""
+        return 0 if self.runner is None else self.runner.release_all()

@@ -60,6 +60,7 @@ class Worker:
         threads = self.is_child or arguments.pool == "threads"
         self.runner = runner_of(self.ctx, self.readers) if threads else None
         self.kinds = [WorkKind(kind) for kind in arguments.kind or list(WorkKind)]
+        self.without_broker = WithoutBroker(self.ctx, self.readers, self.kinds, self.concurrency)
         self.master = os.getpid()
         self.parent = os.getppid()
         self.stopping = threading.Event()
@@ -74,8 +75,7 @@ class Worker:
             set_runner(self.runner)
         else:
             signals.worker_process_init.connect(self.begin_child, weak=False)
-        without_broker = WithoutBroker(self.ctx, self.readers, self.kinds, self.concurrency)
-        watchdog = ConsumerWatchdog(self.ctx, self.kinds, self.liveness, without_broker)
+        watchdog = ConsumerWatchdog(self.ctx, self.kinds, self.liveness, self.without_broker)
         self.celery = app.Worker(
             hostname=f"triage-{os.getpid()}@{socket.gethostname()}",
             pool_cls="prefork" if self.runner is None else "threads",
@@ -91,6 +91,7 @@ class Worker:
         watchdog.start(self.celery, self.stopping)
         log.info("worker started", concurrency=self.concurrency, kinds=[*map(str, self.kinds)])
         self.celery.start()
+        self.without_broker.release()
         if self.runner is not None:
             self.runner.release_all()
         self.liveness.end()
@@ -133,6 +134,7 @@ class Worker:
 
     def stop_now(self) -> None:
         """Time is up: what is held goes back."""
+        self.without_broker.release()
         if self.runner is not None:
             self.runner.release_all()
             self.liveness.end()
