@@ -20,6 +20,8 @@ from triage.analysis.joining.sources import Sources
 from triage.analysis.joining.timeline import timeline
 from triage.analysis.joining.wanted import wanted_files
 from triage.analysis.joining.zones_of_roots import in_zone_of_the_stop
+from triage.analysis.live.case import LiveCase
+from triage.analysis.live.registry import claims_of_looks
 from triage.analysis.placement.topology import JobTopology
 from triage.analysis.progress import job_progress
 from triage.analysis.registry import claims_of_detectors
@@ -80,6 +82,8 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
         view = replace(view, case=with_logs(view.case, dated.evidence))
     case = view.case if view is not None else None
     findings = tuple(claims_of_detectors(case)) if case is not None else ()
+    looks = LiveCase(logs.looks, dated.fleet, facts.world_size, dumps=case is not None)
+    findings = (*findings, *claims_of_looks(looks))
     progress = job_progress(dated.logs.files, facts.failed_at_ns)
     dated = replace(dated, evidence=without_teardown(dated, progress))
     strange, strangers = strange_nodes(dated, facts)

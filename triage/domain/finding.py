@@ -38,6 +38,8 @@ class Finding:
     """Records show that what ``ranks`` issued does not fit what their peers did."""
     one_of: bool = False
     """One of ``ranks`` is meant, and nothing tells which."""
+    nodes: tuple[str, ...] = ()
+    """Nodes that it speaks of where it knows no rank on them."""
 
     def can_be_due_to(self, cause: Category) -> bool:
         """Whether ``cause`` at the same place accounts for the claim."""

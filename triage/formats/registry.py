@@ -21,6 +21,7 @@ from triage.formats.health.imbue_checks import IMBUE_CHECKS
 from triage.formats.health.nccl_tests import NCCL_TESTS
 from triage.formats.health.smi_text import SMI_TEXT
 from triage.formats.health.smi_xml import SMI_XML
+from triage.formats.live.registry import LIVE
 from triage.formats.logs.controller_lists import BLOCK_LIST, EVENT_TABLE
 from triage.formats.logs.journal import EXPORT_JOURNAL, PRETTY_JOURNAL, VERBOSE_JOURNAL
 from triage.formats.logs.json_document import JSON_DOCUMENT
@@ -59,6 +60,7 @@ CHECKS: Final[tuple[CheckFormat, ...]] = (
 TELEMETRY: Final[tuple[TelemetryFormat, ...]] = (PARQUET, QUERY_RESULT, EXPOSITION, TABLE)
 STREAMS: Final[tuple[StreamFormat, ...]] = (
     *TELEMETRY,
+    *LIVE,
     *CHECKS,
     VERBOSE_JOURNAL,
     EXPORT_JOURNAL,

@@ -49,7 +49,7 @@ OF_ONE_GPU: Final = GPU_CHIP | SOFTWARE | {Category.GPU_OOM}
 
 def convicts(claim: Finding) -> bool:
     """Whether a claim accuses the ranks that it names."""
-    return claim.role is Role.CULPRIT and bool(claim.ranks)
+    return claim.role is Role.CULPRIT and bool(claim.ranks or claim.nodes)
 
 
 def proves(claim: Finding) -> bool:
@@ -87,7 +87,13 @@ def join_claims(
                     joined[k] = with_claim(joined[k], claim, None)
             own = bare.get((place, claim.category), Hypothesis(claim.category, place))
             bare[place, claim.category] = with_claim(own, claim, rank)
-        if not claim.ranks:
+        for node in claim.nodes:
+            for k in at[AtNode(node)]:
+                if claim.can_be_due_to(joined[k].category):
+                    joined[k] = with_claim(joined[k], claim, None)
+            key = (AtNode(node), claim.category)
+            bare[key] = with_claim(bare.get(key, Hypothesis(claim.category, key[0])), claim, None)
+        if not (claim.ranks or claim.nodes):
             for k, cause in enumerate(joined):
                 if can_hold_up_all(cause, claim, stop):
                     joined[k] = with_claim(cause, claim, None)

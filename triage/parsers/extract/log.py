@@ -4,7 +4,9 @@ from typing import Any, Final
 
 from triage.domain.category import Category
 from triage.domain.evidence import NO_STAMP, Blame, Evidence, EvidenceRole, Kind, Stamp, Trait
+from triage.domain.live.look import Look
 from triage.parsers.extract.digest import Interned
+from triage.parsers.extract.looks import looks_from, looks_values
 from triage.parsers.extract.progress import progress_from, progress_values
 from triage.parsers.logs.join import Mask, Outcome
 from triage.parsers.logs.logset import LogFile, LogKind
@@ -37,13 +39,15 @@ def log_values(log: Outcome) -> list[Any]:
         log.uncounted,
         [row_values(row, file.artifact) for row in log.rows],
         [[len(text), lines, first, last] for text, lines, first, last in log.masks],
-        *later_values(file),
+        *later_values(file, log.looks),
     ]
 
 
-def later_values(file: LogFile) -> list[Any]:
+def later_values(file: LogFile, looks: tuple[Look, ...]) -> list[Any]:
     """What extracts of earlier releases do not have; nothing where there is none of it."""
     progress = None if file.progress is None else progress_values(file.progress)
+    if looks:
+        return [progress, sorted(file.harmless), looks_values(looks)]
     if file.harmless:
         return [progress, sorted(file.harmless)]
     return [] if progress is None else [progress]
@@ -116,6 +120,7 @@ def log_from(values: Any, masks: bytes, interned: Interned) -> Outcome:
         masks_from(marks, masks, interned),
         size_bytes,
         uncounted,
+        looks=looks_from(later[2]) if len(later) > 2 else (),
     )
 
 

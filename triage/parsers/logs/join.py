@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from triage.domain.evidence import Evidence
+from triage.domain.live.look import Look
 from triage.domain.report import Refused
 from triage.parsers.logs.logset import LogFile, LogSet
 from triage.parsers.telemetry.file import TelemetryFile
@@ -38,6 +39,7 @@ class Outcome:
     size_bytes: int = 0
     uncounted: int = 0
     telemetry: TelemetryFile | None = None
+    looks: tuple[Look, ...] = ()
 
 
 def join_logs(outcomes: Iterable[Outcome], refused: Iterable[Refused] = ()) -> LogSet:
@@ -52,6 +54,7 @@ def join_logs(outcomes: Iterable[Outcome], refused: Iterable[Refused] = ()) -> L
         evidence=[row for one in ordered for row in one.rows],
         refused=sorted(refused, key=lambda one: (one.artifact, one.why)),
         telemetry=[one.telemetry for one in ordered if one.telemetry is not None],
+        looks=[look for one in ordered for look in one.looks],
     )
     masked = any(one.masks or one.uncounted for one in ordered)
     if masked and sum(one.size_bytes for one in ordered) <= MOST_COUNTED_BYTES:

@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from triage.domain.evidence import NO_STAMP, Evidence, Stamp
+from triage.domain.live.look import Look
 from triage.domain.report import Refused
 from triage.parsers.logs.progress.series import JobSteps
 
@@ -21,6 +22,7 @@ class LogKind(StrEnum):
     KERNEL = "kernel_log"
     JOB = "job_log"
     TELEMETRY = "telemetry"
+    LIVE = "live"  # what a tool says of a running job: stacks, RAS, GPU states
     CHECKS = "checks"  # a report of a check of the node, and nothing else
 
 
@@ -81,3 +83,4 @@ class LogSet:
     templates: Mapping[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     telemetry: list["TelemetryFile"] = field(default_factory=list)
+    looks: list[Look] = field(default_factory=list)

@@ -1,0 +1,1 @@
+"""What looks at a running job say of its ranks, as claims beside those of the dumps."""

@@ -1,0 +1,87 @@
+"""The looks at one job, with the rank and node of each process where anything says them."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Protocol
+
+from triage.analysis.placement.identity import JobPlacement
+from triage.domain.finding import Finding
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process
+
+__all__ = ["LiveCase", "LiveDetector"]
+
+STACKS: Final = frozenset(
+    {Tool.PY_SPY, Tool.FAULTHANDLER, Tool.TRACEBACK, Tool.GDB, Tool.CUDA_GDB, Tool.PROC}
+)
+
+
+@dataclass(frozen=True)
+class LiveCase:
+    """``looks`` in the order of their artifacts; ``fleet`` says who sits where.
+
+    ``world_size`` is None where nothing says it. ``dumps`` is whether flight-recorder dumps lie
+    beside the looks.
+    """
+
+    looks: Sequence[Look]
+    fleet: JobPlacement
+    world_size: int | None = None
+    dumps: bool = False
+
+    def node_of(self, process: Process, look: Look) -> str | None:
+        """The node of a process: of its rank, else of its host or address, else of the file."""
+        rank = self.rank_of(process, look)
+        home = None if rank is None else self.fleet.node_of(rank)
+        return home or self.own_node_of(process, look)
+
+    def own_node_of(self, process: Process, look: Look) -> str | None:
+        """The node that the tool's own words or the file's folder say."""
+        for said in (process.node, process.host):
+            if said is not None and (node := self.fleet.node_of_address(said)) is not None:
+                return node
+        return process.node or look.node or process.host
+
+    def rank_of(self, process: Process, look: Look) -> int | None:
+        """The global rank of a process: stated, else by its pid or GPU on its node."""
+        if process.rank is not None:
+            return process.rank
+        node = self.own_node_of(process, look)
+        if node is None:
+            return None
+        if process.pid is not None:
+            rank = self.fleet.rank_of_pid(node, process.pid) or self.rank_by_pid.get(
+                (node, process.pid)
+            )
+            if rank is not None:
+                return rank
+        return None
+
+    @cached_property
+    def rank_by_pid(self) -> dict[tuple[str, int], int]:
+        """Ranks by node and pid, as looks themselves state both."""
+        found: dict[tuple[str, int], int] = {}
+        for look in self.looks:
+            processes = [one.process for one in look.stacks]
+            processes += [one.process for one in look.replies]
+            for process in processes:
+                node = self.own_node_of(process, look)
+                if process.rank is not None and process.pid is not None and node is not None:
+                    found.setdefault((node, process.pid), process.rank)
+        return found
+
+    @property
+    def stacks(self) -> list[Look]:
+        """The looks that hold stacks."""
+        return [look for look in self.looks if look.tool in STACKS or look.stacks]
+
+
+class LiveDetector(Protocol):
+    """One way of judging looks."""
+
+    name: str
+
+    def run(self, case: LiveCase) -> Iterator[Finding]:
+        """Claims, each with its reasons; none when there is nothing to say."""
+        ...

@@ -1,0 +1,1 @@
+"""One way of judging looks in each file."""

@@ -1,0 +1,16 @@
+"""All ways of judging looks at a running job."""
+
+from typing import Final
+
+from triage.analysis.live.case import LiveCase, LiveDetector
+from triage.domain.finding import Finding
+
+__all__ = ["LIVE_DETECTORS", "claims_of_looks"]
+
+LIVE_DETECTORS: Final[tuple[LiveDetector, ...]] = ()
+
+
+def claims_of_looks(case: LiveCase) -> list[Finding]:
+    """What the looks claim, the strongest first."""
+    found = [finding for detector in LIVE_DETECTORS for finding in detector.run(case)]
+    return sorted(found, key=lambda one: (-one.strength, one.detector, one.ranks, one.nodes))

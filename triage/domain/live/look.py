@@ -1,0 +1,53 @@
+"""A look: all that one tool said of a job at one moment."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.live.communicator import Communicator, Waiting
+from triage.domain.live.gpu_reading import GpuReading
+from triage.domain.live.process import Reply
+from triage.domain.live.stack import ThreadStack
+
+__all__ = ["Look", "Tool"]
+
+
+class Tool(StrEnum):
+    """Whose output it is."""
+
+    PY_SPY = "py_spy"
+    FAULTHANDLER = "faulthandler"
+    TRACEBACK = "traceback"
+    GDB = "gdb"
+    CUDA_GDB = "cuda_gdb"
+    PROC = "proc"
+    DEBUG_SERVER = "debug_server"
+    WAIT_COUNTERS = "wait_counters"
+    RAS = "ras"
+    COMM_STATE = "comm_state"
+    PROXY_TRACE = "proxy_trace"
+    REPLAY = "replay"
+    PROFILER = "profiler"
+    INSPECTOR = "inspector"
+    GPU_STATE = "gpu_state"
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """``stamp`` is when it was taken, and ``dated_by`` what says so (``content``, ``name``); most
+    tools do not say it. ``partial`` is what of the file could not be read. ``folder`` tells looks
+    of one round from another: the artifact's folder, or the time in its name.
+    """
+
+    artifact: str
+    tool: Tool
+    stamp: Stamp = NO_STAMP
+    dated_by: str | None = None
+    node: str | None = None
+    stacks: tuple[ThreadStack, ...] = ()
+    replies: tuple[Reply, ...] = ()
+    communicators: tuple[Communicator, ...] = ()
+    waiting: tuple[Waiting, ...] = ()
+    gpus: tuple[GpuReading, ...] = ()
+    notes: tuple[str, ...] = ()
+    partial: str | None = None

@@ -1,0 +1,1 @@
+"""Formats of what tools say of a job that still runs: stacks, NCCL RAS, recorders, GPU states."""

@@ -1,0 +1,177 @@
+"""Looks at a running job as plain values for a stored extract, and back.
+
+Frames, and whole stacks, are kept once: thousands of ranks stand at the same line.
+"""
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import Any, Final
+
+from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.live.communicator import (
+    Communicator,
+    CommunicatorRank,
+    Presence,
+    Waiting,
+    WaitReason,
+)
+from triage.domain.live.gpu_reading import GpuReading
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.domain.live.stack import StackFrame, ThreadStack
+
+__all__ = ["looks_from", "looks_values"]
+
+PRESENCES: Final = {str(one): one for one in Presence}
+REASONS: Final = {str(one): one for one in WaitReason}
+REPLIES: Final = {str(one): one for one in ReplyKind}
+TOOLS: Final = {str(one): one for one in Tool}
+# In the order of their fields; a field that a later release adds stands behind these.
+PROCESS: Final = tuple(one.name for one in fields(Process))
+GPU: Final = tuple(one.name for one in fields(GpuReading))
+THREAD: Final = tuple(one.name for one in fields(ThreadStack)[2:])
+
+
+def looks_values(looks: Sequence[Look]) -> list[Any]:
+    """[frames, stacks as places among the frames, looks]."""
+    frames: dict[StackFrame, int] = {}
+    stacks: dict[tuple[StackFrame, ...], int] = {}
+    for look in looks:
+        for thread in look.stacks:
+            stacks.setdefault(thread.frames, len(stacks))
+            for frame in thread.frames:
+                frames.setdefault(frame, len(frames))
+    return [
+        [[one.function, one.filename, one.line, one.native] for one in frames],
+        [[frames[frame] for frame in stack] for stack in stacks],
+        [look_values(look, stacks) for look in looks],
+    ]
+
+
+def look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[Any]:
+    return [
+        look.artifact,
+        str(look.tool),
+        stamp_values(look.stamp),
+        look.dated_by,
+        look.node,
+        [
+            [process_values(one.process), stacks[one.frames], *(getattr(one, n) for n in THREAD)]
+            for one in look.stacks
+        ],
+        [
+            [process_values(one.process), one.handler, str(one.kind), one.detail, one.line]
+            for one in look.replies
+        ],
+        [communicator_values(one) for one in look.communicators],
+        [
+            [
+                f"{one.hash:x}",
+                one.rank,
+                process_values(one.process),
+                str(one.reason),
+                one.peer,
+                one.operation,
+                one.since_ns,
+                one.line,
+            ]
+            for one in look.waiting
+        ],
+        [[getattr(one, name) for name in GPU] for one in look.gpus],
+        list(look.notes),
+        look.partial,
+    ]
+
+
+def communicator_values(one: Communicator) -> list[Any]:
+    return [
+        f"{one.hash:x}",
+        one.size,
+        [member_values(member) for member in one.ranks],
+        None if one.rest is None else member_values(one.rest),
+        one.name,
+        one.line,
+        [[rank, list(times)] for rank, times in one.durations_us.items()],
+    ]
+
+
+def member_values(member: CommunicatorRank) -> list[Any]:
+    return [
+        member.rank,
+        process_values(member.process),
+        str(member.presence),
+        None if member.launched is None else dict(member.launched),
+        None if member.completed is None else dict(member.completed),
+        member.status,
+        member.error,
+        member.remote_error,
+        member.line,
+    ]
+
+
+def process_values(process: Process) -> list[Any]:
+    return [getattr(process, name) for name in PROCESS]
+
+
+def stamp_values(stamp: Stamp) -> list[Any] | None:
+    if stamp == NO_STAMP:
+        return None
+    return [stamp.wall_ns, stamp.uptime_ns, stamp.has_year, stamp.zone_s, stamp.error_ns]
+
+
+def looks_from(values: Any) -> tuple[Look, ...]:
+    """The looks of :func:`looks_values`. ValueError, TypeError, IndexError and KeyError mean
+    damage.
+    """
+    frame_values, stack_values, looks = values
+    frames = [StackFrame(*one) for one in frame_values]
+    stacks = [tuple([frames[place] for place in stack]) for stack in stack_values]
+    return tuple(look_from(one, stacks) for one in looks)
+
+
+def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
+    (
+        artifact, tool, stamp, dated_by, node, threads, replies, communicators, waiting, gpus,
+        notes, partial,
+    ) = values  # fmt: skip
+    return Look(
+        artifact,
+        TOOLS[tool],
+        NO_STAMP if stamp is None else Stamp(*stamp),
+        dated_by,
+        node,
+        tuple(
+            ThreadStack(Process(*process), stacks[stack], *rest)
+            for process, stack, *rest in threads
+        ),
+        tuple(
+            Reply(Process(*process), handler, REPLIES[kind], *rest)
+            for process, handler, kind, *rest in replies
+        ),
+        tuple(communicator_from(one) for one in communicators),
+        tuple(
+            Waiting(int(key, 16), rank, Process(*process), REASONS[reason], *rest)
+            for key, rank, process, reason, *rest in waiting
+        ),
+        tuple(GpuReading(*one) for one in gpus),
+        tuple(notes),
+        partial,
+    )
+
+
+def communicator_from(values: Any) -> Communicator:
+    key, size, ranks, rest, name, line, durations = values
+    return Communicator(
+        int(key, 16),
+        size,
+        tuple(member_from(one) for one in ranks),
+        None if rest is None else member_from(rest),
+        name,
+        line,
+        {rank: tuple(map(float, times)) for rank, times in durations},
+    )
+
+
+def member_from(values: Any) -> CommunicatorRank:
+    rank, process, presence, *rest = values
+    return CommunicatorRank(rank, Process(*process), PRESENCES[presence], *rest)
