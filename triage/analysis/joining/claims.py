@@ -73,6 +73,11 @@ def join_claims(
         elif is_dated_to_the_stop(cause, stop):
             elsewhere.append(k)
     bare: dict[tuple[Place, Category], Hypothesis] = {}
+
+    def at_its_own(claim: Finding, place: Place, rank: int | None) -> None:
+        own = bare.get((place, claim.category), Hypothesis(claim.category, place))
+        bare[place, claim.category] = with_claim(own, claim, rank)
+
     home = home_of_the_lost(claims, at, joined, placement, stop)
     for claim in claims:
         for rank in claim.ranks:
@@ -85,20 +90,17 @@ def join_claims(
             for k in elsewhere:
                 if claim.can_be_due_to(joined[k].category) and reaches(joined[k], place):
                     joined[k] = with_claim(joined[k], claim, None)
-            own = bare.get((place, claim.category), Hypothesis(claim.category, place))
-            bare[place, claim.category] = with_claim(own, claim, rank)
+            at_its_own(claim, place, rank)
         for node in claim.nodes:
             for k in at[AtNode(node)]:
                 if claim.can_be_due_to(joined[k].category):
                     joined[k] = with_claim(joined[k], claim, None)
-            key = (AtNode(node), claim.category)
-            bare[key] = with_claim(bare.get(key, Hypothesis(claim.category, key[0])), claim, None)
+            at_its_own(claim, AtNode(node), None)
         if not (claim.ranks or claim.nodes):
             for k, cause in enumerate(joined):
                 if can_hold_up_all(cause, claim, stop):
                     joined[k] = with_claim(cause, claim, None)
-            own = bare.get((Outside(), claim.category), Hypothesis(claim.category, Outside()))
-            bare[Outside(), claim.category] = with_claim(own, claim, None)
+            at_its_own(claim, Outside(), None)
     return [*joined, *bare.values()]
 
 
