@@ -6,6 +6,7 @@ folder of another generator. An incident in which no node is guilty is right at 
 when nobody innocent is convicted. Status 1 when a node was cordoned wrongly.
 
     python -m benchmarks.campaign [--count 419] [--healthy 40] [--missing 0.2] [--wrong 20]
+    python -m benchmarks.campaign --no-dumps --live stacks ras
     python -m benchmarks.campaign --count 0 --folders field=DIR other=DIR --picture FILE.svg
 """
 
@@ -30,6 +31,7 @@ from benchmarks.campaign_outcome import (
 )
 from benchmarks.reliability_picture import bins, picture
 from benchmarks.table import aligned, machine, write_json
+from triage.simulator.live.files import LIVE_SOURCES
 
 __all__ = ["main"]
 
@@ -71,6 +73,11 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--missing", type=float, default=0.0, help="part of files left out")
     parser.add_argument("--skew-minutes", type=float, default=0.05)
     parser.add_argument("--kernel-lines", type=int, default=30)
+    parser.add_argument("--no-dumps", action="store_true", help="simulated: no dumps are written")
+    parser.add_argument(
+        "--live", nargs="+", default=[], choices=LIVE_SOURCES,
+        help="simulated: two looks at the job while it hung",
+    )  # fmt: skip
     parser.add_argument(
         "--folders", nargs="+", default=[], metavar="[NAME=]DIR",
         help="campaigns of other generators: DIR/cases/ID and DIR/truth/ID.json",
@@ -111,6 +118,7 @@ def drawn(options: argparse.Namespace, turn: int) -> Iterator[tuple[Path, Expect
     setting = Setting(
         options.seed, options.count, tuple(options.ranks), options.missing,
         60 * options.skew_minutes, healthy=options.healthy, kernel_lines=options.kernel_lines,
+        dumps=not options.no_dumps, live=tuple(options.live),
     )  # fmt: skip
     named = [given.rpartition("=") for given in options.folders]
     return chain(

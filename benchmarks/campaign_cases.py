@@ -71,6 +71,7 @@ class Setting:
     healthy: int = 0
     kernel_lines: int = 30
     evenly: bool = False
+    live: tuple[str, ...] = ()
 
 
 def settings(seed: int, count: int) -> list[Setting]:
@@ -102,6 +103,7 @@ def simulated_cases(
                 skew_s=setting.skew_s,
                 dumps=setting.dumps,
                 kernel_lines=setting.kernel_lines,
+                live=setting.live,
             )
             drawn = draw(scratch, campaign, wish, share=share)
         for path, truth in drawn:
@@ -119,7 +121,7 @@ def evenly(
         wish = Wish(
             ranks=chance.choice(setting.ranks), seed=setting.seed * 1000 + number,
             skew_s=setting.skew_s, missing=setting.missing, dumps=setting.dumps,
-            kernel_lines=setting.kernel_lines, id=f"{number:04d}",
+            kernel_lines=setting.kernel_lines, id=f"{number:04d}", live=setting.live,
         )  # fmt: skip
         if number % share[1] == share[0]:
             out = folder / wish.id

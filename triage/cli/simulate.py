@@ -26,6 +26,7 @@ Examples:
   triage simulate --list
   triage simulate host-stall --ranks 64 --out drill/
   triage simulate gpu_hbm --ranks 16 --out drill/ --telemetry
+  triage simulate host-stall --out drill/ --no-dumps --live stacks --live ras
   triage simulate --campaign llama3 --count 20 --out drills/
 """
 
@@ -122,13 +123,17 @@ def simulate(
     ] = 0.05,
     kernel_lines: Annotated[int, _option("N", "Harmless kernel lines of each node.")] = 30,
     job_lines: Annotated[int, _option("N", "Progress lines of an incident's job.")] = 40,
-    dumps: Annotated[bool, typer.Option(help="Write dumps with an incident.")] = True,
+    dumps: Annotated[bool, typer.Option(help="Write dumps.")] = True,
     bury: Annotated[
         int, _option("N", "Consequence lines added to an incident, to bury its cause.")
     ] = 0,
     telemetry: Annotated[
         bool, typer.Option("--telemetry", help="Add temperatures, power and clocks of all GPUs.")
     ] = False,
+    live: Annotated[
+        list[str] | None,
+        _option("SOURCE", "Add two looks at the job while it hangs: stacks, ras; repeatable."),
+    ] = None,
 ) -> None:
     """Write a job, an incident or a campaign; the help stands in ``HELP``."""
     from triage.simulator import simulate as run_simulation
@@ -151,6 +156,8 @@ def simulate(
 
             drawn = Campaign(count, healthy, seed, _sizes(sizes))
             wish = Wish(
+                dumps=dumps,
+                live=_sources(live),
                 missing=lost,
                 skew_s=60 * skew_minutes,
                 kernel_lines=kernel_lines,
@@ -176,6 +183,7 @@ def simulate(
                 dumps=dumps,
                 bury=bury,
                 telemetry=telemetry,
+                live=_sources(live),
             )
             incident = simulate_incident(kind, out, wish)
             print(
@@ -209,6 +217,8 @@ def simulate(
             layout=layout,
             prefix=prefix,
             job_json=job_json,
+            dumps=dumps,
+            live=_sources(live),
             progress=_show if sys.stderr.isatty() else None,
         )
     except TriageError as error:
@@ -217,7 +227,16 @@ def simulate(
     except OSError as error:
         print(f"triage simulate: cannot write {out}: {error.strerror}", file=sys.stderr)
         raise typer.Exit(WRONG_USAGE) from error
-    print(_summary(truth, out))
+    print(_summary(truth, out, dumps=dumps))
+
+
+def _sources(names: list[str] | None) -> tuple[str, ...]:
+    from triage.simulator.live.files import LIVE_SOURCES
+
+    unknown = [one for one in names or () if one not in LIVE_SOURCES]
+    if unknown:
+        raise UsageError(f"--live {unknown[0]}: give {' or '.join(LIVE_SOURCES)}")
+    return tuple(names or ())
 
 
 def _sizes(text: str) -> list[int]:
@@ -227,15 +246,15 @@ def _sizes(text: str) -> list[int]:
         raise UsageError(f"--sizes {text}: give numbers of ranks like 16,64") from error
 
 
-def _summary(truth: "Truth", out: Path) -> str:
+def _summary(truth: "Truth", out: Path, *, dumps: bool) -> str:
     from triage.simulator import truth_path
 
     shape = f"dp {truth.dp} x tp {truth.tp} x pp {truth.pp}"
     if truth.ep > 1:
         shape += f", ep {truth.ep}"
-    dumps = truth.world_size - len(truth.missing) + len(truth.foreign_files)
+    num_dumps = truth.world_size - len(truth.missing) + len(truth.foreign_files) if dumps else 0
     return (
-        f"wrote {dumps:,} dumps of {truth.kind} ({shape}) to {out}; "
+        f"wrote {num_dumps:,} dumps of {truth.kind} ({shape}) to {out}; "
         f"the truth is in {truth_path(out)}"
     )
 

@@ -6,7 +6,7 @@ other frames. The middle of a deep stack is nested module calls, as in life.
 
 from dataclasses import dataclass
 
-__all__ = ["Frame", "stack"]
+__all__ = ["SITE_PACKAGES", "TRAIN", "Frame", "stack"]
 
 
 @dataclass(frozen=True, slots=True)

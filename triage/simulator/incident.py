@@ -1,10 +1,12 @@
 """Run a simulated job into a fault and write the incident folder that it leaves."""
 
+from collections.abc import Collection
 from pathlib import Path
 from typing import Unpack
 
 from triage.simulator.files import Folder, Layout, Progress, node_name, utc
 from triage.simulator.kinds import kind_named
+from triage.simulator.live.files import write_live
 from triage.simulator.play import Played, play
 from triage.simulator.request import SECOND, Options, request_for
 from triage.simulator.run import steps_counted
@@ -28,23 +30,30 @@ def simulate(
     layout: Layout = "flat",
     prefix: str = "comm_lib_trace_rank_",
     job_json: bool = True,
+    dumps: bool = True,
+    live: Collection[str] = (),
     progress: Progress | None = None,
     **options: Unpack[Options],
 ) -> Truth:
     """Write the dumps of a job with a fault of ``kind`` under ``out``.
 
     The same arguments give the same bytes. The truth is returned, and written beside
-    the folder as ``OUT.truth.json``. Raises UsageError.
+    the folder as ``OUT.truth.json``. ``live`` are sources of :data:`LIVE_SOURCES` that are written
+    too, ``dumps`` whether dumps are. Raises UsageError.
     """
     request = request_for(kind_named(kind), options)
     folder = Folder(Path(out), layout, prefix, request.gpus_per_node, progress)
     folder.check()
-    return _write(play(request), folder, job_json)
+    played = play(request)
+    truth = _write(played, folder, job_json, dumps=dumps)
+    if live:
+        at_ns = int(request.offsets().min()) + int(played.timeline.dump_at.min())
+        write_live(folder.path, played, at_ns, live, category=played.fault.category)
+    return truth
 
 
-def _write(played: Played, folder: Folder, job_json: bool) -> Truth:
+def _write(played: Played, folder: Folder, job_json: bool, *, dumps: bool) -> Truth:
     request, fault = played.request, played.fault
-    run = played.run(request.offsets())
     missing = {*request.missing, *fault.without_dump}
     stale = None
     if fault.strangers is Strangers.STALE:
@@ -52,10 +61,11 @@ def _write(played: Played, folder: Folder, job_json: bool) -> Truth:
     absent = missing if stale is None else {*missing, stale}
     folder.create()
     here = [rank for rank in range(request.shape.ranks) if rank not in absent]
-    folder.write(run, here, request.lengths())
-    if stale is not None:
+    if dumps:
+        folder.write(played.run(request.offsets()), here, request.lengths())
+    if stale is not None and dumps:
         folder.write(earlier_attempt(request, played.normal), [stale], {})
-    if fault.strangers is Strangers.FOREIGN:
+    if fault.strangers is Strangers.FOREIGN and dumps:
         folder.write(other_job(request), FOREIGN_RANKS, {}, FOREIGN_PREFIX)
     if job_json:
         folder.write_job(_job_facts(played))

@@ -61,47 +61,76 @@ def join_claims(
     causes: Sequence[Hypothesis], claims: Sequence[Finding], placement: Placement, stop: Stop
 ) -> list[Hypothesis]:
     """``causes`` with the claims that they account for, then each claim at its own place."""
-    joined = at_the_one_place_claimed(causes, claims, placement, stop)
-    at: dict[Place, list[int]] = defaultdict(list)
-    elsewhere = []
-    for k, cause in enumerate(joined):
-        general = all(row.is_generic for row in cause.rows) and not is_on_many(cause, stop)
-        if cause.category in UNNAMED or general:
-            continue
-        if isinstance(cause.place, AtNode | AtRank):
-            at[cause.place].append(k)
-        elif is_dated_to_the_stop(cause, stop):
-            elsewhere.append(k)
-    bare: dict[tuple[Place, Category], Hypothesis] = {}
-
-    def at_its_own(claim: Finding, place: Place, rank: int | None) -> None:
-        own = bare.get((place, claim.category), Hypothesis(claim.category, place))
-        bare[place, claim.category] = with_claim(own, claim, rank)
-
-    home = home_of_the_lost(claims, at, joined, placement, stop)
+    joining = Joining(at_the_one_place_claimed(causes, claims, placement, stop), placement, stop)
+    joining.home = home_of_the_lost(claims, joining.at, joining.causes, placement, stop)
     for claim in claims:
         for rank in claim.ranks:
-            place = seat_of(rank, placement)
-            if isinstance(place, AtRank) and home is not None:
-                place = home
-            for k in (*at[place], *at.get(AtRank(rank), ())):
-                if can_hold_up(joined[k], claim, rank, placement, stop):
-                    joined[k] = with_claim(joined[k], claim, rank)
-            for k in elsewhere:
-                if claim.can_be_due_to(joined[k].category) and reaches(joined[k], place):
-                    joined[k] = with_claim(joined[k], claim, None)
-            at_its_own(claim, place, rank)
+            joining.add_of_rank(claim, rank)
         for node in claim.nodes:
-            for k in at[AtNode(node)]:
-                if claim.can_be_due_to(joined[k].category):
-                    joined[k] = with_claim(joined[k], claim, None)
-            at_its_own(claim, AtNode(node), None)
+            joining.add_of_node(claim, AtNode(node))
         if not (claim.ranks or claim.nodes):
-            for k, cause in enumerate(joined):
-                if can_hold_up_all(cause, claim, stop):
-                    joined[k] = with_claim(cause, claim, None)
-            at_its_own(claim, Outside(), None)
-    return [*joined, *bare.values()]
+            joining.add_of_nobody(claim)
+    return [*joining.causes, *joining.bare.values()]
+
+
+class Joining:
+    """Causes on their way to being joined with claims.
+
+    ``bare`` are the claims at their own places, ``home`` the node of a rank of which nothing says
+    where it sits. ``at`` are the causes at a node or rank, ``elsewhere`` those in no node.
+    """
+
+    def __init__(self, causes: list[Hypothesis], placement: Placement, stop: Stop) -> None:
+        self.causes = causes
+        self.placement = placement
+        self.stop = stop
+        self.home: AtNode | None = None
+        self.bare: dict[tuple[Place, Category], Hypothesis] = {}
+        self.at: dict[Place, list[int]] = defaultdict(list)
+        self.elsewhere: list[int] = []
+        for k, cause in enumerate(causes):
+            general = all(row.is_generic for row in cause.rows) and not is_on_many(cause, stop)
+            if cause.category in UNNAMED or general:
+                continue
+            if isinstance(cause.place, AtNode | AtRank):
+                self.at[cause.place].append(k)
+            elif is_dated_to_the_stop(cause, stop):
+                self.elsewhere.append(k)
+
+    def add_of_rank(self, claim: Finding, rank: int) -> None:
+        """A claim on a rank: with what failed at its place, and what reaches it."""
+        place = seat_of(rank, self.placement)
+        if isinstance(place, AtRank) and self.home is not None:
+            place = self.home
+        for k in (*self.at[place], *self.at.get(AtRank(rank), ())):
+            if can_hold_up(self.causes[k], claim, rank, self.placement, self.stop):
+                self.causes[k] = with_claim(self.causes[k], claim, rank)
+        self.add_from_elsewhere(claim, place)
+        self.add_at_its_own(claim, place, rank)
+
+    def add_of_node(self, claim: Finding, place: AtNode) -> None:
+        """A claim on a node of which no rank is known."""
+        for k in self.at[place]:
+            if claim.can_be_due_to(self.causes[k].category):
+                self.causes[k] = with_claim(self.causes[k], claim, None)
+        self.add_from_elsewhere(claim, place)
+        self.add_at_its_own(claim, place, None)
+
+    def add_of_nobody(self, claim: Finding) -> None:
+        """A claim that all ranks wait, and none is at fault."""
+        for k, cause in enumerate(self.causes):
+            if can_hold_up_all(cause, claim, self.stop):
+                self.causes[k] = with_claim(cause, claim, None)
+        self.add_at_its_own(claim, Outside(), None)
+
+    def add_from_elsewhere(self, claim: Finding, place: Place) -> None:
+        for k in self.elsewhere:
+            if claim.can_be_due_to(self.causes[k].category) and reaches(self.causes[k], place):
+                self.causes[k] = with_claim(self.causes[k], claim, None)
+
+    def add_at_its_own(self, claim: Finding, place: Place, rank: int | None) -> None:
+        own = self.bare.get((place, claim.category), Hypothesis(claim.category, place))
+        self.bare[place, claim.category] = with_claim(own, claim, rank)
 
 
 def can_hold_up(

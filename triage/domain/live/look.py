@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, Waiting
-from triage.domain.live.gpu_reading import GpuReading
+from triage.domain.live.gpu_sample import GpuSample
 from triage.domain.live.process import Reply
 from triage.domain.live.stack import ThreadStack
 
@@ -48,6 +48,6 @@ class Look:
     replies: tuple[Reply, ...] = ()
     communicators: tuple[Communicator, ...] = ()
     waiting: tuple[Waiting, ...] = ()
-    gpus: tuple[GpuReading, ...] = ()
+    gpus: tuple[GpuSample, ...] = ()
     notes: tuple[str, ...] = ()
     partial: str | None = None

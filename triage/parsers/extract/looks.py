@@ -15,7 +15,7 @@ from triage.domain.live.communicator import (
     Waiting,
     WaitReason,
 )
-from triage.domain.live.gpu_reading import GpuReading
+from triage.domain.live.gpu_sample import GpuSample
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import StackFrame, ThreadStack
@@ -28,7 +28,7 @@ REPLIES: Final = {str(one): one for one in ReplyKind}
 TOOLS: Final = {str(one): one for one in Tool}
 # In the order of their fields; a field that a later release adds stands behind these.
 PROCESS: Final = tuple(one.name for one in fields(Process))
-GPU: Final = tuple(one.name for one in fields(GpuReading))
+GPU: Final = tuple(one.name for one in fields(GpuSample))
 THREAD: Final = tuple(one.name for one in fields(ThreadStack)[2:])
 
 
@@ -153,7 +153,7 @@ def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
             Waiting(int(key, 16), rank, Process(*process), REASONS[reason], *rest)
             for key, rank, process, reason, *rest in waiting
         ),
-        tuple(GpuReading(*one) for one in gpus),
+        tuple(GpuSample(*one) for one in gpus),
         tuple(notes),
         partial,
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from triage.errors import UsageError
-from triage.simulator.incidents.story import Story, Waiting
+from triage.simulator.incidents.story import Story, StuckOperation
 from triage.simulator.incidents.world import SECOND
 from triage.simulator.kinds import kind_named, shape_for
 from triage.simulator.operation import Op, Part
@@ -21,8 +21,8 @@ __all__ = ["run_into_fault"]
 
 def run_into_fault(
     story: Story, kind_name: str, *, seed: int, entries: int, frames: int
-) -> Run | None:
-    """The dumps of a job with a fault of that kind; ``story`` learns when it was and who waits.
+) -> tuple[Played, Run] | None:
+    """A job with a fault of that kind, and its dumps; ``story`` learns when it was and who waits.
 
     None where the job's shape does not allow the fault.
     """
@@ -54,13 +54,13 @@ def run_into_fault(
     story.without_dump |= set(played.fault.without_dump)
     nodes = np.arange(world.ranks) // world.gpus_per_node
     skew: Ints = np.array([node.skew_ns for node in world.nodes], np.int64)
-    return played.run(begin + skew[nodes])
+    return played, played.run(begin + skew[nodes])
 
 
-def _waits(played: Played) -> dict[int, Waiting]:
+def _waits(played: Played) -> dict[int, StuckOperation]:
     """Each rank's oldest open operation, as c10d counts it; since when, on the run's clock."""
     topology, last = played.topology, played.timeline.last
-    waits: dict[int, Waiting] = {}
+    waits: dict[int, StuckOperation] = {}
     for rank in range(topology.shape.ranks):
         oldest = _oldest_open(played.timeline.final, last, rank)
         if oldest is None:
@@ -70,7 +70,7 @@ def _waits(played: Played) -> dict[int, Waiting]:
         before = steps_counted(list(played.normal.of(rank)))
         passed = played.pace.steps * int(before[op.slot, 0])
         numel = [int(np.prod(shapes[0])) if shapes else 0 for shapes in (op.inputs, op.outputs)]
-        waits[rank] = Waiting(
+        waits[rank] = StuckOperation(
             pg=topology.name(group),
             desc=topology.desc(group),
             group_rank=int(topology.group_rank_of[rank, op.slot]),

@@ -15,6 +15,8 @@ from triage.simulator.incidents.story import KernelLine, Story
 from triage.simulator.incidents.telemetry import sensors_of
 from triage.simulator.incidents.telemetry_files import telemetry_files
 from triage.simulator.incidents.world import SECOND
+from triage.simulator.live.files import write_live
+from triage.simulator.play import Played
 from triage.simulator.run import Run
 
 __all__ = ["DAY", "IncidentFiles"]
@@ -54,6 +56,14 @@ class IncidentFiles:
             folder = self.out / "nodes" / world.node_of(rank).name if by_node else self.out / "fr"
             folder.mkdir(parents=True, exist_ok=True)
             (folder / name).write_bytes(bytes(run.dump(rank, desk)))
+
+    def write_looks(self, played: Played, sources: tuple[str, ...], category: str) -> None:
+        """Two looks at the job, the last before its watchdog ended it."""
+        nodes = self.story.world.nodes
+        at_ns = self.story.end_ns - 60 * SECOND
+        write_live(
+            self.out, played, at_ns, sources, category=category, address=lambda n: nodes[n].ip
+        )
 
     def write_logs(self) -> None:
         """Kernel logs, job logs, then the logs of other sources."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from triage.simulator.incidents.story import Story, Voice, Waiting
+from triage.simulator.incidents.story import Story, StuckOperation, Voice
 from triage.simulator.incidents.world import SECOND, Node
 
 __all__ = [
@@ -36,13 +36,13 @@ OP_TYPE = {
 }
 
 
-def who(story: Story, rank: int, wait: Waiting | None) -> str:
+def who(story: Story, rank: int, wait: StuckOperation | None) -> str:
     """The bracket in front of c10d's text; its rank is the rank inside the group."""
     torch = story.world.torch
     if torch in (*OLD, "2.2"):
         return f"[Rank {rank}]"
     if wait is None:
-        wait = Waiting("0", "default_pg", rank, 0, "", 0, 0, 0, 0, 0)
+        wait = StuckOperation("0", "default_pg", rank, 0, "", 0, 0, 0, 0, 0)
     if torch == "2.4":
         return f"[PG {wait.pg} Rank {wait.group_rank}]"
     return f"[PG ID {wait.pg} PG GUID {wait.pg}({wait.desc}) Rank {wait.group_rank}]"
@@ -127,7 +127,7 @@ def _c10d(story: Story, seconds: float, rank: int, text: str, line: int) -> None
     story.log_rank(seconds, rank, text, voice=Voice.CPP, severity="E", source=source)
 
 
-def _counters(story: Story, head: str, wait: Waiting) -> str:
+def _counters(story: Story, head: str, wait: StuckOperation) -> str:
     if story.world.torch in ("2.4", "2.5"):
         return (
             f"{head} Exception (either an error or timeout) detected by watchdog at work: "
@@ -140,7 +140,7 @@ def _counters(story: Story, head: str, wait: Waiting) -> str:
     )
 
 
-def _dump_signal(story: Story, rank: int, reporter: int, wait: Waiting) -> str:
+def _dump_signal(story: Story, rank: int, reporter: int, wait: StuckOperation) -> str:
     head = who(story, rank, None)
     origin = "this local rank" if rank == reporter else f" rank {reporter}"
     if rank != reporter and story.world.torch in ("2.4", "2.5", "2.6") and rank % 2:

@@ -16,8 +16,8 @@ __all__ = [
     "JobLine",
     "KernelLine",
     "Story",
+    "StuckOperation",
     "Voice",
-    "Waiting",
 ]
 
 
@@ -81,7 +81,7 @@ class ClusterEvent:
 
 
 @dataclass(frozen=True, slots=True)
-class Waiting:
+class StuckOperation:
     """The oldest operation that a rank has not finished, as c10d will report it."""
 
     pg: str
@@ -108,7 +108,7 @@ class Story:
     end_ns: int
     timeout_ms: int = 600_000
     hang: bool = False
-    waits: dict[int, Waiting] = field(default_factory=dict)
+    waits: dict[int, StuckOperation] = field(default_factory=dict)
     kernel: dict[int, list[KernelLine]] = field(default_factory=dict)
     job: list[JobLine] = field(default_factory=list)
     board: list[BoardEvent] = field(default_factory=list)

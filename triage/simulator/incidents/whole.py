@@ -44,7 +44,7 @@ class Wish:
 
     ``bury`` consequence lines of all ranks are added, so that the cause is hard to see.
     ``telemetry`` adds what sensors show; ``heat`` is one of :data:`HEATS`, "" for what the
-    scenario says.
+    scenario says. ``live`` are looks taken while the job hung, of :data:`LIVE_SOURCES`.
     """
 
     ranks: int = 64
@@ -62,6 +62,7 @@ class Wish:
     id: str = ""
     telemetry: bool = False
     heat: str = ""
+    live: tuple[str, ...] = ()
 
 
 def simulate_incident(name: str, out: Path, wish: Wish | None = None) -> IncidentTruth:
@@ -81,13 +82,15 @@ def simulate_incident(name: str, out: Path, wish: Wish | None = None) -> Inciden
     out = Path(out)
     Folder(out, "flat", "", wish.gpus_per_node).check()
     story = _story(scenario, wish, seed, chance)
-    run = None
+    ran = None
     if kind:
-        run = run_into_fault(story, kind, seed=wish.seed, entries=wish.entries, frames=wish.frames)
+        ran = run_into_fault(story, kind, seed=wish.seed, entries=wish.entries, frames=wish.frames)
     _tell(scenario, story, kind, wish)
     files = IncidentFiles(out, story, wish.missing, random.Random(f"{seed}/missing"))
-    if run is not None and wish.dumps:
-        files.write_dumps(run)
+    if ran is not None and wish.dumps:
+        files.write_dumps(ran[1])
+    if ran is not None and wish.live and story.hang:
+        files.write_looks(ran[0], wish.live, scenario.category)
     files.write_logs()
     if wish.telemetry:
         default_heat = "culprit" if scenario.category == "gpu_thermal" else "none"

@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-__all__ = ["GpuReading"]
+__all__ = ["GpuSample"]
 
 
 @dataclass(frozen=True, slots=True)
-class GpuReading:
+class GpuSample:
     """One sample of one GPU. ``bus_id`` is ``dddd:bb:dd``; shares are in percent, power in W."""
 
     node: str | None

@@ -1,0 +1,1 @@
+"""What tools say of a simulated job while it hangs: stacks, NCCL RAS, GPU states."""

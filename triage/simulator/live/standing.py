@@ -1,0 +1,75 @@
+"""Where the host of each rank stands when its dump is taken."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from triage.simulator.operation import Op, Part
+from triage.simulator.physics import NEVER
+from triage.simulator.play import Played
+
+__all__ = ["Standing", "Stands", "launched_of", "standing_of"]
+
+# Functions whose calls RAS counts, by the name that c10d records.
+COUNTED = {
+    "all_reduce": "AllReduce",
+    "broadcast": "Broadcast",
+    "_all_gather_base": "AllGather",
+    "_reduce_scatter_base": "ReduceScatter",
+}
+
+
+class Stands(StrEnum):
+    """What a host does."""
+
+    WAITS = "waits"  # in, or behind, an operation that does not end
+    STOPPED = "stopped"  # somewhere outside, with operations of the step not yet issued
+    GONE = "gone"  # its process is no more
+    WORKS = "works"  # between two operations of a job that runs
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """``op`` is the last operation that the rank issued; None where it issued none in this step."""
+
+    stands: Stands
+    op: Op | None
+
+
+def issued_by(played: Played, rank: int) -> int:
+    """How many operations of the last section the rank has issued when it is looked at."""
+    last, until = played.timeline.last, int(played.timeline.dump_at[rank])
+    begin = int(last.first[rank])
+    created = last.created[begin : begin + played.timeline.final.length_of(rank)]
+    return int(((created < NEVER) & (created <= until)).sum())
+
+
+def standing_of(played: Played, rank: int) -> Standing:
+    """Where the rank stands at its ``dump_at``."""
+    program, fault = played.fault.plan.of(rank), played.fault
+    issued = issued_by(played, rank)
+    op = program[issued - 1] if issued else None
+    if rank in fault.without_dump:
+        return Standing(Stands.GONE, op)
+    if rank in fault.culprits and issued == len(program) < len(played.normal.of(rank)):
+        return Standing(Stands.STOPPED, op)
+    last = played.timeline.last
+    begin = int(last.first[rank])
+    is_open = bool((last.ended[begin : begin + issued] >= NEVER).any())
+    return Standing(Stands.WAITS if is_open else Stands.WORKS, op)
+
+
+def launched_of(played: Played, rank: int) -> dict[int, dict[str, int]]:
+    """By slot, how many operations of each function the rank launched: what RAS counts."""
+    program = played.fault.plan.of(rank)
+    found: dict[int, dict[str, int]] = {}
+
+    def add(ops: tuple[Op, ...], times: int) -> None:
+        for op in ops:
+            function = COUNTED.get(op.name)
+            if function is not None and op.part is Part.ALONE:
+                own = found.setdefault(int(op.slot), {})
+                own[function] = own.get(function, 0) + times
+
+    add(played.normal.of(rank), played.pace.steps)
+    add(program[: issued_by(played, rank)], 1)
+    return found
