@@ -35,6 +35,8 @@ def coverage_of(
         all_notes = dump_notes(
             view.case, [*all_notes, *view.selection.notes], view.selection.digests
         )
+    cut = {Refused(look.artifact, look.partial) for look in logs.looks if look.partial is not None}
+    partial += sorted(cut, key=lambda one: (one.artifact, one.why))
     all_notes += log_notes(logs)
     all_notes = list(dict.fromkeys(all_notes))
     if len(all_notes) > MAX_NOTES:

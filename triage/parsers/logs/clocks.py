@@ -82,6 +82,7 @@ def place(logs: LogSet, anchors: Anchors) -> LogSet:
         zones[LogKind.KERNEL] = kernel_like_job(kind_of, rows_of, year, stop, zones, notes)
     zones[LogKind.TELEMETRY] = 0
     zones[LogKind.CHECKS] = 0  # they are dated with their zone or not at all
+    zones[LogKind.LIVE] = 0  # looks are dated by themselves
     boots = Boots(rows_of, files, lambda name: Wall(year, zones[kind_of[name]]), stop, notes)
     evidence = [dated_row(row, boots.dater(row.artifact)) for row in logs.evidence]
     date_reports(evidence, logs.files, boots)
