@@ -130,3 +130,17 @@ def test_checks_say_which_of_them_are_reports() -> None:
     logs_too = {row.name for row in FORMATS if isinstance(row, CheckFormat) and not row.report}
 
     assert logs_too == {"nccl_tests"}
+
+
+@pytest.mark.parametrize(
+    ("text", "is_dump"),
+    [
+        ('{"nccl_version": "2.29.7", "timestamp": "2026-03-14", "communicators_count": 0}', False),
+        ('{"nccl_version": "2.21.5", "version": "2.4", "entries": []}', True),
+        ('{"notify_type": "MCE", "record_id": "5:1"}', False),
+        ('[{"record_id": 5, "pg_id": 1, "state": "scheduled"}]', True),
+    ],
+    ids=["ras", "old dump", "error record of firmware", "bare list of entries"],
+)
+def test_json_of_another_tool_is_no_dump(text: str, is_dump: bool) -> None:
+    assert FORMATS[0].claims(head_of(text)) is is_dump

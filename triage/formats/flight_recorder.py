@@ -21,9 +21,11 @@ NODE_DIGEST: Final = b"triage-digest "
 HEAD_BYTES: Final = 4096
 # The keys that only a flight-recorder dump has, near the start of a JSON object.
 JSON_DUMP: Final = re.compile(
-    rb'"(entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
-    rb'collective_seq_id|record_id|nccl_comm_state)"\s*:'
+    rb'"(?:(?:entries|pg_config|pg_status|comm_lib_version|nccl_version|profiling_name|'
+    rb'collective_seq_id|nccl_comm_state)"\s*:|record_id"\s*:\s*\d)'
 )
+# NCCL RAS says its version too, behind it how many communicators there are.
+RAS: Final = re.compile(rb'"communicators(?:_count)?"\s*:')
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +49,8 @@ class DumpFormat:
             return True
         start = data.lstrip()[:1]
         if start in (b"{", b"["):
-            return JSON_DUMP.search(data) is not None or named_as_dump(head.name)
+            known = JSON_DUMP.search(data) is not None and RAS.search(data) is None
+            return known or named_as_dump(head.name)
         unwritten = not data or data[0] in (0, 0x80) or not data.isascii()
         return unwritten and might_be_dump(head.name)
 
