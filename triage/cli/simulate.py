@@ -132,7 +132,9 @@ def simulate(
     ] = False,
     live: Annotated[
         list[str] | None,
-        _option("SOURCE", "Add two looks at the job while it hangs: stacks, ras; repeatable."),
+        _option(
+            "SOURCE", "Add two looks at the job while it hangs: stacks, ras, gpus; repeatable."
+        ),
     ] = None,
 ) -> None:
     """Write a job, an incident or a campaign; the help stands in ``HELP``."""

@@ -108,3 +108,16 @@ def test_without_dumps_only_the_looks_are_written(tmp_path: Path) -> None:
     assert [path.name for path in (out / "fr").iterdir()] == []
     assert len(list((out / "ras").iterdir())) == 2
     assert not (out / "stacks").exists()
+
+
+def test_the_gpu_of_the_culprit_is_idle_and_the_others_spin(tmp_path: Path) -> None:
+    out = tmp_path / "job"
+    truth = simulate("host-stall", out, ranks=16, dumps=False, live=("gpus",))
+    (culprit,) = truth.culprit_ranks
+    for node in range(2):
+        first, *_ = sorted((out / "nodes" / f"n{node:04d}").glob("nvidia-smi_*.csv"))
+        head, *rows = first.read_text().splitlines()
+        busy = head.split(", ").index("utilization.gpu [%]")
+        loads = [row.split(", ")[busy] for row in rows]
+        expected = ["0 %" if node * 8 + k == culprit else "100 %" for k in range(8)]
+        assert loads == expected

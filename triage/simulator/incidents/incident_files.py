@@ -62,7 +62,13 @@ class IncidentFiles:
         nodes = self.story.world.nodes
         at_ns = self.story.end_ns - 60 * SECOND
         write_live(
-            self.out, played, at_ns, sources, category=category, address=lambda n: nodes[n].ip
+            self.out,
+            played,
+            at_ns,
+            sources,
+            category=category,
+            address=lambda node: nodes[node].ip,
+            name=lambda node: nodes[node].name,
         )
 
     def write_logs(self) -> None:

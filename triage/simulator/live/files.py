@@ -4,6 +4,8 @@ from collections.abc import Callable, Collection
 from datetime import UTC, datetime
 from pathlib import Path
 
+from triage.simulator.files import node_name
+from triage.simulator.live.gpus import smi_csv
 from triage.simulator.live.ras import address_of, ras_json
 from triage.simulator.live.reasons import reason_of
 from triage.simulator.live.stacks import pid_of, py_spy_text
@@ -12,7 +14,7 @@ from triage.simulator.play import Played
 
 __all__ = ["APART_S", "LIVE_SOURCES", "write_live"]
 
-LIVE_SOURCES = ("stacks", "ras")
+LIVE_SOURCES = ("stacks", "ras", "gpus")
 APART_S = 30
 
 
@@ -24,15 +26,17 @@ def write_live(
     *,
     category: str = "host_stall",
     address: Callable[[int], str] = address_of,
+    name: Callable[[int], str] = lambda node: node_name(node, 1),
 ) -> None:
     """Write ``sources`` of :data:`LIVE_SOURCES` under ``folder``, twice, 30 s apart.
 
-    ``at_ns`` is the first look. A job that stands is the same in both.
+    ``at_ns`` is the first look; ``address`` and ``name`` give those of a node by its number. A job that stands is the same in both.
     """
     request = played.request
     for look in range(2):
         now_ns = at_ns + look * APART_S * 10**9
-        stamp = datetime.fromtimestamp(now_ns // 10**9, UTC).strftime("%Y%m%d_%H%M%S")
+        at = datetime.fromtimestamp(now_ns // 10**9, UTC)
+        stamp = at.strftime("%Y%m%d_%H%M%S")
         if "stacks" in sources:
             own = folder / "stacks" / f"look_{stamp}"
             own.mkdir(parents=True, exist_ok=True)
@@ -49,7 +53,22 @@ def write_live(
                     run_ahead=request.run_ahead,
                 )
                 (own / f"rank_{rank}.txt").write_text(text, encoding="utf-8")
+        if "gpus" in sources:
+            _write_gpus(folder, played, at, name)
         if "ras" in sources:
             (folder / "ras").mkdir(parents=True, exist_ok=True)
             text = ras_json(played, now_ns, address=address)
             (folder / "ras" / f"ras_{stamp}.json").write_text(text, encoding="utf-8")
+
+
+def _write_gpus(folder: Path, played: Played, at: datetime, name: Callable[[int], str]) -> None:
+    """``nvidia-smi`` on each node."""
+    request = played.request
+    per_node = request.gpus_per_node
+    for node in range(0, request.shape.ranks, per_node):
+        own = folder / "nodes" / name(node // per_node)
+        own.mkdir(parents=True, exist_ok=True)
+        here = range(node, min(node + per_node, request.shape.ranks))
+        chance = request.chance(f"gpus/{node}/{at}")
+        text = smi_csv([standing_of(played, rank).stands for rank in here], at, chance)
+        (own / f"nvidia-smi_{at:%Y%m%d_%H%M%S}.csv").write_text(text, encoding="utf-8")
