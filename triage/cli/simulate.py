@@ -132,9 +132,7 @@ def simulate(
     ] = False,
     live: Annotated[
         list[str] | None,
-        _option(
-            "SOURCE", "Add two looks at the job while it hangs: stacks, ras, gpus; repeatable."
-        ),
+        _option("SOURCE", "Add two looks at a hanging job: stacks, ras, gpus; repeatable."),
     ] = None,
 ) -> None:
     """Write a job, an incident or a campaign; the help stands in ``HELP``."""

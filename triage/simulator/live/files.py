@@ -30,7 +30,8 @@ def write_live(
 ) -> None:
     """Write ``sources`` of :data:`LIVE_SOURCES` under ``folder``, twice, 30 s apart.
 
-    ``at_ns`` is the first look; ``address`` and ``name`` give those of a node by its number. A job that stands is the same in both.
+    ``at_ns`` is the first look; ``address`` and ``name`` give those of a node by its number.
+    A job that stands is the same in both.
     """
     request = played.request
     for look in range(2):

@@ -14,8 +14,8 @@ from triage.simulator.live.standing import Stands
 __all__ = ["smi_csv"]
 
 HEAD: Final = (
-    "timestamp, index, utilization.gpu [%], utilization.memory [%], power.draw [W], power.limit [W],"
-    " clocks.current.sm [MHz], clocks.current.memory [MHz], temperature.gpu, pstate"
+    "timestamp, index, utilization.gpu [%], utilization.memory [%], power.draw [W],"
+    " power.limit [W], clocks.current.sm [MHz], clocks.current.memory [MHz], temperature.gpu, pstate"
 )
 # Utilisation and memory traffic in percent, power in W, clock in MHz, temperature.
 SPINS: Final = (100, 0, 232.0, 1980, 41)
@@ -31,7 +31,7 @@ def smi_csv(gpus: Sequence[Stands], at: datetime, chance: random.Random) -> str:
         shown = {Stands.WAITS: SPINS, Stands.WORKS: WORKS}.get(stands, IDLE)
         busy, traffic, power, clock, heat = shown
         rows.append(
-            f"{stamp}, {index}, {busy} %, {traffic} %, {power + chance.gauss(0.0, 2.5):.2f} W, 700.00 W,"
-            f" {clock} MHz, 2619 MHz, {heat + chance.randrange(5)}, P0"
+            f"{stamp}, {index}, {busy} %, {traffic} %, {power + chance.gauss(0.0, 2.5):.2f} W,"
+            f" 700.00 W, {clock} MHz, 2619 MHz, {heat + chance.randrange(5)}, P0"
         )
     return "\n".join(rows) + "\n"
