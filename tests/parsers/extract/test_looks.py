@@ -16,6 +16,7 @@ from triage.domain.live.gpu_sample import GpuSample
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.live.wait_counter import WaitCounter
 from triage.parsers.extract.looks import looks_from, looks_values
 
 RANK = Process(
@@ -52,6 +53,8 @@ WHOLE = Look(
     gpus=(GpuSample("n1", 3, "0000:5d:00", "GPU-1", 100.0, 0.0, 230.5, 700.0, 1980.0, 5, 2),),
     notes=("seen twice",),
     partial="ends in the middle",
+    counters=(WaitCounter(RANK, "TCPStore__wait", 1, 2, 3, 4),),
+    processes=(RANK, Process(rank=6, host="gpu-n02")),
 )
 
 

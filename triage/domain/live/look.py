@@ -6,8 +6,9 @@ from enum import StrEnum
 from triage.domain.evidence import NO_STAMP, Stamp
 from triage.domain.live.communicator import Communicator, Waiting
 from triage.domain.live.gpu_sample import GpuSample
-from triage.domain.live.process import Reply
+from triage.domain.live.process import Process, Reply
 from triage.domain.live.stack import ThreadStack
+from triage.domain.live.wait_counter import WaitCounter
 
 __all__ = ["Look", "Tool"]
 
@@ -36,7 +37,8 @@ class Tool(StrEnum):
 class Look:
     """``stamp`` is when it was taken, and ``dated_by`` what says so (``content``, ``name``); most
     tools do not say it. ``partial`` is what of the file could not be read. ``folder`` tells looks
-    of one round from another: the artifact's folder, or the time in its name.
+    of one round from another: the artifact's folder, or the time in its name. ``processes`` is who
+    sits where, of a tool that only says that.
     """
 
     artifact: str
@@ -51,3 +53,5 @@ class Look:
     gpus: tuple[GpuSample, ...] = ()
     notes: tuple[str, ...] = ()
     partial: str | None = None
+    counters: tuple[WaitCounter, ...] = ()
+    processes: tuple[Process, ...] = ()

@@ -2,8 +2,24 @@
 
 from typing import Final
 
+from triage.formats.live.debug_server import (
+    HANDLER_REFUSAL,
+    SERVER_FILE,
+    SERVER_PAGE,
+    STORE_KEYS,
+    WAIT_COUNTER_VALUES,
+)
 from triage.formats.live.live_format import LiveFormat
+from triage.formats.live.stack_dumps import FAULTHANDLER, PY_SPY
 
 __all__ = ["LIVE"]
 
-LIVE: Final[tuple[LiveFormat, ...]] = ()
+LIVE: Final[tuple[LiveFormat, ...]] = (
+    SERVER_FILE,
+    SERVER_PAGE,
+    STORE_KEYS,
+    WAIT_COUNTER_VALUES,
+    HANDLER_REFUSAL,
+    PY_SPY,
+    FAULTHANDLER,
+)

@@ -19,6 +19,7 @@ from triage.domain.live.gpu_sample import GpuSample
 from triage.domain.live.look import Look, Tool
 from triage.domain.live.process import Process, Reply, ReplyKind
 from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.domain.live.wait_counter import WaitCounter
 
 __all__ = ["looks_from", "looks_values"]
 
@@ -30,6 +31,7 @@ TOOLS: Final = {str(one): one for one in Tool}
 PROCESS: Final = tuple(one.name for one in fields(Process))
 GPU: Final = tuple(one.name for one in fields(GpuSample))
 THREAD: Final = tuple(one.name for one in fields(ThreadStack)[2:])
+COUNTER: Final = tuple(one.name for one in fields(WaitCounter)[1:])
 
 
 def looks_values(looks: Sequence[Look]) -> list[Any]:
@@ -80,6 +82,11 @@ def look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[A
         [[getattr(one, name) for name in GPU] for one in look.gpus],
         list(look.notes),
         look.partial,
+        [
+            [process_values(one.process), *(getattr(one, name) for name in COUNTER)]
+            for one in look.counters
+        ],
+        [process_values(one) for one in look.processes],
     ]
 
 
@@ -132,7 +139,7 @@ def looks_from(values: Any) -> tuple[Look, ...]:
 def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
     (
         artifact, tool, stamp, dated_by, node, threads, replies, communicators, waiting, gpus,
-        notes, partial,
+        notes, partial, counters, processes,
     ) = values  # fmt: skip
     return Look(
         artifact,
@@ -156,6 +163,8 @@ def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
         tuple(GpuSample(*one) for one in gpus),
         tuple(notes),
         partial,
+        tuple(WaitCounter(Process(*process), *rest) for process, *rest in counters),
+        tuple(Process(*one) for one in processes),
     )
 
 

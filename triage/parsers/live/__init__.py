@@ -1,1 +1,1 @@
-"""Output of tools that look at a running job to looks (:mod:`triage.domain.live.look`)."""
+"""What tools print of a running job, as looks: pure functions from text."""

@@ -1,0 +1,75 @@
+"""What PyTorch's debug server leaves: periodic files, pages, and answers of single handlers."""
+
+import re
+from typing import Final
+
+from triage.formats.format import Head
+from triage.formats.live.live_format import LiveFormat
+from triage.parsers.live.debug_server.debug_server_looks import (
+    counter_looks,
+    file_looks,
+    page_looks,
+    refusal_looks,
+    store_looks,
+)
+
+__all__ = [
+    "HANDLER_REFUSAL",
+    "SERVER_FILE",
+    "SERVER_PAGE",
+    "STORE_KEYS",
+    "WAIT_COUNTER_VALUES",
+]
+
+LOOKED_AT: Final = 8 << 10
+# "=== Rank 0: http://gpu-n01:33767/handler/dump_traceback? ==="
+SECTION: Final = re.compile(rb"=== Rank \d{1,7}: https?://[^\s/]{1,300}/handler/\w")
+# "PARTIAL DATA: 2/4 workers responded", then "  Rank 2: ..." up to the first section
+PARTIAL: Final = re.compile(rb"PARTIAL DATA: \d{1,7}/\d{1,7} workers responded\r?\n")
+# '{"pytorch.wait_counter.TCPStore__get":{"active_count":0,...'
+COUNTER: Final = re.compile(
+    rb'\s{0,64}\{\s{0,64}"pytorch\.wait_counter\.[^"]{1,300}"\s{0,16}:\s{0,16}\{\s{0,64}"\w{1,32}"'
+)
+# "Handler dump_nccl_trace_json not found: Failed to find handler dump_nccl_trace_json", alone
+REFUSAL: Final = re.compile(rb"Handler \w{1,64} (?:not found|failed): [^\n]{0,2000}\n?\Z")
+# "debug_server/rank0: b'http://gpu-n01:41701'", somewhere among the keys of a store
+STORED: Final = re.compile(rb"(?:\A|\n)(?:\S{1,256}/)?debug_server/rank\d{1,7}: b?['\"]?https?://")
+# "default_pg/0//1//cpu//0/0: b'\x02...'"
+KEY: Final = re.compile(rb"[^\s:]{1,300}: (?:b['\"]|<)")
+
+
+def begins_file(head: Head) -> bool:
+    """A section of a rank, or the list of those that did not answer."""
+    return SECTION.match(head.data) is not None or PARTIAL.match(head.data) is not None
+
+
+def begins_page(head: Head) -> bool:
+    """The frontend's page: its title, and a heading of a rank."""
+    start = head.data[:512].lstrip().lower()
+    if not start.startswith((b"<!doctype html", b"<html", b"<head", b"<!-- saved from")):
+        return False
+    whole = head.data
+    return b"Torch Distributed Debug Server" in whole and b"<h2>Rank " in whole
+
+
+def begins_store(head: Head) -> bool:
+    """Lines of keys with bytes, the addresses of the debug server among them."""
+    start = head.data[:LOOKED_AT]
+    return KEY.match(start) is not None and STORED.search(start) is not None
+
+
+def begins_counters(head: Head) -> bool:
+    """A JSON object of wait counters."""
+    return COUNTER.match(head.data[:LOOKED_AT]) is not None
+
+
+def begins_refusal(head: Head) -> bool:
+    """One line alone: there is no such handler, or it failed."""
+    return head.data.startswith(b"Handler ") and REFUSAL.match(head.data[:4096]) is not None
+
+
+SERVER_FILE: Final = LiveFormat("debug_server_file", begins_file, file_looks)
+SERVER_PAGE: Final = LiveFormat("debug_server_page", begins_page, page_looks)
+STORE_KEYS: Final = LiveFormat("store_keys", begins_store, store_looks)
+WAIT_COUNTER_VALUES: Final = LiveFormat("wait_counters", begins_counters, counter_looks)
+HANDLER_REFUSAL: Final = LiveFormat("handler_refusal", begins_refusal, refusal_looks)

@@ -1,0 +1,1 @@
+"""Stacks of processes as py-spy, faulthandler, debuggers and the kernel print them."""

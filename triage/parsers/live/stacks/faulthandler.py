@@ -1,0 +1,199 @@
+"""What Python's faulthandler prints: on a signal, after a time, in a crash, for PyTorch's server.
+
+::
+
+    Thread 0x00007fb3bcff96c0 (most recent call first):
+      File "/usr/local/lib/python3.11/threading.py", line 327 in wait
+
+    Current thread 0x00007fb3eca06b80 [python3] (most recent call first):
+      File "/workspace/train.py", line 37 in main
+      File "/workspace/train.py", line 43 in <module>
+
+Frames are innermost first, the newest thread first, and the main thread last. Behind 100 threads
+it prints ``...`` and leaves out the rest, the main thread among them. Between the threads of one
+dump stands an empty line; between two dumps that were written to one file stands none.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from itertools import takewhile
+from typing import Final
+
+from triage.domain.live.process import Process
+from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.parsers.live.stacks.lines import clipped, frames_kept, short
+from triage.parsers.live.stacks.py_spy import MAX_THREADS
+
+__all__ = ["FATAL", "MARK", "THREAD", "faulthandler_rounds"]
+
+MARK: Final = "(most recent call first):"
+# "Current thread 0x00007f5eeaffd6c0 [pt_main] (most recent call first):", "Stack (most recent ..."
+THREAD: Final = re.compile(
+    r"(?:(?P<current>Current )?[Tt]hread (?P<id>0x[0-9a-f]{1,16})(?: \[(?P<name>[^\n]{0,64})\])?"
+    r"|Stack) \(most recent call first\):$"
+)
+# "Current thread's C stack trace (most recent call first):", from Python 3.14 on
+C_STACK: Final = "Current thread's C stack trace"
+# "Fatal Python error: Segmentation fault", "Timeout (0:00:10)!"
+FATAL: Final = re.compile(r"Fatal Python error: (.*)$|(Timeout \(\d+:\d\d:\d\d(?:\.\d+)?\))!$")
+# '  File "/workspace/train.py", line 37 in main', '  File ???, line ??? in f'
+FRAME: Final = re.compile(
+    r'  File (?:"(?P<file>.*)"|\?\?\?), line (?P<line>\d{1,9}|\?\?\?) in (?P<name>.*)$'
+)
+# '  Binary file "/lib/x86_64-linux-gnu/libc.so.6", at pthread_kill+0x11c [0x7f4db1ad44a3]'
+BINARY: Final = re.compile(
+    r'  Binary file "(?P<file>.*)"(?:, at (?P<name>.*?)(?:\+0x[0-9a-f]+)?)? \[0x'
+)
+NO_FRAME: Final = "<no Python frame>"
+# From here outwards a C stack is Python's own, which its frames tell better.
+EVALUATES: Final = re.compile(r"_?PyEval_|_Py_Call|_PyObject_")
+# What threading.py runs every other thread in.
+BOOTSTRAP: Final = "_bootstrap"
+
+
+def faulthandler_rounds(
+    lines: Sequence[str], process: Process, first: int = 1, whole: bool = True
+) -> list[list[ThreadStack]]:
+    """The threads of each dump, as they stand. ``first`` is the number of the first line.
+
+    ``whole`` is whether the text ends where the tool ended: of a dump that is cut the last thread
+    is not known to be the main one.
+    """
+    reader = Reader(process)
+    for number, line in enumerate(lines, first):
+        reader.take(number, line)
+    reader.end_dump(whole)
+    return [one for one in reader.rounds if one]
+
+
+class Reader:
+    """The dumps so far, and the thread that is read."""
+
+    def __init__(self, process: Process) -> None:
+        self.process = process
+        self.rounds: list[list[ThreadStack]] = []
+        self.threads: list[ThreadStack] = []
+        self.ids: set[str] = set()
+        self.count = 0
+        self.header: re.Match[str] | None = None
+        self.line = 0
+        self.frames: list[StackFrame] = []
+        self.c_frames: list[StackFrame] | None = None
+        self.exception: str | None = None
+        self.current: int | None = None
+        self.left_out = False
+        self.blank = True
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line; what is none of faulthandler's is passed over."""
+        blank, self.blank = self.blank, not line
+        if line.startswith("  "):
+            if self.c_frames is not None:
+                self.c_frames.append(frame_of(line))
+            elif self.header is not None:
+                self.frames.append(frame_of(line))
+        elif line.endswith(MARK):
+            self.take_header(number, clipped(line), blank)
+        elif line == "..." and self.header is not None:
+            self.end_thread()
+            self.left_out = True
+        elif line.startswith(("Fatal Python error: ", "Timeout (")):
+            fatal = FATAL.match(clipped(line))
+            if fatal is not None:
+                self.end_dump()
+                self.exception = short(fatal[1]) if fatal[1] else None
+        elif line:
+            self.end_thread()
+
+    def take_header(self, number: int, line: str, blank: bool) -> None:
+        """A thread begins; it is of the same dump where an empty line stands above it."""
+        header = THREAD.match(line)
+        if header is None:
+            if line.startswith(C_STACK):
+                self.end_thread()
+                self.c_frames = []
+            return
+        self.end_thread()
+        own = header["id"] or ""
+        if self.threads and (not blank or own in self.ids):
+            self.end_dump()
+        self.header, self.line = header, number
+        self.ids.add(own)
+
+    def end_thread(self) -> None:
+        """Keep the thread that was read."""
+        header, frames = self.header, self.frames
+        if self.c_frames:
+            self.add_c_frames(self.c_frames)
+        self.header, self.frames, self.c_frames = None, [], None
+        if header is None or self.count >= MAX_THREADS:
+            return
+        self.count += 1
+        current = header["current"] is not None
+        self.threads.append(
+            ThreadStack(
+                self.process,
+                frames_kept(frames),
+                header["name"],
+                None if header["id"] is None else int(header["id"], 16),
+                exception=self.exception if current or header["id"] is None else None,
+                line=self.line,
+            )
+        )
+        if current:
+            self.current = len(self.threads) - 1
+
+    def add_c_frames(self, frames: list[StackFrame]) -> None:
+        """The C frames above Python's, of the thread that printed them."""
+        place = self.current if self.current is not None else len(self.threads) - 1
+        if place >= 0:
+            above = list(takewhile(lambda frame: not EVALUATES.match(frame.function), frames))
+            thread = self.threads[place]
+            self.threads[place] = replace(thread, frames=frames_kept([*above, *thread.frames]))
+
+    def end_dump(self, whole: bool = True) -> None:
+        """Keep the dump that was read, with its main thread."""
+        self.end_thread()
+        if self.threads:
+            last = len(self.threads) - 1
+            self.threads = [
+                replace(one, is_main=main_of(one, place == last and whole, self.left_out))
+                for place, one in enumerate(self.threads)
+            ]
+            self.rounds.append(self.threads)
+        self.threads, self.ids, self.current = [], set(), None
+        self.exception, self.left_out = None, False
+
+
+def main_of(thread: ThreadStack, last: bool, left_out: bool) -> bool | None:
+    """Whether a thread of a dump is its main one; None where nothing says it."""
+    if (
+        thread.thread_id is None
+    ):  # "Stack (most recent call first):" is of the caller, whoever it is
+        return None
+    if left_out or not last:
+        return False
+    outermost = thread.frames[-1] if thread.frames else None
+    if outermost is None or outermost.function == NO_FRAME:
+        return None
+    return not (outermost.function == BOOTSTRAP and outermost.filename.endswith("threading.py"))
+
+
+@lru_cache(maxsize=8192)
+def frame_of(line: str) -> StackFrame:
+    """``  File "/workspace/train.py", line 37 in main``: thousands of ranks print the same."""
+    line = clipped(line)
+    match = FRAME.match(line)
+    if match is not None:
+        number = match["line"]
+        return StackFrame(
+            short(match["name"]),
+            short(match["file"] or ""),
+            int(number) if number != "???" else None,
+        )
+    match = BINARY.match(line)
+    if match is not None:
+        return StackFrame(short(match["name"] or "??"), short(match["file"]), native=True)
+    return StackFrame(short(line.strip()))

@@ -1,0 +1,54 @@
+"""The lines of a tool's output, without colours, and what is kept of a long one."""
+
+import re
+from typing import Final
+
+from triage.domain.live.stack import StackFrame
+
+__all__ = ["MAX_NAME", "clipped", "frames_kept", "is_native_file", "lines_of", "short"]
+
+# A name of C++ can be a megabyte of template arguments; what tells it stands in front.
+MAX_NAME: Final = 400
+# Innermost frames say where a thread stands, outermost ones where in the program.
+MAX_INNER: Final = 192
+MAX_OUTER: Final = 64
+# Colours, as a terminal gets them: "\x1b[1;33m20640\x1b[0m".
+COLOUR: Final = re.compile(r"\x1b\[[0-9;]{0,16}[A-Za-z]")
+# "libtorch_cuda.so", "libc.so.6", "callproc.c", "ceval.h"
+NATIVE: Final = re.compile(r"\.(?:so(?:\.[0-9.]+)?|c|cc|cpp|cxx|h|hpp|cu|cuh|inl|S|rs)$")
+
+
+def lines_of(text: str) -> list[str]:
+    """The lines, whatever ends them, without colours."""
+    if "\x1b" in text:
+        text = COLOUR.sub("", text)
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    lines = text.split("\n")
+    if lines and not lines[-1]:
+        lines.pop()
+    return lines
+
+
+def short(text: str) -> str:
+    """A name as it is kept: of a very long one the beginning."""
+    return text if len(text) <= MAX_NAME else f"{text[:MAX_NAME]}..."
+
+
+def clipped(line: str) -> str:
+    """A line as patterns see it."""
+    return line[:4096]
+
+
+def frames_kept(frames: list[StackFrame]) -> tuple[StackFrame, ...]:
+    """The frames, innermost first; of an endless recursion both its ends."""
+    if len(frames) <= MAX_INNER + MAX_OUTER:
+        return tuple(frames)
+    left = len(frames) - MAX_INNER - MAX_OUTER
+    middle = StackFrame(f"<{left} frames left out>")
+    return (*frames[:MAX_INNER], middle, *frames[-MAX_OUTER:])
+
+
+def is_native_file(filename: str) -> bool:
+    """Whether a file is C, C++ or a library."""
+    return NATIVE.search(filename[-64:]) is not None

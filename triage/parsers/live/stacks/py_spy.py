@@ -1,0 +1,133 @@
+"""The text of ``py-spy dump``.
+
+::
+
+    Process 20640: /opt/venv/bin/python train.py
+    Python v3.11.7 (/usr/local/bin/python3.11)
+
+    Thread 20640 (idle): "MainThread"
+        wait (multiprocessing/connection.py:947)
+        main (train.py:37)
+        <module> (train.py:43)
+    Thread 25035 (active)
+
+Frames are innermost first. ``--native`` adds ``symbol (lib.so)``, ``--subprocesses`` more
+processes, each below a line of dashes, ``--locals`` deeper lines, which are left out. A thread may
+have no name, no colon and no frames: PyTorch's debug server's own have none.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import lru_cache
+from typing import Final
+
+from triage.domain.live.process import Process
+from triage.domain.live.stack import StackFrame, ThreadStack
+from triage.parsers.live.stacks.lines import clipped, frames_kept, is_native_file, short
+
+__all__ = ["HEADER", "MAX_THREADS", "VERSION", "py_spy_stacks"]
+
+# "Process 20640: /opt/venv/bin/python train.py"
+HEADER: Final = re.compile(r"Process (\d{1,10}): ?(.*)")
+VERSION: Final = "Python v"
+# "Parent Process 20640: /opt/venv/bin/python train.py"
+PARENT: Final = re.compile(r"Parent Process (\d{1,10})(?::|$)")
+# 'Thread 20640 (active+gil): "MainThread"', "Thread 0x7F0A1B (idle)", "Thread 25035 (active)"
+THREAD: Final = re.compile(
+    r"Thread (?P<id>0x[0-9A-Fa-f]{1,16}|\d{1,20}) \((?P<state>[a-z+, ]{4,24})\)"
+    r'(?:: "(?P<name>.*)")?$'
+)
+# What comes of 16,384 ranks with 24 threads each; more is not a job's.
+MAX_THREADS: Final = 400_000
+
+
+def py_spy_stacks(lines: Sequence[str], process: Process, first: int = 1) -> list[ThreadStack]:
+    """The threads of all processes, as they stand. ``first`` is the number of the first line.
+
+    ``process`` is what is known of whoever was asked: its rank and host are those of its children.
+    """
+    reader = Reader(process)
+    for number, line in enumerate(lines, first):
+        reader.take(number, line)
+    reader.end_thread()
+    return reader.stacks
+
+
+class Reader:
+    """The threads so far, and the one that is read."""
+
+    def __init__(self, process: Process) -> None:
+        self.asked = process
+        self.process = process
+        self.stacks: list[ThreadStack] = []
+        self.frames: list[StackFrame] = []
+        self.thread: re.Match[str] | None = None
+        self.line = 0
+
+    def take(self, number: int, line: str) -> None:
+        """Read one line; what is none of py-spy's is passed over."""
+        if line.startswith("    "):
+            if self.thread is not None and line[4:5] != " " and line.endswith(")"):
+                self.frames.append(frame_of(line))
+            return
+        if line.startswith("Thread "):
+            match = THREAD.match(clipped(line))
+            if match is not None:
+                self.end_thread()
+                self.thread, self.line = match, number
+        elif line.startswith("Process "):
+            match = HEADER.match(clipped(line))
+            if match is not None:
+                self.end_thread()
+                self.process = replace(
+                    self.asked, pid=int(match[1]), command=short(match[2]) or None
+                )
+        elif line.startswith("Parent Process "):
+            match = PARENT.match(clipped(line))
+            if match is not None:
+                self.process = replace(self.process, parent_pid=int(match[1]))
+
+    def end_thread(self) -> None:
+        """Keep the thread that was read."""
+        thread = self.thread
+        if thread is not None and len(self.stacks) < MAX_THREADS:
+            self.stacks.append(self.stack_of(thread))
+        self.thread, self.frames = None, []
+
+    def stack_of(self, thread: re.Match[str]) -> ThreadStack:
+        state, name, own = thread["state"], thread["name"], thread["id"]
+        number = int(own, 0) if own.startswith("0x") else int(own)
+        active = state.startswith("active")
+        return ThreadStack(
+            self.process,
+            frames_kept(self.frames),
+            None if name is None else short(name),
+            number,
+            is_main(name, own, self.process.pid),
+            active,
+            # "idle" is printed of a thread that holds the GIL in C and sleeps there, too.
+            True if "gil" in state else (False if active else None),
+            line=self.line,
+        )
+
+
+def is_main(name: str | None, printed: str, pid: int | None) -> bool | None:
+    if name is not None:
+        return name == "MainThread"
+    if printed.startswith("0x"):  # Python's number of a thread, not the kernel's
+        return None
+    return int(printed) == pid
+
+
+@lru_cache(maxsize=8192)
+def frame_of(line: str) -> StackFrame:
+    """``    wait (multiprocessing/connection.py:947)``: thousands of ranks print the same."""
+    name, _, where = line[4:-1].rpartition(" (")
+    filename, _, digits = where.rpartition(":")
+    if not (filename and digits.isascii() and digits.isdecimal() and len(digits) < 10):
+        filename, digits = where, ""
+    native = name.startswith("0x") or is_native_file(filename)
+    if not digits and not filename.endswith((".py", ">")):
+        native = True
+    return StackFrame(short(name), short(filename), int(digits) if digits else None, native)

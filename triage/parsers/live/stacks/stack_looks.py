@@ -1,0 +1,79 @@
+"""Files that hold nothing but stacks, as looks: one for each time that the tool was run."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final
+
+from triage.domain.evidence import NO_STAMP
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import UNKNOWN_PROCESS, Process
+from triage.domain.live.stack import ThreadStack
+from triage.errors import Corrupt
+from triage.parsers.live.file_names import pid_in_name, rank_of_name, stamp_of_name
+from triage.parsers.live.stacks.faulthandler import faulthandler_rounds
+from triage.parsers.live.stacks.lines import lines_of
+from triage.parsers.live.stacks.processes import with_ranks
+from triage.parsers.live.stacks.py_spy import MAX_THREADS, py_spy_stacks
+
+__all__ = ["faulthandler_looks", "in_rounds", "looks_of_stacks", "py_spy_looks"]
+
+CUT: Final = "ends in the middle of a stack"
+
+
+def py_spy_looks(text: str, artifact: str) -> list[Look]:
+    """The text of ``py-spy dump``, of one process or many, once or several times."""
+    stacks = py_spy_stacks(lines_of(text), UNKNOWN_PROCESS)
+    last = text.rpartition("\n")[2]
+    cut = last.startswith("    ") and not last.rstrip().endswith(")")
+    return looks_of_stacks(artifact, Tool.PY_SPY, in_rounds(stacks), CUT if cut else None)
+
+
+def faulthandler_looks(text: str, artifact: str) -> list[Look]:
+    """What faulthandler printed of one process, once or several times."""
+    process = Process(pid=pid_in_name(artifact))
+    last = text.rpartition("\n")[2].strip()
+    whole = not last or last.endswith(("<module>", "<no Python frame>", "_bootstrap"))
+    rounds = faulthandler_rounds(lines_of(text), process, whole=whole)
+    return looks_of_stacks(artifact, Tool.FAULTHANDLER, rounds, None if whole else CUT)
+
+
+def in_rounds(stacks: Iterable[ThreadStack]) -> list[list[ThreadStack]]:
+    """Stacks parted where a thread is seen again: the tool was run once more."""
+    rounds: list[list[ThreadStack]] = []
+    seen: set[tuple[int | None, int | None]] = set()
+    for one in stacks:
+        thread = (one.process.pid, one.thread_id)
+        if not rounds or thread in seen:
+            rounds.append([])
+            seen = set()
+        seen.add(thread)
+        rounds[-1].append(one)
+    return rounds
+
+
+def looks_of_stacks(
+    artifact: str,
+    tool: Tool,
+    rounds: Sequence[Sequence[ThreadStack]],
+    partial: str | None = None,
+) -> list[Look]:
+    """One look a round, each process with its rank. Raises :class:`Corrupt` where there is none."""
+    if not rounds:
+        raise Corrupt(f"begins as {tool} prints it and holds no stack")
+    pids = {one.process.pid for stacks in rounds for one in stacks} - {None}
+    named = rank_of_name(artifact, [pid for pid in pids if pid is not None])
+    stamp = stamp_of_name(artifact)
+    if sum(map(len, rounds)) >= MAX_THREADS:
+        partial = partial or f"more than {MAX_THREADS} threads: the rest was not read"
+    last = len(rounds) - 1
+    return [
+        Look(
+            artifact,
+            tool,
+            # The name of a file that was appended to tells when it was begun.
+            NO_STAMP if stamp is None or place else stamp,
+            None if stamp is None or place else "name",
+            stacks=with_ranks(stacks, named),
+            partial=partial if place == last else None,
+        )
+        for place, stacks in enumerate(rounds)
+    ]
