@@ -20,7 +20,6 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
-from urllib.parse import urlsplit
 
 from triage.domain.live.process import Process, ReplyKind
 
@@ -31,6 +30,11 @@ MAX_RANKS: Final = 1 << 17
 SECTION: Final = re.compile(r"^=== Rank (\d{1,7}): (\S{1,512}) ===[ \t]*$", re.M)
 # "<h2>Rank 0: http://gpu-n01:41701/handler/dump_traceback?</h2>"
 HEADING: Final = re.compile(r"<h2>\s*Rank (\d{1,7}): ([^<\s]{1,512})\s*</h2>")
+# "http://gpu-n01:33767/handler/pyspy_dump?nonblocking=1", "http://[fd00::7]:41701/handler/ping"
+ADDRESS: Final = re.compile(
+    r"https?://(?P<host>\[[0-9A-Fa-f:.%\w]{1,64}\]|[^\s/:?\[\]]{1,253})(?::\d{1,5})?"
+    r"(?:/handler/(?P<handler>\w{1,64}))?"
+)
 # "Error: 503", the whole body
 ERROR: Final = re.compile(r"Error: (\d{3})\s*")
 # "<p>Failed to fetch: status=404</p>"
@@ -109,13 +113,10 @@ def bounded(marks: Iterator[re.Match[str]]) -> Iterator[re.Match[str]]:
 
 def process_of(rank: str, address: str) -> tuple[Process, str]:
     """The rank and host of a heading, and the handler that was asked."""
-    try:
-        parts = urlsplit(address)
-        host, path = parts.hostname, parts.path
-    except ValueError:  # "http://[half"
-        host, path = None, ""
-    handler = path.rpartition("/handler/")[2].strip("/")
-    return Process(rank=int(rank), host=host), handler[:64]
+    match = ADDRESS.match(address)
+    if match is None:
+        return Process(rank=int(rank)), ""
+    return Process(rank=int(rank), host=match["host"].strip("[]")), match["handler"] or ""
 
 
 def short_why(text: str) -> str:
