@@ -15,7 +15,8 @@ __all__ = ["smi_csv"]
 
 HEAD: Final = (
     "timestamp, index, utilization.gpu [%], utilization.memory [%], power.draw [W],"
-    " power.limit [W], clocks.current.sm [MHz], clocks.current.memory [MHz], temperature.gpu, pstate"
+    " power.limit [W], clocks.current.sm [MHz], clocks.current.memory [MHz],"
+    " temperature.gpu, pstate"
 )
 # Utilisation and memory traffic in percent, power in W, clock in MHz, temperature.
 SPINS: Final = (100, 0, 232.0, 1980, 41)
