@@ -2,7 +2,7 @@
 
 import json
 
-from tests.formats.health import samples
+from tests.formats.health import agents, samples
 from tests.formats.live.examples import LIVE_EXAMPLES
 
 __all__ = ["EXAMPLES"]
@@ -19,7 +19,13 @@ EXAMPLES = {
     **LIVE_EXAMPLES,
     "nvidia_smi_q": samples.smi({}),
     "nvidia_smi_xml": samples.SMI_XML,
+    "dcgm_mndiag": agents.mndiag((1, 5, "Fail", [])),
     "dcgm_diag": samples.dcgm3(),
+    "dcgm_health": agents.health_table(),
+    "dcgm_health_json": agents.health_json(),
+    "dcgm_nvlink": agents.nvlink_status(gpu0="UUU", gpu3="UDU"),
+    "nvsentinel": json.dumps(agents.health_event()),
+    "gpud": agents.gpud_state(reason="XID 79 detected on PCI:0000:6d:00"),
     "ibstat": samples.ibstat(mlx5_0=("Active", "LinkUp", 400)),
     "ib_counters": samples.perfquery(),
     "sinfo_reasons": samples.SINFO,

@@ -7,6 +7,7 @@ from datetime import datetime
 from triage.analysis.coverage import coverage_of
 from triage.analysis.dump_view import DumpView, view_dumps
 from triage.analysis.facts.find_stop import DumpSigns, find_stop
+from triage.analysis.facts.health_events import reports_before_the_stop
 from triage.analysis.facts.live_beside_logs import with_logs
 from triage.analysis.facts.odd_node import odd_messages
 from triage.analysis.facts.of_the_job import of_its_processes, strange_nodes, without_teardown
@@ -97,6 +98,7 @@ def weigh_view(view: DumpView | None, logs: LogSet, facts: Job, at: datetime | N
     stop = find_stop(signs, ours, facts, at, moved_ns)
     rows, moved = in_zone_of_the_stop(dated.evidence, stop)
     ours = of_its_processes([row for row in rows if row.node not in strange], dated.fleet)
+    ours = reports_before_the_stop(ours, stop, dated.fleet)
     nodes = nodes_of(view, facts, dated)
     topology = JobTopology(dated.fleet, nodes, facts.leaf_switch)
     measured = telemetry_evidence(dated.logs.telemetry, case, findings, stop, topology)

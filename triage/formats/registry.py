@@ -12,6 +12,11 @@ from triage.domain.file_kind import LOGS, FileKind
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Format, Head, StreamFormat
 from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.cluster.gpud import GPUD
+from triage.formats.health.cluster.nvsentinel import NVSENTINEL
+from triage.formats.health.dcgm.dcgm_health import DCGM_HEALTH, DCGM_HEALTH_JSON
+from triage.formats.health.dcgm.multi_node_diag import MULTI_NODE_DIAG
+from triage.formats.health.dcgm.nvlink_status import NVLINK_STATUS
 from triage.formats.health.dcgm_diag import DCGM_DIAG
 from triage.formats.health.drain_reasons import NODE_RECORDS, SINFO_REASONS
 from triage.formats.health.host_checks import HOST_JSON, HOST_PLAIN
@@ -47,7 +52,13 @@ __all__ = [
 CHECKS: Final[tuple[CheckFormat, ...]] = (
     SMI_TEXT,
     SMI_XML,
+    MULTI_NODE_DIAG,
     DCGM_DIAG,
+    DCGM_HEALTH,
+    DCGM_HEALTH_JSON,
+    NVLINK_STATUS,
+    NVSENTINEL,
+    GPUD,
     IB_PORTS,
     IB_COUNTERS,
     SINFO_REASONS,

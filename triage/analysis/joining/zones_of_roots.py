@@ -14,7 +14,7 @@ from typing import Final
 from triage.analysis.facts.stop import AFTER_S, BEFORE_S, SECOND, Stop, When, of_a_process
 from triage.analysis.joining.claims import LINKS
 from triage.domain.category import HARDWARE
-from triage.domain.evidence import Evidence, EvidenceRole
+from triage.domain.evidence import Evidence, EvidenceRole, RowOrigin
 
 __all__ = ["in_zone_of_the_stop"]
 
@@ -89,6 +89,8 @@ def offset_of(row: Evidence, stop: Stop, *, sure: bool) -> int | None:
         return None
     if not sure and max(row.error_ns, stop.error_ns) < UNKNOWN_NS:
         return None
+    if sure and row.origin is RowOrigin.HEALTH_CHECK:
+        return None  # such a report is dated with its zone, or not at all
     late_s = (row.at_ns - stop.start_ns) / SECOND
     for minutes in (*OFFSETS, *(-minutes for minutes in OFFSETS)):
         least, most = (-CLOSE_S, CLOSE_S / 3) if sure else (-BEFORE_S, AFTER_S)

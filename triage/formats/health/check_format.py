@@ -16,7 +16,7 @@ from triage.formats.health.evidence import evidence_of
 from triage.formats.health.reading import Checks, Reading
 from triage.parsers.flight_recorder.naming import node_in_name
 from triage.parsers.logs.join import Outcome
-from triage.parsers.logs.logset import LogKind
+from triage.parsers.logs.logset import LogFile, LogKind
 from triage.parsers.logs.source import LogStream, ReadAhead
 
 __all__ = ["MAX_BYTES", "CheckFormat"]
@@ -32,13 +32,15 @@ class CheckFormat:
     """The report of one tool: ``begins`` looks at its first 8 KiB, ``parse`` at the whole text.
 
     ``report`` is whether the document is a tool's report and nothing else, so that its lines
-    are not read as a log too.
+    are not read as a log too. Without ``lines`` they are never read as a log, as of one JSON
+    document that quotes logs: of one of more than 16 MiB the beginning is read.
     """
 
     name: str
     begins: Callable[[str], bool]
     parse: Callable[[str, Reading], None]
     report: bool = True
+    lines: bool = True
     binary: bool = False
 
     @property
@@ -77,6 +79,8 @@ class CheckFormat:
         data = bytearray(MAX_BYTES + 1)
         got = stream.fill(memoryview(data))
         begun = bytes(data[:got])
+        if not self.lines:
+            return self.read_document(begun, stream)
         behind_head = begun[len(stream.head) :]
         log = LogStream(stream.artifact, stream.head, io.BytesIO(behind_head).read, stream.notes)
         if got > MAX_BYTES:
@@ -86,6 +90,19 @@ class CheckFormat:
             return read_lines(log)
         checks = self.checks(begun, stream.artifact, node=node_in_name(stream.artifact))
         return with_checks(read_lines(log), checks, report=self.report)
+
+    def read_document(self, begun: bytes, stream: LogStream) -> Outcome:
+        """The results of a document that is no log, of its beginning where it is too large."""
+        node = node_in_name(stream.artifact)
+        checks = self.checks(begun[:MAX_BYTES], stream.artifact, node=node)
+        notes = [*stream.notes, *notes_of(checks)]
+        if len(begun) > MAX_BYTES:
+            notes.append(f"more than {MAX_BYTES >> 20} MiB: the rest is not read")
+        found = [evidence_of(result) for result in checks.results]
+        file = LogFile(
+            stream.artifact, LogKind.CHECKS, node=node, lines=checks.last_line, notes=tuple(notes)
+        )
+        return Outcome(file, found, size_bytes=len(begun))
 
 
 def with_checks(outcome: Outcome, checks: Checks, *, report: bool) -> Outcome:

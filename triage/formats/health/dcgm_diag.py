@@ -27,11 +27,13 @@ from typing import Any, Final
 from triage.domain.category import Category
 from triage.domain.health import Outcome
 from triage.formats.health.check_format import CheckFormat
+from triage.formats.health.dcgm.error_ids import category_of_errors
 from triage.formats.health.reading import Reading, check_name, line_at
 
-__all__ = ["DCGM_DIAG"]
+__all__ = ["DCGM_DIAG", "OUTCOMES", "category_of", "parts_of", "words_of"]
 
-CLAIM: Final = re.compile(r'"DCGM (?:GPU )?Diagnostic"\s{0,20}:')
+# Of the diagnosis over several nodes a title stands there.
+CLAIM: Final = re.compile(r'"DCGM (?:GPU )?Diagnostic"\s{0,20}:(?!\s{0,20}")')
 OUTCOMES: Final = {
     "pass": Outcome.PASS, "passed": Outcome.PASS,
     "fail": Outcome.FAIL, "failed": Outcome.FAIL,
@@ -118,7 +120,7 @@ def of_test(test: Mapping[str, Any], family: str, reading: Reading) -> None:
                 outcome,
                 part=part,
                 detail=warning,
-                category=category_of(name.removeprefix("dcgm."), family, warning),
+                category=category_of(name.removeprefix("dcgm."), family, result, warning),
                 line=reading.first_line,
             )
 
@@ -151,7 +153,11 @@ def words_of(result: Mapping[str, Any]) -> str:
     return "; ".join(said)
 
 
-def category_of(test: str, family: str, warning: str) -> Category | None:
+def category_of(test: str, family: str, result: Mapping[str, Any], warning: str) -> Category | None:
+    """What a result is about: the number of its error, else its words, else the test."""
+    numbered = category_of_errors(result)
+    if numbered is not None:
+        return numbered
     for pattern, category in OF_WARNING:
         if pattern.search(warning):
             return category

@@ -31,6 +31,7 @@ HEARSAY: Final = ("host.", "slurm.")
 # "gpu 3" of dcgmi: nvidia-smi's number, which is CUDA's unless a job hides GPUs.
 GPU_NUMBER: Final = re.compile(r"gpu (\d{1,4})", re.ASCII)
 ADDRESS: Final = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}", re.ASCII)
+UUID: Final = re.compile(r"GPU-[0-9a-fA-F-]{36}", re.ASCII)
 
 
 def evidence_of(result: CheckResult) -> Evidence:
@@ -40,7 +41,9 @@ def evidence_of(result: CheckResult) -> Evidence:
     stamp = stamp_of(result.at)
     accuses = result.outcome is Outcome.FAIL and result.category is not None
     fields = {"outcome": str(result.outcome)}
-    if part and number is None and ADDRESS.fullmatch(part) is None:
+    if UUID.fullmatch(part):
+        fields["gpu_uuid"] = part.lower().replace("gpu-", "GPU-", 1)
+    elif part and number is None and ADDRESS.fullmatch(part) is None:
         fields["device"] = part
     return Evidence(
         artifact=result.artifact,

@@ -1,0 +1,80 @@
+"""JSON of tools: cut, hostile, one behind the other."""
+
+import time
+
+import pytest
+
+from triage.formats.health.json_report import documents_of, moment, text_in
+from triage.formats.health.reading import Reading
+
+
+def documents(text):
+    return list(documents_of(text, Reading("x")))
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("", []),
+        ('{"a": 1}', [{"a": 1}]),
+        ('{"a": 1}\n{"a": 2}\n', [{"a": 1}, {"a": 2}]),
+        ('[{"a": 1}, {"a": 2}, {"a"', [[{"a": 1}, {"a": 2}]]),
+        ('[{"a": [1, 2]}, {"b": "text that ends nev', [[{"a": [1, 2]}]]),
+        ('[{"a": "\\"}{"}, {"b":', [[{"a": '"}{'}]]),
+        ('{"a": 1', []),
+        ('[{"a": 1}]]]]}', [[{"a": 1}]]),
+        ("no JSON", []),
+    ],
+)
+def test_what_stands_whole_is_kept(text, wanted):
+    assert documents(text) == wanted
+
+
+def test_what_is_no_json_is_listed_with_its_line():
+    reading = Reading("x")
+    list(documents_of('{"a": 1}\n\n{"b": nothing}\n', reading))
+
+    assert [place.line for place in reading.not_understood] == [3]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "[" * 2_000_000,
+        '{"a":' * 400_000,
+        '"' + '\\"' * 2_000_000,
+        '[{"a": "' + '\\"' * 2_000_000 + "\\",
+        "[1,[1]," * 300_000,
+        '{"a": 1e999999}' * 1000 + "{",
+        '[{"a": ' + "9" * 4000 + "}, {",
+        "\x00" * 1_000_000,
+    ],
+    ids=["deep list", "deep object", "quotes", "open text", "lists", "huge", "digits", "zeros"],
+)
+def test_hostile_text_ends_soon_and_raises_nothing(text):
+    begun = time.monotonic()
+    documents(text)
+
+    assert time.monotonic() - begun < 10
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("2026-03-14T02:40:59Z", "2026-03-14T02:40:59+00:00"),
+        ("2026-03-14T02:40:59.123456789Z", "2026-03-14T02:40:59.123456+00:00"),
+        ("2026-03-14T03:40:59+01:00", "2026-03-14T02:40:59+00:00"),
+        ("2026-03-14T02:40:59", None),  # without a zone it cannot be placed
+        ("yesterday", None),
+        ("0001-01-01T00:00:00+14:00", None),
+    ],
+)
+def test_a_time_needs_its_zone(text, wanted):
+    found = moment(text)
+    assert (found and found.isoformat()) == wanted
+
+
+def test_a_text_is_one_line_and_bounded():
+    assert text_in({"a": " x\n y "}, "b", "a") == "x y"
+    assert len(text_in({"a": "x" * 10_000}, "a")) <= 2000
+    assert text_in({"a": True, "b": ["x"]}, "a", "b") == ""

@@ -1,0 +1,1 @@
+"""Formats of what agents of a cluster say of its nodes."""

@@ -1,0 +1,1 @@
+"""Formats of what DCGM prints: health watches, diagnoses over several nodes, links."""

@@ -1,0 +1,1 @@
+"""Formats of what tools say of links of a fabric."""
