@@ -16,7 +16,17 @@ from triage.perturb.incident import Incident
 from triage.perturb.registry import named
 from triage.simulator.incidents.whole import Wish, simulate_incident
 
-__all__ = ["DUMPED", "LOGGED", "SIMULATED", "WITH_LOGS", "Drill", "answered", "drill", "kept"]
+__all__ = [
+    "DUMPED",
+    "LOGGED",
+    "LOOKED",
+    "SIMULATED",
+    "WITH_LOGS",
+    "Drill",
+    "answered",
+    "drill",
+    "kept",
+]
 
 SEED = 11
 # A change is drawn this often.
@@ -27,6 +37,8 @@ SIMULATED = (
 )  # fmt: skip
 LOGGED = tuple(sorted(one.name for one in RECORDED.glob("logs-*")))
 DUMPED = ("gloo-dtype-mismatch-w8", "nccl-cascade-w8-tp2", "nccl-never-joins-w8")
+# The same, with what tools said while the job hung in the place of its dumps.
+LOOKED = ("looks-tokenizer", "looks-gpu-fell-off", "looks-watchdog-only", "looks-user-error")
 WITH_LOGS = (*SIMULATED, *LOGGED)
 
 
@@ -47,18 +59,22 @@ def answerer() -> Answerer:
 
 @cache
 def read(name: str) -> Case:
-    if name not in SIMULATED:
+    if name not in (*SIMULATED, *LOOKED):
         return recorded_case(RECORDED / name)
+    wish = Wish(ranks=32, seed=SEED)
+    if name in LOOKED:
+        wish = replace(wish, dumps=False, live=("stacks", "ras"))
     with tempfile.TemporaryDirectory() as scratch:
         path = Path(scratch) / name
-        return simulated_case(path, simulate_incident(name, path, Wish(ranks=32, seed=SEED)))
+        scenario = name.removeprefix("looks-")
+        return simulated_case(path, simulate_incident(scenario, path, wish))
 
 
 @cache
 def drill(name: str) -> Drill:
     """The incident of that name."""
     case = read(name)
-    other = read("logs-hbm-w8" if name in SIMULATED else "tokenizer").incident
+    other = read("logs-hbm-w8" if name in (*SIMULATED, *LOOKED) else "tokenizer").incident
     incident = replace(answerer().with_rows(case), other=other)
     dumps = dumps_of(incident)
     by_dumps = answerer().said(dumps) if dumps else None

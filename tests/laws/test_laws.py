@@ -5,15 +5,18 @@ Each transformation of ``triage.perturb`` names its law and what of the answer i
 
 import pytest
 
-from tests.laws.drills import DUMPED, WITH_LOGS, drill, kept
+from tests.laws.drills import DUMPED, LOOKED, WITH_LOGS, drill, kept
 from triage.perturb.registry import ALL
+
+# What changes looks has nothing to change elsewhere.
+OF_LOOKS = dict.fromkeys(("stray-stacks", "cut-looks", "earlier-look"), LOOKED)
 
 
 def pairs(law: int) -> list[object]:
     """Every change that tries a law, with every incident that it may change."""
     found = []
     for change in (one.name for one in ALL if one.law == law):
-        names = (*WITH_LOGS, *DUMPED) if change == "dropped-files" else WITH_LOGS
+        names = {"dropped-files": (*WITH_LOGS, *DUMPED), **OF_LOOKS}.get(change, WITH_LOGS)
         found += [pytest.param(change, name, id=f"{change}-{name}") for name in names]
     return found
 

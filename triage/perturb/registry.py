@@ -2,6 +2,7 @@
 
 from triage.perturb.bygone import BootLines, OldFaults, OldLinks
 from triage.perturb.clocks import ClocksOff, OtherZone
+from triage.perturb.looks import CutLooks, EarlierLook, StrayStacks
 from triage.perturb.loss import DroppedFiles, Flood, RewordedRoots
 from triage.perturb.noise import AlarmingAlone, AlarmingLines, ForeignLines, TeardownLines
 from triage.perturb.shapes import Ansi, Crlf, Flat, Merged, Packed, Renamed, Shuffled, Tarred
@@ -14,6 +15,7 @@ ALL: tuple[Transformation, ...] = (
     ForeignLines(), TeardownLines(), AlarmingLines(), AlarmingAlone(),
     OldFaults(), OldLinks(), BootLines(), OtherJob(), Flood(),
     DroppedFiles(), RewordedRoots(), ClocksOff(), OtherZone(),
+    StrayStacks(), CutLooks(), EarlierLook(),
     Renamed(), Flat(), Tarred(), Packed(), Shuffled(), Crlf(), Ansi(), Merged(),
 )  # fmt: skip
 
