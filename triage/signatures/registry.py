@@ -60,6 +60,7 @@ from triage.signatures.program import (
     numerics,
     progress,
     python_errors,
+    recorder_analyzer,
     silent_corruption,
     storage,
 )
@@ -108,6 +109,7 @@ FAMILIES: tuple[tuple[Signature, ...], ...] = (
     daily_chatter.SIGNATURES,
     # what jobs print
     advice.SIGNATURES,
+    recorder_analyzer.SIGNATURES,
     nccl_identity.SIGNATURES,
     gpu_tools.SIGNATURES,
     silent_corruption.SIGNATURES,

@@ -17,6 +17,7 @@ from triage.errors import Corrupt, Forbidden
 from triage.parsers.flight_recorder.columns import WALK_NAMES
 from triage.parsers.flight_recorder.jit import compiled
 from triage.parsers.flight_recorder.limits import Limits
+from triage.parsers.flight_recorder.torchcomms import is_torchcomms, with_ordinals
 
 __all__ = ["opcodes_of_json"]
 
@@ -182,9 +183,10 @@ def write_top(writer: OpcodeWriter, top: dict[str, Any]) -> None:
         if key in top:
             writer.text(key)
             writer.value(counters_as_integers(top[key]) if key == "pg_status" else top[key])
-    if isinstance(top.get("entries"), list):
+    entries = top.get("entries")
+    if isinstance(entries, list):
         writer.text("entries")
-        write_entries(writer, top["entries"])
+        write_entries(writer, with_ordinals(entries) if is_torchcomms(top) else entries)
     writer.out += b"u"
 
 
