@@ -16,7 +16,12 @@ from triage.domain.file_kind import FileKind
 from triage.domain.rank_digest import RankDigest
 from triage.domain.report import Refused
 from triage.errors import ArtifactError
-from triage.formats.flight_recorder import FLIGHT_RECORDER, NODE_DIGEST, what_instead
+from triage.formats.flight_recorder import (
+    FLIGHT_RECORDER,
+    NODE_DIGEST,
+    holds_communicators,
+    what_instead,
+)
 from triage.formats.format import Head
 from triage.formats.node_digest import node_interned, read_node_digest
 from triage.parsers.extract.history import OPEN_HISTORIES, packed
@@ -115,7 +120,7 @@ class DumpReader:
                 if is_dump(first, file.artifact, file.kind):
                     source.seek(0)
                     data = expand(source, compression, file.size_bytes, self.bounds)
-                    yield self.dump(decoder, data, file.artifact)
+                    yield from self.outcomes(decoder, data, file.artifact)
                     return
                 if not first and file.size_bytes > EMPTY_BYTES:
                     why = f"{compression} cannot be read: damaged, or cut off at the start"
@@ -130,7 +135,8 @@ class DumpReader:
                     yield Refused(file.artifact, why)
                     return
                 source.seek(0)
-                yield self.dump(decoder, self.whole(source, file.size_bytes), file.artifact)
+                whole = self.whole(source, file.size_bytes)
+                yield from self.outcomes(decoder, whole, file.artifact)
                 return
         yield from no_dump(file.artifact, first)
 
@@ -156,9 +162,22 @@ class DumpReader:
             elif is_job_file(member.name):
                 yield JobFile(artifact, member.data)
             elif is_dump(member.data[:HEAD_BYTES], artifact):
-                yield self.dump(decoder, member.data, artifact)
+                yield from self.outcomes(decoder, member.data, artifact)
             else:
                 yield from no_dump(artifact, member.data[:HEAD_BYTES])
+
+    def outcomes(
+        self, decoder: Decoder, data: bytes | memoryview, artifact: str
+    ) -> Iterator[Outcome]:
+        """The digest of a dump; one that tells of communicators is read by their reader as well,
+        and by it alone where the recorder holds nothing: an empty record is no healthy rank.
+        """
+        communicators = holds_communicators(data)
+        outcome = self.dump(decoder, data, artifact)
+        if not communicators or not (isinstance(outcome, RankDigest) and holds_nothing(outcome)):
+            yield outcome
+        if communicators:
+            yield artifact
 
     def dump(self, decoder: Decoder, data: bytes | memoryview, artifact: str) -> Outcome:
         """The digest of one dump, or why it is refused."""
@@ -196,6 +215,11 @@ class DumpReader:
         if self.digests <= OPEN_HISTORIES:
             return digest
         return replace(digest, history=packed(digest.history.read()))
+
+
+def holds_nothing(digest: RankDigest) -> bool:
+    """Whether a recorder was empty, and counted nothing before."""
+    return digest.num_entries == 0 and not digest.counters
 
 
 def no_dump(artifact: str, head: bytes) -> Iterator[Outcome]:

@@ -13,7 +13,12 @@ from triage.domain.file_kind import FileKind
 from triage.formats.format import Head
 from triage.parsers.flight_recorder.naming import might_be_dump, named_as_dump
 
-__all__ = ["FLIGHT_RECORDER", "NODE_DIGEST", "what_instead"]
+__all__ = [
+    "FLIGHT_RECORDER",
+    "NODE_DIGEST",
+    "holds_communicators",
+    "what_instead",
+]
 
 # How the digest of a dump begins that a node sends in its place.
 NODE_DIGEST: Final = b"triage-digest "
@@ -26,6 +31,9 @@ JSON_DUMP: Final = re.compile(
 )
 # NCCL RAS says its version too, behind it how many communicators there are.
 RAS: Final = re.compile(rb'"communicators(?:_count)?"\s*:')
+
+# NCCLX writes what its communicators do into the dump; without any, an empty object.
+STATES: Final = re.compile(rb'"nccl_comm_state"\s{0,20}:\s{0,20}\{\s{0,20}"')
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +64,12 @@ class DumpFormat:
 
 
 FLIGHT_RECORDER: Final = DumpFormat()
+
+
+def holds_communicators(data: bytes | memoryview) -> bool:
+    """Whether a JSON dump tells the states of communicators beside the recorder's entries."""
+    return bytes(data[:64]).lstrip()[:1] == b"{" and STATES.search(data) is not None
+
 
 # What stands in place of a file that was not fetched, by its beginning.
 INSTEAD: Final = (

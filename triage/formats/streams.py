@@ -10,6 +10,7 @@ from triage.domain.report import Refused
 from triage.errors import ArtifactError
 from triage.formats.flight_recorder import FLIGHT_RECORDER
 from triage.formats.format import Head
+from triage.formats.live.nccl_tools import COMM_STATE
 from triage.formats.registry import identify_stream
 from triage.parsers.files.inputs import InputFile
 from triage.parsers.logs.catalogue import Catalogue, standard
@@ -54,7 +55,8 @@ class StreamReader:
         """What a stream holds, or why it is refused; ``stored`` is the kind it is kept as."""
         raw = Head(stream.raw, stream.artifact)
         decoded = Head(stream.head, stream.artifact) if stream.not_text is None else None
-        row = identify_stream(raw, decoded, stored)
+        # A dump comes here for its communicators alone: its own reader hands it on.
+        row = COMM_STATE if COMM_STATE.claims(raw) else identify_stream(raw, decoded, stored)
         if row is None:
             return Refused(stream.artifact, stream.not_text or "of no format that is known")
         return row.read(stream, self.lines.read)

@@ -13,4 +13,10 @@ LIVE_EXAMPLES = {
     "handler_refusal": "Handler ping_pong not found: Failed to find handler ping_pong",
     "py_spy": py_spy_text(4100),
     "faulthandler": faulthandler_text(),
+    "inspector": '{"header":{"id":"0x1f","comm_name":"default_pg","rank":2,"n_ranks":4,"nnodes":2},'
+    '"metadata":{"inspector_output_format_version":"v4.0","hostname":"n3","pid":812},'
+    '"coll_perf":{"coll":"AllReduce","coll_sn":36,"coll_exec_time_us":1494}}\n',
+    "profiler": '[\n{"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812},\n',
+    "replay": "{\n  version : 1,\n  CommInitRank : [size : 4, uniqueID : 99, rank : 0]],\n",
+    "proxy_trace": "createT:17, lastT:18, postT:17, sendT:17, cntNm:1, <31:42:7>, 3->2(R)\n",
 }

@@ -72,7 +72,11 @@ class Communicator:
 
     ``hash`` is a number: tools print it padded, bare, with 0x, or decimal. ``ranks`` are those that
     the tool lists, ascending; ``rest`` is what it says of all others together (RAS lists small
-    groups alone), None where it says nothing. ``size`` is of all members.
+    groups alone), None where it says nothing. ``size`` is of all members, 0 where it is not said.
+
+    ``durations_us`` are kernel times of one ``function`` by rank in the communicator;
+    ``numbers[rank][k]`` is the number of the operation that took ``durations_us[rank][k]``, from 0
+    for each function, the same on all ranks.
     """
 
     hash: int
@@ -82,3 +86,5 @@ class Communicator:
     name: str = ""
     line: int | None = None
     durations_us: Mapping[int, tuple[float, ...]] = field(default_factory=dict)
+    function: str = ""
+    numbers: Mapping[int, tuple[int, ...]] = field(default_factory=dict)

@@ -10,6 +10,7 @@ from triage.formats.live.debug_server import (
     WAIT_COUNTER_VALUES,
 )
 from triage.formats.live.live_format import LiveFormat
+from triage.formats.live.nccl_tools import INSPECTOR, PROFILER, PROXY_TRACE, REPLAY
 from triage.formats.live.stack_dumps import FAULTHANDLER, PY_SPY
 
 __all__ = ["LIVE"]
@@ -22,4 +23,8 @@ LIVE: Final[tuple[LiveFormat, ...]] = (
     HANDLER_REFUSAL,
     PY_SPY,
     FAULTHANDLER,
+    INSPECTOR,
+    PROFILER,
+    REPLAY,
+    PROXY_TRACE,
 )

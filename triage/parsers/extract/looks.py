@@ -99,6 +99,8 @@ def communicator_values(one: Communicator) -> list[Any]:
         one.name,
         one.line,
         [[rank, list(times)] for rank, times in one.durations_us.items()],
+        one.function,
+        [[rank, list(numbers)] for rank, numbers in one.numbers.items()],
     ]
 
 
@@ -169,7 +171,8 @@ def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
 
 
 def communicator_from(values: Any) -> Communicator:
-    key, size, ranks, rest, name, line, durations = values
+    key, size, ranks, rest, name, line, durations, *later = values
+    function, numbers = later or ("", ())
     return Communicator(
         int(key, 16),
         size,
@@ -178,6 +181,8 @@ def communicator_from(values: Any) -> Communicator:
         name,
         line,
         {rank: tuple(map(float, times)) for rank, times in durations},
+        function,
+        {rank: tuple(listed) for rank, listed in numbers},
     )
 
 

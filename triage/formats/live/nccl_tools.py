@@ -1,0 +1,58 @@
+"""What NCCL's own tools and its kin leave of a running job, by how their files begin.
+
+::
+
+    {"version": "2.10", "nccl_comm_state": {"0x1f": {"commHash": "1f", "rank": "3", ...}}, ...}
+    createT:1790000067112, lastT:1790000067113, ..., 3->2(R), chan:0, status:RECEIVING, ...
+    { version : 1, CommInitRank : [size : 4, uniqueID : 1027, rank : 0, ...
+    [ {"name": "AllReduce", "cat": "COLL", "ph": "b", "id": 881, "pid": 812, ...
+    {"header":{"id":"0x1f","comm_name":"default_pg",...},"metadata":{"inspector_output_...
+"""
+
+import re
+from typing import Final
+
+from triage.formats.flight_recorder import FLIGHT_RECORDER
+from triage.formats.format import Head
+from triage.formats.live.live_format import LiveFormat
+from triage.parsers.live.comm_state import looks_of_comm_state
+from triage.parsers.live.inspector import looks_of_inspector
+from triage.parsers.live.profiler import looks_of_profiler
+from triage.parsers.live.proxy_trace import TRANSFER_LINE, looks_of_proxy_trace
+from triage.parsers.live.replay import looks_of_replay
+
+__all__ = ["COMM_STATE", "INSPECTOR", "PROFILER", "PROXY_TRACE", "REPLAY"]
+
+REPLAY_BEGINS: Final = re.compile(
+    r"\s{0,20}\{\s{1,20}version : \d{1,4},\s{1,20}(?:CommInit\w{1,20}|[A-Z]\w{2,40}) : \["
+)
+PROFILER_BEGINS: Final = re.compile(
+    r'\s{0,20}\[\s{0,20}\{"name": "[^"\n]{1,80}", '
+    r'"cat": "(?:GROUP|COLL|P2P|PROXY|NET|GPU)\w{0,20}", "ph": "[be]"'
+)
+INSPECTOR_BEGINS: Final = re.compile(
+    r'\s{0,20}\{(?=[^\n]{0,2000}"inspector_output_format_version")'
+    r'[^\n]{0,200}"(?:header|dump_stats|metadata)"'
+)
+
+
+def is_json_dump(head: Head) -> bool:
+    return head.data.lstrip()[:1] == b"{" and FLIGHT_RECORDER.claims(head)
+
+
+def is_proxy_trace(head: Head) -> bool:
+    return b"createT:" in head.data and TRANSFER_LINE.search(head.whole_text) is not None
+
+
+# Not in the table: a dump that its own reader hands on is read by this.
+COMM_STATE: Final = LiveFormat("comm_state", is_json_dump, looks_of_comm_state)
+PROXY_TRACE: Final = LiveFormat("proxy_trace", is_proxy_trace, looks_of_proxy_trace, also_log=True)
+REPLAY: Final = LiveFormat(
+    "replay", lambda head: REPLAY_BEGINS.match(head.text) is not None, looks_of_replay
+)
+PROFILER: Final = LiveFormat(
+    "profiler", lambda head: PROFILER_BEGINS.match(head.text) is not None, looks_of_profiler
+)
+INSPECTOR: Final = LiveFormat(
+    "inspector", lambda head: INSPECTOR_BEGINS.match(head.text) is not None, looks_of_inspector
+)

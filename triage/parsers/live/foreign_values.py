@@ -1,0 +1,62 @@
+"""Values of foreign JSON: what is not of the wanted sort is absent, never an error."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import orjson
+
+from triage.errors import Corrupt
+
+__all__ = ["bounded_text", "json_value", "number_of", "rows_of", "table_of", "whole_number"]
+
+MAX_TEXT: Final = 400
+# A hash has 64 bits, which are 20 decimal digits.
+MAX_DIGITS: Final = 20
+
+
+def json_value(text: str) -> Any:
+    """The value of a JSON text. Raises :class:`Corrupt` with the place where it is none."""
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError as error:
+        raise Corrupt(f"not valid JSON: {error.msg}", offset=error.pos) from error
+    except UnicodeEncodeError as error:  # a surrogate alone
+        raise Corrupt("text that is no UTF-8") from error
+
+
+def table_of(value: Any) -> dict[str, Any]:
+    """An object; empty for anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def rows_of(value: Any, most: int) -> Iterator[dict[str, Any]]:
+    """The objects of a list, at most the last ``most``."""
+    if isinstance(value, list):
+        yield from (one for one in value[-most:] if isinstance(one, dict))
+
+
+def whole_number(value: Any, base: int = 10) -> int | None:
+    """An integer of at most 64 bits, also one that is written as text."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        text = value.strip()
+        if not text or len(text) > MAX_DIGITS + 2:
+            return None
+        try:
+            value = int(text, 16 if text[:2].lower() == "0x" else base)
+        except ValueError:
+            return None
+    return value if isinstance(value, int) and -(1 << 63) <= value < 1 << 64 else None
+
+
+def number_of(value: Any) -> float | None:
+    """A finite number."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if abs(value) < 1e18 else None
+
+
+def bounded_text(value: Any) -> str:
+    """Text in one line of at most 400 characters; empty for anything else."""
+    return " ".join(value[:MAX_TEXT].split()) if isinstance(value, str) else ""

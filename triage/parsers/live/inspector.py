@@ -1,0 +1,154 @@
+"""NCCL Inspector's log: the completed operations of one process, and how long their kernels ran.
+
+``<host>-pid<pid>.log``, one object a line (NCCL 2.28 to 2.30, formats v4.0 to v5; a later one
+prints the header once, before its records)::
+
+    {"header": {"id": "0x1f", "comm_name": "default_pg", "rank": 2, "n_ranks": 4, "nnodes": 2},
+     "metadata": {"dump_timestamp_us": 1790000041000000, "hostname": "gpu-7", "pid": 812, ...},
+     "coll_perf": {"coll": "AllReduce", "coll_sn": 36, "coll_exec_time_us": 1494,
+      "coll_timing_source": "kernel_gpu", ...}}
+
+Kernels of the ranks that came first spin until the last one comes: the shortest kernel is the
+late rank's. A number that is missing is no missing operation: small ones are left out, and the
+ring overwrites what was not written yet. Times of the host (``collective_cpu``) say nothing of
+kernels and are left out.
+"""
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import orjson
+
+from triage.domain.evidence import NO_STAMP, Stamp
+from triage.domain.live.communicator import Communicator, CommunicatorRank
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process
+from triage.errors import Corrupt
+from triage.parsers.live.foreign_values import (
+    bounded_text,
+    number_of,
+    table_of,
+    whole_number,
+)
+
+__all__ = ["looks_of_inspector"]
+
+MAX_LINE: Final = 256 << 10
+MAX_SERIES: Final = 8192
+# The newest operations of each function are enough to tell who is late, and since when.
+MAX_TIMES: Final = 512
+KERNEL: Final = frozenset({"kernel_gpu", "kernel_cpu"})
+WORLD: Final = "default_pg"
+US: Final = 1000
+
+
+@dataclass(slots=True)
+class FunctionTimes:
+    """The operations of one function on one communicator: last number, and times by number."""
+
+    header: dict[str, Any]
+    process: Process
+    line: int
+    last: int = -1
+    times: deque[tuple[int, float]] = field(default_factory=lambda: deque(maxlen=MAX_TIMES))
+
+
+@dataclass(slots=True)
+class RecordsSoFar:
+    """What the lines have said so far."""
+
+    series: dict[tuple[int, int, str], FunctionTimes] = field(default_factory=dict)
+    header: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    last_us: int = 0
+    records: int = 0
+    unread: int = 0
+
+
+def looks_of_inspector(text: str, artifact: str) -> Sequence[Look]:
+    """One look at one process. Raises :class:`Corrupt` where no record can be read."""
+    known = RecordsSoFar()
+    for number, line in enumerate(text.split("\n"), 1):
+        if not line.strip():
+            continue
+        try:
+            value = orjson.loads(line) if len(line) <= MAX_LINE else None
+        except orjson.JSONDecodeError:
+            value = None
+        if isinstance(value, dict):
+            add_record(known, value, number)
+        else:
+            known.unread += 1
+    if not known.records:
+        raise Corrupt("no record in what begins like a log of NCCL Inspector")
+    stamp = Stamp(wall_ns=known.last_us * US, zone_s=0) if known.last_us else NO_STAMP
+    return (
+        Look(
+            artifact,
+            Tool.INSPECTOR,
+            stamp,
+            "content" if known.last_us else None,
+            communicators=tuple(communicator_of(key, one) for key, one in known.series.items()),
+            partial=f"{known.unread:,} lines are no record" if known.unread else None,
+        ),
+    )
+
+
+def add_record(known: RecordsSoFar, value: dict[str, Any], line: int) -> None:
+    """One line: a header, a record, or both."""
+    inner = table_of(value.get("dump_stats"))
+    known.header = table_of(value.get("header") or inner.get("header")) or known.header
+    known.metadata = table_of(value.get("metadata") or inner.get("metadata")) or known.metadata
+    at_us = whole_number(known.metadata.get("dump_timestamp_us"))
+    if at_us is not None and 0 < at_us < 1 << 62:
+        known.last_us = max(known.last_us, at_us)
+    record = table_of(value.get("coll_perf"))
+    if record or "p2p_perf" in value:
+        known.records += 1
+    function = bounded_text(record.get("coll"))[:40].lower()
+    number = whole_number(record.get("coll_sn"))
+    key_hash = whole_number(known.header.get("id"), 16)
+    rank, size = whole_number(known.header.get("rank")), whole_number(known.header.get("n_ranks"))
+    if key_hash is None or rank is None or size is None or not 0 <= rank < size:
+        return
+    if not function or number is None or number < 0:
+        return
+    key = (key_hash, rank, function)
+    one = known.series.get(key)
+    if one is None:
+        if len(known.series) >= MAX_SERIES:
+            return
+        one = FunctionTimes(known.header, process_of(known, rank), line)
+        known.series[key] = one
+    one.last = max(one.last, number)
+    took = number_of(record.get("coll_exec_time_us"))
+    if took is not None and took > 0 and record.get("coll_timing_source") in KERNEL:
+        one.times.append((number, took))
+
+
+def process_of(known: RecordsSoFar, rank: int) -> Process:
+    """Who writes: its rank is global in the communicator of all processes alone."""
+    world = bounded_text(known.header.get("comm_name")).startswith(WORLD)
+    return Process(
+        rank=rank if world else None,
+        host=bounded_text(known.metadata.get("hostname")) or None,
+        pid=whole_number(known.metadata.get("pid")),
+    )
+
+
+def communicator_of(key: tuple[int, int, str], one: FunctionTimes) -> Communicator:
+    """One function of one communicator, as this rank completed it."""
+    key_hash, rank, function = key
+    times = dict(one.times)  # of a number that came twice, the later
+    return Communicator(
+        key_hash,
+        whole_number(one.header.get("n_ranks")) or 0,
+        (CommunicatorRank(rank, one.process, completed={function: one.last + 1}, line=one.line),),
+        name=bounded_text(one.header.get("comm_name")),
+        line=one.line,
+        durations_us={rank: tuple(times[number] for number in sorted(times))},
+        function=function,
+        numbers={rank: tuple(sorted(times))},
+    )

@@ -1,0 +1,122 @@
+"""RCCL's replay log: every call of one process, written before it runs.
+
+``RCCL_REPLAY_FILE=run.json`` (ROCm 7) writes ``run.<pid>.<host>.json``, which is no JSON::
+
+    {
+      version : 1,
+      CommInitDev : [comm : 0x7f20, size : 4, uniqueID : 1027, rank : 3, dev : 1, context : [...]],
+      AllReduce : [opCount : 2a, sendbuff : [...], ..., comm : 0x7f20, nranks : 4, stream : 0x55,
+        task : 0, globalrank : 3, context : [time : 1790000042.5, thread : 7, device : 1, ...]]
+
+(one line each). ``opCount`` is hexadecimal and ``uniqueID`` the same on all ranks. The last call
+of a communicator is how far this rank's host came; nothing says what completed.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from triage.domain.live.communicator import Communicator, CommunicatorRank
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process
+from triage.errors import Corrupt
+
+__all__ = ["looks_of_replay"]
+
+MAX_COMMUNICATORS: Final = 4096
+MAX_LINE: Final = 4096
+CALL: Final = re.compile(r"[\s{},]{0,20}([A-Za-z]{3,40}) : \[")
+FIELD: Final = re.compile(
+    r"\b(opCount|comm|size|uniqueID|rank|nranks|globalrank|device|dev) : (\w+)"
+)
+NAMED: Final = re.compile(r"\.(\d{1,10})\.([^/]{1,253})\.json(?:\.(?:gz|zst))?$")
+PAIRED: Final = frozenset({"send", "recv"})
+
+
+@dataclass(slots=True)
+class CallsOfOne:
+    """One communicator of this process, and the last call on it."""
+
+    unique: int | None = None
+    rank: int | None = None
+    size: int = 0
+    launched: int = 0
+    line: int = 0
+
+
+@dataclass(slots=True)
+class CallsSoFar:
+    """What the lines have said: communicators by their pointer, and who this is."""
+
+    by_pointer: dict[str, CallsOfOne] = field(default_factory=dict)
+    rank: int | None = None
+    device: int | None = None
+    calls: int = 0
+    truncated: bool = False
+
+
+def looks_of_replay(text: str, artifact: str) -> Sequence[Look]:
+    """One look at one process. Raises :class:`Corrupt` where no call can be read."""
+    known = CallsSoFar()
+    for number, line in enumerate(text.split("\n"), 1):
+        call = CALL.match(line[:MAX_LINE])
+        if call is not None:
+            add_call(known, call[1], dict(FIELD.findall(line[:MAX_LINE])), number)
+    if not known.calls:
+        raise Corrupt("no call in what begins like RCCL's replay log")
+    named = NAMED.search(artifact)
+    process = Process(
+        rank=known.rank,
+        host=named[2] if named else None,
+        pid=int(named[1]) if named else None,
+        gpu=known.device,
+    )
+    communicators = [
+        Communicator(
+            one.unique,
+            one.size,
+            (CommunicatorRank(one.rank, process, launched={"all": one.launched}, line=one.line),),
+        )
+        for one in known.by_pointer.values()
+        if one.unique is not None and one.rank is not None and one.rank < one.size
+    ]
+    partial = f"more than {MAX_COMMUNICATORS:,} communicators" if known.truncated else None
+    return (Look(artifact, Tool.REPLAY, communicators=tuple(communicators), partial=partial),)
+
+
+def add_call(known: CallsSoFar, name: str, fields: dict[str, str], line: int) -> None:
+    """One call of the process."""
+    known.calls += 1
+    pointer = fields.get("comm")
+    if name.startswith("CommInit"):
+        # A communicator is made by the call that prints its pointer, behind the one with its rank.
+        if pointer is None or (unique := number(fields.get("uniqueID"))) is None:
+            return
+        if pointer not in known.by_pointer and len(known.by_pointer) >= MAX_COMMUNICATORS:
+            known.truncated = True
+            return
+        known.by_pointer[pointer] = CallsOfOne(
+            unique, number(fields.get("rank")), number(fields.get("size")) or 0, line=line
+        )
+        return
+    rank = number(fields.get("globalrank"))
+    known.rank = known.rank if rank is None else rank
+    device = number(fields.get("device"))
+    known.device = known.device if device is None else device
+    one = known.by_pointer.get(pointer or "")
+    count = number(fields.get("opCount"), 16)
+    if one is not None and count is not None and name.lower() not in PAIRED:
+        one.launched = max(one.launched, count + 1)
+        one.line = line
+
+
+def number(text: str | None, base: int = 10) -> int | None:
+    """The number that a field is, of at most 64 bits; None for any other text."""
+    if text is None or len(text) > 20:
+        return None
+    try:
+        value = int(text, base)
+    except ValueError:
+        return None
+    return value if 0 <= value < 1 << 64 else None
