@@ -38,7 +38,8 @@ class Look:
     """``stamp`` is when it was taken, and ``dated_by`` what says so (``content``, ``name``); most
     tools do not say it. ``partial`` is what of the file could not be read. ``folder`` tells looks
     of one round from another: the artifact's folder, or the time in its name. ``processes`` is who
-    sits where, of a tool that only says that.
+    sits where, of a tool that only says that. ``num_gpus`` is how many GPUs the tool says that the
+    job has, ``per_node`` how many processes on a node at most.
     """
 
     artifact: str
@@ -55,3 +56,5 @@ class Look:
     partial: str | None = None
     counters: tuple[WaitCounter, ...] = ()
     processes: tuple[Process, ...] = ()
+    num_gpus: int | None = None
+    per_node: int | None = None

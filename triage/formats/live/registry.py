@@ -11,11 +11,15 @@ from triage.formats.live.debug_server import (
 )
 from triage.formats.live.live_format import LiveFormat
 from triage.formats.live.nccl_tools import INSPECTOR, PROFILER, PROXY_TRACE, REPLAY
+from triage.formats.live.ras import RAS_JSON, RAS_MONITOR, RAS_TEXT
 from triage.formats.live.stack_dumps import FAULTHANDLER, PY_SPY
 
 __all__ = ["LIVE"]
 
 LIVE: Final[tuple[LiveFormat, ...]] = (
+    RAS_TEXT,
+    RAS_JSON,
+    RAS_MONITOR,
     SERVER_FILE,
     SERVER_PAGE,
     STORE_KEYS,

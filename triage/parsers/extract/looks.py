@@ -87,6 +87,8 @@ def look_values(look: Look, stacks: dict[tuple[StackFrame, ...], int]) -> list[A
             for one in look.counters
         ],
         [process_values(one) for one in look.processes],
+        look.num_gpus,
+        look.per_node,
     ]
 
 
@@ -141,7 +143,7 @@ def looks_from(values: Any) -> tuple[Look, ...]:
 def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
     (
         artifact, tool, stamp, dated_by, node, threads, replies, communicators, waiting, gpus,
-        notes, partial, counters, processes,
+        notes, partial, counters, processes, *later,
     ) = values  # fmt: skip
     return Look(
         artifact,
@@ -167,6 +169,7 @@ def look_from(values: Any, stacks: list[tuple[StackFrame, ...]]) -> Look:
         partial,
         tuple(WaitCounter(Process(*process), *rest) for process, *rest in counters),
         tuple(Process(*one) for one in processes),
+        *later,
     )
 
 

@@ -1,0 +1,144 @@
+"""The ends of waits over several communicators."""
+
+import time
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from triage.analysis.live.communicators.levels import Identity
+from triage.analysis.live.communicators.waits import Waits, waits_of
+from triage.domain.live.communicator import (
+    Communicator,
+    CommunicatorRank,
+    Presence,
+    Waiting,
+    WaitReason,
+)
+from triage.domain.live.process import Process
+
+
+def member(rank: int, world: int, count: int | None, **changes: object) -> CommunicatorRank:
+    launched = None if count is None else {"allreduce": count}
+    return CommunicatorRank(rank, Process(rank=world), launched=launched, **changes)  # type: ignore[arg-type]
+
+
+def communicator(key: int, counts: Mapping[int, int | None]) -> Communicator:
+    ranks = tuple(member(place, *item) for place, item in enumerate(counts.items()))
+    return Communicator(key, len(ranks), ranks)
+
+
+def identity_of(place: Communicator, one: CommunicatorRank) -> Identity:
+    return one.process.rank if one.process.rank is not None else (place.hash, one.rank)
+
+
+def waits(communicators: Sequence[Communicator], waiting: Sequence[Waiting] = ()) -> Waits:
+    return waits_of(communicators, identity_of, waiting)
+
+
+def ends(*communicators: Communicator) -> list[tuple[Identity, int]]:
+    return [(end.identity, end.waiting) for end in waits(communicators).ends]
+
+
+def test_who_launched_fewer_is_waited_for_and_never_who_launched_more() -> None:
+    assert ends(communicator(1, {0: 9, 1: 9, 2: 8, 3: 9})) == [(2, 3)]
+    assert ends(communicator(1, {0: 8, 1: 8, 2: 9, 3: 8})) == [(0, 1), (1, 1), (3, 1)]
+
+
+def test_nobody_is_waited_for_where_all_are_alike() -> None:
+    assert ends(communicator(1, {0: 9, 1: 9})) == []
+
+
+def test_a_chain_over_groups_ends_at_the_rank_that_waits_for_nobody() -> None:
+    tensor = communicator(1, {0: 50, 1: 50, 2: 49, 3: 50})
+    data = [communicator(10 + rank, {rank: 7, rank + 4: 8}) for rank in range(4)]
+
+    assert ends(tensor, *data) == [(2, 7)]
+
+
+def test_a_rank_that_does_not_answer_is_behind_all() -> None:
+    dead = member(3, 3, None, presence=Presence.DEAD)
+    group = communicator(1, {0: 9, 1: 8, 2: 9})
+    group = Communicator(1, 4, (*group.ranks, dead))
+
+    (end,) = waits([group]).ends
+    assert (end.identity, end.waiting) == (3, 3)
+
+
+def test_a_rank_without_data_whose_process_lives_is_no_end() -> None:
+    lives = member(3, 3, None, presence=Presence.MISSING)
+    group = communicator(1, {0: 9, 1: 9, 2: 9})
+
+    assert ends(Communicator(1, 4, (*group.ranks, lives))) == []
+
+
+def test_listed_ranks_that_are_ahead_of_the_rest_are_not_named() -> None:
+    rest = CommunicatorRank(-1, Process(), launched={"allreduce": 8})
+    group = Communicator(1, 16, (member(3, 3, 9), member(6, 6, 9)), rest)
+
+    (end,) = waits([group]).ends
+    assert end.lags == ()
+    assert end.identity not in (3, 6)
+
+
+def test_the_rest_counts_as_many_as_it_is() -> None:
+    rest = CommunicatorRank(-1, Process(), launched={"allreduce": 9})
+    group = Communicator(1, 16, (member(5, 5, 8),), rest)
+
+    assert ends(group) == [(5, 15)]
+    assert waits([group]).ends[0].lags[0].ahead == 15
+
+
+def test_completions_count_where_all_launched_the_same() -> None:
+    ranks = tuple(
+        CommunicatorRank(rank, Process(rank=rank), completed={"allreduce": 8 - (rank == 1)})
+        for rank in range(4)
+    )
+
+    (end,) = waits([Communicator(1, 4, ranks)]).ends
+    assert end.identity == 1
+    assert end.lags[0].completed
+
+
+def test_a_circle_has_no_end() -> None:
+    found = waits([communicator(1, {0: 9, 1: 8}), communicator(2, {0: 3, 1: 4})])
+
+    assert found.ends == ()
+    assert found.knotted == (0, 1)
+
+
+@pytest.mark.parametrize("reason", [WaitReason.PEER, WaitReason.WIRE])
+def test_an_operation_between_two_makes_its_receiver_wait(reason: WaitReason) -> None:
+    group = communicator(1, {0: 9, 1: 9, 2: 9, 3: 9})
+    chain = [
+        Waiting(1, 0, Process(rank=0), reason, peer=1),
+        Waiting(1, 1, Process(rank=1), reason, peer=2),
+    ]
+
+    found = waits([group], chain)
+
+    assert [(end.identity, end.waiting) for end in found.ends] == [(2, 2)]
+
+
+def test_who_waits_for_its_own_gpu_is_an_end() -> None:
+    own = Waiting(1, 2, Process(rank=2), WaitReason.OWN_DEVICE)
+
+    (end,) = waits([communicator(1, {0: 9, 2: 9})], [own]).ends
+    assert end.waits_for_device == own
+
+
+def test_two_ends_are_ordered_by_who_waits_for_them() -> None:
+    assert ends(communicator(1, {0: 9, 1: 8}), communicator(2, {4: 9, 5: 8, 6: 9, 7: 9})) == [
+        (5, 3),
+        (1, 1),
+    ]
+
+
+def test_many_thousand_ranks_take_little_time() -> None:
+    size = 16_384
+    world = communicator(1, {rank: 9 - (rank % 2) for rank in range(size)})
+    start = time.monotonic()
+
+    found = waits([world])
+
+    assert found.num_ends == size // 2
+    assert time.monotonic() - start < 10

@@ -1,0 +1,1 @@
+"""Who waits for whom in NCCL communicators, by how far each of their ranks came."""

@@ -1,0 +1,144 @@
+"""How far the members of communicators came, in each operation in which they differ.
+
+Nobody finishes a collective that needs all members before all have issued it. So in one
+communicator, who launched fewer operations of a kind is waited for by all who launched more. A
+rank that does not answer is waited for by all: it counts as behind everybody.
+"""
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
+
+__all__ = ["ABSENT", "INIT", "Identity", "IdentityOf", "Levels", "RestOfCommunicator", "levels_of"]
+
+Identity = Hashable
+"""Who a member of a communicator is in all of them: its world rank, or its process and GPU."""
+
+IdentityOf = Callable[[Communicator, CommunicatorRank], Identity]
+
+# Names of what is compared besides operations.
+ABSENT: Final = "answer"
+INIT: Final = "init"
+SILENT: Final = frozenset({Presence.DEAD, Presence.UNRESPONSIVE})
+
+
+@dataclass(frozen=True, slots=True)
+class RestOfCommunicator:
+    """All members that a tool does not list."""
+
+    hash: int
+
+
+@dataclass(frozen=True, slots=True)
+class Levels:
+    """The members of one communicator by how many ``operation`` they have issued.
+
+    ``identities``, ``counts`` and ``members`` are in the order of the counts, the lowest first;
+    there are at least two different counts. ``completed`` is whether completions are counted.
+    ``weights`` is for how many ranks each stands.
+    """
+
+    communicator: Communicator
+    operation: str
+    identities: tuple[Identity, ...]
+    counts: tuple[int, ...]
+    members: tuple[CommunicatorRank, ...]
+    weights: tuple[int, ...]
+    completed: bool = False
+
+
+def levels_of(communicators: Iterable[Communicator], identity_of: IdentityOf) -> Iterator[Levels]:
+    """What members of each communicator differ in; nothing where all are alike."""
+    for communicator in communicators:
+        for name, by_rank in compared(communicator).items():
+            if len(set(by_rank.values())) > 1:
+                yield ordered(communicator, name, by_rank, identity_of, completed=False)
+        if not any_launched(communicator):
+            for name, by_rank in counts_by_name(communicator, completed=True).items():
+                if len(set(by_rank.values())) > 1:
+                    yield ordered(communicator, name, by_rank, identity_of, completed=True)
+
+
+REST: Final = -1
+"""The rank under which the members that a tool does not list stand."""
+
+
+def compared(communicator: Communicator) -> dict[str, dict[int, int]]:
+    """What is compared -> rank -> how far it came."""
+    found = counts_by_name(communicator, completed=False)
+    silent = {one.rank for one in communicator.ranks if one.presence in SILENT}
+    if silent:
+        others = {one.rank: 1 for one in communicator.ranks if one.presence is Presence.ANSWERED}
+        if num_unlisted(communicator) > 0:
+            others[REST] = 1
+        found[ABSENT] = {**others, **dict.fromkeys(silent, 0)}
+    begun = {
+        one.rank: int(one.status != "init")
+        for one in members(communicator)
+        if one.status in ("init", "running") and one.presence is Presence.ANSWERED
+    }
+    if begun:
+        found[INIT] = begun
+    return found
+
+
+def any_launched(communicator: Communicator) -> bool:
+    """Whether members differ in what they launched: then that is why they complete less."""
+    return any(
+        len(set(by_rank.values())) > 1
+        for by_rank in counts_by_name(communicator, completed=False).values()
+    )
+
+
+def counts_by_name(communicator: Communicator, *, completed: bool) -> dict[str, dict[int, int]]:
+    """Operation -> rank -> how many it launched, or completed."""
+    found: dict[str, dict[int, int]] = {}
+    for member in members(communicator):
+        counts: Mapping[str, int] | None = member.completed if completed else member.launched
+        if counts and member.presence not in SILENT:
+            for name, count in counts.items():
+                found.setdefault(name, {})[member.rank] = count
+    return found
+
+
+def members(communicator: Communicator) -> Iterator[CommunicatorRank]:
+    """The listed members, then all others as one."""
+    yield from communicator.ranks
+    if communicator.rest is not None:
+        yield communicator.rest
+
+
+def num_unlisted(communicator: Communicator) -> int:
+    """How many members a tool speaks of together."""
+    return 0 if communicator.rest is None else communicator.size - len(communicator.ranks)
+
+
+def ordered(
+    communicator: Communicator,
+    name: str,
+    by_rank: Mapping[int, int],
+    identity_of: IdentityOf,
+    *,
+    completed: bool,
+) -> Levels:
+    """The members that ``by_rank`` counts, the lowest first."""
+    by_number = {one.rank: one for one in communicator.ranks}
+    rest = communicator.rest
+    ranks = sorted(by_rank, key=lambda rank: (by_rank[rank], rank))
+    listed = [rest if rank == REST and rest is not None else by_number[rank] for rank in ranks]
+    return Levels(
+        communicator,
+        name,
+        tuple(
+            RestOfCommunicator(communicator.hash)
+            if member is rest
+            else identity_of(communicator, member)
+            for member in listed
+        ),
+        tuple(by_rank[rank] for rank in ranks),
+        tuple(listed),
+        tuple(max(num_unlisted(communicator), 1) if member is rest else 1 for member in listed),
+        completed,
+    )

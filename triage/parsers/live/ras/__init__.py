@@ -1,0 +1,1 @@
+"""Reports of NCCL's RAS, as text, as JSON and as a stream of events."""

@@ -1,0 +1,267 @@
+"""The JSON that ``ncclras -f json`` prints since NCCL 2.28.7: every rank of every communicator.
+
+2.28.7 and 2.28.9 leave out a comma as soon as a rank is missing; that is repaired. Of a report that
+is cut, the ranks before the cut are read. Sample::
+
+    {"nccl_version": "2.29.7", "timestamp": "2026-03-14 02:41:07", "communicators": [
+      {"hash": "0xc4f1", "size": 16, "ranks": [{"rank": 0, "host": "10.0.0.1", "pid": 7,
+       "cuda_dev": 0, "status": {"init_state": 0}, "collective_counts": {"AllReduce": 3}}],
+       "missing_ranks": []}]}
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Any, Final
+
+from triage.domain.live.communicator import Communicator, CommunicatorRank, Presence
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.errors import ArtifactError
+from triage.parsers.live.ras.clock import stamp_of
+from triage.parsers.live.ras.members import MAX_RANKS
+from triage.parsers.live.ras.protocol import behind_protocol
+
+__all__ = ["begins_as_json", "parse_json"]
+
+COMMUNICATORS: Final = re.compile(r'"communicators"\s*:\s*\[')
+OWN_KEYS: Final = re.compile(
+    r'"(?:nccl_version|communicators_count|secondary_hash|missing_ranks_count|collective_counts)"'
+)
+# "nvml_dev": 5\n          "status": { ... where 2.28.7 and 2.28.9 print no comma
+NO_COMMA: Final = re.compile(r'("nvml_dev": ?-?\d{1,9})(\s{1,40}"status")')
+HASH: Final = re.compile(r'"hash"\s{0,20}:\s{0,20}"(?:0[xX])?[0-9a-fA-F]{1,16}"')
+SIZE: Final = re.compile(r'"size"\s{0,20}:\s{0,20}(\d{1,7})')
+RANKS: Final = re.compile(r'"(ranks|missing_ranks)"\s{0,20}:\s{0,20}\[')
+TIMESTAMP: Final = re.compile(r'"timestamp"\s{0,20}:\s{0,20}"([^"]{1,40})"')
+MORE: Final = re.compile(r"[\s,]{0,400}")
+MAX_COUNT: Final = 1 << 63
+IN_PROGRESS: Final = 7
+REMOTE: Final = 6
+# ncclResult_t, in the words of RAS's own text.
+ERRORS: Final = {
+    1: "Unhandled CUDA error",
+    2: "System error",
+    3: "Internal error",
+    4: "Invalid argument",
+    5: "Invalid usage",
+    6: "Remote process error",
+    8: "Timeout",
+}
+
+
+def begins_as_json(text: str) -> bool:
+    """Whether a file that begins with ``text`` is a report of RAS in JSON."""
+    start = behind_protocol(text)
+    opened = text[start : start + 400].lstrip()[:1] == "{"
+    return opened and COMMUNICATORS.search(text) is not None and OWN_KEYS.search(text) is not None
+
+
+def parse_json(text: str, artifact: str) -> Sequence[Look]:
+    """One look for each report in the text. Raises :class:`ArtifactError` where there is none."""
+    text = text[behind_protocol(text) :]
+    if NO_COMMA.search(text):
+        text = NO_COMMA.sub(r"\1,\2", text)
+    looks = []
+    place = 0
+    while (start := text.find("{", place)) >= 0:
+        try:
+            report, place = json.JSONDecoder().raw_decode(text, start)
+        except (ValueError, RecursionError):
+            report, place = cut_report(text[start:]), len(text)
+            if not report["communicators"]:
+                break
+        if isinstance(report, dict) and isinstance(report.get("communicators"), list):
+            looks.append(look_of(report, artifact))
+        while (following := behind_protocol(text[place : place + 400])) and place < len(text):
+            place += following
+    if not looks:
+        raise ArtifactError("no report of NCCL RAS: its JSON cannot be read")
+    return looks
+
+
+def cut_report(text: str) -> dict[str, Any]:
+    """What can be read of JSON that breaks off or is damaged: communicator by communicator."""
+    starts = [found.start() for found in HASH.finditer(text)]
+    communicators = []
+    for start, end in pairwise([*starts, len(text)]):
+        part = text[start:end]
+        size = SIZE.search(part, 0, 2000)
+        found: dict[str, Any] = {
+            "hash": part[: part.index('"', part.index(":") + 3)].rpartition('"')[2],
+            "size": int(size[1]) if size is not None else None,
+        }
+        for listed in RANKS.finditer(part):
+            found.setdefault(listed[1], list(objects_in(part, listed.end())))
+        communicators.append(found)
+    stamp = TIMESTAMP.search(text, 0, 4000)
+    return {
+        "timestamp": stamp[1] if stamp is not None else None,
+        "communicators": communicators,
+        "cut": True,
+    }
+
+
+def objects_in(text: str, place: int) -> Iterator[Any]:
+    """The objects of a list that may break off."""
+    decoder = json.JSONDecoder()
+    while True:
+        found = MORE.match(text, place)
+        place = found.end() if found is not None else place
+        if not text.startswith("{", place):
+            return
+        try:
+            value, place = decoder.raw_decode(text, place)
+        except (ValueError, RecursionError):
+            return
+        yield value
+
+
+def look_of(report: Mapping[str, Any], artifact: str) -> Look:
+    """A report as plain values; what has another type than it should is left out, and counted."""
+    reader = MemberReader()
+    communicators = [
+        one
+        for raw in report["communicators"]
+        if isinstance(raw, dict) and (one := reader.communicator(raw)) is not None
+    ]
+    stamp = stamp_of(report.get("timestamp"))
+    notes = []
+    if not communicators:
+        notes.append(
+            "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
+            " set-up, or the job has given them up"
+        )
+    if reader.left_out:
+        notes.append(f"{reader.left_out} ranks of NCCL RAS contradict the report and were left out")
+    return Look(
+        artifact,
+        Tool.RAS,
+        stamp,
+        "content" if stamp.wall_ns is not None else None,
+        communicators=tuple(communicators),
+        replies=tuple(reader.replies.values()),
+        notes=tuple(notes),
+        partial="the report of RAS is cut or damaged" if report.get("cut") else None,
+    )
+
+
+class MemberReader:
+    """Communicators of one report; ``replies`` are the processes that do not answer."""
+
+    def __init__(self) -> None:
+        self.left_out = 0
+        self.num_ranks = 0
+        self.replies: dict[tuple[str | None, int | None], Reply] = {}
+        # A process is in many communicators.
+        self.processes: dict[tuple[Any, ...], Process] = {}
+
+    def communicator(self, raw: Mapping[str, Any]) -> Communicator | None:
+        """One communicator; None where it has no hash."""
+        key = hash_of(raw.get("hash"))
+        if key is None:
+            return None
+        size = whole(raw.get("size"), MAX_RANKS)
+        found: dict[int, CommunicatorRank] = {}
+        for listed, read in (("ranks", self.member), ("missing_ranks", self.missing)):
+            values = raw.get(listed)
+            for value in values if isinstance(values, list) else ():
+                member = read(value) if isinstance(value, dict) else None
+                wrong = member is None or member.rank in found or self.num_ranks >= MAX_RANKS
+                if member is None or wrong or (size is not None and member.rank >= size):
+                    self.left_out += 1
+                    continue
+                found[member.rank] = member
+                self.num_ranks += 1
+        return Communicator(
+            key,
+            size if size is not None else len(found),
+            tuple(found[rank] for rank in sorted(found)),
+        )
+
+    def member(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
+        """A rank that answered."""
+        rank = whole(raw.get("rank"), MAX_RANKS)
+        if rank is None:
+            return None
+        state = raw.get("status")
+        state = state if isinstance(state, dict) else {}
+        counts = raw.get("collective_counts")
+        launched = {
+            str(name).lower()[:40]: count
+            for name, value in (counts.items() if isinstance(counts, dict) else ())
+            if (count := whole(value, MAX_COUNT)) is not None
+        }
+        error, remote = error_in(state)
+        return CommunicatorRank(
+            rank,
+            self.process(raw),
+            launched=launched or None,
+            status=status_in(state),
+            error=error,
+            remote_error=remote,
+        )
+
+    def missing(self, raw: Mapping[str, Any]) -> CommunicatorRank | None:
+        """A rank of which the report has no data."""
+        rank = whole(raw.get("rank"), MAX_RANKS)
+        if rank is None:
+            return None
+        state = raw.get("status")
+        state = state if isinstance(state, dict) else {}
+        process = self.process(raw)
+        presence = Presence.MISSING
+        if state.get("considered_dead") is True:
+            presence = Presence.DEAD
+        elif state.get("unresponsive") is True:
+            presence = Presence.UNRESPONSIVE
+        if presence is not Presence.MISSING and process.pid is not None:
+            dead = presence is Presence.DEAD
+            kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
+            said = "considered dead" if dead else "unresponsive"
+            self.replies[process.host, process.pid] = Reply(process, "ras", kind, said)
+        return CommunicatorRank(rank, process, presence)
+
+    def process(self, raw: Mapping[str, Any]) -> Process:
+        """Who manages a rank."""
+        host = raw.get("host")
+        host = host[:256] if isinstance(host, str) and host else None
+        pid = whole(raw.get("pid"), 1 << 31)
+        gpu, nvml = whole(raw.get("cuda_dev"), 1 << 16), whole(raw.get("nvml_dev"), 1 << 16)
+        key = (host, pid, gpu, nvml)
+        if key not in self.processes:
+            self.processes[key] = Process(host=host, pid=pid, gpu=gpu, nvml_gpu=nvml)
+        return self.processes[key]
+
+
+def hash_of(value: object) -> int | None:
+    """A hash as a number, however it is padded."""
+    if isinstance(value, str) and re.fullmatch(r"(?:0[xX])?[0-9a-fA-F]{1,16}", value):
+        return int(value, 16)
+    return None
+
+
+def whole(value: object, limit: int) -> int | None:
+    """A count or a number of something: whole, not negative and below ``limit``."""
+    if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < limit:
+        return value
+    return None
+
+
+def status_in(state: Mapping[str, Any]) -> str | None:
+    """The worst that the flags of a rank say."""
+    if state.get("abort_flag") is True:
+        return "abort"
+    if state.get("finalize_called") is True or state.get("destroy_flag") is True:
+        return "finalize"
+    return {0: "running", IN_PROGRESS: "init"}.get(whole(state.get("init_state"), 100) or 0)
+
+
+def error_in(state: Mapping[str, Any]) -> tuple[str | None, bool]:
+    """The error of a rank in words, and whether it only tells of a peer's."""
+    for key in ("async_error", "init_state"):
+        code = whole(state.get(key), 1000)
+        if code and code != IN_PROGRESS:
+            return ERRORS.get(code, f"Unexpected error {code}"), code == REMOTE
+    return None, False

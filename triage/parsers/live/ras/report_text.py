@@ -1,0 +1,263 @@
+"""The text that ``ncclras`` prints: a table of communicators, then what is odd about some.
+
+It lists ranks of small groups only, so that where most ranks are behind, those that it lists are
+the ones ahead: the counts say it, and never the list. Sample::
+
+    #1-0 (5e2b7741c09fd3a8) MISMATCH
+      Communicator ranks have different AllGather operation counts
+      7 ranks have launched up to operation 88202
+      Rank 5 has launched up to operation 88201 -- GPU 5 managed by process 48206 on node 10.0.0.1
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from triage.domain.live.communicator import Presence
+from triage.domain.live.look import Look, Tool
+from triage.domain.live.process import Process, Reply, ReplyKind
+from triage.errors import ArtifactError
+from triage.parsers.live.ras.members import CommunicatorParts, error_of, number
+
+__all__ = ["begins_as_text", "parse_text"]
+
+# The title stands within this much of the beginning; what a shell printed may stand before it.
+HEAD_CHARS: Final = 4096
+MAX_LINE: Final = 2000
+MAX_LINES: Final = 2_000_000
+
+VERSION: Final = re.compile(r"^(?:NCCL|RCCL|NCCLX) version .{1,200}$", re.MULTILINE)
+SUMMARY: Final = re.compile(r"^Job summary[ \t]*\r?\n=+[ \t]*\r?$", re.MULTILINE)
+# "      2          8            1         16       16": nodes, processes, GPUs per process, both
+JOB_ROW: Final = re.compile(r"^ {2,}([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +(\d+) *$")
+# "    0         1         2       7-8        16        16   RUNNING  INCOMPLETE,MISMATCH"
+GROUP_ROW: Final = re.compile(
+    r"^ {2,}(\d+) +(\d+) +([\d-]+) +([\d-]+) +([\d-]+) +(\d+) +([A-Z]+) +([A-Z,]+) *$"
+)
+# "#0-0 (cf264af53edbe986) INCOMPLETE"
+SECTION: Final = re.compile(
+    r"^#(\d{1,9})-(\d{1,9}) \((?:0x)?([0-9a-f]{1,16})\b[^)]{0,80}\) (\w+)", re.I
+)
+ALONE: Final = re.compile(r"^(INCOMPLETE|DEAD|TIMEOUT)$")
+WHOSE: Final = (
+    r"GPU (?P<gpu>\d+)(?: \(NVML (?P<nvml>\d+)\))? managed by process (?P<pid>\d+)"
+    r" on node (?P<host>\S+)"
+)
+# "  Process 51306 on node 10.20.0.12 managing GPUs 4,5"
+PROCESS: Final = re.compile(
+    r"^ +Process (?P<pid>\d+) on node (?P<host>\S+) managing GPUs? (?P<gpu>\d+)(?P<more>[,\d]*)"
+    r"(?: \(NVML (?P<nvml>\d+)[,\d]*\))?"
+)
+RANK: Final = re.compile(
+    r"^ +Rank (?P<rank>\d+)"
+    r"(?: has (?:launched up to operation (?P<count>\d+)|(?P<none>not launched any operations)"
+    r"|status (?P<status>\w+))| reported (?P<error>[^-\n]{1,80}?))?"
+    rf"(?: -- {WHOSE}| \[process information not found\])?[ \t]*$"
+)
+MISSING: Final = re.compile(r"^ +The missing ranks?: ([\d, -]{1,2000})$")
+RANKS: Final = re.compile(
+    r"^ +(?P<ranks>\d+) ranks? (?:have|has|reported)"
+    r"(?: launched up to operation (?P<count>\d+)| (?P<none>not launched any operations)"
+    r"| status (?P<status>\w+)| (?P<error>[A-Z][^-\n]{1,80}))[ \t]*$"
+)
+DIFFERENT: Final = re.compile(r"^ +Communicator ranks have different (\w+)(?: operation counts)?$")
+PRESENCES: Final = {
+    ReplyKind.UNREACHABLE: Presence.DEAD,
+    ReplyKind.SILENT: Presence.UNRESPONSIVE,
+}
+STATUSES: Final = {"init": "init", "running": "running", "finalize": "finalize", "abort": "abort"}
+
+
+def begins_as_text(text: str) -> bool:
+    """Whether a file that begins with ``text`` is a report of RAS; a log that quotes one is not."""
+    head = text[:HEAD_CHARS]
+    version, summary = VERSION.search(head), SUMMARY.search(head)
+    return version is not None and summary is not None and version.start() < summary.start()
+
+
+def parse_text(text: str, artifact: str) -> Sequence[Look]:
+    """One look for each report in the text: a loop may have appended several to one file.
+
+    Raises :class:`ArtifactError` where there is none.
+    """
+    starts = [found.start() for found in SUMMARY.finditer(text)]
+    if not starts:
+        raise ArtifactError("no report of NCCL RAS: there is no job summary")
+    ends = [*starts[1:], len(text)]
+    return [
+        TextReport(artifact, text.count("\n", 0, start)).read(text[start:end])
+        for start, end in zip(starts, ends, strict=True)
+    ]
+
+
+class TextReport:
+    """One report while its lines are read; ``before`` lines stand before it."""
+
+    def __init__(self, artifact: str, before: int) -> None:
+        self.artifact = artifact
+        self.before = before
+        self.sizes: dict[int, int] = {}
+        self.num_gpus: int | None = None
+        self.per_node: int | None = None
+        self.parts: dict[int, CommunicatorParts] = {}
+        self.replies: dict[tuple[str | None, int | None], Reply] = {}
+        self.notes: list[str] = []
+        self.complete = False
+        # Where in the report a line stands.
+        self.section = ""
+        self.part: CommunicatorParts | None = None
+        self.topic = ""
+
+    def read(self, text: str) -> Look:
+        """The look; lines that are not known are passed over."""
+        for place, line in enumerate(lines_of(text), start=self.before + 1):
+            self.read_line(line, place)
+        silent = {
+            key: PRESENCES[one.kind] for key, one in self.replies.items() if one.kind in PRESENCES
+        }
+        lone = next(iter(self.replies.values())).process if len(self.replies) == 1 else None
+        for part in self.parts.values():
+            part.settle(silent, lone)
+        communicators = tuple(self.parts[key].communicator() for key in sorted(self.parts))
+        for part in self.parts.values():
+            self.notes += part.notes()
+        return Look(
+            self.artifact,
+            Tool.RAS,
+            communicators=communicators,
+            replies=tuple(self.replies.values()),
+            notes=tuple(dict.fromkeys(self.notes)),
+            partial=None if self.complete else "the report of RAS is cut: its end is missing",
+            num_gpus=self.num_gpus,
+            per_node=self.per_node,
+        )
+
+    def read_line(self, line: str, place: int) -> None:
+        if line.startswith("#"):
+            self.begin_section(line, place)
+        elif line.startswith(" "):
+            self.read_inside(line, place)
+        elif ALONE.match(line):
+            self.section, self.part, self.topic = line, None, ""
+        elif line.startswith("Warnings"):
+            self.complete = True
+        elif line.startswith("No communicator data collected"):
+            self.notes.append(
+                "NCCL RAS knows no communicator: none has been set up yet, the ranks hang in the"
+                " set-up, or the job has given them up"
+            )
+        elif line.startswith("ERROR: "):
+            self.notes.append(f"the RAS server answered: {line[:200]}")
+
+    def begin_section(self, line: str, place: int) -> None:
+        found = SECTION.match(line)
+        self.part, self.topic = None, ""
+        if found is None:
+            return
+        group, key = int(found[1]), int(found[3], 16)
+        self.section = found[4].upper()
+        if key not in self.parts:
+            self.parts[key] = CommunicatorParts(key, self.sizes.get(group, 0), place)
+        self.part = self.parts[key]
+
+    def read_inside(self, line: str, place: int) -> None:
+        """A line of a table, of a list of processes, or of what is odd in a communicator."""
+        if self.part is None:
+            if self.section in ("DEAD", "INCOMPLETE"):
+                self.read_process(line, place)
+            elif not self.section:
+                self.read_tables(line)
+            return
+        part = self.part
+        if found := RANK.match(line):
+            self.read_rank(part, found, place)
+        elif found := RANKS.match(line):
+            part.begin_group(
+                self.topic, int(found["ranks"]), count_in(found), status_in(found), found["error"]
+            )
+        elif found := DIFFERENT.match(line):
+            word = found[1].lower()
+            self.topic = "all" if word == "collective" else word
+            part.end_group()
+        elif found := MISSING.match(line):
+            for word in found[1].replace("-", ",").split(",")[:10_000]:
+                rank = number(word)
+                if rank is not None:
+                    part.add(rank, Process(), Presence.MISSING, line=place)
+        elif line.strip():
+            part.end_group()
+
+    def read_tables(self, line: str) -> None:
+        if found := GROUP_ROW.match(line):
+            group, size = number(found[1]), number(found[5].rpartition("-")[2])
+            if group is not None and size is not None and len(self.sizes) < 1_000_000:
+                self.sizes[group] = size
+        elif found := JOB_ROW.match(line):
+            self.per_node = number(found[2].rpartition("-")[2])
+            self.num_gpus = number(found[5])
+
+    def read_process(self, line: str, place: int) -> None:
+        """A process that does not answer."""
+        found = PROCESS.match(line)
+        if found is None:
+            return
+        gpu = None if found["more"] else number(found["gpu"])
+        nvml = None if found["more"] or found["nvml"] is None else number(found["nvml"])
+        process = Process(
+            host=found["host"][:256], pid=number(found["pid"]), gpu=gpu, nvml_gpu=nvml
+        )
+        dead = self.section == "DEAD"
+        kind = ReplyKind.UNREACHABLE if dead else ReplyKind.SILENT
+        said = "considered dead" if dead else "sent no data in time"
+        key = (process.host, process.pid)
+        known = self.replies.get(key)
+        if known is None or (dead and known.kind is ReplyKind.SILENT):
+            self.replies[key] = Reply(process, "ras", kind, said, place)
+
+    def read_rank(self, part: CommunicatorParts, found: re.Match[str], place: int) -> None:
+        rank = number(found["rank"])
+        if rank is None:
+            return
+        process = Process()
+        if found["pid"] is not None:
+            nvml = None if found["nvml"] is None else number(found["nvml"])
+            gpu, pid = number(found["gpu"]), number(found["pid"])
+            process = Process(host=found["host"][:256], pid=pid, gpu=gpu, nvml_gpu=nvml)
+        if self.section == "INCOMPLETE":
+            part.add(rank, process, Presence.MISSING, line=place)
+            return
+        count, status = count_in(found), status_in(found)
+        if found["error"] is not None:
+            part.add(rank, process, error=error_of(found["error"]), line=place)
+        elif count is not None or status is not None:
+            part.end_group()
+            part.add(rank, process, counts=named(self.topic, count), status=status, line=place)
+        else:
+            part.add_to_group(rank, process, place)
+
+
+def named(topic: str, count: int | None) -> dict[str, int] | None:
+    return None if count is None or not topic else {topic: count}
+
+
+def count_in(found: re.Match[str]) -> int | None:
+    """How many operations a line says; 0 for none, None where it speaks of something else."""
+    if found["none"] is not None:
+        return 0
+    return None if found["count"] is None else number(found["count"])
+
+
+def status_in(found: re.Match[str]) -> str | None:
+    return STATUSES.get((found["status"] or "").lower())
+
+
+def lines_of(text: str) -> Iterator[str]:
+    """The lines, each at most so long, without what ends them."""
+    start = 0
+    for _ in range(MAX_LINES):
+        if start >= len(text):
+            return
+        end = text.find("\n", start)
+        end = len(text) if end < 0 else end
+        yield text[start : min(end, start + MAX_LINE)].rstrip("\r")
+        start = end + 1
